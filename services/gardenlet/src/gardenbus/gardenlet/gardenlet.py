@@ -4,8 +4,11 @@ Events are always observed; controllers act only while the Lease is held. Losing
 """
 
 import asyncio
+from collections import deque
 from collections.abc import Awaitable, Callable
 from datetime import datetime
+
+import structlog
 
 from gardenbus.agent.activity import Activity
 from gardenbus.agent.work_loop import WorkLoop
@@ -13,10 +16,11 @@ from gardenbus.common.api.configuration.gardenlet import GardenletConfiguration
 from gardenbus.common.api.document import section
 from gardenbus.common.api.keys import ObjectKey, Subjects
 from gardenbus.common.controller.delaying_queue import DelayingQueue
+from gardenbus.common.errors import Unavailable
 from gardenbus.common.ports.bus import Bus, StreamMessage
 from gardenbus.common.ports.clock import Clock
 from gardenbus.gardenlet.backend.deployments import DeploymentStore
-from gardenbus.gardenlet.backend.port import FencingToken
+from gardenbus.gardenlet.backend.port import BackendEvent, FencingToken
 from gardenbus.gardenlet.backend.seed_backend import SeedBackend
 from gardenbus.gardenlet.controllers.managed_seeds import (
     GardenletDeployer,
@@ -31,6 +35,8 @@ from gardenbus.gardenlet.handlers.lease_heartbeat import LeaseHeartbeat
 from gardenbus.gardenlet.handlers.managed_gardenlets import GardenletsOnStreams, RequestedGardenlets
 from gardenbus.gardenlet.handlers.object_lookup import ObjectLookup
 from gardenbus.gardenlet.handlers.reporter import SeedReporter
+
+_log = structlog.stdlib.get_logger()
 
 HTTPProbe = Callable[[str], Awaitable[str | None]]
 """Probe of a URL: the problem, or None for status 200."""
@@ -61,6 +67,7 @@ class Gardenlet:
         deployer: GardenletDeployer | None = None,
         certificate_expires_at: Callable[[], datetime | None] = lambda: None,
         follows_alone: bool = False,
+        events: deque[BackendEvent] | None = None,
     ) -> None:
         self.configuration = configuration
         self.seed_name = configuration.seed_name
@@ -68,6 +75,7 @@ class Gardenlet:
         self._subjects = subjects
         self._clock = clock
         self._follows_alone = follows_alone
+        self._events = deque[BackendEvent]() if events is None else events
         self._lookup = ObjectLookup(bus, subjects, self.seed_name)
         self.activity = Activity()
         self.backend = backend
@@ -252,7 +260,8 @@ class Gardenlet:
             self.cache.update(last)
 
     async def care(self) -> None:
-        """Check the health of every shoot once."""
+        """Check the health of every shoot once, and record what has happened to some besides."""
+        await self._record_events()
         for observed in self.cache.present():
             if not self.is_active:
                 return
@@ -261,6 +270,16 @@ class Gardenlet:
             if passes > 1:
                 self._whole_reports[name] = passes - 1
             await self.shoots.care(observed, everything=passes > 0)
+
+    async def _record_events(self) -> None:
+        """Record what the backend tells of; an outage of the bus may lose it."""
+        while self._events and self.is_active:
+            found = self._events.popleft()
+            key = ObjectKey("shoot", *found.shoot)
+            try:
+                await self.reporter.event(key, found.uid, kind="Warning", reason=found.reason, message=found.message)
+            except Unavailable as error:
+                _log.info("event.lost", shoot=str(key), reason=error.message)
 
     def _until_next_round(self) -> float:
         took = self._clock.monotonic() - self._round_began

@@ -6,6 +6,7 @@ own (`agent.connections`) share the process's connection and the followers of BI
 """
 
 import asyncio
+from collections import deque
 from collections.abc import Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -35,7 +36,7 @@ from gardenbus.gardenlet.backend.deployments import ClientCertificate, Deploymen
 from gardenbus.gardenlet.backend.holder_identity import HolderIdentity
 from gardenbus.gardenlet.backend.installed import new_maker
 from gardenbus.gardenlet.backend.local_files import LocalFiles
-from gardenbus.gardenlet.backend.port import MakerContext
+from gardenbus.gardenlet.backend.port import MOST_EVENTS, MakerContext
 from gardenbus.gardenlet.backend.seed_backend import SeedBackend
 from gardenbus.gardenlet.domain.deployments import GardenletDeployment, text_of
 from gardenbus.gardenlet.gardenlet import Gardenlet
@@ -356,6 +357,7 @@ class GardenletHost(AgentHost):
             clock=self._clock,
             owned=files.owned,
             garden=ObjectLookup(bus, self._subjects, seed),
+            events=deque(maxlen=MOST_EVENTS),
         )
         backend = SeedBackend(new_maker(context), files, self._clock)
         gardenlet = Gardenlet(
@@ -371,6 +373,7 @@ class GardenletHost(AgentHost):
             deployer=self,
             certificate_expires_at=lambda: _expires_at(connection, certificate),
             follows_alone=connection is not None,
+            events=context.events,
         )
         hosted = self._hosted[seed] = HostedGardenlet(gardenlet, backend, identity, deployment, connection)
         if connection is not None:

@@ -20,6 +20,14 @@ OPERATION_SECONDS = Histogram(
     ["operation", "result"],
     buckets=(0.25, 1, 5, 15, 30, 60, 120, 300, 600, 1800),
 )
+ETCD_BACKUPS = Counter(
+    "gardenbus_gardenlet_etcd_backups_total", "Backups of shoots' etcds, by kind: full, delta.", ["kind"]
+)
+for _kind in ("full", "delta"):
+    ETCD_BACKUPS.labels(_kind)
+ETCD_BACKUP_FAILURES = Counter(
+    "gardenbus_gardenlet_etcd_backup_failures_total", "Attempts to back up a shoot's etcd that have failed."
+)
 
 _UNFINISHED = frozenset({"error", "failed", "held", "stopped"})
 

@@ -3,7 +3,8 @@
     20261123T032210Z-full-0-10482.jsonl.gz
     20261123T032710Z-delta-10482-10961.jsonl.gz
 
-That is when it was taken, and the versions above which and up to which it has all.
+That is when it was taken, and the versions above which and up to which it has all. What is backed up besides the store
+has names of the same form, and its own versions and suffixes.
 
 A delta belongs to the latest backup before it that ends at the version where it begins. Versions are never used twice,
 but for a store that went back; so each file also names the one before it, which whoever reads it compares.
@@ -14,7 +15,8 @@ from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from typing import NamedTuple
 
-_NAME = re.compile(r"(\d{8}T\d{6}Z)-(full|delta)-(\d{1,16})-(\d{1,16})\.jsonl\.gz")
+STORE_SUFFIX = ".jsonl.gz"
+_NAME = re.compile(r"(\d{8}T\d{6}Z)-(full|delta)-(\d{1,19})-(\d{1,19})(\.[a-z]+\.gz)")
 _STAMP = "%Y%m%dT%H%M%SZ"
 
 
@@ -26,12 +28,13 @@ class Backup(NamedTuple):
     after: int
     version: int
     size: int = 0
+    suffix: str = STORE_SUFFIX
 
     @property
     def name(self) -> str:
         """Its file's name."""
         kind = "full" if self.is_full else "delta"
-        return f"{self.taken_at.strftime(_STAMP)}-{kind}-{self.after}-{self.version}.jsonl.gz"
+        return f"{self.taken_at.strftime(_STAMP)}-{kind}-{self.after}-{self.version}{self.suffix}"
 
 
 class Chain(NamedTuple):
@@ -68,12 +71,12 @@ def backup_of(name: str, size: int = 0) -> Backup | None:
     found = _NAME.fullmatch(name)
     if found is None:
         return None
-    stamp, kind, after, version = found.groups()
+    stamp, kind, after, version, suffix = found.groups()
     try:
         taken_at = datetime.strptime(stamp, _STAMP).replace(tzinfo=UTC)
     except ValueError:
         return None
-    backup = Backup(taken_at, kind == "full", int(after), int(version), size)
+    backup = Backup(taken_at, kind == "full", int(after), int(version), size, suffix)
     return backup if backup.name == name else None
 
 

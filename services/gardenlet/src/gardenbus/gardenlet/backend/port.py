@@ -5,6 +5,7 @@ makes control planes be there. `seed_backend` puts them together, the same for e
 entry points of the group `gardenbus.gardenlet.backends` (`installed`).
 """
 
+from collections import deque
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from datetime import timedelta
@@ -165,8 +166,20 @@ class NullGardenReader:
         del key
 
 
+class BackendEvent(NamedTuple):
+    """Something that happened to a shoot besides its steps, and shall be an Event of type Warning."""
+
+    shoot: ShootName
+    uid: str
+    reason: str
+    message: str
+
+
 class MakerContext(NamedTuple):
     """The surroundings of a maker.
+
+    What is appended to `events` becomes Events with the next look at the health of shoots. The oldest go when too many
+    wait.
 
     `directory` is the seed's own. Whatever must not happen once another gardenlet has acquired the seed happens within
     `owned()`, which raises StaleFencingToken: quickly, since the successor waits for its end.
@@ -178,7 +191,11 @@ class MakerContext(NamedTuple):
     clock: Clock
     owned: Callable[[], AbstractContextManager[None]]
     garden: GardenReader = NullGardenReader()
+    events: deque[BackendEvent] = deque(maxlen=0)
 
+
+MOST_EVENTS = 100
+"""Events of a backend that wait to be recorded."""
 
 MakerFactory = Callable[[MakerContext], Maker]
 """Makes a maker: loaded by an entry point of the group `gardenbus.gardenlet.backends`. Raises SettingsInvalid."""

@@ -93,7 +93,7 @@ class ShootBackendSettings(msgspec.Struct, frozen=True, kw_only=True):
     """Directory of the programs of `processes`, or of one directory a version; else $KUBEBUILDER_ASSETS, or PATH."""
 
     backups: str = ""
-    """Directory of the backup buckets of `processes`, the same for all seeds between which shoots move."""
+    """Place of the backup buckets of `processes`, one for all seeds: a directory, or s3://BUCKET/folder."""
 
     keep_running: bool = True
     """Control planes of `processes` go on running when the gardenlet stops."""

@@ -3,6 +3,7 @@
     <directory>/cluster.json          its parameters and ports, and which components shall run
     <directory>/pki/                  keys, certificates and kubeconfigs
     <directory>/etcd/                 the data of etcd
+    <directory>/spool.jsonl           its changes since the latest backup, see `delta_files`
     <directory>/logs/<component>.log
 
 Processes are found again by their arguments, all of which name this directory: after the gardenlet was killed, at
@@ -23,6 +24,7 @@ import msgspec
 import structlog
 
 from gardenbus.agent.files import make_directory, replace_file
+from gardenbus.common.api.document import Document
 from gardenbus.common.ports.clock import Clock
 from gardenbus.gardenlet.backend.pki import Secrets, write_keys, write_kubeconfig
 from gardenbus.gardenlet.backend.processes.binaries import Programs
@@ -37,6 +39,7 @@ from gardenbus.gardenlet.domain.control_plane import (
     control_plane,
     kubeconfig_files,
 )
+from gardenbus.gardenlet.domain.shoot_record import ShootName
 
 _log = structlog.stdlib.get_logger()
 
@@ -61,6 +64,12 @@ class ClusterState(msgspec.Struct, frozen=True, kw_only=True):
     parameters: ClusterParameters
     ports: dict[str, int]
     running: tuple[str, ...] = ()
+    has_data: bool = False
+    """etcd has been ready here: when its data is gone, it was lost."""
+
+    shoot: ShootName = ("", "")
+    maintenance: Document = {}
+    """`spec.maintenance` of the Shoot, for the time of its backups."""
 
 
 class Cluster:
@@ -97,6 +106,22 @@ class Cluster:
         return self.directory / "etcd"
 
     @property
+    def is_empty(self) -> bool:
+        """True if there is no data of etcd, or not all of it."""
+        member = self.data / "member"
+        return not ((member / "wal").is_dir() and (member / "snap" / "db").is_file())
+
+    @property
+    def has_lost_data(self) -> bool:
+        """True if data of etcd was here, and is gone: nothing is started before it is restored."""
+        return self.state is not None and self.state.has_data and self.is_empty
+
+    @property
+    def spool(self) -> Path:
+        """File of changes since the latest backup."""
+        return self.directory / "spool.jsonl"
+
+    @property
     def where(self) -> Location:
         """Address, ports and directories."""
         assert self.state is not None
@@ -114,14 +139,20 @@ class Cluster:
 
     # ------------------------------------------------------------------------------------------ directory
 
-    def establish(self, uid: str, parameters: ClusterParameters) -> None:
+    def establish(
+        self, uid: str, parameters: ClusterParameters, *, shoot: ShootName = ("", ""), maintenance: Document = {}
+    ) -> None:
         """Make the directory, and keep parameters and ports. Raises StaleFencingToken."""
         ports = dict(self.state.ports) if self.state else {}
         missing = [name for name in PORTS if name not in ports]
         for name in missing:
             ports[name] = _free_port(ports.values())
-        running = self.state.running if self.state else ()
-        self._keep(ClusterState(uid=uid, parameters=parameters, ports=ports, running=running))
+        state = self.state or ClusterState(uid=uid, parameters=parameters, ports=ports)
+        self._keep(
+            msgspec.structs.replace(
+                state, uid=uid, parameters=parameters, ports=ports, shoot=shoot, maintenance=maintenance
+            )
+        )
 
     def write_keys(self, made: Secrets) -> list[str]:
         """Write keys, certificates and kubeconfigs; returns the names of new certificates. Raises StaleFencingToken."""
@@ -135,8 +166,22 @@ class Cluster:
 
     def remove_data(self) -> None:
         """Remove the data of etcd, which has ended. Raises StaleFencingToken."""
+        self.note_data(present=False)
         with self._owned():
             shutil.rmtree(self.data, ignore_errors=True)
+            self.spool.unlink(missing_ok=True)
+
+    def note_data(self, *, present: bool) -> None:
+        """Keep whether there is data that must not get lost. Raises StaleFencingToken."""
+        if self.state is not None:
+            self._keep(msgspec.structs.replace(self.state, has_data=present))
+
+    def adopt_data(self, restored: Path) -> None:
+        """Take a directory as the data of etcd, in place of what is left of an older one. Raises StaleFencingToken."""
+        with self._owned():
+            shutil.rmtree(self.data, ignore_errors=True)
+            restored.rename(self.data)
+            self.spool.unlink(missing_ok=True)
 
     def remove(self) -> None:
         """Remove the directory: nothing of it runs any more. Raises StaleFencingToken."""
@@ -198,6 +243,10 @@ class Cluster:
         assert self.state is not None
         if component.name not in self.state.running:
             self._keep(msgspec.structs.replace(self.state, running=(*self.state.running, component.name)))
+        await self.run(component)
+
+    async def run(self, component: Component) -> None:
+        """Have a component run for now; whoever tends it later goes by what was started. Raises as `start` does."""
         running = self._children.get(component.name)
         if running is not None and running.child.is_alive:
             if running.arguments[-len(component.arguments) :] == component.arguments:
@@ -213,6 +262,10 @@ class Cluster:
         self._keep(msgspec.structs.replace(self.state, running=left))
         await self._end(names)
 
+    async def end(self, names: Collection[str]) -> None:
+        """End components that shall go on running later. Raises StaleFencingToken."""
+        await self._end(names)
+
     async def end_all(self) -> None:
         """End whatever runs; it is started again by the next owner. Raises StaleFencingToken."""
         with self._owned():
@@ -225,7 +278,7 @@ class Cluster:
 
         Raises StaleFencingToken, OSError.
         """
-        if self.state is None or self.busy.locked():
+        if self.state is None or self.busy.locked() or self.has_lost_data:
             return False
         now, found = self._clock.monotonic(), False
         for component in self.components(self.state.running):

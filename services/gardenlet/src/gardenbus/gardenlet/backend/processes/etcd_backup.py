@@ -1,32 +1,45 @@
-"""Snapshots of a shoot's etcd in a backup bucket, which is a directory, and their restoration.
+"""Snapshots of a shoot's etcd, and their restoration with the deltas that go on from them.
 
-    <bucket>/<technical id>--<uid>/full-<revision>.db.gz
+    <backup bucket>/<technical id>--<uid>/20261123T032210Z-full-0-10482.db.gz
+    <backup bucket>/<technical id>--<uid>/20261123T032710Z-delta-10482-10961.events.gz
 
-A restored etcd continues at a revision far above that of the snapshot, so that no version is ever given twice, and
-every watch from before begins anew.
+A delta's changes are carried out by an etcd that nobody else uses. What is restored continues at a revision far above
+the last one, so that no version is ever given twice, and every watch from before begins anew.
 """
 
 import asyncio
 import gzip
 import hashlib
 import shutil
+import zlib
+from collections.abc import Awaitable, Callable
+from datetime import datetime
 from pathlib import Path
 
 import msgspec
 
-from gardenbus.agent.files import make_directory
+from gardenbus.common.backups.catalog import Backup, Chain
+from gardenbus.common.errors import NotFound
+from gardenbus.common.ports.backups import BackupDestination
 from gardenbus.gardenlet.backend.port import StepFailed
 from gardenbus.gardenlet.backend.processes.binaries import ETCDCTL, ETCDUTL
 from gardenbus.gardenlet.backend.processes.cluster import Cluster
-from gardenbus.gardenlet.domain.control_plane import ETCD_CA, ETCD_CLIENT, PEER, etcd_url
+from gardenbus.gardenlet.backend.processes.delta_files import unpack
+from gardenbus.gardenlet.backend.processes.etcd_client import EtcdClient
+from gardenbus.gardenlet.domain.control_plane import ETCD, ETCD_CA, ETCD_CLIENT, PEER, Component, etcd_url
+from gardenbus.gardenlet.domain.etcd_events import transactions
 
 REVISIONS_SKIPPED = 1_000_000_000
+SNAPSHOT_SUFFIX = ".db.gz"
 _PROGRAM_SECONDS = 120.0
 _CHUNK_BYTES = 2**20
 
+Ready = Callable[[Cluster, Component], Awaitable[EtcdClient]]
+"""Starts an etcd with the arguments of a component, and waits until it answers."""
+
 
 class EtcdBackup(msgspec.Struct, frozen=True, kw_only=True):
-    """A snapshot: its bucket, the file in it, its SHA-256, and etcd's revision."""
+    """A snapshot: its bucket, the file in it, the SHA-256 of what is packed there, and etcd's revision."""
 
     bucket: str
     key: str
@@ -34,49 +47,107 @@ class EtcdBackup(msgspec.Struct, frozen=True, kw_only=True):
     revision: int
 
 
+async def save_snapshot(cluster: Cluster, folder: BackupDestination, now: datetime) -> tuple[Backup, str]:
+    """Save all of an etcd that runs; returns the backup and its SHA-256. Raises StepFailed, Unavailable."""
+    draft, packed = cluster.directory / "backup.draft", cluster.directory / "backup.draft.gz"
+    draft.unlink(missing_ok=True)
+    keys = cluster.keys
+    try:
+        await _run(
+            cluster,
+            ETCDCTL,
+            f"--endpoints={etcd_url(cluster.where)}",
+            f"--cacert={keys / ETCD_CA}.crt",
+            f"--cert={keys / ETCD_CLIENT}.crt",
+            f"--key={keys / ETCD_CLIENT}.key",
+            "snapshot",
+            "save",
+            str(draft),
+        )
+        revision = await snapshot_revision(cluster, draft)
+        digest = await asyncio.to_thread(_pack, draft, packed)
+        backup = Backup(now.replace(microsecond=0), True, 0, revision, packed.stat().st_size, SNAPSHOT_SUFFIX)
+        await folder.put(backup.name, packed)
+    finally:
+        for file in (draft, packed):
+            file.unlink(missing_ok=True)
+    return backup, digest
+
+
+async def snapshot_revision(cluster: Cluster, file: Path) -> int:
+    """Revision of a snapshot. Raises StepFailed."""
+    status = await _run(cluster, ETCDUTL, "snapshot", "status", str(file), "--write-out=json")
+    return msgspec.json.decode(status, type=_SnapshotStatus).revision
+
+
 class _SnapshotStatus(msgspec.Struct):
     revision: int
 
 
-async def save_snapshot(cluster: Cluster, bucket: Path, entry: str) -> EtcdBackup:
-    """Save a snapshot of an etcd that runs. Repeated without a write in between, it is the same. Raises StepFailed."""
-    directory = bucket / entry
-    make_directory(directory)
-    draft = directory / ".snapshot.draft"
-    draft.unlink(missing_ok=True)
-    keys = cluster.keys
-    await _run(
-        cluster,
-        ETCDCTL,
-        f"--endpoints={etcd_url(cluster.where)}",
-        f"--cacert={keys / ETCD_CA}.crt",
-        f"--cert={keys / ETCD_CLIENT}.crt",
-        f"--key={keys / ETCD_CLIENT}.key",
-        "snapshot",
-        "save",
-        str(draft),
-    )
-    status = msgspec.json.decode(
-        await _run(cluster, ETCDUTL, "snapshot", "status", str(draft), "--write-out=json"), type=_SnapshotStatus
-    )
-    file = directory / f"full-{status.revision}.db.gz"
-    digest = await asyncio.to_thread(_store, draft, file)
-    return EtcdBackup(bucket=bucket.name, key=f"{entry}/{file.name}", sha256=digest, revision=status.revision)
+async def restore_chain(
+    cluster: Cluster, folder: BackupDestination, chain: Chain, ready: Ready, *, sha256: str = ""
+) -> None:
+    """Restore a snapshot and its deltas, for an etcd that has no data and does not run.
 
-
-async def restore_snapshot(cluster: Cluster, file: Path, backup: EtcdBackup) -> None:
-    """Restore a snapshot for an etcd that has no data and does not run. Raises StepFailed."""
-    snapshot, draft = cluster.directory / "snapshot.draft", cluster.directory / "etcd.draft"
-    if not file.exists():  # noqa: ASYNC240  one look at a directory
-        raise StepFailed(
-            f"The etcd snapshot {backup.key} is not in {file.parents[1]}: backend.backups of both seeds must be one "
-            "directory.",
-            ("ERR_INFRA_DEPENDENCIES",),
+    Cut at any point, it leaves no data, and is begun again. Raises StepFailed, BackupInvalid, NotFound, Unavailable.
+    """
+    scratch = cluster.directory / "restore.draft"
+    shutil.rmtree(scratch, ignore_errors=True)
+    scratch.mkdir(mode=0o700)
+    try:
+        packed = await folder.fetch(chain.full.name, scratch)
+        snapshot, restored = scratch / "snapshot", scratch / "etcd"
+        digest = await asyncio.to_thread(_unpack, packed, snapshot)
+        if digest is None or (sha256 and digest != sha256):
+            raise StepFailed(f"The etcd snapshot {chain.full.name} in {folder.place} is damaged.")
+        if chain.deltas:
+            snapshot = await _replayed(cluster, folder, chain, ready, snapshot, scratch / "replay")
+        await _restore(
+            cluster, snapshot, restored, f"--bump-revision={REVISIONS_SKIPPED}", "--mark-compacted", *_unhashed(chain)
         )
-    digest = await asyncio.to_thread(_unpack, file, snapshot)
-    if digest != backup.sha256:
-        raise StepFailed(f"The etcd snapshot {file} is damaged: its SHA-256 is {digest}, not {backup.sha256}.")
-    shutil.rmtree(draft, ignore_errors=True)
+        cluster.adopt_data(restored)
+    except NotFound as error:
+        raise StepFailed(
+            f"The etcd snapshot is gone: {error.message}. backend.backups of all seeds must be one place.",
+            ("ERR_INFRA_DEPENDENCIES",),
+        ) from error
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+
+
+def _unhashed(chain: Chain) -> list[str]:
+    """Option for the database of a stopped etcd, which has no hash at its end, as a snapshot has."""
+    return ["--skip-hash-check"] if chain.deltas else []
+
+
+async def _replayed(
+    cluster: Cluster, folder: BackupDestination, chain: Chain, ready: Ready, snapshot: Path, data: Path
+) -> Path:
+    """Carry out all changes of a chain's deltas; returns the file of the database."""
+    await _restore(cluster, snapshot, data)
+    (component,) = cluster.components([ETCD])
+    given = {"--data-dir": str(data), "--max-txn-ops": "1000000", "--unsafe-no-fsync": "true"}
+    kept = tuple(each for each in component.arguments if each.partition("=")[0] not in given)
+    replaying = component._replace(arguments=(*kept, *(f"{name}={value}" for name, value in given.items())))
+    client = await ready(cluster, replaying)
+    leases: set[int] = set()
+    for delta in chain.deltas:
+        file = await folder.fetch(delta.name, data.parent)
+        entry = cluster.directory.name
+        changes = await asyncio.to_thread(
+            unpack, file, delta.name, entry=entry, after=delta.after, through=delta.version
+        )
+        for revision, events in transactions(changes):
+            for lease in {event.kv.lease for event in events} - leases - {0}:
+                await client.grant(lease)
+                leases.add(lease)
+            if (found := await client.transact(events)) != revision:
+                raise StepFailed(f"{delta.name} does not fit: etcd is at revision {found}, and not at {revision}.")
+    await cluster.end((ETCD,))
+    return data / "member" / "snap" / "db"
+
+
+async def _restore(cluster: Cluster, snapshot: Path, data: Path, *options: str) -> None:
     assert cluster.state is not None
     peer = f"https://{cluster.where.address}:{cluster.where.ports[PEER]}"
     await _run(
@@ -85,16 +156,13 @@ async def restore_snapshot(cluster: Cluster, file: Path, backup: EtcdBackup) -> 
         "snapshot",
         "restore",
         str(snapshot),
-        f"--data-dir={draft}",
+        f"--data-dir={data}",
         "--name=etcd-main",
         f"--initial-cluster=etcd-main={peer}",
         f"--initial-advertise-peer-urls={peer}",
         f"--initial-cluster-token={cluster.state.parameters.technical_id}",
-        f"--bump-revision={REVISIONS_SKIPPED}",
-        "--mark-compacted",
+        *options,
     )
-    draft.rename(cluster.data)
-    snapshot.unlink(missing_ok=True)
 
 
 async def _run(cluster: Cluster, program: str, *arguments: str) -> bytes:
@@ -120,28 +188,26 @@ async def _run(cluster: Cluster, program: str, *arguments: str) -> bytes:
     return output
 
 
-def _store(draft: Path, file: Path) -> str:
-    """Pack a snapshot; returns the SHA-256 of what it was before. One of this revision that is there already stays."""
-    digest = file.with_suffix(".sha256")
-    if file.exists() and digest.exists():
-        draft.unlink()
-        return digest.read_text()
+def _pack(draft: Path, packed: Path) -> str:
+    """Pack a snapshot; returns the SHA-256 of what it was before."""
     found = hashlib.sha256()
-    packed = file.with_name(f".{file.name}.draft")
+    packed.unlink(missing_ok=True)
+    packed.touch(mode=0o600)
     with draft.open("rb") as source, gzip.open(packed, "wb", compresslevel=6) as target:
         while chunk := source.read(_CHUNK_BYTES):
             found.update(chunk)
             target.write(chunk)
-    packed.replace(file)
-    digest.write_text(found.hexdigest())
-    draft.unlink()
     return found.hexdigest()
 
 
-def _unpack(file: Path, snapshot: Path) -> str:
+def _unpack(file: Path, snapshot: Path) -> str | None:
+    """Unpack a snapshot; returns its SHA-256, None for a file that is damaged."""
     found = hashlib.sha256()
-    with gzip.open(file, "rb") as source, snapshot.open("wb") as target:
-        while chunk := source.read(_CHUNK_BYTES):
-            found.update(chunk)
-            target.write(chunk)
+    try:
+        with gzip.open(file, "rb") as source, snapshot.open("wb") as target:
+            while chunk := source.read(_CHUNK_BYTES):
+                found.update(chunk)
+                target.write(chunk)
+    except (EOFError, gzip.BadGzipFile, zlib.error):
+        return None
     return found.hexdigest()

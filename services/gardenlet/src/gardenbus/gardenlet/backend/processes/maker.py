@@ -3,7 +3,7 @@
 A control plane is etcd, kube-apiserver, kube-controller-manager and, with workers, kube-scheduler.
 
     <seed's directory>/control-planes/<technical id>--<uid>/      see `cluster`
-    <backend.backups>/<bucket>/<technical id>--<uid>/             see `etcd_backup`
+    <backend.backups>/<bucket>/<technical id>--<uid>/             see `etcd_backups`
 
 It makes no machines, networks and names: these steps do nothing. Another machine cannot take it over; a standby on the
 same machine does, with all that runs.
@@ -19,10 +19,9 @@ from pathlib import Path
 import msgspec
 import structlog
 
-from gardenbus.common.api.document import Document
+from gardenbus.common.api.document import Document, section
 from gardenbus.common.errors import Conflict, GardenbusError, SettingsInvalid, Unavailable
 from gardenbus.common.ports.clock import timestamp
-from gardenbus.gardenlet.backend.buckets import BucketDirectory
 from gardenbus.gardenlet.backend.cleanup import clean_up
 from gardenbus.gardenlet.backend.health_server import HealthServer
 from gardenbus.gardenlet.backend.pki import admin_kubeconfig, new_secrets
@@ -36,7 +35,9 @@ from gardenbus.gardenlet.backend.port import (
 )
 from gardenbus.gardenlet.backend.processes.binaries import Programs, find_programs, missing_programs
 from gardenbus.gardenlet.backend.processes.cluster import PORT_IN_USE, Cluster, start_slots
-from gardenbus.gardenlet.backend.processes.etcd_backup import EtcdBackup, restore_snapshot, save_snapshot
+from gardenbus.gardenlet.backend.processes.etcd_backup import EtcdBackup
+from gardenbus.gardenlet.backend.processes.etcd_backups import EtcdBackups
+from gardenbus.gardenlet.backend.processes.etcd_client import EtcdClient
 from gardenbus.gardenlet.backend.processes.probes import ProbeSession, components_of, control_plane_problems
 from gardenbus.gardenlet.domain.control_plane import (
     API_SERVER,
@@ -44,6 +45,7 @@ from gardenbus.gardenlet.domain.control_plane import (
     ETCD,
     PORTS,
     SCHEDULER,
+    Component,
     cluster_parameters,
     is_hibernated,
 )
@@ -77,9 +79,6 @@ class ProcessesMaker:
         self._clock = context.clock
         self._owned = context.owned
         self._directory = context.directory.absolute() / "control-planes"
-        self._backups = (Path(context.settings.backups) if context.settings.backups else _beside(context)).absolute()
-        self._buckets = BucketDirectory(self._backups, context.owned)
-        self._bucket = context.seed_name
         self._health = HealthServer(context.directory / "healthz-fails")
         self._versions: Mapping[str, Programs] = find_programs(context.settings.binaries, os.environ)
         if not self._versions:
@@ -87,27 +86,28 @@ class ProcessesMaker:
                 (f"seed {context.seed_name}: {missing_programs(context.settings.binaries, os.environ)}",)
             )
         self._clusters: dict[Path, Cluster] = {}
-        self._session = ProbeSession()
-        self._tending: asyncio.Task[None] | None = None
+        self.session = ProbeSession()
+        self.backups = EtcdBackups(context, client=self.session.etcd, ready=self._etcd_ready)
+        self._tasks: list[asyncio.Task[None]] = []
 
     # ------------------------------------------------------------------------------------------ life
 
     async def start(self) -> None:
         """Serve `/healthz`."""
         await self._health.start()
-        self._session.open()
+        self.session.open()
 
     async def stop(self) -> None:
         """Stop serving; what runs goes on running, unless the settings say otherwise."""
-        if self._tending is not None:
-            self._tending.cancel()
-            await asyncio.gather(self._tending, return_exceptions=True)
-            self._tending = None
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        self._tasks.clear()
         if not self._context.settings.keep_running:
             with contextlib.suppress(StaleFencingToken):
                 await asyncio.gather(*(cluster.end_all() for cluster in self._clusters.values()))
         self._clusters.clear()
-        await self._session.close()
+        await self.session.close()
         await self._health.stop()
 
     async def take_over(self, shoots: Mapping[ShootName, Kept]) -> None:
@@ -116,14 +116,23 @@ class ProcessesMaker:
         directories = sorted(self._directory.iterdir()) if self._directory.is_dir() else []
         for directory in directories:
             self._cluster_in(directory)
-        if self._tending is None or self._tending.done():
-            self._tending = asyncio.create_task(self._tend(), name=f"components of {self._context.seed_name}")
+        if all(task.done() for task in self._tasks):
+            seed = self._context.seed_name
+            self._tasks = [
+                asyncio.create_task(self._tend(), name=f"components of {seed}"),
+                asyncio.create_task(self.backups.keep(lambda: self.clusters), name=f"backups of {seed}"),
+            ]
+
+    @property
+    def clusters(self) -> tuple[Cluster, ...]:
+        """Control planes that are made, or tended, here."""
+        return tuple(self._clusters.values())
 
     async def _tend(self) -> None:
         """Start anew what has ended, two control planes a round. Ends when another gardenlet acquires the seed."""
         while True:
             found = 0
-            for cluster in tuple(self._clusters.values()):
+            for cluster in self.clusters:
                 try:
                     found += cluster.tend()
                 except StaleFencingToken:
@@ -156,16 +165,12 @@ class ProcessesMaker:
         return f"The disk is full: {free >> 20} MiB are left." if free < 2**28 else None
 
     async def ensure_bucket(self, name: str) -> None:
-        """Make the bucket's directory."""
-        self._bucket = self._buckets.make(name).name
+        """Make the bucket, into which shoots are backed up from now on."""
+        await self.backups.ensure_bucket(name)
 
     async def delete_bucket(self, name: str) -> None:
-        """Remove the bucket's directory. Raises StepFailed while a backup in it may be needed."""
-        bucket = self._backups / name
-        left = sorted(each.name for each in bucket.iterdir() if any(each.iterdir())) if bucket.is_dir() else []
-        if left:
-            raise StepFailed(f"The bucket has backups of {', '.join(left[:3])}.", ("ERR_INFRA_DEPENDENCIES",))
-        self._buckets.remove(name)
+        """Remove the bucket. Raises StepFailed while a backup in it may be needed."""
+        await self.backups.delete_bucket(name)
 
     # ------------------------------------------------------------------------------------------ steps
 
@@ -212,7 +217,8 @@ class ProcessesMaker:
                 f"{', '.join(self._versions)}.",
                 (CONFIGURATION_PROBLEM,),
             )
-        cluster.establish(request.uid, parameters)
+        maintenance = section(observed.spec, "maintenance")
+        cluster.establish(request.uid, parameters, shoot=request.shoot, maintenance=maintenance)
         cluster.programs = self._versions[parameters.version]
         return {}
 
@@ -224,22 +230,23 @@ class ProcessesMaker:
         return made
 
     async def _make_etcd(self, cluster: Cluster, request: StepRequest) -> Document:
-        backup = request.kept.get("stop-control-plane", {}).get(BACKUP)
-        if not cluster.data.exists() and backup is not None:
-            saved = msgspec.convert(backup, EtcdBackup)
-            file = self._backups / saved.bucket / saved.key
-            await restore_snapshot(cluster, file, saved)
-            _log.info("etcd.restored", shoot="/".join(request.shoot), revision=saved.revision)
+        migrated = _migrated(request)
+        if cluster.is_empty:
+            await self.backups.restore(cluster, migrated)
         if not is_hibernated(_required(request).spec):
             async with start_slots():
                 await self._start(cluster, ETCD)
-        if backup is not None:
-            entry = (self._backups / str(backup["bucket"]) / str(backup["key"])).parent
-            shutil.rmtree(entry, ignore_errors=True)
+        cluster.note_data(present=not cluster.is_empty)
+        if migrated is not None:
+            await self.backups.drop_migrated(cluster, migrated)
         return {}
 
     async def _make_control_plane(self, cluster: Cluster, request: StepRequest) -> Document:
         if is_hibernated(_required(request).spec):
+            await cluster.stop((API_SERVER, CONTROLLER_MANAGER, SCHEDULER))
+            keeper = self.backups.keeper(cluster)
+            if keeper is not None and cluster.child(ETCD) is not None:
+                await keeper.back_up(at_once=True)
             await cluster.stop(PORTS)
             return {HIBERNATED: True}
         async with start_slots():
@@ -257,7 +264,7 @@ class ProcessesMaker:
         if is_hibernated(_required(request).spec):
             return {}
         deadline = self._clock.monotonic() + READY_SECONDS
-        client = self._session.client(cluster)
+        client = self.session.client(cluster)
         while await client.get("/api/v1/namespaces/default/serviceaccounts/default") is None:
             if self._clock.monotonic() > deadline:
                 raise StepFailed("The namespace default has no service account: the controller manager is not at work.")
@@ -267,19 +274,19 @@ class ProcessesMaker:
     async def _apply_system_components(self, cluster: Cluster, request: StepRequest) -> Document:
         observed = _required(request)
         if not is_hibernated(observed.spec):
-            client = self._session.client(cluster)
+            client = self.session.client(cluster)
             for each in components_of(cluster, observed):
                 await client.apply(each.path, each.manifest, manager=FIELD_MANAGER)
         return {}
 
     async def _clean_up(self, cluster: Cluster, request: StepRequest) -> Document:
         """Clean the cluster up, for which one that sleeps is woken; one that never answered has nothing in it."""
-        if "wait-for-api-server" not in request.kept or cluster.state is None or not cluster.data.exists():
+        if "wait-for-api-server" not in request.kept or cluster.state is None or cluster.is_empty:
             return {}
         async with start_slots():
             for component in (ETCD, API_SERVER, CONTROLLER_MANAGER):
                 await self._start(cluster, component)
-        await clean_up(self._session.client(cluster), self._clock, within_seconds=CLEANUP_SECONDS)
+        await clean_up(self.session.client(cluster), self._clock, within_seconds=CLEANUP_SECONDS)
         return {}
 
     async def _stop_api_server(self, cluster: Cluster, request: StepRequest) -> Document:
@@ -289,13 +296,12 @@ class ProcessesMaker:
 
     async def _delete_etcd(self, cluster: Cluster, request: StepRequest) -> Document:
         await self._release_etcd(cluster, request)
-        for bucket in self._backups.glob(f"*/{_entry(request.shoot, request.uid)}"):
-            with self._owned():
-                shutil.rmtree(bucket, ignore_errors=True)
+        await self.backups.remove(cluster)
         return {}
 
     async def _release_etcd(self, cluster: Cluster, request: StepRequest) -> Document:
         del request
+        self.backups.release(cluster)
         await cluster.stop((ETCD,))
         cluster.remove_data()
         return {}
@@ -310,12 +316,15 @@ class ProcessesMaker:
     async def _back_up(self, cluster: Cluster, request: StepRequest) -> Document:
         """Stop whoever writes, and save etcd for the next seed; not for a shoot that is another seed's already."""
         await cluster.stop((API_SERVER, CONTROLLER_MANAGER, SCHEDULER))
-        if request.operation != "Migrate" or cluster.state is None or not cluster.data.exists():
+        if request.operation != "Migrate" or cluster.state is None:
+            return {}
+        if cluster.has_lost_data:
+            await self.backups.restore(cluster, None)
+        if cluster.is_empty:
             return {}
         async with start_slots():
             await self._start(cluster, ETCD)
-        bucket = self._buckets.make(self._bucket)
-        saved = await save_snapshot(cluster, bucket, _entry(request.shoot, request.uid))
+        saved = await self.backups.save_for_migration(cluster)
         return {BACKUP: msgspec.to_builtins(saved)}
 
     # ------------------------------------------------------------------------------------------ components
@@ -324,8 +333,18 @@ class ProcessesMaker:
         """Start a component, and wait until it is ready. Raises StepFailed with its last words."""
         (component,) = cluster.components([name])
         await cluster.start(component)
+        await self._until_ready(cluster, component)
+
+    async def _etcd_ready(self, cluster: Cluster, component: Component) -> EtcdClient:
+        """Run an etcd that restores: it is not one of those that shall run."""
+        await cluster.run(component)
+        await self._until_ready(cluster, component)
+        return self.session.etcd(cluster)
+
+    async def _until_ready(self, cluster: Cluster, component: Component) -> None:
+        name = component.name
         deadline = self._clock.monotonic() + READY_SECONDS
-        while (problem := await self._session.component_problem(cluster, component)) is not None:
+        while (problem := await self.session.component_problem(cluster, component)) is not None:
             has_ended = cluster.child(name) is None
             if has_ended and PORT_IN_USE in cluster.last_words(name):
                 cluster.choose_other_ports()
@@ -355,7 +374,10 @@ class ProcessesMaker:
         cluster = self._cluster(observed.full_name, observed.uid)
         if cluster.state is None:
             return {"ControlPlaneHealthy": "There is no control plane on this machine."}
-        return await control_plane_problems(self._session, cluster, observed)
+        found = await control_plane_problems(self.session, cluster, observed)
+        if (problem := self.backups.problem(cluster)) is not None:
+            found["ControlPlaneHealthy"] = " ".join((f"{problem}.", found.get("ControlPlaneHealthy", ""))).strip()
+        return found
 
     async def admin_kubeconfig(self, request: KubeconfigRequest) -> Document:
         """Sign a certificate with the shoot's own authority, here."""
@@ -377,8 +399,10 @@ def _entry(shoot: ShootName, uid: str) -> str:
     return f"{technical_id(*shoot)}--{uid}"
 
 
-def _beside(context: MakerContext) -> Path:
-    return context.directory.parent / ".backups"
+def _migrated(request: StepRequest) -> EtcdBackup | None:
+    """The snapshot that a shoot has come with from another seed."""
+    backup = request.kept.get("stop-control-plane", {}).get(BACKUP)
+    return None if backup is None else msgspec.convert(backup, EtcdBackup)
 
 
 def _required(request: StepRequest) -> ObservedShoot:

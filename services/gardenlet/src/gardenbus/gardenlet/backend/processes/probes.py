@@ -9,6 +9,7 @@ import aiohttp
 from gardenbus.agent.kubernetes.client import KubernetesClient, client_tls
 from gardenbus.common.errors import GardenbusError
 from gardenbus.gardenlet.backend.processes.cluster import Cluster
+from gardenbus.gardenlet.backend.processes.etcd_client import EtcdClient
 from gardenbus.gardenlet.domain.control_plane import (
     ADMIN,
     CA,
@@ -16,6 +17,7 @@ from gardenbus.gardenlet.domain.control_plane import (
     ETCD_CLIENT,
     PORTS,
     Component,
+    etcd_url,
     least_nodes,
 )
 from gardenbus.gardenlet.domain.operations import ObservedShoot
@@ -57,6 +59,11 @@ class ProbeSession:
         """A client of the cluster's API that may do everything. Raises BadRequest."""
         assert self._session is not None
         return KubernetesClient(self._session, cluster.url, self._tls_of(cluster, CA))
+
+    def etcd(self, cluster: Cluster) -> EtcdClient:
+        """A client of the cluster's etcd. Raises BadRequest."""
+        assert self._session is not None
+        return EtcdClient(self._session, etcd_url(cluster.where), self._tls_of(cluster, ETCD_CA))
 
     async def component_problem(self, cluster: Cluster, component: Component) -> str | None:
         """Problem of a component: it has ended, or its health check fails."""

@@ -1,0 +1,237 @@
+"""Backups of all control planes of a seed: made while they run, and restored where the data of an etcd is gone.
+
+    <backend.backups>/<bucket>/<technical id>--<uid>/       see `etcd_backup`
+
+Shoots of a seed without a backup bucket have no backups, as with Gardener.
+"""
+
+import asyncio
+from collections.abc import Callable, Collection
+from pathlib import Path
+
+import structlog
+
+from gardenbus.agent.files import replace_file
+from gardenbus.common.backups.catalog import Backup, Chain, backup_of
+from gardenbus.common.backups.creating import read_catalog
+from gardenbus.common.backups.destinations import folder_of
+from gardenbus.common.errors import BadRequest, GardenbusError, SettingsInvalid
+from gardenbus.common.ports.backups import BackupFolder
+from gardenbus.common.ports.clock import timestamp
+from gardenbus.gardenlet.backend.port import BackendEvent, MakerContext, StaleFencingToken, StepFailed
+from gardenbus.gardenlet.backend.processes.backup_keeper import BackupTimes, EtcdBackupKeeper
+from gardenbus.gardenlet.backend.processes.cluster import Cluster
+from gardenbus.gardenlet.backend.processes.etcd_backup import (
+    EtcdBackup,
+    Ready,
+    restore_chain,
+    save_snapshot,
+)
+from gardenbus.gardenlet.backend.processes.etcd_client import EtcdClient
+
+_log = structlog.stdlib.get_logger()
+
+LOOK_SECONDS = 2.0
+AGAIN_SECONDS = 30.0
+"""Pause after a restoration that failed."""
+
+_AT_ONCE = 2
+DEPENDENCIES = "ERR_INFRA_DEPENDENCIES"
+
+
+class EtcdBackups:
+    """See the module. `ready` starts an etcd, and waits until it answers."""
+
+    def __init__(
+        self,
+        context: MakerContext,
+        *,
+        client: Callable[[Cluster], EtcdClient],
+        ready: Ready,
+        times: BackupTimes | None = None,
+    ) -> None:
+        place = context.settings.backups or str((context.directory.parent / ".backups").absolute())
+        try:
+            self._root: BackupFolder = folder_of(place)
+        except BadRequest as error:
+            raise SettingsInvalid((f"seed {context.seed_name}: backend.backups: {error.message}",)) from error
+        self._context = context
+        self._clock = context.clock
+        self._client = client
+        self._ready = ready
+        self.times = times or BackupTimes()
+        self._file = context.directory / "backup-bucket"
+        self._keepers: dict[Path, EtcdBackupKeeper] = {}
+        self._failures: dict[Path, str] = {}
+        self._again_at: dict[Path, float] = {}
+
+    # ------------------------------------------------------------------------------------------ bucket
+
+    @property
+    def bucket(self) -> str:
+        """The seed's bucket; "" while it has none."""
+        try:
+            return self._file.read_text()
+        except FileNotFoundError:
+            return ""
+
+    async def ensure_bucket(self, name: str) -> None:
+        """Make the bucket, and back up into it from now on. Raises StepFailed, StaleFencingToken."""
+        with self._context.owned():
+            pass
+        try:
+            await self._root.folder(name).make()
+        except GardenbusError as error:
+            raise StepFailed(f"The bucket: {error.message}", (DEPENDENCIES,)) from error
+        if self.bucket != name:
+            with self._context.owned():
+                replace_file(self._file, name.encode())
+            self._keepers.clear()
+
+    async def delete_bucket(self, name: str) -> None:
+        """Remove the bucket. Raises StepFailed while a backup in it may be needed, and StaleFencingToken."""
+        with self._context.owned():
+            pass
+        try:
+            bucket = self._root.folder(name)
+            left = [each for each in await bucket.folders() if await bucket.folder(each).list()]
+            if left:
+                raise StepFailed(f"The bucket has backups of {', '.join(left[:3])}.", (DEPENDENCIES,))
+            await bucket.remove()
+            if not await self._root.folders() and not await self._root.list():
+                await self._root.remove()
+        except GardenbusError as error:
+            raise error if isinstance(error, StepFailed) else StepFailed(error.message) from error
+        with self._context.owned():
+            self._file.unlink(missing_ok=True)
+
+    # ------------------------------------------------------------------------------------------ making
+
+    async def keep(self, clusters: Callable[[], Collection[Cluster]]) -> None:
+        """Back up what is due, and restore what is gone, until cancelled or another gardenlet acquires the seed."""
+        slots = asyncio.Semaphore(_AT_ONCE)
+
+        async def one(cluster: Cluster) -> None:
+            async with slots:
+                if cluster.has_lost_data:
+                    await self._restore_lost(cluster)
+                elif (keeper := self.keeper(cluster)) is not None and keeper.is_due:
+                    await keeper.step()
+
+        while True:
+            try:
+                with self._context.owned():
+                    pass
+                await asyncio.gather(*(one(each) for each in clusters()))
+            except StaleFencingToken:
+                return
+            await self._clock.sleep(LOOK_SECONDS)
+
+    def keeper(self, cluster: Cluster) -> EtcdBackupKeeper | None:
+        """Keeper of a control plane's backups; None while the seed has no bucket."""
+        keeper = self._keepers.get(cluster.directory)
+        if keeper is None and (bucket := self.bucket):
+            folder = self._root.folder(bucket).folder(cluster.directory.name)
+            keeper = EtcdBackupKeeper(cluster, folder, self._clock, self._client, self.times)
+            self._keepers[cluster.directory] = keeper
+        return keeper
+
+    async def save_for_migration(self, cluster: Cluster) -> EtcdBackup:
+        """Save a snapshot for another seed. Raises StepFailed, Unavailable."""
+        bucket, entry = self.bucket or self._context.seed_name, cluster.directory.name
+        folder = self._root.folder(bucket).folder(entry)
+        backup, digest = await save_snapshot(cluster, folder, self._clock.now())
+        return EtcdBackup(bucket=bucket, key=f"{entry}/{backup.name}", sha256=digest, revision=backup.version)
+
+    async def remove(self, cluster: Cluster) -> None:
+        """Remove all backups of a control plane that is deleted. Raises Unavailable, StaleFencingToken."""
+        self.release(cluster)
+        for bucket in await self._root.folders():
+            with self._context.owned():
+                pass
+            folder = self._root.folder(bucket).folder(cluster.directory.name)
+            await folder.remove()
+
+    def release(self, cluster: Cluster) -> None:
+        """Back up no more: the control plane is not here any more."""
+        for each in (self._keepers, self._failures, self._again_at):
+            each.pop(cluster.directory, None)
+
+    # ------------------------------------------------------------------------------------------ restoring
+
+    def problem(self, cluster: Cluster) -> str | None:
+        """Problem for the condition ControlPlaneHealthy."""
+        if cluster.has_lost_data:
+            failure = self._failures.get(cluster.directory)
+            return f"The data of etcd is gone, and is restored{f': {failure}' if failure else ''}"
+        keeper = self._keepers.get(cluster.directory)
+        return keeper.problem if keeper is not None else None
+
+    async def restore(self, cluster: Cluster, migrated: EtcdBackup | None) -> None:
+        """Restore an etcd without data from the latest backup: this seed's, or that of the seed it came from.
+
+        Does nothing for a new shoot, which has neither. Raises StepFailed, BackupInvalid, Unavailable,
+        StaleFencingToken.
+        """
+        assert cluster.state is not None
+        keeper = self.keeper(cluster)
+        if keeper is not None:
+            await keeper.rescue()
+        await cluster.end_all()
+        chains = (await read_catalog(keeper.folder)).chains if keeper is not None else ()
+        own = chains[-1] if chains else None
+        if own is not None and (migrated is None or own.last.version > migrated.revision):
+            assert keeper is not None
+            await restore_chain(cluster, keeper.folder, own, self._ready)
+            self._report_restored(cluster, own.last)
+        elif migrated is not None:
+            entry, _, name = migrated.key.rpartition("/")
+            folder = self._root.folder(migrated.bucket).folder(entry)
+            await restore_chain(cluster, folder, Chain(_snapshot(name)), self._ready, sha256=migrated.sha256)
+            _log.info("etcd.restored", shoot=cluster.directory.name, name=name)
+        elif cluster.state.has_data:
+            raise StepFailed("The data of etcd is gone, and there is no backup of it.", (DEPENDENCIES,))
+        if keeper is not None:
+            await keeper.forget()
+
+    async def drop_migrated(self, cluster: Cluster, migrated: EtcdBackup) -> None:
+        """Remove what a shoot came with from another seed. Raises Unavailable."""
+        if migrated.bucket != self.bucket:
+            await self._root.folder(migrated.bucket).folder(cluster.directory.name).remove()
+
+    async def _restore_lost(self, cluster: Cluster) -> None:
+        if cluster.busy.locked() or self._clock.monotonic() < self._again_at.get(cluster.directory, 0.0):
+            return
+        async with cluster.busy:
+            try:
+                await self.restore(cluster, None)
+                self._failures.pop(cluster.directory, None)
+            except StaleFencingToken:
+                raise
+            except (GardenbusError, OSError) as error:
+                text = error.message if isinstance(error, GardenbusError) else str(error)
+                self._again_at[cluster.directory] = self._clock.monotonic() + AGAIN_SECONDS
+                if self._failures.get(cluster.directory) != text:
+                    self._record(cluster, "EtcdRestorationFailed", text)
+                self._failures[cluster.directory] = text
+                _log.warning("etcd.not_restored", directory=str(cluster.directory), reason=text)
+
+    def _report_restored(self, cluster: Cluster, backup: Backup) -> None:
+        text = (
+            f"The data of etcd was gone; it was restored from {backup.name}, as it was at "
+            f"{timestamp(backup.taken_at)}: what was written after that is lost."
+        )
+        self._record(cluster, "EtcdRestored", text)
+        _log.warning("etcd.restored", shoot=cluster.directory.name, name=backup.name)
+
+    def _record(self, cluster: Cluster, reason: str, message: str) -> None:
+        state = cluster.state
+        if state is not None and all(state.shoot):
+            self._context.events.append(BackendEvent(state.shoot, state.uid, reason, message))
+
+
+def _snapshot(name: str) -> Backup:
+    backup = backup_of(name)
+    if backup is None:
+        raise StepFailed(f"{name} is no name of an etcd snapshot")
+    return backup
