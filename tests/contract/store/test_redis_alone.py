@@ -10,7 +10,9 @@ from gardenbus.common.api.document import StoredObject
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.errors import Unavailable
 from gardenbus.common.ports.bus import StreamPosition
+from gardenbus.relay.adapters.redis_outbox import RedisOutbox
 from tests.support.builders import a_project, a_seed, a_shoot, merged
+from tests.support.clocks import FakeClock
 from tests.support.servers import Server
 from tests.support.stores import StoreUnderTest, a_binding, on_redis
 
@@ -172,3 +174,25 @@ async def test_shoots_of_an_older_version_are_counted_a_page_at_a_time(
     counts = await kit.store.shoot_state_counts(9)
     assert (counts.states, counts.busy, counts.uncounted) == ({"failed": 5}, 5, 0)
     assert not await kit.outbox.count_shoots()
+
+
+class HurryingClock(FakeClock):
+    """A second has passed with each look."""
+
+    def monotonic(self) -> float:
+        self.advance(1.0)
+        return super().monotonic()
+
+
+@pytest.mark.parametrize("walk", ["reannounce", "requeue_pending"])
+async def test_a_relay_keeps_its_lead_while_it_walks_a_store_for_longer_than_a_lead_lasts(
+    kit: StoreUnderTest, walk: str
+) -> None:
+    assert kit.connection is not None
+    outbox = RedisOutbox(kit.connection, HurryingClock(), leader="slow")
+    leader = kit.connection.key("leader")
+    await kit.outbox.resign()
+    await outbox.lead(3.0)
+    await kit.connection.command("PEXPIRE", leader, 600_000)  # so that no time has to pass: what is renewed has 3 s
+    await (outbox.reannounce(0) if walk == "reannounce" else outbox.requeue_pending())
+    assert int(await kit.connection.command("PTTL", leader)) <= 3000, "it was renewed on the way"

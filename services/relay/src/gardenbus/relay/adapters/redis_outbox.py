@@ -33,6 +33,9 @@ from gardenbus.relay.ports.outbox import (
 
 _PAGE = 500
 
+RENEWED_AT = 0.2
+"""The share of its time after which a lead is renewed, between the pages of a walk."""
+
 _decode = json_decoder(Document)
 
 
@@ -45,9 +48,12 @@ class RedisOutbox(RedisStreamHistories):
         self._leader = leader
         self._last_seen = "0-0"
         self._counted_up_to = ""
+        self._lead_seconds = 0.0
+        self._renew_at = 0.0
 
     async def lead(self, ttl_seconds: float) -> Leadership:
         """Take or keep the lead."""
+        self._lead_seconds, self._renew_at = ttl_seconds, self._clock.monotonic() + ttl_seconds * RENEWED_AT
         reply = await self._connection.call("lead", {"leader": self._leader, "ttl_ms": int(ttl_seconds * 1000)})
         leading = reply[0] == b"ok"
         return Leadership(leading=leading, is_open=leading and (bool(reply[1]) or await self._connection.join()))
@@ -142,6 +148,7 @@ class RedisOutbox(RedisStreamHistories):
         for index in ("by_version", "graves"):
             version = above_version
             while True:
+                await self._keep_lead()
                 reply = await self._led("reannounce", {"index": index, "version": version, "limit": _PAGE})
                 version = int(reply[1])
                 if version == 0:
@@ -167,6 +174,7 @@ class RedisOutbox(RedisStreamHistories):
                     "limit": _PAGE,
                     "untried_only": untried_only and queue != "migration",
                 }
+                await self._keep_lead()
                 cursor = (await self._led("requeue", operation))[1].decode()
                 if cursor == "0":
                     break
@@ -211,6 +219,11 @@ class RedisOutbox(RedisStreamHistories):
         """Forget a page of graves."""
         upto = origin_text(RequestOrigin(floor.created, floor.sequence, 10**10 - 1))
         return int((await self._led("bury", {"before": before, "floor": upto, "limit": _PAGE}))[1])
+
+    async def _keep_lead(self) -> None:
+        """Renew the lead when it is due: to walk a large store takes longer than a lead lasts."""
+        if self._clock.monotonic() >= self._renew_at:
+            await self.lead(self._lead_seconds)
 
     async def _led(self, function: str, operation: dict[str, Any]) -> Sequence[Any]:
         return _as_leader(await self._connection.call(function, operation | {"leader": self._leader}))

@@ -72,16 +72,28 @@ async def create(
     async def one(document: Document) -> StoredShoot:
         nonlocal done
         async with slots:
-            stored = await rig.store.create(document)
+            stored = await _created(rig, document)
         done += 1
         if done % BULK == 0:
             report(done)
-        assert isinstance(stored, StoredObject), "nothing else writes here"
         return StoredShoot(stored.key, stored.uid)
 
     stored = await asyncio.gather(*(one(document) for document in documents))
     report(done)
     return list(stored)
+
+
+async def _created(rig: Rig, document: Document) -> StoredObject:
+    """Store one document, as soon as the store takes it: its outbox may be full, as the relay is slow."""
+    created: list[StoredObject] = []
+
+    async def attempt() -> None:
+        stored = await rig.store.create(document)
+        assert isinstance(stored, StoredObject), "nothing else writes here"
+        created.append(stored)
+
+    await rig.retries.repeat(attempt, "creations")
+    return created[0]
 
 
 async def create_pending(

@@ -72,7 +72,7 @@ export function objectPage(main, { path: [kind, space, ...rest] }) {
       conditions([...(status.conditions ?? []), ...(status.constraints ?? [])]),
       card("Events", events.length ? `${count(events.length)} in 24 hours` : "", events.length ? h("ul", { class: "lines" }, events.slice(0, 60).map((event) => eventLine(event, { about: false }))) : h("div", { class: "body sub" }, "None in the last 24 hours.")));
     const right = h("div", { class: "column" }, filled && card("Shoots over time", "since the dashboard's first visitor", h("div", { class: "body" }, fillChart(filled))), card("Facts", null, h("div", { class: "body" }, h("dl", { class: "facts" }, facts(kind, metadata, spec, status)))),
-      related.length > 0 && card("Around it", null, h("ul", { class: "lines" }, related.map((each) => h("li", null, h("span", { class: "when" }, `${each.role} `), h("a", { class: "link", href: pathOf(each.kind, each.namespace, each.name), "data-walk": true }, `${kindName(each.kind)} ${each.name}`))))));
+      related.length > 0 && card("Related objects", null, h("ul", { class: "lines" }, related.map((each) => h("li", null, h("span", { class: "when" }, `${each.role} `), h("a", { class: "link", href: pathOf(each.kind, each.namespace, each.name), "data-walk": true }, `${kindName(each.kind)} ${each.name}`))))));
     place.replaceChildren(head(kind, namespace, name, object), h("div", { class: "object" }, left, right, manifest));
     for (const summary of place.querySelectorAll("details > summary b")) {
       if (opened.has(summary.textContent)) summary.closest("details").open = true;
