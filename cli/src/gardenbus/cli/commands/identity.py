@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 
 from gardenbus.cli.client.targets import LandscapeTarget, credentials_of, find_landscape
+from gardenbus.cli.commands.exported import export
 from gardenbus.cli.commands.issued import issue, ls
 from gardenbus.cli.commands.options import Directory, NatsUrl, Prefix
 from gardenbus.cli.contexts.nats_cli import write_nats_context
@@ -58,5 +59,5 @@ def _settings(where: LandscapeTarget) -> dict[str, str]:
     return {**common, "user": login.user, "password": login.password, **inbox}
 
 
-for _command in (issue, ls, nats_context):
+for _command in (issue, ls, export, nats_context):
     identity.command(_command.__name__.replace("_", "-"), help=help_of(_command))(_command)

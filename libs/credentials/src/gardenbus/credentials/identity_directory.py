@@ -90,11 +90,11 @@ class IdentityDirectory:
             secret_files.tighten(directory.iterdir())
         self._prepare_certificates(server_names, now)
         return Identities(
-            services={name: _nkey(self.service(name), "user") for name in services},
-            system=_nkey(self.system, "user"),
-            callout=_nkey(self.callout, "user"),
-            issuer=_nkey(self.issuer, "account"),
-            operator=self._operator(),
+            services={name: kept_nkey(self.service(name), "user") for name in services},
+            system=kept_nkey(self.system, "user"),
+            callout=kept_nkey(self.callout, "user"),
+            issuer=kept_nkey(self.issuer, "account"),
+            operator=kept_operator(self.operator),
         )
 
     def authority(self) -> Authority:
@@ -156,18 +156,20 @@ class IdentityDirectory:
             and set(names) <= _names_of(certificate)
         )
 
-    def _operator(self) -> OperatorLogin:
-        if not self.operator.exists():
-            made = OperatorLogin(OPERATOR, secrets.token_urlsafe(_PASSWORD_BYTES))
-            secret_files.write(self.operator, msgspec.json.encode(made))
-        try:
-            return msgspec.json.decode(_content(self.operator), type=OperatorLogin)
-        except msgspec.MsgspecError as error:
-            raise SettingsInvalid((f"{self.operator}: {error}; remove it, and another password is made",)) from error
+
+def kept_operator(file: Path) -> OperatorLogin:
+    """The operator's login in a file, which is made where there is none. Raises SettingsInvalid."""
+    if not file.exists():
+        made = OperatorLogin(OPERATOR, secrets.token_urlsafe(_PASSWORD_BYTES))
+        secret_files.write(file, msgspec.json.encode(made))
+    try:
+        return msgspec.json.decode(_content(file), type=OperatorLogin)
+    except msgspec.MsgspecError as error:
+        raise SettingsInvalid((f"{file}: {error}; remove it, and another password is made",)) from error
 
 
-def _nkey(file: Path, purpose: Purpose) -> KeyPair:
-    """The key of a file, which is made where there is none."""
+def kept_nkey(file: Path, purpose: Purpose) -> KeyPair:
+    """The key of a file, which is made where there is none. Raises SettingsInvalid."""
     if not file.exists():
         made = new_nkey(purpose)
         secret_files.write(file, made.seed.encode())

@@ -10,13 +10,16 @@ from pathlib import Path
 from typing import NamedTuple
 
 from gardenbus.common.api.identity.accounts import AUTH, GARDEN, OUT, SYS, Crossing, crossings
-from gardenbus.common.api.identity.permissions import Permissions, permissions_of
+from gardenbus.common.api.identity.permissions import OUTSIDER_PAYLOAD, Permissions, permissions_of
 from gardenbus.common.api.identity.principals import Principal
 from gardenbus.common.api.keys import Subjects
 
 CALLOUT_TIMEOUT_SECONDS = 3
 TLS_TIMEOUT_SECONDS = 10
 """Longest handshake: many clients come at once when a server was restarted, each slower than the server."""
+
+_LIMITS = f"limits: {{ max_payload: {OUTSIDER_PAYLOAD} }}"
+"""Of those who are users of the configuration; whom the callout lets in has limits of their own."""
 
 
 class Password(NamedTuple):
@@ -60,7 +63,7 @@ def authorization_configuration(authorization: Authorization, subjects: Subjects
     accounts = "\n".join(
         (
             _account(GARDEN, garden, ["jetstream: enabled", *_ends(crossings(subjects), inside=True)]),
-            _account(OUT, out, _ends(crossings(subjects), inside=False)),
+            _account(OUT, out, [_LIMITS, *_ends(crossings(subjects), inside=False)]),
             _account(AUTH, auth, []),
             _account(SYS, [f"{{ nkey: {authorization.system} }}"], []),
         )

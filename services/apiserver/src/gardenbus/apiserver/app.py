@@ -1,5 +1,7 @@
 """Wires an apiserver: batch consumers, the API service, controllers."""
 
+from pathlib import Path
+
 from gardenbus.apiserver.controllers.garbage_collector import CONTROLLER, GarbageCollector
 from gardenbus.apiserver.controllers.informer_controller import InformerController
 from gardenbus.apiserver.controllers.namespaced_cloud_profiles import NamespacedCloudProfiles
@@ -7,11 +9,13 @@ from gardenbus.apiserver.controllers.use_as_seed import UseAsSeed
 from gardenbus.apiserver.domain.admission import Admission
 from gardenbus.apiserver.domain.plugins.table import enabled_plugins
 from gardenbus.apiserver.domain.request_subjects import api_filters, reported_object, reports_filter
+from gardenbus.apiserver.domain.senders import UserOf, as_stated
 from gardenbus.apiserver.handlers.api import ApiHandler
 from gardenbus.apiserver.handlers.audit_log import AuditLog
 from gardenbus.apiserver.handlers.authorizer import Authorizer
 from gardenbus.apiserver.handlers.durable_requests import DurableRequestHandler
 from gardenbus.apiserver.handlers.reports import ReportHandler
+from gardenbus.apiserver.handlers.static_users import StaticUsers
 from gardenbus.apiserver.metrics import ConsumerMetrics
 from gardenbus.apiserver.registry.read_cache import ManifestCache
 from gardenbus.apiserver.registry.seed_binder import SeedBinder
@@ -49,6 +53,8 @@ async def start_apiserver(context: ServiceContext[ApiserverSettings], connection
     manifests = ManifestCache(store)
     writer = Writer(store, context.clock, Admission(enabled_plugins(context.settings.configuration)))
     authorizer = Authorizer(store, AuditLog(context.clock), is_enforced=context.settings.enforces_authorization)
+    static = context.settings.static_users
+    user_of = StaticUsers(Path(static)).user_of if static else as_stated
     dead_letter = DeadLetter(connections, reporter=REPORTER, object_of=reported_object(subjects))
 
     async def opened(stream: str, consumer: str, subject: str) -> WorkQueue:
@@ -66,6 +72,7 @@ async def start_apiserver(context: ServiceContext[ApiserverSettings], connection
         authorizer=authorizer,
         consumer=CONSUMER,
         concurrency=context.settings.write_concurrency,
+        user_of=user_of,
     )
     reports = ReportHandler(
         bus=bus,
@@ -76,6 +83,7 @@ async def start_apiserver(context: ServiceContext[ApiserverSettings], connection
         manifests=manifests,
         dead_letter=dead_letter,
         concurrency=context.settings.write_concurrency,
+        user_of=user_of,
     )
     for refresh in (requests.refresh, reports.refresh):
         await context.wait_for("nats", refresh)
@@ -83,7 +91,7 @@ async def start_apiserver(context: ServiceContext[ApiserverSettings], connection
     await _start_controllers(context, connections, writer, manifests)
     _start_consumer(context, "requests", requests, context.settings.request_batch)
     _start_consumer(context, "reports", reports, context.settings.report_batch)
-    await _serve_api(context, connections, writer, manifests, authorizer)
+    await _serve_api(context, connections, writer, manifests, authorizer, user_of)
     context.health.add_readiness("store", lambda: _problem_of_reading(connections.store))
 
 
@@ -102,6 +110,7 @@ async def _serve_api(
     writer: Writer,
     manifests: ManifestCache,
     authorizer: Authorizer,
+    user_of: UserOf,
 ) -> None:
     store, bus, subjects = connections.store, connections.bus, connections.subjects
     api = ApiHandler(
@@ -114,6 +123,7 @@ async def _serve_api(
         manifests=manifests,
         authorizer=authorizer,
         concurrency=context.settings.answer_concurrency,
+        user_of=user_of,
     )
     about = {"takes": "JSON or YAML", "answers": "JSON", "described-in": "docs/reference/asyncapi.yaml"}
     handlers = dict.fromkeys(api_filters(subjects), api.handle)

@@ -24,6 +24,10 @@ class ApiserverSettings(CommonSettings, frozen=True, kw_only=True):
     """`enforce`: requests are authorized by user; `off`: everybody may do everything. `auto` enforces where the
     apiserver itself has credentials: without them nobody has any, and a user is what a subject says."""
 
+    static_users: str = ""
+    """File that says whose an nkey of the server's configuration is, as `gardenbus identity export` writes it, where
+    there is no auth callout; read anew when it changes."""
+
     request_batch: Count = 200
     """Durable requests fetched at once: many share reads and acknowledgements, and a batch is finished long before the
     10 s after which the bus redelivers it."""

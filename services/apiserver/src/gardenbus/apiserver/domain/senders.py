@@ -4,6 +4,8 @@ What comes from another account of the server carries a header with the user who
 comes from the services' own account has none.
 """
 
+from collections.abc import Callable
+
 import msgspec
 
 from gardenbus.common.api.decoding import json_decoder
@@ -20,14 +22,23 @@ class _RequestInfo(msgspec.Struct, frozen=True):
 _decode = json_decoder(_RequestInfo)
 
 
-def check_sender(headers: Headers, *users: str) -> None:
-    """Raise Impersonation when the server states another sender than one of these."""
+UserOf = Callable[[str], str]
+"""The user of a sender as the server states it: an nkey of its configuration names none."""
+
+
+def as_stated(sender: str) -> str:
+    """The user whose name the auth callout has stated."""
+    return sender
+
+
+def check_sender(headers: Headers, user: str, user_of: UserOf = as_stated) -> None:
+    """Raise Impersonation when the server states another sender than this one."""
     stated = headers.get(REQUEST_INFO)
     if stated is None:
         return
     try:
-        sender = _decode(stated).user
+        sender = user_of(_decode(stated).user)
     except msgspec.MsgspecError as error:
         raise Impersonation(f"{REQUEST_INFO} cannot be read: {error}") from error
-    if sender not in users:
-        raise Impersonation(f"{sender[:80]!r} sent this in the name of {users[0]!r}")
+    if sender != user:
+        raise Impersonation(f"{sender[:80]!r} sent this in the name of {user!r}")

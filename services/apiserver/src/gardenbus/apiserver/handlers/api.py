@@ -53,7 +53,7 @@ from gardenbus.apiserver.domain.metadata import key_of, reference_of
 from gardenbus.apiserver.domain.operators import is_insider
 from gardenbus.apiserver.domain.request_subjects import parse_request_subject, unknown_verb
 from gardenbus.apiserver.domain.responses import RequestResponse, combined_response, error_response, success_response
-from gardenbus.apiserver.domain.senders import check_sender
+from gardenbus.apiserver.domain.senders import UserOf, as_stated, check_sender
 from gardenbus.apiserver.handlers import spans
 from gardenbus.apiserver.handlers.access_reviews import AccessReviews
 from gardenbus.apiserver.handlers.admin_kubeconfigs import AdminKubeconfigs
@@ -181,6 +181,7 @@ class ApiHandler:
     manifests: ManifestCache
     authorizer: Authorizer
     concurrency: int
+    user_of: UserOf = as_stated
 
     def __post_init__(self) -> None:
         self._reader = ObjectReader(self.store, self.bus, self.subjects)
@@ -200,7 +201,7 @@ class ApiHandler:
         """Respond to one request, whatever it is; never raises."""
         try:
             user, tail = parse_request_subject(request.subject, self.subjects)
-            check_sender(request.headers, user)
+            check_sender(request.headers, user, self.user_of)
         except Terminal as error:
             return error_response(error).encoded()
         verb, _, rest = tail.removeprefix("api.").partition(".")

@@ -21,7 +21,7 @@ from gardenbus.apiserver.domain.field_validation import validation_of
 from gardenbus.apiserver.domain.metadata import key_of, reference_of
 from gardenbus.apiserver.domain.related_objects import RelatedQuery
 from gardenbus.apiserver.domain.request_subjects import parse_request_subject
-from gardenbus.apiserver.domain.senders import check_sender
+from gardenbus.apiserver.domain.senders import UserOf, as_stated, check_sender
 from gardenbus.apiserver.handlers import spans
 from gardenbus.apiserver.handlers.authorizer import AccessGrant, Authorizer
 from gardenbus.apiserver.registry.batch_creator import BatchCreator, NewObject
@@ -119,6 +119,7 @@ class DurableRequestHandler:
     consumer: str
     concurrency: int
     reporter: str = "apiserver"
+    user_of: UserOf = as_stated
 
     def __post_init__(self) -> None:
         self._creator = BatchCreator(self.store, self.writer)
@@ -186,7 +187,7 @@ class DurableRequestHandler:
             message = queued.message
             try:
                 user, verb = parse_request_subject(message.subject, self.subjects)
-                check_sender(message.headers, user)
+                check_sender(message.headers, user, self.user_of)
                 reject_durable_dry_run(message.headers)
                 validation = validation_of(message.headers, FieldValidation.WARN)
                 documents = parse(message.body)

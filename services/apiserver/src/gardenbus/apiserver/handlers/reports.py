@@ -14,7 +14,7 @@ from gardenbus.apiserver.domain import report_admission
 from gardenbus.apiserver.domain.report_messages import RejectedReport, Report, read_report
 from gardenbus.apiserver.domain.report_stamps import is_set_by, merge_report
 from gardenbus.apiserver.domain.request_subjects import parse_report_subject
-from gardenbus.apiserver.domain.senders import check_sender
+from gardenbus.apiserver.domain.senders import UserOf, as_stated, check_sender
 from gardenbus.apiserver.domain.unknown_objects import adoptable_manifest
 from gardenbus.apiserver.domain.validation import validate_status
 from gardenbus.apiserver.handlers import spans
@@ -70,6 +70,7 @@ class ReportHandler:
     manifests: ManifestCache
     dead_letter: DeadLetter
     concurrency: int
+    user_of: UserOf = as_stated
 
     def __post_init__(self) -> None:
         self._slots = asyncio.Semaphore(self.concurrency)
@@ -108,7 +109,8 @@ class ReportHandler:
         for queued, incarnation in zip(queued_messages, incarnations, strict=True):
             try:
                 seed, key = parse_report_subject(queued.message.subject, self.subjects)
-                check_sender(queued.message.headers, seed if cluster_of(seed) else f"{SEED_USER_PREFIX}{seed}")
+                reporter = seed if cluster_of(seed) else f"{SEED_USER_PREFIX}{seed}"
+                check_sender(queued.message.headers, reporter, self.user_of)
                 token = queued.message.headers.get(Header.FENCING_TOKEN, "")
                 sender = (seed, token)
                 if sender not in is_current:

@@ -28,6 +28,9 @@ IMPORTED_JETSTREAM_API = "IN.API"
 OUTSIDE_REPLIES = "_R_.>"
 """Reply subjects of requests that came from the other account: the server makes them, and takes each once."""
 
+OUTSIDER_PAYLOAD = 1024 * 1024
+"""Largest message of somebody outside the services, bytes."""
+
 STREAMS = ("REQUESTS", "OBJECTS", "QUEUES", "BINDINGS", "LEASES", "REPORTS", "EVENTS", "REJECTED")
 
 

@@ -1,0 +1,56 @@
+"""`identity export`: accounts and keys of a small fixed fleet, for a server without auth callout."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from gardenbus.cli.client.targets import DEFAULT_PREFIX
+from gardenbus.cli.commands.issued import person
+from gardenbus.cli.output.console import exit_codes, show_lines
+from gardenbus.common.api.identity.principals import Principal, Role, principal_of
+from gardenbus.common.api.keys import Subjects
+from gardenbus.common.errors import BadRequest
+
+Names = list[str] | None
+
+
+def export(
+    target: Annotated[Path, typer.Argument(help="Directory to write to.", metavar="DIRECTORY")],
+    *,
+    seed: Annotated[Names, typer.Option("--seed", help="For the gardenlet of this seed (any number).")] = None,
+    member: Annotated[Names, typer.Option("--member", help="For the agent of this member cluster.")] = None,
+    user: Annotated[Names, typer.Option("--user", help="For this person or program.")] = None,
+    scheduler: Annotated[Names, typer.Option("--scheduler", help="For a scheduler of one's own.")] = None,
+    prefix: Annotated[str, typer.Option("--prefix", help="First token of all subjects.")] = DEFAULT_PREFIX,
+) -> None:
+    """Write accounts of nats.conf and an nkey for each of a small fixed fleet, which then needs no auth callout.
+
+    The accounts and the permissions are those of every landscape. Keys that are there stay; a further name adds one,
+    and whose file is removed is nobody any more. Have the server read it anew each time: nats-server --signal reload.
+
+    Examples:
+    gardenbus identity export fleet --seed north --seed south --user ann
+    """
+    from gardenbus.credentials.static_fleet import ACCOUNTS, USERS  # noqa: PLC0415  slow to import
+    from gardenbus.credentials.static_fleet import export as write  # noqa: PLC0415
+
+    with exit_codes():
+        names: list[tuple[Role, Sequence[str]]] = [("gardenlet", seed or ()), ("member-agent", member or ())]
+        names.append(("scheduler", scheduler or ()))
+        wanted = [principal_of(Principal(role, name).user) for role, given in names for name in given]
+        wanted += [person(name) for name in user or ()]
+        try:
+            found = write(target, wanted, Subjects(prefix))
+        except OSError as error:
+            raise BadRequest(f"{error.filename or target}: {error.strerror}") from error
+    lines = [f"{file}: {who.user}" for who, file in sorted(found.items())]
+    show_lines(
+        [
+            *lines,
+            f'nats.conf: include "{target.name}/{ACCOUNTS}" (the path is relative to nats.conf)',
+            f"apiserver: GARDENBUS_STATIC_USERS={target / USERS}",
+            f"each service: GARDENBUS_NATS_CREDENTIALS={target / 'services'}/<name>.nk",
+        ]
+    )

@@ -1,0 +1,42 @@
+"""Users of the server's configuration: the server states their nkeys, a file says whose they are."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import msgspec
+import structlog
+
+from gardenbus.common.errors import SettingsInvalid
+
+log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
+
+
+class StaticUsers:
+    """A JSON object nkey → user; read anew when the file is another. Raises SettingsInvalid when it is none at first.
+
+    One that becomes unreadable later changes nothing.
+    """
+
+    def __init__(self, file: Path) -> None:
+        self._file = file
+        self._version = (0, 0)
+        self._users: Mapping[str, str] = {}
+        try:
+            self._read()
+        except (OSError, msgspec.MsgspecError) as error:
+            raise SettingsInvalid((f"GARDENBUS_STATIC_USERS: {file}: {error}",)) from error
+
+    def user_of(self, sender: str) -> str:
+        """The user of an nkey; anything else is itself."""
+        try:
+            self._read()
+        except (OSError, msgspec.MsgspecError) as error:
+            log.warning("users.unreadable", file=str(self._file), reason=str(error))
+        return self._users.get(sender, sender)
+
+    def _read(self) -> None:
+        status = self._file.stat()
+        version = (status.st_mtime_ns, status.st_ino)
+        if version != self._version:
+            self._users = msgspec.json.decode(self._file.read_bytes(), type=dict[str, str])
+            self._version = version
