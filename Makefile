@@ -18,8 +18,8 @@ export UV_PYTHON_DOWNLOADS := never
 export UV_COMPILE_BYTECODE := 1
 unexport PYTHONDONTWRITEBYTECODE
 
-# Twice as many as there are cores: most tests wait for processes and periods more than half of their time.
-WORKERS ?= $(shell echo $$(( $$(getconf _NPROCESSORS_ONLN) * 2 )))
+# Three times as many as there are cores: most tests wait for processes and periods nine tenths of their time.
+WORKERS ?= $(shell echo $$(( $$(getconf _NPROCESSORS_ONLN) * 3 )))
 
 .DEFAULT_GOAL := help
 .PHONY: help run up down setup setup-dev test test-long test-contract test-e2e test-browser test-kube test-docker chaos fuzz simulate bench check format reference docs release-check

@@ -1,5 +1,6 @@
 """Fixtures that every tier may use: real servers, started once a session or anew for one test."""
 
+import gc
 import os
 import shutil
 import signal
@@ -11,6 +12,7 @@ import structlog
 from hypothesis import HealthCheck, settings
 
 from tests.support.orphans import end_children_with_this_process
+from tests.support.rewriting import rewrite_once
 from tests.support.servers import Server, start_nats, start_redis
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
@@ -24,6 +26,7 @@ ROOM_NEEDED = 4 * 1024**3
 if os.access(MEMORY, os.W_OK) and shutil.disk_usage(MEMORY).free > ROOM_NEEDED:
     # The servers sync each write, and no test cuts the power: on a disk that costs a third of the time.
     os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(MEMORY))
+    os.environ.setdefault("TMPDIR", str(MEMORY))
 
 
 # How long an example takes to be made says how busy the machine is, not that the test is wrong.
@@ -32,6 +35,25 @@ settings.load_profile("busy")
 
 LONGEST = ("test_documented_sessions.py", "test_cluster.py", "test_tenants.py", "test_kills.py", "test_closed_loop.py")
 """Modules of single tests that take most of a minute: the run would wait for them if they came last."""
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_setupnodes(config: pytest.Config) -> None:
+    """Rewrite assertions before the workers start."""
+    folders = [config.invocation_params.dir / each.partition("::")[0] for each in config.args]
+    rewrite_once([each for each in folders if each.is_dir()])
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection() -> None:
+    """Leave the garbage where it is while thousands of tests are collected: none of it is any."""
+    gc.disable()
+
+
+def pytest_collection_finish() -> None:
+    """Collect garbage again, and look no more at what lives as long as the run."""
+    gc.freeze()
+    gc.enable()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -23,7 +23,7 @@ from gardenbus.common.api.document import Document, section
 from gardenbus.gardenlet.domain.operations import ObservedShoot
 from tests.support.shoot_migration import NAME, MigrationSimulation
 
-EXAMPLES = int(os.environ.get("GARDENBUS_EXAMPLES", "80"))
+EXAMPLES = int(os.environ.get("GARDENBUS_EXAMPLES", "40"))
 pytestmark = pytest.mark.timeout(max(150, EXAMPLES))  # a second an example, when many are asked for
 
 T = TypeVar("T")
