@@ -19,6 +19,7 @@ from gardenbus.memberagent.backend.port import ApplyResult, BackendContext, Clus
 from gardenbus.memberagent.domain.apply_strategy import ApplyStrategy
 from tests.support.builders import merged
 from tests.support.eventually import eventually
+from tests.support.kube_availability import TRACKED, stopped, write_status
 from tests.support.kube_clusters import RealCluster, real_clusters
 
 WITHIN = 30.0
@@ -183,6 +184,7 @@ async def test_a_work_lives_on_a_real_cluster(tmp_path: Path, binaries: str) -> 
             await conflicts_are_reported(agent, cluster)
             await what_was_there_before_is_taken_over_or_not(agent, cluster)
             await what_cannot_be_applied_is_named(agent)
+            await availability_is_what_controllers_say(agent, cluster, tmp_path)
         # A second life finds what the first one has made, and takes it away.
         async with an_agent(tmp_path / "agent", cluster.kubeconfig) as agent:
             await agent.until_well()
@@ -263,6 +265,29 @@ async def what_cannot_be_applied_is_named(agent: Agent) -> None:
     assert ".spec.meters" in found["typo"][1]
 
 
+async def availability_is_what_controllers_say(agent: Agent, cluster: RealCluster, directory: Path) -> None:
+    """Each change of a status is noticed, and says for what an object waits."""
+    manifests = [each.manifest for each in TRACKED]
+    named = {str(each.manifest["kind"]): each for each in TRACKED}
+    with stopped(directory, "lisbon", "kube-controller-manager"):
+        applied = await agent.backend.apply("tracked", manifests)
+        assert problems(applied) == {}
+        assert unavailable(applied) == {kind: each.waits_for for kind, each in named.items()}
+        for step in range(max(len(each.statuses) for each in TRACKED)):
+            await agent.settled()
+            due = [each for each in TRACKED if step < len(each.statuses)]
+            await asyncio.gather(*(write_status(cluster, each.path, each.statuses[step][0]) for each in due))
+            await agent.until_changed("tracked")
+            expected = {kind: each.statuses[min(step, len(each.statuses) - 1)][1] for kind, each in named.items()}
+            found = unavailable(await agent.backend.apply("tracked", manifests))
+            assert found == {kind: message for kind, message in expected.items() if message}
+
+    async def gone() -> None:
+        assert await agent.backend.remove("tracked") is None
+
+    await eventually(gone, within=WITHIN, every=0.2)
+
+
 async def all_is_removed(agent: Agent, cluster: RealCluster) -> None:
     held = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "motd", "finalizers": ["example.org/hold"]}}
     await cluster.client.apply(MOTD_PATH, held, manager="holder")
@@ -310,9 +335,24 @@ async def test_a_kubeconfig_that_is_wrong_is_named_and_a_right_one_taken_up(tmp_
             await agent.until_problem("KubeconfigInvalid: ", "current-context: is missing")
             agent.write(await lisbon.another_kubeconfig(timedelta(seconds=1)))
             await agent.until_problem("Unauthorized: ", "the client certificate expired at")
+            agent.write(await of_a_user_without_rights(lisbon))
+            await agent.until_problem("Forbidden: ", "is forbidden", "system:serviceaccount:default:nobody")
             agent.write(lisbon.kubeconfig)
             await agent.until_well()
             await a_server_that_hangs_is_away_until_it_goes_on(agent, tmp_path)
+
+
+async def of_a_user_without_rights(cluster: RealCluster) -> str:
+    """A kubeconfig with the token of a new ServiceAccount."""
+    accounts = "/api/v1/namespaces/default/serviceaccounts"
+    account = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "nobody"}}
+    await cluster.client.apply(f"{accounts}/nobody", account, manager="test")
+    asked = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {"expirationSeconds": 600}}
+    answer = await cluster.client.request("POST", f"{accounts}/nobody/token", body=asked)
+    kubeconfig = yaml.safe_load(cluster.kubeconfig)
+    for each in kubeconfig["users"]:
+        each["user"] = {"token": answer["status"]["token"]}
+    return yaml.safe_dump(kubeconfig)
 
 
 async def a_server_that_hangs_is_away_until_it_goes_on(agent: Agent, directory: Path) -> None:

@@ -30,6 +30,8 @@ class FakeApi:
         self.stuck: set[str] = set()
         self.failing: set[str] = set()
         self.outages = 0
+        self.forbidden: set[str] = set()
+        """Tails of requests that are refused."""
         self.rejections: dict[str, tuple[int, str]] = {}
         self.on_bind: Callable[[Document], None] = lambda _: None
         self.requests: list[tuple[str, Any]] = []
@@ -80,6 +82,8 @@ class FakeApi:
         self.validations[verb] = given.get(Header.VALIDATE, "strict")
         if given.get(Header.CONDITION) and not self._holds(given[Header.CONDITION]):
             return json.dumps(error_response(409, "Conflict", "the condition does not hold")).encode()
+        if tail in self.forbidden:
+            return json.dumps(error_response(403, "Forbidden", "it is not for this user")).encode()
         before = dict(self.objects)
         answer: Mapping[str, Any] = getattr(self, f"_{verb}")(rest, value)
         if given.get(Header.DRY_RUN) in ("true", "explain"):

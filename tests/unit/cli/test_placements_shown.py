@@ -173,3 +173,13 @@ def test_a_work_is_described_with_its_binding_and_cluster(run: Any):
 
     assert "(web on c1: Bound, Applied True, Available True)" in text
     assert "(Joined True, Healthy True)" in text
+
+
+def test_whoever_may_not_read_works_is_shown_the_rest(monkeypatch: pytest.MonkeyPatch) -> None:
+    api = FakeApi(*OBJECTS)
+    api.forbidden.add("list.work")
+    monkeypatch.setattr(options, "connected", api.connected)
+    response = CliRunner().invoke(app, ["describe", "crp", "web", "--nats-url", "nats://nowhere:1"])
+    assert response.exit_code == 0, response.output
+    assert "web-c1" in response.stdout
+    assert "Works" not in response.stdout

@@ -1,10 +1,12 @@
 """Relations between placements, clusters, bindings, Works and evictions, for `describe`."""
 
 from collections.abc import Iterator, Sequence
+from http import HTTPStatus
 from typing import NamedTuple
 
 from gardenbus.cli.client.api import ApiClient
 from gardenbus.cli.manifests.files import as_mapping
+from gardenbus.cli.output.console import ApiError
 from gardenbus.common.api.document import Document
 from gardenbus.common.api.fleet.member_clusters import CLUSTER_NAMESPACE_PREFIX, namespace_of
 from gardenbus.common.api.fleet.placement_parts import PARENT_BINDING_LABEL, of
@@ -66,12 +68,17 @@ def fleet_queries(document: Document) -> Sequence[RelatedQuery]:
 
 
 async def fleet_parties(api: ApiClient, document: Document) -> list[tuple[str, list[Document]]]:
-    """Those who belong to an object, each list under a word. Raises ApiError, Unavailable."""
+    """Those who belong to an object and may be read, each list under a word. Raises ApiError, Unavailable."""
     found: list[tuple[str, list[Document]]] = []
     bindings: set[str] | None = None
     for related in fleet_queries(document):
         query = {"labelSelector": related.labels, "fieldSelector": related.fields}
-        items = await api.items(related.tail, {name: text for name, text in query.items() if text})
+        try:
+            items = await api.items(related.tail, {name: text for name, text in query.items() if text})
+        except ApiError as error:
+            if error.error.get("code") != HTTPStatus.FORBIDDEN:
+                raise
+            continue  # Works hold Secrets: not everybody who reads a placement reads them
         if related.word == "bindings":
             bindings = {str(as_mapping(item.get("metadata")).get("name")) for item in items}
         elif bindings is not None:

@@ -56,7 +56,7 @@ def text_of(decision: Permit | Rejection) -> str:
         ("adam", ("retry", "explain"), ("shoot",)),
         ("otto", READ + WRITE, ("shoot", "secret", "serviceaccount")),
         ("olga", READ + WRITE, ("shoot", "secret", "serviceaccount")),
-        ("eve", READ, ("shoot", "managedseed", "project", "work", "lease")),
+        ("eve", READ, ("shoot", "managedseed", "project", "lease", "clusterresourcebinding", "resourceplacement")),
         ("root", READ + WRITE, ("shoot", "secret", "shootstate", "managedseed", "work")),
     ],
 )
@@ -76,6 +76,11 @@ def test_a_role_allows_these_verbs_on_these_kinds(user: str, verbs: tuple[str, .
         ("adam", ("scale",), ("managedseedset",)),
         ("uma", READ + WRITE, ("shoot", "secret", "configmap")),
         ("eve", READ, ("secret", "shootstate", "internalsecret")),
+        (
+            "eve",
+            READ,
+            ("resourceenvelope", "clusterresourceoverride", "resourceoverridesnapshot", "resourcesnapshot", "work"),
+        ),
         ("eve", WRITE, ("shoot", "secret", "seed", "project")),
         ("nobody", READ + WRITE, ("shoot", "secret", "configmap")),
         ("dev", READ + WRITE, ("shoot",)),

@@ -245,23 +245,21 @@ _STORED = (
 KINDS: Mapping[str, KindSpec] = {spec.singular: spec for spec in (*_UNDERSTOOD, *_STORED)}
 """Registered kinds by singular."""
 
-CONFIDENTIAL = frozenset({"secret", "internalsecret", "shootstate"})
-"""Kinds that hold credentials: announcements of them go to those alone who need what is in them."""
-
-_COPIES = frozenset({
+_CARRIERS = frozenset({
     "work", "clusterresourcesnapshot", "resourcesnapshot", "clusterresourceenvelope", "resourceenvelope",
     "clusterresourceoverride", "resourceoverride", "clusterresourceoverridesnapshot", "resourceoverridesnapshot",
 })  # fmt: skip
-"""Kinds that hold (parts of) other objects, which may be of those kinds."""
+"""Kinds that hold other objects, or parts of them, which may be Secrets."""
+
+CONFIDENTIAL = frozenset({"secret", "internalsecret", "shootstate"}) | _CARRIERS
+"""Kinds that hold credentials: they, and announcements of them, go to those alone who need what is in them."""
 
 SHOWN = tuple(
     sorted(
         singular
         for singular, spec in KINDS.items()
         if singular in ("namespace", "configmap")
-        or (
-            spec.group not in ("", COORDINATION, EXTENSIONS, *CARRIED_GROUPS) and singular not in CONFIDENTIAL | _COPIES
-        )
+        or (spec.group not in ("", COORDINATION, EXTENSIONS, *CARRIED_GROUPS) and singular not in CONFIDENTIAL)
     )
 )
 """Kinds whose announcements the dashboard follows; it asks the API about objects of any other."""
