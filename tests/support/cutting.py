@@ -13,6 +13,9 @@ class CutAfter:
         self._times = times
         self.was_cut = False
 
+    def cut(self) -> None:
+        """Called where it is cut."""
+
     def __await__(self) -> Generator[Any, Any, None]:
         inner = self._awaited.__await__()
         sent: Any = None
@@ -24,6 +27,7 @@ class CutAfter:
                 sent, raised = None, None
                 if waits == self._times:
                     self.was_cut = True
+                    self.cut()
                     waited_for = inner.throw(asyncio.CancelledError())
                 waits += 1
                 try:

@@ -1,6 +1,7 @@
 """The behaviour that every maker has, on the records and flows of the gardenlet: `backend.port.Maker`."""
 
 from abc import ABC, abstractmethod
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +15,9 @@ from gardenbus.gardenlet.domain.flows import OperationType, shoot_flow
 from gardenbus.gardenlet.domain.operations import ObservedShoot
 from gardenbus.gardenlet.domain.shoot_record import Run, ShootRecord
 from gardenbus.gardenlet.operation.flow_runner import run_flow
-from tests.support.builders import a_shoot
+from tests.support.builders import a_shoot, merged
 from tests.support.cutting import CutAfter
+from tests.support.killed_lives import KILLED, Kills, live
 
 SHOOT = ("garden-dev", "apollo")
 
@@ -26,6 +28,19 @@ class MakerConformance(ABC):
     steps: tuple[str, ...] = tuple(shoot_flow("Create", has_workers=False).steps)
     cuts: tuple[int, ...] = (0, 1, 2, 5)
     """Awaits after which a step is cut, one life each."""
+
+    kills: tuple[int, ...] = (-1, 0)
+    """Awaits at which the gardenlet is killed in each step; -1: between it and the one before."""
+
+    killed_in: tuple[tuple[OperationType, bool], ...] = (
+        ("Create", False),
+        ("Reconcile", True),
+        ("Reconcile", False),
+        ("Migrate", False),
+        ("Restore", False),
+        ("Delete", False),
+    )
+    """Operations in which it is killed, and whether the shoot shall sleep."""
 
     @abstractmethod
     def backend(self, directory: Path) -> SeedBackend:
@@ -98,6 +113,38 @@ class MakerConformance(ABC):
                 assert step in done.run.done
             await backend.stop()
         assert self.left(tmp_path) == []
+
+    def test_a_gardenlet_that_is_killed_in_each_step_leaves_nothing_behind(self, tmp_path: Path) -> None:
+        """By SIGKILL, at the beginning of each step and amid it; the next life goes on from the files alone."""
+        kills = Kills(tmp_path / "kills")
+        directory = tmp_path / "seed"
+        lives = 0
+        for number, (operation, is_asleep) in enumerate(self.killed_in, 1):
+            code = KILLED
+            while code == KILLED:
+                lives += 1
+                code = live(partial(self.a_life_with_kills, directory, lives, operation, number, is_asleep, kills))
+            assert code == 0, f"{operation}: a life has failed (see standard error) after {kills.places}"
+        assert self.left(directory) == []
+        assert lives - len(self.killed_in) == len(kills.places)
+        assert {place.split()[0] for place in kills.places} == {operation for operation, _ in self.killed_in}
+
+    async def a_life_with_kills(
+        self, directory: Path, life: int, operation: OperationType, number: int, is_asleep: bool, kills: Kills
+    ) -> None:
+        backend = await self.a_life(directory, life)
+        record = backend.load(SHOOT)
+        if record is None or record.run is None or record.run.number != number:
+            record = self.begin(backend, operation, number)
+        shoot = merged(self.shoot(), {"spec": {"hibernation": {"enabled": is_asleep}}})
+        observed = ObservedShoot.of(shoot, uid="u1", version=number, role="run")
+        assert record.run is not None
+        for step in shoot_flow(operation, has_workers=False).steps:
+            if step not in record.run.done:
+                await kills.survive(backend.perform(SHOOT, step, observed), f"{operation} {number} {step}", self.kills)
+        if operation in ("Create", "Restore"):
+            assert await backend.problems(observed) == {}
+        await backend.stop()
 
     async def test_one_that_was_fenced_off_makes_and_removes_nothing(self, tmp_path: Path) -> None:
         first = await self.a_life(tmp_path, 1)

@@ -80,6 +80,8 @@ async def failure_of(maker: ExecMaker, step: str = "etcd") -> StepFailed:
 
 class TestCommands(MakerConformance):
     cuts = (0, 2, 5)
+    kills = (-1, 1)
+    killed_in = (("Create", False), ("Delete", False))
 
     def backend(self, directory: Path) -> SeedBackend:
         options = {"commands": {"default": a_command(directory, A_STEP)}, "killAfterSeconds": 0.5}
