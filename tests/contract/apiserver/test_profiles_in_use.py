@@ -86,6 +86,12 @@ async def test_a_binding_in_use_and_the_namespace_of_a_project_are_not_deleted(a
         "provider": {"type": "aws"},
         "secretRef": {"name": "mine"},
     }
+    missing = await apiserver.rejection("apply", binding)
+    assert (missing["code"], missing["message"]) == (
+        422,
+        "secretRef: secret garden-dev/mine is not there: apply it first",
+    )
+    await apiserver.request("apply", {"apiVersion": "v1", "kind": "Secret", "metadata": binding["metadata"]})
     await apiserver.request("apply", binding)
     await apiserver.request("apply", a_shoot(spec={"secretBindingName": "mine"}))
     assert "shoot garden-dev/apollo" in (await apiserver.rejection("delete.secretbinding.garden-dev.mine"))["message"]

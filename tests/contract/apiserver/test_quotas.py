@@ -25,6 +25,9 @@ BINDING: Document = {
 }
 
 
+SECRET: Document = {"apiVersion": "v1", "kind": "Secret", "metadata": {"namespace": "garden-dev", "name": "aws"}}
+
+
 def a_cluster(name: str, machines: int = 1) -> Document:
     pool = {"name": "pool", "machine": {"type": "m5.large"}, "minimum": 1, "maximum": machines}
     return a_shoot(name, spec={"secretBindingName": "aws", "provider": {"type": "aws", "workers": [pool]}})
@@ -50,7 +53,7 @@ async def test_objects_beyond_the_size_of_the_configuration_are_refused_however_
 
 
 async def test_of_many_shoots_at_once_as_many_come_about_as_the_quota_allows(apiserver: Apiserver) -> None:
-    for document in (a_cloudprofile(spec=MACHINES), QUOTA, BINDING):
+    for document in (a_cloudprofile(spec=MACHINES), QUOTA, SECRET, BINDING):
         await apiserver.request("apply", document)
     await asyncio.gather(*(apiserver.response("apply", a_cluster(f"s{number}")) for number in range(12)))
 

@@ -4,11 +4,11 @@ Source: Gardener's `pkg/controller/reference` and `pkg/controllermanager/control
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, cast
 
 from gardenbus.common.api.document import Document, section
-from gardenbus.common.api.garden.profile_parts import mappings
+from gardenbus.common.api.garden.shoot_references import REFERENCED_KINDS, named_references
 from gardenbus.common.api.index_keys import FINALIZER as GARDENER_FINALIZER
 from gardenbus.common.api.keys import ObjectKey
 
@@ -16,12 +16,7 @@ FINALIZER = "gardener.cloud/reference-protection"
 GARDEN_ROLE = "gardener.cloud/role"
 """A Secret with this label is Gardener's own: nobody else has to protect it."""
 
-_KINDS: Mapping[tuple[str, str], str] = {
-    ("v1", "Secret"): "secret",
-    ("v1", "ConfigMap"): "configmap",
-    ("security.gardener.cloud/v1alpha1", "WorkloadIdentity"): "workloadidentity",
-}
-PROTECTED_KINDS: Sequence[str] = tuple(_KINDS.values())
+PROTECTED_KINDS = REFERENCED_KINDS
 
 
 def referenced_objects(shoot: Document) -> frozenset[ObjectKey]:
@@ -30,8 +25,7 @@ def referenced_objects(shoot: Document) -> frozenset[ObjectKey]:
     if metadata.get("deletionTimestamp") and GARDENER_FINALIZER not in _texts(metadata.get("finalizers")):
         return frozenset()
     namespace = str(metadata.get("namespace") or "")
-    named = (*_of_dns(spec), *_of_api_server(spec), *_of_resources(spec))
-    return frozenset(ObjectKey(kind, namespace, name) for kind, name in named if name and isinstance(name, str))
+    return frozenset(each.key for each in named_references(spec, namespace))
 
 
 def with_protection(document: Document, *, is_protected: bool) -> Document | None:
@@ -66,33 +60,6 @@ class ReferenceIndex:
     def is_used(self, key: ObjectKey) -> bool:
         """True when a shoot uses it."""
         return self._users[key] > 0
-
-
-def _of_dns(spec: Document) -> Iterator[tuple[str, Any]]:
-    for provider in mappings(section(spec, "dns").get("providers")):
-        yield "secret", provider.get("secretName")
-        credentials = section(provider, "credentialsRef")
-        if kind := _KINDS.get((str(credentials.get("apiVersion")), str(credentials.get("kind")))):
-            yield kind, credentials.get("name")
-
-
-def _of_api_server(spec: Document) -> Iterator[tuple[str, Any]]:
-    server = section(spec, "kubernetes", "kubeAPIServer")
-    yield "configmap", section(server, "auditConfig", "auditPolicy", "configMapRef").get("name")
-    yield "configmap", section(server, "structuredAuthentication").get("configMapName")
-    authorization = section(server, "structuredAuthorization")
-    yield "configmap", authorization.get("configMapName")
-    for kubeconfig in mappings(authorization.get("kubeconfigs")):
-        yield "secret", kubeconfig.get("secretName")
-    for plugin in mappings(server.get("admissionPlugins")):
-        yield "secret", plugin.get("kubeconfigSecretName")
-
-
-def _of_resources(spec: Document) -> Iterator[tuple[str, Any]]:
-    for resource in mappings(spec.get("resources")):
-        reference = section(resource, "resourceRef")
-        if kind := _KINDS.get((str(reference.get("apiVersion")), str(reference.get("kind")))):
-            yield kind, reference.get("name")
 
 
 def _texts(value: Any) -> list[str]:

@@ -16,6 +16,7 @@ Mix = Literal["uniform", "mixed"]
 NAMESPACE = "garden-bench"
 PROVIDER = "aws"
 CREDENTIALS = "infrastructure-credentials"
+AUDIT_POLICY, AUTHENTICATION = "audit-policy", "structured-authentication"
 MAPPED = "aws-mapped"
 """The CloudProfile whose distances a ConfigMap holds."""
 
@@ -45,7 +46,13 @@ def basics(mix: Mix) -> list[Document]:
     namespace: Document = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}}
     garden: Document = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "garden"}}
     mapped = [_profile(MAPPED), _distances()] if mix == "mixed" else []
-    return [namespace, garden, project, _credentials(), _profile(PROVIDER), *mapped]
+    named = [_named("Secret", CREDENTIALS), *(_named("ConfigMap", name) for name in (AUDIT_POLICY, AUTHENTICATION))]
+    return [namespace, garden, project, *named, _credentials(), _profile(PROVIDER), *mapped]
+
+
+def _named(kind: str, name: str) -> Document:
+    """An object that shoots, or their binding, name."""
+    return {"apiVersion": "v1", "kind": kind, "metadata": {"name": name, "namespace": NAMESPACE}}
 
 
 def _credentials() -> Document:
@@ -229,8 +236,8 @@ def _kubernetes() -> Document:
             "requests": {"maxNonMutatingInflight": 400, "maxMutatingInflight": 200},
             "defaultNotReadyTolerationSeconds": 300,
             "defaultUnreachableTolerationSeconds": 300,
-            "auditConfig": {"auditPolicy": {"configMapRef": {"name": "audit-policy"}}},
-            "structuredAuthentication": {"configMapName": "structured-authentication"},
+            "auditConfig": {"auditPolicy": {"configMapRef": {"name": AUDIT_POLICY}}},
+            "structuredAuthentication": {"configMapName": AUTHENTICATION},
             "eventTTL": "1h0m0s",
         },
         "kubeControllerManager": {"nodeCIDRMaskSize": 24, "nodeMonitorGracePeriod": "40s"},

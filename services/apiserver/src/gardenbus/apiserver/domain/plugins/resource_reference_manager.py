@@ -1,13 +1,14 @@
 """ResourceReferenceManager: what an object names exists, and what objects use stays.
 
-Facts: the profile and the bindings of a shoot; the profiles below one that loses something. Source:
-`plugin/pkg/global/resourcereferencemanager`.
+Facts: the profile and the bindings of a shoot, what it or a binding names else; the profiles below one that loses
+something. Source: `plugin/pkg/global/resourcereferencemanager`.
 """
 
 from collections.abc import Sequence
 
 from gardenbus.apiserver.domain.annotations import creator_warnings, with_creator
 from gardenbus.apiserver.domain.document_parts import is_protected, key_of_document
+from gardenbus.apiserver.domain.named_objects import admit_named_objects, named_object_queries
 from gardenbus.apiserver.domain.plugins.plugin import AdmissionPlugin, AdmissionRule, Change
 from gardenbus.apiserver.domain.profile_admission import admit_references, profile_guards, profile_queries
 from gardenbus.apiserver.domain.profile_removals import removal_guards, removal_queries
@@ -28,6 +29,10 @@ def _admit(shoot: Document, change: Change, related: RelatedObjects) -> None:
     admit_references(shoot, change.old, related)
 
 
+def _admit_named(document: Document, change: Change, related: RelatedObjects) -> None:
+    admit_named_objects(document, change.old, related)
+
+
 def _deletion_guards(stored: Document) -> Sequence[WritePrecondition]:
     if is_protected(stored):
         return ()
@@ -37,10 +42,13 @@ def _deletion_guards(stored: Document) -> Sequence[WritePrecondition]:
 
 PLUGIN = AdmissionPlugin(
     name="ResourceReferenceManager",
-    acts="records the creator; rejects a shoot whose profile or binding does not exist; keeps what shoots use",
+    acts="records the creator; rejects a shoot or binding that names what does not exist; keeps what shoots use",
     rules=(
         AdmissionRule(mutate=_mutate, warn=_warn),
         AdmissionRule(("Shoot",), queries=profile_queries, admit=_admit, guards=profile_guards),
+        AdmissionRule(
+            ("Shoot", "SecretBinding", "CredentialsBinding"), queries=named_object_queries, admit=_admit_named
+        ),
         AdmissionRule(("CloudProfile",), queries=removal_queries, guards=removal_guards),
         AdmissionRule(("NamespacedCloudProfile",), guards=removal_guards),
         AdmissionRule(

@@ -1,0 +1,65 @@
+"""Objects that a Shoot names in its namespace: Secrets, ConfigMaps and WorkloadIdentities.
+
+Source: Gardener's `pkg/controllermanager/controller/shoot/reference` and its plugin ResourceReferenceManager.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from gardenbus.common.api.document import Document, section
+from gardenbus.common.api.garden.profile_parts import mappings
+from gardenbus.common.api.keys import ObjectKey
+
+_KINDS: Mapping[tuple[str, str], str] = {
+    ("v1", "Secret"): "secret",
+    ("v1", "ConfigMap"): "configmap",
+    ("security.gardener.cloud/v1alpha1", "WorkloadIdentity"): "workloadidentity",
+}
+REFERENCED_KINDS: Sequence[str] = tuple(_KINDS.values())
+
+
+class NamedReference(NamedTuple):
+    """An object that a shoot names, and the path of the field that does."""
+
+    path: str
+    key: ObjectKey
+
+
+def named_references(spec: Document, namespace: str) -> Iterator[NamedReference]:
+    """The objects that a Shoot's spec names, read leniently."""
+    named = (*_of_dns(spec), *_of_api_server(spec), *_of_resources(spec))
+    for path, kind, name in named:
+        if name and isinstance(name, str):
+            yield NamedReference(f"spec.{path}", ObjectKey(kind, namespace, name))
+
+
+def _of_dns(spec: Document) -> Iterator[tuple[str, str, Any]]:
+    for index, provider in enumerate(mappings(section(spec, "dns").get("providers"))):
+        path = f"dns.providers[{index}]"
+        yield f"{path}.secretName", "secret", provider.get("secretName")
+        yield from _of_reference(f"{path}.credentialsRef", section(provider, "credentialsRef"))
+
+
+def _of_api_server(spec: Document) -> Iterator[tuple[str, str, Any]]:
+    server, path = section(spec, "kubernetes", "kubeAPIServer"), "kubernetes.kubeAPIServer"
+    if not server:
+        return
+    audit = section(server, "auditConfig", "auditPolicy", "configMapRef")
+    yield f"{path}.auditConfig.auditPolicy.configMapRef", "configmap", audit.get("name")
+    for field in ("structuredAuthentication", "structuredAuthorization"):
+        yield f"{path}.{field}.configMapName", "configmap", section(server, field).get("configMapName")
+    for index, kubeconfig in enumerate(mappings(section(server, "structuredAuthorization").get("kubeconfigs"))):
+        here = f"{path}.structuredAuthorization.kubeconfigs[{index}].secretName"
+        yield here, "secret", kubeconfig.get("secretName")
+    for index, plugin in enumerate(mappings(server.get("admissionPlugins"))):
+        yield f"{path}.admissionPlugins[{index}].kubeconfigSecretName", "secret", plugin.get("kubeconfigSecretName")
+
+
+def _of_resources(spec: Document) -> Iterator[tuple[str, str, Any]]:
+    for index, resource in enumerate(mappings(spec.get("resources"))):
+        yield from _of_reference(f"resources[{index}].resourceRef", section(resource, "resourceRef"))
+
+
+def _of_reference(path: str, reference: Document) -> Iterator[tuple[str, str, Any]]:
+    if kind := _KINDS.get((str(reference.get("apiVersion")), str(reference.get("kind")))):
+        yield path, kind, reference.get("name")

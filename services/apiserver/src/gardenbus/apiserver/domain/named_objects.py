@@ -1,0 +1,53 @@
+"""Admission of what a shoot or a binding names besides profiles and bindings: Secrets, Quotas and the like are there.
+
+Facts: what is named newly. Of a stored object that is changed only that is looked for, and nothing once it is being
+deleted. What is named is read without a guard, as by Gardener: finalizers keep it from then on.
+Source: Gardener's plugin ResourceReferenceManager.
+"""
+
+from collections.abc import Sequence
+
+from gardenbus.apiserver.domain.document_parts import is_deleting, namespace_of
+from gardenbus.apiserver.domain.field_cursor import invalid
+from gardenbus.apiserver.domain.related_objects import ObjectQuery, RelatedObjects, RelatedQuery
+from gardenbus.common.api.document import Document, section
+from gardenbus.common.api.garden.credentials_bindings import credentials_of
+from gardenbus.common.api.garden.quotas import quota_keys
+from gardenbus.common.api.garden.shoot_references import NamedReference, named_references
+from gardenbus.common.errors import FieldProblem
+
+
+def named_object_queries(document: Document, old: Document | None) -> Sequence[RelatedQuery]:
+    """Queries of the objects that are named newly."""
+    return [ObjectQuery(each.key) for each in _new(document, old)]
+
+
+def admit_named_objects(document: Document, old: Document | None, related: RelatedObjects) -> None:
+    """Raise InvalidResource with each newly named object that is not there."""
+    problems = [
+        FieldProblem(each.path, f"{each.key} is not there: apply it first")
+        for each in _new(document, old)
+        if each.key not in related.objects
+    ]
+    if problems:
+        raise invalid(problems)
+
+
+def _new(document: Document, old: Document | None) -> Sequence[NamedReference]:
+    if is_deleting(document):
+        return ()
+    named = _named(document)
+    if not named or old is None:
+        return named
+    before = {each.key for each in _named(old)}
+    return [each for each in named if each.key not in before]
+
+
+def _named(document: Document) -> Sequence[NamedReference]:
+    if document.get("kind") == "Shoot":
+        return tuple(named_references(section(document, "spec"), namespace_of(document)))
+    credentials = credentials_of(document)
+    field = "secretRef" if document.get("kind") == "SecretBinding" else "credentialsRef"
+    named = () if credentials is None else (NamedReference(field, credentials),)
+    quotas = (NamedReference(f"quotas[{index}]", key) for index, key in enumerate(quota_keys(document)))
+    return (*named, *quotas)
