@@ -11,7 +11,7 @@ import pytest
 from gardenbus.common.adapters.nats.jetstream import JetStreamBus, connect
 from gardenbus.common.adapters.nats.streams import StreamSettings
 from gardenbus.common.api.keys import Subjects
-from gardenbus.common.errors import GardenbusError
+from gardenbus.common.errors import Conflict, GardenbusError
 from gardenbus.common.ports.bus import Message, ReplayDone, StreamMessage
 from tests.support.eventually import eventually
 from tests.support.nats_cluster import NAMES, NatsCluster, start_nats_cluster
@@ -51,6 +51,21 @@ async def test_one_server_has_one_copy_whatever_is_wanted_of_a_cluster(tmp_path:
             assert await copies(bus, "garden") == {1}
     finally:
         server.kill()
+
+
+async def test_a_batch_that_comes_too_late_leaves_the_stream_as_it_is(cluster: NatsCluster) -> None:
+    """A chain would not: each server takes the message after the rejected one for an error of the stream, for good."""
+    late = Subjects("late")
+    async with connect(cluster.url, "relay", "late", streams=StreamSettings(replicas=3)) as bus:
+        stream = late.stream("OBJECTS")
+        changes = [Message(f"late.changed.shoot.ns.n{number}", b"{}") for number in range(4)]
+        last = await bus.publish_batch(stream, changes, expected_last_sequence=0)
+        for size in (1, 2, 4):
+            with pytest.raises(Conflict):
+                await bus.publish_batch(stream, changes[:size], expected_last_sequence=last - 1)
+        assert await bus.publish_batch(stream, changes, expected_last_sequence=last) == last + len(changes)
+        await bus.publish_many([Message(f"late.event.shoot.ns.n{number}.x", b"{}") for number in range(40)])
+        await current(cluster)
 
 
 async def copies(bus: JetStreamBus, prefix: str) -> set[int]:
@@ -94,8 +109,8 @@ class Traffic:
                     last = (await bus.position(stream)).sequence
                     assert last >= highest, "a leader that was deposed has answered"
                     highest = last
-                    message = Message(f"garden.changed.shoot.ns.{name}", b"{}")
-                    await bus.publish_batch(stream, [message], expected_last_sequence=last)
+                    messages = [Message(f"garden.changed.{kind}.ns.{name}", b"{}") for kind in ("seed", "shoot")]
+                    await bus.publish_batch(stream, messages, expected_last_sequence=last)
                     self.announced.append(name)
                 await asyncio.sleep(0.02)
 

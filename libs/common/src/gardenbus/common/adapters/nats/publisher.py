@@ -10,6 +10,9 @@ A batch goes in one of two forms:
 In a chain the first message expects the stream's last sequence, each other one the id of the one before it; only the
 last is acknowledged. Ids are made for one attempt and never sent again: what a publisher that was paused has still on
 its way finds somebody else's id, or none, and is rejected, all of it, and no repetition is dropped as a duplicate.
+
+A cluster gets no chains. Its servers agree on a message before they look at the id that it expects, and one that does
+not fit is an error of the stream to them (2.15): each stops writing it, for good.
 """
 
 import secrets
@@ -72,8 +75,8 @@ class Publisher:
     async def publish_many(self, messages: Sequence[Message]) -> None:
         """Store many; see the port. A message that is rejected for good raises BadRequest.
 
-        Goes in atomic batches where the stream allows them and the server syncs each write: then once a batch. Where it
-        does not sync, what nobody else publishes is chained, which spares the acknowledgements but for the last.
+        Goes in atomic batches where the stream allows them and the server syncs each write, then once a batch, or is of
+        a cluster. Elsewhere what nobody else publishes is chained, which spares the acknowledgements but for the last.
         """
         for stream, group in self._grouped(messages):
             for start in range(0, len(group), WINDOW):
@@ -91,7 +94,7 @@ class Publisher:
             raise BadRequest(f"{len(messages)} messages are too many for one batch of at most {BATCH_LIMIT}")
         if len(messages) == 1:
             return await self._store_one(messages[0], _after_sequence(expected_last_sequence))
-        if whole or (self._syncs_always and len(messages) >= SMALLEST_BATCH):
+        if whole or self._connection.is_clustered or (self._syncs_always and len(messages) >= SMALLEST_BATCH):
             return await self._store_batch(messages, expected_last_sequence)
         return await self._store_chain(messages, _after_sequence(expected_last_sequence))
 
@@ -115,10 +118,11 @@ class Publisher:
 
     async def _stored_together(self, stream: str, messages: Sequence[Message]) -> bool:
         """Store as a batch or chain; False when they are not worth it or one was rejected: they go one by one then."""
+        is_atomic = self._syncs_always or self._connection.is_clustered
         try:
-            if self._syncs_always and stream and len(messages) >= SMALLEST_BATCH:
+            if is_atomic and stream and len(messages) >= SMALLEST_BATCH:
                 await self._store_batch(messages, None)
-            elif not self._syncs_always and stream == _ONE_PUBLISHERS and len(messages) > 1:
+            elif not is_atomic and stream == _ONE_PUBLISHERS and len(messages) > 1:
                 await self._store_chain(messages, b"")
             else:
                 return False
