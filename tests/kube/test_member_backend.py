@@ -12,17 +12,22 @@ import yaml
 
 from gardenbus.common.api.configuration.member_agent import MemberBackendSettings
 from gardenbus.common.api.document import Document, section
+from gardenbus.common.api.fleet.overrides import OverrideSnapshot
 from gardenbus.common.runtime.clock import SystemClock
+from gardenbus.fleet.overrides import TargetCluster
 from gardenbus.gardenlet.backend.processes.child import running_below
 from gardenbus.memberagent.backend.installed import new_backend
 from gardenbus.memberagent.backend.port import ApplyResult, BackendContext, ClusterBackend
 from gardenbus.memberagent.domain.apply_strategy import ApplyStrategy
+from gardenbus.placement.domain.works import works_of
 from tests.support.builders import merged
 from tests.support.eventually import eventually
 from tests.support.kube_availability import TRACKED, stopped, write_status
 from tests.support.kube_clusters import RealCluster, real_clusters
+from tests.support.overrides import an_ro, for_clusters, snapshot, to
 
 WITHIN = 30.0
+ENVELOPE = "placement.kubernetes-fleet.io/v1beta1"
 
 
 class Agent:
@@ -184,6 +189,7 @@ async def test_a_work_lives_on_a_real_cluster(tmp_path: Path, binaries: str) -> 
             await conflicts_are_reported(agent, cluster)
             await what_was_there_before_is_taken_over_or_not(agent, cluster)
             await what_cannot_be_applied_is_named(agent)
+            await an_envelope_is_applied_as_what_is_in_it(agent, cluster)
             await availability_is_what_controllers_say(agent, cluster, tmp_path)
         # A second life finds what the first one has made, and takes it away.
         async with an_agent(tmp_path / "agent", cluster.kubeconfig) as agent:
@@ -263,6 +269,46 @@ async def what_cannot_be_applied_is_named(agent: Agent) -> None:
     assert 'namespaces "nowhere" not found' in found["lost"][1]
     assert "spec.ports[0].port" in found["broken"][1]
     assert ".spec.meters" in found["typo"][1]
+
+
+async def an_envelope_is_applied_as_what_is_in_it(agent: Agent, cluster: RealCluster) -> None:
+    """The Works are those that the placement service makes, with an override of the envelope."""
+    few = an_object("v1", "ResourceQuota", "few", spec={"hard": {"pods": "20"}})
+    rules = [{"apiGroups": [""], "resources": ["configmaps"], "verbs": ["get"]}]
+    reader = an_object("rbac.authorization.k8s.io/v1", "Role", "reader", rules=rules)
+    envelope = an_object(ENVELOPE, "ResourceEnvelope", "limits", data={"quota": few, "role": reader})
+    fewer = for_clusters(to("/data/quota/spec/hard/pods", "5"))
+    named = {"group": ENVELOPE.partition("/")[0], "version": "v1beta1", "kind": "ResourceEnvelope", "name": "limits"}
+    override = snapshot(an_ro(fewer, namespace="shop", selectors=[named]))
+    work, manifests = the_work_of(envelope, override)
+    await until_applied(agent, work, manifests)
+    quota = "/api/v1/namespaces/shop/resourcequotas/few"
+    role = "/apis/rbac.authorization.k8s.io/v1/namespaces/shop/roles/reader"
+    assert (await cluster.get(quota))["spec"] == {"hard": {"pods": "5"}}
+    assert (await cluster.get(role))["rules"] == rules
+
+    broken = merged(envelope, {"data": {"quota": {"spec": {"hard": {"pods": "many"}}}}})
+    found = problems(await agent.backend.apply(*the_work_of(broken)))
+    assert set(found) == {"few"}
+    assert "quantities must match" in found["few"][1]
+    await until_applied(agent, *the_work_of({**envelope, "data": {"role": reader}}))
+    assert await cluster.client.get(quota) is None
+
+    async def gone() -> None:
+        assert await agent.backend.remove(work) is None
+
+    await eventually(gone, within=WITHIN, every=0.2)
+    assert await cluster.client.get(role) is None
+
+
+def the_work_of(envelope: Document, *overrides: OverrideSnapshot) -> tuple[str, list[Document]]:
+    """Name and manifests of the Work that an envelope becomes."""
+    metadata = {"name": "web-lisbon", "uid": "u", "labels": {"kubernetes-fleet.io/parent-CRP": "web"}}
+    binding = {"apiVersion": ENVELOPE, "kind": "ClusterResourceBinding", "metadata": metadata}
+    part = {"metadata": {"name": "web-0-snapshot"}, "spec": {"selectedResources": [envelope]}}
+    spec = {"targetCluster": "lisbon", "resourceSnapshotName": "web-0-snapshot"}
+    (work,) = works_of({**binding, "spec": spec}, [part], overrides, TargetCluster("lisbon", {}))
+    return work["metadata"]["name"], work["spec"]["workload"]["manifests"]
 
 
 async def availability_is_what_controllers_say(agent: Agent, cluster: RealCluster, directory: Path) -> None:

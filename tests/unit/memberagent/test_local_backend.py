@@ -13,6 +13,7 @@ from gardenbus.memberagent.backend.installed import new_backend
 from gardenbus.memberagent.backend.local import LocalClusterBackend
 from gardenbus.memberagent.backend.port import BackendContext
 from gardenbus.memberagent.backend.records import REGISTERED, ClusterRecords, Registration
+from tests.support.disks import small_disk
 from tests.support.member_agents import a_manifest
 
 
@@ -68,6 +69,24 @@ async def test_a_failing_apply_leaves_what_was_there(tmp_path: Path) -> None:
     assert (await backend.compare("w", [a_manifest()])).outcomes[0].differs is False
     (outcome,) = (await backend.apply("shop-work", [failing("apply=porto")])).outcomes
     assert outcome.applied
+
+
+async def test_a_disk_that_is_full_is_named_and_what_was_there_stays(tmp_path: Path) -> None:
+    with small_disk(tmp_path / "disk", megabytes=1) as disk:
+        backend = await a_backend(disk.path)
+        await backend.apply("w", [a_manifest()])
+        disk.fill()
+        changed = a_manifest(data={"text": "x" * 8192})
+        applied, failed = (await backend.apply("w", [a_manifest(), a_manifest("Secret", "key")])).outcomes
+        assert applied.applied
+        assert (failed.applied, "No space left on device" in failed.message) == (False, True)
+        (failed,) = (await backend.apply("w", [changed])).outcomes
+        assert not failed.applied
+        assert (await backend.compare("w", [a_manifest()])).outcomes[0].differs is False
+        disk.free()
+        both = [changed, a_manifest("Secret", "key")]
+        assert all(each.applied for each in (await backend.apply("w", both)).outcomes)
+        assert len(list((disk.path / "lisbon" / "manifests").iterdir())) == len(both), "no drafts are left"
 
 
 async def test_failures_that_are_counted_end_even_over_a_restart(tmp_path: Path) -> None:

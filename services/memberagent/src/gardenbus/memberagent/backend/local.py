@@ -195,7 +195,10 @@ class LocalClusterBackend:
             return failure
         wanted.add(key)
         if held is None or held.manifest != manifest:
-            self._write(key, StoredManifest(work, self._clock.now().timestamp(), dict(manifest)))
+            try:
+                self._write(key, StoredManifest(work, self._clock.now().timestamp(), dict(manifest)))
+            except OSError as error:
+                return f"it cannot be written to {self._manifests}: {error.strerror}"
         return None
 
     def _availability(self, ordinal: int, manifest: Manifest) -> tuple[ManifestResult, float]:
