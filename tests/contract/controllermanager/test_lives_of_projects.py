@@ -1,10 +1,7 @@
 """Projects from creation to deletion on real servers, by a service that is killed in between."""
 
 import asyncio
-import os
-import sys
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager
 
 import pytest
 
@@ -16,30 +13,16 @@ from gardenbus.controllermanager.controllers.project import CONTENTS_SECONDS
 from tests.support.builders import CORE, a_project, a_shoot
 from tests.support.eventually import eventually
 from tests.support.joint import SUBJECTS, Joint
+from tests.support.replicas import a_replica
 
 PROJECT, NAMESPACE = ObjectKey("project", "", "dev"), ObjectKey("namespace", "", "garden-dev")
 SHOOTS, SECRETS = 150, 200
 WITHIN = 60.0
 
 
-@asynccontextmanager
-async def a_process(joint: Joint) -> AsyncGenerator[asyncio.subprocess.Process]:
-    """A replica as a process of its own; what is left of it at the end is killed."""
-    environ = {
-        **os.environ,
-        "GARDENBUS_NATS_URL": joint.nats.url,
-        "GARDENBUS_REDIS_URL": joint.redis.url,
-        "GARDENBUS_HEALTH_PORT": "0",
-        "GARDENBUS_HEALTH_HOST": "127.0.0.1",
-        "GARDENBUS_LOG_LEVEL": "error",
-    }
-    process = await asyncio.create_subprocess_exec(sys.executable, "-m", "gardenbus.controllermanager", env=environ)
-    try:
-        yield process
-    finally:
-        if process.returncode is None:
-            process.kill()
-        await process.wait()
+def a_process(joint: Joint) -> AbstractAsyncContextManager[asyncio.subprocess.Process]:
+    """A replica as a process of its own."""
+    return a_replica("controllermanager", joint.nats, joint.redis)
 
 
 def a_secret(name: str) -> Document:

@@ -1,10 +1,7 @@
 """Replicas that are killed in the middle of their work: whoever is left, or comes, brings everything to its end."""
 
 import asyncio
-import os
-import sys
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager
 
 import pytest
 
@@ -13,32 +10,22 @@ from gardenbus.common.api.keys import ObjectKey
 from tests.contract.placement.conftest import Landscape
 from tests.support.eventually import eventually
 from tests.support.placements import a_crp, pick_n
+from tests.support.replicas import a_replica
 
 PLACEMENTS = 24
 WANTED = 4
 
 
-@asynccontextmanager
-async def a_process(landscape: Landscape) -> AsyncGenerator[asyncio.subprocess.Process]:
-    """A replica as a process of its own; what is left of it at the end is killed."""
-    environ = {
-        **os.environ,
-        "GARDENBUS_NATS_URL": landscape.nats.url,
-        "GARDENBUS_REDIS_URL": landscape.redis.url,
-        "GARDENBUS_PREFIX": landscape.prefix,
-        "GARDENBUS_HEALTH_PORT": "0",
-        "GARDENBUS_HEALTH_HOST": "127.0.0.1",
-        "GARDENBUS_LOG_LEVEL": "error",
-        "GARDENBUS_RESOURCE_COLLECTION_SECONDS": "0",
-        "GARDENBUS_RESOURCE_INTERVAL_SECONDS": "0",
-    }
-    process = await asyncio.create_subprocess_exec(sys.executable, "-m", "gardenbus.placement", env=environ)
-    try:
-        yield process
-    finally:
-        if process.returncode is None:
-            process.kill()
-        await process.wait()
+def a_process(landscape: Landscape) -> AbstractAsyncContextManager[asyncio.subprocess.Process]:
+    """A replica as a process of its own."""
+    return a_replica(
+        "placement",
+        landscape.nats,
+        landscape.redis,
+        GARDENBUS_PREFIX=landscape.prefix,
+        GARDENBUS_RESOURCE_COLLECTION_SECONDS="0",
+        GARDENBUS_RESOURCE_INTERVAL_SECONDS="0",
+    )
 
 
 async def active_counts(landscape: Landscape) -> dict[str, int]:

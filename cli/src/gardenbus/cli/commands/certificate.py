@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from gardenbus.cli.client.api import ApiClient, api_error
-from gardenbus.cli.commands.options import Directory, NatsUrl, Prefix, run_with_client
+from gardenbus.cli.commands.options import LandscapeOptions, run_with_client, with_landscape_options
 from gardenbus.cli.lazy import HELP_OPTIONS, help_of
 from gardenbus.cli.output.console import ApiError, exit_codes, show_lines
 from gardenbus.common.api.document import encode
@@ -25,45 +25,32 @@ Names = Annotated[list[str], typer.Argument(help="Requests, as `gardenbus get cs
 Message = Annotated[str, typer.Option("-m", "--message", help="Why, for people: it stands in the condition.")]
 
 
-def approve(
-    names: Names,
-    *,
-    message: Message = "",
-    directory: Directory = None,
-    nats_url: NatsUrl = None,
-    prefix: Prefix = None,
-) -> None:
+@with_landscape_options
+def approve(names: Names, *, message: Message = "", landscape: LandscapeOptions) -> None:
     """Approve requests for certificates; they are signed at once.
 
     Example: gardenbus certificate approve seed-csr-6f1c
     """
-    _decide("approve", names, message, directory, nats_url, prefix)
+    _decide("approve", names, message, landscape)
 
 
-def deny(
-    names: Names,
-    *,
-    message: Message = "",
-    directory: Directory = None,
-    nats_url: NatsUrl = None,
-    prefix: Prefix = None,
-) -> None:
+@with_landscape_options
+def deny(names: Names, *, message: Message = "", landscape: LandscapeOptions) -> None:
     """Deny requests for certificates, for ever.
 
     Example: gardenbus certificate deny seed-csr-6f1c -m "nobody asked for this seed"
     """
-    _decide("deny", names, message, directory, nats_url, prefix)
+    _decide("deny", names, message, landscape)
 
 
+@with_landscape_options
 def revoke(
     what: Annotated[
         str, typer.Argument(help="A seed, a serial number, or a user as seed:NAME.", metavar="SEED|SERIAL|USER")
     ],
     *,
     reason: Annotated[str, typer.Option("--reason", help="Why, for people.")] = "",
-    directory: Directory = None,
-    nats_url: NatsUrl = None,
-    prefix: Prefix = None,
+    landscape: LandscapeOptions,
 ) -> None:
     """Revoke what somebody was issued until now: it lets nobody in any more, and connections are closed.
 
@@ -88,7 +75,7 @@ def revoke(
             raise api_error(response.error)
         return name
 
-    show_lines([f"revoked: {run_with_client(work, directory, nats_url, prefix)}"])
+    show_lines([f"revoked: {run_with_client(work, *landscape)}"])
 
 
 async def _user(api: ApiClient, name: str) -> str:
@@ -102,13 +89,13 @@ async def _user(api: ApiClient, name: str) -> str:
     return f"seed:{name}"
 
 
-def _decide(verb: str, names: list[str], message: str, directory: Directory, nats_url: NatsUrl, prefix: Prefix) -> None:
+def _decide(verb: str, names: list[str], message: str, landscape: LandscapeOptions) -> None:
     async def work(api: ApiClient) -> None:
         for name in names:
             await api.call(f"csr.{verb}", {"name": name, "message": message})
             show_lines([f"certificatesigningrequest {name} {'approved' if verb == 'approve' else 'denied'}"])
 
-    run_with_client(work, directory, nats_url, prefix)
+    run_with_client(work, *landscape)
 
 
 for command in (approve, deny, revoke):

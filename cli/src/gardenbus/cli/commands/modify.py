@@ -5,7 +5,7 @@ import tempfile
 from collections.abc import Callable, Sequence
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, NamedTuple
 
 import msgspec
 import typer
@@ -29,13 +29,13 @@ from gardenbus.cli.commands.options import (
     run_with_client,
     validation_of,
     with_landscape_options,
+    with_options_of,
 )
 from gardenbus.cli.manifests.files import as_mapping, title
-from gardenbus.cli.manifests.patches import Pairs, contested, patched, split_pairs
+from gardenbus.cli.manifests.patches import contested, patched, split_pairs
 from gardenbus.cli.output.console import Exit, Format, errors, exit_codes, show_lines
 from gardenbus.cli.wait.waiter import key_of
 from gardenbus.common.api.document import Document
-from gardenbus.common.api.fields.validation import FieldValidation
 from gardenbus.common.api.merge_patches import merge_patch_between
 from gardenbus.common.errors import BadRequest, Conflict, GardenbusError
 
@@ -69,7 +69,6 @@ PairWords = Annotated[
         autocompletion=completions.objects,
     ),
 ]
-Overwrite = Annotated[bool, typer.Option("--overwrite", help="Also where it has another value.")]
 
 
 class PatchType(StrEnum):
@@ -143,88 +142,49 @@ def _patch_value(text: str | None, file: Path | None) -> Any:
     return values[0] if len(values) == 1 else None
 
 
+class PairOptions(NamedTuple):
+    """Options that `label` and `annotate` share."""
+
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Also where it has another value.")] = False
+    selector: Selector = ""
+    dry_run: DryRun = None
+    validate: Validate = "strict"
+    namespace: Namespace = None
+    all_namespaces: AllNamespaces = False
+    output: Output = Format.TABLE
+
+
 @with_landscape_options
-def label(  # noqa: PLR0913 - one parameter an option
-    words: PairWords,
-    *,
-    overwrite: Overwrite = False,
-    selector: Selector = "",
-    dry_run: DryRun = None,
-    validate: Validate = "strict",
-    namespace: Namespace = None,
-    all_namespaces: AllNamespaces = False,
-    output: Output = Format.TABLE,
-    landscape: LandscapeOptions,
-) -> None:
+@with_options_of(PairOptions)
+def label(words: PairWords, *, options: PairOptions, landscape: LandscapeOptions) -> None:
     """Set labels of objects, or take them away.
 
     Examples:
     gardenbus label shoot apollo -n garden-dev tier=gold old-
     gardenbus label seeds -l env=dev env=test --overwrite
     """
-    with exit_codes():
-        check_namespaces(namespace, all_namespaces=all_namespaces)
-        objects, pairs = split_pairs(words)
-        wanted, only_checks = _wanted(objects, selector), is_dry_run(dry_run)
-        validation = validation_of(validate)
-    _set_pairs(
-        "labels",
-        wanted,
-        pairs,
-        PairOptions(overwrite, selector, namespace, output, only_checks, validation),
-        landscape,
-    )
+    _set_pairs("labels", words, options, landscape)
 
 
 @with_landscape_options
-def annotate(  # noqa: PLR0913 - one parameter an option
-    words: PairWords,
-    *,
-    overwrite: Overwrite = False,
-    selector: Selector = "",
-    dry_run: DryRun = None,
-    validate: Validate = "strict",
-    namespace: Namespace = None,
-    all_namespaces: AllNamespaces = False,
-    output: Output = Format.TABLE,
-    landscape: LandscapeOptions,
-) -> None:
+@with_options_of(PairOptions)
+def annotate(words: PairWords, *, options: PairOptions, landscape: LandscapeOptions) -> None:
     """Set annotations of objects, or take them away.
 
     Example: gardenbus annotate shoot apollo -n garden-dev gardener.cloud/operation=reconcile
     """
-    with exit_codes():
-        check_namespaces(namespace, all_namespaces=all_namespaces)
-        objects, pairs = split_pairs(words)
-        wanted, only_checks = _wanted(objects, selector), is_dry_run(dry_run)
-        validation = validation_of(validate)
-    _set_pairs(
-        "annotations",
-        wanted,
-        pairs,
-        PairOptions(overwrite, selector, namespace, output, only_checks, validation),
-        landscape,
-    )
-
-
-class PairOptions(msgspec.Struct, frozen=True):
-    """Options that `label` and `annotate` share."""
-
-    overwrite: bool
-    selector: str
-    namespace: str | None
-    output: Format
-    is_dry_run: bool
-    validation: FieldValidation
+    _set_pairs("annotations", words, options, landscape)
 
 
 def _set_pairs(
-    what: Literal["labels", "annotations"],
-    wanted: Sequence[ResourceArgs],
-    pairs: Pairs,
-    options: PairOptions,
-    landscape: LandscapeOptions,
+    what: Literal["labels", "annotations"], words: list[str], options: PairOptions, landscape: LandscapeOptions
 ) -> None:
+    with exit_codes():
+        check_namespaces(options.namespace, all_namespaces=options.all_namespaces)
+        objects, pairs = split_pairs(words)
+        wanted, only_checks = _wanted(objects, options.selector), is_dry_run(options.dry_run)
+        validation = validation_of(options.validate)
+
     def make(document: Document) -> Document:
         present = as_mapping(as_mapping(document.get("metadata")).get(what))
         if not options.overwrite and (others := pairs.already(present)):
@@ -235,12 +195,12 @@ def _set_pairs(
         documents = await _all_found(api, wanted, options.namespace, options.selector)
         if not documents:
             errors.print("nothing has these labels")
-        validating = api.validating(options.validation)
+        validating = api.validating(validation)
         sent = [
-            await changed(validating, each, make, is_dry_run=options.is_dry_run, is_conditional=not options.overwrite)
+            await changed(validating, each, make, is_dry_run=only_checks, is_conditional=not options.overwrite)
             for each in documents
         ]
-        return report(documents, sent, options.output, verb="changed", dry=options.is_dry_run)
+        return report(documents, sent, options.output, verb="changed", dry=only_checks)
 
     if not run_with_client(work, *landscape):
         raise typer.Exit(Exit.FAILED)

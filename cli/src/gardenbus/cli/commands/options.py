@@ -79,20 +79,23 @@ class LandscapeOptions(NamedTuple):
 
 
 def with_options_of(fields: Callable[..., Any]) -> Callable[[Command], Command]:
-    """Give a command the fields of a NamedTuple as options, in place of its last parameter, which takes the tuple."""
-    options = inspect.signature(fields).parameters.values()
+    """Give a command the fields of a NamedTuple as options, in place of its parameter of that type."""
+    options = [
+        option.replace(kind=inspect.Parameter.KEYWORD_ONLY) for option in inspect.signature(fields).parameters.values()
+    ]
 
     def decorate(command: Command) -> Command:
-        *own, last = inspect.signature(command).parameters.values()
+        own = list(inspect.signature(command).parameters.values())
+        place = next(number for number, each in enumerate(own) if each.annotation is fields)
 
         @functools.wraps(command)
         def with_options(*arguments: Any, **values: Any) -> None:
             given = {option.name: values.pop(option.name) for option in options if option.name in values}
-            command(*arguments, **values, **{last.name: fields(**given)})
+            command(*arguments, **values, **{own[place].name: fields(**given)})
 
-        keyword_only = [option.replace(kind=inspect.Parameter.KEYWORD_ONLY) for option in options]
-        with_options.__signature__ = inspect.Signature([*own, *keyword_only])  # pyright: ignore[reportAttributeAccessIssue]
-        with_options.__annotations__ = {each.name: each.annotation for each in (*own, *keyword_only)}
+        every = [*own[:place], *options, *own[place + 1 :]]
+        with_options.__signature__ = inspect.Signature(every)  # pyright: ignore[reportAttributeAccessIssue]
+        with_options.__annotations__ = {each.name: each.annotation for each in every}
         return cast("Command", with_options)
 
     return decorate

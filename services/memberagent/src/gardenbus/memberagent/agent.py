@@ -1,23 +1,15 @@
 """One agent of one cluster: its reconcilers, active while it holds the cluster's backend."""
 
 import asyncio
-from collections.abc import Callable
 
 import structlog
 
 from gardenbus.agent.activity import Activity
-from gardenbus.agent.reporter import Reporter
 from gardenbus.agent.work_loop import WorkLoop
 from gardenbus.common.controller.delaying_queue import DelayingQueue
 from gardenbus.common.errors import GardenbusError, Unavailable
-from gardenbus.common.ports.clock import Clock
-from gardenbus.memberagent.backend.port import ClusterBackend
-from gardenbus.memberagent.backend.records import ClusterRecords
-from gardenbus.memberagent.controllers.member_cluster import RETRY_SECONDS, MemberClusterReconciler
+from gardenbus.memberagent.controllers.member_cluster import RETRY_SECONDS, AgentPorts, MemberClusterReconciler
 from gardenbus.memberagent.controllers.works import WorkApplier
-from gardenbus.memberagent.domain.cluster_sources import ClusterSource
-from gardenbus.memberagent.handlers.cluster_cache import ClusterCache
-from gardenbus.memberagent.handlers.object_reader import ReadObject
 
 _log = structlog.stdlib.get_logger()
 
@@ -28,39 +20,20 @@ STANDBY_SECONDS = 1.0
 class MemberClusterAgent:
     """See the module."""
 
-    def __init__(  # noqa: PLR0913 - the ports of one agent
-        self,
-        name: str,
-        *,
-        source: ClusterSource,
-        cache: ClusterCache,
-        backend: ClusterBackend,
-        records: ClusterRecords,
-        reporter: Reporter,
-        read: ReadObject,
-        landscape: Callable[[], str],
-        clock: Clock,
-    ) -> None:
+    def __init__(self, name: str, ports: AgentPorts) -> None:
+        backend, clock = ports.backend, ports.clock
         self.name = name
-        self.cache = cache
+        self.cache = ports.cache
         self.activity = Activity()
         self._backend = backend
-        self._records = records
+        self._records = ports.records
         self._clock = clock
         self.cluster = MemberClusterReconciler(
-            name,
-            source=source,
-            cache=cache,
-            backend=backend,
-            records=records,
-            reporter=reporter,
-            read=read,
-            landscape=landscape,
-            clock=clock,
-            enqueue_work=self.work_changed,
-            enqueue_all=self.enqueue_all,
+            name, ports, enqueue_work=self.work_changed, enqueue_all=self.enqueue_all
         )
-        self.works = WorkApplier(name, cache=cache, backend=backend, reporter=reporter, read=read, clock=clock)
+        self.works = WorkApplier(
+            name, cache=ports.cache, backend=backend, reporter=ports.reporter, read=ports.read, clock=clock
+        )
         self._cluster_loop = WorkLoop("cluster", self.cluster.reconcile, self.cluster.seconds_to_next, cluster=name)
         self._backend_loop = WorkLoop("backend", backend.run, lambda: RETRY_SECONDS, cluster=name)
         self._queue = DelayingQueue(

@@ -37,6 +37,7 @@ from gardenbus.memberagent.agent import MemberClusterAgent
 from gardenbus.memberagent.backend.installed import new_backend
 from gardenbus.memberagent.backend.port import BackendContext
 from gardenbus.memberagent.backend.records import ClusterRecords
+from gardenbus.memberagent.controllers.member_cluster import AgentPorts
 from gardenbus.memberagent.domain.cluster_sources import ClusterSource, ConfiguredCluster, EnrolledSeed
 from gardenbus.memberagent.handlers.cluster_cache import ClusterCache
 from gardenbus.memberagent.handlers.object_reader import ReadObject, object_reader
@@ -166,8 +167,7 @@ class MemberAgentHost(AgentHost):
                 garden_kubeconfig=shoot_kubeconfig(bus, self._subjects, name, cluster),
             )
         )
-        agent = self.agents[name] = MemberClusterAgent(
-            name,
+        ports = AgentPorts(
             source=source,
             cache=self._cache_of(name),
             backend=backend,
@@ -177,6 +177,7 @@ class MemberAgentHost(AgentHost):
             landscape=lambda: self._landscape,
             clock=self._clock,
         )
+        agent = self.agents[name] = MemberClusterAgent(name, ports)
         return agent
 
     def _work_in_cluster_changed(self, cluster: str, work: str) -> None:

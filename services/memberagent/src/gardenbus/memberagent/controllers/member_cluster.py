@@ -5,6 +5,7 @@ A report is a comparison with the observed MemberCluster: one that was lost is r
 
 import asyncio
 from collections.abc import Callable
+from typing import NamedTuple
 
 import structlog
 
@@ -34,36 +35,38 @@ QUERY_INTERVAL_SECONDS = 60.0
 DEFAULT_PERIOD_SECONDS = 60.0
 
 
+class AgentPorts(NamedTuple):
+    """Surroundings of one agent: its cluster's source, cache and backend, and its ways to the landscape."""
+
+    source: ClusterSource
+    cache: ClusterCache
+    backend: ClusterBackend
+    records: ClusterRecords
+    reporter: Reporter
+    read: ReadObject
+    landscape: Callable[[], str]
+    """Name of the landscape."""
+    clock: Clock
+
+
 class MemberClusterReconciler:
     """See the module. `enqueue_work` and `enqueue_all` request the reconciliation of a Work, or of everything."""
 
-    def __init__(  # noqa: PLR0913 - the ports of one reconciler
-        self,
-        name: str,
-        *,
-        source: ClusterSource,
-        cache: ClusterCache,
-        backend: ClusterBackend,
-        records: ClusterRecords,
-        reporter: Reporter,
-        read: ReadObject,
-        landscape: Callable[[], str],
-        clock: Clock,
-        enqueue_work: Callable[[str], None],
-        enqueue_all: Callable[[], None],
+    def __init__(
+        self, name: str, ports: AgentPorts, *, enqueue_work: Callable[[str], None], enqueue_all: Callable[[], None]
     ) -> None:
-        self.source = source
+        self.source = ports.source
         self.has_ended = asyncio.Event()
         """Set once the cluster should leave and has left."""
         self._name = name
         self._key = ObjectKey("membercluster", "", name)
-        self._cache = cache
-        self._backend = backend
-        self._records = records
-        self._reporter = reporter
-        self._read = read
-        self._landscape = landscape
-        self._clock = clock
+        self._cache = ports.cache
+        self._backend = ports.backend
+        self._records = ports.records
+        self._reporter = ports.reporter
+        self._read = ports.read
+        self._landscape = ports.landscape
+        self._clock = ports.clock
         self._enqueue_work = enqueue_work
         self._enqueue_all = enqueue_all
         self._heartbeat_due = 0.0
