@@ -50,6 +50,13 @@ def test_configurations_are_told_from_manifests_which_come_in_the_order_of_their
     assert found.controller_manager is None
 
 
+def test_what_bindings_and_shoots_name_comes_before_them():
+    kinds = ["Shoot", "SecretBinding", "Quota", "WorkloadIdentity", "CredentialsBinding", "Secret", "ConfigMap"]
+    found = sort_manifests([{"kind": kind} for kind in kinds]).manifests
+    named = ["Secret", "ConfigMap", "WorkloadIdentity", "Quota"]
+    assert [document["kind"] for document in found] == [*named, "SecretBinding", "CredentialsBinding", "Shoot"]
+
+
 def test_a_configuration_that_is_there_twice_is_refused():
     with pytest.raises(BadRequest, match=r"schedulerName default-scheduler: one\.yaml and two\.yaml"):
         sort_manifests(
