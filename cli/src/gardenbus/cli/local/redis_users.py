@@ -1,39 +1,18 @@
-"""Files that give Redis its users: a password each, kept while it is there, and the file that Redis reads."""
+"""Files that give Redis its users, below a directory of this machine."""
 
-import secrets
-from collections.abc import Mapping
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING
 
-from gardenbus.cli.local.directory import write_whole, writing
-from gardenbus.common.adapters.redis.users import USERS, RedisUser, acl_file
+from gardenbus.cli.local.directory import writing
 
-_PASSWORD_BYTES = 32
-
-
-class UserFiles(NamedTuple):
-    """The file of users, by their passwords' hashes, and the files of the passwords. All are their owner's alone."""
-
-    acl: Path
-    passwords: Mapping[RedisUser, Path]
+if TYPE_CHECKING:
+    from gardenbus.credentials.redis_users import UserFiles
 
 
-def write_users(folder: Path, prefix: str) -> UserFiles:
+def write_users(folder: Path, prefix: str) -> "UserFiles":
     """Write passwords that are not there yet, and the file of users. Raises DirectoryUnwritable."""
-    files = UserFiles(folder / "users.acl", {user: folder / f"{user}.password" for user in USERS})
-    passwords: dict[RedisUser, str] = {user: _password(file) for user, file in files.passwords.items()}
-    write_whole(files.acl, acl_file(prefix, passwords).encode())
-    return files
+    from gardenbus.credentials import redis_users  # noqa: PLC0415  only who writes them needs it
 
-
-def _password(file: Path) -> str:
-    """The password in a file; a new one where there is none."""
-    try:
-        with writing(file):
-            password = file.read_text(encoding="ascii").strip() if file.exists() else ""
-    except UnicodeDecodeError:
-        password = ""
-    if not password:
-        password = secrets.token_urlsafe(_PASSWORD_BYTES)
-        write_whole(file, f"{password}\n".encode())
-    return password
+    with writing(folder):
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        return redis_users.write_users(folder, prefix)
