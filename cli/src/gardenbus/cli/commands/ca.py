@@ -59,9 +59,7 @@ def rotate(
     gardenbus ca rotate
     gardenbus ca rotate --finish
     """
-    from cryptography.hazmat.primitives.serialization import Encoding  # noqa: PLC0415  slow to import, as these are
-
-    from gardenbus.credentials.authority_rotation import AuthorityRotation  # noqa: PLC0415
+    from gardenbus.credentials.authority_rotation import AuthorityRotation  # noqa: PLC0415  slow to import
     from gardenbus.credentials.certificates import is_issued_by, read_certificate  # noqa: PLC0415
     from gardenbus.credentials.identity_directory import IdentityDirectory  # noqa: PLC0415
 
@@ -90,7 +88,7 @@ def rotate(
         raise typer.Exit(Exit.FAILED)
     with exit_codes():
         IdentityDirectory(where).replace_old_server_certificate(now)
-        asyncio.run(until_served(target.nats_url, found.signing.public_bytes(Encoding.PEM).decode()))
+        asyncio.run(until_served(target.nats_url, found.signing_pem))
         rotation.finish()
     show_lines(["the old authority is trusted no longer"])
 

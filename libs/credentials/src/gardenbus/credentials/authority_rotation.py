@@ -42,6 +42,11 @@ class TrustedAuthorities(NamedTuple):
         """True between the beginning of a rotation and its end."""
         return len(self.trusted) > 1
 
+    @property
+    def signing_pem(self) -> str:
+        """The certificate of the authority that signs."""
+        return self.signing.public_bytes(serialization.Encoding.PEM).decode()
+
 
 class AuthorityRotation:
     """The files of an authority. Methods raise SettingsInvalid for files that cannot be used, and OSError."""

@@ -160,7 +160,7 @@ class EmbeddedLandscape:
         self._write("starting", is_needed=True)
         await self._start_all([*servers, *services])
         if self._identities is not None:
-            keeping = keep_certificate(self._identities, self._reload_nats)
+            keeping = keep_certificate(self._identities, self._reload_nats, notify=self._notify)
             self._keeping = asyncio.create_task(keeping, name="certificate of NATS")
         self._write("ready")
 

@@ -4,8 +4,6 @@ import asyncio
 import time
 from collections.abc import Callable
 
-import structlog
-
 from gardenbus.common.errors import SettingsInvalid
 from gardenbus.embedded.identities import EmbeddedIdentities
 
@@ -13,13 +11,15 @@ LOOK_SECONDS = 1.0
 CHECK_SECONDS = 3600.0
 """Interval at which the certificate is checked though nobody has changed it: it ends some day."""
 
-log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
-
 
 async def keep_certificate(
-    identities: EmbeddedIdentities, reload: Callable[[], None], *, look_seconds: float = LOOK_SECONDS
+    identities: EmbeddedIdentities,
+    reload: Callable[[], None],
+    *,
+    notify: Callable[[str], None] = lambda _: None,
+    look_seconds: float = LOOK_SECONDS,
 ) -> None:
-    """Look after the certificate for ever; `reload` has the servers read it.
+    """Look after the certificate for ever; `reload` has the servers read it, `notify` is told what is in the way.
 
     Files that change are left alone until they stay as they are: certificate and key are two, and one comes first.
     """
@@ -37,7 +37,7 @@ async def keep_certificate(
         try:
             identities.keep_server_certificate()
         except (SettingsInvalid, OSError) as error:
-            log.warning("certificate.unkept", error=str(error))
+            notify(f"NATS' certificate cannot be replaced: {error}")
         seen = identities.server_certificate_version
         if seen != read:
             read = seen
