@@ -42,7 +42,7 @@ class Owners(NamedTuple):
 
 
 class Deployment(NamedTuple):
-    """What the keys are made for."""
+    """Servers, agents and prefix that keys are made for."""
 
     names: Sequence[str]
     """By which the servers are reached."""
