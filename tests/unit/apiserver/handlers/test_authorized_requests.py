@@ -338,3 +338,66 @@ async def test_members_take_their_verb_as_long_as_the_plugin_that_asks_for_it_is
     assert [each["event"] for each in logs if each["event"].startswith("request.")] == ["request.forbidden"]
     assert await on.code("uma", "patch", body) == 200
     assert await off.code("adam", "patch", body) == 200
+
+
+@pytest.mark.parametrize(
+    ("user", "role", "kinds", "namespaces", "projects"),
+    [
+        ("vera", "user", {"seed", "cloudprofile", "exposureclass"}, {"garden-dev"}, {"dev"}),
+        ("adam", "user", {"seed", "cloudprofile", "exposureclass"}, {"garden-dev"}, {"dev"}),
+        ("nobody", "user", {"seed", "cloudprofile", "exposureclass"}, set[str](), set[str]()),
+    ],
+)
+async def test_people_are_told_what_they_may_read(
+    landscape: Landscape, user: str, role: str, kinds: set[str], namespaces: set[str], projects: set[str]
+):
+    answer = (await landscape.response(user, "readable"))["result"]
+    assert (answer["role"], set(answer["kinds"]), set(answer["namespaces"]), set(answer["projects"])) == (
+        role,
+        kinds,
+        namespaces,
+        projects,
+    )
+    for listed in answer["namespaces"].values():
+        assert "shoot" in listed
+        assert "secret" not in listed
+
+
+@pytest.mark.parametrize(("user", "role"), [("eve", "viewer"), ("root", "operator")])
+async def test_with_a_role_in_the_landscape_all_is_read_but_credentials(landscape: Landscape, user: str, role: str):
+    answer = (await landscape.response(user, "readable"))["result"]
+    assert answer["role"] == role
+    assert {"shoot", "managedseedset", "event"} <= set(answer["kinds"])
+    assert not {"secret", "internalsecret", "shootstate"} & set(answer["kinds"])
+
+
+@pytest.mark.parametrize(
+    ("user", "kind", "namespace", "code"),
+    [
+        ("vera", "shoots", "garden-dev", 200),
+        ("vera", "shoots", "garden-prod", 403),
+        ("vera", "shoots", None, 403),
+        ("vera", "shoots", "*", 400),
+        ("vera", "shoots", ">", 400),
+        ("vera", "shoots", "garden-dev.apollo", 400),
+        ("vera", "shoots", "", 400),
+        ("vera", "secrets", "garden-dev", 403),
+        ("vera", "events", "garden-dev", 200),
+        ("vera", "events", "garden-prod", 403),
+        ("vera", "seeds", None, 200),
+        ("vera", "leases", None, 400),
+        ("adam", "secrets", "garden-dev", 200),
+        ("eve", "shoots", None, 200),
+        ("eve", "secrets", None, 403),
+    ],
+)
+async def test_whoever_may_not_watch_something_gets_not_even_its_position(
+    landscape: Landscape, user: str, kind: str, namespace: str | None, code: int
+):
+    assert await landscape.code(user, "watch", {"scopes": [{"kind": kind, "namespace": namespace}]}) == code
+
+
+async def test_one_scope_that_is_forbidden_refuses_the_watch(landscape: Landscape):
+    scopes = [{"kind": "shoot", "namespace": "garden-dev"}, {"kind": "shoot", "namespace": "garden-prod"}]
+    refused = await landscape.response("vera", "watch", {"scopes": scopes})
+    assert refused["error"]["message"].startswith('user "vera" cannot watch shoots in namespace "garden-prod"')

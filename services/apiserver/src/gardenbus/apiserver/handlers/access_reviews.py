@@ -6,6 +6,8 @@
 | `can-i` with `verb` and `kind` | `{"allowed", "reason"}`; `kind` is any word for it, or a request as `census` |
 | `can-i` without `verb` | `{"rules": [{"kind", "verbs"}]}`: what is allowed on objects of any name |
 
+| `readable` | what the requester may read: `{"role", "kinds", "namespaces", "projects"}` (`Readable`) |
+
 `user` asks for somebody else, which only operators may.
 """
 
@@ -16,19 +18,23 @@ import msgspec
 
 from gardenbus.apiserver.domain.authorization.actions import BIND, READS, WRITES, Action, Permit, Requester
 from gardenbus.apiserver.domain.authorization.decision import LANDSCAPE_READS, role_of
+from gardenbus.apiserver.domain.authorization.readable import readable
 from gardenbus.apiserver.handlers.authorizer import Authorizer
 from gardenbus.apiserver.registry.read_cache import ReadCache
 from gardenbus.common.api.decoding import decode_json
+from gardenbus.common.api.document import Document
 from gardenbus.common.api.identity.principals import OPERATOR, organization, principal_of
+from gardenbus.common.api.identity.readable import EVERYTHING, Readable
 from gardenbus.common.api.kinds import KINDS, by_word
 from gardenbus.common.api.users import check_user
 from gardenbus.common.errors import BadRequest, Forbidden
+from gardenbus.common.ports.store import Objects
 
 _VERBS: Sequence[str] = ("get", "list", "watch", "create", "update", "patch", "delete", "explain", "retry", BIND)
 _ONLY_ON_SHOOTS = frozenset({"explain", "retry", BIND})
 _SUBRESOURCES = {"shoots/binding": BIND, "shoot/binding": BIND, "managedseedsets/scale": "scale"}
 _OBJECT_VERBS = READS | WRITES | {BIND, "retry", "scale", "adopt", "forget"}
-_LANDSCAPE = LANDSCAPE_READS | {"kinds", "whoami", "can-i", "position", "csr.create"}
+_LANDSCAPE = LANDSCAPE_READS | {"kinds", "whoami", "can-i", "readable", "position", "csr.create"}
 
 NOT_ENFORCED = "this landscape has no identities: everybody may do everything"
 
@@ -47,12 +53,39 @@ class AccessReviewBody(msgspec.Struct, frozen=True):
 class AccessReviews:
     """Reviews access. One for all requests."""
 
-    def __init__(self, authorizer: Authorizer) -> None:
+    def __init__(self, authorizer: Authorizer, store: Objects) -> None:
         self._authorizer = authorizer
+        self._store = store
 
     async def respond(self, verb: str, body: bytes, requester: Requester, reads: ReadCache) -> Any:
-        """Answer `whoami` or `can-i`."""
-        return await (self.whoami(requester, reads) if verb == "whoami" else self.can_i(body, requester, reads))
+        """Answer `whoami`, `can-i` or `readable`."""
+        match verb:
+            case "whoami":
+                return await self.whoami(requester, reads)
+            case "readable":
+                return await self.readable(requester, reads)
+            case _:
+                return await self.can_i(body, requester, reads)
+
+    async def readable(self, requester: Requester, reads: ReadCache) -> Readable:
+        """What the requester may read, as its lists are authorized."""
+        if not self._authorizer.decides_on(requester):
+            return EVERYTHING
+        facts = await self._authorizer.facts(requester, Action("readable"), reads)
+        is_whole = role_of(requester, facts) is not None
+        projects = [] if is_whole else await self._projects_of(requester.user)
+        return readable(requester, facts.roles, projects)
+
+    async def _projects_of(self, user: str) -> list[Document]:
+        """The Projects whose manifests name somebody: few of many are decoded."""
+        named, token = user.rpartition(":")[2].encode(), None
+        found: list[Document] = []
+        while True:
+            page = await self._store.list_page("project", continue_token=token)
+            found += [stored.document() for stored in page.objects if named in stored.encoded()]
+            token = page.continue_token
+            if token is None:
+                return found
 
     async def whoami(self, requester: Requester, reads: ReadCache) -> Any:
         """The requester, as its requests are authorized."""

@@ -24,6 +24,8 @@
 | `kinds`, `census`, `usage` | | |
 | `census.shoot` | | shoots by state, how many are busy, and those that are the longest |
 | `whoami` | | the requester, as the server has proved it, and its roles |
+| `readable` | | the kinds, namespaces and Projects that the requester may read |
+| `watch` | `{"scopes": [{"kind", "namespace"?}], "after"?, "seconds"?}` | what changes, within some seconds |
 | `can-i` | `{"verb", "kind", "name"?, "namespace"?, "user"?}`, `{"namespace"?, "user"?}` | an authorization, or all |
 
 Each request is authorized first (`domain/authorization`), where the landscape has identities.
@@ -36,6 +38,7 @@ says what becomes of fields that the kind does not have: `strict` (the default) 
 """
 
 import asyncio
+import contextlib
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, cast
@@ -67,6 +70,7 @@ from gardenbus.apiserver.handlers.signing_requests import SigningRequests
 from gardenbus.apiserver.handlers.stream_positions import stream_position
 from gardenbus.apiserver.handlers.unknown_objects import UnknownObjects
 from gardenbus.apiserver.handlers.unschedulable import UnschedulableShoots
+from gardenbus.apiserver.handlers.watches import Watches, watch_query, watched_actions
 from gardenbus.apiserver.registry.dry_run import EXPLAIN, DryRunStore, explains, is_dry_run
 from gardenbus.apiserver.registry.preconditions import Precondition, precondition_of
 from gardenbus.apiserver.registry.read_cache import ManifestCache, ReadCache
@@ -78,6 +82,7 @@ from gardenbus.common.api.document import Document
 from gardenbus.common.api.fields.validation import FieldValidation
 from gardenbus.common.api.keys import Header, ObjectKey, Subjects
 from gardenbus.common.api.manifests.parser import parse, read_values
+from gardenbus.common.api.watches import WatchResult
 from gardenbus.common.controller.stream_incarnation import StreamIncarnation
 from gardenbus.common.errors import BadRequest, GardenbusError, Terminal, Unavailable, Unsupported
 from gardenbus.common.ports import tracing
@@ -108,9 +113,10 @@ _QUERIES = (
     "position",
 )
 _INSTEAD: dict[str, str] = dict.fromkeys(("bind", "retry"), ": ask explain which seeds would take the shoot")
-_ACCESS = ("whoami", "can-i")
-VERBS = frozenset((*_WRITES, *_QUERIES, *_ACCESS))
-_AUTHORIZED_BY_OBJECT = frozenset({"apply", "patch", "delete", "bind", "scale"})
+_ACCESS = ("whoami", "can-i", "readable")
+WATCH = "watch"
+VERBS = frozenset((*_WRITES, *_QUERIES, *_ACCESS, WATCH))
+_AUTHORIZED_BY_OBJECT = frozenset({"apply", "patch", "delete", "bind", "scale", WATCH})
 """Verbs whose body says which objects they are about: each of these is authorized."""
 
 
@@ -185,7 +191,7 @@ class ApiHandler:
 
     def __post_init__(self) -> None:
         self._reader = ObjectReader(self.store, self.bus, self.subjects)
-        self._access = AccessReviews(self.authorizer)
+        self._access = AccessReviews(self.authorizer, self.store)
         self._unschedulable = UnschedulableShoots(self.store, self.bus, self.subjects)
         self._unknown = UnknownObjects(self.store)
         self._signing_requests = SigningRequests(self.store, self.clock)
@@ -194,6 +200,7 @@ class ApiHandler:
         self._position = LatestPosition(
             StreamIncarnation(self.bus, self.store, self.subjects.stream("REQUESTS")).position
         )
+        self._watches = Watches(self.bus, self.subjects)
         self._slots = asyncio.Semaphore(self.concurrency)
         self._in_flight = InFlightLimit()
 
@@ -209,7 +216,7 @@ class ApiHandler:
         span = spans.api_request(verb, request.headers)
         try:
             with self._in_flight.counted(user, len(request.body)):
-                async with self._slots:
+                async with contextlib.nullcontext() if verb == WATCH else self._slots:  # it waits, and works little
                     requester = self.authorizer.requester(user, request.headers, uuid4().hex)
                     options = _options_of(requester, request.headers)
                     if span is tracing.NOT_TRACED:
@@ -228,9 +235,10 @@ class ApiHandler:
         if span is not tracing.NOT_TRACED:
             span.end(failed="" if response.ok else response.error["message"], code=code)
             _log.info("request.handled", subject=request.subject, code=code, **tracing.fields(span.traceparent))
-        REQUEST_SECONDS.labels(verb if verb in VERBS else "other", code).observe(
-            asyncio.get_running_loop().time() - began
-        )
+        if verb != WATCH:  # it takes as long as nothing changes
+            REQUEST_SECONDS.labels(verb if verb in VERBS else "other", code).observe(
+                asyncio.get_running_loop().time() - began
+            )
         return response.encoded()
 
     async def _respond(self, verb: str, rest: str, body: bytes, options: RequestOptions) -> RequestResponse:
@@ -251,6 +259,8 @@ class ApiHandler:
                 return await self._recover(verb, rest, body, options, granted)
             case "csr" | "token" | "adminkubeconfig":
                 return await self._certify(verb, rest, body, options, granted)
+            case "watch":
+                return success_response(await self._watch(body, options))
             case "list":
                 listed = await self._reader.list_objects(rest, body)
                 return success_response(listed.result, listed.warnings)
@@ -284,7 +294,7 @@ class ApiHandler:
 
     async def _read(self, verb: str, rest: str, body: bytes, options: RequestOptions) -> Any:
         match verb:
-            case "whoami" | "can-i":
+            case "whoami" | "can-i" | "readable":
                 return await self._access.respond(verb, body, options.requester, self._reads())
             case "get":
                 return await self._reader.get(rest)
@@ -305,6 +315,12 @@ class ApiHandler:
                 return await stream_position(self.bus, self.subjects, rest)
             case _:
                 raise unknown_verb(verb)
+
+    async def _watch(self, body: bytes, options: RequestOptions) -> WatchResult:
+        query = watch_query(body)
+        for action in watched_actions(query):
+            await self.authorizer.permit(options.requester, action, self._reads())
+        return await self._watches.respond(query, options.user)
 
     async def _count(self, what: str) -> Any:
         """The answer about the landscape as a whole."""

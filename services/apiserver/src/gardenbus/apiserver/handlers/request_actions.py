@@ -5,7 +5,9 @@ from gardenbus.apiserver.domain.request_subjects import key_of_tail
 from gardenbus.apiserver.handlers.queries import ListQuery, ObjectReader
 from gardenbus.common.api.kinds import KINDS
 
-_LANDSCAPE_VERBS = frozenset({"kinds", "census", "usage", "unknown", "lost", "explain-seed", "whoami", "can-i"})
+_LANDSCAPE_VERBS = frozenset(
+    {"kinds", "census", "usage", "unknown", "lost", "explain-seed", "whoami", "can-i", "readable"}
+)
 
 
 async def query_action(verb: str, tail: str, body: bytes, reader: ObjectReader) -> Action:

@@ -4,7 +4,7 @@
 |---|---|
 | operator, and the services' account | everything; services of a row of their own no more than that |
 | everybody | ask for a certificate |
-| everybody but bootstrappers | read CloudProfiles, ExposureClasses, Seeds; `kinds`, `whoami`, `can-i`, `position` |
+| everybody but bootstrappers | read CloudProfiles, ExposureClasses, Seeds; `kinds`, `position`, `whoami`, … |
 | viewer of the landscape | read everything but what holds secrets; what waits, is unknown, or was lost |
 | people with a role in a Project | what `project_roles` says, in its namespace |
 | gardenlet | read what its Seed's graph leads to (`seed_graph`), list the shoots of its seed; ask for tokens |
@@ -46,7 +46,7 @@ GLOBAL_KINDS = frozenset({"cloudprofile", "exposureclass", "seed"})
 
 LANDSCAPE_READS = frozenset({"census", "usage", "waiting", "unknown", "lost", "explain-seed"})
 CERTIFICATE_REQUESTS = frozenset({"csr.create", "csr.get"})
-EVERYBODYS_REQUESTS = frozenset({"kinds", "whoami", "can-i", "position", *CERTIFICATE_REQUESTS})
+EVERYBODYS_REQUESTS = frozenset({"kinds", "whoami", "can-i", "readable", "position", *CERTIFICATE_REQUESTS})
 
 SCHEDULERS_KINDS = frozenset({
     "shoot", "seed", "cloudprofile", "namespacedcloudprofile", "project", "exposureclass", "managedseed", "configmap",

@@ -1,0 +1,52 @@
+"""Bodies of `watch`: changes of objects, asked for again and again by those who follow no streams."""
+
+import msgspec
+
+MOST_SCOPES = 100
+MOST_SECONDS = 15
+MOST_CHANGES = 500
+"""Changes in one response; the next one goes on after them."""
+
+
+class WatchScope(msgspec.Struct, frozen=True):
+    """Objects of a kind, of one namespace or (None) of all. Events are those about objects of the namespace."""
+
+    kind: str
+    namespace: str | None = None
+
+
+class WatchPosition(msgspec.Struct, frozen=True):
+    """Where a stream has been read to. `created` is its incarnation, in digits (ns since the epoch)."""
+
+    created: str
+    sequence: int
+
+
+class WatchQuery(msgspec.Struct, frozen=True):
+    """Body of a request. Without `after` the response states the present position, at once."""
+
+    scopes: tuple[WatchScope, ...]
+    after: WatchPosition | None = None
+    seconds: int = MOST_SECONDS
+    """How long the response may wait for a change: 1 to MOST_SECONDS."""
+
+
+class WatchedChange(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+    """One change. `object` is the manifest after it, or the Event; null when it was deleted, or `is_too_large`."""
+
+    subject: str
+    """The announcement's subject, without the landscape's prefix."""
+    at: str
+    sequence: int
+    verb: str = ""
+    version: str = ""
+    is_too_large: bool = False
+    object: msgspec.Raw = msgspec.Raw(b"null")
+
+
+class WatchResult(msgspec.Struct, frozen=True, rename="camel"):
+    """Result. `is_restarted`: the stream is another one, or lost what came before, so the objects have to be listed."""
+
+    position: WatchPosition
+    changes: tuple[WatchedChange, ...] = ()
+    is_restarted: bool = False

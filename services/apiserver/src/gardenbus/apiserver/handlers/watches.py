@@ -1,0 +1,168 @@
+"""Watches: changes of objects and Events for those who follow no streams themselves.
+
+A response waits until something has changed, for some seconds. The next request says from where on: so each of them is
+authorized anew, and nobody outside has a consumer without a filter.
+"""
+
+import asyncio
+import contextlib
+import re
+from collections import Counter
+from collections.abc import AsyncIterator, Generator, Sequence
+
+import msgspec
+
+from gardenbus.apiserver.domain.authorization.actions import Action
+from gardenbus.apiserver.handlers.bus_lists import as_object
+from gardenbus.apiserver.handlers.query_bodies import read_body
+from gardenbus.common.api.keys import Header, Subjects
+from gardenbus.common.api.kinds import by_word
+from gardenbus.common.api.watches import (
+    MOST_CHANGES,
+    MOST_SCOPES,
+    MOST_SECONDS,
+    WatchedChange,
+    WatchPosition,
+    WatchQuery,
+    WatchResult,
+    WatchScope,
+)
+from gardenbus.common.errors import BadRequest, TooManyRequests, Unsupported
+from gardenbus.common.ports.bus import Bus, FollowRestarted, ReplayDone, StreamMessage
+from gardenbus.common.ports.clock import timestamp
+
+MOST_OF_ONE = 16
+MOST_OF_ALL = 250
+"""Watches at the same time, each of which is a consumer: a quarter of the requests that one apiserver has in flight."""
+
+MOST_BYTES = 1024 * 1024
+"""Of manifests in one response."""
+
+_NAMESPACE = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
+
+
+class Watches:
+    """Carries out watches. One for all requests."""
+
+    def __init__(self, bus: Bus, subjects: Subjects) -> None:
+        self._bus = bus
+        self._subjects = subjects
+        self._running: Counter[str] = Counter()
+
+    async def respond(self, query: WatchQuery, user: str) -> WatchResult:
+        """Wait for changes. Raises TooManyRequests, Unavailable."""
+        stream = self._subjects.stream("EVENTS" if query.scopes[0].kind == "event" else "OBJECTS")
+        position = await self._bus.position(stream)
+        present = WatchPosition(str(position.created), position.sequence)
+        if query.after is None:
+            return WatchResult(present)
+        if query.after.created != present.created or query.after.sequence > present.sequence:
+            return WatchResult(present, is_restarted=True)
+        with self._counted(user):
+            return await self._changes(stream, query, query.after)
+
+    async def _changes(self, stream: str, query: WatchQuery, after: WatchPosition) -> WatchResult:
+        changes: list[WatchedChange] = []
+        sequence, is_restarted = after.sequence, False
+        with contextlib.suppress(TimeoutError):
+            async with (
+                asyncio.timeout(query.seconds),
+                self._bus.follow(stream, self._filters(query.scopes), after_sequence=after.sequence) as follower,
+            ):
+                async for event in until_enough(aiter(follower)):
+                    match event:
+                        case ReplayDone():
+                            sequence = max(sequence, event.sequence)
+                        case FollowRestarted():
+                            is_restarted = True
+                        case StreamMessage():
+                            sequence = event.sequence
+                            if event.marker is None:
+                                changes.append(self._change(event))
+        return WatchResult(WatchPosition(after.created, sequence), tuple(changes), is_restarted)
+
+    def _filters(self, scopes: Sequence[WatchScope]) -> list[str]:
+        """The subjects; none covers another, which a consumer could not have."""
+        whole = {scope.kind for scope in scopes if not scope.namespace}
+        wanted = {scope for scope in scopes if not scope.namespace or scope.kind not in whole}
+        return sorted(self._filter(scope) for scope in wanted)
+
+    def _filter(self, scope: WatchScope) -> str:
+        if scope.kind != "event":
+            return self._subjects.changed_kind(scope.kind, scope.namespace)
+        return f"{self._subjects.prefix}.event.*.{scope.namespace or '*'}.>"
+
+    def _change(self, message: StreamMessage) -> WatchedChange:
+        is_gone = message.headers.get(Header.VERB) == "deleted"
+        document = None if is_gone or not message.body else as_object(message.body)
+        return WatchedChange(
+            subject=message.subject.removeprefix(f"{self._subjects.prefix}."),
+            at=timestamp(message.at),
+            sequence=message.sequence,
+            verb=message.headers.get(Header.VERB, ""),
+            version=message.headers.get(Header.VERSION, ""),
+            is_too_large=Header.TOO_LARGE in message.headers,
+            object=document or msgspec.Raw(b"null"),
+        )
+
+    @contextlib.contextmanager
+    def _counted(self, user: str) -> Generator[None]:
+        """Count a watch while it goes on. Raises TooManyRequests."""
+        if self._running[user] >= MOST_OF_ONE or self._running.total() >= MOST_OF_ALL:
+            own, every = self._running[user], self._running.total()
+            raise TooManyRequests(f"{user or 'nobody'!r} has {own} watches here, of {every}: end one, or try again")
+        self._running[user] += 1
+        try:
+            yield
+        finally:
+            self._running[user] -= 1
+            if not self._running[user]:
+                del self._running[user]
+
+
+async def until_enough(
+    events: "AsyncIterator[StreamMessage | ReplayDone | FollowRestarted]",
+) -> "AsyncIterator[StreamMessage | ReplayDone | FollowRestarted]":
+    """Pass events on until a response has enough: what was there, or what came first after it."""
+    count, size, is_replayed = 0, 0, False
+    async for event in events:
+        yield event
+        match event:
+            case StreamMessage():
+                count, size = count + 1, size + len(event.body)
+            case ReplayDone():
+                is_replayed = True
+            case FollowRestarted():
+                return
+        if (is_replayed and count) or count >= MOST_CHANGES or size >= MOST_BYTES:
+            return
+
+
+def watch_query(body: bytes) -> WatchQuery:
+    """Read the body, its kinds in any word for them. Raises BadRequest, Unsupported."""
+    query = read_body(body, WatchQuery, "a watch has the body {scopes: [{kind, namespace}], after, seconds}")
+    if not 1 <= len(query.scopes) <= MOST_SCOPES:
+        raise BadRequest(f"scopes: there are {len(query.scopes)}; send 1 to {MOST_SCOPES}")
+    if not 1 <= query.seconds <= MOST_SECONDS:
+        raise BadRequest(f"seconds: {query.seconds} is not from 1 to {MOST_SECONDS}")
+    scopes = tuple(map(_understood, query.scopes))
+    if len({scope.kind == "event" for scope in scopes}) > 1:
+        raise BadRequest("scopes: watch Events apart from other kinds")
+    return msgspec.structs.replace(query, scopes=scopes)
+
+
+def watched_actions(query: WatchQuery) -> list[Action]:
+    """What a watch takes the right to."""
+    return [Action("watch", scope.kind, scope.namespace) for scope in query.scopes]
+
+
+def _understood(scope: WatchScope) -> WatchScope:
+    """A scope by the kind's singular; of a kind without namespaces it is all. Raises BadRequest, Unsupported."""
+    spec = by_word(scope.kind)
+    if spec.singular == "lease":
+        raise Unsupported("scopes: Leases are not watched: list.lease")
+    if spec.namespaced is False:
+        return WatchScope(spec.singular, "")
+    if scope.namespace is not None and not _NAMESPACE.fullmatch(scope.namespace):
+        raise BadRequest(f"scopes: namespace {scope.namespace[:63]!r} is none")
+    return WatchScope(spec.singular, scope.namespace)
