@@ -2,6 +2,7 @@ import json
 from datetime import UTC, datetime
 from typing import Any, cast
 
+from gardenbus.cli.client.api import ApiClient
 from gardenbus.cli.client.cache import LandscapeCache
 from gardenbus.cli.commands.events import change_line
 from gardenbus.cli.output.console import Format
@@ -24,7 +25,7 @@ def news(key: ObjectKey, document: dict[str, Any] | None, verb: str = "modified"
 
 
 def a_cache() -> LandscapeCache:
-    return LandscapeCache(cast("Bus", None), Subjects())
+    return LandscapeCache(ApiClient(cast("Bus", None), Subjects()))
 
 
 async def test_a_mirror_holds_the_last_news_of_each_object():

@@ -24,6 +24,8 @@ from gardenbus.common.ports.bus import Bus
 if TYPE_CHECKING:
     from gardenbus.common.adapters.nats.credentials import Credentials
 
+OPERATORS_ALONE = "that takes the operator's own credentials (nats_user and nats_password of landscape.json)"
+
 CONNECT_SECONDS = 3.0
 RESPONSE_SECONDS = 10.0
 PAGE = 500
@@ -58,8 +60,7 @@ class ApiClient:
     def bus(self) -> Bus:
         """The bus, for those who may follow its streams. Raises Forbidden for others."""
         if self.user:
-            only = "only the landscape's operator has -w, watch, wait and top"
-            raise Forbidden(f"{self.user} may not follow streams: {only}")
+            raise Forbidden(f"{self.user} may not look at streams and queues: {OPERATORS_ALONE}")
         return self._bus
 
     def validating(self, validation: FieldValidation) -> "ApiClient":

@@ -3,18 +3,22 @@
 import asyncio
 import contextlib
 from collections.abc import Callable, Collection, Mapping
+from contextlib import aclosing
 from typing import Any
 
 import msgspec
 
+from gardenbus.cli.client.api import ApiClient
+from gardenbus.cli.client.following import follow
 from gardenbus.cli.output.summaries import SetSummary, ShootSummary, summarize_set, summarize_shoot
 from gardenbus.common.api.decoding import json_decoder
 from gardenbus.common.api.document import Document
 from gardenbus.common.api.garden.rows import AutoscalerRow, SeedRow, autoscaler_row, seed_row
-from gardenbus.common.api.keys import Header, ObjectKey, Subjects
+from gardenbus.common.api.keys import Header, ObjectKey
+from gardenbus.common.api.watches import WatchScope
 from gardenbus.common.controller.unreadable import skip_unreadable
 from gardenbus.common.errors import Transient
-from gardenbus.common.ports.bus import Bus, FollowEvent, FollowRestarted, ReplayDone, StreamMessage
+from gardenbus.common.ports.bus import FollowEvent, FollowRestarted, ReplayDone, StreamMessage
 
 RETRY_SECONDS = 0.5
 
@@ -30,9 +34,9 @@ class LandscapeCache:
     `current` is set once the replay is done.
     """
 
-    def __init__(self, bus: Bus, subjects: Subjects, kinds: Collection[str] = ()) -> None:
-        self._bus = bus
-        self._subjects = subjects
+    def __init__(self, api: ApiClient, kinds: Collection[str] = ()) -> None:
+        self._api = api
+        self._subjects = api.subjects
         self.shoots: dict[ObjectKey, ShootSummary] = {}
         self.seeds: dict[ObjectKey, SeedRow] = {}
         self.sets: dict[ObjectKey, SetSummary] = {}
@@ -54,10 +58,9 @@ class LandscapeCache:
             await asyncio.sleep(RETRY_SECONDS)
 
     async def _follow(self) -> None:
-        stream = self._subjects.stream("OBJECTS")
-        filters = [self._subjects.changed_kind(kind) for kind in self._rows]
-        async with self._bus.follow(stream, filters, last_per_subject=True) as follower:
-            async for event in follower:
+        scopes = [WatchScope(kind) for kind in self._rows]
+        async with aclosing(follow(self._api, scopes, None)) as following:
+            async for event in following:
                 self.on_event(event)
 
     def on_event(self, event: FollowEvent) -> None:

@@ -1,9 +1,11 @@
 """Watch of objects: begins with a list, and goes on with the OBJECTS stream."""
 
 from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import aclosing
 from typing import Literal, NamedTuple
 
 from gardenbus.cli.client.api import ApiClient
+from gardenbus.cli.client.following import follow
 from gardenbus.cli.client.resource_args import ResourceArgs
 from gardenbus.cli.manifests.files import as_mapping
 from gardenbus.cli.output.console import errors
@@ -11,6 +13,7 @@ from gardenbus.common.api.decoding import decode_json
 from gardenbus.common.api.document import Document
 from gardenbus.common.api.keys import Header, ObjectKey
 from gardenbus.common.api.numbers import whole_number
+from gardenbus.common.api.watches import WatchPosition, WatchScope
 from gardenbus.common.ports.bus import FollowRestarted, StreamMessage
 
 Predicate = Callable[[Document], bool]
@@ -65,13 +68,22 @@ def _version(document: Document) -> int:
     return whole_number(as_mapping(document.get("metadata")).get("resourceVersion"))
 
 
+def scopes_of(wanted: Sequence[ResourceArgs], namespace: str | None) -> list[WatchScope]:
+    """What is to be watched for arguments."""
+    scopes: dict[WatchScope, None] = {}
+    for meant in wanted:
+        prefixes = {name.rpartition("/")[0] for name in meant.names}
+        named = sorted(prefixes) if namespace is None and prefixes and "" not in prefixes else [namespace]
+        scopes |= {WatchScope(meant.kind, each if meant.is_namespaced else None): None for each in named}
+    return list(scopes)
+
+
 async def changes(
-    api: ApiClient, watch_cache: WatchCache, wanted: Sequence[ResourceArgs], namespace: str | None, after: int
+    api: ApiClient, watch_cache: WatchCache, scopes: Sequence[WatchScope], after: WatchPosition
 ) -> AsyncGenerator[WatchEvent]:
-    """Changes after a sequence of the OBJECTS stream, until the caller has enough. Raises Unavailable."""
-    filters = [api.subjects.changed_kind(meant.kind, namespace if meant.is_namespaced else None) for meant in wanted]
-    async with api.bus.follow(api.subjects.stream("OBJECTS"), filters, after_sequence=after) as follower:
-        async for event in follower:
+    """Changes after a position of the OBJECTS stream, until the caller has enough. Raises ApiError, Unavailable."""
+    async with aclosing(follow(api, scopes, after)) as following:
+        async for event in following:
             if isinstance(event, FollowRestarted):
                 errors.print("the watch was cut and goes on; changes meanwhile may be missing", style="yellow")
             elif isinstance(event, StreamMessage) and event.marker is None:

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
-from gardenbus.cli.client.api import CONNECT_SECONDS, ApiClient, connected
+from gardenbus.cli.client.api import CONNECT_SECONDS, OPERATORS_ALONE, ApiClient, connected
 from gardenbus.cli.client.store_address import local_landscape, redis_url_of
 from gardenbus.cli.client.targets import LandscapeTarget, credentials_of, find_landscape
 from gardenbus.cli.commands.options import Directory, NatsUrl, Output, Prefix
@@ -89,7 +89,7 @@ async def _open_target(
     async with contextlib.AsyncExitStack() as stack:
         api = await stack.enter_async_context(connected(where))
         if api.user:
-            raise Forbidden(f"{api.user} may not examine servers and streams: only the landscape's operator may")
+            raise Forbidden(f"{api.user} may not examine servers and streams: {OPERATORS_ALONE}")
         try:
             async with asyncio.timeout(CONNECT_SECONDS):
                 admin = await stack.enter_async_context(

@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Sequence
+from contextlib import aclosing
 from datetime import UTC, datetime
 from typing import Annotated, NamedTuple
 
@@ -10,7 +11,9 @@ import typer
 
 from gardenbus.cli import completions
 from gardenbus.cli.client.api import ApiClient
+from gardenbus.cli.client.following import follow, present_position
 from gardenbus.cli.client.resource_args import ResourceArgs, parse_resource
+from gardenbus.cli.client.watch import scopes_of
 from gardenbus.cli.commands.options import (
     AllNamespaces,
     LandscapeOptions,
@@ -29,8 +32,10 @@ from gardenbus.cli.output.tables import objects_table, row_of, shown_columns
 from gardenbus.common.api.decoding import decode_json
 from gardenbus.common.api.document import Document
 from gardenbus.common.api.garden.rows import condition
+from gardenbus.common.api.identity.readable import Readable
 from gardenbus.common.api.keys import Header, ObjectKey
 from gardenbus.common.api.kinds import CONFIDENTIAL, KINDS
+from gardenbus.common.api.watches import WatchScope
 from gardenbus.common.errors import BadRequest
 from gardenbus.common.ports.bus import ReplayDone, StreamMessage
 
@@ -49,7 +54,7 @@ def events(  # noqa: PLR0913 - one parameter an option
     *,
     about: Annotated[str | None, typer.Option("--for", help="Only about this object.", metavar="KIND/NAME")] = None,
     types: Annotated[str, typer.Option("--types", help="Only of these types, as Warning.", metavar="TYPE,…")] = "",
-    follow: Annotated[bool, typer.Option("-w", "--watch", help="Go on with new ones, until Ctrl-C.")] = False,
+    go_on: Annotated[bool, typer.Option("-w", "--watch", help="Go on with new ones, until Ctrl-C.")] = False,
     namespace: Namespace = None,
     all_namespaces: AllNamespaces = False,
     output: Output = Format.TABLE,
@@ -67,16 +72,14 @@ def events(  # noqa: PLR0913 - one parameter an option
         chosen = EventFilter(wanted, frozenset(filter(None, types.lower().split(","))))
 
     async def work(api: ApiClient) -> None:
-        stream = api.subjects.stream("EVENTS")
-        start = (await api.bus.position(stream)).sequence if follow else 0
+        scopes = [WatchScope("event", namespace)]
+        start = await present_position(api, scopes) if go_on else None
         found = await api.items(f"event.{namespace}" if namespace else "event")
-        _print_events([event for event in found if chosen.matches(event)], output, is_first=True, is_followed=follow)
-        if not follow:
+        _print_events([event for event in found if chosen.matches(event)], output, is_first=True, is_followed=go_on)
+        if start is None:
             return
-        kind = wanted.kind if wanted is not None else "*"
-        filters = [f"{api.subjects.prefix}.event.{kind}.{namespace or '*'}.>"]
-        async with api.bus.follow(stream, filters, after_sequence=start) as follower:
-            async for message in follower:
+        async with aclosing(follow(api, scopes, start)) as following:
+            async for message in following:
                 if isinstance(message, StreamMessage) and message.marker is None and message.body:
                     event = decode_json(message.body, dict[str, object])
                     _print_events([event] if chosen.matches(event) else [], output, is_first=False, is_followed=True)
@@ -158,13 +161,10 @@ def watch(
         wanted = parse_resource(words) if words else None
 
     async def work(api: ApiClient) -> None:
-        stream = api.subjects.stream("OBJECTS")
-        kinds = [wanted.kind] if wanted else await _announced_kinds(api)
-        filters = [api.subjects.changed_kind(kind) for kind in kinds]
-        position = await api.bus.position(stream)
-        start = None if initial else position.sequence
-        async with api.bus.follow(stream, filters, after_sequence=start, last_per_subject=initial) as follower:
-            async for event in follower:
+        scopes = scopes_of([wanted] if wanted else await _announced_kinds(api, namespace), namespace)
+        start = None if initial else await present_position(api, scopes)
+        async with aclosing(follow(api, scopes, start)) as following:
+            async for event in following:
                 if isinstance(event, StreamMessage) and event.marker is None:
                     _show_change(event, api.subjects.prefix, wanted, namespace, output)
                 elif not isinstance(event, ReplayDone | StreamMessage):
@@ -173,10 +173,19 @@ def watch(
     run_with_client(work, *landscape)
 
 
-async def _announced_kinds(api: ApiClient) -> Sequence[str]:
-    """Kinds that are not confidential: the registered ones, and what else is stored."""
-    stored: list[str] = [each["singular"] for each in await api.call("kinds")]
-    return sorted({*KINDS, *stored} - CONFIDENTIAL)
+async def _announced_kinds(api: ApiClient, namespace: str | None) -> Sequence[ResourceArgs]:
+    """Kinds that are not confidential: the registered ones, and what else is stored; of a person what they may read."""
+    if api.user:
+        found = msgspec.convert(await api.call("readable"), Readable)
+        kinds = set(found.kinds) | found.namespaces.get(namespace or "", frozenset())
+        kinds &= KINDS.keys() - {"event", "lease"}
+    else:
+        kinds = {*KINDS, *(str(each["singular"]) for each in await api.call("kinds"))}
+    specs = {kind: KINDS.get(kind) for kind in sorted(kinds - CONFIDENTIAL)}
+    return [
+        ResourceArgs(kind, (), is_namespaced=spec is None or spec.namespaced is not False)
+        for kind, spec in specs.items()
+    ]
 
 
 def _show_change(

@@ -12,8 +12,9 @@ import typer
 from gardenbus.cli import completions
 from gardenbus.cli.client.api import PAGE, ApiClient
 from gardenbus.cli.client.field_warnings import SORT, path_warnings, selector_warnings
+from gardenbus.cli.client.following import present_position
 from gardenbus.cli.client.resource_args import ResourceArgs, get_object, parse_resources
-from gardenbus.cli.client.watch import WatchCache, WatchEvent, changes
+from gardenbus.cli.client.watch import WatchCache, WatchEvent, changes, scopes_of
 from gardenbus.cli.commands.apply import NOT_FOUND, IgnoreNotFound, Recursive, manifests_of, placed
 from gardenbus.cli.commands.options import (
     AllNamespaces,
@@ -42,7 +43,8 @@ from gardenbus.cli.output.printers import (
 from gardenbus.cli.output.tables import objects_table, row_of, shown_columns
 from gardenbus.cli.wait.waiter import key_of
 from gardenbus.common.api.document import Document
-from gardenbus.common.errors import BadRequest, NotFound
+from gardenbus.common.api.watches import WatchPosition, WatchScope
+from gardenbus.common.errors import BadRequest, Forbidden, NotFound
 
 Words = Annotated[
     list[str] | None,
@@ -85,6 +87,9 @@ class GetRequest(NamedTuple):
         """True when several kinds were requested, so that names alone are ambiguous."""
         return len(self.wanted) > 1
 
+
+SeedUsage = Mapping[str, int] | None
+"""Shoots by seed; None for those who read seeds, and not what is on them."""
 
 ObjectsByKind = dict[str, list[Document]]
 """Objects by kind."""
@@ -152,14 +157,15 @@ def get(  # noqa: PLR0913 - one parameter an option
         if request.is_streamed and not watch:
             await _stream(api, request)
             return True
-        start = await api.bus.position(api.subjects.stream("OBJECTS")) if watch else None
+        scopes = scopes_of(request.wanted, request.namespace)
+        start = await present_position(api, scopes) if watch else None
         objects, is_complete = await _fetch(api, request)
         await _warn(api, request, objects)
         usage = await _usage(api, request)
         if start is None:
             _show(request, objects, usage)
         else:
-            await _watch(api, request, objects, start.sequence)
+            await _watch(api, request, objects, changes_after=(scopes, start))
         return is_complete
 
     if not run_with_client(work, directory, nats_url, prefix):
@@ -252,13 +258,18 @@ async def _stream(api: ApiClient, request: GetRequest) -> None:
             is_long = True
 
 
-async def _usage(api: ApiClient, request: GetRequest) -> Mapping[str, int]:
+async def _usage(api: ApiClient, request: GetRequest) -> SeedUsage:
     if not request.printing.is_table or not any(wanted.kind == "seed" for wanted in request.wanted):
         return {}
-    return await api.usage()
+    try:
+        return await api.usage()
+    except ApiError as refused:
+        if refused.error.get("code") == Forbidden.code:
+            return None
+        raise
 
 
-def _show(request: GetRequest, objects: ObjectsByKind, usage: Mapping[str, int]) -> None:
+def _show(request: GetRequest, objects: ObjectsByKind, usage: SeedUsage) -> None:
     documents = [document for each in objects.values() for document in each]
     printing = request.printing
     if not printing.is_table:
@@ -287,7 +298,13 @@ def _show(request: GetRequest, objects: ObjectsByKind, usage: Mapping[str, int])
         )
 
 
-async def _watch(api: ApiClient, request: GetRequest, objects: ObjectsByKind, after: int) -> None:
+async def _watch(
+    api: ApiClient,
+    request: GetRequest,
+    objects: ObjectsByKind,
+    *,
+    changes_after: tuple[Sequence[WatchScope], WatchPosition],
+) -> None:
     from gardenbus.common.api.list_selectors import list_predicate  # noqa: PLC0415  as the server reads them
 
     watch_cache = WatchCache(request.wanted, request.namespace, list_predicate(request.query))
@@ -297,7 +314,7 @@ async def _watch(api: ApiClient, request: GetRequest, objects: ObjectsByKind, af
             watch_cache.note(kind, document)
     usage = await _usage(api, request)
     rows.begin(objects, usage)
-    async with aclosing(changes(api, watch_cache, request.wanted, request.namespace, after)) as following:
+    async with aclosing(changes(api, watch_cache, *changes_after)) as following:
         async for change in following:
             is_seed = change.key.kind == "seed" and request.printing.is_table
             rows.add(change, await _usage(api, request) if is_seed else usage)
@@ -310,7 +327,7 @@ class WatchedRows:
         self._request = request
         self._widths: dict[str, list[int]] = {}
 
-    def begin(self, objects: ObjectsByKind, usage: Mapping[str, int]) -> None:
+    def begin(self, objects: ObjectsByKind, usage: SeedUsage) -> None:
         """Print what is there, with titles."""
         for kind, documents in objects.items():
             rows = [self._row(kind, document, usage) for document in documents]
@@ -323,7 +340,7 @@ class WatchedRows:
             sys.stdout.write(table_text(titles if self._request.headers else None, rows, self._widths[kind]))
         sys.stdout.flush()
 
-    def append(self, kind: str, documents: Sequence[Document], usage: Mapping[str, int]) -> None:
+    def append(self, kind: str, documents: Sequence[Document], usage: SeedUsage) -> None:
         """Print more of what `begin` printed; a column that has to becomes wider from here on."""
         if self._titles(kind) is None:
             for document in documents:
@@ -334,7 +351,7 @@ class WatchedRows:
             sys.stdout.write(table_text(None, rows, self._widths[kind]))
         sys.stdout.flush()
 
-    def add(self, change: WatchEvent, usage: Mapping[str, int]) -> None:
+    def add(self, change: WatchEvent, usage: SeedUsage) -> None:
         """Print one change; what was deleted is shown as it was last, and said to be."""
         kind = change.key.kind
         if self._titles(kind) is None:
@@ -358,7 +375,7 @@ class WatchedRows:
     def _columns(self, kind: str) -> Sequence[TableColumn]:
         return shown_columns(kind, wide=self._request.printing.way == "wide", labels=self._request.labels)
 
-    def _row(self, kind: str, document: Document, usage: Mapping[str, int]) -> Sequence[str]:
+    def _row(self, kind: str, document: Document, usage: SeedUsage) -> Sequence[str]:
         if self._request.printing.columns:
             return [column.cell(document) for column in self._request.printing.columns]
         prefix = f"{kind}/" if self._request.is_mixed else ""

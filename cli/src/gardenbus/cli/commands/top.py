@@ -134,7 +134,7 @@ async def _sampler_for(
         return QueueSampler(api).sample
     if what is Subject.SHOOTS:
         return ShootSampler(api).sample
-    cache = LandscapeCache(api.bus, api.subjects, kinds=("seed",))
+    cache = LandscapeCache(api, kinds=("seed",))
     stack.callback(asyncio.create_task(cache.run()).cancel)
     async with asyncio.timeout(CACHE_SYNC_SECONDS):
         await cache.current.wait()

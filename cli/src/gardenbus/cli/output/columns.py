@@ -17,7 +17,8 @@ class TableContext(NamedTuple):
     """Context of cells beside the manifest."""
 
     now: datetime
-    usage: Mapping[str, int]
+    usage: Mapping[str, int] | None
+    """Shoots by seed; None for those who may not know."""
 
 
 class TableColumn(NamedTuple):

@@ -56,11 +56,12 @@ def readiness(seed: SeedRow) -> Text:
     return Text(word if seed.is_visible else f"{word}, hidden", style=style)
 
 
-def used_of(used: int, capacity: float | None) -> str:
-    """`12/50`; without a limit the number alone."""
+def used_of(used: int | None, capacity: float | None) -> str:
+    """`12/50`; without a limit the number alone; `-` for a number that is not known."""
+    shown = "-" if used is None else str(used)
     if capacity is None:
-        return str(used)
-    return f"{used}/{int(capacity) if capacity.is_integer() else round(capacity, 3)}"
+        return shown
+    return f"{shown}/{int(capacity) if capacity.is_integer() else round(capacity, 3)}"
 
 
 def bar(used: int, seed: SeedRow) -> RenderableType:

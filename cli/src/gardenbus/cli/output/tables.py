@@ -128,7 +128,7 @@ def _generation(document: Document, _context: TableContext) -> str:
 
 def _seed_shoots(document: Document, context: TableContext) -> str:
     row = seed_row(document)
-    return used_of(context.usage.get(row.name, 0), row.capacity)
+    return used_of(None if context.usage is None else context.usage.get(row.name, 0), row.capacity)
 
 
 def _pending_replica(document: Document, _context: TableContext) -> str:

@@ -2,16 +2,18 @@
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import aclosing
 
 from gardenbus.cli.client.api import ApiClient, api_error
+from gardenbus.cli.client.following import present_position
 from gardenbus.cli.client.resource_args import ResourceArgs
 from gardenbus.cli.client.watch import WatchCache, changes
 from gardenbus.cli.manifests.files import as_mapping
 from gardenbus.cli.wait.conditions import WaitCondition, failure_message
 from gardenbus.common.api.document import Document
 from gardenbus.common.api.keys import ObjectKey
+from gardenbus.common.api.watches import WatchScope
 
 _NOT_FOUND = 404
 
@@ -31,7 +33,8 @@ async def wait_until(
 
     A Failed operation ends the wait for its object. Raises Unavailable.
     """
-    position = await api.bus.position(api.subjects.stream("OBJECTS"))
+    scopes = _scopes(api, conditions)
+    position = await present_position(api, scopes)
     pending = PendingWaits(conditions, on_met)
     for key in conditions:
         pending.observe(key, await _now(api, key))
@@ -44,7 +47,7 @@ async def wait_until(
     with contextlib.suppress(TimeoutError):
         async with (
             asyncio.timeout(timeout_seconds),
-            aclosing(changes(api, watch_cache, pending.meant, None, position.sequence)) as following,
+            aclosing(changes(api, watch_cache, scopes, position)) as following,
         ):
             async for change in following:
                 if change.key in pending.keys:
@@ -78,6 +81,12 @@ class PendingWaits:
         self.left[key] = document
         if failure_message(document):
             self.keys.discard(key)
+
+
+def _scopes(api: ApiClient, keys: Iterable[ObjectKey]) -> list[WatchScope]:
+    """What to watch: whole kinds, and their namespaces where somebody may not watch others."""
+    found = {WatchScope(key.kind, (key.namespace or None) if api.user else None) for key in keys}
+    return sorted(found, key=str)
 
 
 async def _now(api: ApiClient, key: ObjectKey) -> Document | None:

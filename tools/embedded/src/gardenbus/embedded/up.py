@@ -94,7 +94,7 @@ class Up:
         self._screen.notify(f"ready: NATS {nats}, Redis {redis}")
         self._screen.notify(f"dashboard: {self._dashboard_hint}")
         async with connected(self._landscape.target, timeout_seconds=API_SECONDS, waits=True) as api:
-            cache = self._cache = LandscapeCache(api.bus, api.subjects)
+            cache = self._cache = LandscapeCache(api)
             following = asyncio.create_task(cache.run(), name="mirror")
             try:
                 await self._apply(api, self._options.given.manifests)

@@ -1,5 +1,7 @@
 """Bodies of `watch`: changes of objects, asked for again and again by those who follow no streams."""
 
+from typing import Any
+
 import msgspec
 
 MOST_SCOPES = 100
@@ -41,7 +43,7 @@ class WatchedChange(msgspec.Struct, frozen=True, rename="camel", omit_defaults=T
     verb: str = ""
     version: str = ""
     is_too_large: bool = False
-    object: msgspec.Raw = msgspec.Raw(b"null")
+    object: Any = None
 
 
 class WatchResult(msgspec.Struct, frozen=True, rename="camel"):

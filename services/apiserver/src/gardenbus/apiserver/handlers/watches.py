@@ -102,7 +102,7 @@ class Watches:
             verb=message.headers.get(Header.VERB, ""),
             version=message.headers.get(Header.VERSION, ""),
             is_too_large=Header.TOO_LARGE in message.headers,
-            object=document or msgspec.Raw(b"null"),
+            object=document,
         )
 
     @contextlib.contextmanager

@@ -1,0 +1,128 @@
+"""Watches: a response waits for what changes, and says from where the next one goes on."""
+
+import asyncio
+from typing import Any
+
+import msgspec
+import pytest
+
+from gardenbus.apiserver.handlers.watches import MOST_OF_ONE, Watches, watch_query
+from gardenbus.common.api.document import Document, encode
+from gardenbus.common.api.keys import Header, ObjectKey, Subjects
+from gardenbus.common.api.watches import MOST_CHANGES, WatchPosition, WatchResult, WatchScope
+from gardenbus.common.errors import BadRequest, TooManyRequests
+from gardenbus.common.ports.bus import Message
+from tests.support.builders import a_shoot
+from tests.support.clocks import FakeClock
+from tests.support.memory.bus import MemoryBus
+
+SUBJECTS = Subjects()
+DEV = [{"kind": "shoot", "namespace": "garden-dev"}]
+
+
+class Watched:
+    def __init__(self) -> None:
+        self.bus = MemoryBus(FakeClock())
+        self.watches = Watches(self.bus, SUBJECTS)
+
+    async def announce(self, document: Document, verb: str = "added", **headers: str) -> None:
+        metadata = document["metadata"]
+        key = ObjectKey(document["kind"].lower(), metadata["namespace"], metadata["name"])
+        body = b"" if verb == "deleted" else encode(document)
+        await self.bus.publish(
+            Message(SUBJECTS.changed(key), body, {Header.VERB: verb, Header.VERSION: "7", **headers})
+        )
+
+    async def ask(self, after: WatchPosition | None, scopes: Any = DEV, seconds: int = 5) -> WatchResult:
+        body = {"scopes": scopes, "seconds": seconds} | ({"after": msgspec.to_builtins(after)} if after else {})
+        return await self.watches.respond(watch_query(encode(body)), "vera")
+
+
+async def test_the_first_response_is_where_to_begin_and_the_next_has_what_came_since():
+    watched = Watched()
+    await watched.announce(a_shoot("before"))
+    begin = (await watched.ask(None)).position
+    await watched.announce(a_shoot("apollo"))
+    await watched.announce(a_shoot("zeus", "garden-prod"))
+    result = await watched.ask(begin)
+    (change,) = result.changes
+    assert (change.subject, change.verb, change.version) == ("changed.shoot.garden-dev.apollo", "added", "7")
+    assert msgspec.json.decode(change.object)["metadata"]["name"] == "apollo"
+    waiting = asyncio.create_task(watched.ask(result.position))
+    await watched.announce(a_shoot("apollo"), "deleted")
+    (gone,) = (await waiting).changes
+    assert (gone.verb, gone.object) == ("deleted", None)
+
+
+async def test_what_is_too_large_to_be_announced_is_to_be_asked_for():
+    watched = Watched()
+    begin = (await watched.ask(None)).position
+    await watched.announce(a_shoot("huge"), **{Header.TOO_LARGE: "true"})
+    assert (await watched.ask(begin)).changes[0].is_too_large
+
+
+async def test_many_changes_come_in_parts_of_which_none_is_missing():
+    watched = Watched()
+    position = (await watched.ask(None)).position
+    names = [f"s{number}" for number in range(MOST_CHANGES + 20)]
+    for name in names:
+        await watched.announce(a_shoot(name))
+    found: list[str] = []
+    while len(found) < len(names):
+        result = await watched.ask(position)
+        position = result.position
+        found += [each.subject.rpartition(".")[2] for each in result.changes]
+    assert found == names
+
+
+async def test_a_stream_that_is_another_one_has_to_be_listed_anew():
+    watched = Watched()
+    begin = (await watched.ask(None)).position
+    for other in (WatchPosition("1", begin.sequence), WatchPosition(begin.created, begin.sequence + 5)):
+        result = await watched.ask(other)
+        assert result.is_restarted
+        assert result.position == begin
+
+
+async def test_one_user_has_so_many_watches_and_others_theirs():
+    watched = Watched()
+    begin = (await watched.ask(None)).position
+    waiting = [asyncio.create_task(watched.ask(begin)) for _ in range(MOST_OF_ONE)]
+    await asyncio.sleep(0)
+    try:
+        with pytest.raises(TooManyRequests, match="'vera' has 16 watches here"):
+            await watched.ask(begin)
+    finally:
+        await watched.announce(a_shoot())
+        await asyncio.gather(*waiting)
+    assert (await watched.ask(begin)).changes
+
+
+async def test_kinds_without_namespaces_are_watched_as_a_whole_and_no_filter_covers_another():
+    query = watch_query(
+        encode({"scopes": [{"kind": "sd", "namespace": "garden"}, {"kind": "Seed"}, {"kind": "shoots"}, *DEV]})
+    )
+    assert set(query.scopes) == {WatchScope("seed", ""), WatchScope("shoot"), WatchScope("shoot", "garden-dev")}
+    watched = Watched()
+    begin = (await watched.ask(None)).position
+    await watched.announce(a_shoot())
+    scopes = [{"kind": "sd"}, {"kind": "shoots"}, *DEV]
+    assert len((await watched.ask(begin, scopes)).changes) == 1
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {},
+        {"scopes": []},
+        {"scopes": [{"kind": "shoot"}] * 101},
+        {"scopes": DEV, "seconds": 0},
+        {"scopes": DEV, "seconds": 600},
+        {"scopes": [*DEV, {"kind": "event", "namespace": "garden-dev"}]},
+        {"scopes": [{"kind": "shoot", "namespace": "*"}]},
+        {"scopes": "shoot"},
+    ],
+)
+def test_what_no_watch_can_be_is_refused_with_the_field(body: Any):
+    with pytest.raises(BadRequest, match="scopes|seconds"):
+        watch_query(encode(body))
