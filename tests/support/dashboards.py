@@ -17,7 +17,7 @@ from gardenbus.dashboard.cache.landscape import DashboardCache
 from gardenbus.dashboard.cache.operations import AdminConnection, OperationsApi, OperationsCache
 from gardenbus.dashboard.cache.updater import CacheUpdater
 from gardenbus.dashboard.settings import DashboardSettings
-from gardenbus.dashboard.web.application import application
+from gardenbus.dashboard.web.application import application, landscape_views
 from gardenbus.dashboard.web.change_feed import ChangeFeed
 from gardenbus.dashboard.web.gate import Gate
 from gardenbus.dashboard.web.oidc import OpenIdConnect, Provider
@@ -55,12 +55,18 @@ class Dashboard:
         self.changes = ChangeFeed(self.cache, self.clock, "epoch")
         self.updater = CacheUpdater(self.bus, self.subjects, self.cache, self.api)
         self.admin = AdminConnection()
-        self.app = application(
+        self.views = landscape_views(
             settings or DashboardSettings(),
             cache=self.cache,
             api=self.api,
             changes=self.changes,
             operations=OperationsCache(OperationsApi(self.api, self.cache), self.admin, self.clock),
+            clock=self.clock,
+        )
+        self.app = application(
+            settings or DashboardSettings(),
+            api=self.api,
+            views=self.views,
             clock=self.clock,
             token=TOKEN,
             gate=gate,

@@ -27,7 +27,7 @@ async def provider() -> AsyncIterator[OidcProvider]:
 async def dashboard(provider: OidcProvider) -> Dashboard:
     registered = Provider(provider.issuer, CLIENT, SECRET, f"{PUBLIC}/oidc/callback", "email")
     dashboard = Dashboard(DashboardSettings(dashboard_allow_writes=True), key=b"k" * 64, provider=registered)
-    dashboard.replies["census"] = {}
+    dashboard.replies["readable"] = {"role": "viewer", "kinds": ["seed"]}
     await dashboard.serve_api()
     provider.now = int(dashboard.clock.now().timestamp())
     return dashboard

@@ -26,7 +26,7 @@ SAME = {"origin": URL, "content_type": "application/json"}
 
 async def guarded(**settings: Any) -> Dashboard:
     dashboard = Dashboard(DashboardSettings(**settings), key=KEY, clock=FakeClock())
-    dashboard.replies["census"] = {"seeds": 1}
+    dashboard.replies["readable"] = {"role": "viewer", "kinds": ["seed"]}
     await dashboard.serve_api()
     return dashboard
 
@@ -144,10 +144,11 @@ async def test_requests_are_made_as_the_user_of_the_session():
     assert {subject.partition(".api.")[0] for subject, _ in dashboard.requests} == {"garden.as.ann@example%2Eorg"}
 
 
-async def test_whoever_may_not_see_the_landscape_does_not_get_in():
+async def test_whoever_has_no_role_does_not_get_in():
     dashboard = await guarded()
-    del dashboard.replies["census"]
-    assert (await log_in(dashboard, link(dashboard, "ann@example.org"))).status == 404
+    dashboard.replies["readable"] = {"role": "user", "kinds": ["seed"]}
+    refused = await log_in(dashboard, link(dashboard, "ann@example.org"))
+    assert (refused.status, "ann@example.org has no role here" in refused.json()["error"]["message"]) == (403, True)
     assert (await log_in(dashboard, link(dashboard))).status == 200
 
 

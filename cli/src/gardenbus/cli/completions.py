@@ -105,10 +105,8 @@ explained = objects_of(
 
 
 def namespaces(ctx: Any, incomplete: str) -> list[str]:
-    """Namespaces of the Projects."""
-    found = _within_a_second(ctx, lambda api: api.items("project"))
-    named = (str(as_mapping(project.get("spec")).get("namespace") or "") for project in found)
-    return sorted({name for name in named if name and name.startswith(incomplete)})
+    """Namespaces of the Projects; of a person's own where they may not list all."""
+    return sorted({name for name in _within_a_second(ctx, _namespaces) if name and name.startswith(incomplete)})
 
 
 def seeds(ctx: Any, incomplete: str) -> list[str]:
@@ -130,6 +128,13 @@ def names(ctx: Any, word: str, incomplete: str) -> Sequence[str]:
     namespace = ctx.params.get("namespace")
     tail = f"{spec.singular}.{namespace}" if namespace and spec.namespaced else spec.singular
     return _within_a_second(ctx, lambda api: _names(api, tail, incomplete))
+
+
+async def _namespaces(api: "ApiClient") -> Sequence[str]:
+    if api.user and (own := as_mapping((await api.call("readable")).get("namespaces"))):
+        return list(own)
+    found = await api.items_if_readable("project") or ()
+    return [str(as_mapping(project.get("spec")).get("namespace") or "") for project in found]
 
 
 async def _names(api: "ApiClient", tail: str, prefix: str) -> Sequence[str]:

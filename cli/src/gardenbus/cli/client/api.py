@@ -127,6 +127,15 @@ class ApiClient:
         """A whole list, page by page."""
         return [document async for page in self.pages(tail, query) for document in page]
 
+    async def items_if_readable(self, tail: str, query: Mapping[str, Any] | None = None) -> list[Document] | None:
+        """A whole list; None for those who may not read it."""
+        try:
+            return await self.items(tail, query)
+        except ApiError as refused:
+            if is_forbidden(refused.error):
+                return None
+            raise
+
     async def pages(
         self, tail: str, query: Mapping[str, Any] | None = None, *, size: int = PAGE
     ) -> AsyncGenerator[list[Document]]:
@@ -152,6 +161,11 @@ class ApiClient:
     async def census(self, *, timeout_seconds: float = RESPONSE_SECONDS) -> dict[str, int]:
         """Counts of everything."""
         return await self.call("census", timeout_seconds=timeout_seconds)
+
+
+def is_forbidden(error: Mapping[str, Any]) -> bool:
+    """True for the error of a response to somebody who may not do something."""
+    return error.get("code") == Forbidden.code
 
 
 def api_error(error: dict[str, Any]) -> ApiError | Unavailable:

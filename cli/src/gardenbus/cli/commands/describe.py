@@ -58,7 +58,7 @@ def describe(
                 metadata = document["metadata"]
                 scope = metadata.get("namespace") or "_"
                 about = f"involvedObject.kind={document['kind']},involvedObject.name={metadata['name']}"
-                events = await api.items(f"event.{scope}", {"fieldSelector": about})
+                events = await api.items_if_readable(f"event.{scope}", {"fieldSelector": about})
                 if not is_first:
                     show_lines(["", "─" * 40])
                 is_first = False
@@ -67,7 +67,7 @@ def describe(
     run_with_client(work, directory, nats_url, prefix)
 
 
-def _show(document: Document, relations: Sequence[str], events: Sequence[Document]) -> None:
+def _show(document: Document, relations: Sequence[str], events: Sequence[Document] | None) -> None:
     now = datetime.now(UTC)
     console.print(Text(title(document), style="bold"))
     show_lines(head_lines(document, now))
@@ -81,7 +81,7 @@ def _show(document: Document, relations: Sequence[str], events: Sequence[Documen
     if events:
         show_rows(objects_table("event", events, TableContext(now, {}), wide=False))
     else:
-        show_lines(["  none in the last 24 hours"])
+        show_lines(["  not yours to read" if events is None else "  none in the last 24 hours"])
 
 
 def head_lines(document: Document, now: datetime) -> list[str]:

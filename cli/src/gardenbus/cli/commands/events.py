@@ -177,8 +177,8 @@ async def _announced_kinds(api: ApiClient, namespace: str | None) -> Sequence[Re
     """Kinds that are not confidential: the registered ones, and what else is stored; of a person what they may read."""
     if api.user:
         found = msgspec.convert(await api.call("readable"), Readable)
-        kinds = set(found.kinds) | found.namespaces.get(namespace or "", frozenset())
-        kinds &= KINDS.keys() - {"event", "lease"}
+        kinds = set(found.kinds if found.is_whole or not namespace else found.namespaces.get(namespace, ()))
+        kinds = (kinds & KINDS.keys()) - {"event", "lease"} or {"shoot"}  # the apiserver says what is needed
     else:
         kinds = {*KINDS, *(str(each["singular"]) for each in await api.call("kinds"))}
     specs = {kind: KINDS.get(kind) for kind in sorted(kinds - CONFIDENTIAL)}

@@ -10,7 +10,7 @@ from typing import Annotated, NamedTuple
 import typer
 
 from gardenbus.cli import completions
-from gardenbus.cli.client.api import PAGE, ApiClient
+from gardenbus.cli.client.api import PAGE, ApiClient, is_forbidden
 from gardenbus.cli.client.field_warnings import SORT, path_warnings, selector_warnings
 from gardenbus.cli.client.following import present_position
 from gardenbus.cli.client.resource_args import ResourceArgs, get_object, parse_resources
@@ -44,7 +44,7 @@ from gardenbus.cli.output.tables import objects_table, row_of, shown_columns
 from gardenbus.cli.wait.waiter import key_of
 from gardenbus.common.api.document import Document
 from gardenbus.common.api.watches import WatchPosition, WatchScope
-from gardenbus.common.errors import BadRequest, Forbidden, NotFound
+from gardenbus.common.errors import BadRequest, NotFound
 
 Words = Annotated[
     list[str] | None,
@@ -264,7 +264,7 @@ async def _usage(api: ApiClient, request: GetRequest) -> SeedUsage:
     try:
         return await api.usage()
     except ApiError as refused:
-        if refused.error.get("code") == Forbidden.code:
+        if is_forbidden(refused.error):
             return None
         raise
 

@@ -6,7 +6,7 @@ Pure but for `related`.
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from gardenbus.cli.client.api import ApiClient
+from gardenbus.cli.client.api import ApiClient, is_forbidden
 from gardenbus.cli.client.resource_args import ResourceArgs
 from gardenbus.cli.fleet.columns import fleet_summary
 from gardenbus.cli.fleet.related import fleet_parties, fleet_roles
@@ -93,6 +93,10 @@ def referrers_of(document: Document) -> tuple[ResourceArgs, str, str] | None:
             return None
 
 
+_NAMED = ("owner", "profile", "exposure", "to be on", "is on", "scales", "cluster")
+"""Roles of objects that a manifest names: the others may be there or not."""
+
+
 async def related(api: ApiClient, document: Document) -> list[str]:
     """A line about each object that has to do with one, as far as they are there. Raises Unavailable, ApiError."""
     lines: list[str] = []
@@ -100,15 +104,16 @@ async def related(api: ApiClient, document: Document) -> list[str]:
         response = await api.request(f"get.{role.key.tail}")
         if response.ok:
             lines.append(f"{role.word:<16} {role.key}{state_suffix(as_mapping(response.result))}")
-        elif role.word in ("owner", "profile", "exposure", "to be on", "is on", "scales", "cluster"):
-            lines.append(f"{role.word:<16} {role.key}  (is not there)")
+        elif role.word in _NAMED:
+            why = "not yours to read" if is_forbidden(response.error) else "is not there"
+            lines.append(f"{role.word:<16} {role.key}  ({why})")
     if query := referrers_of(document):
         wanted, namespace, fields = query
         tail = f"{wanted.kind}.{namespace}" if namespace else wanted.kind
-        found = await api.items(tail, {"fieldSelector": fields})
+        found = await api.items_if_readable(tail, {"fieldSelector": fields})
         if wanted.kind == "managedseed":
-            found = [each for each in found if is_owned_by(each, document)]
-        lines += listed(f"{wanted.kind}s", found)
+            found = [each for each in found or () if is_owned_by(each, document)]
+        lines += [f"{wanted.kind}s  (not yours to read)"] if found is None else listed(f"{wanted.kind}s", found)
     for word, others in await fleet_parties(api, document):
         lines += listed(word, others)
     return lines

@@ -95,19 +95,21 @@ async def _serve(  # noqa: PLR0913 - the parts of a dashboard
         OperationsApi,
         OperationsCache,
     )
-    from gardenbus.dashboard.web.application import application  # noqa: PLC0415 - loaded when it is wanted
+    from gardenbus.dashboard.web.application import application, landscape_views  # noqa: PLC0415 - loaded when it is wanted
     from gardenbus.dashboard.web.server import HttpServer  # noqa: PLC0415 - as above
 
     admin = AdminConnection()
     context.spawn("admin", admin.run(context.settings.nats_url, nats_credentials(context.settings, context.name)))
     operations = OperationsCache(OperationsApi(api, cache), admin, context.clock)
-    parts = partial(application, context.settings, cache=cache, api=api, changes=changes, clock=context.clock)
+    parts = partial(landscape_views, context.settings, cache=cache, api=api, changes=changes, clock=context.clock)
+    views = parts(operations=operations)
+    context.spawn("views", views.run())
     gate, sign_on = _logins(context.settings, context.clock, key)
-    app = partial(parts, operations=operations, gate=gate, sign_on=sign_on)
+    app = partial(application, context.settings, api=api, views=views, clock=context.clock, gate=gate, sign_on=sign_on)
     server = HttpServer(app(token=secrets.token_urlsafe(24)), address.socket)
 
     async def stop() -> None:
-        changes.cut_all()
+        views.cut_all()
         server.stop()
 
     context.on_stop("http", stop)

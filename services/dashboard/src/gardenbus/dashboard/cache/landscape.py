@@ -6,6 +6,7 @@ Callbacks receive the changed keys. Nothing here waits; `cache.updater` feeds it
 from collections import Counter, OrderedDict, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
+from itertools import chain
 from typing import Any
 
 import msgspec
@@ -65,7 +66,7 @@ class DashboardCache:
         self.heartbeats: dict[str, datetime] = {}
         self.events: OrderedDict[str, Document] = OrderedDict()
         self.histories: dict[ObjectKey, list[Sample]] = {}
-        self.synced = False
+        self._synced = False
         self.encoded_seeds = EncodedSeeds(self.seeds)
         self.lists = ShootLists(self.shoots)
         self._tables: Mapping[str, dict[ObjectKey, Any]] = {
@@ -80,10 +81,33 @@ class DashboardCache:
         self._row_callbacks: list[Changed] = []
         self._event_callbacks: list[Callable[[Document], None]] = []
 
+    @property
+    def synced(self) -> bool:
+        """True once the initial content of the bus has been read."""
+        return self._synced
+
+    def mark_synced(self) -> None:
+        """Record that the initial content has been read."""
+        self._synced = True
+
     def subscribe(self, changed: Changed, on_event: Callable[[Document], None]) -> None:
         """Register callbacks for the key of each changed row, and for each Event."""
         self._row_callbacks.append(changed)
         self._event_callbacks.append(on_event)
+
+    def unsubscribe(self, changed: Changed, on_event: Callable[[Document], None]) -> None:
+        """Remove callbacks."""
+        self._row_callbacks.remove(changed)
+        self._event_callbacks.remove(on_event)
+
+    @property
+    def subscribers(self) -> int:
+        """Number of callbacks for rows."""
+        return len(self._row_callbacks)
+
+    def all_keys(self) -> Iterable[ObjectKey]:
+        """Return the keys of all cached objects."""
+        return chain(self.others, *self._tables.values())
 
     def row(self, key: ObjectKey) -> TableRow | None:
         """Return a row, or None."""
@@ -149,7 +173,10 @@ class DashboardCache:
         whole = row_of(document) if row_of else other_row(key, document)
         if isinstance(whole, ShootRow):
             self.waiting.changed(key, whole)
-        row = shortened(whole)
+        self.put_row(key, shortened(whole), at=timestamp(at))
+
+    def put_row(self, key: ObjectKey, row: TableRow, *, at: str = "", history: Sequence[Sample] = ()) -> None:
+        """Store a row, whose description is short; of an autoscaler its history, or when its change came."""
         table = self._table(key.kind)
         old = table.get(key)
         if old == row:
@@ -161,7 +188,7 @@ class DashboardCache:
         if isinstance(row, ShootRow):
             self._count(key, old if isinstance(old, ShootRow) else None, row)
         if isinstance(row, AutoscalerRow):
-            self.histories[key] = with_row(self.histories.get(key, ()), row, timestamp(at))
+            self.histories[key] = list(history) or with_row(self.histories.get(key, ()), row, at)
         self.fleet.changed(key, old, row)
         self._notify(key)
 
@@ -195,7 +222,10 @@ class DashboardCache:
 
     def add_event(self, event: Document) -> None:
         """Add an Event."""
-        shown = event_row(event)
+        self.add_event_row(event_row(event))
+
+    def add_event_row(self, shown: Document) -> None:
+        """Add an Event as it is shown."""
         identity = f"{shown['kind']}/{shown['namespace']}/{shown['id']}"
         self.events.pop(identity, None)
         self.events[identity] = shown

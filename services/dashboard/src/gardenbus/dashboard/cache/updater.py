@@ -121,7 +121,7 @@ class CacheUpdater:
             for key in self._cache.keys_of(kind) - replayed:
                 self._cache.remove(key)
         if not self._replayed and not self._cache.synced:
-            self._cache.synced = True
+            self._cache.mark_synced()
             gc.freeze()  # rows refer to nothing: the garbage collector need not look through all of them every time
 
     async def _leases(self) -> None:

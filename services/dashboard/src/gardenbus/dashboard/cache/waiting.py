@@ -53,11 +53,22 @@ class WaitingCache:
             self._leave(key)
             return
         cause = cause_of(row.description)[:LONGEST_CAUSE]
-        if self._causes.get(key) != cause:
-            self._leave(key)
-            self._causes[key] = cause
         brief = brief_reason(row.description)[:LONGEST_CAUSE]
-        self._groups[cause][key] = WaitingShoot(row.created, row.namespace, row.name, row.scheduler, brief)
+        self.put(key, (cause, WaitingShoot(row.created, row.namespace, row.name, row.scheduler, brief)))
+
+    def entry(self, key: ObjectKey) -> tuple[str, WaitingShoot] | None:
+        """Return the cause for which a shoot waits, and what is shown of it."""
+        cause = self._causes.get(key)
+        return None if cause is None else (cause, self._groups[cause][key])
+
+    def put(self, key: ObjectKey, entry: tuple[str, WaitingShoot] | None) -> None:
+        """Store what another cache has of a shoot."""
+        if entry is None or self._causes.get(key) != entry[0]:
+            self._leave(key)
+        if entry is not None:
+            cause, shown = entry
+            self._causes[key] = cause
+            self._groups[cause][key] = shown
 
     def groups(self, words: Sequence[str] = ()) -> list[WaitingGroup]:
         """Return the groups with shoots that match all words, the largest first."""

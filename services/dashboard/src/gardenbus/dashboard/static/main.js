@@ -19,7 +19,7 @@ import { shootsPage } from "./views/shoots.js";
 import { unknownPage } from "./views/unknown.js";
 import { waitingPage } from "./views/waiting.js";
 
-// `of` names what a page is about: seeds and shoots, or a fleet of member clusters. One that a landscape has not is not offered.
+// `of` names what a page is about: seeds and shoots, a fleet of member clusters, or what only operators see. One that a landscape has not is not offered.
 const PAGES = [
   { path: "", name: "Landscape", icon: "map", page: homePage, key: "l" },
   { path: "shoots", name: "Shoots", icon: "shoots", page: shootsPage, key: "s", of: "seeds" },
@@ -28,7 +28,7 @@ const PAGES = [
   { path: "placements", name: "Placements", icon: "fleet", page: placementsPage, key: "p", of: "fleet" },
   { path: "clusters", name: "Clusters", icon: "clusters", page: clustersPage, key: "c", of: "fleet" },
   { path: "events", name: "Events", icon: "events", page: eventsPage, key: "e" },
-  { path: "operations", name: "Operations", icon: "operations", page: operationsPage, key: "o" },
+  { path: "operations", name: "Operations", icon: "operations", page: operationsPage, key: "o", of: "operators" },
 ];
 
 // Pages that are reached from others, each with where it belongs.
@@ -92,7 +92,7 @@ function decoded(part) {
 // Links to the pages of what the landscape has; the home page turns when the first seed or the first cluster comes.
 let home = "";
 function offer() {
-  const has = { seeds: hasSeeds(), fleet: hasFleet() };
+  const has = { seeds: hasSeeds(), fleet: hasFleet(), operators: session.isOperator };
   links.forEach((link, index) => (link.hidden = !(has[PAGES[index].of] ?? true)));
   const name = has.seeds ? "Landscape" : "Fleet";
   if (home === name) return;

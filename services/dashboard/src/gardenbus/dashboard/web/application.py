@@ -1,10 +1,13 @@
 """The routes, put together with what guards them."""
 
+from functools import partial
+
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.middleware.gzip import GZipMiddleware
-from starlette.routing import Route
+from starlette.routing import Route, Router
 
+from gardenbus.common.api.identity.readable import Readable
 from gardenbus.common.errors import GardenbusError
 from gardenbus.common.ports.clock import Clock
 from gardenbus.dashboard.api_client import GardenApiClient
@@ -19,19 +22,53 @@ from gardenbus.dashboard.web.operations_handlers import OperationsHandlers
 from gardenbus.dashboard.web.placement_handlers import PlacementHandlers
 from gardenbus.dashboard.web.read_handlers import ReadHandlers
 from gardenbus.dashboard.web.responses import error_response, unknown_address
+from gardenbus.dashboard.web.rights import Rights
 from gardenbus.dashboard.web.security import SecurityMiddleware
 from gardenbus.dashboard.web.streaming import ChangeStream
+from gardenbus.dashboard.web.views import LandscapeViews
 from gardenbus.dashboard.web.waiting_handlers import WaitingHandlers
 from gardenbus.dashboard.web.write_handlers import WriteHandlers
 
 
-def application(  # noqa: PLR0913 - the parts of a dashboard
+def landscape_views(
     settings: DashboardSettings,
     *,
     cache: DashboardCache,
     api: GardenApiClient,
     changes: ChangeFeed,
     operations: OperationsCache,
+    clock: Clock,
+) -> LandscapeViews:
+    """What people see of the landscape, each what they may read of it."""
+    rights = Rights(api, clock)
+    allows_writes = settings.dashboard_allow_writes
+
+    def build(readable: Readable, cache: DashboardCache, changes: ChangeFeed) -> Router:
+        reading = ReadHandlers(
+            cache=cache, api=api, clock=clock, prefix=settings.prefix, allows_writes=allows_writes, readable=readable
+        )
+        operating = OperationsHandlers(operations=operations, api=api, is_operators=readable.is_operators)
+        routes = [
+            *_reading_routes(reading),
+            *_waiting_routes(WaitingHandlers(cache=cache, api=api)),
+            *_fleet_routes(PlacementHandlers(cache=cache, api=api, clock=clock)),
+            *_operations_routes(operating),
+        ]
+        stream = ChangeStream(changes, clock, partial(rights.until_changed, readable=readable))
+        routes += [Route("/api/changes", stream, methods=["GET"])]
+        if allows_writes:
+            routes += _writing_routes(WriteHandlers(cache=cache, api=api))
+            routes += [Route("/api/rejected/{id:int}/replay", operating.replay, methods=["POST"])]
+        return Router(routes)
+
+    return LandscapeViews(build, cache=cache, changes=changes, rights=rights, clock=clock)
+
+
+def application(  # noqa: PLR0913 - the parts of a dashboard
+    settings: DashboardSettings,
+    *,
+    api: GardenApiClient,
+    views: LandscapeViews,
     clock: Clock,
     token: str,
     gate: Gate | None = None,
@@ -44,23 +81,12 @@ def application(  # noqa: PLR0913 - the parts of a dashboard
     """
     allows_writes = settings.dashboard_allow_writes
     nobodys = Session("", token if allows_writes else None)
-    reading = ReadHandlers(cache=cache, api=api, clock=clock, prefix=settings.prefix, allows_writes=allows_writes)
-    fleet = PlacementHandlers(cache=cache, api=api, clock=clock)
-    waiting = WaitingHandlers(cache=cache, api=api)
-    operating = OperationsHandlers(operations=operations, api=api)
-    routes = [
-        *_reading_routes(reading),
-        *_waiting_routes(waiting),
-        *_fleet_routes(fleet),
-        *_operations_routes(operating),
-    ]
-    routes += [Route("/api/changes", ChangeStream(changes, clock), methods=["GET"])]
-    if settings.dashboard_allow_writes:
-        routes += _writing_routes(WriteHandlers(cache=cache, api=api))
-        routes += [Route("/api/rejected/{id:int}/replay", operating.replay, methods=["POST"])]
     files = StaticFiles()
+    routes: list[Route] = []
     if gate is not None:
-        routes += _login_routes(LoginHandlers(gate=gate, api=api, clock=clock, files=files, sign_on=sign_on))
+        logins = LoginHandlers(gate=gate, api=api, rights=views.rights, clock=clock, files=files, sign_on=sign_on)
+        routes += _login_routes(logins)
+    routes += [Route("/api/{rest:path}", views)]
     routes += [Route("/", files.__call__), Route("/static/{path:path}", files.__call__)]
     return Starlette(
         routes=routes,

@@ -13,7 +13,6 @@ from starlette.responses import Response
 
 from gardenbus.common.api.decoding import decode_json
 from gardenbus.common.api.identity.login_tokens import Claims
-from gardenbus.common.api.identity.principals import OPERATOR
 from gardenbus.common.api.keys import GARDEN_NAMESPACE, ObjectKey
 from gardenbus.common.errors import BadRequest, Conflict, Forbidden
 from gardenbus.common.ports.bus import Message
@@ -22,6 +21,7 @@ from gardenbus.dashboard.api_client import GardenApiClient
 from gardenbus.dashboard.web.files import StaticFiles
 from gardenbus.dashboard.web.gate import Gate
 from gardenbus.dashboard.web.responses import json_response
+from gardenbus.dashboard.web.rights import Rights
 
 _log = structlog.stdlib.get_logger()
 
@@ -50,10 +50,18 @@ class LoginHandlers:
     """Handlers of logins; a session begins with each that succeeds."""
 
     def __init__(
-        self, *, gate: Gate, api: GardenApiClient, clock: Clock, files: StaticFiles, sign_on: SignOn | None = None
+        self,
+        *,
+        gate: Gate,
+        api: GardenApiClient,
+        rights: Rights,
+        clock: Clock,
+        files: StaticFiles,
+        sign_on: SignOn | None = None,
     ) -> None:
         self._gate = gate
         self._api = api
+        self._rights = rights
         self._clock = clock
         self._files = files
         self._sign_on = sign_on
@@ -109,12 +117,9 @@ class LoginHandlers:
         return self._sign_on
 
     async def _admit(self, claims: Claims, way: str) -> None:
-        """Spend what lets somebody in. Raises Forbidden the second time, and for those who may not see the landscape.
-
-        Its pages come from what the dashboard follows: so they are for those alone whom the API answers as well.
-        """
-        if claims.user != OPERATOR:
-            await self._api.acting_as(claims.user).census()
+        """Spend what lets somebody in. Raises Forbidden the second time, and for those who have no role anywhere."""
+        if not (await self._rights.of(claims.user)).has_role:
+            raise Forbidden(f"{claims.user} has no role here: an operator, or an admin of a project, gives one")
         key = ObjectKey("login", GARDEN_NAMESPACE, claims.id)
         body = msgspec.json.encode(_event(key, claims.user, way, timestamp(self._clock.now())))
         try:

@@ -10,7 +10,7 @@ from starlette.responses import Response
 from gardenbus.common.api.document import Document
 from gardenbus.common.diagnostics.rejected_messages import RejectedMessage
 from gardenbus.common.diagnostics.replay import rejected_after, rejected_message, replay_message
-from gardenbus.common.errors import BadRequest
+from gardenbus.common.errors import BadRequest, Forbidden
 from gardenbus.dashboard.api_client import GardenApiClient
 from gardenbus.dashboard.cache.operations import OperationsCache
 from gardenbus.dashboard.domain.redaction import redacted
@@ -24,24 +24,29 @@ _log = structlog.stdlib.get_logger()
 class OperationsHandlers:
     """Read-only handlers, and the replay of a rejected message."""
 
-    def __init__(self, *, operations: OperationsCache, api: GardenApiClient) -> None:
+    def __init__(self, *, operations: OperationsCache, api: GardenApiClient, is_operators: bool) -> None:
         self._operations = operations
         self._api = api
+        self._is_operators = is_operators
 
     async def checks(self, _: Request) -> Response:
         """Respond with the findings of the checks."""
+        self._check_operator()
         return json_response(await self._operations.checks())
 
     async def queues(self, _: Request) -> Response:
         """Respond with the work queues."""
+        self._check_operator()
         return json_response(await self._operations.queues())
 
     async def services(self, _: Request) -> Response:
         """Respond with services, their versions and replicas."""
+        self._check_operator()
         return json_response(await self._operations.services())
 
     async def rejected(self, request: Request) -> Response:
         """Respond with a page of rejected messages, the newest first: those with a number below `before`."""
+        self._check_operator()
         before = request.query_params.get("before", "")
         if (before and not before.isdecimal()) or set(request.query_params) - {"before"}:
             raise BadRequest("before is a number, and the only parameter")
@@ -55,16 +60,23 @@ class OperationsHandlers:
 
     async def rejected_body(self, request: Request) -> Response:
         """Respond with a rejected message as it was kept, credentials hidden. Raises NotFound."""
+        self._check_operator()
         original = await rejected_message(self._api, int(request.path_params["id"]))
         return json_response({**original.row, "isCut": original.is_cut, "body": _shown_body(original)})
 
     async def replay(self, request: Request) -> Response:
         """Send a rejected message again to where it was sent. Raises NotFound, BadRequest."""
+        self._check_operator()
         original = await rejected_message(self._api, int(request.path_params["id"]))
         outcome = await replay_message(self._api, original, original.body)
         _log.info("message.replayed", id=original.id, subject=original.subject, outcome=outcome.state)
         shown: Document = {"state": outcome.state, "message": outcome.message, "repeated": outcome.repeated}
         return json_response(shown | {"isDuplicate": outcome.is_duplicate})
+
+    def _check_operator(self) -> None:
+        """Raise Forbidden for those who see a part: messages, and what is checked, are of the whole landscape."""
+        if not self._is_operators:
+            raise Forbidden("servers, queues and rejected messages take the role operator of the landscape")
 
 
 def _shown_body(original: RejectedMessage) -> str:

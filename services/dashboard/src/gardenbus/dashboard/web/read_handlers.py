@@ -9,6 +9,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from gardenbus.common.api.document import Document, section
+from gardenbus.common.api.identity.readable import Readable
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.api.kinds import SHOWN
 from gardenbus.common.errors import BadRequest, NotFound
@@ -34,9 +35,17 @@ class ReadHandlers:
     """Read-only handlers."""
 
     def __init__(
-        self, *, cache: DashboardCache, api: GardenApiClient, clock: Clock, prefix: str, allows_writes: bool
+        self,
+        *,
+        cache: DashboardCache,
+        api: GardenApiClient,
+        clock: Clock,
+        prefix: str,
+        allows_writes: bool,
+        readable: Readable,
     ) -> None:
         self._cache = cache
+        self._readable = readable
         self._api = api
         self._clock = clock
         self._prefix = prefix
@@ -51,6 +60,7 @@ class ReadHandlers:
                 "token": session.page_token,
                 "prefix": self._prefix,
                 "user": session.user,
+                "isOperator": self._readable.is_operators,
             }
         )
 
@@ -123,7 +133,7 @@ class ReadHandlers:
         """Respond with an object: manifest (credentials hidden), related objects, and Events."""
         key = key_in(request)
         api = acting(self._api, request)
-        document, events = await asyncio.gather(api.get(key), api.events_of(key))
+        document, events = await asyncio.gather(api.get(key), self._events_of(key))
         shown = redacted(document)
         related = [*related_to(document), *self._referrers(key)]
         return json_response(
@@ -137,6 +147,9 @@ class ReadHandlers:
                 "moves": moves_of(events) if key.kind == "shoot" else [],
             }
         )
+
+    async def _events_of(self, key: ObjectKey) -> list[Document]:
+        return await self._api.events_of(key) if self._readable.allows("event", key.namespace, "") else []
 
     async def fill(self, request: Request) -> Response:
         """Respond with the history of a seed's number of shoots. Raises NotFound."""

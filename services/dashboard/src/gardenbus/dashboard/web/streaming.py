@@ -2,7 +2,7 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable, Coroutine
 
 from starlette.requests import Request
 from starlette.responses import JSONResponse
@@ -24,12 +24,15 @@ _HEADERS = [
 class ChangeStream:
     """Serves `/api/changes`."""
 
-    def __init__(self, changes: ChangeFeed, clock: Clock) -> None:
+    def __init__(
+        self, changes: ChangeFeed, clock: Clock, until_rights_change: Callable[[str], Coroutine[object, object, None]]
+    ) -> None:
         self._changes = changes
         self._clock = clock
+        self._until_rights_change = until_rights_change
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve one browser until it disconnects, does not read, its session ends, or the process stops."""
+        """Serve one browser until it leaves, does not read, its session or its rights end, or the process stops."""
         if self._changes.listeners >= LARGEST_AUDIENCE:
             error = {"code": 503, "reason": "ServiceUnavailable", "message": "too many browsers are listening"}
             await JSONResponse({"error": error}, status_code=503)(scope, receive, send)
@@ -42,7 +45,10 @@ class ChangeStream:
             asyncio.create_task(_until_disconnected(receive), name="browser gone"),
             asyncio.create_task(listener.cut.wait(), name="listener cut"),
         }
-        if expires := session_of(request).expires:
+        session = session_of(request)
+        if session.user:
+            ends.add(asyncio.create_task(self._until_rights_change(session.user), name="rights"))
+        if expires := session.expires:
             ends.add(asyncio.create_task(self._clock.sleep(expires - self._clock.now().timestamp()), name="session"))
         try:
             await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)

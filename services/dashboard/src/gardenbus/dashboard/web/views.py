@@ -1,0 +1,108 @@
+"""Hands each request to the part of the landscape that its user may read: pages, lists and changes are made of that.
+
+Operators, and viewers of the landscape, share the whole. Everybody else has a cache of their own rows, which is there
+while somebody looks.
+"""
+
+import secrets
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NoReturn
+
+from starlette.requests import Request
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from gardenbus.common.api.identity.readable import Readable
+from gardenbus.common.errors import TooManyRequests
+from gardenbus.common.ports.clock import Clock
+from gardenbus.dashboard.cache.filtered import FilteredCache
+from gardenbus.dashboard.cache.landscape import DashboardCache
+from gardenbus.dashboard.web.acting import session_of
+from gardenbus.dashboard.web.change_feed import BATCH_SECONDS, BEAT_SECONDS, ChangeFeed
+from gardenbus.dashboard.web.rights import Rights
+
+IDLE_SECONDS = 60.0
+"""Time after its last request for which a view is kept."""
+
+MOST_VIEWS = 200
+
+BuildApp = Callable[[Readable, DashboardCache, ChangeFeed], ASGIApp]
+"""The handlers of one part of the landscape."""
+
+
+@dataclass(slots=True, eq=False)
+class _View:
+    readable: Readable
+    cache: FilteredCache
+    changes: ChangeFeed
+    app: ASGIApp
+    used_at: float
+
+
+class LandscapeViews:
+    """The views of all users. `run` publishes the changes of those that are not the whole."""
+
+    def __init__(
+        self, build: BuildApp, *, cache: DashboardCache, changes: ChangeFeed, rights: Rights, clock: Clock
+    ) -> None:
+        self._build = build
+        self._cache = cache
+        self._changes = changes
+        self.rights = rights
+        self._clock = clock
+        self._whole: dict[str, ASGIApp] = {}
+        self._views: dict[str, _View] = {}
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one request. Raises TooManyRequests, Unavailable."""
+        app = await self._app_of(session_of(Request(scope)).user)
+        await app(scope, receive, send)
+
+    async def run(self) -> NoReturn:
+        """Publish changes to those who see a part, and end the views that nobody looks at, for ever."""
+        beats_at = self._clock.monotonic()
+        while True:
+            await self._clock.sleep(BATCH_SECONDS)
+            now = self._clock.monotonic()
+            is_beat = now - beats_at >= BEAT_SECONDS
+            beats_at = now if is_beat else beats_at
+            for user, view in list(self._views.items()):
+                view.changes.publish()
+                if is_beat:
+                    view.changes.publish_heartbeats()
+                if view.changes.listeners:
+                    view.used_at = now
+                elif now - view.used_at > IDLE_SECONDS:
+                    self._end(user)
+
+    def cut_all(self) -> None:
+        """Disconnect all browsers: the process stops."""
+        for changes in (self._changes, *(view.changes for view in self._views.values())):
+            changes.cut_all()
+
+    async def _app_of(self, user: str) -> ASGIApp:
+        readable = await self.rights.of(user)
+        if readable.is_whole:
+            self._end(user)
+            if readable.role not in self._whole:
+                self._whole[readable.role] = self._build(readable, self._cache, self._changes)
+            return self._whole[readable.role]
+        view = self._views.get(user)
+        if view is None or view.readable != readable:
+            self._end(user)
+            view = self._views[user] = self._new(readable)
+        view.used_at = self._clock.monotonic()
+        return view.app
+
+    def _new(self, readable: Readable) -> _View:
+        if len(self._views) >= MOST_VIEWS:
+            raise TooManyRequests("too many people are looking: try again later")
+        cache = FilteredCache(self._cache, readable)
+        changes = ChangeFeed(cache, self._clock, secrets.token_hex(4))
+        return _View(readable, cache, changes, self._build(readable, cache, changes), 0.0)
+
+    def _end(self, user: str) -> None:
+        view = self._views.pop(user, None)
+        if view is not None:
+            view.cache.end()
+            view.changes.cut_all()

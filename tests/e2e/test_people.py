@@ -1,0 +1,185 @@
+"""People with roles at the command line: what they see, what they follow, and what they are told they may not."""
+
+import asyncio
+import contextlib
+import os
+from collections.abc import AsyncGenerator
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from tests.support.builders import a_project, a_shoot
+from tests.support.eventually import eventually
+from tests.support.landscape import GARDENBUS, Ended, Landscape, ended
+
+WITHIN_SECONDS = 60
+CREW = "garden-crew"
+PEOPLE = {"vic": "", "mel": "", "ada": "", "eve": "viewer", "olga": "operator"}
+"""Viewer, member and admin of the Project, and two with a role in the landscape."""
+
+
+class People(NamedTuple):
+    """Contexts of people, and the landscape of the operator."""
+
+    directory: Path
+    landscape: Landscape
+
+    def environment(self, **given: str) -> dict[str, str]:
+        """The environment of somebody who knows the config file alone."""
+        outside = {name: value for name, value in os.environ.items() if not name.startswith("GARDENBUS_")}
+        return {**outside, "GARDENBUS_CONFIG": str(self.directory / "config.yaml"), **given}
+
+    async def start(self, *arguments: str, **given: str) -> asyncio.subprocess.Process:
+        """Start `gardenbus`."""
+        return await asyncio.create_subprocess_exec(
+            str(GARDENBUS),
+            *arguments,
+            cwd=self.directory,
+            env=self.environment(**given),
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+        )
+
+    async def call(self, user: str, *arguments: str) -> Ended:
+        """Run a command of somebody's to its end."""
+        return await ended(await self.start(*arguments, "--context", user), within=WITHIN_SECONDS)
+
+    @contextlib.asynccontextmanager
+    async def following(self, user: str, *arguments: str) -> AsyncGenerator[list[str]]:
+        """A command that does not end; the lines that it has printed so far."""
+        process = await self.start(*arguments, "--context", user)
+        lines: list[str] = []
+
+        async def read() -> None:
+            assert process.stdout is not None
+            while line := await process.stdout.readline():
+                lines.append(line.decode().rstrip())
+
+        reading = asyncio.create_task(read())
+        try:
+            yield lines
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                process.terminate()
+            await asyncio.gather(reading, process.wait())
+
+
+def a_member(user: str, role: str) -> dict[str, str]:
+    return {"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": user, "role": role}
+
+
+@pytest.fixture
+async def people(hosting: Landscape, tmp_path: Path) -> People:
+    """Two Projects, of which these people know one, and a shoot in each."""
+    members = [a_member("vic", "viewer"), a_member("mel", "admin"), a_member("ada", "owner")]
+    found = People(tmp_path, hosting)
+    for name, spec in (("crew", {"members": members}), ("rest", {})):
+        await hosting.ask("apply", a_project(name, f"garden-{name}", spec=spec))
+        await hosting.ask("apply", a_shoot("apollo", f"garden-{name}"))
+    for user, role in PEOPLE.items():
+        given = ("--role", role) if role else ()
+        login = ("login", user, "--dir", str(hosting.directory), "--user", user, "--ttl", "1h", *given)
+        made = await ended(await found.start(*login), within=WITHIN_SECONDS)
+        assert made.code == 0, made
+    return found
+
+
+async def test_people_see_and_follow_what_their_roles_allow(people: People):
+    await _one_object_by_name(people)
+    await _what_is_refused(people)
+    await _what_is_followed(people)
+    await _completion(people)
+
+
+async def _one_object_by_name(people: People) -> None:
+    for user in PEOPLE:
+        shown = await people.call(user, "get", "seeds")
+        assert shown.code == 0, shown
+        row = next(line.split() for line in shown.stdout.splitlines() if line.startswith("seed-a "))
+        assert ("-/2" in row) == (user in ("vic", "mel", "ada")), "how full a seed is takes a role in the landscape"
+    for command in (
+        ("describe", "shoot", "apollo", "-n", CREW),
+        ("describe", "seed", "seed-a"),
+        ("explain", "shoot", "apollo", "-n", CREW),
+        ("events", "-n", CREW),
+        ("wait", "shoot", "apollo", "-n", CREW, "--for", "create"),
+        ("auth", "whoami"),
+    ):
+        done = await people.call("vic", *command)
+        assert done.code == 0, (command, done)
+    described = await people.call("vic", "describe", "seed", "seed-a")
+    assert "not yours to read" in described.stdout
+
+
+async def _what_is_refused(people: People) -> None:
+    for user, arguments, needed in (
+        ("vic", ("get", "shoots"), "-n NAMESPACE"),
+        ("vic", ("get", "shoots", "-w"), "-n NAMESPACE"),
+        ("vic", ("get", "shoots", "-n", "garden-rest", "-w"), "the role viewer or operator of the landscape"),
+        ("vic", ("get", "secrets", "-n", CREW, "-w"), "the role member or admin in project crew"),
+        ("mel", ("watch", "-n", "garden-rest"), "the role viewer or operator of the landscape"),
+        ("mel", ("top", "seeds", "--once"), "the role viewer or operator of the landscape"),
+        ("mel", ("top", "shoots", "--once"), "the role viewer or operator of the landscape"),
+        ("ada", ("doctor",), "the operator's own credentials"),
+        ("olga", ("doctor",), "the operator's own credentials"),
+        ("eve", ("top", "queues", "--once"), "the operator's own credentials"),
+        ("eve", ("label", "shoot", "apollo", "-n", CREW, "a=b"), "the role member or admin in project crew"),
+    ):
+        refused = await people.call(user, *arguments)
+        assert (refused.code, needed in refused.stderr) == (1, True), (user, arguments, refused)
+        assert len(refused.stderr.splitlines()) == 1, refused
+    for arguments in (("top", "seeds", "--once"), ("top", "shoots", "--once"), ("explain", "seed", "seed-a")):
+        shown = await people.call("eve", *arguments)
+        assert shown.code == 0, (arguments, shown)
+
+
+async def _what_is_followed(people: People) -> None:
+    follow = people.following
+    async with (
+        follow("vic", "get", "shoots", "-n", CREW, "-w", "-o", "name") as shoots,
+        follow("mel", "get", "secrets", "-n", CREW, "-w", "-o", "name") as secrets,
+        follow("ada", "watch", "-n", CREW, "-o", "name") as everything,
+        follow("eve", "watch", "shoots", "--initial", "-o", "name") as landscape,
+    ):
+
+        async def begun() -> None:
+            assert "shoot.core.gardener.cloud/apollo" in shoots
+            assert landscape.count("shoot.core.gardener.cloud/apollo") >= 2
+
+        await eventually(begun, within=WITHIN_SECONDS)
+        number = 0
+
+        async def followed() -> None:
+            nonlocal number
+            number += 1
+            for namespace in (CREW, "garden-rest"):
+                name = f"{'own' if namespace == CREW else 'foreign'}-{number}"
+                await people.landscape.ask("apply", a_shoot(name, namespace))
+                secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name, "namespace": namespace}}
+                await people.landscape.ask("apply", secret)
+            assert any(line.endswith("/own-1") for line in landscape)
+            for lines in (shoots, secrets, everything):
+                assert any("/own-" in line for line in lines)
+
+        await eventually(followed, within=WITHIN_SECONDS, every=1)
+        assert any("/foreign-" in line for line in landscape)
+        for lines in (shoots, secrets, everything):
+            assert not any("/foreign-" in line for line in lines)
+        assert not any(line.startswith("secret") for lines in (shoots, everything, landscape) for line in lines)
+
+
+async def _completion(people: People) -> None:
+    for line, words in (
+        ("gardenbus --context vic get shoot -n ", [CREW]),
+        (f"gardenbus --context vic get shoot -n {CREW} ap", ["apollo"]),
+        ("gardenbus --context vic get shoot -n garden-rest ap", []),
+    ):
+        asked = {"_GARDENBUS_COMPLETE": "complete_bash", "COMP_WORDS": line, "COMP_CWORD": str(line.count(" "))}
+
+        async def offered(asked: dict[str, str] = asked, words: list[str] = words) -> None:
+            done = await ended(await people.start(**asked), within=WITHIN_SECONDS)
+            assert done.stdout.split() == words, (asked, done)
+
+        await eventually(offered, within=WITHIN_SECONDS)
