@@ -25,6 +25,7 @@ from gardenbus.docs.messages import (
     SigningRequestName,
     StatusReport,
     TokenRequest,
+    WatchRequest,
 )
 
 NUMBER = r"^(0|[1-9][0-9]*)$"
@@ -241,6 +242,8 @@ _API: Sequence[tuple[str, str, str, Payload, bool]] = (
     ("approveSigningRequest", "csr.approve", "Approve a request, as an operator.", SigningRequestName, False),
     ("denySigningRequest", "csr.deny", "Deny a request, as an operator.", SigningRequestName, False),
     ("createToken", "token.create", "A bootstrap token for a new gardenlet or member agent.", TokenRequest, False),
+    ("readable", "readable", "Kinds, namespaces and Projects that the sender may read.", "bytes", False),
+    ("watch", "watch", "What changes, within some seconds, for those who follow no streams.", WatchRequest, False),
     ("whoami", "whoami", "Who the sender is, as the server has proved it.", "bytes", False),
     ("canI", "can-i", "Whether a request would be allowed, or all that would.", AccessReview, False),
     (

@@ -248,6 +248,30 @@ class HostRequest(TypedView, frozen=True):
     seed: str
 
 
+class WatchScope(TypedView, frozen=True):
+    """Objects of a kind, of one namespace or of all that the sender may read."""
+
+    kind: str = ""
+    """Any word for it; `event` for Events, which are watched apart from other kinds."""
+    namespace: str | None = None
+
+
+class WatchPosition(TypedView, frozen=True):
+    """Where the stream has been read to: the `position` of the response before."""
+
+    created: str = ""
+    sequence: int = 0
+
+
+class WatchRequest(TypedView, frozen=True):
+    """Body of `watch`. Without `after` the response states the present position, at once."""
+
+    scopes: tuple[WatchScope, ...] = ()
+    after: WatchPosition | None = None
+    seconds: int = 15
+    """How long the response may wait for a change: 1 to 15."""
+
+
 class AccessReview(TypedView, frozen=True):
     """An action that may be allowed; without verb all that are. `user`: somebody else, whom operators may ask about."""
 
