@@ -10,6 +10,7 @@ import pytest
 from gardenbus.apiserver.domain.admission import Admission
 from gardenbus.apiserver.domain.authorization.actions import Requester
 from gardenbus.apiserver.domain.plugins import deletion_confirmation
+from gardenbus.apiserver.domain.plugins.plugin import Change
 from gardenbus.apiserver.domain.related_objects import ProjectQuery, RelatedObjects
 from gardenbus.common.api.document import Document
 from gardenbus.common.errors import Forbidden
@@ -99,3 +100,40 @@ def test_only_the_service_itself_deletes_for_nobody() -> None:
     assert Requester("controllermanager", is_insider=True).is_controller
     assert not Requester("controllermanager").is_controller
     assert not Requester("operator", is_insider=True).is_controller
+
+
+EARLY, LATE = "2026-03-01T00:00:00Z", "2026-04-01T00:00:00Z"
+
+
+def expiring(at: str | None, **labels: str) -> Document:
+    """A shoot that expires then."""
+    annotations = {"shoot.gardener.cloud/expiration-timestamp": at} if at else {}
+    return merged(a_shoot(), {"metadata": {"annotations": annotations, "labels": labels}})
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "user", "rules", "is_allowed"),
+    [
+        (expiring(LATE), expiring(EARLY), "alice", [ALL_SHOOTS], False),
+        (expiring(None), expiring(EARLY), "alice", [ALL_SHOOTS], False),
+        (expiring(LATE, env="prod"), expiring(EARLY), "alice", [SHOOTS], False),
+        (expiring(EARLY), expiring(LATE), "alice", [ALL_SHOOTS], True),
+        (expiring(LATE), expiring(LATE), "alice", [ALL_SHOOTS], True),
+        (expiring(LATE), expiring(EARLY), "alice", [], True),
+        (expiring(LATE), expiring(EARLY), "controllermanager", [ALL_SHOOTS], True),
+        (None, expiring(EARLY), "alice", [ALL_SHOOTS], True),
+    ],
+)
+def test_nobody_brings_an_end_forward_that_takes_two(
+    old: Document | None, new: Document, user: str, rules: list[Document], is_allowed: bool
+) -> None:
+    rule = deletion_confirmation.PLUGIN.rules[0]
+    assert rule.admit is not None
+    assert rule.queries is not None
+    change = Change(new, old, user)
+    if is_allowed:
+        rule.admit(new, change, demanding(*rules))
+        return
+    assert rule.queries(new, old) == (ProjectQuery("garden-dev"),)
+    with pytest.raises(Forbidden, match="may be moved to a later time only"):
+        rule.admit(new, change, demanding(*rules))

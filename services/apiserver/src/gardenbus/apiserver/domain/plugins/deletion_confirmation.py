@@ -2,18 +2,22 @@
 
 Facts: the Project of a shoot, which may demand that another person confirms than deletes. They are read without a guard
 on the deletion, as by Gardener: a demand that comes in the same instant comes too late. What the controller manager
-deletes (a shoot whose lifetime has ended) nobody has asked for, and it needs no second subject: this is ours. Source:
+deletes (a shoot whose lifetime has ended) nobody has asked for, and it needs no second subject: this is ours. So is
+that nobody brings such an end forward where a deletion takes two: that would be a deletion by one. Source:
 `plugin/pkg/global/deletionconfirmation`, and of protected objects `pkg/utils/gardener`'s deletion protection.
 """
 
 from collections.abc import Sequence
+from datetime import datetime
 
 from gardenbus.apiserver.domain.annotations import CONFIRMATION, is_confirmed, with_confirmer
+from gardenbus.apiserver.domain.authorization.actions import CONTROLLER_MANAGER
 from gardenbus.apiserver.domain.document_parts import entries, namespace_of
 from gardenbus.apiserver.domain.merging import CONFIRMED_BY
 from gardenbus.apiserver.domain.plugins.plugin import AdmissionPlugin, AdmissionRule, Change
 from gardenbus.apiserver.domain.related_objects import ProjectQuery, RelatedObjects, RelatedQuery
 from gardenbus.common.api.document import Document, section
+from gardenbus.common.api.garden.quotas import EXPIRATION_ANNOTATION
 from gardenbus.common.api.kinds import EXTENSIONS
 from gardenbus.common.api.selectors import parse_selector
 from gardenbus.common.errors import Forbidden
@@ -59,6 +63,37 @@ def _admit_approval(shoot: Document, user: str | None, related: RelatedObjects) 
     )
 
 
+def _expiration_of(shoot: Document | None) -> datetime | None:
+    """When a shoot expires; None where nothing, or no instant, says so."""
+    try:
+        found = datetime.fromisoformat(str(section(shoot or {}, "metadata", "annotations").get(EXPIRATION_ANNOTATION)))
+    except ValueError:
+        return None
+    return found if found.tzinfo is not None else None
+
+
+def _is_brought_forward(shoot: Document, old: Document | None) -> bool:
+    """True where a stored shoot is to expire sooner than it would, or there was nothing yet that says when."""
+    stated, before = _expiration_of(shoot), _expiration_of(old)
+    return old is not None and stated is not None and (before is None or stated < before)
+
+
+def _expiration_queries(shoot: Document, old: Document | None) -> Sequence[RelatedQuery]:
+    return (ProjectQuery(namespace_of(shoot)),) if _is_brought_forward(shoot, old) else ()
+
+
+def _admit_expiration(shoot: Document, change: Change, related: RelatedObjects) -> None:
+    """Check that nobody has a shoot expire sooner whose deletion takes two, by what its labels were."""
+    project = related.projects.get(namespace_of(shoot))
+    if project is None or change.old is None or change.user == CONTROLLER_MANAGER:
+        return
+    if _is_brought_forward(shoot, change.old) and _takes_two(project, change.old, change.user):
+        raise Forbidden(
+            f"metadata.annotations[{EXPIRATION_ANNOTATION}]: may be moved to a later time only: the Project demands"
+            " that two subjects delete this Shoot, and what expires is deleted"
+        )
+
+
 def _takes_two(project: Document, shoot: Document, user: str) -> bool:
     for rule in entries(section(project, "spec").get("dualApprovalForDeletion")):
         if rule.get("resource") != "shoots":
@@ -77,10 +112,18 @@ PLUGIN = AdmissionPlugin(
     name="DeletionConfirmation",
     acts=(
         "rejects the deletion of a Shoot, Project, ShootState, extension or protected object that nobody has confirmed,"
-        " or of a Shoot by the one who confirmed it where its Project demands two; records who has"
+        " or of a Shoot by the one who confirmed it where its Project demands two, whose expiration nobody brings"
+        " forward then; records who has"
     ),
     rules=(
-        AdmissionRule(("Shoot",), mutate=_mutate, deletion_queries=_deletion_queries, admit_deletion=_admit_approval),
+        AdmissionRule(
+            ("Shoot",),
+            queries=_expiration_queries,
+            mutate=_mutate,
+            admit=_admit_expiration,
+            deletion_queries=_deletion_queries,
+            admit_deletion=_admit_approval,
+        ),
         AdmissionRule(admit_deletion=_admit_deletion),
     ),
 )
