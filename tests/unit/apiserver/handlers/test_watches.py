@@ -124,5 +124,5 @@ async def test_kinds_without_namespaces_are_watched_as_a_whole_and_no_filter_cov
     ],
 )
 def test_what_no_watch_can_be_is_refused_with_the_field(body: Any):
-    with pytest.raises(BadRequest, match="scopes|seconds"):
+    with pytest.raises(BadRequest, match=r"scopes|seconds"):
         watch_query(encode(body))
