@@ -9,7 +9,7 @@ import pytest
 from gardenbus.apiserver.handlers.watches import MOST_OF_ONE, Watches, watch_query
 from gardenbus.common.api.document import Document, encode
 from gardenbus.common.api.keys import Header, ObjectKey, Subjects
-from gardenbus.common.api.watches import MOST_CHANGES, WatchPosition, WatchResult, WatchScope
+from gardenbus.common.api.watches import MOST_CHANGES, WatchedKind, WatchedUpTo, WatchResult
 from gardenbus.common.errors import BadRequest, TooManyRequests
 from gardenbus.common.ports.bus import Message
 from tests.support.builders import a_shoot
@@ -33,7 +33,7 @@ class Watched:
             Message(SUBJECTS.changed(key), body, {Header.VERB: verb, Header.VERSION: "7", **headers})
         )
 
-    async def ask(self, after: WatchPosition | None, scopes: Any = DEV, seconds: int = 5) -> WatchResult:
+    async def ask(self, after: WatchedUpTo | None, scopes: Any = DEV, seconds: int = 5) -> WatchResult:
         body = {"scopes": scopes, "seconds": seconds} | ({"after": msgspec.to_builtins(after)} if after else {})
         return await self.watches.respond(watch_query(encode(body)), "vera")
 
@@ -78,7 +78,7 @@ async def test_many_changes_come_in_parts_of_which_none_is_missing():
 async def test_a_stream_that_is_another_one_has_to_be_listed_anew():
     watched = Watched()
     begin = (await watched.ask(None)).position
-    for other in (WatchPosition("1", begin.sequence), WatchPosition(begin.created, begin.sequence + 5)):
+    for other in (WatchedUpTo("1", begin.sequence), WatchedUpTo(begin.created, begin.sequence + 5)):
         result = await watched.ask(other)
         assert result.is_restarted
         assert result.position == begin
@@ -102,7 +102,7 @@ async def test_kinds_without_namespaces_are_watched_as_a_whole_and_no_filter_cov
     query = watch_query(
         encode({"scopes": [{"kind": "sd", "namespace": "garden"}, {"kind": "Seed"}, {"kind": "shoots"}, *DEV]})
     )
-    assert set(query.scopes) == {WatchScope("seed", ""), WatchScope("shoot"), WatchScope("shoot", "garden-dev")}
+    assert set(query.scopes) == {WatchedKind("seed", ""), WatchedKind("shoot"), WatchedKind("shoot", "garden-dev")}
     watched = Watched()
     begin = (await watched.ask(None)).position
     await watched.announce(a_shoot())

@@ -15,7 +15,7 @@ from gardenbus.common.api.decoding import json_decoder
 from gardenbus.common.api.document import Document
 from gardenbus.common.api.garden.rows import AutoscalerRow, SeedRow, autoscaler_row, seed_row
 from gardenbus.common.api.keys import Header, ObjectKey
-from gardenbus.common.api.watches import WatchScope
+from gardenbus.common.api.watches import WatchedKind
 from gardenbus.common.controller.unreadable import skip_unreadable
 from gardenbus.common.errors import Transient
 from gardenbus.common.ports.bus import FollowEvent, FollowRestarted, ReplayDone, StreamMessage
@@ -58,7 +58,7 @@ class LandscapeCache:
             await asyncio.sleep(RETRY_SECONDS)
 
     async def _follow(self) -> None:
-        scopes = [WatchScope(kind) for kind in self._rows]
+        scopes = [WatchedKind(kind) for kind in self._rows]
         async with aclosing(follow(self._api, scopes, None)) as following:
             async for event in following:
                 self.on_event(event)

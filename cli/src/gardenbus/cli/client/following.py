@@ -9,7 +9,7 @@ import msgspec
 from gardenbus.cli.client.api import ApiClient
 from gardenbus.cli.manifests.files import as_mapping
 from gardenbus.common.api.keys import Header, ObjectKey
-from gardenbus.common.api.watches import MOST_SECONDS, WatchedChange, WatchPosition, WatchResult, WatchScope
+from gardenbus.common.api.watches import MOST_SECONDS, WatchedChange, WatchedKind, WatchedUpTo, WatchResult
 from gardenbus.common.errors import Unavailable
 from gardenbus.common.ports.bus import FollowEvent, FollowRestarted, ReplayDone, StreamMessage
 
@@ -18,16 +18,16 @@ RESPONSE_SECONDS = MOST_SECONDS + 10.0
 RETRY_SECONDS = 1.0
 
 
-async def present_position(api: ApiClient, scopes: Sequence[WatchScope]) -> WatchPosition:
+async def present_position(api: ApiClient, scopes: Sequence[WatchedKind]) -> WatchedUpTo:
     """The present end of the stream that these are on. Raises ApiError for those who may not watch them."""
     if api.user:
         return (await _watched(api, scopes, None)).position
     position = await api.bus.position(_stream(api, scopes))
-    return WatchPosition(str(position.created), position.sequence)
+    return WatchedUpTo(str(position.created), position.sequence)
 
 
 async def follow(
-    api: ApiClient, scopes: Sequence[WatchScope], after: WatchPosition | None
+    api: ApiClient, scopes: Sequence[WatchedKind], after: WatchedUpTo | None
 ) -> AsyncGenerator[FollowEvent]:
     """Messages after a position, for ever; without one the last of each object, `ReplayDone`, and what follows.
 
@@ -39,7 +39,7 @@ async def follow(
 
 
 async def _by_consumer(
-    api: ApiClient, scopes: Sequence[WatchScope], after: WatchPosition | None
+    api: ApiClient, scopes: Sequence[WatchedKind], after: WatchedUpTo | None
 ) -> AsyncGenerator[FollowEvent]:
     prefix = api.subjects.prefix
     filters = [
@@ -56,7 +56,7 @@ async def _by_consumer(
 
 
 async def _by_watches(
-    api: ApiClient, scopes: Sequence[WatchScope], after: WatchPosition | None
+    api: ApiClient, scopes: Sequence[WatchedKind], after: WatchedUpTo | None
 ) -> AsyncGenerator[FollowEvent]:
     if after is None:
         after = await present_position(api, scopes)
@@ -77,7 +77,7 @@ async def _by_watches(
             yield _message(api, change)
 
 
-async def _watched(api: ApiClient, scopes: Sequence[WatchScope], after: WatchPosition | None) -> WatchResult:
+async def _watched(api: ApiClient, scopes: Sequence[WatchedKind], after: WatchedUpTo | None) -> WatchResult:
     query = {"scopes": scopes, **({"after": after} if after is not None else {})}
     try:
         return msgspec.convert(await api.call("watch", query, timeout_seconds=RESPONSE_SECONDS), WatchResult)
@@ -85,7 +85,7 @@ async def _watched(api: ApiClient, scopes: Sequence[WatchScope], after: WatchPos
         raise Unavailable(f"the answer to a watch cannot be read; is the apiserver older than this? {error}") from error
 
 
-def _stream(api: ApiClient, scopes: Sequence[WatchScope]) -> str:
+def _stream(api: ApiClient, scopes: Sequence[WatchedKind]) -> str:
     return api.subjects.stream("EVENTS" if any(scope.kind == EVENT for scope in scopes) else "OBJECTS")
 
 

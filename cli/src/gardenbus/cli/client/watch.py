@@ -13,7 +13,7 @@ from gardenbus.common.api.decoding import decode_json
 from gardenbus.common.api.document import Document
 from gardenbus.common.api.keys import Header, ObjectKey
 from gardenbus.common.api.numbers import whole_number
-from gardenbus.common.api.watches import WatchPosition, WatchScope
+from gardenbus.common.api.watches import WatchedKind, WatchedUpTo
 from gardenbus.common.ports.bus import FollowRestarted, StreamMessage
 
 Predicate = Callable[[Document], bool]
@@ -68,18 +68,18 @@ def _version(document: Document) -> int:
     return whole_number(as_mapping(document.get("metadata")).get("resourceVersion"))
 
 
-def scopes_of(wanted: Sequence[ResourceArgs], namespace: str | None) -> list[WatchScope]:
-    """What is to be watched for arguments."""
-    scopes: dict[WatchScope, None] = {}
+def scopes_of(wanted: Sequence[ResourceArgs], namespace: str | None) -> list[WatchedKind]:
+    """Kinds and namespaces to watch for arguments."""
+    scopes: dict[WatchedKind, None] = {}
     for meant in wanted:
         prefixes = {name.rpartition("/")[0] for name in meant.names}
         named = sorted(prefixes) if namespace is None and prefixes and "" not in prefixes else [namespace]
-        scopes |= {WatchScope(meant.kind, each if meant.is_namespaced else None): None for each in named}
+        scopes |= {WatchedKind(meant.kind, each if meant.is_namespaced else None): None for each in named}
     return list(scopes)
 
 
 async def changes(
-    api: ApiClient, watch_cache: WatchCache, scopes: Sequence[WatchScope], after: WatchPosition
+    api: ApiClient, watch_cache: WatchCache, scopes: Sequence[WatchedKind], after: WatchedUpTo
 ) -> AsyncGenerator[WatchEvent]:
     """Changes after a position of the OBJECTS stream, until the caller has enough. Raises ApiError, Unavailable."""
     async with aclosing(follow(api, scopes, after)) as following:

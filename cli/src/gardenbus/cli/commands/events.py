@@ -35,7 +35,7 @@ from gardenbus.common.api.garden.rows import condition
 from gardenbus.common.api.identity.readable import Readable
 from gardenbus.common.api.keys import Header, ObjectKey
 from gardenbus.common.api.kinds import CONFIDENTIAL, KINDS
-from gardenbus.common.api.watches import WatchScope
+from gardenbus.common.api.watches import WatchedKind
 from gardenbus.common.errors import BadRequest
 from gardenbus.common.ports.bus import ReplayDone, StreamMessage
 
@@ -72,7 +72,7 @@ def events(  # noqa: PLR0913 - one parameter an option
         chosen = EventFilter(wanted, frozenset(filter(None, types.lower().split(","))))
 
     async def work(api: ApiClient) -> None:
-        scopes = [WatchScope("event", namespace)]
+        scopes = [WatchedKind("event", namespace)]
         start = await present_position(api, scopes) if go_on else None
         found = await api.items(f"event.{namespace}" if namespace else "event")
         _print_events([event for event in found if chosen.matches(event)], output, is_first=True, is_followed=go_on)

@@ -43,7 +43,7 @@ from gardenbus.cli.output.printers import (
 from gardenbus.cli.output.tables import objects_table, row_of, shown_columns
 from gardenbus.cli.wait.waiter import key_of
 from gardenbus.common.api.document import Document
-from gardenbus.common.api.watches import WatchPosition, WatchScope
+from gardenbus.common.api.watches import WatchedKind, WatchedUpTo
 from gardenbus.common.errors import BadRequest, NotFound
 
 Words = Annotated[
@@ -303,7 +303,7 @@ async def _watch(
     request: GetRequest,
     objects: ObjectsByKind,
     *,
-    changes_after: tuple[Sequence[WatchScope], WatchPosition],
+    changes_after: tuple[Sequence[WatchedKind], WatchedUpTo],
 ) -> None:
     from gardenbus.common.api.list_selectors import list_predicate  # noqa: PLC0415  as the server reads them
 

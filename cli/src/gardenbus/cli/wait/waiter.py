@@ -13,7 +13,7 @@ from gardenbus.cli.manifests.files import as_mapping
 from gardenbus.cli.wait.conditions import WaitCondition, failure_message
 from gardenbus.common.api.document import Document
 from gardenbus.common.api.keys import ObjectKey
-from gardenbus.common.api.watches import WatchScope
+from gardenbus.common.api.watches import WatchedKind
 
 _NOT_FOUND = 404
 
@@ -83,9 +83,9 @@ class PendingWaits:
             self.keys.discard(key)
 
 
-def _scopes(api: ApiClient, keys: Iterable[ObjectKey]) -> list[WatchScope]:
-    """What to watch: whole kinds, and their namespaces where somebody may not watch others."""
-    found = {WatchScope(key.kind, (key.namespace or None) if api.user else None) for key in keys}
+def _scopes(api: ApiClient, keys: Iterable[ObjectKey]) -> list[WatchedKind]:
+    """Kinds to watch, as a whole, or their namespaces where somebody may not watch others."""
+    found = {WatchedKind(key.kind, (key.namespace or None) if api.user else None) for key in keys}
     return sorted(found, key=str)
 
 

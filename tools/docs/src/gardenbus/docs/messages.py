@@ -248,7 +248,7 @@ class HostRequest(TypedView, frozen=True):
     seed: str
 
 
-class WatchScope(TypedView, frozen=True):
+class WatchRequestScope(TypedView, frozen=True):
     """Objects of a kind, of one namespace or of all that the sender may read."""
 
     kind: str = ""
@@ -256,8 +256,8 @@ class WatchScope(TypedView, frozen=True):
     namespace: str | None = None
 
 
-class WatchPosition(TypedView, frozen=True):
-    """Where the stream has been read to: the `position` of the response before."""
+class WatchRequestPosition(TypedView, frozen=True):
+    """Place in the stream that has been read to: the `position` of the response before."""
 
     created: str = ""
     sequence: int = 0
@@ -266,8 +266,8 @@ class WatchPosition(TypedView, frozen=True):
 class WatchRequest(TypedView, frozen=True):
     """Body of `watch`. Without `after` the response states the present position, at once."""
 
-    scopes: tuple[WatchScope, ...] = ()
-    after: WatchPosition | None = None
+    scopes: tuple[WatchRequestScope, ...] = ()
+    after: WatchRequestPosition | None = None
     seconds: int = 15
     """How long the response may wait for a change: 1 to 15."""
 

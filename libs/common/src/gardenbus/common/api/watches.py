@@ -10,15 +10,15 @@ MOST_CHANGES = 500
 """Changes in one response; the next one goes on after them."""
 
 
-class WatchScope(msgspec.Struct, frozen=True):
+class WatchedKind(msgspec.Struct, frozen=True):
     """Objects of a kind, of one namespace or (None) of all. Events are those about objects of the namespace."""
 
     kind: str
     namespace: str | None = None
 
 
-class WatchPosition(msgspec.Struct, frozen=True):
-    """Where a stream has been read to. `created` is its incarnation, in digits (ns since the epoch)."""
+class WatchedUpTo(msgspec.Struct, frozen=True):
+    """Place in a stream that has been read to. `created` is its incarnation, in digits (ns since the epoch)."""
 
     created: str
     sequence: int
@@ -27,8 +27,8 @@ class WatchPosition(msgspec.Struct, frozen=True):
 class WatchQuery(msgspec.Struct, frozen=True):
     """Body of a request. Without `after` the response states the present position, at once."""
 
-    scopes: tuple[WatchScope, ...]
-    after: WatchPosition | None = None
+    scopes: tuple[WatchedKind, ...]
+    after: WatchedUpTo | None = None
     seconds: int = MOST_SECONDS
     """How long the response may wait for a change: 1 to MOST_SECONDS."""
 
@@ -49,6 +49,6 @@ class WatchedChange(msgspec.Struct, frozen=True, rename="camel", omit_defaults=T
 class WatchResult(msgspec.Struct, frozen=True, rename="camel"):
     """Result. `is_restarted`: the stream is another one, or lost what came before, so the objects have to be listed."""
 
-    position: WatchPosition
+    position: WatchedUpTo
     changes: tuple[WatchedChange, ...] = ()
     is_restarted: bool = False

@@ -68,7 +68,7 @@ class AccessReviews:
                 return await self.can_i(body, requester, reads)
 
     async def readable(self, requester: Requester, reads: ReadCache) -> Readable:
-        """What the requester may read, as its lists are authorized."""
+        """Rights of the requester to read, as its lists are authorized."""
         if not self._authorizer.decides_on(requester):
             return EVERYTHING
         facts = await self._authorizer.facts(requester, Action("readable"), reads)

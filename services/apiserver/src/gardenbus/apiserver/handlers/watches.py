@@ -22,10 +22,10 @@ from gardenbus.common.api.watches import (
     MOST_SCOPES,
     MOST_SECONDS,
     WatchedChange,
-    WatchPosition,
+    WatchedKind,
+    WatchedUpTo,
     WatchQuery,
     WatchResult,
-    WatchScope,
 )
 from gardenbus.common.errors import BadRequest, TooManyRequests, Unsupported
 from gardenbus.common.ports.bus import Bus, FollowRestarted, ReplayDone, StreamMessage
@@ -53,7 +53,7 @@ class Watches:
         """Wait for changes. Raises TooManyRequests, Unavailable."""
         stream = self._subjects.stream("EVENTS" if query.scopes[0].kind == "event" else "OBJECTS")
         position = await self._bus.position(stream)
-        present = WatchPosition(str(position.created), position.sequence)
+        present = WatchedUpTo(str(position.created), position.sequence)
         if query.after is None:
             return WatchResult(present)
         if query.after.created != present.created or query.after.sequence > present.sequence:
@@ -61,7 +61,7 @@ class Watches:
         with self._counted(user):
             return await self._changes(stream, query, query.after)
 
-    async def _changes(self, stream: str, query: WatchQuery, after: WatchPosition) -> WatchResult:
+    async def _changes(self, stream: str, query: WatchQuery, after: WatchedUpTo) -> WatchResult:
         changes: list[WatchedChange] = []
         sequence, is_restarted = after.sequence, False
         with contextlib.suppress(TimeoutError):
@@ -79,15 +79,15 @@ class Watches:
                             sequence = event.sequence
                             if event.marker is None:
                                 changes.append(self._change(event))
-        return WatchResult(WatchPosition(after.created, sequence), tuple(changes), is_restarted)
+        return WatchResult(WatchedUpTo(after.created, sequence), tuple(changes), is_restarted)
 
-    def _filters(self, scopes: Sequence[WatchScope]) -> list[str]:
+    def _filters(self, scopes: Sequence[WatchedKind]) -> list[str]:
         """The subjects; none covers another, which a consumer could not have."""
         whole = {scope.kind for scope in scopes if not scope.namespace}
         wanted = {scope for scope in scopes if not scope.namespace or scope.kind not in whole}
         return sorted(self._filter(scope) for scope in wanted)
 
-    def _filter(self, scope: WatchScope) -> str:
+    def _filter(self, scope: WatchedKind) -> str:
         if scope.kind != "event":
             return self._subjects.changed_kind(scope.kind, scope.namespace)
         return f"{self._subjects.prefix}.event.*.{scope.namespace or '*'}.>"
@@ -152,17 +152,17 @@ def watch_query(body: bytes) -> WatchQuery:
 
 
 def watched_actions(query: WatchQuery) -> list[Action]:
-    """What a watch takes the right to."""
+    """Actions that a watch takes the right to."""
     return [Action("watch", scope.kind, scope.namespace) for scope in query.scopes]
 
 
-def _understood(scope: WatchScope) -> WatchScope:
+def _understood(scope: WatchedKind) -> WatchedKind:
     """A scope by the kind's singular; of a kind without namespaces it is all. Raises BadRequest, Unsupported."""
     spec = by_word(scope.kind)
     if spec.singular == "lease":
         raise Unsupported("scopes: Leases are not watched: list.lease")
     if spec.namespaced is False:
-        return WatchScope(spec.singular, "")
+        return WatchedKind(spec.singular, "")
     if scope.namespace is not None and not _NAMESPACE.fullmatch(scope.namespace):
         raise BadRequest(f"scopes: namespace {scope.namespace[:63]!r} is none")
-    return WatchScope(spec.singular, scope.namespace)
+    return WatchedKind(spec.singular, scope.namespace)

@@ -39,7 +39,7 @@ def landscape_views(
     operations: OperationsCache,
     clock: Clock,
 ) -> LandscapeViews:
-    """What people see of the landscape, each what they may read of it."""
+    """Views of the landscape for people, each of what they may read."""
     rights = Rights(api, clock)
     allows_writes = settings.dashboard_allow_writes
 

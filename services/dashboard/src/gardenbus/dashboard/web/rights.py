@@ -1,4 +1,4 @@
-"""What the people who have logged in may read, as the apiserver decides: asked for every few seconds."""
+"""Rights of the people who have logged in to read, as the apiserver decides: asked for every few seconds."""
 
 from typing import NamedTuple
 
@@ -11,7 +11,7 @@ from gardenbus.common.ports.clock import Clock
 from gardenbus.dashboard.api_client import GardenApiClient
 
 FRESH_SECONDS = 5.0
-"""Time for which an answer counts: what is taken away is seen no longer than that."""
+"""Time for which a response counts: what is taken away is seen no longer than that."""
 
 STALE_SECONDS = 60.0
 """Time for which it counts while the apiserver does not answer."""
@@ -19,7 +19,7 @@ STALE_SECONDS = 60.0
 MOST_USERS = 1_000
 
 
-class _Answer(NamedTuple):
+class _Stated(NamedTuple):
     readable: Readable
     at: float
 
@@ -30,27 +30,27 @@ class Rights:
     def __init__(self, api: GardenApiClient, clock: Clock) -> None:
         self._api = api
         self._clock = clock
-        self._answers: dict[str, _Answer] = {}
+        self._stated: dict[str, _Stated] = {}
 
     async def of(self, user: str) -> Readable:
-        """What a user may read. Raises Unavailable."""
+        """Rights of a user. Raises Unavailable."""
         if user in ("", OPERATOR):
             return EVERYTHING
-        answer, now = self._answers.get(user), self._clock.monotonic()
-        if answer is not None and now - answer.at < FRESH_SECONDS:
-            return answer.readable
+        stated, now = self._stated.get(user), self._clock.monotonic()
+        if stated is not None and now - stated.at < FRESH_SECONDS:
+            return stated.readable
         try:
             readable = msgspec.convert(await self._api.acting_as(user).request("readable"), Readable)
         except msgspec.ValidationError as error:
             raise Unavailable(f"the apiserver does not say what {user} may read; is it older? {error}") from error
         except Unavailable:
-            if answer is not None and now - answer.at < STALE_SECONDS:
-                return answer.readable
+            if stated is not None and now - stated.at < STALE_SECONDS:
+                return stated.readable
             raise
-        self._answers.pop(user, None)
-        self._answers[user] = _Answer(readable, now)
-        while len(self._answers) > MOST_USERS:
-            del self._answers[next(iter(self._answers))]
+        self._stated.pop(user, None)
+        self._stated[user] = _Stated(readable, now)
+        while len(self._stated) > MOST_USERS:
+            del self._stated[next(iter(self._stated))]
         return readable
 
     async def until_changed(self, user: str, readable: Readable) -> None:

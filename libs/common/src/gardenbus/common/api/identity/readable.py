@@ -1,4 +1,4 @@
-"""What somebody may read, as the apiserver states it: for those who show what they follow to people.
+"""Rights to read of somebody, as the apiserver states it: for those who show what they follow to people.
 
 The decision is the apiserver's alone (its `authorization`); this is its outcome for every kind and namespace.
 """

@@ -1,4 +1,4 @@
-"""What a requester may read, kind by kind and namespace by namespace: the decision on a list of each."""
+"""Rights of a requester to read, kind by kind and namespace by namespace: the decision on a list of each."""
 
 from collections.abc import Iterable
 
@@ -14,7 +14,7 @@ _LISTED = sorted(frozenset(KINDS) - CONFIDENTIAL)
 
 
 def readable(requester: Requester, roles: Document | None, projects: Iterable[Document]) -> Readable:
-    """What the roles in the landscape, and these Projects, let somebody read; nothing that holds credentials."""
+    """Rights by the roles in the landscape, and in these Projects; nothing that holds credentials."""
     facts = AuthorizationFacts(roles)
     if requester.is_trusted:
         return Readable(role=OPERATOR, kinds=frozenset(_LISTED))

@@ -64,7 +64,7 @@ def _admit_approval(shoot: Document, user: str | None, related: RelatedObjects) 
 
 
 def _expiration_of(shoot: Document | None) -> datetime | None:
-    """When a shoot expires; None where nothing, or no instant, says so."""
+    """Instant at which a shoot expires; None where nothing, or no instant, says so."""
     try:
         found = datetime.fromisoformat(str(section(shoot or {}, "metadata", "annotations").get(EXPIRATION_ANNOTATION)))
     except ValueError:
