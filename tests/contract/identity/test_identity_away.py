@@ -1,0 +1,43 @@
+"""While no replica of the identity service runs, sessions go on and services get in; others wait until it is back."""
+
+from pathlib import Path
+
+import pytest
+from nats.errors import Error as NatsError
+
+from gardenbus.common.adapters.nats.credentials import read_credentials
+from gardenbus.common.api.identity.principals import Principal
+from gardenbus.common.errors import Unavailable
+from gardenbus.common.runtime.clock import SystemClock
+from gardenbus.credentials import secret_files
+from tests.support.guarded_landscape import guarded_landscape
+
+pytestmark = pytest.mark.filterwarnings(
+    "ignore:unclosed:ResourceWarning",  # the client leaves sockets of rejected connections to the collector
+    "ignore::pytest.PytestUnraisableExceptionWarning",
+)
+
+CORK = Principal("gardenlet", "aws-cork")
+
+
+async def test_sessions_go_on_services_get_in_and_others_wait(tmp_path: Path) -> None:
+    async with guarded_landscape(tmp_path / "landscape", replicas=0) as landscape:
+        stop = await landscape.start_identity()
+        issued = landscape.keys.authority.client(CORK, SystemClock().now())
+        file = tmp_path / "cork.pem"
+        secret_files.write(file, issued.certificate + issued.key)
+        gardenlet = await landscape.connect(read_credentials(file, ""), CORK.user)
+        await stop()
+
+        acknowledged = await gardenlet.request_raw("garden.lease.aws-cork", b"{}", timeout_seconds=10)
+        assert b'"LEASES"' in acknowledged.body
+        service = await landscape.connect(read_credentials(landscape.directory / "relay.service.nk", "relay"), "relay")
+        await service.flush_fully()
+        with pytest.raises((Unavailable, NatsError)):  # the client may believe in a connection that nobody answers
+            another = await landscape.connect(read_credentials(file, ""), CORK.user)
+            await another.request_raw("garden.lease.aws-cork", b"{}", timeout_seconds=3)
+        assert (gardenlet.losses, gardenlet.is_connected) == (0, True)
+
+        await landscape.start_identity()
+        again = await landscape.connect(read_credentials(file, ""), CORK.user)
+        await again.flush_fully()
