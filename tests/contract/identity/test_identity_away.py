@@ -10,7 +10,7 @@ from gardenbus.common.api.identity.principals import Principal
 from gardenbus.common.errors import Unavailable
 from gardenbus.common.runtime.clock import SystemClock
 from gardenbus.credentials import secret_files
-from tests.support.guarded_landscape import guarded_landscape
+from tests.support.guarded_landscape import GuardedLandscape, guarded_landscape
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore:unclosed:ResourceWarning",  # the client leaves sockets of rejected connections to the collector
@@ -33,11 +33,15 @@ async def test_sessions_go_on_services_get_in_and_others_wait(tmp_path: Path) ->
         assert b'"LEASES"' in acknowledged.body
         service = await landscape.connect(read_credentials(landscape.directory / "relay.service.nk", "relay"), "relay")
         await service.flush_fully()
-        with pytest.raises((Unavailable, NatsError)):  # the client may believe in a connection that nobody answers
-            another = await landscape.connect(read_credentials(file, ""), CORK.user)
-            await another.request_raw("garden.lease.aws-cork", b"{}", timeout_seconds=3)
+        with pytest.raises((Unavailable, NatsError)):
+            await _come_in(landscape, file)
         assert (gardenlet.losses, gardenlet.is_connected) == (0, True)
 
         await landscape.start_identity()
-        again = await landscape.connect(read_credentials(file, ""), CORK.user)
-        await again.flush_fully()
+        await _come_in(landscape, file)
+
+
+async def _come_in(landscape: GuardedLandscape, file: Path) -> None:
+    """Connect and be answered: the client may believe in a connection that the server has closed without a word."""
+    connection = await landscape.connect(read_credentials(file, ""), CORK.user)
+    await connection.request_raw("garden.lease.aws-cork", b"{}", timeout_seconds=3)
