@@ -84,3 +84,10 @@ def test_what_is_off_by_default_is_off() -> None:
         "ShootVPAEnabledByDefault",
         "ResourceSize",
     }
+
+
+@pytest.mark.parametrize("plugin", PLUGINS, ids=lambda plugin: plugin.name)
+def test_the_page_says_of_each_plugin_that_rejects_what_it_rejects(plugin: AdmissionPlugin) -> None:
+    """`docs/reference/admission.md` is made of these sentences."""
+    rejects = any(rule.admit or rule.admit_deletion or rule.guards or rule.deletion_guards for rule in plugin.rules)
+    assert not rejects or any(word in plugin.acts for word in ("rejects", "keeps"))
