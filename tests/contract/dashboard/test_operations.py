@@ -16,7 +16,7 @@ from gardenbus.dashboard.api_client import GardenApiClient
 from gardenbus.dashboard.cache.landscape import DashboardCache
 from gardenbus.dashboard.cache.operations import AdminConnection, OperationsApi, OperationsCache
 from gardenbus.dashboard.settings import DashboardSettings
-from gardenbus.dashboard.web.application import application
+from gardenbus.dashboard.web.application import application, landscape_views
 from gardenbus.dashboard.web.change_feed import ChangeFeed
 from tests.support.dashboards import TOKEN, send_request
 from tests.support.eventually import eventually
@@ -38,15 +38,10 @@ async def bus(nats_server: Server) -> AsyncIterator[JetStreamBus]:
 async def app(nats_server: Server, bus: JetStreamBus) -> AsyncIterator[ASGIApp]:
     clock, cache, api, admin = SystemClock(), DashboardCache(), GardenApiClient(bus, SUBJECTS), AdminConnection()
     connecting = asyncio.create_task(admin.run(nats_server.url))
-    yield application(
-        DashboardSettings(dashboard_allow_writes=True),
-        cache=cache,
-        api=api,
-        changes=ChangeFeed(cache, clock, "epoch"),
-        operations=OperationsCache(OperationsApi(api, cache), admin, clock),
-        clock=clock,
-        token=TOKEN,
-    )
+    settings, changes = DashboardSettings(dashboard_allow_writes=True), ChangeFeed(cache, clock, "epoch")
+    operations = OperationsCache(OperationsApi(api, cache), admin, clock)
+    views = landscape_views(settings, cache=cache, api=api, changes=changes, operations=operations, clock=clock)
+    yield application(settings, api=api, views=views, clock=clock, token=TOKEN)
     connecting.cancel()
     await asyncio.wait([connecting])
 
