@@ -6,10 +6,11 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from nats.aio.msg import Msg
 
 from gardenbus.agent.connections import OwnConnection
 from gardenbus.common.api.identity.principals import Principal
-from gardenbus.common.api.keys import ObjectKey
+from gardenbus.common.api.keys import ObjectKey, Subjects
 from gardenbus.common.errors import Forbidden, SettingsInvalid
 from gardenbus.gardenlet.handlers.object_lookup import ObjectLookup
 from gardenbus.gardenlet.host import GardenletHost
@@ -44,6 +45,21 @@ async def test_it_comes_up_gets_a_shoot_and_reports_it(agents_landscape: Guarded
     await eventually(renewed, within=10)
     await garden.delete(ObjectKey("shoot", "garden-dev", "apollo"))
     await garden.until_gone(ObjectKey("shoot", "garden-dev", "apollo"))
+
+
+async def test_its_answer_reaches_the_apiserver(agents_landscape: Guarded) -> None:
+    """The reply subject is one that the server made: who asks is in another account."""
+    subjects = Subjects("garden")
+    gardenlet = await agents_landscape.connect(GARDENLET)
+    apiserver = await agents_landscape.connect(Principal("service", "apiserver"))
+
+    async def answer(message: Msg) -> None:
+        await message.respond(b"kubeconfig")
+
+    await gardenlet.subscribe(subjects.admin_kubeconfigs_of(SEED), cb=answer)  # pyright: ignore[reportUnknownMemberType]
+    await gardenlet.flush()
+    subject = subjects.admin_kubeconfig(SEED, ObjectKey("shoot", "garden-dev", "apollo"))
+    assert (await apiserver.request_raw(subject, b"{}", timeout_seconds=10)).body == b"kubeconfig"
 
 
 async def test_it_outlives_sessions_a_restart_of_nats_and_the_loss_of_a_stream(

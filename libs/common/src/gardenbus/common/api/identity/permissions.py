@@ -390,6 +390,7 @@ def _gardenlet(principal: Principal, subjects: Subjects) -> Permissions:
             *_own_requests(principal, subjects),
             subjects.as_user(principal.user, "api.get.>"),  # what its Seed leads to: the apiserver authorizes
             subjects.as_user(principal.user, "api.token.create"),
+            OUTSIDE_REPLIES,  # its answers to those in GARDEN; nobody outside may read there
         ),
         (f"{subjects.prefix}.seed.{seed}.>",),
     )
