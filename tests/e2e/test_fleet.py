@@ -289,7 +289,7 @@ async def _overrides(fleet: Fleet) -> None:
     """An override changes what each cluster gets; when it is deleted, its snapshots and what it did go."""
     selector = {"group": "", "version": "v1", "kind": "ConfigMap", "name": "version"}
     patch = {"op": "replace", "path": "/data/version", "value": "${MEMBER-CLUSTER-NAME}"}
-    rules = [{"clusterSelector": {}, "jsonPatchOverrides": [patch]}]
+    rules: list[Document] = [{"clusterSelector": {}, "jsonPatchOverrides": [patch]}]
     metadata = {"name": "own", "namespace": app(16)}
     override: Document = {"apiVersion": FLEET, "kind": "ResourceOverride", "metadata": metadata}
     await fleet.apply({**override, "spec": {"resourceSelectors": [selector], "policy": {"overrideRules": rules}}})

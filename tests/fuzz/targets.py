@@ -12,7 +12,7 @@ import msgspec
 
 from gardenbus.apiserver.domain import merging, migration
 from gardenbus.apiserver.domain.admission import Admission
-from gardenbus.apiserver.domain.bind_admission import admit_binding, admit_migration, defaulted_on_bind
+from gardenbus.apiserver.domain.bind_admission import admit_binding, admit_migration
 from gardenbus.apiserver.domain.controller_owned_kinds import reject_controller_owned
 from gardenbus.apiserver.domain.document_parts import without
 from gardenbus.apiserver.domain.field_validation import manifest_review, patch_review, validation_of
@@ -265,11 +265,10 @@ class Targets:
         project = self._document("project", 0)
         profile = profile_spec_of(self._document("cloudprofile", 0))
         migration.course_of(shoot, seed["metadata"]["name"], force=given.base % 2 == 0)
-        bound = defaulted_on_bind(shoot, seed, project)
         if section(shoot, "spec").get("seedName"):
-            admit_migration(bound, self._document("seed", 0), seed, project=project, profile_spec=profile)
+            admit_migration(shoot, self._document("seed", 0), seed, project=project, profile_spec=profile)
         else:
-            admit_binding(bound, seed, project=project, profile_spec=profile, usage=given.base % 7)
+            admit_binding(shoot, seed, project=project, profile_spec=profile, usage=given.base % 7)
 
     def delete(self, given: Input) -> None:
         """Read what shall be deleted, and what guards it."""

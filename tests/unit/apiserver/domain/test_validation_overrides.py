@@ -74,25 +74,25 @@ def test_what_an_override_is_about_is_checked(override: Document, field: str, me
 RULE = "spec.policy.overrideRules[0]"
 
 
-@pytest.mark.parametrize(
-    ("rule", "field", "message"),
-    [
-        ({"clusterSelector": {}}, "jsonPatchOverrides", "write at least one operation"),
-        ({**BLUE, "overrideType": "Delete"}, "jsonPatchOverrides", "must be left out with overrideType Delete"),
-        ({**BLUE, "overrideType": "Merge"}, "overrideType", "must be one of JSONPatch, Delete"),
-        ({**BLUE, "clusterSelector": {"clusterSelectorTerms": [{}]}}, "…[0].labelSelector", "is needed"),
-        (
-            {
-                **BLUE,
-                "clusterSelector": {"clusterSelectorTerms": [{"labelSelector": {}, "propertySorter": {"name": 1}}]},
-            },
-            "…[0].propertySorter",
-            "select clusters by labelSelector",
-        ),
-        (for_clusters(to("/a", 1), region="not a value"), "…[0].labelSelector.matchLabels[region]", "not a value"),
-        (for_clusters(*[to("/a", 1)] * 21), "jsonPatchOverrides", "at most 20"),
-    ],
-)
+BAD_RULES: list[tuple[Document, str, str]] = [
+    ({"clusterSelector": {}}, "jsonPatchOverrides", "write at least one operation"),
+    ({**BLUE, "overrideType": "Delete"}, "jsonPatchOverrides", "must be left out with overrideType Delete"),
+    ({**BLUE, "overrideType": "Merge"}, "overrideType", "must be one of JSONPatch, Delete"),
+    ({**BLUE, "clusterSelector": {"clusterSelectorTerms": [{}]}}, "…[0].labelSelector", "is needed"),
+    (
+        {
+            **BLUE,
+            "clusterSelector": {"clusterSelectorTerms": [{"labelSelector": {}, "propertySorter": {"name": 1}}]},
+        },
+        "…[0].propertySorter",
+        "select clusters by labelSelector",
+    ),
+    (for_clusters(to("/a", 1), region="not a value"), "…[0].labelSelector.matchLabels[region]", "not a value"),
+    (for_clusters(*[to("/a", 1)] * 21), "jsonPatchOverrides", "at most 20"),
+]
+
+
+@pytest.mark.parametrize(("rule", "field", "message"), BAD_RULES)
 def test_rules_are_checked(rule: Document, field: str, message: str) -> None:
     place = field.replace("…", "clusterSelector.clusterSelectorTerms")
     assert message in problems_of(an_ro(rule))[f"{RULE}.{place}"]
