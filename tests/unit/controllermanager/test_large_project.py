@@ -1,4 +1,4 @@
-"""A project with ten thousand objects is deleted in order."""
+"""A project with ten thousand shoots is deleted in order."""
 
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.controller.controller import Done, RequeueAfter
@@ -9,7 +9,7 @@ from tests.support.builders import CORE, a_project, a_shoot
 from tests.support.loops import Garden
 
 PROJECT = ObjectKey("project", "", "dev")
-SHOOTS, SECRETS, WIDGETS = 6_000, 2_000, 1_998
+SHOOTS, SECRETS, WIDGETS = 10_000, 2_000, 1_998
 
 
 def removed(garden: Garden) -> list[ObjectKey]:
@@ -18,7 +18,7 @@ def removed(garden: Garden) -> list[ObjectKey]:
     return [each.key for each in entries if each.verb == "deleted"]
 
 
-async def test_a_project_with_ten_thousand_objects_is_deleted_in_order() -> None:
+async def test_a_project_with_ten_thousand_shoots_is_deleted_in_order() -> None:
     garden = Garden()
     await garden.add(a_project())
     await garden.reconcile(LOOP, PROJECT)
