@@ -13,6 +13,10 @@ if TYPE_CHECKING:
     from gardenbus.common.adapters.redis.connection import RedisConnection
 
 
+REPLICAS = "GARDENBUS_REDIS_REPLICAS"
+MAX_REPLICAS = 16
+
+
 def local_landscape(where: LandscapeTarget, directory: Path | None) -> LandscapeFile | None:
     """The file of a landscape on this machine, if that is the one that is meant."""
     landscape = LandscapeDirectory(where.directory or directory or DEFAULT_DIRECTORY).read()
@@ -36,4 +40,11 @@ def connect_store(where: LandscapeTarget, directory: Path | None, redis_url: str
     if not chosen:
         raise BadRequest("where is Redis? Name it with --redis-url, or in GARDENBUS_REDIS_URL")
     access = RedisAccess(os.environ.get(PASSWORD_FILE, ""), os.environ.get(CA, ""))
-    return RedisConnection(chosen, where.prefix, access=access)
+    return RedisConnection(chosen, where.prefix, access=access, replicas=_replicas(os.environ.get(REPLICAS, "")))
+
+
+def _replicas(number: str) -> int:
+    """Replicas that must have a write, as the services' setting says it. Raises BadRequest."""
+    if number and not (number.isdecimal() and int(number) <= MAX_REPLICAS):
+        raise BadRequest(f"{REPLICAS} is {number!r}: write a number from 0 to {MAX_REPLICAS}")
+    return int(number or 0)

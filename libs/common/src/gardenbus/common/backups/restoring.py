@@ -16,7 +16,7 @@ from typing import NamedTuple
 from gardenbus.common.backups.catalog import Backup, Catalog, Chain, chain_to, problems_of
 from gardenbus.common.backups.files import BackupInvalid, BackupReader, BackupTrailer, joined
 from gardenbus.common.errors import NotFound
-from gardenbus.common.ports.backups import BackupDestination, BackupRecord, BackupStore
+from gardenbus.common.ports.backups import BackupDestination, BackupRecord, BackupStore, RestoreResult
 
 _TOGETHER = 100
 """Records in one round trip."""
@@ -89,12 +89,16 @@ async def restore(store: BackupStore, destination: BackupDestination, chain: Cha
             )
         await store.begin_restore(chain.last.name, f"restore-{uuid.uuid4().hex[:8]}")
         owners: set[str] = set()
+        count = removals = 0
         records = joined(readers)
         while page := await asyncio.to_thread(_page, records):
             await store.restore(page)
             owners.update(owner for record in page for owner in _owners(record))
+            count += len(page)
+            removals += sum(record.is_removed for record in page)
         trailer = readers[-1].complete
-        result = await store.finish_restore(trailer.state, trailer.taken_at, sorted(owners))
+        restored = RestoreResult(count - removals, removals)
+        result = await store.finish_restore(trailer.state, trailer.taken_at, sorted(owners), restored)
     return RestoredChain(chain, trailer.taken_at, result.objects)
 
 

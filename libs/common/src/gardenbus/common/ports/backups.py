@@ -52,9 +52,10 @@ class BackupPage(NamedTuple):
 
 
 class RestoreResult(NamedTuple):
-    """Number of objects that the store has after a restore."""
+    """Numbers of objects, and of removals that are remembered, that the store has after a restore."""
 
     objects: int
+    removals: int
 
 
 class BackupStore(Protocol):
@@ -82,10 +83,14 @@ class BackupStore(Protocol):
         """Store records as they were; may be repeated. Raises Conflict when somebody else leads by now."""
         ...
 
-    async def finish_restore(self, state: StoreState, taken_at: str, owners: Sequence[str]) -> RestoreResult:
+    async def finish_restore(
+        self, state: StoreState, taken_at: str, owners: Sequence[str], restored: RestoreResult
+    ) -> RestoreResult:
         """Store the rest, note the loss of what came after `taken_at`, and give the lead back.
 
         `owners`: uids that objects name as their owners; objects of those that are not there are collected.
+        `restored`: what the store has to have by now. Raises Conflict where it has less, as a server that was promoted
+        meanwhile may: the store stays closed, and the same restore goes over it once more.
         """
         ...
 

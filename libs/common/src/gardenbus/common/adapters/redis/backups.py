@@ -69,7 +69,9 @@ class RedisBackups:
         for reply in await self._connection.call_many("restore_record", [self._restoring(each) for each in records]):
             _check_lead(reply)
 
-    async def finish_restore(self, state: StoreState, taken_at: str, owners: Sequence[str]) -> RestoreResult:
+    async def finish_restore(
+        self, state: StoreState, taken_at: str, owners: Sequence[str], restored: RestoreResult
+    ) -> RestoreResult:
         """Store what is small."""
         operation = {
             "leader": self._leader,
@@ -80,7 +82,14 @@ class RedisBackups:
             "now": timestamp(datetime.now(UTC)),
             "owners": owners,
         }
-        return RestoreResult(int(_check_lead(await self._connection.call("restore_finish", operation))[1]))
+        status, *counts = _check_lead(await self._connection.call("restore_finish", operation | restored._asdict()))
+        found = RestoreResult(*map(int, counts))
+        if status == b"incomplete":
+            raise Conflict(
+                f"the store has {found.objects} of {restored.objects} objects and {found.removals} of "
+                f"{restored.removals} removals: was another Redis promoted meanwhile? Restore again"
+            )
+        return found
 
     def _restoring(self, record: BackupRecord) -> dict[str, Any]:
         key = record.object_key

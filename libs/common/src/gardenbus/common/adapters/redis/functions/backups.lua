@@ -127,10 +127,13 @@ local function set_hash(P, name, flat)
 end
 
 -- Ends a restore: the small state, what owners that are gone leave behind, and the note of what was lost. A relay announces
--- all of it again, as `relay` says that everything from version 1 on was restored.
+-- all of it again, as `relay` says that everything from version 1 on was restored. A server that was promoted meanwhile may
+-- lack records that the one before it has taken: then nothing is done.
 local function restore_finish(keys, args)
   local P, op = keys[1], cmsgpack.unpack(args[1])
   if not restores(P, op) then return {'other'} end
+  local objects, removals = redis.call('ZCARD', P .. ':by_version'), redis.call('ZCARD', P .. ':graves')
+  if objects < op.objects or removals < op.removals then return {'incomplete', objects, removals} end
   for i, name in ipairs(NUMBERS) do
     redis.call('SET', P .. ':' .. name, whole(math.max(counter(P, name), tonumber(op.numbers[i]))))
   end
@@ -145,7 +148,7 @@ local function restore_finish(keys, args)
     if redis.call('HEXISTS', P .. ':uids', owner) == 0 then enqueue(P, 'garbage._.' .. owner) end
   end
   redis.call('DEL', P .. ':restoring', P .. ':leader')
-  return {'ok', redis.call('ZCARD', P .. ':by_version')}
+  return {'ok', objects, removals}
 end
 
 register('backup_page', backup_page, 'no-writes')
