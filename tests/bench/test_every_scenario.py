@@ -56,7 +56,7 @@ async def test_every_scenario_runs_and_reports(scenario: ScenarioName, tmp_path:
     if scenario is not ScenarioName.MEMORY:
         assert reported["ratio"] > 0
         assert 0 < reported["latency_ms"]["p50"] <= reported["latency_ms"]["p99"]
-    assert reported["rss_mb"]["redis"] > 0
+    assert reported["rss_mb"]["redis-1" if scenario is ScenarioName.REPLICATION else "redis"] > 0
     assert reported["parameters"]["durability"] == "process"
     assert 2048 <= reported["parameters"]["object_bytes"] <= 4096
     assert reported["machine"]["cores"] >= 1

@@ -13,7 +13,6 @@ from tests.support.landscape import Landscape
 SERVICES = {
     "apiserver",
     "scheduler",
-    "gardenlet",
     "lifecycle",
     "controllermanager",
     "managedseedset",

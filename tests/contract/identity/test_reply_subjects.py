@@ -4,6 +4,7 @@ from gardenbus.common.adapters.nats.connection import Connection, publish_comman
 from gardenbus.common.api.keys import Subjects
 from gardenbus.common.ports.bus import Request
 from tests.support.buses import on_jetstream
+from tests.support.eventually import eventually
 from tests.support.servers import Server
 
 LEASE = b'{"apiVersion":"coordination.k8s.io/v1","kind":"Lease","metadata":{"name":"a"}}'
@@ -34,7 +35,11 @@ async def test_requests_are_answered_to_inboxes_only(shared_nats_server: Server)
     await stranger.request_raw(_get(subjects, "c"), b"", timeout_seconds=10)
     await stranger.close()
     assert [request.subject for request in received] == [_get(subjects, "c")]
-    assert (await bus.position(subjects.stream("LEASES"))).sequence == 1
+
+    async def stored() -> None:
+        assert (await bus.position(subjects.stream("LEASES"))).sequence == 1
+
+    await eventually(stored, within=10)
     assert (await bus.position(subjects.stream("REQUESTS"))).sequence == 0
     await under_test.stack.aclose()
 

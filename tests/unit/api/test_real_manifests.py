@@ -8,7 +8,8 @@ import pytest
 
 from gardenbus.apiserver.domain.merging import apply_three_way
 from gardenbus.apiserver.domain.metadata import key_of
-from gardenbus.apiserver.domain.related_objects import RelatedObjects
+from gardenbus.apiserver.domain.named_objects import named_object_queries
+from gardenbus.apiserver.domain.related_objects import ObjectQuery, RelatedObjects
 from gardenbus.apiserver.domain.validation import validate
 from gardenbus.common.api.document import Document, split
 from gardenbus.common.api.garden.managed_seeds import seed_of
@@ -42,7 +43,7 @@ def objects_in(examples: Path) -> Iterator[tuple[str, Document]]:
 
 
 def facts_for(document: Document) -> RelatedObjects:
-    """A shoot for ManagedSeeds and Bastions, a profile and bindings for the shoots: they lie around without theirs."""
+    """What an object names: they lie around without it."""
     if document["kind"] == "Shoot":
         spec, namespace = document["spec"], document["metadata"]["namespace"]
         profile = {**a_cloudprofile(), "spec": {"type": spec["provider"]["type"]}}
@@ -55,7 +56,8 @@ def facts_for(document: Document) -> RelatedObjects:
         shoot["spec"]["provider"]["type"] = spec.get("providerType", "aws")
         return RelatedObjects(objects={ObjectKey("shoot", namespace, spec["shootRef"]["name"]): shoot})
     if document["kind"] != "ManagedSeed":
-        return RelatedObjects()
+        asked = [query.key for query in named_object_queries(document, None) if isinstance(query, ObjectQuery)]
+        return RelatedObjects(objects={key: {"kind": key.kind} for key in asked})
     name = document["spec"]["shoot"]["name"]
     dns = {"domain": f"{name}.example.org"}
     shoot = mutate(a_shoot(name, "garden", spec={"dns": dns}), None, RelatedObjects(), user="ann").document
