@@ -93,7 +93,7 @@ async def test_nothing_is_lost_doubled_or_torn_down(tmp_path: Path) -> None:
         assert {path: planes.identities(seed, path) for path, seed in before.items()} == made
         assert {path: placed[path] for path in before} == before
         rejected = await landscape.command("rejected", "-o", "json")
-        assert [each for each in json.loads(rejected.stdout)["items"] if FENCED not in each["reason"]] == []
+        assert [each for each in json.loads(rejected.stdout)["items"] if FENCED not in each["message"]] == []
         _check_authority(landscape.directory)
     assert violations(tmp_path / "state") == []
 
