@@ -2,7 +2,7 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,7 @@ from gardenbus.common.adapters.nats.connection import Connection
 from gardenbus.common.adapters.nats.credentials import Credentials, Login, login_credentials, read_credentials
 from gardenbus.common.adapters.redis.connection import RedisConnection
 from gardenbus.common.adapters.redis.store import RedisStore
-from gardenbus.common.api.document import Document
+from gardenbus.common.api.document import Document, StoredObject
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.controller.api_client import ApiserverClient
 from gardenbus.common.ports.connections import Connections
@@ -60,7 +60,8 @@ class GuardedLandscape:
         )
         self.stack.push_async_callback(_ended, task)
         bus, store = await self._connections("apiserver")
-        context = ServiceContext("apiserver", ApiserverSettings(fetch_wait_seconds=0.2), health=_health(), clock=CLOCK)
+        configured = ApiserverSettings(fetch_wait_seconds=0.2, authorization="enforce")
+        context = ServiceContext("apiserver", configured, health=_health(), clock=CLOCK)
         self.stack.push_async_callback(context.close)
         await start_apiserver(context, Connections(store[0], bus, SUBJECTS))
         for _ in range(replicas):
@@ -111,6 +112,19 @@ class GuardedLandscape:
         """An object; empty when it is not there."""
         found = await self._store.get(key)
         return found.document() if found is not None else {}
+
+    async def all_stored(self) -> Mapping[ObjectKey, StoredObject]:
+        """All objects of the store."""
+        found: dict[ObjectKey, StoredObject] = {}
+        for counted in await self._store.census():
+            family, _, kind = counted.partition(".")
+            token, is_left = None, family == "objects"
+            while is_left:
+                page = await self._store.list_page(kind, continue_token=token)
+                found |= {stored.key: stored for stored in page.objects}
+                token = page.continue_token
+                is_left = token is not None
+        return found
 
     async def _connections(self, service: str) -> tuple[jetstream.JetStreamBus, tuple[RedisStore, RedisConnection]]:
         file = self.directory / f"{service}.service.nk"

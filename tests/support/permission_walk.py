@@ -39,7 +39,7 @@ def _names() -> Sequence[str]:
     return ("aws-cork", "aws-dublin", "member:paris", "member:rome", "mine", "default-scheduler")
 
 
-def _subjects() -> Sequence[str]:
+def every_subject() -> Sequence[str]:
     """Every family of subjects, with names of ones own and of others."""
     users = ("seed:aws-cork", "seed:aws-dublin", "member:paris", "ann", "root", "scheduler:mine", "bootstrap:4f2a91")
     tails = (
@@ -95,7 +95,7 @@ async def unlike_the_table(url: str, credentials: Credentials, principal: Princi
     """What the server allows a principal, or refuses it, unlike the table."""
     probe = _Probe()
     await probe.open(url, "probe", credentials=credentials, on_reconnect=lambda: None)
-    granted, probed = permissions_of(principal, SUBJECTS), _subjects()
+    granted, probed = permissions_of(principal, SUBJECTS), every_subject()
     await probe.send([publish_command(subject, b"") for subject in probed])
     if principal.account == "GARDEN":
         for subject in probed:

@@ -102,8 +102,16 @@ async def test_a_replayed_request_is_denied_and_said_on_the_seed(signing: Signin
     assert signing.warnings() == [("seed aws-cork", "CertificateReplayed")]
 
 
-async def test_another_seeds_name_is_denied(signing: Signing) -> None:
-    assert reasons(await signing.ask("seed:aws-cork", DUBLIN)) == {"Denied": "NotOwnName"}
+async def test_another_seeds_name_is_denied_said_on_that_seed_and_written_down(
+    signing: Signing, capsys: pytest.CaptureFixture[str]
+) -> None:
+    await signing.store.create(a_seed("aws-dublin"))
+    denied = await signing.ask("seed:aws-cork", DUBLIN)
+    assert reasons(denied) == {"Denied": "NotOwnName"}
+    assert denied["status"]["conditions"][0]["message"] == "seed:aws-cork asks for a certificate of seed:aws-dublin"
+    assert signing.warnings() == [("seed aws-dublin", "CertificateNotOwnName")]
+    (line,) = [line for line in capsys.readouterr().out.splitlines() if "certificate.denied" in line]
+    assert all(part in line for part in ("seed:aws-cork", "NotOwnName", "csr-1"))
     token = await signing.token(seed="aws-cork")
     assert reasons(await signing.ask(bootstrapper(token), DUBLIN, name="csr-2")) == {"Denied": "NotOwnName"}
 
