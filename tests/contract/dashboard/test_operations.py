@@ -8,8 +8,11 @@ import pytest
 from starlette.types import ASGIApp
 
 from gardenbus.common.adapters.nats.jetstream import JetStreamBus, connect
+from gardenbus.common.adapters.nats.micro_service import REDIS_REPLICAS
 from gardenbus.common.api.keys import Header, ObjectKey, Subjects
 from gardenbus.common.controller.timers import Timers
+from gardenbus.common.diagnostics.findings import DiagnosticFinding
+from gardenbus.common.diagnostics.replication import reported
 from gardenbus.common.ports.bus import Message, ServiceIdentity
 from gardenbus.common.runtime.clock import SystemClock
 from gardenbus.dashboard.api_client import GardenApiClient
@@ -18,6 +21,7 @@ from gardenbus.dashboard.cache.operations import AdminConnection, OperationsApi,
 from gardenbus.dashboard.settings import DashboardSettings
 from gardenbus.dashboard.web.application import application, landscape_views
 from gardenbus.dashboard.web.change_feed import ChangeFeed
+from gardenbus.relay.replica_report import report_replicas
 from tests.support.dashboards import TOKEN, send_request
 from tests.support.eventually import eventually
 from tests.support.servers import Server
@@ -89,6 +93,27 @@ async def test_the_checks_are_those_of_doctor_and_one_that_fails_keeps_none_from
     states = {each["check"]: each["state"] for each in found["findings"]}
     assert (states["streams"], states["api"], states["redis"]) == ("ok", "failed", "skipped")
     assert found["state"] == "failed"
+
+
+async def test_the_lag_of_the_replicas_of_redis_is_shown_as_a_relay_of_the_landscape_reports_it(
+    app: ASGIApp, bus: JetStreamBus, nats_server: Server
+):
+    info = {"role": "master", "master_repl_offset": "1500", "slave0": "ip=h,port=7,state=online,offset=500,lag=0"}
+
+    async def read_info() -> dict[str, str]:
+        return info
+
+    async with connect(nats_server.url, "elsewhere", manages_streams=False) as other:
+        await other.register(ServiceIdentity("relay", "1.0.0", metadata={"prefix": "another"}))
+        other.note(REDIS_REPLICAS, reported(DiagnosticFinding("redis replicas", "failed", "of another landscape")))
+        await bus.register(ServiceIdentity("relay", "1.0.0", metadata={"prefix": "garden"}))
+        reporting = asyncio.create_task(report_replicas(read_info, bus.note, SystemClock(), 60))
+        await asyncio.sleep(0)
+        findings = (await read(app, "/api/checks"))["findings"]
+        reporting.cancel()
+    assert [(each["state"], each["found"]) for each in findings if each["check"] == "redis replicas"] == [
+        ("ok", "h:7 online, 1,000 bytes behind")
+    ]
 
 
 async def test_rejected_messages_are_paged_and_shown_without_credentials(app: ASGIApp, bus: JetStreamBus):

@@ -1,9 +1,14 @@
 """What the servers are counted by, against the servers."""
 
-from gardenbus.common.adapters.redis.stats import store_stats
+from pathlib import Path
+
+from gardenbus.common.adapters.redis.connection import RedisConnection
+from gardenbus.common.adapters.redis.stats import replication_info, store_stats
+from gardenbus.common.diagnostics.replication import assess_replicas
 from tests.support.builders import a_seed, a_shoot
 from tests.support.eventually import eventually
 from tests.support.joint import SUBJECTS, Joint
+from tests.support.servers import start_redis
 
 
 async def test_the_store_is_counted_with_what_waits_in_the_outbox_and_for_how_long(joint: Joint) -> None:
@@ -56,3 +61,22 @@ async def test_streams_and_the_consumers_of_work_queues_are_counted(joint: Joint
         assert stats.storage_bytes > 0
 
     await eventually(counted, within=10)
+
+
+async def test_what_a_replica_of_redis_lacks_is_read_from_the_primary(tmp_path: Path) -> None:
+    primary = start_redis(tmp_path / "primary", more={"repl-diskless-sync-delay": "0"})
+    following = {"replicaof": f"127.0.0.1 {primary.port}"}
+    replica = start_redis(tmp_path / "replica", more=following)
+    connection = RedisConnection(primary.url)
+    try:
+
+        async def follows() -> None:
+            (finding,) = assess_replicas(await replication_info(connection))
+            assert finding.state == "ok", finding
+            assert f"127.0.0.1:{replica.port} online" in finding.found
+
+        await eventually(follows, within=20)
+    finally:
+        await connection.close()
+        for server in (replica, primary):
+            server.stop()

@@ -5,7 +5,7 @@ from importlib.metadata import version
 
 from gardenbus.common.adapters.redis.backups import RedisBackups
 from gardenbus.common.adapters.redis.connection import RedisConnection
-from gardenbus.common.adapters.redis.stats import store_stats
+from gardenbus.common.adapters.redis.stats import replication_info, store_stats
 from gardenbus.common.backups.creating import BackupSource
 from gardenbus.common.backups.destinations import destination_of
 from gardenbus.common.backups.schedule import parse_window
@@ -17,6 +17,7 @@ from gardenbus.relay.adapters.library_pruner import LibraryPruner
 from gardenbus.relay.adapters.redis_outbox import RedisOutbox
 from gardenbus.relay.backups import BackupKeeper, BackupPlan
 from gardenbus.relay.relay import Relay, RelaySettings
+from gardenbus.relay.replica_report import report_replicas
 from gardenbus.relay.server_stats import export_server_stats, record_announced
 from gardenbus.relay.settings import RelayServiceSettings
 
@@ -44,6 +45,13 @@ async def build(context: ServiceContext[RelayServiceSettings]) -> None:
             context.settings.observe_seconds,
         ),
     )
+    reporting = report_replicas(
+        lambda: replication_info(connections.redis),
+        connections.bus.note,
+        context.clock,
+        context.settings.observe_seconds,
+    )
+    context.spawn("replicas", reporting)
     task = context.spawn("relay", relay.run())
     if context.settings.backup_destination:
         keeper = _backup_keeper(context, connections.redis, lambda: relay.leading)

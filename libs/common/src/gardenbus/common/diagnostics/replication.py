@@ -2,9 +2,13 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
-from gardenbus.common.diagnostics.findings import DiagnosticFinding, some_of
+import msgspec
+
+from gardenbus.common.adapters.nats.micro_service import REDIS_REPLICAS
+from gardenbus.common.diagnostics.findings import DiagnosticFinding, some_of, worst
 from gardenbus.common.diagnostics.jetstream import StreamState
 
 SAFE_COPIES = 3
@@ -60,6 +64,23 @@ def assess_replicas(info: Mapping[str, str]) -> list[DiagnosticFinding]:
     if slow:
         return [DiagnosticFinding("redis replicas", "warning", some_of(slow), "redis-cli INFO replication")]
     return [DiagnosticFinding("redis replicas", "ok", ", ".join(shown))]
+
+
+def reported(finding: DiagnosticFinding) -> str:
+    """A finding about replicas as a relay reports it to those that have no connection to Redis."""
+    return msgspec.json.encode(finding).decode()
+
+
+def reported_replicas(services: Sequence[Mapping[str, Any]], prefix: str) -> list[DiagnosticFinding]:
+    """The worst finding that relays of a landscape report, by the responses to PING: each sees the same servers."""
+    found: list[DiagnosticFinding] = []
+    for service in services:
+        metadata = service.get("metadata") or {}
+        if service.get("name") == "relay" and metadata.get("prefix") == prefix and metadata.get(REDIS_REPLICAS):
+            with suppress(msgspec.MsgspecError):  # of another version
+                found.append(msgspec.json.decode(metadata[REDIS_REPLICAS], type=DiagnosticFinding))
+    state = worst(found)
+    return [each for each in found if each.state == state][:1]
 
 
 def _fields(text: str) -> dict[str, str]:

@@ -9,7 +9,7 @@ from gardenbus.common.adapters.nats.micro_service import WRITE_TROUBLE
 from gardenbus.common.api.document import section
 from gardenbus.common.diagnostics import jetstream
 from gardenbus.common.diagnostics.findings import DiagnosticFinding, graded, some_of
-from gardenbus.common.diagnostics.replication import assess_replicas
+from gardenbus.common.diagnostics.replication import assess_replicas, reported_replicas
 from gardenbus.common.diagnostics.target import ClockReading, DiagnosticsTarget, info_of, version_of
 from gardenbus.common.errors import Unavailable
 
@@ -76,7 +76,8 @@ def assess_writes(services: Sequence[Mapping[str, Any]]) -> DiagnosticFinding:
 async def redis(target: DiagnosticsTarget) -> Sequence[DiagnosticFinding]:
     """Redis itself: version, memory, what it keeps; and our functions there."""
     if target.redis is None:
-        return [DiagnosticFinding("redis", "skipped", "nobody said where it is", "name it with --redis-url")]
+        skipped = DiagnosticFinding("redis", "skipped", "nobody said where it is", "name it with --redis-url")
+        return [skipped, *await replicas_by_relays(target)]
     try:
         info = info_of(await target.redis.command("INFO", "everything"))
     except Unavailable as error:
@@ -88,6 +89,11 @@ async def redis(target: DiagnosticsTarget) -> Sequence[DiagnosticFinding]:
         settings = {}
     functions = assess_functions(await target.redis.libraries(), target.redis.library)
     return [*assess_redis(info, settings), *assess_replicas(info), *functions]
+
+
+async def replicas_by_relays(target: DiagnosticsTarget) -> Sequence[DiagnosticFinding]:
+    """Finding for Redis' replicas, as a relay says it, where there is no connection to Redis."""
+    return reported_replicas(await target.admin.request_many("$SRV.PING"), target.api.subjects.prefix)
 
 
 def assess_redis(info: Mapping[str, str], settings: Mapping[str, str]) -> list[DiagnosticFinding]:

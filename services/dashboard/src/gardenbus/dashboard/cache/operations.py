@@ -9,6 +9,7 @@ from gardenbus.common.adapters.nats.credentials import NO_CREDENTIALS, Credentia
 from gardenbus.common.api.document import Document
 from gardenbus.common.diagnostics.checks import CHECKS, examine
 from gardenbus.common.diagnostics.findings import DiagnosticFinding, worst
+from gardenbus.common.diagnostics.servers import replicas_by_relays
 from gardenbus.common.diagnostics.target import DiagnosticsTarget
 from gardenbus.common.diagnostics.work_queues import work_rows
 from gardenbus.common.errors import Unavailable
@@ -104,7 +105,7 @@ class OperationsCache:
 
     async def _examine(self) -> Document:
         target = DiagnosticsTarget(self._api, await self._admin.required(), None)
-        findings = await examine(target, {name: check for name, check in CHECKS.items() if name != "redis"})
+        findings = await examine(target, {**CHECKS, "redis": replicas_by_relays})
         rows: list[Mapping[str, str]] = [each.row for each in (*findings, *ELSEWHERE)]
         return {"state": worst(findings), "findings": rows, "at": timestamp(self._clock.now())}
 

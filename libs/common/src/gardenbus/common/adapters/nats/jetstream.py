@@ -325,6 +325,11 @@ class JetStreamBus:
         self._services.append(service)
         await service.start()
 
+    def note(self, name: str, text: str) -> None:
+        """Have the metadata of this process' services say something from now on, or ("") no longer."""
+        for service in self._services:
+            service.note(name, text)
+
     async def serve(
         self, name: str, version: str, endpoints: Mapping[str, Handler], *, metadata: Mapping[str, str] = {}
     ) -> None:

@@ -41,6 +41,9 @@ CONTROL = "$SRV"
 WRITE_TROUBLE = "write-trouble"
 """Metadata of a service whose publishes NATS does not write: the reason."""
 
+REDIS_REPLICAS = "redis-replicas"
+"""Metadata of a relay: how far Redis' replicas are (`diagnostics.replication.reported`)."""
+
 _TYPES = {"PING": "ping_response", "INFO": "info_response", "STATS": "stats_response"}
 
 _encode = msgspec.json.Encoder().encode
@@ -98,6 +101,11 @@ class MicroService:
         self._tasks: set[asyncio.Task[None]] = set()
         self._backlog: deque[tuple[Endpoint, RawMessage]] = deque()
         self._drop_logged_at = -DROP_LOG_SECONDS
+        self._notes: dict[str, str] = {}
+
+    def note(self, name: str, text: str) -> None:
+        """Have the metadata say something from now on, or ("") no longer."""
+        self._notes[name] = text
 
     @property
     def name(self) -> str:
@@ -147,12 +155,12 @@ class MicroService:
 
     def _identity_fields(self) -> dict[str, Any]:
         identity = self._identity
-        trouble = self._connection.write_trouble
+        notes = {**self._notes, WRITE_TROUBLE: self._connection.write_trouble}
         return {
             "name": identity.name,
             "id": self._id,
             "version": identity.version,
-            "metadata": {**identity.metadata, WRITE_TROUBLE: trouble} if trouble else identity.metadata,
+            "metadata": {**identity.metadata, **{name: text for name, text in notes.items() if text}},
         }
 
     def _ping(self) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """Redis' statistics: a few cheap commands in two round trips, whatever the store holds."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from gardenbus.common.adapters.redis.connection import RedisConnection
@@ -44,6 +44,11 @@ async def store_stats(connection: RedisConnection) -> StoreStats:
     )
 
 
+async def replication_info(connection: RedisConnection) -> Mapping[str, str]:
+    """Redis' INFO about its replicas. Raises Unavailable."""
+    return _facts(await connection.command("INFO", "replication"))
+
+
 def _age_seconds(oldest: Sequence[Any], clock: Sequence[Any]) -> float:
     """The age of a stream's first entry, whose id begins with the milliseconds of Redis' own clock."""
     if not oldest:
@@ -54,7 +59,7 @@ def _age_seconds(oldest: Sequence[Any], clock: Sequence[Any]) -> float:
 
 def _facts(info: bytes) -> dict[str, str]:
     lines = (line.partition(":") for line in info.decode().splitlines())
-    return {name: value for name, colon, value in lines if colon}
+    return {name: value.strip() for name, colon, value in lines if colon}
 
 
 def _texts(members: Sequence[bytes]) -> list[str]:

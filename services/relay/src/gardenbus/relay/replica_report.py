@@ -1,0 +1,22 @@
+"""Tells how far Redis' replicas are, in the metadata of the relay's service: who has NATS only sees it there."""
+
+from collections.abc import Awaitable, Callable, Mapping
+
+from gardenbus.common.adapters.nats.micro_service import REDIS_REPLICAS
+from gardenbus.common.diagnostics.replication import assess_replicas, reported
+from gardenbus.common.errors import Transient
+from gardenbus.common.ports.clock import Clock
+
+ReadInfo = Callable[[], Awaitable[Mapping[str, str]]]
+Note = Callable[[str, str], None]
+
+
+async def report_replicas(read_info: ReadInfo, note: Note, clock: Clock, seconds: float) -> None:
+    """Report at intervals; nothing where Redis has no replicas and wants none, or while it is away."""
+    while True:
+        try:
+            findings = assess_replicas(await read_info())
+        except Transient:
+            findings = []
+        note(REDIS_REPLICAS, reported(findings[0]) if findings else "")
+        await clock.sleep(seconds)
