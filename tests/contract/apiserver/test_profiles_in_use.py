@@ -5,7 +5,7 @@ import asyncio
 from gardenbus.common.api.document import Document
 from gardenbus.common.api.keys import ObjectKey
 from tests.contract.apiserver.conftest import Apiserver
-from tests.support.builders import CORE, a_cloudprofile, a_project, a_shoot
+from tests.support.builders import CORE, a_cloudprofile, a_project, a_seed, a_shoot
 
 GOOGLE = {"cloudProfile": {"name": "gcp"}, "provider": {"type": "gcp"}}
 
@@ -131,3 +131,25 @@ async def test_what_waits_until_it_is_unused_may_be_deleted_and_keeps_its_finali
 
     late = await apiserver.rejection("apply", a_shoot("late"))
     assert "the project dev is being deleted" in late["message"]
+
+
+async def test_a_bucket_is_of_a_seed_that_is_there_and_stays_while_entries_are_in_it(apiserver: Apiserver) -> None:
+    bucket: Document = {"apiVersion": CORE, "kind": "BackupBucket", "metadata": {"name": "store"}}
+    bucket["spec"] = {"provider": {"type": "aws"}, "seedName": "aws-eu1"}
+    entry: Document = {
+        "apiVersion": CORE,
+        "kind": "BackupEntry",
+        "metadata": {"namespace": "garden-dev", "name": "one"},
+    }
+    entry["spec"] = {"bucketName": "store", "seedName": "aws-eu1"}
+    assert set(details(await apiserver.rejection("apply", bucket))) == {"spec.seedName"}
+    await apiserver.request("apply", a_seed("aws-eu1"))
+    assert set(details(await apiserver.rejection("apply", entry))) == {"spec.bucketName"}
+    await apiserver.request("apply", bucket)
+    await apiserver.request("apply", entry)
+    refused = await apiserver.rejection("delete", bucket)
+    assert refused["message"].startswith(
+        "backupbucket store: BackupEntries are in it (1, for example backupentry garden-dev"
+    )
+    await apiserver.request("delete", entry)
+    await apiserver.request("delete", bucket)

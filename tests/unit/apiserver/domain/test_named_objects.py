@@ -1,4 +1,4 @@
-"""What shoots and bindings name is there. Gardener's cases (`plugin/pkg/global/resourcereferencemanager`)."""
+"""What objects name is there. Gardener's cases (`plugin/pkg/global/resourcereferencemanager`)."""
 
 from typing import Any
 
@@ -9,9 +9,10 @@ from gardenbus.apiserver.domain.named_objects import admit_named_objects, named_
 from gardenbus.apiserver.domain.plugins import resource_reference_manager
 from gardenbus.apiserver.domain.related_objects import ObjectQuery, RelatedObjects
 from gardenbus.common.api.document import Document
+from gardenbus.common.api.index_keys import index_keys_of
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.errors import InvalidResource
-from tests.support.builders import a_shoot, merged
+from tests.support.builders import a_seed, a_shoot, merged
 
 NAMESPACE = "garden-dev"
 SERVER = "spec.kubernetes.kubeAPIServer"
@@ -132,6 +133,53 @@ def test_credentials_and_quotas_of_a_binding_are_there(
     stored = {"apiVersion": "v1", "metadata": {"namespace": NAMESPACE, "name": "mine"}, **binding}
     assert problems(stored, *found) == expected
     assert problems(stored, old=stored) == set()
+
+
+BUCKET = {"kind": "BackupBucket", "spec": {"seedName": "aws", "credentialsRef": {"name": "b", "namespace": "garden"}}}
+ENTRY = {"kind": "BackupEntry", "spec": {"seedName": "aws", "bucketName": "store"}}
+DEPLOYMENTS = {"deployment": {"deploymentRefs": [{"name": "one"}, {"name": "two"}]}}
+
+
+@pytest.mark.parametrize(
+    ("stored", "found", "expected"),
+    [
+        (BUCKET, [], {"spec.seedName", "spec.credentialsRef"}),
+        (BUCKET, [key("seed", "aws", ""), key("secret", "b", "garden")], set[str]()),
+        (
+            merged(BUCKET, {"spec": {"credentialsRef": IDENTITY}}),
+            [key("seed", "aws", ""), key("workloadidentity", "me", "garden")],
+            set[str](),
+        ),
+        (
+            merged(BUCKET, {"spec": {"seedName": None, "credentialsRef": {"kind": "WorkloadIdentity"}}}),
+            [key("secret", "b", "garden")],
+            {"spec.credentialsRef"},
+        ),
+        (ENTRY, [], {"spec.seedName", "spec.bucketName"}),
+        (ENTRY, [key("seed", "aws", "")], {"spec.bucketName"}),
+        (ENTRY, [key("seed", "aws", ""), key("backupbucket", "store", "")], set[str]()),
+        (merged(ENTRY, {"spec": {"seedName": None, "bucketName": "no name\n"}}), [], set[str]()),
+        (
+            {"kind": "ControllerRegistration", "spec": DEPLOYMENTS},
+            [key("controllerdeployment", "one", "")],
+            {"spec.deployment.deploymentRefs[1].name"},
+        ),
+    ],
+)
+def test_what_backups_and_registrations_name_is_there(
+    stored: Document, found: list[ObjectKey], expected: set[str]
+) -> None:
+    assert problems(stored, *found) == expected
+    assert problems(stored, old=stored) == set()
+
+
+def test_a_bucket_with_entries_is_not_deleted_and_a_seed_may_wait_for_its_backup() -> None:
+    admission = Admission((resource_reference_manager.PLUGIN,))
+    (guard,) = admission.deletion_guards({**BUCKET, "metadata": {"name": "store", "finalizers": ["gardener"]}})
+    entry = {**ENTRY, "metadata": {"name": "e", "namespace": NAMESPACE}}
+    assert (guard.kind, [guard.name]) == ("references", list(index_keys_of(entry).references))
+    seed = a_seed(spec={"backup": {"credentialsRef": {"kind": "Secret", "name": "later", "namespace": "garden"}}})
+    assert admission.related_queries(seed, None) == ()
 
 
 def test_the_plugin_looks_for_them() -> None:

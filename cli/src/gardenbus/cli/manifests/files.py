@@ -41,7 +41,9 @@ _ORDER = {
             "CloudProfile",
             "NamespacedCloudProfile",
             "ExposureClass",
+            "ControllerDeployment",
             "Seed",
+            "BackupBucket",
         )
     )
 }

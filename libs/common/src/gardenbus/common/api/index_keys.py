@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, cast
 
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.fleet.overrides import selector_claims
+from gardenbus.common.api.garden.backup_references import bucket_of
 from gardenbus.common.api.garden.busy_shoots import operation_key
 from gardenbus.common.api.garden.credentials_bindings import references_of
 from gardenbus.common.api.garden.profile_parts import (
@@ -40,6 +41,7 @@ LATER_INDEXED_KINDS = (
     "resourcequota",
     "secretbinding",
     "credentialsbinding",
+    "backupentry",
     "controllerregistration",
     "namespacedcloudprofile",
 )
@@ -124,6 +126,9 @@ def _other_keys(document: Document, owners: tuple[str, ...]) -> IndexKeys:
     match document["kind"]:
         case "SecretBinding" | "CredentialsBinding":
             return IndexKeys(references=references_of(document), owners=owners)
+        case "BackupEntry":
+            bucket = bucket_of(document)
+            return IndexKeys(references=() if bucket is None else (bucket.stored,), owners=owners)
         case "ControllerRegistration":
             return IndexKeys(owners=owners, claims=_primaries(spec))
         case "ClusterResourceOverride" | "ResourceOverride":

@@ -1,19 +1,23 @@
-"""Admission of what a shoot or a binding names besides profiles and bindings: Secrets, Quotas and the like are there.
+"""Admission of what an object names besides profiles and bindings: Secrets, Quotas, seeds and the like are there.
 
 Facts: what is named newly. Of a stored object that is changed only that is looked for, and nothing once it is being
 deleted. What is named is read without a guard, as by Gardener: finalizers keep it from then on.
+A Seed may name a Secret for its backup that comes later: its gardenlet says so in a condition, as in Gardener.
 Source: Gardener's plugin ResourceReferenceManager.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from gardenbus.apiserver.domain.document_parts import is_deleting, namespace_of
 from gardenbus.apiserver.domain.field_cursor import invalid
 from gardenbus.apiserver.domain.related_objects import ObjectQuery, RelatedObjects, RelatedQuery
 from gardenbus.common.api.document import Document, section
-from gardenbus.common.api.garden.credentials_bindings import credentials_of
+from gardenbus.common.api.garden.backup_references import backup_references
+from gardenbus.common.api.garden.credentials_bindings import credentials_of, name_of
+from gardenbus.common.api.garden.profile_parts import mappings
 from gardenbus.common.api.garden.quotas import quota_keys
 from gardenbus.common.api.garden.shoot_references import NamedReference, named_references
+from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.errors import FieldProblem
 
 
@@ -44,8 +48,25 @@ def _new(document: Document, old: Document | None) -> Sequence[NamedReference]:
 
 
 def _named(document: Document) -> Sequence[NamedReference]:
-    if document.get("kind") == "Shoot":
-        return tuple(named_references(section(document, "spec"), namespace_of(document)))
+    match document.get("kind"):
+        case "Shoot":
+            return tuple(named_references(section(document, "spec"), namespace_of(document)))
+        case "BackupBucket" | "BackupEntry":
+            return tuple(NamedReference(*each) for each in backup_references(document))
+        case "ControllerRegistration":
+            return tuple(_of_registration(document))
+        case _:
+            return _of_binding(document)
+
+
+def _of_registration(registration: Document) -> Iterator[NamedReference]:
+    for index, each in enumerate(mappings(section(registration, "spec", "deployment").get("deploymentRefs"))):
+        if name := name_of(each.get("name")):
+            path = f"spec.deployment.deploymentRefs[{index}].name"
+            yield NamedReference(path, ObjectKey("controllerdeployment", "", name))
+
+
+def _of_binding(document: Document) -> Sequence[NamedReference]:
     credentials = credentials_of(document)
     field = "secretRef" if document.get("kind") == "SecretBinding" else "credentialsRef"
     named = () if credentials is None else (NamedReference(field, credentials),)

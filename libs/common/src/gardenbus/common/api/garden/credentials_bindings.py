@@ -24,7 +24,8 @@ def credentials_of(binding: Document) -> ObjectKey | None:
     is_secret_binding = binding.get("kind") == "SecretBinding"
     reference = section(binding, "secretRef" if is_secret_binding else "credentialsRef")
     kind = "secret" if is_secret_binding else str(reference.get("kind") or "").lower()
-    return _key(kind, reference, binding) if kind in CREDENTIALS_KINDS else None
+    namespace = section(binding, "metadata").get("namespace")
+    return referred(kind, reference, namespace) if kind in CREDENTIALS_KINDS else None
 
 
 def references_of(binding: Document) -> tuple[str, ...]:
@@ -40,9 +41,12 @@ def provider_types(binding: Document) -> Sequence[str]:
     return [name for part in stated.split(",") if (name := part.strip())] if isinstance(stated, str) else []
 
 
-def _key(kind: str, reference: Document, binding: Document) -> ObjectKey | None:
-    name: Any = reference.get("name")
-    namespace: Any = reference.get("namespace") or section(binding, "metadata").get("namespace")
-    if not all(isinstance(part, str) and _NAME.fullmatch(part) for part in (name, namespace)):
-        return None
-    return ObjectKey(kind, namespace, name)
+def referred(kind: str, reference: Document, default: object) -> ObjectKey | None:
+    """The object of this kind that a reference names, in the default namespace unless it says one; else None."""
+    named, within = name_of(reference.get("name")), name_of(reference.get("namespace") or default)
+    return ObjectKey(kind, within, named) if named and within else None
+
+
+def name_of(value: object) -> str:
+    """The value, where it can be a name of an object; "" otherwise."""
+    return value if isinstance(value, str) and _NAME.fullmatch(value) else ""

@@ -12,6 +12,7 @@ from gardenbus.apiserver.domain.extensions import REGISTRATION, enabled_types
 from gardenbus.apiserver.domain.plugins.plugin import AdmissionPlugin, AdmissionRule, Change
 from gardenbus.apiserver.domain.related_objects import KindQuery, ObjectQuery, RelatedObjects, RelatedQuery
 from gardenbus.common.api.document import Document, section
+from gardenbus.common.api.garden.backup_references import bucket_of
 from gardenbus.common.api.garden.credentials_bindings import provider_types
 from gardenbus.common.api.garden.profile_parts import mappings
 from gardenbus.common.api.keys import ObjectKey
@@ -118,8 +119,7 @@ def _above(document: Document) -> ObjectKey | None:
     """The object that says of which provider this one is."""
     if document.get("kind") == "NamespacedCloudProfile":
         return parent_key(document)
-    bucket = section(document, "spec").get("bucketName") if document.get("kind") == "BackupEntry" else None
-    return ObjectKey("backupbucket", "", bucket) if isinstance(bucket, str) and bucket else None
+    return bucket_of(document) if document.get("kind") == "BackupEntry" else None
 
 
 PLUGIN = AdmissionPlugin(

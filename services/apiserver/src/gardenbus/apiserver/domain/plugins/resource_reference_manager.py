@@ -1,7 +1,7 @@
 """ResourceReferenceManager: what an object names exists, and what objects use stays.
 
-Facts: the profile and the bindings of a shoot, what it or a binding names else; the profiles below one that loses
-something. Source: `plugin/pkg/global/resourcereferencemanager`.
+Facts: the profile and the bindings of a shoot, what it, a binding or a backup's object names else; the profiles below
+one that loses something. Source: `plugin/pkg/global/resourcereferencemanager`.
 """
 
 from collections.abc import Sequence
@@ -40,14 +40,21 @@ def _deletion_guards(stored: Document) -> Sequence[WritePrecondition]:
     return (WritePrecondition("references", key.stored, f"{key}: it is in use"),)
 
 
+def _bucket_guards(stored: Document) -> Sequence[WritePrecondition]:
+    key = key_of_document(stored)
+    return (WritePrecondition("references", key.stored, f"{key}: BackupEntries are in it"),)
+
+
 PLUGIN = AdmissionPlugin(
     name="ResourceReferenceManager",
-    acts="records the creator; rejects a shoot or binding that names what does not exist; keeps what shoots use",
+    acts="records the creator; rejects an object that names what does not exist; keeps what is in use",
     rules=(
         AdmissionRule(mutate=_mutate, warn=_warn),
         AdmissionRule(("Shoot",), queries=profile_queries, admit=_admit, guards=profile_guards),
         AdmissionRule(
-            ("Shoot", "SecretBinding", "CredentialsBinding"), queries=named_object_queries, admit=_admit_named
+            ("Shoot", "SecretBinding", "CredentialsBinding", "BackupBucket", "BackupEntry", "ControllerRegistration"),
+            queries=named_object_queries,
+            admit=_admit_named,
         ),
         AdmissionRule(("CloudProfile",), queries=removal_queries, guards=removal_guards),
         AdmissionRule(("NamespacedCloudProfile",), guards=removal_guards),
@@ -55,5 +62,6 @@ PLUGIN = AdmissionPlugin(
             ("CloudProfile", "NamespacedCloudProfile", "ExposureClass", "SecretBinding", "CredentialsBinding"),
             deletion_guards=_deletion_guards,
         ),
+        AdmissionRule(("BackupBucket",), deletion_guards=_bucket_guards),
     ),
 )

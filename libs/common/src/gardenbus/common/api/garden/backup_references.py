@@ -1,0 +1,35 @@
+"""BackupBuckets and BackupEntries: the seed, bucket and credentials that they name.
+
+They are stored as they were sent: what cannot be a name of an object is no reference.
+"""
+
+from collections.abc import Iterator
+
+from gardenbus.common.api.document import Document, section
+from gardenbus.common.api.garden.credentials_bindings import CREDENTIALS_KINDS, name_of, referred
+from gardenbus.common.api.keys import ObjectKey
+
+
+def bucket_of(entry: Document) -> ObjectKey | None:
+    """The BackupBucket of a BackupEntry; None where nothing can be read."""
+    return _cluster_scoped("backupbucket", section(entry, "spec").get("bucketName"))
+
+
+def backup_references(document: Document) -> Iterator[tuple[str, ObjectKey]]:
+    """Yield each object that a BackupBucket or BackupEntry names, behind the path of the field."""
+    spec = section(document, "spec")
+    if seed := _cluster_scoped("seed", spec.get("seedName")):
+        yield "spec.seedName", seed
+    if document.get("kind") == "BackupEntry":
+        if bucket := bucket_of(document):
+            yield "spec.bucketName", bucket
+        return
+    reference = section(spec, "credentialsRef")
+    kind = str(reference.get("kind") or "Secret").lower()
+    if kind in CREDENTIALS_KINDS and (credentials := referred(kind, reference, "")):
+        yield "spec.credentialsRef", credentials
+
+
+def _cluster_scoped(kind: str, name: object) -> ObjectKey | None:
+    found = name_of(name)
+    return ObjectKey(kind, "", found) if found else None
