@@ -31,7 +31,7 @@ def end_children_with_this_process() -> None:
     unmarked = {name: value for name, value in os.environ.items() if name != SESSION_VARIABLE}
     readable, _writable = os.pipe()  # the other end is closed by the end of this process, by nothing else
     command = [sys.executable, "-S", str(Path(__file__)), str(readable), session]
-    subprocess.Popen(
+    watcher = subprocess.Popen(
         command,
         env=unmarked,
         pass_fds=[readable],
@@ -40,6 +40,7 @@ def end_children_with_this_process() -> None:
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     )
+    watcher.returncode = 0  # it outlives this process, which shall not warn that nobody has waited for it
     os.close(readable)
     os.environ[SESSION_VARIABLE] = f"{above},{session}".strip(",")
 
