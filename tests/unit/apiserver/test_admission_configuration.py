@@ -1,5 +1,6 @@
 """The file that switches admission plug-ins."""
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ from gardenbus.apiserver.settings import load_settings
 from gardenbus.common.api.configuration.admission import ADMISSION_PLUGINS, AdmissionConfiguration, parse_configuration
 from gardenbus.common.api.document import Document, encode
 from gardenbus.common.errors import SettingsInvalid
+from gardenbus.docs.admission import admission_page
 
 
 def a_file(*plugins: Document) -> bytes:
@@ -25,6 +27,15 @@ def sized(name: str = "ResourceSize", limit: Document | None = None, **section: 
 
 def test_the_file_knows_the_plugins_that_run_in_their_order() -> None:
     assert [plugin.name for plugin in PLUGINS] == list(ADMISSION_PLUGINS)
+
+
+def test_a_plugin_that_may_refuse_says_so_on_the_page_of_plugins() -> None:
+    refusing = ("admit", "guards", "admit_deletion", "deletion_guards")
+    page = {row.split("`")[1]: row for row in admission_page().splitlines() if row.startswith("| `")}
+    assert list(page) == [plugin.name for plugin in PLUGINS]
+    for plugin in PLUGINS:
+        if any(getattr(rule, field) for rule in plugin.rules for field in refusing):
+            assert re.search(r"\b(rejects|keeps)\b", page[plugin.name]), plugin.name
 
 
 def test_a_plugin_that_is_not_listed_is_as_it_is_by_default() -> None:

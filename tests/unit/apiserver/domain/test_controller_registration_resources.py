@@ -34,6 +34,11 @@ def test_what_nobody_else_is_primary_for_is_taken(given: Any) -> None:
     admit(a_registration("two", *given), None, among(a_registration("one", PRIMARY)))
 
 
+@pytest.mark.parametrize("others", [(), (a_registration("one", SECOND),), (a_registration("one"),)])
+def test_the_first_primary_is_taken_also_beside_secondary_ones(others: tuple[Document, ...]) -> None:
+    admit(a_registration("two", PRIMARY), None, among(*others))
+
+
 @pytest.mark.parametrize("given", [(PRIMARY,), ({**PRIMARY, "primary": True},), ({**PRIMARY, "primary": None},)])
 def test_a_second_primary_is_refused(given: Any) -> None:
     match = r"spec\.resources\[1\]: the ControllerRegistration one is primary for Infrastructure of the type aws"

@@ -61,10 +61,24 @@ def issuer(shoot: Document, *presets: Document, project: Document | None = None,
         ([a_cluster_preset("all", weight=100), a_preset("one")], "one"),
         ([a_cluster_preset("all", projectSelector={"matchLabels": {"a": "b"}})], ""),
         ([a_cluster_preset("all", projectSelector=None)], ""),
+        ([a_cluster_preset("all", projectSelector={"matchLabels": {"team": "red"}})], "all"),
+        ([a_cluster_preset("all", shootSelector={"matchLabels": {"oidc": "no"}})], ""),
+        ([a_cluster_preset("all"), a_preset("one", shootSelector={"matchLabels": {"oidc": "no"}})], "all"),
+        ([a_cluster_preset("one", weight=100), a_cluster_preset("two", weight=50)], "one"),
+        ([a_cluster_preset("one", weight=50), a_cluster_preset("two", weight=50)], "two"),
     ],
 )
 def test_the_heaviest_preset_that_selects_a_shoot_counts(presets: list[Document], chosen: str) -> None:
-    assert issuer(LABELLED, *presets) == chosen
+    project = merged(a_project(), {"metadata": {"labels": {"team": "red"}}})
+    assert issuer(LABELLED, *presets, project=project) == chosen
+
+
+def test_a_shoot_whose_namespace_has_no_project_gets_no_preset_of_the_landscape() -> None:
+    related = RelatedObjects(all_of={"clusteropenidconnectpreset": [a_cluster_preset("all")]})
+    assert (
+        CHAIN.mutate(LABELLED, None, related, user="alice").document["spec"].get("kubernetes", {}).get("kubeAPIServer")
+        is None
+    )
 
 
 def test_a_shoot_with_a_configuration_of_its_own_and_one_that_is_there_keep_theirs() -> None:

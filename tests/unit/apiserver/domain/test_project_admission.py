@@ -9,7 +9,7 @@ from gardenbus.apiserver.domain.validation import validate
 from gardenbus.common.api.document import Document
 from gardenbus.common.errors import InvalidResource
 from tests.support.admissions import admit, mutate
-from tests.support.builders import a_project
+from tests.support.builders import a_project, merged
 
 ANN, BOB = ({"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": name} for name in ("ann", "bob"))
 OWNING = {"role": "admin", "roles": ["admin", "owner"]}
@@ -70,6 +70,10 @@ def test_what_is_malformed_is_left_to_validation(given: Document) -> None:
 @pytest.mark.parametrize("namespace", ["garden-dev", "garden-x", "garden"])
 def test_a_namespace_with_the_prefix_is_taken(namespace: str) -> None:
     admit(a_project(namespace=namespace), None, RelatedObjects())
+
+
+def test_a_project_that_names_no_namespace_is_taken() -> None:
+    admit(merged(a_project(), {"spec": {"namespace": None}}), None, RelatedObjects())
 
 
 @pytest.mark.parametrize("namespace", ["dev", "gardener", "default", "kube-system"])
