@@ -42,6 +42,7 @@ from gardenbus.gardenlet.domain.deployments import GardenletDeployment, text_of
 from gardenbus.gardenlet.gardenlet import Gardenlet
 from gardenbus.gardenlet.handlers.admin_kubeconfigs import AdminKubeconfigHandler
 from gardenbus.gardenlet.handlers.binding_cache import BINDINGS
+from gardenbus.gardenlet.handlers.extension_requests import ExtensionRequests
 from gardenbus.gardenlet.handlers.object_lookup import ObjectLookup
 
 _log = structlog.stdlib.get_logger()
@@ -358,6 +359,7 @@ class GardenletHost(AgentHost):
             owned=files.owned,
             garden=ObjectLookup(bus, self._subjects, seed),
             events=deque(maxlen=MOST_EVENTS),
+            extension=ExtensionRequests(bus, self._subjects, seed),
         )
         backend = SeedBackend(new_maker(context), files, self._clock)
         gardenlet = Gardenlet(

@@ -301,6 +301,19 @@ def _request_reply_channels(subjects: Subjects) -> Sequence[Channel]:
             "gardenlet",
             is_request_reply=True,
         ),
+        Channel(
+            "extension.step",
+            subjects.extension("{seed}", "{step}"),
+            "A step of a shoot, or a look at its health, for seeds whose backend is `nats`: docs/backends.md.",
+            [
+                MessageSpec(
+                    "TakeStep", "The step, its operation, the shoot with its spec, and what is kept of it.", "bytes"
+                )
+            ],
+            "gardenlet",
+            "anybody",
+            is_request_reply=True,
+        ),
     )
 
 

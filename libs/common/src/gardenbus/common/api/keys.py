@@ -129,6 +129,14 @@ class Subjects:
         """Filter for all requests for kubeconfigs of a seed's shoots."""
         return f"{self.prefix}.seed.{seed}.adminkubeconfig.>"
 
+    def extension(self, seed: str, step: str) -> str:
+        """Subject of a request for a step of a seed's shoots, sent by its gardenlet with the backend `nats`."""
+        return f"{self.prefix}.extension.{seed}.{step}"
+
+    def extensions_of(self, seed: str) -> str:
+        """Filter for all requests for steps of a seed's shoots."""
+        return self.extension(seed, "*")
+
     def binding(self, seed: str, namespace: str, name: str) -> str:
         """Subject of a shoot's binding for the gardenlet of `seed`."""
         return f"{self.prefix}.binding.{seed}.{namespace}.{name}"

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, Protocol
 from gardenbus.common.api.configuration.gardenlet import ShootBackendSettings
 from gardenbus.common.api.document import Document
 from gardenbus.common.api.keys import ObjectKey
-from gardenbus.common.errors import Transient
+from gardenbus.common.errors import Transient, Unavailable
 from gardenbus.common.ports.clock import Clock
 from gardenbus.gardenlet.domain.flows import OperationType
 from gardenbus.gardenlet.domain.operations import ObservedShoot
@@ -166,6 +166,23 @@ class NullGardenReader:
         del key
 
 
+class Extension(Protocol):
+    """Whoever takes the steps of a seed's shoots outside of the gardenlet, asked by the bus."""
+
+    async def ask(self, step: str, body: bytes, *, timeout_seconds: float) -> bytes:
+        """The answer to a request for a step. Raises Unavailable, which names the subject, without one in time."""
+        ...
+
+
+class NoExtension:
+    """Nobody: for a seed without a bus."""
+
+    async def ask(self, step: str, body: bytes, *, timeout_seconds: float) -> bytes:
+        """Raises Unavailable."""
+        del body, timeout_seconds
+        raise Unavailable(f"there is no bus to ask for step {step}")
+
+
 class BackendEvent(NamedTuple):
     """Something that happened to a shoot besides its steps, and shall be an Event of type Warning."""
 
@@ -192,6 +209,7 @@ class MakerContext(NamedTuple):
     owned: Callable[[], AbstractContextManager[None]]
     garden: GardenReader = NullGardenReader()
     events: deque[BackendEvent] = deque(maxlen=0)
+    extension: Extension = NoExtension()
 
 
 MOST_EVENTS = 100

@@ -15,8 +15,7 @@ import structlog
 
 from gardenbus.agent.files import make_directory
 from gardenbus.common.api.document import Document, encode
-from gardenbus.common.errors import Unsupported
-from gardenbus.gardenlet.backend.directory_maker import DirectoryMaker
+from gardenbus.gardenlet.backend.asking_maker import HEALTH, AskingMaker
 from gardenbus.gardenlet.backend.exec.command import (
     MOST_OUTPUT_BYTES,
     OWNER_VARIABLE,
@@ -25,19 +24,17 @@ from gardenbus.gardenlet.backend.exec.command import (
     end_survivors,
     run_command,
 )
-from gardenbus.gardenlet.backend.exec.responses import CommandResponse, read_response
-from gardenbus.gardenlet.backend.exec.settings import DEFAULT, HEALTH, read_settings
-from gardenbus.gardenlet.backend.port import Kept, KubeconfigRequest, MakerContext, StepFailed, StepRequest
-from gardenbus.gardenlet.domain.flows import CONTROL_PLANE
-from gardenbus.gardenlet.domain.operations import ObservedShoot
-from gardenbus.gardenlet.domain.shoot_record import HIBERNATED, ShootName
-from gardenbus.gardenlet.domain.shoot_status import technical_id
+from gardenbus.gardenlet.backend.exec.responses import read_response
+from gardenbus.gardenlet.backend.exec.settings import DEFAULT, read_settings
+from gardenbus.gardenlet.backend.port import Kept, MakerContext, StepFailed
+from gardenbus.gardenlet.backend.step_responses import StepResponse
+from gardenbus.gardenlet.domain.shoot_record import ShootName
 
 _log = structlog.stdlib.get_logger()
 _RETRYABLE_CONFIGURATION = "ERR_RETRYABLE_CONFIGURATION_PROBLEM"
 
 
-class ExecMaker(DirectoryMaker):
+class ExecMaker(AskingMaker):
     """The backend `exec`. Implements `backend.port.Maker`."""
 
     def __init__(self, context: MakerContext) -> None:
@@ -49,9 +46,9 @@ class ExecMaker(DirectoryMaker):
         self._seed = {"name": context.seed_name, "directory": str(self._directory)}
         self._slots = asyncio.Semaphore(self._settings.concurrent_commands)
         self._limits = CommandLimits(self._settings.timeout_seconds, self._settings.kill_after_seconds)
-        self._looks = bool(self._settings.command(HEALTH))
+        self.looks = bool(self._settings.command(HEALTH))
         self.kubernetes_version = self._settings.kubernetes_version
-        self.healthy_message = "" if self._looks else "Nobody has looked: the backend has no command for `health`."
+        self.healthy_message = "" if self.looks else "Nobody has looked: the backend has no command for `health`."
 
     async def take_over(self, shoots: Mapping[ShootName, Kept]) -> None:
         """End commands that the former owner has left running on this machine."""
@@ -60,42 +57,9 @@ class ExecMaker(DirectoryMaker):
         if ended:
             _log.warning("command.survivors_ended", seed=self._seed["name"], count=ended)
 
-    async def make(self, request: StepRequest) -> Document:
-        """Run the command of the step; a step without one is done at once."""
-        with self.owned():
-            make_directory(self._directory)
-        before = dict(request.kept.get(request.step, {}))
-        observed = request.observed
-        given = {
-            "step": request.step,
-            "operation": request.operation,
-            "shoot": _shoot(request.shoot, request.uid),
-            "spec": {} if observed is None else observed.spec,
-            "kept": request.kept,
-        }
-        response = await self._run(request.step, given)
-        if response.problems:
-            raise StepFailed(f"Step {request.step}: problems are answered to `health`; a step fails by its exit code")
-        return before if response.kept is None else response.kept
-
-    async def problems(self, observed: ObservedShoot, kept: Kept) -> dict[str, str]:
-        """Problems that the command `health` has found; one that fails is a problem itself."""
-        if not self._looks or kept.get(CONTROL_PLANE, {}).get(HIBERNATED):
-            return {}
-        given = {
-            "step": HEALTH,
-            "shoot": _shoot(observed.full_name, observed.uid),
-            "spec": observed.spec,
-            "kept": kept,
-        }
-        try:
-            return (await self._run(HEALTH, given)).problems
-        except StepFailed as error:
-            return {"ControlPlaneHealthy": error.message}
-
-    async def admin_kubeconfig(self, request: KubeconfigRequest) -> Document:
-        """None: a command has none to give. Raises Unsupported."""
-        raise Unsupported(f"shoot {'/'.join(request.shoot)} is made by commands: they hand out no kubeconfigs")
+    def prepare(self) -> None:
+        """Make the directory that commands are told."""
+        make_directory(self._directory)
 
     async def seed_problem(self) -> str | None:
         """Programs that are not there."""
@@ -106,10 +70,11 @@ class ExecMaker(DirectoryMaker):
         ]
         return f"Commands cannot be run: {'; '.join(gone[:3])}." if gone else None
 
-    async def _run(self, step: str, given: Document) -> CommandResponse:
+    async def ask(self, step: str, given: Document) -> StepResponse:
+        """Run the command of the step; a step without one is done at once."""
         arguments = self._settings.command(step)
         if not arguments:
-            return CommandResponse(None, {})
+            return StepResponse(None, {})
         what = f"Step {step}: command {arguments[0]}"
         shoot = given["shoot"]["technicalID"]
         environment = {name: os.environ[name] for name in self._settings.environment if name in os.environ}
@@ -138,10 +103,6 @@ class ExecMaker(DirectoryMaker):
 
     def _name_of(self, step: str) -> str:
         return step if step in self._settings.commands else DEFAULT
-
-
-def _shoot(shoot: ShootName, uid: str) -> Document:
-    return {"namespace": shoot[0], "name": shoot[1], "uid": uid, "technicalID": technical_id(*shoot)}
 
 
 def _program_problem(program: str) -> str | None:

@@ -7,12 +7,10 @@ import msgspec
 from gardenbus.common.api.configuration.failure_injection import SHOOT_STEPS
 from gardenbus.common.api.document import Document
 from gardenbus.common.errors import SettingsInvalid
+from gardenbus.gardenlet.backend.asking_maker import HEALTH
 
 DEFAULT = "default"
 """Name of the command for all steps that have none of their own."""
-
-HEALTH = "health"
-"""Name of the command that looks whether a shoot is well; it is no step of a flow."""
 
 
 class ExecSettings(msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):

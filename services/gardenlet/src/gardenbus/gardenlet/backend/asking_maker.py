@@ -1,0 +1,74 @@
+"""Base of makers that ask somebody outside the gardenlet to take each step, in JSON: `exec` and `nats`."""
+
+from abc import abstractmethod
+
+from gardenbus.common.api.document import Document
+from gardenbus.common.errors import Unsupported
+from gardenbus.gardenlet.backend.directory_maker import DirectoryMaker
+from gardenbus.gardenlet.backend.port import Kept, KubeconfigRequest, StepFailed, StepRequest
+from gardenbus.gardenlet.backend.step_responses import StepResponse
+from gardenbus.gardenlet.domain.flows import CONTROL_PLANE
+from gardenbus.gardenlet.domain.operations import ObservedShoot
+from gardenbus.gardenlet.domain.shoot_record import HIBERNATED, ShootName
+from gardenbus.gardenlet.domain.shoot_status import technical_id
+
+HEALTH = "health"
+"""Name of the request that looks whether a shoot is well; it is no step of a flow."""
+
+
+class AskingMaker(DirectoryMaker):
+    """See the module. With `ask` it implements `backend.port.Maker`."""
+
+    looks = True
+    """True where somebody answers `health`."""
+
+    @abstractmethod
+    async def ask(self, step: str, given: Document) -> StepResponse:
+        """Have a step taken. Raises StepFailed."""
+
+    def prepare(self) -> None:
+        """Do what a step needs, while the seed is ours."""
+
+    async def make(self, request: StepRequest) -> Document:
+        """Ask for the step; returns what is kept of it."""
+        with self.owned():
+            self.prepare()
+        before = dict(request.kept.get(request.step, {}))
+        observed = request.observed
+        given = {
+            "step": request.step,
+            "operation": request.operation,
+            "shoot": _shoot(request.shoot, request.uid),
+            "spec": {} if observed is None else observed.spec,
+            "kept": request.kept,
+        }
+        response = await self.ask(request.step, given)
+        if response.problems:
+            raise StepFailed(f"Step {request.step}: problems are answered to `health`; a step says that it has failed")
+        return before if response.kept is None else response.kept
+
+    async def problems(self, observed: ObservedShoot, kept: Kept) -> dict[str, str]:
+        """Problems that the answer to `health` names; without an answer that is a problem itself."""
+        if not self.looks or kept.get(CONTROL_PLANE, {}).get(HIBERNATED):
+            return {}
+        given = {
+            "step": HEALTH,
+            "shoot": _shoot(observed.full_name, observed.uid),
+            "spec": observed.spec,
+            "kept": kept,
+        }
+        try:
+            return (await self.ask(HEALTH, given)).problems
+        except StepFailed as error:
+            return {"ControlPlaneHealthy": error.message}
+
+    async def admin_kubeconfig(self, request: KubeconfigRequest) -> Document:
+        """None: whoever is asked has none to give. Raises Unsupported."""
+        name = "/".join(request.shoot)
+        raise Unsupported(
+            f"shoot {name} is made outside of the gardenlet (backend {self.context.settings.type}): no kubeconfigs"
+        )
+
+
+def _shoot(shoot: ShootName, uid: str) -> Document:
+    return {"namespace": shoot[0], "name": shoot[1], "uid": uid, "technicalID": technical_id(*shoot)}
