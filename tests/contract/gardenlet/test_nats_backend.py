@@ -248,7 +248,7 @@ async def test_a_shoot_waits_for_somebody_who_answers_and_is_made_then(garden: G
     await garden.place()
 
     async def says_that_nobody_answers() -> None:
-        errors = section(await garden.shoot(), "status").get("lastErrors") or [{}]
+        errors: list[dict[str, str]] = section(await garden.shoot(), "status").get("lastErrors") or [{}]
         first = garden.subjects.extension("aws-eu1", "namespace")
         assert f"nobody answers on {first}" in errors[0].get("description", "")
 

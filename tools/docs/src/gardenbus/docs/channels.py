@@ -127,6 +127,7 @@ PARAMETERS: Mapping[str, str] = {
     "namespace": "The object's namespace; `_` for cluster-scoped kinds.",
     "name": "The object's name. It is the last part of the subject, and may hold dots.",
     "seed": "The name of a Seed.",
+    "step": "A step of a shoot's flow, or `health`.",
     "cluster": "The name of a MemberCluster.",
     "user": "The user that a request is sent as.",
     "schedulerName": "The `spec.schedulerName` of the shoots concerned.",
