@@ -28,6 +28,8 @@ class CutAfter:
                 if waits == self._times:
                     self.was_cut = True
                     self.cut()
+                    if asyncio.isfuture(waited_for):  # as a task does, or it could not be waited for a second time
+                        waited_for._asyncio_future_blocking = False
                     waited_for = inner.throw(asyncio.CancelledError())
                 waits += 1
                 try:

@@ -169,7 +169,7 @@ class NullGardenReader:
 class Extension(Protocol):
     """Whoever takes the steps of a seed's shoots outside of the gardenlet, asked by the bus."""
 
-    async def ask(self, step: str, body: bytes, *, timeout_seconds: float) -> bytes:
+    async def request(self, step: str, body: bytes, *, timeout_seconds: float) -> bytes:
         """The answer to a request for a step. Raises Unavailable, which names the subject, without one in time."""
         ...
 
@@ -177,7 +177,7 @@ class Extension(Protocol):
 class NoExtension:
     """Nobody: for a seed without a bus."""
 
-    async def ask(self, step: str, body: bytes, *, timeout_seconds: float) -> bytes:
+    async def request(self, step: str, body: bytes, *, timeout_seconds: float) -> bytes:
         """Raises Unavailable."""
         del body, timeout_seconds
         raise Unavailable(f"there is no bus to ask for step {step}")

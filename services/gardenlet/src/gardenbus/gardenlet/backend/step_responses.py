@@ -1,4 +1,4 @@
-"""What somebody outside the gardenlet has answered about a step, however it was asked: checked, and put into words."""
+"""Responses of somebody outside the gardenlet about a step, however they come: checked, and put into words."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -41,8 +41,8 @@ def has_failed(reason: str, codes: Sequence[str], *, what: str, manner: str) -> 
     """The failure of a step with Gardener's error codes; those that Gardener does not have are said, and left out."""
     if unknown := sorted(set(codes) - ERROR_CODES):
         reason = f"{reason} (unknown codes: {', '.join(unknown)})"
-    known = tuple(code for code in codes if code in ERROR_CODES)
-    return StepFailed(f"{what} {manner}: {reason}"[:_MOST_MESSAGE], known)
+    accepted = tuple(code for code in codes if code in ERROR_CODES)
+    return StepFailed(f"{what} {manner}: {reason}"[:_MOST_MESSAGE], accepted)
 
 
 def is_unreadable(output: bytes, error: Exception, *, what: str) -> StepFailed:

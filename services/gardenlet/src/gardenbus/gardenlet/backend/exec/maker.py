@@ -15,7 +15,6 @@ import structlog
 
 from gardenbus.agent.files import make_directory
 from gardenbus.common.api.document import Document, encode
-from gardenbus.gardenlet.backend.asking_maker import HEALTH, AskingMaker
 from gardenbus.gardenlet.backend.exec.command import (
     MOST_OUTPUT_BYTES,
     OWNER_VARIABLE,
@@ -26,6 +25,7 @@ from gardenbus.gardenlet.backend.exec.command import (
 )
 from gardenbus.gardenlet.backend.exec.responses import read_response
 from gardenbus.gardenlet.backend.exec.settings import DEFAULT, read_settings
+from gardenbus.gardenlet.backend.outside_maker import HEALTH, OutsideMaker
 from gardenbus.gardenlet.backend.port import Kept, MakerContext, StepFailed
 from gardenbus.gardenlet.backend.step_responses import StepResponse
 from gardenbus.gardenlet.domain.shoot_record import ShootName
@@ -34,7 +34,7 @@ _log = structlog.stdlib.get_logger()
 _RETRYABLE_CONFIGURATION = "ERR_RETRYABLE_CONFIGURATION_PROBLEM"
 
 
-class ExecMaker(AskingMaker):
+class ExecMaker(OutsideMaker):
     """The backend `exec`. Implements `backend.port.Maker`."""
 
     def __init__(self, context: MakerContext) -> None:
@@ -70,7 +70,7 @@ class ExecMaker(AskingMaker):
         ]
         return f"Commands cannot be run: {'; '.join(gone[:3])}." if gone else None
 
-    async def ask(self, step: str, given: Document) -> StepResponse:
+    async def request_step(self, step: str, given: Document) -> StepResponse:
         """Run the command of the step; a step without one is done at once."""
         arguments = self._settings.command(step)
         if not arguments:

@@ -7,7 +7,7 @@ import msgspec
 from gardenbus.common.api.configuration.failure_injection import SHOOT_STEPS
 from gardenbus.common.api.document import Document
 from gardenbus.common.errors import SettingsInvalid
-from gardenbus.gardenlet.backend.asking_maker import HEALTH
+from gardenbus.gardenlet.backend.outside_maker import HEALTH
 
 DEFAULT = "default"
 """Name of the command for all steps that have none of their own."""

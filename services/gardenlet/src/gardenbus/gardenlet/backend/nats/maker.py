@@ -11,8 +11,8 @@ import msgspec
 
 from gardenbus.common.api.document import Document, encode
 from gardenbus.common.errors import Unavailable
-from gardenbus.gardenlet.backend.asking_maker import AskingMaker
 from gardenbus.gardenlet.backend.nats.settings import read_settings
+from gardenbus.gardenlet.backend.outside_maker import OutsideMaker
 from gardenbus.gardenlet.backend.port import MakerContext, StepFailed
 from gardenbus.gardenlet.backend.step_responses import (
     NO_REASON,
@@ -27,7 +27,7 @@ MOST_REQUEST_BYTES = 1_000_000
 """The server ends a connection that sends more than 1 MiB at once, the header included."""
 
 
-class _Answer(msgspec.Struct, forbid_unknown_fields=True):
+class _StepOutcome(msgspec.Struct, forbid_unknown_fields=True):
     """`result` says which of the other members count."""
 
     result: Literal["done", "again", "failed"]
@@ -37,7 +37,7 @@ class _Answer(msgspec.Struct, forbid_unknown_fields=True):
     codes: list[str] = []
 
 
-class NatsMaker(AskingMaker):
+class NatsMaker(OutsideMaker):
     """The backend `nats`. Implements `backend.port.Maker`."""
 
     def __init__(self, context: MakerContext) -> None:
@@ -48,29 +48,31 @@ class NatsMaker(AskingMaker):
         self._slots = asyncio.Semaphore(self._settings.concurrent_requests)
         self.kubernetes_version = self._settings.kubernetes_version
 
-    async def ask(self, step: str, given: Document) -> StepResponse:
-        """Send the request and wait for its answer, for a limited time."""
+    async def request_step(self, step: str, given: Document) -> StepResponse:
+        """Send the request and wait for its response, for a limited time."""
         body = encode({**given, "seed": {"name": self.context.seed_name}})
         if len(body) > MOST_REQUEST_BYTES:
             raise StepFailed(f"Step {step}: its request would have {len(body)} bytes, {MOST_REQUEST_BYTES} at most")
         try:
             async with self._slots:
-                answered = await self.context.extension.ask(step, body, timeout_seconds=self._settings.timeout_seconds)
+                response = await self.context.extension.request(
+                    step, body, timeout_seconds=self._settings.timeout_seconds
+                )
         except Unavailable as error:
             raise StepFailed(f"Step {step}: {error.message}") from error
-        return _read_answer(answered, what=f"Step {step}: who answers by NATS")
+        return _read_response(response, what=f"Step {step}: who answers by NATS")
 
 
-def _read_answer(answered: bytes, *, what: str) -> StepResponse:
+def _read_response(body: bytes, *, what: str) -> StepResponse:
     try:
-        answer = msgspec.json.decode(answered, type=_Answer)
+        response = msgspec.json.decode(body, type=_StepOutcome)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise is_unreadable(answered, error, what=what) from error
-    reason = answer.message or NO_REASON
-    match answer.result:
+        raise is_unreadable(body, error, what=what) from error
+    reason = response.message or NO_REASON
+    match response.result:
         case "done":
-            return done(answer.kept, answer.problems, what=what)
+            return done(response.kept, response.problems, what=what)
         case "again":
-            raise not_yet(reason, answer.codes, what=what)
+            raise not_yet(reason, response.codes, what=what)
         case "failed":
-            raise has_failed(reason, answer.codes, what=what, manner="has failed")
+            raise has_failed(reason, response.codes, what=what, manner="has failed")

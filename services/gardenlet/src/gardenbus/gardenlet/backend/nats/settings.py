@@ -7,7 +7,7 @@ from gardenbus.common.errors import SettingsInvalid
 
 
 class NatsSettings(msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
-    """How steps are asked for."""
+    """Limits of the requests."""
 
     timeout_seconds: float = 60.0
     """Time within which a request is answered; what takes longer answers `again`."""

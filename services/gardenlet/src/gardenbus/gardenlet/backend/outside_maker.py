@@ -16,14 +16,14 @@ HEALTH = "health"
 """Name of the request that looks whether a shoot is well; it is no step of a flow."""
 
 
-class AskingMaker(DirectoryMaker):
-    """See the module. With `ask` it implements `backend.port.Maker`."""
+class OutsideMaker(DirectoryMaker):
+    """See the module. With `request_step` it implements `backend.port.Maker`."""
 
     looks = True
     """True where somebody answers `health`."""
 
     @abstractmethod
-    async def ask(self, step: str, given: Document) -> StepResponse:
+    async def request_step(self, step: str, given: Document) -> StepResponse:
         """Have a step taken. Raises StepFailed."""
 
     def prepare(self) -> None:
@@ -42,7 +42,7 @@ class AskingMaker(DirectoryMaker):
             "spec": {} if observed is None else observed.spec,
             "kept": request.kept,
         }
-        response = await self.ask(request.step, given)
+        response = await self.request_step(request.step, given)
         if response.problems:
             raise StepFailed(f"Step {request.step}: problems are answered to `health`; a step says that it has failed")
         return before if response.kept is None else response.kept
@@ -58,7 +58,7 @@ class AskingMaker(DirectoryMaker):
             "kept": kept,
         }
         try:
-            return (await self.ask(HEALTH, given)).problems
+            return (await self.request_step(HEALTH, given)).problems
         except StepFailed as error:
             return {"ControlPlaneHealthy": error.message}
 
