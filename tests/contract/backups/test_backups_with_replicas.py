@@ -26,6 +26,7 @@ from gardenbus.relay.backups import BackupKeeper, BackupPlan
 from tests.support.builders import a_project
 from tests.support.clocks import FakeClock
 from tests.support.eventually import eventually
+from tests.support.landscape import GARDENBUS, ended
 from tests.support.redis_replicas import RedisReplicas, start_redis_replicas
 
 PLAN = BackupPlan(parse_window("220000+0000/220100+0000"), delta_seconds=0.0)
@@ -185,6 +186,24 @@ async def test_a_restore_whose_server_has_lost_records_meanwhile_says_so_and_is_
         await elsewhere.command("DEL", "lossy:leader")
         backups.forgets = False
         assert (await restore(backups, destination, chain, "lossy")).objects == 2
+
+
+async def test_a_backup_by_the_command_line_prints_its_result_alone(servers: RedisReplicas, tmp_path: Path) -> None:
+    async with connected(servers.url, "printed") as connection:
+        await opened(connection)
+        await written(connection, ["one"])
+    where = ("--nats-url", "nats://127.0.0.1:1", "--prefix", "printed", "--redis-url", servers.url)
+    process = await asyncio.create_subprocess_exec(
+        str(GARDENBUS),
+        *("backup", "create", "-d", str(tmp_path / "backups"), *where),
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+    )
+    done = await ended(process, within=60)
+    assert (done.code, done.stderr) == (0, "")
+    assert done.stdout.startswith("backup ")
+    assert "created in" in done.stdout
 
 
 async def test_the_command_line_finds_the_store_by_sentinels_and_waits_for_the_replicas_that_are_set(

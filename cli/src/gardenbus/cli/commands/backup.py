@@ -9,7 +9,7 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from gardenbus.cli.client.api import CONNECT_SECONDS
+from gardenbus.cli.client.api import CONNECT_SECONDS, quiet_logs
 from gardenbus.cli.client.store_address import connect_store
 from gardenbus.cli.client.targets import LandscapeTarget, credentials_of, find_landscape
 from gardenbus.cli.commands.options import Directory, NatsUrl, Output, Prefix
@@ -73,6 +73,7 @@ def create(
 
     Example: gardenbus backup create -d /var/backups/gardenbus
     """
+    quiet_logs()
     with exit_codes():
         place = _opened(destination)
         where = find_landscape(directory, nats_url, prefix)
@@ -166,6 +167,7 @@ def restore_command(
 
     Example: gardenbus backup restore -d /var/backups/gardenbus --redis-url redis://127.0.0.1:6379/0
     """
+    quiet_logs()
     with exit_codes():
         place = _opened(destination)
         where = find_landscape(directory, nats_url, prefix)
