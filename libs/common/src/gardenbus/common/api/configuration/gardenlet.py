@@ -78,7 +78,7 @@ class ShootBackendSettings(msgspec.Struct, frozen=True, kw_only=True):
     """The backend that shoots are built on."""
 
     type: str = "local"
-    """`local` (a simulation), `processes`, `exec`, or one that is installed beside the gardenlet (an entry point)."""
+    """`local` (a simulation), `processes`, `exec`, `nats`, or one that is installed (an entry point)."""
 
     step_seconds: float = 0.2
     """Duration of a step of the simulation."""
