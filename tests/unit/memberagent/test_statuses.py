@@ -1,5 +1,6 @@
 """What agents say of Works and of their clusters."""
 
+from datetime import UTC, datetime
 from typing import Any
 
 from gardenbus.agent.domain.cluster_facts import ClusterFacts, joined_patch, left_patch
@@ -100,6 +101,13 @@ def test_a_cluster_joins_with_all_its_facts() -> None:
     assert cluster.agent is not None
     assert {each.type: each.status for each in cluster.agent.conditions} == {"Joined": "True", "Healthy": "False"}
     assert cluster.status.namespaces == {"shop": "w"}
+
+
+def test_a_cluster_says_when_its_agents_certificate_ends() -> None:
+    observed = {"metadata": {"name": "lisbon", "generation": 1}}
+    assert "clientCertificateExpirationTimestamp" not in joined_patch(observed, ClusterFacts(), now=NOW)
+    patch = joined_patch(observed, ClusterFacts(certificate_expires_at=datetime(2026, 4, 1, tzinfo=UTC)), now=NOW)
+    assert patch["clientCertificateExpirationTimestamp"] == "2026-04-01T00:00:00Z"
 
 
 def test_a_cluster_leaves_once_it_is_being_deleted() -> None:

@@ -19,6 +19,8 @@ from gardenbus.identity.domain.requests_cache import RequestsCache
 from gardenbus.identity.domain.revocations import Revocations
 
 _BOOTSTRAPPER = "bootstrap:"
+_STATED_BY = {"gardenlet": "seed", "member-agent": "membercluster"}
+"""Kinds whose status says when the certificate of a principal's role ends."""
 
 
 class StoredToken(NamedTuple):
@@ -111,11 +113,12 @@ class IssuedCertificates:
                 return
 
     async def _stated_end(self, principal: Principal, now: datetime) -> datetime | None:
-        """The end of a seed's certificate by its status: one may have been issued without a request."""
-        if principal.role != "gardenlet":
+        """The end of an agent's certificate by its object's status: one may have been issued without a request."""
+        kind = _STATED_BY.get(principal.role)
+        if kind is None:
             return None
-        seed = await self._store.get(ObjectKey("seed", "", principal.name))
-        status = section(seed.document(), "status") if seed is not None else {}
+        stored = await self._store.get(ObjectKey(kind, "", principal.name))
+        status = section(stored.document(), "status") if stored is not None else {}
         ends = parse_timestamp(status.get("clientCertificateExpirationTimestamp"))
         return ends if ends is not None and ends > now else None
 

@@ -176,6 +176,7 @@ class MemberAgentHost(AgentHost):
             read=self._readers[name],
             landscape=lambda: self._landscape,
             clock=self._clock,
+            certificate_expires_at=lambda: own.certificate_expires_at if own is not None else None,
         )
         agent = self.agents[name] = MemberClusterAgent(name, ports)
         return agent

@@ -4,6 +4,7 @@ Source: KubeFleet's `pkg/controllers/internalmembercluster/v1beta1` and `apis/cl
 """
 
 from collections.abc import Mapping
+from datetime import datetime
 from typing import NamedTuple
 
 from gardenbus.agent.domain.documents import mappings
@@ -17,6 +18,7 @@ from gardenbus.common.api.fleet.member_clusters import (
     MEMBER_AGENT,
     NAMESPACE_COLLECTION_SUCCEEDED,
 )
+from gardenbus.common.ports.clock import timestamp
 
 Usage = Mapping[str, Mapping[str, str]]
 
@@ -38,6 +40,9 @@ class ClusterFacts(NamedTuple):
 
     healthy_message: str = "The agent reaches its cluster."
     """Message of the condition while there is no problem."""
+
+    certificate_expires_at: datetime | None = None
+    """The end of its agent's client certificate; None without one."""
 
     is_silent: bool = False
     """True if the cluster cannot be reached, so that nothing can be reported."""
@@ -80,7 +85,13 @@ def joined_patch(observed: Document, facts: ClusterFacts, *, now: str) -> Docume
         ),
         "resourceUsage": {**{name: dict(values) for name, values in facts.usage.items()}, "observationTime": now},
         "namespaces": _without_lost(section(observed, "status", "namespaces"), dict(facts.namespaces)),
+        **_certificate(facts),
     }
+
+
+def _certificate(facts: ClusterFacts) -> Document:
+    ends = facts.certificate_expires_at
+    return {"clientCertificateExpirationTimestamp": timestamp(ends)} if ends is not None else {}
 
 
 def left_patch(observed: Document, *, now: str) -> Document:

@@ -5,6 +5,7 @@ A report is a comparison with the observed MemberCluster: one that was lost is r
 
 import asyncio
 from collections.abc import Callable
+from datetime import datetime
 from typing import NamedTuple
 
 import structlog
@@ -47,6 +48,8 @@ class AgentPorts(NamedTuple):
     landscape: Callable[[], str]
     """Name of the landscape."""
     clock: Clock
+    certificate_expires_at: Callable[[], datetime | None] = lambda: None
+    """The end of the agent's client certificate; None without one."""
 
 
 class MemberClusterReconciler:
@@ -66,6 +69,7 @@ class MemberClusterReconciler:
         self._reporter = ports.reporter
         self._read = ports.read
         self._landscape = ports.landscape
+        self._certificate_expires_at = ports.certificate_expires_at
         self._clock = ports.clock
         self._enqueue_work = enqueue_work
         self._enqueue_all = enqueue_all
@@ -169,6 +173,7 @@ class MemberClusterReconciler:
     async def _beat(self, cluster: Document, now: float) -> None:
         """Report the status when a heartbeat is due or the facts have changed."""
         facts = self.source.facts(self._backend.facts())
+        facts = facts._replace(certificate_expires_at=self._certificate_expires_at())
         if facts.is_silent or (now < self._heartbeat_due and self._reported == (uid_of(cluster), facts)):
             return
         instant = self._clock.now()

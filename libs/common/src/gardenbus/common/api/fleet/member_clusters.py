@@ -112,6 +112,9 @@ class MemberClusterStatus(TypedView, frozen=True):
     namespaces: dict[str, str] = {}
     """Namespaces of the cluster, each with the Work that created it ("" for one created by others)."""
 
+    client_certificate_expiration_timestamp: str = ""
+    """The end of its agent's client certificate."""
+
 
 class MemberCluster(ObjectView, frozen=True):
     """A target cluster of placements."""

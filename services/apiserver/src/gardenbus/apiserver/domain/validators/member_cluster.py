@@ -70,3 +70,4 @@ def check_member_cluster_status(manifest: FieldCursor) -> None:
         check_conditions(agent, "conditions")
         check_instant(agent, "lastReceivedHeartbeat")
     status.text_map("namespaces")
+    check_instant(status, "clientCertificateExpirationTimestamp")
