@@ -1,5 +1,6 @@
 """A gardenlet with nothing but a token comes in, is renewed, and is out when it is revoked: on real servers."""
 
+import asyncio
 import contextlib
 import time
 from collections.abc import AsyncGenerator, AsyncIterator
@@ -120,7 +121,7 @@ async def test_a_replayed_request_is_denied(landscape: GuardedLandscape) -> None
         await eventually(denied, within=10)
 
 
-async def _revoke(landscape: GuardedLandscape, name: str) -> float:
+async def _revoke(landscape: GuardedLandscape, name: str) -> None:
     now = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
     manifest = {
         "apiVersion": "v1",
@@ -128,7 +129,6 @@ async def _revoke(landscape: GuardedLandscape, name: str) -> float:
         "metadata": {"name": "revoked-credentials", "namespace": "garden"},
     }
     await landscape.operator.request("apply", {**manifest, "data": {name: f"{now} stolen"}})
-    return time.monotonic()
 
 
 @pytest.mark.parametrize("by", ["user", "serial"])
@@ -138,13 +138,10 @@ async def test_who_is_revoked_is_out_within_two_seconds(landscape: GuardedLandsc
     await other.bootstrap(seed="aws-dublin")
     connection = await landscape.connect(read_credentials(agent.file, ""), "seed:aws-cork")
     untouched = await landscape.connect(read_credentials(other.file, ""), "seed:aws-dublin")
-    at = await _revoke(landscape, "seed:aws-cork" if by == "user" else agent.serial)
-
-    async def out() -> None:
-        assert not connection.is_connected
-
-    await eventually(out, within=10, every=0.05)
-    assert time.monotonic() - at < 2 + 3  # the machine is shared: two seconds are what is promised on one's own
+    closed = asyncio.Event()
+    connection.when_lost(lambda *_: closed.set())
+    await _revoke(landscape, "seed:aws-cork" if by == "user" else agent.serial)
+    await asyncio.wait_for(closed.wait(), 2)  # from the answer to the command on
     with pytest.raises(Unavailable):
         await landscape.connect(read_credentials(agent.file, ""), "seed:aws-cork")
     await untouched.flush_fully()
