@@ -4,6 +4,7 @@ import gc
 import os
 import shutil
 import signal
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -28,6 +29,9 @@ if os.access(MEMORY, os.W_OK) and shutil.disk_usage(MEMORY).free > ROOM_NEEDED:
     os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(MEMORY))
     os.environ.setdefault("TMPDIR", str(MEMORY))
 
+# The contexts of whoever runs the tests name other landscapes than the one that a command is to find.
+os.environ.pop("GARDENBUS_CONFIG", None)
+os.environ["XDG_CONFIG_HOME"] = str(Path(tempfile.gettempdir()) / "gardenbus-tests-without-contexts")
 
 # How long an example takes to be made says how busy the machine is, not that the test is wrong.
 settings.register_profile("busy", deadline=None, suppress_health_check=[HealthCheck.too_slow])

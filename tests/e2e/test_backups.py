@@ -183,6 +183,7 @@ async def test_both_disks_gone_under_load(site: Site) -> None:
     assert running.keys() == before.keys()
     site.lose_both_disks()
     await site.down()
+    site.lose_both_disks()  # services that still ran may have written into the empty ones
     restored = await site.backup("restore")
     assert restored.code == 0, restored
     assert "what was written after that is gone" in restored.stdout
