@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from gardenbus.common.adapters.nats.connection import encode_headers, publish_command
-from gardenbus.common.api.document import encode
+from gardenbus.common.api.document import Document, encode
 from gardenbus.common.api.identity.permissions import permissions_of
 from gardenbus.common.api.identity.principals import Principal
 from gardenbus.common.api.identity.signing_requests import new_signing_request
@@ -114,7 +114,12 @@ class Thief:
     def _body(self, victim: Victim) -> bytes:
         if self._random.random() < 0.3:
             return self._random.choice(BODIES)
-        metadata = {**victim.document["metadata"], "labels": {"is": "stolen"}, "finalizers": [], "resourceVersion": ""}
+        metadata: Document = {
+            **victim.document["metadata"],
+            "labels": {"is": "stolen"},
+            "finalizers": [],
+            "resourceVersion": "",
+        }
         status = {"lastOperation": {"type": "Delete", "state": "Succeeded", "progress": 100}, "seedName": "aws-cork"}
         return self._random.choice(
             (

@@ -139,7 +139,7 @@ async def test_who_is_revoked_is_out_within_two_seconds(landscape: GuardedLandsc
     connection = await landscape.connect(read_credentials(agent.file, ""), "seed:aws-cork")
     untouched = await landscape.connect(read_credentials(other.file, ""), "seed:aws-dublin")
     closed = asyncio.Event()
-    connection.when_lost(lambda *_: closed.set())
+    connection.when_lost(closed.set)
     await _revoke(landscape, "seed:aws-cork" if by == "user" else agent.serial)
     await asyncio.wait_for(closed.wait(), 2)  # from the answer to the command on
     with pytest.raises(Unavailable):

@@ -11,6 +11,7 @@ from cryptography import x509
 
 from gardenbus.agent import certificate_manager, connections
 from gardenbus.agent.connections import AgentConnections
+from gardenbus.agent.domain.rotation import renewal_at
 from gardenbus.common.adapters.nats.jetstream import JetStreamBus
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.ports.clock import parse_timestamp
@@ -89,8 +90,7 @@ async def test_it_renews_its_certificate_between_70_and_90_percent_of_its_life(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     drawn = [
-        certificate_manager.renewal_at(datetime(2026, 1, 1, tzinfo=UTC), datetime(2026, 1, 11, tzinfo=UTC), part)
-        for part in (0.0, 1.0)
+        renewal_at(datetime(2026, 1, 1, tzinfo=UTC), datetime(2026, 1, 11, tzinfo=UTC), part) for part in (0.0, 1.0)
     ]
     assert [each.day for each in drawn] == [8, 10]
     async with _lisbon(tmp_path, LIFE_SECONDS, monkeypatch) as lisbon:

@@ -75,7 +75,7 @@ def reported_replicas(services: Sequence[Mapping[str, Any]], prefix: str) -> lis
     """The worst finding that relays of a landscape report, by the responses to PING: each sees the same servers."""
     found: list[DiagnosticFinding] = []
     for service in services:
-        metadata = service.get("metadata") or {}
+        metadata: Mapping[str, str] = service.get("metadata") or {}
         if service.get("name") == "relay" and metadata.get("prefix") == prefix and metadata.get(REDIS_REPLICAS):
             with suppress(msgspec.MsgspecError):  # of another version
                 found.append(msgspec.json.decode(metadata[REDIS_REPLICAS], type=DiagnosticFinding))
