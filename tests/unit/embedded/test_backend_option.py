@@ -30,7 +30,7 @@ def test_a_backend_takes_the_place_of_those_in_the_configurations_and_ends_with_
 def test_a_backend_that_is_not_here_or_lacks_its_programs_is_refused_before_anything_starts(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    with pytest.raises(SettingsInvalid, match="must be one of exec, local, processes, is 'aws'"):
+    with pytest.raises(SettingsInvalid, match="must be one of exec, local, nats, processes, is 'aws'"):
         with_backend(GIVEN, "aws")
     monkeypatch.delenv("KUBEBUILDER_ASSETS", raising=False)
     monkeypatch.setenv("PATH", "/nowhere")
