@@ -9,7 +9,7 @@ from typing import Any
 
 from gardenbus.apiserver.domain.field_cursor import FieldCursor
 from gardenbus.apiserver.domain.metadata import qualified_name_problem, subdomain_problem
-from gardenbus.apiserver.domain.validators.shared import check_label_selector
+from gardenbus.apiserver.domain.validators.shared import OtherScope, check_label_selector, check_scope
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.fleet.overrides import (
     DELETE,
@@ -20,7 +20,6 @@ from gardenbus.common.api.fleet.overrides import (
     NamespacedOverride,
     variables_in,
 )
-from gardenbus.common.api.kinds import KINDS
 from gardenbus.common.api.shown_values import shown
 from gardenbus.common.api.views import mapping_or_empty
 
@@ -31,6 +30,11 @@ MOST_ENTRIES = 20
 
 _KEPT = re.compile(r"/(kind|apiVersion|status)(/|$)")
 _METADATA = re.compile(r"/metadata(?!/(labels|annotations)(/|$))(/|$)")
+
+_WAYS = OtherScope(
+    of_no_namespace="change it in a ClusterResourceOverride",
+    of_a_namespace="make a ResourceOverride there, or select its Namespace, which takes along what is in it",
+)
 
 
 def check(manifest: FieldCursor, old: Document | None) -> None:
@@ -91,19 +95,7 @@ def _check_selectors(spec: FieldCursor, *, is_namespaced: bool) -> None:
         if identity in seen:
             selector.add_error("name", f"{shown(name)} of this kind is in the list already: name it once")
         seen.add(identity)
-        _check_scope(selector, identity[0], identity[2], is_namespaced=is_namespaced)
-
-
-def _check_scope(selector: FieldCursor, group: str, kind: str, *, is_namespaced: bool) -> None:
-    """Note a kind of the other scope; kinds that are not served pass."""
-    spec_of_kind = KINDS.get(kind.lower())
-    if spec_of_kind is None or spec_of_kind.group != group or spec_of_kind.namespaced in (None, is_namespaced):
-        return
-    if is_namespaced:
-        selector.add_error("kind", f"{shown(kind)} is of no namespace: change it in a ClusterResourceOverride")
-    else:
-        way = "make a ResourceOverride there, or select its Namespace, which takes along what is in it"
-        selector.add_error("kind", f"{shown(kind)} is of a namespace: {way}")
+        check_scope(selector, identity[0], identity[2], _WAYS, is_namespaced=is_namespaced)
 
 
 def _check_rule(rule: FieldCursor) -> None:

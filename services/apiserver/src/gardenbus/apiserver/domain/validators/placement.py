@@ -7,12 +7,10 @@ from gardenbus.apiserver.domain.field_cursor import FieldCursor
 from gardenbus.apiserver.domain.metadata import subdomain_problem
 from gardenbus.apiserver.domain.validators.limits import check_limit, is_zero_limit
 from gardenbus.apiserver.domain.validators.placement_policy import check_policy
-from gardenbus.apiserver.domain.validators.shared import check_label_selector
+from gardenbus.apiserver.domain.validators.shared import OtherScope, check_label_selector, check_scope
 from gardenbus.apiserver.domain.validators.status import check_status
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.fleet.placements import Placement
-from gardenbus.common.api.kinds import KINDS
-from gardenbus.common.api.shown_values import shown
 
 LONGEST_NAME = 63
 """Characters of a placement's name: it is the value of a label on all that belongs to it."""
@@ -27,6 +25,11 @@ _APPLY_CHOICES = {
     "whenToApply": ("Always", "IfNotDrifted"),
     "whenToTakeOver": ("Always", "IfNoDiff", "Never"),
 }
+
+_WAYS = OtherScope(
+    of_no_namespace="select it in a ClusterResourcePlacement",
+    of_a_namespace="select its Namespace, which takes along what is in it, or make a ResourcePlacement there",
+)
 
 
 def check(manifest: FieldCursor, old: Document | None) -> None:
@@ -60,19 +63,7 @@ def _check_selectors(spec: FieldCursor, *, is_namespaced: bool) -> None:
                 selector.add_error("labelSelector", "cannot stand beside name: keep one of them")
         selector.choice("selectionScope", SCOPES)
         if kind:
-            _check_scope(selector, group, kind, is_namespaced=is_namespaced)
-
-
-def _check_scope(selector: FieldCursor, group: str, kind: str, *, is_namespaced: bool) -> None:
-    """Report a kind of the other scope than the placement; kinds that are not served pass."""
-    spec_of_kind = KINDS.get(kind.lower())
-    if spec_of_kind is None or spec_of_kind.group != group or spec_of_kind.namespaced in (None, is_namespaced):
-        return
-    if is_namespaced:
-        selector.add_error("kind", f"{shown(kind)} is of no namespace: select it in a ClusterResourcePlacement")
-    else:
-        way = "select its Namespace, which takes along what is in it, or make a ResourcePlacement there"
-        selector.add_error("kind", f"{shown(kind)} is of a namespace: {way}")
+            check_scope(selector, group, kind, _WAYS, is_namespaced=is_namespaced)
 
 
 def _check_strategy(spec: FieldCursor) -> None:

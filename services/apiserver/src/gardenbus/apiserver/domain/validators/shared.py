@@ -2,10 +2,11 @@
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 from gardenbus.apiserver.domain.field_cursor import FieldCursor, unique
 from gardenbus.apiserver.domain.metadata import qualified_name_problem
+from gardenbus.common.api.kinds import KINDS
 from gardenbus.common.api.networks import ip_family_of, parse_cidr
 from gardenbus.common.api.quantities import parse_quantity
 from gardenbus.common.api.selectors import LabelSelector, LabelSelectorRequirement
@@ -13,6 +14,24 @@ from gardenbus.common.api.shown_values import shown
 
 IP_FAMILIES = ("IPv4", "IPv6")
 RANGES = ("nodes", "pods", "services")
+
+
+class OtherScope(NamedTuple):
+    """Advice about a selected object of the other scope: of no namespace where one selects within it, or of one."""
+
+    of_no_namespace: str
+    of_a_namespace: str
+
+
+def check_scope(selector: FieldCursor, group: str, kind: str, ways: OtherScope, *, is_namespaced: bool) -> None:
+    """Check that a selected kind is of the selecting object's scope; kinds that are not served pass."""
+    spec_of_kind = KINDS.get(kind.lower())
+    if spec_of_kind is None or spec_of_kind.group != group or spec_of_kind.namespaced in (None, is_namespaced):
+        return
+    if is_namespaced:
+        selector.add_error("kind", f"{shown(kind)} is of no namespace: {ways.of_no_namespace}")
+    else:
+        selector.add_error("kind", f"{shown(kind)} is of a namespace: {ways.of_a_namespace}")
 
 
 def check_label_selector(selector: FieldCursor) -> LabelSelector:
