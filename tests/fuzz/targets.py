@@ -16,7 +16,6 @@ from gardenbus.apiserver.domain.bind_admission import admit_binding, admit_migra
 from gardenbus.apiserver.domain.controller_owned_kinds import reject_controller_owned
 from gardenbus.apiserver.domain.document_parts import without
 from gardenbus.apiserver.domain.field_validation import manifest_review, patch_review, validation_of
-from gardenbus.apiserver.domain.metadata import key_of, reference_of
 from gardenbus.apiserver.domain.operations import accept_operation
 from gardenbus.apiserver.domain.report_admission import (
     bumps_generation,
@@ -41,7 +40,6 @@ from gardenbus.apiserver.domain.request_subjects import (
 from gardenbus.apiserver.domain.responses import error_response, success_response
 from gardenbus.apiserver.domain.unknown_objects import adoptable_manifest
 from gardenbus.apiserver.domain.use_as_seed import requested_seed
-from gardenbus.apiserver.domain.validation import validate, validate_status
 from gardenbus.apiserver.handlers.queries import ListQuery
 from gardenbus.apiserver.registry.dry_run import is_dry_run
 from gardenbus.apiserver.registry.preconditions import check_identity, check_size, precondition_of, version_in
@@ -62,6 +60,8 @@ from gardenbus.common.api.garden.profile_parts import profile_spec_of
 from gardenbus.common.api.garden.shoot_status import with_status_label
 from gardenbus.common.api.keys import ObjectKey, Subjects
 from gardenbus.common.api.manifests.parser import parse, read_values
+from gardenbus.common.api.validation.manifest import validate, validate_status
+from gardenbus.common.api.validation.metadata import key_of, reference_of
 from gardenbus.common.errors import BadRequest, GardenbusError
 from gardenbus.common.ports.bus import StreamMessage
 from tests.fuzz.generator import Input

@@ -7,15 +7,15 @@ from typing import Any
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
-from gardenbus.apiserver.domain.fast_path import has_common_metadata, has_common_spec
-from gardenbus.apiserver.domain.field_cursor import FieldCursor, FieldErrors
-from gardenbus.apiserver.domain.metadata import (
+from gardenbus.common.api.document import Document
+from gardenbus.common.api.validation import shoot
+from gardenbus.common.api.validation.fast_path import has_common_metadata, has_common_spec
+from gardenbus.common.api.validation.field_cursor import FieldCursor, FieldErrors
+from gardenbus.common.api.validation.metadata import (
     check_labels,
     label_problem,
     qualified_name_problem,
 )
-from gardenbus.apiserver.domain.validators import shoot
-from gardenbus.common.api.document import Document
 from tests.support.builders import a_shoot
 
 FULL = a_shoot(

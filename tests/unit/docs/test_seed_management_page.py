@@ -12,10 +12,8 @@ import yaml
 
 from gardenbus.apiserver.domain.defaults import with_creation_defaults, with_defaults
 from gardenbus.apiserver.domain.managed_seeds import admit_managed_seed, with_defaults_of_its_shoot
-from gardenbus.apiserver.domain.metadata import key_of
 from gardenbus.apiserver.domain.related_objects import RelatedObjects
 from gardenbus.apiserver.domain.use_as_seed import requested_seed
-from gardenbus.apiserver.domain.validation import validate
 from gardenbus.autoscaler.controllers import seed_autoscaler
 from gardenbus.autoscaler.domain import status
 from gardenbus.autoscaling import decision
@@ -41,6 +39,8 @@ from gardenbus.common.api.garden.seed_management import (
     USE_AS_SEED,
 )
 from gardenbus.common.api.keys import ObjectKey
+from gardenbus.common.api.validation.manifest import validate
+from gardenbus.common.api.validation.metadata import key_of
 from gardenbus.common.runtime.settings import CommonSettings
 from gardenbus.managedseedset.domain import conditions, replica_steps, rolling_update, scale_in
 from gardenbus.managedseedset.settings import ManagedSeedSetSettings

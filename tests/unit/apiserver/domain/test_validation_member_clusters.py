@@ -3,9 +3,9 @@
 import pytest
 
 from gardenbus.apiserver.domain.defaults import with_defaults
-from gardenbus.apiserver.domain.metadata import key_of
-from gardenbus.apiserver.domain.validation import validate, validate_status
 from gardenbus.common.api.document import Document
+from gardenbus.common.api.validation.manifest import validate, validate_status
+from gardenbus.common.api.validation.metadata import key_of
 from gardenbus.common.errors import InvalidResource
 
 EMPTY: Document = {}

@@ -5,12 +5,12 @@ from typing import Any
 import pytest
 
 from gardenbus.apiserver.domain.defaults import with_defaults
-from gardenbus.apiserver.domain.metadata import key_of
 from gardenbus.apiserver.domain.related_objects import ObjectQuery, RelatedObjects
-from gardenbus.apiserver.domain.validation import validate
 from gardenbus.common.api.document import Document
 from gardenbus.common.api.fleet.placements import Placement
 from gardenbus.common.api.keys import ObjectKey
+from gardenbus.common.api.validation.manifest import validate
+from gardenbus.common.api.validation.metadata import key_of
 from gardenbus.common.errors import InvalidResource
 from tests.support.admissions import admit, mutate, related_queries
 

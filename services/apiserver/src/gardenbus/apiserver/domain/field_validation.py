@@ -6,7 +6,6 @@ What is stored already stays changeable: an unknown field that is there with the
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
 
-from gardenbus.apiserver.domain.field_cursor import invalid
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.fields.check import FieldFault, Path, field_faults, path_text
 from gardenbus.common.api.fields.known import sent_shape
@@ -16,6 +15,7 @@ from gardenbus.common.api.keys import Header, ObjectKey
 from gardenbus.common.api.kind_actors import actors_of
 from gardenbus.common.api.kinds import resolve
 from gardenbus.common.api.short_cache import short_cache
+from gardenbus.common.api.validation.field_cursor import invalid
 
 STATUS_IGNORED = "status is ignored: gardenlets and controllers report it"
 

@@ -8,7 +8,6 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from gardenbus.apiserver.domain.document_parts import is_deleting, name_of, namespace_of
-from gardenbus.apiserver.domain.field_cursor import invalid
 from gardenbus.apiserver.domain.related_objects import (
     ManagedSeedOfShootQuery,
     ObjectQuery,
@@ -26,6 +25,7 @@ from gardenbus.common.api.garden.managed_seeds import (
     zones_of_workers,
 )
 from gardenbus.common.api.keys import GARDEN_NAMESPACE, ObjectKey
+from gardenbus.common.api.validation.field_cursor import invalid
 from gardenbus.common.errors import FieldProblem, Forbidden
 from gardenbus.common.ports.store import WritePrecondition
 

@@ -9,7 +9,6 @@ Source: Gardener's plugin ResourceReferenceManager.
 from collections.abc import Iterator, Sequence
 
 from gardenbus.apiserver.domain.document_parts import is_deleting, namespace_of
-from gardenbus.apiserver.domain.field_cursor import invalid
 from gardenbus.apiserver.domain.related_objects import ObjectQuery, RelatedObjects, RelatedQuery
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.garden.backup_references import backup_references
@@ -18,6 +17,7 @@ from gardenbus.common.api.garden.profile_parts import mappings
 from gardenbus.common.api.garden.quotas import quota_keys
 from gardenbus.common.api.garden.shoot_references import NamedReference, named_references
 from gardenbus.common.api.keys import ObjectKey
+from gardenbus.common.api.validation.field_cursor import invalid
 from gardenbus.common.errors import FieldProblem
 
 

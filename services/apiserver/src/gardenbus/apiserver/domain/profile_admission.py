@@ -13,14 +13,14 @@ from typing import NamedTuple
 
 from gardenbus.apiserver.domain.cloud_profiles import profile_key
 from gardenbus.apiserver.domain.document_parts import entries, is_deleting, namespace_of
-from gardenbus.apiserver.domain.field_cursor import invalid
-from gardenbus.apiserver.domain.nearest_values import nearest_names, nearest_versions
 from gardenbus.apiserver.domain.related_objects import ObjectQuery, RelatedObjects, RelatedQuery
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.garden.expirable_versions import is_expired
 from gardenbus.common.api.garden.profile_parts import binding_keys, profile_spec_of
 from gardenbus.common.api.keys import ObjectKey
+from gardenbus.common.api.nearest_values import nearest_names, nearest_versions
 from gardenbus.common.api.shown_values import shown
+from gardenbus.common.api.validation.field_cursor import invalid
 from gardenbus.common.errors import FieldProblem
 from gardenbus.common.ports.store import WritePrecondition
 

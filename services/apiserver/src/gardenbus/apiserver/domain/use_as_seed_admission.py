@@ -20,9 +20,9 @@ from gardenbus.apiserver.domain.related_objects import (
 from gardenbus.apiserver.domain.seeds_in_use import MOVE
 from gardenbus.apiserver.domain.shoot_managed_seed import key_of_shoot
 from gardenbus.apiserver.domain.use_as_seed import FIELD, annotation_of, follows_annotation, requested_seed
-from gardenbus.apiserver.domain.validation import validate
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.keys import ObjectKey
+from gardenbus.common.api.validation.manifest import validate
 from gardenbus.common.errors import FieldProblem, Forbidden, InvalidResource
 
 

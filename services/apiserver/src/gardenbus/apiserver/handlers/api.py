@@ -52,7 +52,6 @@ from gardenbus.apiserver.domain.admission_trace import AdmissionTrace
 from gardenbus.apiserver.domain.annotations import CONFIRMING_PATCH
 from gardenbus.apiserver.domain.authorization.actions import BIND, UNLIMITED, Action, Requester
 from gardenbus.apiserver.domain.field_validation import validation_of
-from gardenbus.apiserver.domain.metadata import key_of, reference_of
 from gardenbus.apiserver.domain.operators import is_insider
 from gardenbus.apiserver.domain.request_subjects import parse_request_subject, unknown_verb
 from gardenbus.apiserver.domain.responses import RequestResponse, combined_response, error_response, success_response
@@ -82,6 +81,7 @@ from gardenbus.common.api.document import Document
 from gardenbus.common.api.fields.validation import FieldValidation
 from gardenbus.common.api.keys import Header, ObjectKey, Subjects
 from gardenbus.common.api.manifests.parser import parse, read_values
+from gardenbus.common.api.validation.metadata import key_of, reference_of
 from gardenbus.common.api.watches import WatchResult
 from gardenbus.common.controller.stream_incarnation import StreamIncarnation
 from gardenbus.common.errors import BadRequest, GardenbusError, Terminal, Unavailable, Unsupported

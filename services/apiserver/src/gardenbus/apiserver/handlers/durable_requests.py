@@ -18,7 +18,6 @@ import structlog
 from gardenbus.apiserver.domain.admission import Admission
 from gardenbus.apiserver.domain.authorization.actions import Action, Requester
 from gardenbus.apiserver.domain.field_validation import validation_of
-from gardenbus.apiserver.domain.metadata import key_of, reference_of
 from gardenbus.apiserver.domain.related_objects import RelatedQuery
 from gardenbus.apiserver.domain.request_subjects import parse_request_subject
 from gardenbus.apiserver.domain.senders import UserOf, as_stated, check_sender
@@ -34,6 +33,7 @@ from gardenbus.common.api.document import Document
 from gardenbus.common.api.fields.validation import FieldValidation
 from gardenbus.common.api.keys import ObjectKey, Subjects
 from gardenbus.common.api.manifests.parser import parse
+from gardenbus.common.api.validation.metadata import key_of, reference_of
 from gardenbus.common.controller.dead_letter import EVENT_TEXT_LIMIT, DeadLetter
 from gardenbus.common.controller.event_recorder import EventRecorder
 from gardenbus.common.controller.stream_incarnation import StreamIncarnation

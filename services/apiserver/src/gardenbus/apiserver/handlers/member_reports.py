@@ -12,9 +12,7 @@ import structlog
 
 from gardenbus.apiserver.domain import report_admission
 from gardenbus.apiserver.domain.document_parts import entries, is_deleting, with_finalizer, without_finalizer
-from gardenbus.apiserver.domain.metadata import key_of
 from gardenbus.apiserver.domain.report_messages import Report
-from gardenbus.apiserver.domain.validators.member_cluster import TAINT_EFFECTS
 from gardenbus.apiserver.registry.preconditions import version_in
 from gardenbus.apiserver.registry.read_cache import ReadCache
 from gardenbus.apiserver.registry.retry_on_conflict import StaleVersion
@@ -23,6 +21,8 @@ from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.fleet.member_clusters import AGENT_CLEANUP, REPORTER_PREFIX, has_left, namespace_of
 from gardenbus.common.api.fleet.works import WORK_KIND
 from gardenbus.common.api.keys import ObjectKey
+from gardenbus.common.api.validation.member_cluster import TAINT_EFFECTS
+from gardenbus.common.api.validation.metadata import key_of
 from gardenbus.common.errors import Forbidden, Unavailable
 
 _log = structlog.stdlib.get_logger()

@@ -5,7 +5,6 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from gardenbus.apiserver.domain.metadata import reference_of
 from gardenbus.apiserver.domain.request_subjects import ListTarget, key_of_tail, list_target_of_tail
 from gardenbus.apiserver.handlers.bus_lists import BusLists, as_object
 from gardenbus.apiserver.handlers.query_bodies import read_query
@@ -18,6 +17,7 @@ from gardenbus.common.api.keys import LEASE_NAMESPACE, ObjectKey, Subjects
 from gardenbus.common.api.kind_actors import actors_of
 from gardenbus.common.api.kinds import KINDS, understood_kinds
 from gardenbus.common.api.list_selectors import ObjectPredicate, list_predicate, required_field
+from gardenbus.common.api.validation.metadata import reference_of
 from gardenbus.common.errors import BadRequest, GardenbusError, NotFound, Unavailable, Unsupported
 from gardenbus.common.ports.bus import Bus
 from gardenbus.common.ports.store import Page, Store

@@ -16,7 +16,6 @@ from gardenbus.apiserver.domain.report_stamps import is_set_by, merge_report
 from gardenbus.apiserver.domain.request_subjects import parse_report_subject
 from gardenbus.apiserver.domain.senders import UserOf, as_stated, check_sender
 from gardenbus.apiserver.domain.unknown_objects import adoptable_manifest
-from gardenbus.apiserver.domain.validation import validate_status
 from gardenbus.apiserver.handlers import spans
 from gardenbus.apiserver.handlers.member_reports import (
     CLUSTER_KIND,
@@ -45,6 +44,7 @@ from gardenbus.common.api.garden.migration_feasibility import is_older_state
 from gardenbus.common.api.garden.shoot_status import with_status_label
 from gardenbus.common.api.identity.principals import SEED_USER_PREFIX
 from gardenbus.common.api.keys import Header, ObjectKey, Subjects
+from gardenbus.common.api.validation.manifest import validate_status
 from gardenbus.common.controller.dead_letter import DeadLetter
 from gardenbus.common.controller.stream_incarnation import StreamIncarnation
 from gardenbus.common.errors import BadRequest, Conflict, Forbidden, NotFound, Terminal, Unavailable

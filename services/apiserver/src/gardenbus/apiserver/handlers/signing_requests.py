@@ -11,7 +11,6 @@ from typing import Any
 
 import msgspec
 
-from gardenbus.apiserver.domain.metadata import key_of
 from gardenbus.apiserver.domain.operators import check_operator
 from gardenbus.apiserver.registry.preconditions import Precondition
 from gardenbus.apiserver.registry.read_cache import ReadCache
@@ -22,6 +21,7 @@ from gardenbus.common.api.document import Document, StoredObject, section
 from gardenbus.common.api.fields.validation import FieldValidation
 from gardenbus.common.api.identity import signing_requests
 from gardenbus.common.api.manifests.parser import parse
+from gardenbus.common.api.validation.metadata import key_of
 from gardenbus.common.errors import AlreadyExists, BadRequest, Conflict, Forbidden, NotFound, Unsupported
 from gardenbus.common.ports.clock import Clock, timestamp
 from gardenbus.common.ports.store import Store

@@ -14,10 +14,8 @@ from gardenbus.apiserver.domain.admission import Admission
 from gardenbus.apiserver.domain.controller_owned_kinds import reject_controller_owned
 from gardenbus.apiserver.domain.document_parts import without
 from gardenbus.apiserver.domain.field_validation import Review, manifest_review, patch_review, status_review
-from gardenbus.apiserver.domain.metadata import key_of
 from gardenbus.apiserver.domain.operations import accept_operation, is_rollout_confined
 from gardenbus.apiserver.domain.plugins.plugin import VerbCheck, any_verb
-from gardenbus.apiserver.domain.validation import validate
 from gardenbus.apiserver.registry.preconditions import (
     Precondition,
     check_identity,
@@ -42,6 +40,8 @@ from gardenbus.common.api.document import UNKNOWN_LAST_APPLIED, Document, Stored
 from gardenbus.common.api.fields.validation import FieldValidation
 from gardenbus.common.api.garden.shoot_status import with_status_label
 from gardenbus.common.api.keys import ObjectKey
+from gardenbus.common.api.validation.manifest import validate
+from gardenbus.common.api.validation.metadata import key_of
 from gardenbus.common.errors import Conflict, Forbidden, NotFound
 from gardenbus.common.ports.clock import Clock
 from gardenbus.common.ports.store import Creation, Objects, RequestOrigin, Superseded, WritePrecondition

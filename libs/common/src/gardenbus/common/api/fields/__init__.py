@@ -1,4 +1,4 @@
 """The fields of understood kinds: which there are, of what type, and which of them nothing acts on.
 
-Data and pure checks. Rules about values belong to the apiserver's validators, what is read here to the typed views.
+Data and pure checks. Rules about values belong to `validation`, what is read to the typed views.
 """

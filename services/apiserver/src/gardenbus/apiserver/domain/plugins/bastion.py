@@ -6,11 +6,11 @@ Facts: the shoot. Source: `plugin/pkg/bastion/validator`.
 from collections.abc import Iterator, Sequence
 
 from gardenbus.apiserver.domain.document_parts import entries, is_deleting, namespace_of
-from gardenbus.apiserver.domain.field_cursor import invalid
 from gardenbus.apiserver.domain.plugins.plugin import AdmissionPlugin, AdmissionRule, Change
 from gardenbus.apiserver.domain.related_objects import ObjectQuery, RelatedObjects, RelatedQuery
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.keys import ObjectKey
+from gardenbus.common.api.validation.field_cursor import invalid
 from gardenbus.common.errors import FieldProblem
 
 _PATH = "spec.shootRef.name"

@@ -8,11 +8,11 @@ from base64 import b64decode
 from typing import Any
 
 from gardenbus.apiserver.domain.document_parts import entries, is_deleting
-from gardenbus.apiserver.domain.field_cursor import invalid
 from gardenbus.apiserver.domain.plugins.plugin import AdmissionPlugin, AdmissionRule, Change
 from gardenbus.apiserver.domain.related_objects import RelatedObjects
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.manifests.strict_yaml import read_yaml
+from gardenbus.common.api.validation.field_cursor import invalid
 from gardenbus.common.errors import BadRequest, FieldProblem
 
 _KEY = "kubeconfig"

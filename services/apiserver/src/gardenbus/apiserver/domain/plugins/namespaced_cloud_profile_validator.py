@@ -6,10 +6,10 @@ Facts: the parent. Source: `plugin/pkg/namespacedcloudprofile/validator`.
 from collections.abc import Sequence
 
 from gardenbus.apiserver.domain.cloud_profiles import parent_key, with_parent
-from gardenbus.apiserver.domain.field_cursor import invalid
 from gardenbus.apiserver.domain.plugins.plugin import AdmissionPlugin, AdmissionRule, Change
 from gardenbus.apiserver.domain.related_objects import ObjectQuery, RelatedObjects, RelatedQuery
 from gardenbus.common.api.document import Document
+from gardenbus.common.api.validation.field_cursor import invalid
 from gardenbus.common.errors import FieldProblem
 
 

@@ -8,11 +8,11 @@ from collections.abc import Sequence
 from gardenbus.apiserver.domain.document_parts import name_of
 from gardenbus.apiserver.domain.plugins.plugin import AdmissionPlugin, AdmissionRule, Change
 from gardenbus.apiserver.domain.related_objects import ObjectQuery, RelatedObjects, RelatedQuery
-from gardenbus.apiserver.domain.validators.placement_parts import admit_disruption_budget
-from gardenbus.apiserver.domain.validators.placement_policy import policy_warnings
 from gardenbus.common.api.document import Document
 from gardenbus.common.api.fleet.placements import CLUSTER_KIND
 from gardenbus.common.api.keys import ObjectKey
+from gardenbus.common.api.validation.placement_parts import admit_disruption_budget
+from gardenbus.common.api.validation.placement_policy import policy_warnings
 
 
 def _warn(placement: Document, _change: Change, _related: RelatedObjects) -> Sequence[str]:

@@ -9,13 +9,13 @@ function then are warned of before. Whether a domain below a default domain has 
 from collections.abc import Iterator, Sequence
 
 from gardenbus.apiserver.domain.document_parts import entries, is_deleting, name_of, namespace_of
-from gardenbus.apiserver.domain.field_cursor import invalid
 from gardenbus.apiserver.domain.placed_shoots import placed_now_queries, seed_key
 from gardenbus.apiserver.domain.plugins.plugin import AdmissionPlugin, AdmissionRule, Change
 from gardenbus.apiserver.domain.related_objects import ObjectQuery, RelatedObjects, RelatedQuery
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.garden.binding_defaults import is_below, with_seed_dns
 from gardenbus.common.api.garden.seeds import Seed
+from gardenbus.common.api.validation.field_cursor import invalid
 from gardenbus.common.errors import FieldProblem, InvalidResource
 
 _IDENTITY = ("type", "secretName", "credentialsRef")

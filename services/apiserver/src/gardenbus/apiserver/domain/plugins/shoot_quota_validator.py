@@ -10,7 +10,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 
 from gardenbus.apiserver.domain.document_parts import is_deleting, key_of_document, namespace_of
-from gardenbus.apiserver.domain.field_cursor import invalid
 from gardenbus.apiserver.domain.plugins.plugin import AdmissionPlugin, AdmissionRule, Change
 from gardenbus.apiserver.domain.related_objects import ObjectQuery, QuotasQuery, RelatedObjects, RelatedQuery
 from gardenbus.common.api.document import Document, section
@@ -28,6 +27,7 @@ from gardenbus.common.api.garden.quotas import (
 )
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.api.shown_values import shown
+from gardenbus.common.api.validation.field_cursor import invalid
 from gardenbus.common.errors import FieldProblem, Forbidden
 from gardenbus.common.ports.store import DemandLimits, WritePrecondition
 

@@ -6,7 +6,6 @@ Facts: the profile, the seed and the Project. Source: `plugin/pkg/shoot/validato
 from collections.abc import Sequence
 
 from gardenbus.apiserver.domain.document_parts import differ, is_deleting, name_of, namespace_of
-from gardenbus.apiserver.domain.field_cursor import invalid
 from gardenbus.apiserver.domain.kubernetes_versions import version_problems
 from gardenbus.apiserver.domain.migration import admit_change
 from gardenbus.apiserver.domain.placed_shoots import admit_placed, placed_shoot_queries
@@ -14,6 +13,7 @@ from gardenbus.apiserver.domain.plugins.plugin import AdmissionPlugin, Admission
 from gardenbus.apiserver.domain.profile_admission import admit_offered, profile_queries
 from gardenbus.apiserver.domain.related_objects import ProjectQuery, RelatedObjects, RelatedQuery
 from gardenbus.common.api.document import Document, section
+from gardenbus.common.api.validation.field_cursor import invalid
 from gardenbus.common.errors import Forbidden
 
 LONGEST_NAMES = 21

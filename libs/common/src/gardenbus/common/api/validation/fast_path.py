@@ -1,0 +1,201 @@
+"""Fast path of validation: one typed conversion accepts a common new Shoot.
+
+The rules (metadata.py, shoot.py) accept whatever this accepts, and are skipped then. Everything else,
+invalid or unusual, goes through the rules, which know every form and report what is wrong. A rule that is added there
+needs its counterpart here, or its field a type that no value has (`None`).
+"""
+
+from collections.abc import Sequence
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import Meta, Struct
+
+from gardenbus.common.api.document import Document
+from gardenbus.common.api.garden.maintenance_windows import window_problems
+from gardenbus.common.api.networks import ip_family_of
+
+_LABEL = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?"
+_SUBDOMAIN = rf"{_LABEL}(\.{_LABEL})*"
+_QUALIFIED = r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?"
+_MOST_ANNOTATIONS = 256 * 1024
+
+_Text = Annotated[str, Meta(min_length=1)]
+_Label = Annotated[str, Meta(max_length=63, pattern=rf"\A{_LABEL}\Z")]
+_Subdomain = Annotated[str, Meta(max_length=253, pattern=rf"\A{_SUBDOMAIN}\Z")]
+_Key = Annotated[str, Meta(max_length=253, pattern=rf"\A({_SUBDOMAIN}/)?{_QUALIFIED}\Z")]
+_LabelValue = Annotated[str, Meta(max_length=63, pattern=rf"\A({_QUALIFIED})?\Z")]
+_Count = Annotated[int, Meta(ge=0)]
+
+
+class _ManifestPart(Struct, frozen=True, gc=False, rename="camel"):
+    """A mapping in a manifest; fields that are not named here may be anything."""
+
+
+class _Metadata(_ManifestPart, frozen=True):
+    name: _Label
+    namespace: _Label
+    labels: dict[_Key, _LabelValue] | None = None
+    annotations: dict[_Key, str] | None = None
+    finalizers: None = None
+    owner_references: None = None
+    uid: str | None = None
+    resource_version: str | None = None
+    generate_name: str | None = None
+    creation_timestamp: str | None = None
+    deletion_timestamp: str | None = None
+
+
+class _Profile(_ManifestPart, frozen=True):
+    name: _Text
+    kind: Literal["CloudProfile", "NamespacedCloudProfile"] | None = None
+
+
+class _Machine(_ManifestPart, frozen=True):
+    type: str | None = None
+
+
+class _Worker(_ManifestPart, frozen=True):
+    name: _Label
+    zones: list[_Text] | None = None
+    control_plane: dict[str, Any] | None = None
+    machine: _Machine | None = None
+    minimum: _Count | None = None
+    maximum: _Count | None = None
+
+
+class _Provider(_ManifestPart, frozen=True):
+    type: _Text
+    workers: list[_Worker] | None = None
+
+
+class _Networking(_ManifestPart, frozen=True):
+    type: str | None = None
+    nodes: str | None = None
+    pods: str | None = None
+    services: str | None = None
+    ip_families: list[Literal["IPv4", "IPv6"]] | None = None
+
+
+class _Tolerance(_ManifestPart, frozen=True):
+    type: Literal["node", "zone"]
+
+
+class _Availability(_ManifestPart, frozen=True):
+    failure_tolerance: _Tolerance
+
+
+class _ControlPlane(_ManifestPart, frozen=True):
+    zones: list[_Text] | None = None
+    high_availability: _Availability | None = None
+
+
+class _DNS(_ManifestPart, frozen=True):
+    domain: _Subdomain | None = None
+    providers: None = None
+
+
+class _Selector(_ManifestPart, frozen=True):
+    match_labels: dict[_Key, _LabelValue] | None = None
+    match_expressions: None = None
+    provider_types: list[_Text] | None = None
+
+
+class _Toleration(_ManifestPart, frozen=True):
+    key: _Key
+    value: str | None = None
+
+
+class _Restriction(_ManifestPart, frozen=True):
+    name: _Text
+    options: dict[str, str] | None = None
+
+
+class _Kubernetes(_ManifestPart, frozen=True):
+    version: str | None = None
+
+
+class _Hibernation(_ManifestPart, frozen=True):
+    enabled: bool | None = None
+    schedules: None = None
+
+
+class _AutoUpdate(_ManifestPart, frozen=True):
+    kubernetes_version: bool | None = None
+    machine_image_version: bool | None = None
+
+
+class _Maintenance(_ManifestPart, frozen=True):
+    confine_spec_update_rollout: bool | None = None
+    auto_update: _AutoUpdate | None = None
+    time_window: dict[str, Any] | None = None
+
+
+class _Spec(_ManifestPart, frozen=True):
+    region: _Text
+    cloud_profile: _Profile
+    provider: _Provider
+    cloud_profile_name: str | None = None
+    seed_name: _Label | None = None
+    scheduler_name: _Label | None = None
+    purpose: Literal["evaluation", "testing", "development", "production"] | None = None
+    exposure_class_name: str | None = None
+    networking: _Networking | None = None
+    control_plane: _ControlPlane | None = None
+    dns: _DNS | None = None
+    seed_selector: _Selector | None = None
+    tolerations: list[_Toleration] | None = None
+    access_restrictions: list[_Restriction] | None = None
+    kubernetes: _Kubernetes | None = None
+    hibernation: _Hibernation | None = None
+    maintenance: _Maintenance | None = None
+
+
+def has_common_metadata(metadata: Document) -> bool:
+    """True when the metadata of a Shoot, as it was sent, is valid."""
+    try:
+        typed = msgspec.convert(metadata, _Metadata)
+    except msgspec.ValidationError:
+        return False
+    annotations = typed.annotations
+    return not annotations or sum(map(len, (*annotations, *annotations.values()))) <= _MOST_ANNOTATIONS
+
+
+def has_common_spec(shoot: Document) -> bool:
+    """True when the rest of a new Shoot, whose metadata is valid, is valid as it will be stored."""
+    if shoot.get("status") is not None:
+        return False
+    try:
+        spec = msgspec.convert(shoot.get("spec"), _Spec)
+    except msgspec.ValidationError:
+        return False
+    return (
+        _are_valid_workers(spec.provider.workers or ())
+        and (spec.networking is None or _is_valid_networking(spec.networking))
+        and (spec.control_plane is None or _are_distinct(spec.control_plane.zones))
+        and (spec.seed_selector is None or _are_distinct(spec.seed_selector.provider_types))
+        and (spec.maintenance is None or next(window_problems(shoot["spec"]), None) is None)
+        and _are_distinct([toleration.key for toleration in spec.tolerations or ()])
+        and _are_distinct([restriction.name for restriction in spec.access_restrictions or ()])
+    )
+
+
+def _are_valid_workers(workers: Sequence[_Worker]) -> bool:
+    for worker in workers:
+        if worker.minimum is not None and worker.maximum is not None and worker.minimum > worker.maximum:
+            return False
+        if not _are_distinct(worker.zones):
+            return False
+    return _are_distinct([worker.name for worker in workers])
+
+
+def _is_valid_networking(networking: _Networking) -> bool:
+    families = networking.ip_families or ("IPv4",)
+    ranges = (networking.nodes, networking.pods, networking.services)
+    return _are_distinct(networking.ip_families) and all(
+        text is None or ip_family_of(text) in families for text in ranges
+    )
+
+
+def _are_distinct(texts: Sequence[str] | None) -> bool:
+    return not texts or len(texts) == 1 or len(set(texts)) == len(texts)

@@ -1,0 +1,126 @@
+"""Validation of manifests by kind, and the rules that hold for every kind."""
+
+from collections.abc import Callable, Mapping
+
+from gardenbus.common.api.document import Document, section
+from gardenbus.common.api.keys import ObjectKey
+from gardenbus.common.api.validation import (
+    cloudprofile,
+    config_map,
+    envelope,
+    exposure_class,
+    lease,
+    managed_seed,
+    managed_seed_set,
+    member_cluster,
+    namespaced_cloudprofile,
+    override,
+    placement,
+    placement_parts,
+    project,
+    resource_quota,
+    secret,
+    seed,
+    seed_autoscaler,
+    shoot,
+    signing_request,
+)
+from gardenbus.common.api.validation.fast_path import has_common_spec
+from gardenbus.common.api.validation.field_cursor import FieldCursor, FieldErrors
+from gardenbus.common.api.validation.member_work import check_work_status
+from gardenbus.common.api.validation.status import check_seed_status, check_shoot_status, check_status
+from gardenbus.common.errors import Unsupported
+
+Check = Callable[[FieldCursor, Document | None], None]
+
+_CHECKS: Mapping[str, Check] = {
+    "Shoot": shoot.check,
+    "Seed": seed.check,
+    "CloudProfile": cloudprofile.check,
+    "NamespacedCloudProfile": namespaced_cloudprofile.check,
+    "Project": project.check,
+    "ExposureClass": exposure_class.check,
+    "ConfigMap": config_map.check,
+    "Secret": secret.check,
+    "Lease": lease.check,
+    "CertificateSigningRequest": signing_request.check,
+    "ResourceQuota": resource_quota.check,
+    "ManagedSeed": managed_seed.check,
+    "ManagedSeedSet": managed_seed_set.check,
+    "SeedAutoscaler": seed_autoscaler.check,
+    "MemberCluster": member_cluster.check,
+    "ClusterResourcePlacement": placement.check,
+    "ResourcePlacement": placement.check,
+    "ClusterResourceEnvelope": envelope.check,
+    "ResourceEnvelope": envelope.check,
+    "ClusterResourceOverride": override.check,
+    "ResourceOverride": override.check,
+    "ClusterResourcePlacementEviction": placement_parts.check_eviction,
+    "ClusterResourcePlacementDisruptionBudget": placement_parts.check_disruption_budget,
+}
+
+_STATUS_CHECKS: Mapping[str, Callable[[FieldCursor], object]] = {
+    "Shoot": check_shoot_status,
+    "Seed": check_seed_status,
+    "MemberCluster": member_cluster.check_member_cluster_status,
+    "Work": check_work_status,
+}
+
+
+def validate(document: Document, old: Document | None) -> None:
+    """Check a manifest whose metadata passed `metadata.key_of`, as it will be stored.
+
+    `old` is the stored object, None on creation. Raises InvalidResource with every field problem (also in status, so
+    that a report with a wrong type is rejected), and Unsupported for an Event, which only services record.
+    """
+    kind = str(document["kind"])
+    if kind == "Event":
+        raise Unsupported("kind: Events are recorded by the services: read them with garden.api.list.event")
+    if kind == "Shoot" and old is None and has_common_spec(document):
+        return
+    errors = FieldErrors()
+    manifest = FieldCursor.root(document, errors)
+    for part in ("spec", "status"):
+        manifest.section(part)
+    if old is not None:
+        _check_identity(manifest, old)
+    if check := _CHECKS.get(kind):
+        check(manifest, old)
+    _settle(document, errors)
+
+
+def validate_status(document: Document) -> None:
+    """Check the status of a stored object as a report has changed it. Raises InvalidResource."""
+    errors = FieldErrors()
+    _STATUS_CHECKS.get(str(document["kind"]), check_status)(FieldCursor.root(document, errors))
+    _settle(document, errors)
+
+
+def _settle(document: Document, errors: FieldErrors) -> None:
+    metadata = section(document, "metadata")
+    key = ObjectKey(str(document["kind"]), str(metadata.get("namespace") or ""), str(metadata.get("name")))
+    errors.raise_if_any(str(key))
+
+
+def _check_identity(manifest: FieldCursor, old: Document) -> None:
+    """Kind, group, name and namespace stay, and so does the uid where it is stated."""
+    group, before = (str(one.get("apiVersion")).rpartition("/")[0] for one in (manifest.content, old))
+    if group != before:
+        manifest.add_error("apiVersion", f"an object of that kind and name is stored in the group {before or 'v1'}")
+    manifest.same_as(old, "kind", "make a new object")
+    if metadata := manifest.section("metadata"):
+        for field in ("name", "namespace", "uid"):
+            if field != "uid" or metadata.has("uid"):
+                metadata.same_as(section(old, "metadata"), field, "make a new object")
+        _check_new_finalizers(metadata, section(old, "metadata"))
+
+
+def _check_new_finalizers(metadata: FieldCursor, before: Document) -> None:
+    """An object that is being deleted gets no new finalizer. Source: apimachinery's `validation/objectmeta.go`."""
+    if not before.get("deletionTimestamp"):
+        return
+    held = before.get("finalizers") or ()
+    if new := [finalizer for _, finalizer in metadata.texts("finalizers") if finalizer not in held]:
+        metadata.add_error(
+            "finalizers", f"none can be added while the object is being deleted: leave out {', '.join(new)}"
+        )

@@ -1,0 +1,55 @@
+"""The rules of evictions and disruption budgets of placements. Source: KubeFleet's `apis/placement/v1beta1`."""
+
+from gardenbus.common.api.document import Document, section
+from gardenbus.common.api.fleet.placement_parts import DisruptionBudget, Eviction
+from gardenbus.common.api.fleet.placements import PICK_ALL
+from gardenbus.common.api.validation.field_cursor import FieldCursor, invalid
+from gardenbus.common.api.validation.limits import check_limit
+from gardenbus.common.api.validation.metadata import label_problem, subdomain_problem
+from gardenbus.common.api.validation.status import check_status
+from gardenbus.common.errors import FieldProblem
+
+_LIMITS = ("maxUnavailable", "minAvailable")
+
+
+def check_eviction(manifest: FieldCursor, old: Document | None) -> None:
+    """Note every problem of an eviction; once made it stays as it is."""
+    check_status(manifest)
+    spec = manifest.section("spec", required=True)
+    spec.text("placementName", required=True, rule=subdomain_problem)
+    spec.text("clusterName", required=True, rule=label_problem)
+    if old is not None and spec:
+        for field in ("placementName", "clusterName"):
+            spec.same_as(section(old, "spec"), field, "an eviction is carried out once: make a new one")
+    if not manifest.errors.problems:
+        Eviction.from_document(dict(manifest.content))
+
+
+def check_disruption_budget(manifest: FieldCursor, _old: Document | None) -> None:
+    """Note every problem of a budget."""
+    spec = manifest.section("spec", required=True)
+    for field in _LIMITS:
+        check_limit(spec, field)
+    stated = [field for field in _LIMITS if spec.has(field)]
+    if len(stated) > 1:
+        spec.add_error("maxUnavailable", "cannot stand beside minAvailable: keep one of them")
+    elif spec and not stated:
+        spec.add_error("", "needs one of maxUnavailable and minAvailable, as 1 or '25%'")
+    if not manifest.errors.problems:
+        DisruptionBudget.from_document(dict(manifest.content))
+
+
+def admit_disruption_budget(budget: Document, placement: Document | None) -> None:
+    """Raise InvalidResource when a budget does not fit its placement: PickAll has no fixed number of clusters.
+
+    Source: KubeFleet's webhook `clusterresourceplacementdisruptionbudget`.
+    """
+    if placement is None or (section(placement, "spec", "policy").get("placementType") or PICK_ALL) != PICK_ALL:
+        return
+    spec = section(budget, "spec")
+    advice = "the placement is PickAll, where nobody knows how many clusters are wanted: write minAvailable as a number"
+    for field in _LIMITS:
+        value: object = spec.get(field)
+        if value is not None and (field == "maxUnavailable" or isinstance(value, str)):
+            path = f"spec.{field}"
+            raise invalid([FieldProblem(path, advice)])

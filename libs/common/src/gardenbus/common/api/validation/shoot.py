@@ -1,0 +1,143 @@
+"""The rules of a Shoot. Source: Gardener's `pkg/api/core/validation/shoot.go`, for the fields that are read here."""
+
+from gardenbus.common.api.document import Document, section
+from gardenbus.common.api.garden.hibernation import schedule_problems
+from gardenbus.common.api.garden.maintenance_windows import window_problems
+from gardenbus.common.api.keys import GARDEN_NAMESPACE
+from gardenbus.common.api.validation.field_cursor import FieldCursor, unique
+from gardenbus.common.api.validation.metadata import label_problem, subdomain_problem
+from gardenbus.common.api.validation.shared import (
+    RANGES,
+    check_access_restrictions,
+    check_ip_families,
+    check_ranges,
+    check_seed_selector,
+    check_tolerations,
+)
+from gardenbus.common.api.validation.shoot_dns import check_providers
+from gardenbus.common.api.validation.status import check_shoot_status
+
+PURPOSES = ("evaluation", "testing", "development", "production", "infrastructure")
+FAILURE_TOLERANCES = ("node", "zone")
+PROFILE_KINDS = ("CloudProfile", "NamespacedCloudProfile")
+
+
+def check(manifest: FieldCursor, old: Document | None) -> None:
+    """Note every problem of a Shoot, immutable fields included."""
+    check_shoot_status(manifest)
+    spec = manifest.section("spec", required=True)
+    metadata = section(manifest.content, "metadata")
+    if spec.content.get("purpose") == "infrastructure" and metadata.get("namespace") != GARDEN_NAMESPACE:
+        spec.add_error("purpose", f"infrastructure is for shoots in the namespace {GARDEN_NAMESPACE} alone")
+    check_spec(spec)
+    before = section(old or {}, "spec")
+    if any(spec.content.get(field) != before.get(field) for field in ("hibernation", "maintenance")):
+        check_times(spec)
+    if spec.content.get("dns") != before.get("dns"):
+        check_providers(spec.section("dns"))
+    if old is not None and spec:
+        _check_immutable(spec, before)
+
+
+def check_spec(spec: FieldCursor) -> None:
+    """Note every problem of a Shoot's spec, also of one in a template."""
+    for field in ("seedName", "schedulerName"):
+        spec.text(field, rule=label_problem)
+    spec.choice("purpose", PURPOSES)
+    spec.text("region", required=True)
+    spec.text("exposureClassName")
+    _check_profile(spec)
+    _check_provider(spec)
+    _check_networking(spec)
+    _check_control_plane(spec)
+    _check_dns(spec)
+    check_seed_selector(spec)
+    check_tolerations(spec)
+    check_access_restrictions(spec)
+    spec.section("kubernetes").text("version")
+    spec.section("hibernation").boolean("enabled")
+    spec.section("hibernation").entries("schedules")
+    maintenance = spec.section("maintenance")
+    maintenance.boolean("confineSpecUpdateRollout")
+    for field in ("kubernetesVersion", "machineImageVersion"):
+        maintenance.section("autoUpdate").boolean(field)
+    maintenance.section("timeWindow")
+
+
+def check_times(spec: FieldCursor) -> None:
+    """Note every problem of hibernation schedules and of the maintenance window."""
+    for problem in (*schedule_problems(spec.content), *window_problems(spec.content)):
+        spec.add_error(problem.field.removeprefix("spec."), problem.message)
+
+
+def _check_profile(spec: FieldCursor) -> None:
+    profile = spec.section("cloudProfile")
+    name = spec.text("cloudProfileName")
+    profile.choice("kind", PROFILE_KINDS)
+    profile.text("name", required=True)
+    if spec and not name and not spec.has("cloudProfile"):
+        spec.add_error("cloudProfile", "is needed: name the profile, as cloudProfile: {kind: CloudProfile, name: aws}")
+
+
+def _check_provider(spec: FieldCursor) -> None:
+    provider = spec.section("provider", required=True)
+    provider.text("type", required=True)
+    workers = provider.entries("workers")
+    for worker in workers:
+        worker.text("name", required=True, rule=label_problem)
+        worker.unique_texts("zones")
+        worker.section("controlPlane")
+        worker.section("machine").text("type")
+        least, most = worker.integer("minimum", least=0), worker.integer("maximum", least=0)
+        if least is not None and most is not None and least > most:
+            worker.add_error("maximum", f"must not be below minimum ({least}), but is {most}")
+    unique(workers, "name")
+
+
+def _check_networking(spec: FieldCursor) -> None:
+    networking = spec.section("networking")
+    networking.text("type")
+    check_ranges(networking, families=check_ip_families(networking))
+
+
+def _check_control_plane(spec: FieldCursor) -> None:
+    control_plane = spec.section("controlPlane")
+    control_plane.unique_texts("zones")
+    tolerance = control_plane.section("highAvailability").section("failureTolerance", required=True)
+    tolerance.choice("type", FAILURE_TOLERANCES, required=True)
+
+
+def _check_dns(spec: FieldCursor) -> None:
+    dns = spec.section("dns")
+    dns.text("domain", rule=subdomain_problem)
+    for provider in dns.entries("providers"):
+        provider.text("type")
+        provider.text("secretName")
+        provider.boolean("primary")
+
+
+def _check_immutable(spec: FieldCursor, old: Document) -> None:
+    seed, before = spec.content.get("seedName") or "", old.get("seedName") or ""
+    if seed != before:
+        spec.add_error("seedName", f"is changed by garden.api.bind alone, and is {before or 'not set'} now")
+    scheduler = "a shoot keeps the scheduler that it was made for"
+    spec.same_as(old, "schedulerName", scheduler)
+    spec.same_as(old, "region", "make a new shoot there")
+    exposure_class, before_class = spec.content.get("exposureClassName") or "", old.get("exposureClassName") or ""
+    if exposure_class != before_class:
+        spec.add_error(
+            "exposureClassName", "is set once, when the shoot is made: what its class prescribes is merged then"
+        )
+    if provider := spec.section("provider"):
+        provider.same_as(section(old, "provider"), "type", "make a new shoot there")
+    if before:
+        _check_immutable_once_placed(spec, old)
+
+
+def _check_immutable_once_placed(spec: FieldCursor, old: Document) -> None:
+    placed = "the control plane runs with it"
+    for field in RANGES:
+        spec.section("networking").same_as(section(old, "networking"), field, placed)
+    spec.section("dns").same_as(section(old, "dns"), "domain", "its API server is reached there")
+    tolerance = ("controlPlane", "highAvailability", "failureTolerance")
+    spec.nested(*tolerance).same_as(section(old, *tolerance), "type", placed)
