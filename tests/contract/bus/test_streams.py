@@ -8,7 +8,7 @@ from structlog.testing import capture_logs
 
 from gardenbus.common.adapters.nats.jetstream import JetStreamBus, connect
 from gardenbus.common.adapters.nats.streams import MONITOR_PERIOD_SECONDS, StreamSettings, streams
-from gardenbus.common.errors import SettingsInvalid
+from gardenbus.common.errors import SettingsInvalid, Unavailable
 from gardenbus.common.ports.bus import Message
 from tests.support.buses import BusUnderTest
 from tests.support.servers import Server
@@ -123,9 +123,28 @@ async def test_work_has_no_limit_that_could_drop_it(jetstream: BusUnderTest):
         assert (config["max_msgs"], config["max_bytes"], config["max_age"]) == (-1, -1, 0)
 
 
-async def test_only_leases_get_markers_of_the_servers(jetstream: BusUnderTest):
-    for name in ("OBJECTS", "BINDINGS", "QUEUES", "EVENTS"):
-        assert not (await configuration(jetstream, name)).get("subject_delete_marker_ttl")
+async def test_no_stream_gets_markers_of_the_servers(jetstream: BusUnderTest):
+    for name in ("OBJECTS", "BINDINGS", "QUEUES", "EVENTS", "LEASES", "REPORTS", "REQUESTS"):
+        assert not (await configuration(jetstream, name)).get("subject_delete_marker_ttl"), name
+
+
+async def test_leases_of_an_older_version_lose_markers_and_rollups_in_place(jetstream: BusUnderTest):
+    second, leases = 1_000_000_000, [jetstream.subjects.lease(name) for name in ("seed-a", "seed-b")]
+    older = {"max_age": 60 * second, "duplicate_window": second, "subject_delete_marker_ttl": second}
+    changed = await change(jetstream, "LEASES", **older)
+    assert changed["config"]["allow_rollup_hdrs"]
+    for lease in leases:
+        await jetstream.bus.publish(Message(lease, b"beat"))
+    before = await jetstream.bus.position(jetstream.stream("LEASES"))
+
+    await jetstream.bus.ensure_streams()
+
+    config = await configuration(jetstream, "LEASES")
+    assert not config.get("subject_delete_marker_ttl")
+    assert not config["allow_rollup_hdrs"]
+    assert await jetstream.bus.position(jetstream.stream("LEASES")) == before
+    with pytest.raises(Unavailable, match="rollup not permitted"):
+        await jetstream.bus.publish(Message(leases[0], b"beat", headers={"Nats-Rollup": "all"}))
 
 
 async def test_two_landscapes_on_one_server_do_not_see_each_other(jetstream: BusUnderTest, shared_nats_server: Server):

@@ -1,8 +1,8 @@
 """JetStream's streams in memory, as far as this system relies on them: what `memory_bus` stands on.
 
-A stream keeps messages by sequence, at most so many a subject, ends them by age or TTL (with a marker where it is set
-to), fires scheduled messages, and hands work out until it is acknowledged. Nothing happens between two calls: `tick`
-catches up with the clock, and everybody who waits sleeps no longer than until `next_due_at`.
+A stream keeps messages by sequence, at most so many a subject, ends them by age or TTL, fires scheduled messages, and
+hands work out until it is acknowledged. Nothing happens between two calls: `tick` catches up with the clock, and
+everybody who waits sleeps no longer than until `next_due_at`.
 """
 
 from collections import deque
@@ -45,7 +45,6 @@ class StreamKind(msgspec.Struct, frozen=True, kw_only=True):
     has_schedules: bool = False
     has_ttl: bool = False
     max_age: timedelta | None = None
-    leaves_markers: bool = False
 
 
 def stream_kinds(subjects: Subjects, lease_age: timedelta) -> Sequence[StreamKind]:
@@ -76,8 +75,6 @@ def stream_kinds(subjects: Subjects, lease_age: timedelta) -> Sequence[StreamKin
             filters=[f"{prefix}.lease.>"],
             max_per_subject=1,
             max_age=lease_age,
-            leaves_markers=True,
-            has_ttl=True,
         ),
         StreamKind(name=name("REPORTS"), filters=[f"{prefix}.report.>"], is_work_queue=True),
         StreamKind(
@@ -184,7 +181,7 @@ class MemoryStream:
 
     def append(self, message: Message) -> int:
         """Store one message."""
-        return self._store(message, None)
+        return self._store(message)
 
     def remove(self, sequence: int) -> None:
         """Take a message out."""
@@ -201,13 +198,11 @@ class MemoryStream:
             consumer.forget(sequence)
 
     def purge(self, subject: str, *, upto_sequence: int | None = None) -> None:
-        """Take all messages on a subject (or filter) out; with a marker where the stream leaves them."""
+        """Take all messages on a subject (or filter) out."""
         for live in list(self.counts(subject)):
             for sequence in tuple(self._by_subject[live]):
                 if upto_sequence is None or sequence <= upto_sequence:
                     self.remove(sequence)
-            if self.kind.leaves_markers and live not in self._by_subject:
-                self._store(Message(live), "Purge")
 
     def consumer(self, name: str, subject_filter: str) -> MemoryConsumer:
         """The durable consumer of that name, created at need."""
@@ -264,20 +259,17 @@ class MemoryStream:
         for sequence in [sequence for sequence, due_at in self._fires_at.items() if due_at <= now]:
             self._fire(self.messages[sequence])
         for sequence in [sequence for sequence, end_at in self._ends_at.items() if end_at <= now]:
-            subject = self.messages[sequence].subject
             self.remove(sequence)
-            if self.kind.leaves_markers and self.last_on(subject) is None:
-                self._store(Message(subject), "MaxAge")
         for consumer in self.consumers.values():
             for sequence in [sequence for sequence, due_at in consumer.in_flight.items() if due_at <= now]:
                 self.redeliver(consumer, sequence)
 
-    def _store(self, message: Message, marker: str | None) -> int:
+    def _store(self, message: Message) -> int:
         self.last_sequence += 1
         sequence, now = self.last_sequence, self._clock.now()
         self.last_stored_at = now
-        headers = {**message.headers, "Nats-Marker-Reason": marker} if marker else dict(message.headers)
-        stored = StreamMessage(message.subject, message.body, headers, sequence, now, marker)
+        headers = dict(message.headers)
+        stored = StreamMessage(message.subject, message.body, headers, sequence, now)
         self.messages[sequence] = stored
         sequences = self._by_subject.setdefault(message.subject, deque())
         sequences.append(sequence)
@@ -302,6 +294,4 @@ class MemoryStream:
     def _fire(self, timer: StreamMessage) -> None:
         own = {name: value for name, value in timer.headers.items() if name not in (_SCHEDULE, _TARGET)}
         self.remove(timer.sequence)
-        self._store(
-            Message(timer.headers[_TARGET], timer.body, {**own, _SCHEDULER: timer.subject, _NEXT: "purge"}), None
-        )
+        self._store(Message(timer.headers[_TARGET], timer.body, {**own, _SCHEDULER: timer.subject, _NEXT: "purge"}))

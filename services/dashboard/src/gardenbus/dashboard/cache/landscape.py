@@ -215,11 +215,6 @@ class DashboardCache:
         """Record a heartbeat."""
         self.heartbeats[seed] = at
 
-    def expire_lease(self, seed: str) -> None:
-        """Record that a lease has expired: the time of the last heartbeat stays."""
-        if seed in self.heartbeats:
-            self._notify(ObjectKey("seed", "", seed))
-
     def add_event(self, event: Document) -> None:
         """Add an Event."""
         self.add_event_row(event_row(event))

@@ -131,9 +131,7 @@ class CacheUpdater:
                 if not isinstance(event, StreamMessage):
                     continue
                 seed = event.subject.removeprefix(self._subjects.lease(""))
-                if event.marker is not None:
-                    self._cache.expire_lease(seed)
-                elif seed != PROBE_LEASE:
+                if event.marker is None and seed != PROBE_LEASE:
                     self._cache.record_heartbeat(seed, event.at)
 
     async def _events(self) -> None:

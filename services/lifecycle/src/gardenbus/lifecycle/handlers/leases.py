@@ -1,8 +1,8 @@
 """Watches gardenlet Leases and renews the probe Lease.
 
 Each seed's heartbeats are in `records`, the probe's state in `probe`. Both are read by the reconciler of Seeds; nothing
-is assessed here. A delete marker, a reconnect and a resync only trigger an assessment (`on_change`), which reads the
-Lease again before anything is written.
+is assessed here: a Lease that runs out is noticed by this process' own clock. A reconnect, a resync and a message
+without a Lease only trigger an assessment (`on_change`), which reads the Lease again before anything is written.
 """
 
 import asyncio

@@ -10,7 +10,8 @@
 | QUEUES   | until acked      | one message per object; timers below `later`; without any limit, for   |
 |          |                  | a limit would drop work                                                |
 | BINDINGS | last per subject | what gardenlets see; 20,000 consumers (the server's default is 1,000)  |
-| LEASES   | last per subject | the server ends what is not renewed (max_age) and leaves a marker      |
+| LEASES   | last per subject | the server ends what is not renewed (max_age), without a marker:       |
+|          |                  | where it leaves markers, it takes rollups of whoever may publish       |
 | REPORTS  | until acked      | what gardenlets observed                                               |
 | EVENTS   | 24 hours         | at most 100 an object                                                  |
 | REJECTED | 7 days           | dead letters; at most 16,384, and 2,048 of one sender                  |
@@ -20,6 +21,10 @@ OBJECTS, BINDINGS and EVENTS remember message ids for a second only: ids chain t
 
 QUEUES, EVENTS and REQUESTS allow atomic batches too, for `publish_many`: a sync of the disk for each batch instead of
 each message makes ten times the rate.
+
+REQUESTS, REPORTS and LEASES are published on from outside, and no permission is about headers: `_FROM_OUTSIDE` has the
+settings by which a message there can do nothing to another. (A LEASES that an older version made takes TTLs for ever,
+which no server lets one switch off: a message's TTL is about itself.)
 
 Only what is written here is compared and changed; what an operator added (replicas, placement, a mirror) stays.
 """
@@ -38,6 +43,8 @@ from gardenbus.common.errors import SettingsInvalid
 _SECOND = 1_000_000_000
 _HOUR = 3600 * _SECOND
 _SHORT_DEDUPLICATION = {"duplicate_window": _SECOND}
+_FROM_OUTSIDE = {"allow_rollup_hdrs": False}
+_LEASE_LIFE = ("max_age", "duplicate_window")
 _UNAVAILABLE = 503
 _SHORT_OF_STORAGE = frozenset({10023, 10028, 10047})
 _SHORT_OF_SERVERS = 10005
@@ -110,7 +117,7 @@ def streams(subjects: Subjects, lease_seconds: float) -> Mapping[str, Configurat
         "REQUESTS": _work_queue(
             [subjects.apply, subjects.delete, subjects.as_user("*", "apply"), subjects.as_user("*", "delete")]
         )
-        | {"allow_atomic": True},
+        | {"allow_atomic": True, **_FROM_OUTSIDE},
         "OBJECTS": _last_per_subject([f"{prefix}.changed.>"])
         | {"allow_atomic": True, "allow_msg_ttl": True, "max_consumers": MAX_CONSUMERS, **_SHORT_DEDUPLICATION},
         "QUEUES": _work_queue([f"{prefix}.queue.>", f"{prefix}.later.>"])
@@ -121,9 +128,10 @@ def streams(subjects: Subjects, lease_seconds: float) -> Mapping[str, Configurat
         | {
             "max_age": lease,
             "duplicate_window": min(lease, 120 * _SECOND),
-            "subject_delete_marker_ttl": max(_SECOND, lease // _SECOND * _SECOND),
+            "subject_delete_marker_ttl": 0,
+            **_FROM_OUTSIDE,
         },
-        "REPORTS": _work_queue([f"{prefix}.report.>"]),
+        "REPORTS": _work_queue([f"{prefix}.report.>"]) | _FROM_OUTSIDE,
         "EVENTS": {
             "subjects": [f"{prefix}.event.>"],
             "retention": "limits",
@@ -209,7 +217,7 @@ def _stated(
     if actual.get("description"):  # an operator's, or that of another version of ours
         stated.pop("description")
     if settings.lease_seconds is None and "subject_delete_marker_ttl" in wanted:
-        for setting in ("max_age", "duplicate_window", "subject_delete_marker_ttl"):
+        for setting in _LEASE_LIFE:
             stated.pop(setting)
     replicas = _replicas(settings, is_clustered=is_clustered, actual=int(actual.get("num_replicas", 1)))
     if replicas is not None:
