@@ -3,9 +3,10 @@
 Starting Python costs 10 ms, importing all commands half a second: who asks for `get` pays for `get`.
 """
 
+import functools
+import inspect
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
-from inspect import getdoc
 from typing import Any, ClassVar, NamedTuple
 
 import typer
@@ -86,14 +87,37 @@ def loaded(name: str, entry: Entry) -> Any:
         module, _, attribute = entry.where.partition(":")
         target = getattr(import_module(_COMMANDS + module), attribute)
     if isinstance(target, typer.Typer):
+        for each in (*target.registered_commands, target.registered_callback):
+            if each is not None and each.callback is not None:
+                each.callback = with_options(each.callback)
         command = get_command(target)
         command.name = name
     else:
-        info = CommandInfo(name, callback=target, help=help_of(target), context_settings=HELP_OPTIONS)
+        info = CommandInfo(name, callback=with_options(target), help=help_of(target), context_settings=HELP_OPTIONS)
         command = get_command_from_info(info, pretty_exceptions_short=False, rich_markup_mode="rich")
     if name not in _MAKES_LANDSCAPES:
         _add_context(command)
     return command
+
+
+def with_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The command with the fields of each parameter that is a NamedTuple as options, in its place."""
+    own = inspect.signature(command).parameters.values()
+    groups = {each.name: each.annotation for each in own if hasattr(each.annotation, "_fields")}
+
+    @functools.wraps(command)
+    def called(*arguments: Any, **values: Any) -> Any:
+        for name, group in groups.items():
+            values[name] = group(**{field: values.pop(field) for field in group._fields if field in values})
+        return command(*arguments, **values)
+
+    every: list[inspect.Parameter] = []
+    for each in own:
+        fields = inspect.signature(each.annotation).parameters.values() if each.name in groups else ()
+        every += [one.replace(kind=each.kind) for one in fields] or [each]
+    called.__signature__ = inspect.Signature(every)  # pyright: ignore[reportAttributeAccessIssue]
+    called.__annotations__ = {each.name: each.annotation for each in every}
+    return called
 
 
 def _plugin_names() -> Sequence[str]:
@@ -131,7 +155,7 @@ def help_of(command: Callable[..., None]) -> str:
 
     Examples, the lines of a last paragraph that begins with `Example`, keep their lines.
     """
-    paragraphs = (getdoc(command) or "").split("\n\n")
+    paragraphs = (inspect.getdoc(command) or "").split("\n\n")
     return "\n\n".join(
         paragraph.replace("\n", "\n\n") if paragraph.startswith("Example") else paragraph.replace("\n", " ")
         for paragraph in paragraphs

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from gardenbus.cli.client.api import ApiClient
-from gardenbus.cli.commands.options import Directory, NatsUrl, Output, Prefix, run_with_client
+from gardenbus.cli.commands.options import LandscapeOptions, Output, run_with_client
 from gardenbus.cli.output.console import Format, exit_codes, show_document, show_lines
 from gardenbus.cli.output.printers import table_text
 from gardenbus.common.errors import BadRequest
@@ -16,7 +16,7 @@ NOTHING = "nothing"
 Resource = dict[str, Any]
 
 
-def api_resources(  # noqa: PLR0913 - one parameter an option
+def api_resources(
     *,
     namespaced: Annotated[
         str | None,
@@ -27,9 +27,7 @@ def api_resources(  # noqa: PLR0913 - one parameter an option
     ] = None,
     no_headers: Annotated[bool, typer.Option("--no-headers", help="Rows without titles.")] = False,
     output: Output = Format.TABLE,
-    directory: Directory = None,
-    nats_url: NatsUrl = None,
-    prefix: Prefix = None,
+    landscape: LandscapeOptions,
 ) -> None:
     """Show the kinds that can be stored: names, groups, whether in namespaces, and what acts on them.
 
@@ -45,7 +43,7 @@ def api_resources(  # noqa: PLR0913 - one parameter an option
     async def work(api: ApiClient) -> Sequence[Resource]:
         return await api.call("kinds")
 
-    served = run_with_client(work, directory, nats_url, prefix)
+    served = run_with_client(work, *landscape)
     with exit_codes():
         _print(selected(served, namespaced=wanted_scope, group=api_group), output, headers=not no_headers)
 

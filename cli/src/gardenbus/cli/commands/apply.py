@@ -14,13 +14,11 @@ from gardenbus.cli import completions
 from gardenbus.cli.client.api import ApiClient, ApiResponse
 from gardenbus.cli.client.resource_args import ResourceArgs, parse_resources, qualified_name, subject_tail
 from gardenbus.cli.commands.options import (
-    Directory,
     DryRun,
     Files,
+    LandscapeOptions,
     Namespace,
-    NatsUrl,
     Output,
-    Prefix,
     Selector,
     Timeout,
     Validate,
@@ -79,9 +77,7 @@ def apply(  # noqa: PLR0913 - one parameter an option
     ] = "reconciled",
     timeout: Timeout = "5m",
     output: Output = Format.TABLE,
-    directory: Directory = None,
-    nats_url: NatsUrl = None,
-    prefix: Prefix = None,
+    landscape: LandscapeOptions,
 ) -> None:
     """Create or update what the manifests say: one line an object, created, configured or unchanged.
 
@@ -117,7 +113,7 @@ def apply(  # noqa: PLR0913 - one parameter an option
         is_done = report(documents, responses, output, dry=only_checks)
         return responses, await wait_for_conditions(api, awaited, timeout_seconds) and is_done
 
-    _, is_done = run_with_client(work, directory, nats_url, prefix)
+    _, is_done = run_with_client(work, *landscape)
     if not is_done:
         raise typer.Exit(Exit.FAILED)
 
@@ -212,9 +208,7 @@ def delete(  # noqa: PLR0913 - one parameter an option
     wait: Annotated[bool, typer.Option("--wait", help="Return when they are gone.")] = False,
     timeout: Timeout = "5m",
     output: Output = Format.TABLE,
-    directory: Directory = None,
-    nats_url: NatsUrl = None,
-    prefix: Prefix = None,
+    landscape: LandscapeOptions,
 ) -> None:
     """Delete objects; exit code 1 when one is refused, or is not gone in time.
 
@@ -254,7 +248,7 @@ def delete(  # noqa: PLR0913 - one parameter an option
         awaited = dict.fromkeys(accepted, gone) if wait and not only_checks else {}
         return await wait_for_conditions(api, awaited, timeout_seconds) and is_done
 
-    if not run_with_client(work, directory, nats_url, prefix):
+    if not run_with_client(work, *landscape):
         raise typer.Exit(Exit.FAILED)
 
 

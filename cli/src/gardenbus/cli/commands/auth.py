@@ -5,7 +5,7 @@ from typing import Annotated, Any
 import typer
 
 from gardenbus.cli.client.api import ApiClient
-from gardenbus.cli.commands.options import LandscapeOptions, run_with_client, with_landscape_options
+from gardenbus.cli.commands.options import LandscapeOptions, run_with_client
 from gardenbus.cli.output.console import Exit, Format, exit_codes, show_document, show_lines
 from gardenbus.cli.output.printers import table_text
 from gardenbus.common.errors import BadRequest
@@ -14,7 +14,6 @@ SUBRESOURCES = ("binding", "scale")
 NO = "no"
 
 
-@with_landscape_options
 def can_i(
     words: Annotated[list[str] | None, typer.Argument(metavar="VERB [KIND[/NAME]]", help="get shoots/apollo")] = None,
     *,
@@ -51,7 +50,6 @@ def can_i(
         raise typer.Exit(Exit.FAILED)
 
 
-@with_landscape_options
 def whoami(
     *,
     output: Annotated[Format | None, typer.Option("-o", "--output", help="json or yaml.")] = None,

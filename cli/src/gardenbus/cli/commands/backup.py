@@ -12,7 +12,7 @@ from rich.text import Text
 from gardenbus.cli.client.api import CONNECT_SECONDS, quiet_logs
 from gardenbus.cli.client.store_address import connect_store
 from gardenbus.cli.client.targets import LandscapeTarget, credentials_of, find_landscape
-from gardenbus.cli.commands.options import Directory, NatsUrl, Output, Prefix
+from gardenbus.cli.commands.options import LandscapeOptions, Output
 from gardenbus.cli.contexts.addresses import without_user
 from gardenbus.cli.lazy import HELP_OPTIONS, help_of
 from gardenbus.cli.output.columns import age_of
@@ -63,9 +63,7 @@ def create(
     destination: Destination = "",
     delta: Annotated[bool, typer.Option("--delta", help="Only what changed since the latest backup.")] = False,
     redis_url: RedisUrl = None,
-    directory: Directory = None,
-    nats_url: NatsUrl = None,
-    prefix: Prefix = None,
+    landscape: LandscapeOptions,
 ) -> None:
     """Back the store up, as it is at one moment, while everything goes on.
 
@@ -76,8 +74,8 @@ def create(
     quiet_logs()
     with exit_codes():
         place = _opened(destination)
-        where = find_landscape(directory, nats_url, prefix)
-        connection = connect_store(where, directory, redis_url)
+        where = find_landscape(*landscape)
+        connection = connect_store(where, landscape.directory, redis_url)
 
     async def work() -> Created | None:
         from gardenbus.common.adapters.redis.backups import RedisBackups  # noqa: PLC0415  slow to import
@@ -156,9 +154,7 @@ def restore_command(
     destination: Destination = "",
     to: Annotated[str, typer.Option("--to", help="Name of a backup (default: the latest).", metavar="NAME")] = "",
     redis_url: RedisUrl = None,
-    directory: Directory = None,
-    nats_url: NatsUrl = None,
-    prefix: Prefix = None,
+    landscape: LandscapeOptions,
 ) -> None:
     """Restore a backup into an empty store, while no service but gardenlets runs.
 
@@ -170,8 +166,8 @@ def restore_command(
     quiet_logs()
     with exit_codes():
         place = _opened(destination)
-        where = find_landscape(directory, nats_url, prefix)
-        connection = connect_store(where, directory, redis_url)
+        where = find_landscape(*landscape)
+        connection = connect_store(where, landscape.directory, redis_url)
 
     async def work() -> RestoredChain:
         from gardenbus.common.adapters.redis.backups import RedisBackups  # noqa: PLC0415  slow to import

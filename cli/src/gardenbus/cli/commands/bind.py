@@ -7,7 +7,7 @@ import typer
 from gardenbus.cli import completions
 from gardenbus.cli.client.api import ApiClient
 from gardenbus.cli.client.resource_args import ResourceArgs, get_object, object_name, qualified_name
-from gardenbus.cli.commands.options import Directory, Namespace, NatsUrl, Output, Prefix, Selector, run_with_client
+from gardenbus.cli.commands.options import LandscapeOptions, Namespace, Output, Selector, run_with_client
 from gardenbus.cli.manifests.files import as_mapping
 from gardenbus.cli.migrations.drain import set_visible
 from gardenbus.cli.output.console import (
@@ -31,7 +31,7 @@ SeedNames = Annotated[
 ]
 
 
-def bind(  # noqa: PLR0913 - one parameter an option
+def bind(
     shoot: Annotated[
         str,
         typer.Argument(
@@ -52,9 +52,7 @@ def bind(  # noqa: PLR0913 - one parameter an option
     ] = False,
     namespace: Namespace = None,
     output: Output = Format.TABLE,
-    directory: Directory = None,
-    nats_url: NatsUrl = None,
-    prefix: Prefix = None,
+    landscape: LandscapeOptions,
 ) -> None:
     """Bind a waiting shoot to a seed, or move a placed one there (control-plane migration).
 
@@ -79,7 +77,7 @@ def bind(  # noqa: PLR0913 - one parameter an option
             body["force"] = True
         return before, await api.call("bind", body)
 
-    before, after = run_with_client(work, directory, nats_url, prefix)
+    before, after = run_with_client(work, *landscape)
     if not _printed(after, output):
         show_lines([_bound(before, as_mapping(after), force=force)])
 
@@ -101,9 +99,7 @@ def cordon(
     *,
     selector: Selector = "",
     output: Output = Format.TABLE,
-    directory: Directory = None,
-    nats_url: NatsUrl = None,
-    prefix: Prefix = None,
+    landscape: LandscapeOptions,
 ) -> None:
     """Hide seeds from the scheduler: they take no new shoots, and keep those that they have.
 
@@ -111,7 +107,7 @@ def cordon(
 
     Example: gardenbus cordon aws-dublin aws-cork
     """
-    _set_visible(seeds or [], selector, output, (directory, nats_url, prefix), visible=False)
+    _set_visible(seeds or [], selector, output, landscape, visible=False)
 
 
 def uncordon(
@@ -119,22 +115,20 @@ def uncordon(
     *,
     selector: Selector = "",
     output: Output = Format.TABLE,
-    directory: Directory = None,
-    nats_url: NatsUrl = None,
-    prefix: Prefix = None,
+    landscape: LandscapeOptions,
 ) -> None:
     """Show seeds to the scheduler again.
 
     Example: gardenbus uncordon aws-dublin aws-cork
     """
-    _set_visible(seeds or [], selector, output, (directory, nats_url, prefix), visible=True)
+    _set_visible(seeds or [], selector, output, landscape, visible=True)
 
 
 def _set_visible(
     seeds: list[str],
     selector: str,
     output: Format,
-    place: tuple[Directory, NatsUrl, Prefix],
+    landscape: LandscapeOptions,
     *,
     visible: bool,
 ) -> None:
@@ -156,7 +150,7 @@ def _set_visible(
                 print_api_error(refused.error)
         return results, len(results) == len(chosen)
 
-    results, is_complete = run_with_client(work, *place)
+    results, is_complete = run_with_client(work, *landscape)
     word = "uncordoned" if visible else "cordoned"
     if output in (Format.JSON, Format.YAML):
         documents = [document for document, _ in results]

@@ -11,7 +11,7 @@ import typer
 
 from gardenbus.cli.client.api import ApiClient, api_error
 from gardenbus.cli.client.targets import find_landscape
-from gardenbus.cli.commands.options import Directory, NatsUrl, Prefix, run_with_client
+from gardenbus.cli.commands.options import LandscapeOptions, run_with_client
 from gardenbus.cli.diagnostics.authorities import behind
 from gardenbus.cli.diagnostics.served_certificates import until_served
 from gardenbus.cli.lazy import HELP_OPTIONS, help_of
@@ -45,9 +45,7 @@ def rotate(
     identity: Annotated[
         Path | None, typer.Option("--identity-dir", help="Where ca.crt and ca.key are (default: identity in --dir).")
     ] = None,
-    directory: Directory = None,
-    nats_url: NatsUrl = None,
-    prefix: Prefix = None,
+    landscape: LandscapeOptions,
 ) -> None:
     """Have a new authority sign certificates beside which the old one is trusted, and everybody renew theirs.
 
@@ -64,7 +62,7 @@ def rotate(
     from gardenbus.credentials.identity_directory import IdentityDirectory  # noqa: PLC0415
 
     with exit_codes():
-        target = find_landscape(directory, nats_url, prefix)
+        target = find_landscape(*landscape)
         where = identity or _identity_of(target.directory)
         rotation, now = AuthorityRotation(where / "ca.crt", where / "ca.key"), datetime.now(UTC)
         found = rotation.read() if finish else rotation.begin(now)
@@ -79,7 +77,7 @@ def rotate(
             await _forget_demands(api)
         return left
 
-    left = run_with_client(work, directory, nats_url, prefix)
+    left = run_with_client(work, *landscape)
     if not finish:
         show_lines(_progress(left))
         return

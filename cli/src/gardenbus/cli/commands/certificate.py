@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from gardenbus.cli.client.api import ApiClient, api_error
-from gardenbus.cli.commands.options import LandscapeOptions, run_with_client, with_landscape_options
+from gardenbus.cli.commands.options import LandscapeOptions, run_with_client
 from gardenbus.cli.lazy import HELP_OPTIONS, help_of
 from gardenbus.cli.output.console import ApiError, exit_codes, show_lines
 from gardenbus.common.api.document import encode
@@ -25,7 +25,6 @@ Names = Annotated[list[str], typer.Argument(help="Requests, as `gardenbus get cs
 Message = Annotated[str, typer.Option("-m", "--message", help="Why, for people: it stands in the condition.")]
 
 
-@with_landscape_options
 def approve(names: Names, *, message: Message = "", landscape: LandscapeOptions) -> None:
     """Approve requests for certificates; they are signed at once.
 
@@ -34,7 +33,6 @@ def approve(names: Names, *, message: Message = "", landscape: LandscapeOptions)
     _decide("approve", names, message, landscape)
 
 
-@with_landscape_options
 def deny(names: Names, *, message: Message = "", landscape: LandscapeOptions) -> None:
     """Deny requests for certificates, for ever.
 
@@ -43,7 +41,6 @@ def deny(names: Names, *, message: Message = "", landscape: LandscapeOptions) ->
     _decide("deny", names, message, landscape)
 
 
-@with_landscape_options
 def revoke(
     what: Annotated[
         str, typer.Argument(help="A seed, a serial number, or a user as seed:NAME.", metavar="SEED|SERIAL|USER")

@@ -10,12 +10,10 @@ from gardenbus.cli.client.api import ApiClient, ApiResponse
 from gardenbus.cli.commands.apply import FileNamespace, Recursive, manifests_of, placed, report
 from gardenbus.cli.commands.modify import changed, editable
 from gardenbus.cli.commands.options import (
-    Directory,
     DryRun,
     Files,
-    NatsUrl,
+    LandscapeOptions,
     Output,
-    Prefix,
     Timeout,
     Validate,
     is_dry_run,
@@ -43,9 +41,7 @@ def create(  # noqa: PLR0913 - one parameter an option
     dry_run: DryRun = None,
     validate: Validate = "strict",
     output: Output = Format.TABLE,
-    directory: Directory = None,
-    nats_url: NatsUrl = None,
-    prefix: Prefix = None,
+    landscape: LandscapeOptions,
 ) -> None:
     """Create what the manifests say, and nothing that is there already.
 
@@ -60,7 +56,7 @@ def create(  # noqa: PLR0913 - one parameter an option
     async def one(api: ApiClient, document: Document) -> ApiResponse:
         return await created(api.validating(validation), document, is_dry_run=only_checks)
 
-    _each(documents, one, output, (directory, nats_url, prefix), verb="created", is_dry_run=only_checks)
+    _each(documents, one, output, landscape, verb="created", is_dry_run=only_checks)
 
 
 def replace(  # noqa: PLR0913 - one parameter an option
@@ -78,9 +74,7 @@ def replace(  # noqa: PLR0913 - one parameter an option
     dry_run: DryRun = None,
     validate: Validate = "strict",
     output: Output = Format.TABLE,
-    directory: Directory = None,
-    nats_url: NatsUrl = None,
-    prefix: Prefix = None,
+    landscape: LandscapeOptions,
 ) -> None:
     """Make objects that are there what the manifests say: a field that is not in the manifest goes.
 
@@ -109,14 +103,14 @@ def replace(  # noqa: PLR0913 - one parameter an option
             return await recreated(api, document, timeout_seconds, confirms=confirm)
         return await replaced(api, document, is_dry_run=only_checks)
 
-    _each(documents, one, output, (directory, nats_url, prefix), verb="replaced", is_dry_run=only_checks)
+    _each(documents, one, output, landscape, verb="replaced", is_dry_run=only_checks)
 
 
 def _each(
     documents: Sequence[Document],
     send: Callable[[ApiClient, Document], Awaitable[ApiResponse]],
     output: Format,
-    place: tuple[Directory, NatsUrl, Prefix],
+    landscape: LandscapeOptions,
     *,
     verb: str,
     is_dry_run: bool,
@@ -128,7 +122,7 @@ def _each(
         named = [msgspec.structs.replace(each, outcome=each.outcome and verb) for each in responses]
         return report(documents, named, output, verb=verb, dry=is_dry_run)
 
-    if not run_with_client(work, *place):
+    if not run_with_client(work, *landscape):
         raise typer.Exit(Exit.FAILED)
 
 

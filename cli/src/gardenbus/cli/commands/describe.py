@@ -10,7 +10,7 @@ from rich.text import Text
 from gardenbus.cli import completions
 from gardenbus.cli.client.api import ApiClient
 from gardenbus.cli.client.resource_args import get_object, parse_resources
-from gardenbus.cli.commands.options import Directory, Namespace, NatsUrl, Prefix, run_with_client
+from gardenbus.cli.commands.options import LandscapeOptions, Namespace, run_with_client
 from gardenbus.cli.describe.related import related
 from gardenbus.cli.fleet.sections import SHOWN_AS_TABLES, fleet_sections
 from gardenbus.cli.manifests.files import as_mapping, title
@@ -35,9 +35,7 @@ def describe(
     words: Words,
     *,
     namespace: Namespace = None,
-    directory: Directory = None,
-    nats_url: NatsUrl = None,
-    prefix: Prefix = None,
+    landscape: LandscapeOptions,
 ) -> None:
     """Show an object in full: spec, status, conditions, operation, what it has to do with, and its Events.
 
@@ -64,7 +62,7 @@ def describe(
                 is_first = False
                 _show(document, await related(api, document), events)
 
-    run_with_client(work, directory, nats_url, prefix)
+    run_with_client(work, *landscape)
 
 
 def _show(document: Document, relations: Sequence[str], events: Sequence[Document] | None) -> None:

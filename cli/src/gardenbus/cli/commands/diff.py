@@ -6,7 +6,7 @@ import typer
 
 from gardenbus.cli.client.api import ApiClient, ApiResponse
 from gardenbus.cli.commands.apply import FileNamespace, Recursive, manifests_of, placed, show_warnings
-from gardenbus.cli.commands.options import Directory, Files, NatsUrl, Prefix, Validate, run_with_client, validation_of
+from gardenbus.cli.commands.options import Files, LandscapeOptions, Validate, run_with_client, validation_of
 from gardenbus.cli.manifests.differences import unified_diff
 from gardenbus.cli.manifests.files import as_mapping, chunks, title
 from gardenbus.cli.output.console import Exit, console, exit_codes, is_animated, print_api_error, show_lines
@@ -16,15 +16,13 @@ _NOT_FOUND = 404
 _COLOURS = {"+": "green", "-": "red", "@": "cyan"}
 
 
-def diff(  # noqa: PLR0913 - one parameter an option
+def diff(
     *,
     files: Files,
     recursive: Recursive = False,
     namespace: FileNamespace = None,
     validate: Validate = "strict",
-    directory: Directory = None,
-    nats_url: NatsUrl = None,
-    prefix: Prefix = None,
+    landscape: LandscapeOptions,
 ) -> None:
     """Show what `apply` would change, as the server would merge and default it; nothing is written.
 
@@ -44,7 +42,7 @@ def diff(  # noqa: PLR0913 - one parameter an option
             applied += await validating.apply(chunk, is_dry_run=True)
         return present, applied
 
-    present, applied = run_with_client(work, directory, nats_url, prefix)
+    present, applied = run_with_client(work, *landscape)
     show_warnings(applied)
     is_different = False
     is_rejected = False

@@ -12,7 +12,7 @@ from rich.text import Text
 from gardenbus.cli.client.api import CONNECT_SECONDS, OPERATORS_ALONE, ApiClient, connected
 from gardenbus.cli.client.store_address import local_landscape, redis_url_of
 from gardenbus.cli.client.targets import LandscapeTarget, credentials_of, find_landscape
-from gardenbus.cli.commands.options import Directory, NatsUrl, Output, Prefix
+from gardenbus.cli.commands.options import LandscapeOptions, Output
 from gardenbus.cli.contexts.addresses import without_user
 from gardenbus.cli.diagnostics import authorities, local
 from gardenbus.cli.local.directory import DEFAULT_DIRECTORY, LandscapeDirectory, LandscapeFile, directory_option
@@ -45,9 +45,7 @@ def doctor(
     *,
     redis_url: Annotated[str | None, typer.Option("--redis-url", help="Where Redis is (default: as for NATS).")] = None,
     output: Output = Format.TABLE,
-    directory: Directory = None,
-    nats_url: NatsUrl = None,
-    prefix: Prefix = None,
+    landscape: LandscapeOptions,
 ) -> None:
     """Examine a landscape: servers, streams, work, heartbeats, clocks, versions; and say what to do.
 
@@ -56,11 +54,11 @@ def doctor(
     Example: gardenbus doctor -o json
     """
     with exit_codes():
-        where = find_landscape(directory, nats_url, prefix)
-        place = where.directory or directory or DEFAULT_DIRECTORY
-        landscape = local_landscape(where, directory)
-        chosen = redis_url_of(landscape, redis_url)
-        findings = asyncio.run(examined(where, chosen, landscape, place))
+        where = find_landscape(*landscape)
+        place = where.directory or landscape.directory or DEFAULT_DIRECTORY
+        described = local_landscape(where, landscape.directory)
+        chosen = redis_url_of(described, redis_url)
+        findings = asyncio.run(examined(where, chosen, described, place))
     _print(findings, output)
     if worst(findings) == "failed":
         raise typer.Exit(Exit.FAILED)

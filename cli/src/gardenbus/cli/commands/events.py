@@ -21,7 +21,6 @@ from gardenbus.cli.commands.options import (
     Output,
     check_namespaces,
     run_with_client,
-    with_landscape_options,
 )
 from gardenbus.cli.manifests.files import as_mapping
 from gardenbus.cli.output.columns import TableContext
@@ -48,7 +47,6 @@ OptionalWords = Annotated[
 ]
 
 
-@with_landscape_options
 def events(  # noqa: PLR0913 - one parameter an option
     words: OptionalWords = None,
     *,
@@ -140,7 +138,6 @@ def _print_event_rows(events: list[Document], *, wide: bool, headers: bool) -> N
     )
 
 
-@with_landscape_options
 def watch(
     words: OptionalWords = None,
     *,

@@ -11,7 +11,7 @@ from rich.text import Text
 from gardenbus.cli import completions
 from gardenbus.cli.client.api import ApiClient
 from gardenbus.cli.client.resource_args import get_object, parse_resource
-from gardenbus.cli.commands.options import Directory, Namespace, NatsUrl, Output, Prefix, run_with_client
+from gardenbus.cli.commands.options import LandscapeOptions, Namespace, Output, run_with_client
 from gardenbus.cli.explain import explanation
 from gardenbus.cli.fleet.placement_state import PlacementArg, parse_placement_arg
 from gardenbus.cli.manifests.files import as_mapping, title
@@ -32,7 +32,7 @@ _APPLY = "apply"
 _EXPLAINED = "one shoot, seed or placement is explained: NAME or NAMESPACE/NAME of a shoot, seed NAME, placement NAME"
 
 
-def explain(  # noqa: PLR0913  one parameter an option
+def explain(
     words: Annotated[
         list[str],
         typer.Argument(
@@ -46,9 +46,7 @@ def explain(  # noqa: PLR0913  one parameter an option
     namespace: Namespace = None,
     show_all: Annotated[bool, typer.Option("--all", help="Name every seed or cluster, also of hundreds.")] = False,
     output: Output = Format.TABLE,
-    directory: Directory = None,
-    nats_url: NatsUrl = None,
-    prefix: Prefix = None,
+    landscape: LandscapeOptions,
 ) -> None:
     """Say why a shoot is where it is, or waits; the same of seeds and placements; or what admission makes of files.
 
@@ -65,13 +63,13 @@ def explain(  # noqa: PLR0913  one parameter an option
     Example: gardenbus explain apply shoot.yaml
     """
     if words[0] == _APPLY and len(words) > 1:
-        _explain_apply(words[1:], namespace, output, connection=(directory, nats_url, prefix))
+        _explain_apply(words[1:], namespace, output, landscape=landscape)
         return
     with exit_codes():
         placement = parse_placement_arg(words)
         kind, name = _meant(words) if placement is None else ("", "")
     if placement is not None:
-        _explain_placement(placement, namespace, output, connection=(directory, nats_url, prefix), show_all=show_all)
+        _explain_placement(placement, namespace, output, landscape=landscape, show_all=show_all)
         return
 
     async def work(api: ApiClient) -> Document:
@@ -81,7 +79,7 @@ def explain(  # noqa: PLR0913  one parameter an option
         metadata = as_mapping(shoot.get("metadata"))
         return as_mapping(await api.call(f"explain.shoot.{metadata.get('namespace')}.{metadata.get('name')}"))
 
-    response = run_with_client(work, directory, nats_url, prefix)
+    response = run_with_client(work, *landscape)
     if output in (Format.JSON, Format.YAML):
         show_document(response, output)
     elif output is Format.NAME:
@@ -97,7 +95,7 @@ def _explain_apply(
     namespace: str | None,
     output: Format,
     *,
-    connection: tuple[Path | None, str | None, str | None],
+    landscape: LandscapeOptions,
 ) -> None:
     from gardenbus.cli.commands.explain_apply import (  # noqa: PLC0415  shoots are explained without it
         explain_apply,
@@ -108,7 +106,7 @@ def _explain_apply(
 
     with exit_codes():
         documents = manifests([Path(each) for each in files], namespace)
-    responses = run_with_client(lambda api: explain_apply(api, documents), *connection)
+    responses = run_with_client(lambda api: explain_apply(api, documents), *landscape)
     if output in (Format.JSON, Format.YAML):
         show_document(explanations(documents, responses), output)
     elif output is Format.NAME:
@@ -124,7 +122,7 @@ def _explain_placement(
     namespace: str | None,
     output: Format,
     *,
-    connection: tuple[Path | None, str | None, str | None],
+    landscape: LandscapeOptions,
     show_all: bool,
 ) -> None:
     from gardenbus.cli.commands.explain_placements import (  # noqa: PLC0415  shoots are explained without it
@@ -132,7 +130,7 @@ def _explain_placement(
         show_placement,
     )
 
-    response = run_with_client(lambda api: explain_placement(api, wanted, namespace), *connection)
+    response = run_with_client(lambda api: explain_placement(api, wanted, namespace), *landscape)
     if output in (Format.JSON, Format.YAML):
         show_document(response, output)
     elif output is Format.NAME:

@@ -19,11 +19,9 @@ from gardenbus.cli.commands.apply import NOT_FOUND, IgnoreNotFound, Recursive, m
 from gardenbus.cli.commands.options import (
     AllNamespaces,
     AnyOutput,
-    Directory,
     FieldSelector,
+    LandscapeOptions,
     Namespace,
-    NatsUrl,
-    Prefix,
     Selector,
     check_namespaces,
     run_with_client,
@@ -112,9 +110,7 @@ def get(  # noqa: PLR0913 - one parameter an option
     chunk_size: Annotated[int, typer.Option(help="Objects per request of a list.", min=1, metavar="NUMBER")] = PAGE,
     limit: Annotated[int, typer.Option(help="Show so many of each kind (0: all).", min=0, metavar="NUMBER")] = 0,
     watch: Annotated[bool, typer.Option("-w", "--watch", help="Go on with what changes, until Ctrl-C.")] = False,
-    directory: Directory = None,
-    nats_url: NatsUrl = None,
-    prefix: Prefix = None,
+    landscape: LandscapeOptions,
 ) -> None:
     """Show one object, some, or all of a kind.
 
@@ -168,7 +164,7 @@ def get(  # noqa: PLR0913 - one parameter an option
             await _watch(api, request, objects, changes_after=(scopes, start))
         return is_complete
 
-    if not run_with_client(work, directory, nats_url, prefix):
+    if not run_with_client(work, *landscape):
         raise typer.Exit(Exit.FAILED)
 
 

@@ -7,7 +7,7 @@ import typer
 from gardenbus.cli.client.targets import LandscapeTarget, credentials_of, find_landscape
 from gardenbus.cli.commands.exported import export
 from gardenbus.cli.commands.issued import issue, ls
-from gardenbus.cli.commands.options import Directory, NatsUrl, Prefix
+from gardenbus.cli.commands.options import LandscapeOptions
 from gardenbus.cli.contexts.nats_cli import write_nats_context
 from gardenbus.cli.lazy import HELP_OPTIONS, help_of
 from gardenbus.cli.output.console import exit_codes, show_lines
@@ -25,9 +25,7 @@ def nats_context(
     *,
     name: Annotated[str, typer.Option("--name", help="Name of the context of `nats`.")] = "gardenbus",
     select: Annotated[bool, typer.Option("--select/--no-select", help="Make it the current one.")] = True,
-    directory: Directory = None,
-    nats_url: NatsUrl = None,
-    prefix: Prefix = None,
+    landscape: LandscapeOptions,
 ) -> None:
     """Write a context for the `nats` command: where NATS is, and the operator's user and password, or a context's.
 
@@ -37,7 +35,7 @@ def nats_context(
     Example: gardenbus identity nats-context
     """
     with exit_codes():
-        where = find_landscape(directory, nats_url, prefix)
+        where = find_landscape(*landscape)
         file = write_nats_context(name, _settings(where), is_selected=select)
     show_lines([f"{file}: nats context {'selected' if select else f'written; nats context select {name}'}"])
 

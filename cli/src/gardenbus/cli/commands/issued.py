@@ -12,7 +12,7 @@ from typing import Annotated, Any, NamedTuple
 import typer
 
 from gardenbus.cli.client.api import ApiClient, api_error
-from gardenbus.cli.commands.options import Directory, NatsUrl, Output, Prefix, run_with_client
+from gardenbus.cli.commands.options import LandscapeOptions, Output, run_with_client
 from gardenbus.cli.output.console import Format, exit_codes, show_document, show_lines
 from gardenbus.cli.output.printers import table_text
 from gardenbus.common.api.document import Document, section
@@ -42,9 +42,7 @@ def issue(  # noqa: PLR0913 - one parameter an option
     file: Annotated[Path, typer.Option("-o", "--output", help="File to write.", metavar="FILE")],
     nkey: Annotated[bool, typer.Option("--nkey", help="An nkey's seed instead of user and password.")] = False,
     force: Annotated[bool, typer.Option("--force", help="Write over a file that is there.")] = False,
-    directory: Directory = None,
-    nats_url: NatsUrl = None,
-    prefix: Prefix = None,
+    landscape: LandscapeOptions,
 ) -> None:
     """Write credentials by which somebody comes in: {"user", "password", "expires"}, or the seed of an nkey.
 
@@ -65,7 +63,7 @@ def issue(  # noqa: PLR0913 - one parameter an option
     async def work(api: ApiClient) -> NewCredentials:
         return await issue_credentials(api, principal, expires, role=wanted_role, by_nkey=nkey)
 
-    issued = run_with_client(work, directory, nats_url, prefix)
+    issued = run_with_client(work, *landscape)
     with exit_codes():
         _write(file, issued.content, force=force)
     show_lines([f"{file}: {principal.user}, until {expires.isoformat()}; Secret {GARDEN_NAMESPACE}/{issued.secret}"])
@@ -90,9 +88,7 @@ async def issue_credentials(
     return NewCredentials(content, name)
 
 
-def ls(
-    *, output: Output = Format.TABLE, directory: Directory = None, nats_url: NatsUrl = None, prefix: Prefix = None
-) -> None:
+def ls(*, output: Output = Format.TABLE, landscape: LandscapeOptions) -> None:
     """List credentials that were issued, by the Secret that each is checked with; deleting it revokes them.
 
     Example: gardenbus identity ls
@@ -101,9 +97,7 @@ def ls(
     async def work(api: ApiClient) -> list[Document]:
         return await api.items(f"secret.{GARDEN_NAMESPACE}", {"labelSelector": f"{PURPOSE_LABEL}={CREDENTIALS}"})
 
-    rows = sorted(
-        (_row(each) for each in run_with_client(work, directory, nats_url, prefix)), key=lambda row: row["user"]
-    )
+    rows = sorted((_row(each) for each in run_with_client(work, *landscape)), key=lambda row: row["user"])
     if output in (Format.JSON, Format.YAML):
         show_document({"items": rows}, output)
     elif output is Format.NAME:

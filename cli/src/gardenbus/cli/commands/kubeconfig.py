@@ -9,14 +9,14 @@ from gardenbus.agent.files import replace_file
 from gardenbus.cli import completions
 from gardenbus.cli.client.api import ApiClient
 from gardenbus.cli.client.resource_args import ResourceArgs, get_object, object_name
-from gardenbus.cli.commands.options import Directory, Namespace, NatsUrl, Prefix, run_with_client
+from gardenbus.cli.commands.options import LandscapeOptions, Namespace, run_with_client
 from gardenbus.cli.manifests.files import as_mapping
 from gardenbus.cli.output.console import exit_codes, show_lines
 from gardenbus.common.api.durations import parse_duration
 from gardenbus.common.errors import BadRequest
 
 
-def kubeconfig(  # noqa: PLR0913 - one parameter an option
+def kubeconfig(
     shoot: Annotated[
         str,
         typer.Argument(
@@ -31,9 +31,7 @@ def kubeconfig(  # noqa: PLR0913 - one parameter an option
         Path | None, typer.Option("--file", help="Write it there, for you alone, instead of printing it.")
     ] = None,
     namespace: Namespace = None,
-    directory: Directory = None,
-    nats_url: NatsUrl = None,
-    prefix: Prefix = None,
+    landscape: LandscapeOptions,
 ) -> None:
     """Print a kubeconfig with which kubectl reaches a shoot, with a certificate of a limited life.
 
@@ -55,7 +53,7 @@ def kubeconfig(  # noqa: PLR0913 - one parameter an option
             f"adminkubeconfig.{metadata.get('namespace')}.{metadata.get('name')}", {"expirationSeconds": seconds}
         )
 
-    result = run_with_client(work, directory, nats_url, prefix)
+    result = run_with_client(work, *landscape)
     text = str(result["kubeconfig"])
     if file is None:
         typer.echo(text, nl=False)

@@ -12,14 +12,7 @@ from gardenbus.cli.client.api import ApiClient
 from gardenbus.cli.client.resource_args import object_name
 from gardenbus.cli.client.state_collector import collect_state
 from gardenbus.cli.commands.bind import SeedName
-from gardenbus.cli.commands.options import (
-    Directory,
-    NatsUrl,
-    Output,
-    Prefix,
-    run_with_client,
-    seconds_of,
-)
+from gardenbus.cli.commands.options import LandscapeOptions, Output, run_with_client, seconds_of
 from gardenbus.cli.migrations.drain import (
     DrainPlan,
     DrainResult,
@@ -59,16 +52,14 @@ PROGRAMS = (Format.JSON, Format.YAML)
 Timeout = Annotated[str, typer.Option(help="How long one migration may take, as 90s or 10m.")]
 
 
-def drain(  # noqa: PLR0913 - one parameter an option
+def drain(
     seed: SeedName,
     *,
     at_once: Annotated[int, typer.Option(min=1, help="How many shoots move at the same time.")] = 2,
     timeout: Timeout = "10m",
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the plan and change nothing.")] = False,
     output: Output = Format.TABLE,
-    directory: Directory = None,
-    nats_url: NatsUrl = None,
-    prefix: Prefix = None,
+    landscape: LandscapeOptions,
 ) -> None:
     """Empty a seed: cordon it, then migrate its shoots to the seeds that the scheduler would choose.
 
@@ -84,7 +75,7 @@ def drain(  # noqa: PLR0913 - one parameter an option
         filters = _filters()
 
     if dry_run:
-        _drain_plan(seed, filters, output, (directory, nats_url, prefix))
+        _drain_plan(seed, filters, output, landscape)
         return
 
     async def work(api: ApiClient) -> DrainResult:
@@ -101,17 +92,15 @@ def drain(  # noqa: PLR0913 - one parameter an option
             ).run()
 
     with _interruptible(f"`gardenbus drain {seed}` goes on; `gardenbus uncordon {seed}` lets it take shoots again"):
-        _print_drained(run_with_client(work, directory, nats_url, prefix), output)
+        _print_drained(run_with_client(work, *landscape), output)
 
 
-def _drain_plan(
-    seed: str, filters: Sequence[SeedFilter], output: Format, where: tuple[Directory, NatsUrl, Prefix]
-) -> None:
+def _drain_plan(seed: str, filters: Sequence[SeedFilter], output: Format, landscape: LandscapeOptions) -> None:
     async def work(api: ApiClient) -> tuple[Document, DrainPlan]:
         document = await get_seed(api, seed)
         return document, plan_drain(await collect_state(api, filters), seed)
 
-    document, plan = run_with_client(work, *where)
+    document, plan = run_with_client(work, *landscape)
     if output in PROGRAMS:
         show_document(plan_document(plan, document), output)
     elif output is Format.NAME:
@@ -159,9 +148,7 @@ def rebalance(  # noqa: PLR0913 - one parameter an option
     max_moves: Annotated[int | None, typer.Option(min=0, help="Plan no more than the first moves.")] = None,
     timeout: Timeout = "10m",
     output: Output = Format.TABLE,
-    directory: Directory = None,
-    nats_url: NatsUrl = None,
-    prefix: Prefix = None,
+    landscape: LandscapeOptions,
 ) -> None:
     """Plan the fewest migrations after which seeds are used alike, and with --apply carry them out.
 
@@ -188,7 +175,7 @@ def rebalance(  # noqa: PLR0913 - one parameter an option
             return plan, await migrations.carry_out(plan.moves)
 
     with _interruptible("`gardenbus rebalance` plans anew from here"):
-        plan, outcome = run_with_client(work, directory, nats_url, prefix)
+        plan, outcome = run_with_client(work, *landscape)
     if output in PROGRAMS:
         show_document(rebalancing_document(plan, outcome), output)
     elif output is Format.NAME:

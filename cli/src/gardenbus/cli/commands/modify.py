@@ -28,8 +28,6 @@ from gardenbus.cli.commands.options import (
     is_dry_run,
     run_with_client,
     validation_of,
-    with_landscape_options,
-    with_options_of,
 )
 from gardenbus.cli.manifests.files import as_mapping, title
 from gardenbus.cli.manifests.patches import contested, patched, split_pairs
@@ -78,7 +76,6 @@ class PatchType(StrEnum):
     JSON = "json"
 
 
-@with_landscape_options
 def patch(  # noqa: PLR0913 - one parameter an option
     words: Names,
     *,
@@ -154,8 +151,6 @@ class PairOptions(NamedTuple):
     output: Output = Format.TABLE
 
 
-@with_landscape_options
-@with_options_of(PairOptions)
 def label(words: PairWords, *, options: PairOptions, landscape: LandscapeOptions) -> None:
     """Set labels of objects, or take them away.
 
@@ -166,8 +161,6 @@ def label(words: PairWords, *, options: PairOptions, landscape: LandscapeOptions
     _set_pairs("labels", words, options, landscape)
 
 
-@with_landscape_options
-@with_options_of(PairOptions)
 def annotate(words: PairWords, *, options: PairOptions, landscape: LandscapeOptions) -> None:
     """Set annotations of objects, or take them away.
 
@@ -206,7 +199,6 @@ def _set_pairs(
         raise typer.Exit(Exit.FAILED)
 
 
-@with_landscape_options
 def edit(
     words: Names,
     *,

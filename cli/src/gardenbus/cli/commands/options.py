@@ -1,11 +1,9 @@
 """Options that several commands share."""
 
 import asyncio
-import functools
-import inspect
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple, TypeVar, cast
+from typing import Annotated, NamedTuple, TypeVar
 
 import typer
 
@@ -19,7 +17,6 @@ from gardenbus.common.api.fields.validation import FieldValidation, parse_field_
 from gardenbus.common.errors import BadRequest
 
 Result = TypeVar("Result")
-Command = TypeVar("Command", bound=Callable[..., None])
 
 Directory = Annotated[
     Path | None, typer.Option("--dir", help="State directory of the landscape (default: ./.gardenbus).")
@@ -76,32 +73,6 @@ class LandscapeOptions(NamedTuple):
     directory: Directory = None
     nats_url: NatsUrl = None
     prefix: Prefix = None
-
-
-def with_options_of(fields: Callable[..., Any]) -> Callable[[Command], Command]:
-    """Give a command the fields of a NamedTuple as options, in place of its parameter of that type."""
-    options = [
-        option.replace(kind=inspect.Parameter.KEYWORD_ONLY) for option in inspect.signature(fields).parameters.values()
-    ]
-
-    def decorate(command: Command) -> Command:
-        own = list(inspect.signature(command).parameters.values())
-        place = next(number for number, each in enumerate(own) if each.annotation is fields)
-
-        @functools.wraps(command)
-        def with_options(*arguments: Any, **values: Any) -> None:
-            given = {option.name: values.pop(option.name) for option in options if option.name in values}
-            command(*arguments, **values, **{own[place].name: fields(**given)})
-
-        every = [*own[:place], *options, *own[place + 1 :]]
-        with_options.__signature__ = inspect.Signature(every)  # pyright: ignore[reportAttributeAccessIssue]
-        with_options.__annotations__ = {each.name: each.annotation for each in every}
-        return cast("Command", with_options)
-
-    return decorate
-
-
-with_landscape_options = with_options_of(LandscapeOptions)
 
 
 def run_with_client(

@@ -12,7 +12,7 @@ from rich.text import Text
 from gardenbus.cli import completions
 from gardenbus.cli.client.api import ApiClient
 from gardenbus.cli.client.resource_args import get_object, parse_resource
-from gardenbus.cli.commands.options import Directory, Namespace, NatsUrl, Output, Prefix, run_with_client
+from gardenbus.cli.commands.options import LandscapeOptions, Namespace, Output, run_with_client
 from gardenbus.cli.manifests.files import as_mapping
 from gardenbus.cli.output.columns import age_of
 from gardenbus.cli.output.console import (
@@ -47,9 +47,7 @@ def queue(  # noqa: PLR0913 - one parameter an option
     limit: Annotated[int, typer.Option("--limit", min=1, max=1000, help="Shoots shown, at the most.")] = 100,
     follow: Annotated[bool, typer.Option("--watch", "-w", help="Keep it current until Ctrl-C.")] = False,
     output: Output = Format.TABLE,
-    directory: Directory = None,
-    nats_url: NatsUrl = None,
-    prefix: Prefix = None,
+    landscape: LandscapeOptions,
 ) -> None:
     """Show which shoots wait for a seed, why, since when, and when each is tried again.
 
@@ -72,9 +70,9 @@ def queue(  # noqa: PLR0913 - one parameter an option
         await keep_showing(picture, every_seconds=REFRESH_SECONDS)
 
     if follow:
-        run_with_client(keep, directory, nats_url, prefix)
+        run_with_client(keep, *landscape)
         return
-    unschedulable, rows = run_with_client(query_queue, directory, nats_url, prefix)
+    unschedulable, rows = run_with_client(query_queue, *landscape)
     _print(unschedulable, rows, output, with_work=work)
 
 
@@ -161,9 +159,7 @@ def retry(
     *,
     namespace: Namespace = None,
     timeout: Annotated[float, typer.Option(min=0.0, help="Seconds to wait for what comes of it.")] = 10.0,
-    directory: Directory = None,
-    nats_url: NatsUrl = None,
-    prefix: Prefix = None,
+    landscape: LandscapeOptions,
 ) -> None:
     """Try a shoot now: find it a seed, or have its gardenlet repeat the operation that went wrong.
 
@@ -183,7 +179,7 @@ def retry(
             worst = max(worst, await _retry(api, shoot, timeout))
         return worst
 
-    if code := run_with_client(work, directory, nats_url, prefix):
+    if code := run_with_client(work, *landscape):
         raise typer.Exit(code)
 
 

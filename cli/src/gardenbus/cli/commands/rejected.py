@@ -11,7 +11,7 @@ from rich.text import Text
 
 from gardenbus.cli.client.api import ApiClient
 from gardenbus.cli.commands.editor import open_editor
-from gardenbus.cli.commands.options import Directory, NatsUrl, Output, Prefix, run_with_client
+from gardenbus.cli.commands.options import LandscapeOptions, Output, run_with_client
 from gardenbus.cli.lazy import HELP_OPTIONS, help_of
 from gardenbus.cli.output.columns import age_of
 from gardenbus.cli.output.console import (
@@ -44,9 +44,7 @@ def listing(
     *,
     limit: Annotated[int, typer.Option("--limit", min=1, help="The newest so many.")] = 50,
     output: Output = Format.TABLE,
-    directory: Directory = None,
-    nats_url: NatsUrl = None,
-    prefix: Prefix = None,
+    landscape: LandscapeOptions,
 ) -> None:
     """Show what could not be taken within the last 7 days: when, what, why; the newest last.
 
@@ -59,7 +57,7 @@ def listing(
         position = await api.bus.position(api.subjects.stream("REJECTED"))
         return await rejected_after(api, max(0, position.sequence - limit))
 
-    found = run_with_client(work, directory, nats_url, prefix)
+    found = run_with_client(work, *landscape)
     if output in (Format.JSON, Format.YAML):
         show_document({"items": [dict(each.row) for each in found]}, output)
     elif output is Format.NAME:
@@ -74,15 +72,13 @@ def show(
     identity: Annotated[int, typer.Argument(help="Its number in `gardenbus rejected`.", metavar="ID")],
     *,
     output: Output = Format.TABLE,
-    directory: Directory = None,
-    nats_url: NatsUrl = None,
-    prefix: Prefix = None,
+    landscape: LandscapeOptions,
 ) -> None:
     """Show one message that could not be taken, whole, as far as it was kept (64 KB).
 
     Example: gardenbus rejected show 3
     """
-    found = run_with_client(lambda api: rejected_message(api, identity), directory, nats_url, prefix)
+    found = run_with_client(lambda api: rejected_message(api, identity), *landscape)
     if output in (Format.JSON, Format.YAML):
         show_document({**found.row, "sha256": found.digest, "body": found.document or as_text(found)}, output)
         return
@@ -108,9 +104,7 @@ def replay(
     identities: Ids,
     *,
     edit: Annotated[bool, typer.Option("--edit", help="Change it in $EDITOR first.")] = False,
-    directory: Directory = None,
-    nats_url: NatsUrl = None,
-    prefix: Prefix = None,
+    landscape: LandscapeOptions,
 ) -> None:
     """Send messages again to where they were sent, each once, and say what became of them.
 
@@ -125,7 +119,7 @@ def replay(
             worst = max(worst, await _replayed(api, await rejected_message(api, identity), is_edited=edit))
         return worst
 
-    if code := run_with_client(work, directory, nats_url, prefix):
+    if code := run_with_client(work, *landscape):
         raise typer.Exit(code)
 
 

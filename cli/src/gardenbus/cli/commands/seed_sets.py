@@ -10,14 +10,7 @@ from rich.table import Table
 from gardenbus.cli import completions
 from gardenbus.cli.client.api import ApiClient
 from gardenbus.cli.client.resource_args import ResourceArgs, get_object, parse_resource
-from gardenbus.cli.commands.options import (
-    LandscapeOptions,
-    Namespace,
-    Output,
-    run_with_client,
-    seconds_of,
-    with_landscape_options,
-)
+from gardenbus.cli.commands.options import LandscapeOptions, Namespace, Output, run_with_client, seconds_of
 from gardenbus.cli.manifests.files import as_mapping
 from gardenbus.cli.manifests.revisions import (
     Revision,
@@ -58,7 +51,6 @@ SetWords = Annotated[
 ]
 
 
-@with_landscape_options
 def scale(
     words: SetWords,
     *,
@@ -122,7 +114,6 @@ async def _warn_of_autoscalers(api: ApiClient, metadata: Document) -> None:
             )
 
 
-@with_landscape_options
 def rollout_status(
     words: SetWords,
     *,
@@ -165,7 +156,6 @@ def rollout_status(
         raise typer.Exit(Exit.FAILED)
 
 
-@with_landscape_options
 def rollout_history(
     words: SetWords,
     *,
@@ -203,7 +193,6 @@ def rollout_history(
         show_rows(_history(revisions))
 
 
-@with_landscape_options
 def rollout_undo(
     words: SetWords,
     *,

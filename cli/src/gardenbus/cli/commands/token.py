@@ -7,7 +7,7 @@ import typer
 
 from gardenbus.cli import completions
 from gardenbus.cli.client.api import ApiClient, api_error
-from gardenbus.cli.commands.options import Directory, NatsUrl, Output, Prefix, run_with_client
+from gardenbus.cli.commands.options import LandscapeOptions, Output, run_with_client
 from gardenbus.cli.lazy import HELP_OPTIONS, help_of
 from gardenbus.cli.output.console import (
     Format,
@@ -42,16 +42,14 @@ Seed = Annotated[
 ]
 
 
-def create(  # noqa: PLR0913 - one parameter an option
+def create(
     *,
     seed: Seed = "",
     member: Annotated[str, typer.Option("--member", help="Only for this member cluster.", metavar="CLUSTER")] = "",
     ttl: Annotated[str, typer.Option("--ttl", help="Its life, 1m to 7d.", metavar="DURATION")] = "1h",
     description: Annotated[str, typer.Option("--description", help="What it is for, for people.")] = "",
     output: Output = Format.TABLE,
-    directory: Directory = None,
-    nats_url: NatsUrl = None,
-    prefix: Prefix = None,
+    landscape: LandscapeOptions,
 ) -> None:
     """Make a bootstrap token and print it: it is shown this once, and serves once.
 
@@ -65,7 +63,7 @@ def create(  # noqa: PLR0913 - one parameter an option
         except ValueError as error:
             raise BadRequest(f"--ttl: {error}") from error
         body = {"seed": seed, "member": member, "ttlSeconds": seconds, "description": description}
-    made = run_with_client(lambda api: api.call("token.create", body), directory, nats_url, prefix)
+    made = run_with_client(lambda api: api.call("token.create", body), *landscape)
     if output in (Format.JSON, Format.YAML):
         show_document(made, output)
         return
@@ -77,9 +75,7 @@ def create(  # noqa: PLR0913 - one parameter an option
 def listing(
     *,
     output: Output = Format.TABLE,
-    directory: Directory = None,
-    nats_url: NatsUrl = None,
-    prefix: Prefix = None,
+    landscape: LandscapeOptions,
 ) -> None:
     """Show bootstrap tokens, without their secret halves.
 
@@ -97,7 +93,7 @@ def listing(
                     errors.print(f"{name}: {error.message}")
         return sorted(found, key=lambda each: each.expires)
 
-    tokens = run_with_client(work, directory, nats_url, prefix)
+    tokens = run_with_client(work, *landscape)
     if output in (Format.JSON, Format.YAML):
         show_document({"items": [_row(each) for each in tokens]}, output)
     elif output is Format.NAME:
@@ -115,9 +111,7 @@ def listing(
 def delete(
     ids: Annotated[list[str], typer.Argument(help="Ids, or whole tokens.", metavar="ID…")],
     *,
-    directory: Directory = None,
-    nats_url: NatsUrl = None,
-    prefix: Prefix = None,
+    landscape: LandscapeOptions,
 ) -> None:
     """Remove bootstrap tokens: nobody comes in by them any more.
 
@@ -133,7 +127,7 @@ def delete(
                 raise api_error(response.error)
             show_lines([f"token {name} deleted"])
 
-    run_with_client(work, directory, nats_url, prefix)
+    run_with_client(work, *landscape)
 
 
 for name, command in (("create", create), ("list", listing), ("delete", delete)):

@@ -18,7 +18,7 @@ from rich.text import Text
 from gardenbus.cli.client.api import ApiClient
 from gardenbus.cli.client.cache import LandscapeCache
 from gardenbus.cli.client.targets import find_landscape
-from gardenbus.cli.commands.options import Directory, NatsUrl, Output, Prefix, run_with_client
+from gardenbus.cli.commands.options import LandscapeOptions, Output, run_with_client
 from gardenbus.cli.diagnostics.process_usage import ProcessUsage, cpu_share, process_usage
 from gardenbus.cli.local.directory import DEFAULT_DIRECTORY, LandscapeDirectory
 from gardenbus.cli.manifests.files import as_mapping
@@ -74,15 +74,13 @@ class TopView(NamedTuple):
 Sampler = Callable[[], Awaitable[TopView]]
 
 
-def top(  # noqa: PLR0913 - one parameter an option
+def top(
     what: Annotated[Subject | None, typer.Argument(help="What to look at (default: seeds and shoots).")] = None,
     *,
     once: Annotated[bool, typer.Option("--once", help="One picture, also on a terminal.")] = False,
     follow: Annotated[bool, typer.Option("--watch", "-w", help="Keep it current, also without a terminal.")] = False,
     output: Output = Format.TABLE,
-    directory: Directory = None,
-    nats_url: NatsUrl = None,
-    prefix: Prefix = None,
+    landscape: LandscapeOptions,
 ) -> None:
     """Show how full seeds are, which shoots are slow, what services take, how deep queues are.
 
@@ -94,7 +92,7 @@ def top(  # noqa: PLR0913 - one parameter an option
 
     async def work(api: ApiClient) -> None:
         async with contextlib.AsyncExitStack() as stack:
-            place = find_landscape(directory, nats_url, prefix).directory or directory
+            place = find_landscape(*landscape).directory or landscape.directory
             sample = await _sampler_for(what, api, place, stack)
             if is_live:
                 await keep_showing(lambda: _picture(sample), every_seconds=REDRAW_SECONDS)
@@ -104,7 +102,7 @@ def top(  # noqa: PLR0913 - one parameter an option
             _print(await sample(), output)
 
     try:
-        run_with_client(work, directory, nats_url, prefix)
+        run_with_client(work, *landscape)
     except TimeoutError as error:
         print_error("the news of the landscape could not be read")
         raise typer.Exit(Exit.OUT_OF_REACH) from error

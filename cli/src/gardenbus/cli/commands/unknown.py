@@ -7,7 +7,7 @@ import typer
 from gardenbus.cli import completions
 from gardenbus.cli.client.api import ApiClient, api_error
 from gardenbus.cli.client.resource_args import parse_resource
-from gardenbus.cli.commands.options import Directory, DryRun, NatsUrl, Prefix, is_dry_run, run_with_client
+from gardenbus.cli.commands.options import DryRun, LandscapeOptions, is_dry_run, run_with_client
 from gardenbus.cli.output.console import exit_codes, show_lines
 from gardenbus.common.api.document import encode
 from gardenbus.common.errors import BadRequest
@@ -28,9 +28,7 @@ def adopt(
     *,
     seed: Seed,
     dry_run: DryRun = None,
-    directory: Directory = None,
-    nats_url: NatsUrl = None,
-    prefix: Prefix = None,
+    landscape: LandscapeOptions,
 ) -> None:
     """Store a shoot again that its seed runs and the store has lost, as its gardenlet holds it.
 
@@ -38,7 +36,7 @@ def adopt(
 
     Example: gardenbus adopt shoot garden-dev/apollo --seed aws-cork
     """
-    _send("adopt", words, seed, dry_run, directory, nats_url, prefix)
+    _send("adopt", words, seed, dry_run, landscape)
 
 
 def forget(
@@ -46,9 +44,7 @@ def forget(
     *,
     seed: Seed,
     dry_run: DryRun = None,
-    directory: Directory = None,
-    nats_url: NatsUrl = None,
-    prefix: Prefix = None,
+    landscape: LandscapeOptions,
 ) -> None:
     """Have a seed take down what the store has lost: a shoot, the gardenlet of a managedseed, or the objects of a work.
 
@@ -56,18 +52,10 @@ def forget(
 
     Example: gardenbus forget shoot garden-dev/apollo --seed aws-cork
     """
-    _send("forget", words, seed, dry_run, directory, nats_url, prefix)
+    _send("forget", words, seed, dry_run, landscape)
 
 
-def _send(  # noqa: PLR0913, PLR0917 - one parameter an option
-    verb: str,
-    words: list[str],
-    seed: str,
-    dry_run: str | None,
-    directory: Directory,
-    nats_url: NatsUrl,
-    prefix: Prefix,
-) -> None:
+def _send(verb: str, words: list[str], seed: str, dry_run: str | None, landscape: LandscapeOptions) -> None:
     with exit_codes():
         only_checks, wanted = is_dry_run(dry_run), parse_resource(words)
         names = [name.partition("/") for name in wanted.names]
@@ -87,4 +75,4 @@ def _send(  # noqa: PLR0913, PLR0917 - one parameter an option
             lines.append(f"{wanted.kind} {namespace}/{name} {done} {seed}{' (server dry run)' if only_checks else ''}")
         return lines
 
-    show_lines(run_with_client(work, directory, nats_url, prefix))
+    show_lines(run_with_client(work, *landscape))

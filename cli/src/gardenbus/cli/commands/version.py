@@ -9,7 +9,7 @@ import typer
 
 from gardenbus.cli.client.api import connected
 from gardenbus.cli.client.targets import LandscapeTarget, credentials_of, find_landscape
-from gardenbus.cli.commands.options import Directory, NatsUrl, Prefix
+from gardenbus.cli.commands.options import LandscapeOptions
 from gardenbus.cli.output.console import Format, exit_codes, show_document, show_lines
 from gardenbus.cli.output.printers import table_text
 from gardenbus.common.errors import BadRequest
@@ -21,9 +21,7 @@ def version(
     *,
     client: Annotated[bool, typer.Option("--client", help="Only this client's; asks no landscape.")] = False,
     output: Annotated[Format | None, typer.Option("-o", "--output", help="json or yaml.")] = None,
-    directory: Directory = None,
-    nats_url: NatsUrl = None,
-    prefix: Prefix = None,
+    landscape: LandscapeOptions,
 ) -> None:
     """Show the version of this client, and those of the landscape's services and its NATS server.
 
@@ -38,7 +36,7 @@ def version(
     try:
         if not client:
             with exit_codes():
-                versions |= _landscape(find_landscape(directory, nats_url, prefix))
+                versions |= _landscape(find_landscape(*landscape))
     finally:
         _print(versions, output)
 

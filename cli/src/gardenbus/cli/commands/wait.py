@@ -11,10 +11,8 @@ from gardenbus.cli.client.resource_args import ResourceArgs, get_object, parse_r
 from gardenbus.cli.commands.apply import wait_for_conditions
 from gardenbus.cli.commands.options import (
     AllNamespaces,
-    Directory,
+    LandscapeOptions,
     Namespace,
-    NatsUrl,
-    Prefix,
     Selector,
     Timeout,
     check_namespaces,
@@ -51,9 +49,7 @@ def wait(  # noqa: PLR0913 - one parameter an option
     selector: Selector = "",
     namespace: Namespace = None,
     all_namespaces: AllNamespaces = False,
-    directory: Directory = None,
-    nats_url: NatsUrl = None,
-    prefix: Prefix = None,
+    landscape: LandscapeOptions,
 ) -> None:
     """Wait until objects have come to a goal; a line for each that has.
 
@@ -78,7 +74,7 @@ def wait(  # noqa: PLR0913 - one parameter an option
         keys = [key for one in wanted for key in await _keys(api, one, namespace, selector, wait_condition)]
         return await wait_for_conditions(api, dict.fromkeys(keys, wait_condition), timeout_seconds)
 
-    if not run_with_client(work, directory, nats_url, prefix):
+    if not run_with_client(work, *landscape):
         raise typer.Exit(Exit.FAILED)
 
 

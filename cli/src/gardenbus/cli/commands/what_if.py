@@ -10,7 +10,7 @@ import typer
 from rich.text import Text
 
 from gardenbus.cli import completions
-from gardenbus.cli.commands.options import Directory, NatsUrl, Output, Prefix, run_with_client
+from gardenbus.cli.commands.options import LandscapeOptions, Output, run_with_client
 from gardenbus.cli.commands.simulate_files import Strategy
 from gardenbus.cli.manifests.files import read_files
 from gardenbus.cli.output.console import (
@@ -64,9 +64,7 @@ def what_if(  # noqa: PLR0913  one parameter an option
     strategy: Annotated[Strategy | None, typer.Option(help="Suppose that candidates were chosen so.")] = None,
     show_all: Annotated[bool, typer.Option("--all", help="Show every shoot and seed, also unchanged seeds.")] = False,
     output: Output = Format.TABLE,
-    directory: Directory = None,
-    nats_url: NatsUrl = None,
-    prefix: Prefix = None,
+    landscape: LandscapeOptions,
 ) -> None:
     """Say what a change would do to the live landscape, or to one in files; nothing is written anywhere.
 
@@ -96,7 +94,7 @@ def what_if(  # noqa: PLR0913  one parameter an option
         given = read_files(files) if files else []
         documents, current = with_ready_seeds(given), strategy_in(given) or Strategy.SAME_REGION
     if not files:
-        documents, current = run_with_client(current_documents, directory, nats_url, prefix)
+        documents, current = run_with_client(current_documents, *landscape)
     with exit_codes():
         found = compare_schedules(documents, supposition, strategy=str(current), filters=filters)
     if output in (Format.JSON, Format.YAML):

@@ -15,7 +15,7 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
-from gardenbus.cli.commands.options import Directory, Output, with_options_of
+from gardenbus.cli.commands.options import Directory, Output
 from gardenbus.cli.contexts.addresses import without_password, without_user
 from gardenbus.cli.local.directory import (
     DEFAULT_DIRECTORY,
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from gardenbus.embedded.landscape import UpOptions
 
 
-@with_options_of(UpArguments)
 def up(arguments: UpArguments) -> None:
     """Start a landscape: NATS, Redis and all services as child processes, state below --dir.
 
