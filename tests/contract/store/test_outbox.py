@@ -129,6 +129,7 @@ async def test_who_does_not_lead_changes_nothing(kit: StoreUnderTest) -> None:
     other = kit.another_relay()
     for call in (
         other.trim(entries[-1].entry, {"OBJECTS": StreamPosition(1, 1)}),
+        other.advance(entries[-1].entry, {"OBJECTS": StreamPosition(1, 1)}, 10),
         other.open(1, 1),
         other.restore(Restored(APOLLO, "uid", 10**9, None)),
         other.restore_many([Restored(APOLLO, "uid", 10**9, None)] * 2),
@@ -182,6 +183,20 @@ async def test_a_trim_forgets_up_to_an_entry_and_remembers_the_positions(kit: St
     await kit.outbox.trim(entries[2].entry, {"OBJECTS": StreamPosition(2, 1)})
     assert not await kit.entries()
     assert (await kit.outbox.positions())["OBJECTS"] == StreamPosition(2, 1)
+
+
+async def test_to_advance_is_to_trim_and_to_read_what_comes_after(kit: StoreUnderTest) -> None:
+    for name in ("a", "b", "c", "d"):
+        await kit.created(a_project(name))
+    entries = await kit.entries()
+    position = StreamPosition(1, 42)
+    page = await kit.outbox.advance(entries[1].entry, {"OBJECTS": position}, 1)
+    assert page.entries == [entries[2]]
+    assert page.objects.keys() == {ObjectKey("project", "", "c")}
+    assert await kit.entries() == entries[2:]
+    assert await kit.outbox.positions() == {"OBJECTS": position}
+    assert not (await kit.outbox.advance(entries[3].entry, {}, 1)).entries
+    assert not await kit.entries()
 
 
 async def test_waiting_for_news_ends_when_some_come_and_after_a_while(kit: StoreUnderTest) -> None:

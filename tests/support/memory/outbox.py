@@ -85,6 +85,12 @@ class MemoryOutbox:
             self._state.outbox = [entry for entry in self._state.outbox if _number(entry.entry) > upto]
         self._state.positions |= positions
 
+    async def advance(self, last: str, positions: Mapping[str, StreamPosition], limit: int) -> OutboxPage:
+        """Trim, and read on."""
+        page = await self.head(limit, last)
+        await self.trim(last, positions)
+        return page
+
     async def positions(self) -> Mapping[str, StreamPosition]:
         """Read what was remembered."""
         return dict(self._state.positions)

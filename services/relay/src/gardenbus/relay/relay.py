@@ -191,7 +191,10 @@ class Relay:
             raise problem
         log_announced(page)
         self._announced_unblock_index = messages.unblock_index
-        await self._outbox.trim(last, self._positions)
+        if self._prefetched is None:
+            self._prefetched = await self._outbox.advance(last, self._positions, self._settings.page)
+        else:
+            await self._outbox.trim(last, self._positions)
         self._is_cautious = False
         self.on_announced(page.entries)
 

@@ -64,10 +64,19 @@ class RedisOutbox(RedisStreamHistories):
 
     async def head(self, limit: int, after: str | None = None) -> OutboxPage:
         """Read the oldest entries with their objects."""
-        operation = {"limit": limit, "after": after or ""}
-        raw_entries, documents = await self._connection.call("outbox", operation, read_only=True)
-        if raw_entries:  # what is announced must not be lost with the master
-            await self._connection.confirm_what_is_read()
+        reading = ("outbox", {"limit": limit, "after": after or ""})
+        page, _ = await self._connection.read_and_write(reading)  # what is announced must not be lost with the master
+        return self._page(page)
+
+    async def advance(self, last: str, positions: Mapping[str, StreamPosition], limit: int) -> OutboxPage:
+        """Trim, and read what comes after, in one round trip."""
+        reading = ("outbox", {"limit": limit, "after": last})
+        page, trimmed = await self._connection.read_and_write(reading, ("trim", self._trimming(last, positions)))
+        _as_leader(trimmed)
+        return self._page(page)
+
+    def _page(self, reply: Sequence[Any]) -> OutboxPage:
+        raw_entries, documents = reply
         entries: list[OutboxEntry] = []
         for entry, fields in raw_entries:
             entries += _read_entry(entry.decode(), fields)
@@ -93,13 +102,14 @@ class RedisOutbox(RedisStreamHistories):
 
     async def trim(self, last: str | None, positions: Mapping[str, StreamPosition]) -> None:
         """Trim, and remember the positions."""
-        await self._led(
-            "trim",
-            {
-                "after": _next_entry(last) if last else "",
-                "positions": {name: f"{position.created}.{position.sequence}" for name, position in positions.items()},
-            },
-        )
+        await self._led("trim", self._trimming(last, positions))
+
+    def _trimming(self, last: str | None, positions: Mapping[str, StreamPosition]) -> dict[str, Any]:
+        return {
+            "leader": self._leader,
+            "after": _next_entry(last) if last else "",
+            "positions": {name: f"{position.created}.{position.sequence}" for name, position in positions.items()},
+        }
 
     async def positions(self) -> Mapping[str, StreamPosition]:
         """Read what was remembered."""

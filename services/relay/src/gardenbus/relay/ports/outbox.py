@@ -122,6 +122,10 @@ class Outbox(StreamHistories, Protocol):
         """Forget the entries up to `last`, and remember how far the streams had come."""
         ...
 
+    async def advance(self, last: str, positions: Mapping[str, StreamPosition], limit: int) -> OutboxPage:
+        """`trim`, and return the oldest entries after `last`."""
+        ...
+
     async def positions(self) -> Mapping[str, StreamPosition]:
         """Positions of the streams at the last trim."""
         ...

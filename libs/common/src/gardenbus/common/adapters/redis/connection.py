@@ -10,8 +10,8 @@ replaced. A version that finds the store closed has the others on the server vou
 Redis replies to a write before it knows that its append-only file could be extended (but for `appendfsync always`,
 where it ends instead): on a full disk all commands of one turn of its loop are acknowledged and lost with the process.
 So a write counts when a PING that was sent after its reply is answered with PONG: Redis refuses even that once it has
-failed to extend the file. Where Redis has replicas, `WAIT` stands before that PING, and the epoch of the master with it
-(replication.py).
+failed to extend the file. Where a write has to be on replicas, `WAIT` stands before that PING, and the epoch of the
+master with it (replication.py); all of it leaves with the write (replicated_writes.py).
 """
 
 import asyncio
@@ -30,6 +30,7 @@ from gardenbus.common.adapters.redis.addresses import RedisAddresses, parse_redi
 from gardenbus.common.adapters.redis.function_library import LIBRARY, NAME_PREFIX, Library, function_of
 from gardenbus.common.adapters.redis.master import ListedServers, MasterFinder, Sentinels
 from gardenbus.common.adapters.redis.multiplexed_connection import Command, MultiplexedConnection
+from gardenbus.common.adapters.redis.replicated_writes import ReplicatedWrites
 from gardenbus.common.adapters.redis.replication import Deposed, Replication
 from gardenbus.common.adapters.store_responses import newer_format, outbox_is_full, store_is_closed
 from gardenbus.common.errors import BadRequest, GardenbusError, SettingsInvalid, Unavailable
@@ -100,6 +101,7 @@ class RedisConnection:
         self._joining: asyncio.Task[bool] | None = None
         self._join_again_at = 0.0
         self._confirming: asyncio.Task[None] | None = None
+        self._replicated_writes = self._writes_to_replicas(replicas)
 
     def _replicated(self, addresses: RedisAddresses, required: int) -> Replication | None:
         """Replication, where there are several servers or a write has to be on a replica."""
@@ -112,6 +114,12 @@ class RedisConnection:
         elif addresses.servers:
             finder = ListedServers(addresses.servers, self._pool, opening_key)
         return Replication(self._pool, finder, required=required, opening_key=opening_key, retiring=self._retiring)
+
+    def _writes_to_replicas(self, required: int) -> ReplicatedWrites | None:
+        """Writes, where they have to be on a replica."""
+        if self._replication is None or not required:
+            return None
+        return ReplicatedWrites(self._shared.execute, self._replication.commands, self._accept)
 
     def _retiring(self, epoch: int) -> Command:
         return self._function("FCALL", "retire", _pack({"epoch": epoch}))
@@ -168,12 +176,25 @@ class RedisConnection:
         if function in BATCH_FUNCTIONS:
             return _raise_unavailable(await self._call_batched(function, _pack(operation)))
         command = self._function("FCALL_RO" if read_only else "FCALL", function, _pack(operation))
-        reply = _raise_unavailable(await self._call_when_open(command))
-        if not read_only:
-            await self._confirmed()
-        elif self._replication is not None:
-            self._check_opening(await self.command(*self._replication.opening_command()))
-        return reply
+        return await self._read(command) if read_only else (await self._write([command]))[0]
+
+    async def read_and_write(
+        self, reading: tuple[str, Mapping[str, Any]], writing: tuple[str, Mapping[str, Any]] | None = None
+    ) -> tuple[list[Any], list[Any]]:
+        """Call a function that reads, then one that writes (if any), in one round trip; returns both replies.
+
+        What was read counts as written then, where writes have to be on replicas: `WAIT` is about the writes of one
+        connection, so something is written after what was read in any case. Raises as `call` does.
+        """
+        read = self._function("FCALL_RO", reading[0], _pack(reading[1]))
+        if writing is not None:
+            written = self._function("FCALL", writing[0], _pack(writing[1]))
+        elif self._replicated_writes is not None:
+            written = ("SET", self.key("confirmed"), "")
+        else:
+            return await self._read(read), []
+        replies = await self._write([read, written])
+        return replies[0], replies[1]
 
     async def call_batch(
         self, function: str, operations: Sequence[Mapping[str, Any]]
@@ -183,8 +204,7 @@ class RedisConnection:
         Raises Unavailable when the server is away.
         """
         command = self._function("FCALL", BATCH_FUNCTIONS[function], *(_pack(operation) for operation in operations))
-        replies = self._checked(await self._call_when_open(command), command)
-        await self._confirmed()
+        (replies,) = await self._write([command])
         return [self._one_of_many(reply, function) for reply in replies]
 
     def _one_of_many(self, reply: Any, function: str) -> list[Any] | GardenbusError:
@@ -198,10 +218,7 @@ class RedisConnection:
 
         When one call fails, the others have been carried out all the same: only for what may be repeated.
         """
-        commands = [self._function("FCALL", function, _pack(operation)) for operation in operations]
-        replies = [_raise_unavailable(reply) for reply in await self._called(commands)]
-        await self._confirmed()
-        return replies
+        return await self._write([self._function("FCALL", function, _pack(operation)) for operation in operations])
 
     async def ensure_library(self) -> None:
         """Load our version of the function library if the server has it not."""
@@ -290,12 +307,47 @@ class RedisConnection:
         await self._load_and_join()
         return await self.pipeline(commands)
 
-    async def _call_when_open(self, command: Command) -> Any:
-        """Call a function, and once more if the store is closed for us but open for another version."""
-        reply = (await self._called([command]))[0]
+    async def _read(self, command: Command) -> list[Any]:
+        """Call a function that reads, and once more if the store is closed for us but open for another version."""
+        opening = [self._replication.opening_command()] if self._replication is not None else []
+        reply, *openings = await self._called([command, *opening])
         if _is_closed(reply) and await self._joined():
-            reply = (await self._called([command]))[0]
+            reply, *openings = await self._called([command, *opening])
+        _raise_unavailable(reply)
+        for each in openings:
+            self._check_opening(each)
         return reply
+
+    async def _write(self, commands: Sequence[Command]) -> list[Any]:
+        """Call functions, and once more if the store is closed for us but open for another version.
+
+        Returns the replies when what was written counts.
+        """
+        replies = await self._written(commands)
+        if any(map(_is_closed, replies)) and await self._joined():
+            replies = await self._written(commands)
+        return [_raise_unavailable(reply) for reply in replies]
+
+    async def _written(self, commands: Sequence[Command]) -> Sequence[Any]:
+        """Call functions until they count; loads the library first where the server does not have it."""
+        try:
+            return await self._written_once(commands)
+        except Unavailable as error:
+            if "Function not found" not in error.message:
+                raise
+        await self._load_and_join()
+        return await self._written_once(commands)
+
+    async def _written_once(self, commands: Sequence[Command]) -> Sequence[Any]:
+        if self._replicated_writes is None:
+            replies = await self.pipeline(commands)
+            await self._confirmed()
+            return replies
+        written = await self._replicated_writes.write(commands)
+        replies = [self._checked(reply, command) for reply, command in zip(written.replies, commands, strict=True)]
+        if written.problem is not None:
+            raise Unavailable(written.problem.message) from written.problem
+        return replies
 
     async def _confirmed(self) -> None:
         """Return when Redis has written what it replied until now; callers of one turn share the question.
@@ -309,13 +361,19 @@ class RedisConnection:
 
     async def _confirm(self) -> None:
         self._confirming = None  # who comes from now on may have been replied to after this question
-        replication = self._replication
-        if replication is None:
+        if self._replication is None:
             self._checked((await self._shared.execute((("PING",),)))[0], ("PING",))
             return
-        replies = await self.pipeline(replication.commands())
+        await self._accept(await self._shared.execute(self._replication.commands()))
+
+    async def _accept(self, replies: Sequence[Any]) -> None:
+        """Return if what was written before the replies to `Replication.commands` counts. Raises Unavailable."""
+        assert self._replication is not None, "nobody else has commands"
+        checked = [
+            self._checked(reply, command) for reply, command in zip(replies, self._replication.commands(), strict=True)
+        ]
         try:
-            await replication.accept(replies)
+            await self._replication.accept(checked)
         except Deposed as error:
             self._leave(error)
             raise
@@ -324,16 +382,6 @@ class RedisConnection:
     def epoch(self) -> int:
         """The highest epoch of a master that was seen; -1 for none."""
         return self._replication.epoch if self._replication is not None else -1
-
-    async def confirm_what_is_read(self) -> None:
-        """Return when all that was read until now counts as written, where writes have to be on replicas.
-
-        `WAIT` is about the writes of one connection, so this one writes something after what it has read.
-        Raises Unavailable.
-        """
-        if self._replication is not None and self._replication.required:
-            await self.command("SET", self.key("confirmed"), "")
-            await self._confirmed()
 
     async def retire_older_masters(self) -> None:
         """Close the stores of servers that were master before this one and can be reached. Raises Unavailable."""
@@ -406,8 +454,7 @@ class RedisConnection:
             return
         command = self._function("FCALL", BATCH_FUNCTIONS[function], *(one.packed for one in wanted))
         try:
-            replies = await self._call_when_open(command)
-            await self._confirmed()
+            (replies,) = await self._write([command])
         except Unavailable as error:
             replies = [Unavailable(error.message) for _ in wanted]
         except BaseException:
