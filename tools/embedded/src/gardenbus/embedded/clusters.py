@@ -5,6 +5,7 @@ each start, for the primary of then. Routes of NATS, replicas and Sentinels have
 """
 
 import json
+import os
 import re
 import secrets
 from collections.abc import Mapping, Sequence
@@ -91,6 +92,11 @@ def cluster_servers(
     return ClusterServers(specs, ",".join(nats_urls), redis_url, plan.ports)
 
 
+def share_of_cores(cores: int) -> int:
+    """Threads for each server of NATS: three that use all cores each wake more threads than there is work for."""
+    return max(1, cores // len(NUMBERS))
+
+
 def route_tls(directory: Path) -> str:
     """The block `tls` of routes: both ends show a certificate of an authority that nobody else has one of.
 
@@ -137,7 +143,7 @@ def _nats_spec(
         name=name,
         role="nats",
         command=[str(program), "-c", str(file)],
-        environ={},
+        environ={"GOMAXPROCS": os.environ.get("GOMAXPROCS") or str(share_of_cores(os.cpu_count() or 1))},
         kind="nats",
         port=ports[f"{name}-monitor"],
         store=store,
