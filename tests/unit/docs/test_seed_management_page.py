@@ -10,7 +10,6 @@ import pytest
 import typer.main
 import yaml
 
-from gardenbus.apiserver.domain.defaults import with_creation_defaults, with_defaults
 from gardenbus.apiserver.domain.managed_seeds import admit_managed_seed, with_defaults_of_its_shoot
 from gardenbus.apiserver.domain.related_objects import RelatedObjects
 from gardenbus.apiserver.domain.use_as_seed import requested_seed
@@ -28,6 +27,7 @@ from gardenbus.common.api.configuration.controller_manager import parse_managed_
 from gardenbus.common.api.configuration.gardenlet import ManagedSeedSettings, parse_configurations
 from gardenbus.common.api.configuration.seed_autoscaler import AutoscalerConfiguration, SchedulerReference
 from gardenbus.common.api.configuration.seed_autoscaler import parse_configuration as parse_autoscaler
+from gardenbus.common.api.defaults import with_creation_defaults, with_defaults
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.garden.managed_seed_sets import replica_managed_seed, replica_shoot, template_seed
 from gardenbus.common.api.garden.seed_management import (

@@ -2,7 +2,7 @@
 
 import pytest
 
-from gardenbus.apiserver.domain.defaults import with_defaults
+from gardenbus.common.api.defaults import with_defaults
 from gardenbus.common.api.document import Document
 from gardenbus.common.api.validation.manifest import validate, validate_status
 from gardenbus.common.api.validation.metadata import key_of

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from gardenbus.apiserver.domain.defaults import with_defaults
 from gardenbus.apiserver.domain.related_objects import ObjectQuery, RelatedObjects
+from gardenbus.common.api.defaults import with_defaults
 from gardenbus.common.api.document import Document
 from gardenbus.common.api.fleet.placements import Placement
 from gardenbus.common.api.keys import ObjectKey

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 
 import msgspec
 
-from gardenbus.apiserver.domain.defaults import with_defaults
 from gardenbus.apiserver.domain.document_parts import is_deleting
 from gardenbus.apiserver.domain.managed_seeds import admit_managed_seed, namesake, with_defaults_of_its_shoot
 from gardenbus.apiserver.domain.related_objects import (
@@ -20,6 +19,7 @@ from gardenbus.apiserver.domain.related_objects import (
 from gardenbus.apiserver.domain.seeds_in_use import MOVE
 from gardenbus.apiserver.domain.shoot_managed_seed import key_of_shoot
 from gardenbus.apiserver.domain.use_as_seed import FIELD, annotation_of, follows_annotation, requested_seed
+from gardenbus.common.api.defaults import with_defaults
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.api.validation.manifest import validate

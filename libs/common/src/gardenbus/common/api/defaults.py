@@ -3,7 +3,6 @@
 from collections.abc import Callable, Mapping
 from typing import Any, cast
 
-from gardenbus.apiserver.domain.document_parts import name_of, namespace_of
 from gardenbus.common.api.document import SEED_LABEL_PREFIX, Document, section
 from gardenbus.common.api.fleet.placements import PICK_ALL
 from gardenbus.common.api.garden.managed_seeds import GARDENLET_API_VERSION, GARDENLET_KIND
@@ -49,7 +48,7 @@ def with_creation_defaults(document: Document) -> Document:
 
     That is so in the garden namespace alone, whose shoots may become seeds: nothing here reads it of other shoots.
     """
-    if document.get("kind") != "Shoot" or namespace_of(document) != GARDEN_NAMESPACE:
+    if document.get("kind") != "Shoot" or section(document, "metadata").get("namespace") != GARDEN_NAMESPACE:
         return document
     return with_autoscaler(document)
 
@@ -106,7 +105,7 @@ def _names_a_seed(label: object) -> bool:
 
 
 def _project(project: Document) -> Document:
-    name = name_of(project)
+    name = str(section(project, "metadata").get("name") or "")
     namespace = name if name == GARDEN_NAMESPACE else f"{GARDEN_NAMESPACE}-{name}"
     return with_default(project, ("spec", "namespace"), namespace)
 
