@@ -72,3 +72,8 @@ def test_settings_come_from_files_and_the_command_line(tmp_path: Path) -> None:
 def test_seeds_cannot_be_enrolled_by_agents_that_register_nothing() -> None:
     with pytest.raises(SettingsInvalid, match="registration: cannot be Never"):
         read(an_agent_configuration(enrolSeeds=True, registration="Never"))
+
+
+def test_a_lone_surrogate_in_a_configuration_is_a_problem_of_the_file() -> None:
+    with pytest.raises(SettingsInvalid, match="surrogates not allowed"):
+        parse_configurations(b'{"apiVersion": "a\\udfff", "kind": "MemberAgentConfiguration"}')

@@ -171,7 +171,7 @@ def parse_configurations(text: str | bytes, *, source: str = "configuration") ->
         try:
             found.append(msgspec.convert(document, MemberAgentConfiguration))
             problems += [f"{source}: {problem}" for problem in _problems(found[-1])]
-        except msgspec.ValidationError as error:
+        except (msgspec.ValidationError, UnicodeEncodeError) as error:  # the latter: of a lone surrogate
             problems.append(f"{source}: {error}")
     if problems:
         raise SettingsInvalid(tuple(problems))

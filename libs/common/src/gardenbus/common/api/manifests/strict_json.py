@@ -146,9 +146,9 @@ def _where(text: str, position: int, invalid: _InvalidValueError) -> str:
     )
     try:
         value, _ = decoder.raw_decode(text, position)
+        return _find(value, "") or invalid.problem
     except (json.JSONDecodeError, RecursionError):
         return invalid.problem or f"the key {invalid.key[:80]!r} is given twice in one object: keep one"
-    return _find(value, "") or invalid.problem
 
 
 def _find(value: Any, path: str) -> str:
