@@ -17,7 +17,7 @@ ROOT = Path(__file__).parents[3]
 
 @pytest.mark.parametrize(
     ("durability", "nats", "redis"),
-    [(Durability.PROCESS, "sync_interval: 2m", "no"), (Durability.POWER, "sync_interval: always", "always")],
+    [(Durability.PROCESS, 'sync_interval: "2m"', "no"), (Durability.POWER, "sync_interval: always", "always")],
 )
 def test_servers_sync_before_they_acknowledge_only_where_power_may_fail(durability: Durability, nats: str, redis: str):
     store = Path("/store")

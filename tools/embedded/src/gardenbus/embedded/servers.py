@@ -82,8 +82,11 @@ def _version_of(program: Path) -> tuple[int, int] | None:
 
 
 def nats_configuration(*, port: int, monitor_port: int, store: Path, durability: Durability) -> str:
-    """The text of nats.conf: loopback only, messages up to 8 MB."""
-    sync_interval = "always" if durability is Durability.POWER else "2m"
+    """The text of nats.conf: loopback only, messages up to 8 MB.
+
+    A duration is quoted: without quotes nats-server takes `2m` for two million, in seconds.
+    """
+    sync_interval = "always" if durability is Durability.POWER else '"2m"'
     return (
         f"server_name: gardenbus-{port}\n"
         f'listen: "127.0.0.1:{port}"\n'
