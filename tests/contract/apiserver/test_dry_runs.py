@@ -25,6 +25,8 @@ WRITES: list[tuple[str, Any]] = [
     ("delete", {"kind": "Shoot", "namespace": "garden-dev", "name": "gemini", "confirm": "yes"}),
     ("delete", {"kind": "Shoot", "namespace": "garden-dev", "name": "nobody", "confirm": True}),
     ("delete.seed.full", b""),
+    ("delete", {"kind": "Seed", "name": "full", "confirm": True}),
+    ("delete", {"kind": "Project", "name": "dev", "confirm": True}),
     ("apply", a_seed("full", ready=False, spec={"provider": {"type": "gcp"}})),
     ("apply", a_shoot("new", spec={"provider": {}})),
     ("apply", a_project("other")),

@@ -150,8 +150,12 @@ class DryRunStore(Objects):
         scheduling_generation: int | None,
         preconditions: Sequence[WritePrecondition],
     ) -> None:
-        """Have the store check a write, without guards on objects that only this dry run has written."""
-        if key not in self._written:
+        """Have the store check a write, without guards on objects that only this dry run has written.
+
+        An object that is there is checked at each of its writes (a deletion may follow its confirmation), one that only
+        this dry run has made at its first.
+        """
+        if key not in self._written or (base is not None and base.version):
             own_writes = {written.stored for written in self._written}
             checked = [guard for guard in preconditions if guard.kind != "version" or guard.name not in own_writes]
             await self._store.dry_run(
