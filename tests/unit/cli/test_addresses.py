@@ -34,7 +34,17 @@ def test_no_password_of_a_redis_is_shown(given: str, shown: str):
 
 
 @pytest.mark.parametrize(
-    "given", ["nonsense with space", "nats://a b:4222", "nats://a:1,b c", "nats://", "nats://a<b", "\t"]
+    "given",
+    [
+        "nonsense with space",
+        "nats://a b:4222",
+        "nats://a:1,b c",
+        "nats://",
+        "nats://a<b",
+        "\t",
+        "nats//x:::",
+        "nats:/a",
+    ],
 )
 def test_what_cannot_be_a_host_is_no_address(given: str):
     with pytest.raises(BadRequest, match="is no NATS address: write nats://host:port"):

@@ -71,7 +71,10 @@ def test_landscapes_of_files_are_simulated_as_ever(tmp_path: Path) -> None:
     assert "there is no seed x" in said("-f", file, "--cordon=x", code=2)
 
 
-@pytest.mark.parametrize("words", [["--cordon", "a"], ["--strategy", "MinimalDistance"], ["what-if"]])
+@pytest.mark.parametrize(
+    "words",
+    [["--cordon", "a"], ["--cordon", "seed/a"], ["--strategy", "MinimalDistance"], ["what-if"]],
+)
 def test_the_live_landscape_is_only_read(words: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     bus = FakeApi(*BASE, a_seed("a"), a_shoot("waits"))
     before = dict(bus.objects)

@@ -10,6 +10,7 @@ import typer
 from rich.text import Text
 
 from gardenbus.cli import completions
+from gardenbus.cli.client.resource_args import object_name
 from gardenbus.cli.commands.options import LandscapeOptions, Output, run_with_client
 from gardenbus.cli.commands.simulate_files import Strategy
 from gardenbus.cli.manifests.files import read_files
@@ -84,10 +85,10 @@ def what_if(  # noqa: PLR0913  one parameter an option
             raise BadRequest("--shoots and --like go together: so many more, like this one")
         supposition = WhatIfChanges(
             added=tuple(ready_seeds_in(read_files(add_seed))) if add_seed else (),
-            removed=tuple(remove_seed or ()),
-            cordoned=tuple(cordon or ()),
+            removed=tuple(object_name(seed, "seed") for seed in remove_seed or ()),
+            cordoned=tuple(object_name(seed, "seed") for seed in cordon or ()),
             shoots=shoots,
-            like=like,
+            like=object_name(like, "shoot"),
             strategy=str(strategy) if strategy is not None else None,
         )
         filters = load_filters()

@@ -32,7 +32,8 @@ def check_nats_url(url: str) -> None:
         try:
             parts = urlsplit(address if "://" in address else f"nats://{address}")
             is_host = _HOST.fullmatch(parts.hostname or "") is not None
-            is_address = parts.scheme in ("nats", "tls", "ws", "wss") and is_host and parts.port != 0
+            is_place = not parts.path.strip("/") or parts.scheme in ("ws", "wss")
+            is_address = parts.scheme in ("nats", "tls", "ws", "wss") and is_host and is_place and parts.port != 0
         except ValueError:
             is_address = False
         if not is_address:
