@@ -24,6 +24,7 @@ class ScenarioName(StrEnum):
     START = "start"
     PLACEMENT = "placement"
     REPLICATION = "replication"
+    IDENTITIES = "identities"
 
 
 class BenchOptions(msgspec.Struct, frozen=True):

@@ -1,6 +1,6 @@
 """Identities of an embedded landscape: the keys below D/identity, and the part of nats.conf that is made of them."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -28,15 +28,23 @@ MEMBERAGENT = "memberagent"
 
 
 class EmbeddedIdentities:
-    """Keys of a landscape, made by the first `up` and kept. Raises SettingsInvalid, DirectoryUnwritable."""
+    """Keys of a landscape, made by the first `up` and kept. Raises SettingsInvalid, DirectoryUnwritable.
 
-    def __init__(self, path: Path, subjects: Subjects) -> None:
+    `others` are users of the server's configuration beside those of every landscape. Without `has_tls` who comes in
+    proves who it is all the same; `up` never does without.
+    """
+
+    def __init__(
+        self, path: Path, subjects: Subjects, *, others: Mapping[str, Permissions] | None = None, has_tls: bool = True
+    ) -> None:
         self._directory = IdentityDirectory(path)
+        self._others = {MEMBERAGENT: _permissions_of_enrolling(subjects), **(others or {})}
         try:
-            self._keys = self._directory.prepare((*service_names(), MEMBERAGENT), datetime.now(UTC))
+            self._keys = self._directory.prepare((*service_names(), *self._others), datetime.now(UTC))
         except OSError as error:
             raise DirectoryUnwritable(path, error) from error
         self._subjects = subjects
+        self._has_tls = has_tls
 
     @property
     def operator(self) -> OperatorLogin:
@@ -66,10 +74,12 @@ class EmbeddedIdentities:
             operator=Password(keys.operator.user, keys.operator.password),
             callout=keys.callout.public,
             issuer=keys.issuer.public,
-            others={keys.services[MEMBERAGENT].public: _permissions_of_enrolling(self._subjects)},
+            others={keys.services[name].public: permissions for name, permissions in self._others.items()},
         )
-        tls = tls_configuration(self._directory.server_certificate, self._directory.server_key)
-        return tls + authorization_configuration(authorization, self._subjects)
+        accounts = authorization_configuration(authorization, self._subjects)
+        if not self._has_tls:
+            return accounts
+        return tls_configuration(self._directory.server_certificate, self._directory.server_key) + accounts
 
     def authorities(self) -> Sequence[x509.Certificate]:
         """The authorities whose certificates let in."""
@@ -77,7 +87,7 @@ class EmbeddedIdentities:
 
     def environ(self, role: str) -> dict[str, str]:
         """Settings of a service that say who it is, and whom it trusts; gardenlets come in as themselves."""
-        trust = {"GARDENBUS_NATS_CA": str(self.authorities_file)}
+        trust = {"GARDENBUS_NATS_CA": str(self.authorities_file)} if self._has_tls else {}
         if role == "gardenlet":
             return trust
         own = {**trust, "GARDENBUS_NATS_CREDENTIALS": str(self._directory.service(role))}

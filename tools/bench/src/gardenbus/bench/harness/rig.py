@@ -8,14 +8,16 @@ import sys
 import tempfile
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import aiohttp
 from prometheus_client.parser import text_string_to_metric_families
 
+from gardenbus.bench.harness.identities import RigIdentities
 from gardenbus.bench.harness.retries import BenchFailed, Retries
 from gardenbus.cli.local.directory import LandscapeDirectory, write_whole
 from gardenbus.common.adapters.nats import jetstream
+from gardenbus.common.adapters.nats.credentials import NO_CREDENTIALS, Credentials
 from gardenbus.common.adapters.nats.jetstream import JetStreamBus
 from gardenbus.common.adapters.nats.streams import StreamSettings
 from gardenbus.common.adapters.redis.connection import RedisConnection
@@ -34,6 +36,9 @@ from gardenbus.relay.adapters.redis_outbox import RedisOutbox
 
 READY_SECONDS = 60.0
 
+Access = Literal["insecure", "permissions", "tls"]
+"""Who comes in to NATS: anybody; who proves who it is, and may do its row of the table; the same over TLS."""
+
 NO_REWRITE = "auto-aof-rewrite-percentage 0\n"
 """Redis rewrites its log when it has doubled: that would fall into one measurement or another by chance."""
 
@@ -51,9 +56,15 @@ class Rig:
     """Running servers, and services as they are wanted. `store`, `bus`, `redis` are the measurer's own connections."""
 
     def __init__(
-        self, directory: LandscapeDirectory, addresses: Addresses, *, ready_seconds: float = READY_SECONDS
+        self,
+        directory: LandscapeDirectory,
+        addresses: Addresses,
+        *,
+        ready_seconds: float = READY_SECONDS,
+        credentials: Credentials = NO_CREDENTIALS,
     ) -> None:
         self.directory = directory
+        self._credentials = credentials
         self.retries = Retries(directory.path)
         self._ready_seconds = ready_seconds
         self.addresses = addresses
@@ -82,15 +93,7 @@ class Rig:
         await self._start(specs)
         await self.redis.ensure_ready()
         self._stack.push_async_callback(self.redis.close)
-        self._bus = await self._stack.enter_async_context(
-            jetstream.connect(
-                self.addresses.nats_url,
-                "bench",
-                self.addresses.prefix,
-                syncs_always=self.addresses.nats_syncs_always,
-                streams=StreamSettings(replicas=3 if self.addresses.are_clustered else 1),
-            )
-        )
+        self._bus = await self.connect("bench")
 
     async def start(
         self, role: str, *arguments: str, replicas: int = 1, module: str = "", environ: Mapping[str, str] | None = None
@@ -106,6 +109,25 @@ class Rig:
             for number in range(1, replicas + 1)
         ]
         await self._start(specs)
+
+    async def connect(self, name: str) -> JetStreamBus:
+        """Another connection of the measurer's; closed in the end."""
+        return await self._stack.enter_async_context(
+            jetstream.connect(
+                self.addresses.nats_url,
+                name,
+                self.addresses.prefix,
+                syncs_always=self.addresses.nats_syncs_always,
+                streams=StreamSettings(replicas=3 if self.addresses.are_clustered else 1),
+                credentials=self._credentials,
+            )
+        )
+
+    async def restart(self, name: str) -> None:
+        """Stop a process and start it again; returns when it is ready."""
+        spec = self.processes[name].spec
+        await self.processes.pop(name).stop()
+        await self._start([spec])
 
     async def stop(self, role: str) -> None:
         """Stop all replicas of a service."""
@@ -171,19 +193,32 @@ class Rig:
 
 @contextlib.asynccontextmanager
 async def a_rig(
-    durability: Durability, *, ready_seconds: float = READY_SECONDS, is_cluster: bool = False
+    durability: Durability,
+    *,
+    ready_seconds: float = READY_SECONDS,
+    is_cluster: bool = False,
+    access: Access = "insecure",
 ) -> AsyncGenerator[Rig]:
     """Servers in a directory that is removed at the end. `ready_seconds`: how long a process may take to be ready.
 
-    `is_cluster`: those of `up --cluster`, three of NATS and a Redis with two replicas, instead of one of each. When a
-    measurement fails the directory is kept, and the BenchFailed that is raised says where the logs are.
+    `is_cluster`: those of `up --cluster`, three of NATS and a Redis with two replicas, instead of one of each; these
+    are `insecure`. When a measurement fails the directory is kept, and the BenchFailed that is raised says where the
+    logs are.
     """
     path = Path(tempfile.mkdtemp(prefix="gardenbus-bench-"))
     is_kept = False
     directory = LandscapeDirectory(path)
     directory.prepare()
-    addresses, specs = (_cluster if is_cluster else _single_servers)(directory, durability)
-    rig = Rig(directory, addresses, ready_seconds=ready_seconds)
+    credentials = NO_CREDENTIALS
+    if is_cluster:
+        addresses, specs = _cluster(directory, durability)
+    elif access == "insecure":
+        addresses, specs = _single_servers(directory, durability)
+    else:
+        identities = RigIdentities(directory.identity, has_tls=access == "tls")
+        addresses, specs = _single_servers(directory, durability, identities)
+        credentials = identities.credentials
+    rig = Rig(directory, addresses, ready_seconds=ready_seconds, credentials=credentials)
     try:
         await rig.start_servers(specs)
         yield rig
@@ -231,16 +266,23 @@ def _cluster(directory: LandscapeDirectory, durability: Durability) -> tuple[Add
     return Addresses(servers.nats_url, redis_url, "garden", syncs_always, are_clustered=True), servers.specs
 
 
-def _single_servers(directory: LandscapeDirectory, durability: Durability) -> tuple[Addresses, Sequence[ProcessSpec]]:
+def _single_servers(
+    directory: LandscapeDirectory, durability: Durability, identities: RigIdentities | None = None
+) -> tuple[Addresses, Sequence[ProcessSpec]]:
     in_use: set[int] = set()
     nats, monitor, redis = (choose_port(None, None, in_use) for _ in range(3))
     nats_text = nats_configuration(port=nats, monitor_port=monitor, store=directory.nats, durability=durability)
+    nats_text += identities.server_configuration() if identities else ""
     redis_text = redis_configuration(port=redis, store=directory.redis, durability=durability) + NO_REWRITE
     nats_file, redis_file = directory.config / "nats.conf", directory.config / "redis.conf"
     write_whole(nats_file, nats_text.encode())
     write_whole(redis_file, redis_text.encode())
     addresses = Addresses(
-        f"nats://{LOOPBACK}:{nats}", f"redis://{LOOPBACK}:{redis}/0", "garden", durability is Durability.POWER
+        f"nats://{LOOPBACK}:{nats}",
+        f"redis://{LOOPBACK}:{redis}/0",
+        "garden",
+        durability is Durability.POWER,
+        identities.environ if identities else None,
     )
     return addresses, [
         ProcessSpec("nats", "nats", [str(find_server(NATS)), "-c", str(nats_file)], {}, "nats", monitor),

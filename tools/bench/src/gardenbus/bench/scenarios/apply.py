@@ -54,7 +54,16 @@ async def send(rig: Rig, messages: list[Message], progress: ReportProgress) -> N
 async def apply_shoots(
     rig: Rig, batch: ShootBatch, progress: ReportProgress, start: Callable[[], Awaitable[None]]
 ) -> Measurement:
-    """Send requests that are held back, start who takes them, let them go, and check what is stored."""
+    """Have requests taken in as `take_in` does, and forget what is queued."""
+    _, measurement = await take_in(rig, batch, progress, start)
+    await jetstream_request(rig, f"STREAM.PURGE.{rig.subjects.stream('QUEUES')}")
+    return measurement
+
+
+async def take_in(
+    rig: Rig, batch: ShootBatch, progress: ReportProgress, start: Callable[[], Awaitable[None]]
+) -> tuple[list[StoredShoot], Measurement]:
+    """Send requests that are held back, start who takes them, let them go, and check what is stored and queued."""
     await pause_consumer(rig, "REQUESTS", REQUESTS_CONSUMER)
     shoots, messages = requests(rig, batch)
     await send(rig, messages, progress)
@@ -62,8 +71,7 @@ async def apply_shoots(
     target = await StreamTarget.ahead(rig, "QUEUES", batch.count)
     measurement = await measure_released(rig, "REQUESTS", REQUESTS_CONSUMER, target, batch.count)
     await check_stored(rig, shoots, target)
-    await jetstream_request(rig, f"STREAM.PURGE.{rig.subjects.stream('QUEUES')}")
-    return measurement
+    return shoots, measurement
 
 
 async def apply_bare(rig: Rig, batch: ShootBatch, progress: ReportProgress) -> Measurement:

@@ -9,6 +9,7 @@ from gardenbus.bench.scenarios import (
     apply,
     footprint,
     heartbeats,
+    identities,
     landscapes,
     latency,
     placement,
@@ -113,5 +114,11 @@ SCENARIOS: Mapping[ScenarioName, BenchScenario] = {
         ScenarioSize(seeds=1000, placed=100_000, shoots=12_000, runs=5),
         ScenarioSize(seeds=1000, placed=0, shoots=1000, runs=2),
         replication.measure,
+    ),
+    ScenarioName.IDENTITIES: BenchScenario(
+        "Everybody proves who they are, without and with TLS, against `--insecure`",
+        ScenarioSize(seeds=1000, placed=20_000, shoots=20_000, runs=5),
+        ScenarioSize(seeds=1000, placed=0, shoots=2000, runs=3),
+        identities.measure,
     ),
 }

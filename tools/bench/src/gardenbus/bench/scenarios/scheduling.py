@@ -1,13 +1,13 @@
 """Scheduling: pending shoots in the queue, from the first fetch to the last binding announced."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import msgspec
 
 from gardenbus.bench.bare.services import SCHEDULING_CONSUMER, SEEDS_VARIABLE, UIDS_VARIABLE
 from gardenbus.bench.comparison import MeasuredPair, ReportProgress, ScenarioTarget, ScenarioTask, alternated, compared
-from gardenbus.bench.harness.loading import BenchLandscape, create_pending, load
+from gardenbus.bench.harness.loading import BenchLandscape, StoredShoot, create_pending, load
 from gardenbus.bench.harness.measurement import Measurement, StreamTarget, measure_released, pause_consumer, write_json
 from gardenbus.bench.harness.rig import Rig, a_rig
 from gardenbus.bench.harness.verification import check_bound, usage
@@ -68,10 +68,14 @@ async def scheduler_counts(rig: Rig) -> SchedulerCounts:
 async def bind_by_scheduler(rig: Rig, batch: ShootBatch, progress: ReportProgress) -> Measurement:
     """Have running schedulers bind new shoots, and check what they did."""
     await pause_consumer(rig, "QUEUES", SCHEDULING_CONSUMER)
-    pending = await create_pending(rig, batch.prefix, batch.count, batch.mix, progress)
+    return await bind_queued(rig, await create_pending(rig, batch.prefix, batch.count, batch.mix, progress))
+
+
+async def bind_queued(rig: Rig, pending: Sequence[StoredShoot]) -> Measurement:
+    """Let shoots go that are held back in the queue, and check what running schedulers did."""
     before = await usage(rig)
-    target = await StreamTarget.ahead(rig, "BINDINGS", batch.count)
-    measurement = await measure_released(rig, "QUEUES", SCHEDULING_CONSUMER, target, batch.count)
+    target = await StreamTarget.ahead(rig, "BINDINGS", len(pending))
+    measurement = await measure_released(rig, "QUEUES", SCHEDULING_CONSUMER, target, len(pending))
     await check_bound(rig, pending, before, target)
     return measurement
 
