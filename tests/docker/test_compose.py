@@ -289,8 +289,8 @@ DOCUMENTED = [
 ]
 
 
-def docker(*words: str) -> "subprocess.CompletedProcess[str]":
-    return subprocess.run(["docker", *words], cwd=ROOT, capture_output=True, text=True, timeout=120, check=False)
+def docker(*words: str, within: float = 120) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run(["docker", *words], cwd=ROOT, capture_output=True, text=True, timeout=within, check=False)
 
 
 def foreign_images_missing() -> list[str]:
