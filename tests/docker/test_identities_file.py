@@ -6,7 +6,7 @@ import json
 import os
 import ssl
 import subprocess
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 from pathlib import Path
 
 import nats
@@ -78,7 +78,7 @@ def operator(deployment: Deployment, tmp_path_factory: pytest.TempPathFactory) -
 
 
 @contextlib.asynccontextmanager
-async def as_operator(deployment: Deployment, operator: Path) -> AsyncIterator[Client]:
+async def as_operator(deployment: Deployment, operator: Path) -> AsyncGenerator[Client]:
     login = json.loads((operator / "operator.json").read_text())
     trust = ssl.create_default_context(cafile=str(operator / "ca.crt"))
     client = await nats.connect(  # pyright: ignore[reportUnknownMemberType]
