@@ -38,6 +38,6 @@ def gardenlet_credentials(identities: Path, seeds: list[str]) -> list[Credential
 
 
 def _permissions_of_measuring() -> Permissions:
-    """What the measurer does: it publishes in the place of others, holds consumers back, and looks at streams."""
+    """Rights of the measurer: it publishes in the place of others, holds consumers back, and looks at streams."""
     publish = ("garden.>", f"{JETSTREAM_API}.>", "$JS.ACK.>", "$JS.FC.>", "_INBOX.>")
     return Permissions(publish, (f"{Principal('service', MEASURER).inbox}.>",))

@@ -54,7 +54,7 @@ IdentityRun = dict[Way, Measurement]
 
 
 class Connecting(NamedTuple):
-    """How long gardenlets took to connect one after another, and until all were back after a restart, in seconds."""
+    """Seconds that gardenlets took to connect one after another, and until all were back after a restart."""
 
     each: Sequence[float]
     back: float
