@@ -14,7 +14,6 @@ def take(asked: dict, folder: Path) -> dict:
     step, file = asked["step"], folder / asked["seed"]["name"] / f"{asked['shoot']['uid']}.json"
     if step == "etcd":  # what is kept lasts, and moves with the shoot
         file.parent.mkdir(parents=True, exist_ok=True)
-        file.touch()
         return {"result": "done", "kept": {"volume": asked["kept"].get("etcd", {}).get("volume") or uuid4().hex}}
     if step == "control-plane":
         file.write_text(json.dumps(asked["spec"]))
@@ -25,9 +24,9 @@ def take(asked: dict, folder: Path) -> dict:
     return {"result": "done"}
 
 
-async def main(url: str, subject: str, folder: Path) -> None:
-    """Answer until the end; several in one queue group share the requests."""
-    connection = await nats.connect(url)
+async def main(url: str, subject: str, folder: Path, login: dict) -> None:
+    """Answer until the session ends; several in one queue group share the requests."""
+    connection = await nats.connect(url, user=login.get("user"), password=login.get("password"))
     async for request in (await connection.subscribe(subject, queue="backend")).messages:
         try:
             answer = take(json.loads(request.data), folder)
@@ -36,4 +35,6 @@ async def main(url: str, subject: str, folder: Path) -> None:
         await request.respond(json.dumps(answer).encode())
 
 
-asyncio.run(main(sys.argv[1], sys.argv[2], Path(sys.argv[3])))
+while True:  # with identities a session ends after an hour
+    login = json.loads(Path(sys.argv[4]).read_text()) if sys.argv[4:] else {}
+    asyncio.run(main(sys.argv[1], sys.argv[2], Path(sys.argv[3]), login))

@@ -14,6 +14,7 @@ OUTSIDERS = (
     Principal("member-agent", "paris"),
     Principal("user", "ann"),
     Principal("scheduler", "mine"),
+    Principal("extension", "aws-cork"),
     Principal("bootstrap", "4f2a91"),
 )
 PRINCIPALS = (*(Principal("service", name) for name in service_names()), Principal("operator", "operator"), *OUTSIDERS)
@@ -41,7 +42,16 @@ def _names() -> Sequence[str]:
 
 def every_subject() -> Sequence[str]:
     """Every family of subjects, with names of ones own and of others."""
-    users = ("seed:aws-cork", "seed:aws-dublin", "member:paris", "ann", "root", "scheduler:mine", "bootstrap:4f2a91")
+    users = (
+        "seed:aws-cork",
+        "seed:aws-dublin",
+        "member:paris",
+        "ann",
+        "root",
+        "scheduler:mine",
+        "extension:aws-cork",
+        "bootstrap:4f2a91",
+    )
     tails = (
         "apply",
         "delete",
@@ -51,8 +61,8 @@ def every_subject() -> Sequence[str]:
         "api.bind",
         "api.delete.seed.a",
     )
-    families = ("lease", "report", "binding", "view", "scheduler", "changed", "event", "queue", "later")
-    endings = ("", ".shoot.dev.a", ".work.fleet-member-paris.a")
+    families = ("lease", "report", "binding", "view", "scheduler", "changed", "event", "queue", "later", "extension")
+    endings = ("", ".etcd", ".shoot.dev.a", ".work.fleet-member-paris.a")
     endpoints = (
         *(f"STREAM.{verb}.{stream}" for verb in _STREAM_VERBS for stream in STREAMS),
         *(f"CONSUMER.{verb}.{stream}.{name}" for verb in _CONSUMER_VERBS for stream in STREAMS for name in _CONSUMERS),

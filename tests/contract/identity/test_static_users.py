@@ -24,7 +24,8 @@ from tests.support.servers import Server, start_nats
 
 CORK, PARIS = Principal("gardenlet", "aws-cork"), Principal("member-agent", "paris")
 ANN, MINE = Principal("user", "ann"), Principal("scheduler", "mine")
-WALKED = (CORK, PARIS, ANN, MINE, Principal("service", "scheduler"), Principal("operator", "operator"))
+EXTENSION = Principal("extension", "aws-cork")
+WALKED = (CORK, PARIS, ANN, MINE, EXTENSION, Principal("service", "scheduler"), Principal("operator", "operator"))
 
 
 class Fleet:
@@ -32,7 +33,9 @@ class Fleet:
 
     def __init__(self, path: Path) -> None:
         self.path = path / "nats" / "fleet"
-        self.export("--seed", "aws-cork", "--member", "paris", "--user", "ann", "--scheduler", "mine")
+        self.export(
+            "--seed", "aws-cork", "--member", "paris", "--user", "ann", "--scheduler", "mine", "--extension", "aws-cork"
+        )
         operator = json.loads((self.path / "operator.json").read_text())
         login = f"{operator['user']}:{operator['password']}"
         self.server: Server = start_nats(path / "nats", extra='include "fleet/accounts.conf"', login=login)
@@ -49,6 +52,7 @@ class Fleet:
             "member-agent": f"members/{who.name}/credentials.nk",
             "user": f"users/{who.name}.nk",
             "scheduler": f"schedulers/{who.name}.nk",
+            "extension": f"extensions/{who.name}.nk",
             "service": f"services/{who.name}.nk",
             "operator": "operator.json",
         }
@@ -122,7 +126,13 @@ async def test_one_more_comes_in_and_one_less_is_cut_off_when_the_server_reads_i
     await fleet.connect(dublin)
     assert (cork.losses, cork.is_connected) == (0, True)
     known = json.loads((fleet.path / "users.json").read_text())
-    assert sorted(known.values()) == ["member:paris", "scheduler:mine", "seed:aws-cork", "seed:aws-dublin"]
+    assert sorted(known.values()) == [
+        "extension:aws-cork",
+        "member:paris",
+        "scheduler:mine",
+        "seed:aws-cork",
+        "seed:aws-dublin",
+    ]
     assert [users.user_of(nkey) for nkey in known] == list(known.values())
 
 

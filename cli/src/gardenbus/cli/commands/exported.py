@@ -16,13 +16,16 @@ from gardenbus.common.errors import BadRequest
 Names = list[str] | None
 
 
-def export(
+def export(  # noqa: PLR0913 - one parameter an option
     target: Annotated[Path, typer.Argument(help="Directory to write to.", metavar="DIRECTORY")],
     *,
     seed: Annotated[Names, typer.Option("--seed", help="For the gardenlet of this seed (any number).")] = None,
     member: Annotated[Names, typer.Option("--member", help="For the agent of this member cluster.")] = None,
     user: Annotated[Names, typer.Option("--user", help="For this person or program.")] = None,
     scheduler: Annotated[Names, typer.Option("--scheduler", help="For a scheduler of one's own.")] = None,
+    extension: Annotated[
+        Names, typer.Option("--extension", help="For who answers for this seed's backend nats.")
+    ] = None,
     prefix: Annotated[str, typer.Option("--prefix", help="First token of all subjects.")] = DEFAULT_PREFIX,
 ) -> None:
     """Write accounts of nats.conf and an nkey for each of a small fixed fleet, which then needs no auth callout.
@@ -39,6 +42,7 @@ def export(
     with exit_codes():
         names: list[tuple[Role, Sequence[str]]] = [("gardenlet", seed or ()), ("member-agent", member or ())]
         names.append(("scheduler", scheduler or ()))
+        names.append(("extension", extension or ()))
         wanted = [principal_of(Principal(role, name).user) for role, given in names for name in given]
         wanted += [person(name) for name in user or ()]
         try:

@@ -7,7 +7,7 @@ import secrets
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, NamedTuple, cast
 
 import typer
 
@@ -35,6 +35,7 @@ def issue(  # noqa: PLR0913 - one parameter an option
     member: Annotated[str, typer.Option("--member", help="For the agent of this member cluster.")] = "",
     user: Annotated[str, typer.Option("--user", help="For this person or program.")] = "",
     scheduler: Annotated[str, typer.Option("--scheduler", help="For a scheduler of one's own of this name.")] = "",
+    extension: Annotated[str, typer.Option("--extension", help="For who answers for this seed's backend nats.")] = "",
     role: Annotated[
         str, typer.Option("--role", help="operator or viewer of the landscape; roles in a Project: its spec.members.")
     ] = "",
@@ -54,7 +55,7 @@ def issue(  # noqa: PLR0913 - one parameter an option
     gardenbus identity issue --user ann@example.org --role viewer -o ann.json
     """
     with exit_codes():
-        principal = _principal(seed=seed, member=member, user=user, scheduler=scheduler)
+        principal = _principal(seed=seed, member=member, user=user, scheduler=scheduler, extension=extension)
         wanted_role = landscape_role(role, principal)
         expires = datetime.now(UTC).replace(microsecond=0) + life_of(ttl)
         if file.exists() and not force:
@@ -111,10 +112,10 @@ def _principal(**names: str) -> Principal:
     """The one that was asked for. Raises BadRequest."""
     given = {option: name for option, name in names.items() if name}
     if len(given) != 1:
-        raise BadRequest("--seed, --member, --user or --scheduler: one of them says for whom")
+        raise BadRequest("--seed, --member, --user, --scheduler or --extension: one of them says for whom")
     ((option, name),) = given.items()
-    roles: dict[str, Role] = {"seed": "gardenlet", "member": "member-agent", "user": "user", "scheduler": "scheduler"}
-    principal = Principal(roles[option], name)
+    roles: dict[str, Role] = {"seed": "gardenlet", "member": "member-agent"}
+    principal = Principal(roles.get(option) or cast("Role", option), name)
     check_user(principal.user)
     return person(name) if option == "user" else principal
 

@@ -7,6 +7,7 @@
     gardenlets/<seed>/credentials.nk       a gardenlet's, where it looks for them in its state directory
     members/<cluster>/credentials.nk       likewise a member agent's
     users/<name>.nk, schedulers/<name>.nk  people's and programs', schedulers'
+    extensions/<seed>.nk                   of who answers for a seed's backend `nats`
 
 Keys that are there are kept. Whose file is removed is nobody any more after the next export.
 """
@@ -33,6 +34,7 @@ _DIRECTORIES: Mapping[Role, str] = {
     "member-agent": "members",
     "user": "users",
     "scheduler": "schedulers",
+    "extension": "extensions",
 }
 _AGENTS = ("gardenlet", "member-agent")
 
@@ -64,7 +66,9 @@ def export(directory: Path, principals: Iterable[Principal], subjects: Subjects)
 def _check(principal: Principal) -> None:
     check_user(principal.user)
     if principal.role not in _DIRECTORIES:
-        raise BadRequest(f"{principal.user}: only gardenlets, member agents, people and schedulers have such a key")
+        raise BadRequest(
+            f"{principal.user}: only gardenlets, member agents, people, schedulers and extensions have such a key"
+        )
 
 
 def _existing(directory: Path) -> dict[Principal, Path]:

@@ -16,7 +16,8 @@ from gardenbus.docs.markdown import row, table
 _HEAD = """# Permissions
 
 What each principal may publish and subscribe to, on a server whose configuration was made of this table. The server
-refuses everything else. `NAME` is the principal's own name: a gardenlet's is its seed, a member agent's its cluster.
+refuses everything else. `NAME` is the principal's own name: a gardenlet's or an extension's is its seed, a member
+agent's its cluster.
 """
 
 _REQUESTS = """## Requests
@@ -25,7 +26,7 @@ What the apiserver allows beyond that; [who may do what](../production.md#who-ma
 
 """
 
-_OUTSIDE: tuple[Role, ...] = ("gardenlet", "member-agent", "scheduler", "user", "bootstrap")
+_OUTSIDE: tuple[Role, ...] = ("gardenlet", "member-agent", "scheduler", "extension", "user", "bootstrap")
 
 
 def permissions_page() -> str:
@@ -74,7 +75,7 @@ def _requests() -> str:
     ]
     reads = "get, list, watch"
     rows += [
-        row("everybody but bootstrappers", reads, _kinds(Rule(frozenset(), GLOBAL_KINDS))),
+        row("everybody but bootstrappers and extensions", reads, _kinds(Rule(frozenset(), GLOBAL_KINDS))),
         row("a scheduler of one's own", reads, _kinds(Rule(frozenset(), SCHEDULERS_KINDS))),
         row("no viewer of the landscape", reads, _kinds(Rule(frozenset(), CONFIDENTIAL))),
     ]

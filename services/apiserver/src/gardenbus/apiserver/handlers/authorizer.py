@@ -172,7 +172,7 @@ class Authorizer:
                 is_needed = action.kind == "shoot" and bool(action.name)
                 stored = await reads.get(action.key) if is_needed else None
                 return AuthorizationFacts(stored=stored.document() if stored else None)
-            case "member-agent" | "bootstrap":
+            case "member-agent" | "extension" | "bootstrap":
                 return AuthorizationFacts()
             case "service" | "operator" | "user":
                 return await _persons_facts(action, reads)

@@ -1,12 +1,12 @@
 """Secrets that ask for short-lived credentials, and when they get them: Gardener's token requestor. Pure.
 
 Such a Secret is in the namespace `garden`, where only operators write: that is how an operator names the identity. It
-must be a person's, a program's or a scheduler's, and none that is an operator.
+must be a person's, a program's, a scheduler's or an extension's, and none that is an operator.
 
 | field | |
 |---|---|
 | label `resources.gardener.cloud/purpose` | `token-requestor` |
-| annotation `gardenbus.io/user` | whose credentials: `ann`, `scheduler:mine` |
+| annotation `gardenbus.io/user` | whose credentials: `ann`, `scheduler:mine`, `extension:aws` |
 | annotation `serviceaccount.resources.gardener.cloud/token-expiration-duration` | their life, 12 h without it |
 | annotation `serviceaccount.resources.gardener.cloud/token-renew-timestamp` | written: when the next are issued |
 | annotation `gardenbus.io/issued-at` | written: when these were issued |
@@ -51,7 +51,7 @@ RENEWED_AT = 0.8
 
 LONGEST_UNRENEWED = timedelta(hours=24)
 
-_ROLES = ("user", "scheduler")
+_ROLES = ("user", "scheduler", "extension")
 
 
 class RequestedToken(NamedTuple):
@@ -151,9 +151,8 @@ def _requested(user: str) -> Principal:
         raise BadRequest(f"metadata.annotations.{USER_ANNOTATION}: is needed: whose credentials, as scheduler:mine")
     principal = principal_of(user)
     if principal.role not in _ROLES or user in service_names():
-        raise BadRequest(
-            f"metadata.annotations.{USER_ANNOTATION}: {user!r}: only a user's or a scheduler's can be requested"
-        )
+        where = f"metadata.annotations.{USER_ANNOTATION}"
+        raise BadRequest(f"{where}: {user!r}: only users', schedulers' and extensions' can be requested")
     return principal
 
 

@@ -61,6 +61,8 @@ def permissions_of(principal: Principal, subjects: Subjects) -> Permissions:
             own = _member_agent(principal, subjects)
         case "scheduler":
             own = _foreign_scheduler(principal, subjects)
+        case "extension":
+            own = _extension(principal, subjects)
         case "bootstrap":
             own = Permissions(
                 tuple(subjects.as_user(principal.user, f"api.csr.{verb}") for verb in ("create", "get")), ()
@@ -390,6 +392,7 @@ def _gardenlet(principal: Principal, subjects: Subjects) -> Permissions:
             *_own_requests(principal, subjects),
             subjects.as_user(principal.user, "api.get.>"),  # what its Seed leads to: the apiserver authorizes
             subjects.as_user(principal.user, "api.token.create"),
+            subjects.extensions_of(seed),
             OUTSIDE_REPLIES,  # its answers to those in GARDEN; nobody outside may read there
         ),
         (f"{subjects.prefix}.seed.{seed}.>",),
@@ -436,6 +439,12 @@ def _foreign_scheduler(principal: Principal, subjects: Subjects) -> Permissions:
         ),
         (f"{subjects.prefix}.scheduler.{principal.name}.>",),
     )
+
+
+def _extension(principal: Principal, subjects: Subjects) -> Permissions:
+    """The row of who takes the steps of a seed's shoots: it answers the seed's gardenlet, and nobody else."""
+    gardenlet = Principal("gardenlet", principal.name)
+    return Permissions((f"{gardenlet.inbox}.>",), (subjects.extensions_of(principal.name),))
 
 
 def covers(allowed: Sequence[str], subject: str) -> bool:

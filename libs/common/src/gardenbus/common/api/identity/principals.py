@@ -11,7 +11,7 @@ from gardenbus.common.api.fleet.member_clusters import REPORTER_PREFIX
 from gardenbus.common.api.users import check_user, subject_token
 from gardenbus.common.errors import BadRequest
 
-Role = Literal["service", "operator", "gardenlet", "member-agent", "user", "scheduler", "bootstrap"]
+Role = Literal["service", "operator", "gardenlet", "member-agent", "user", "scheduler", "extension", "bootstrap"]
 Account = Literal["GARDEN", "OUT"]
 
 SEEDS_ORGANIZATION = "gardener.cloud:system:seeds"
@@ -28,10 +28,11 @@ _PREFIXES: dict[Role, str] = {
     "gardenlet": SEED_USER_PREFIX,
     "member-agent": REPORTER_PREFIX,
     "scheduler": "scheduler:",
+    "extension": "extension:",
     "bootstrap": "bootstrap:",
 }
 _LABEL = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
-_LABELLED: frozenset[Role] = frozenset({"gardenlet", "member-agent", "scheduler"})
+_LABELLED: frozenset[Role] = frozenset({"gardenlet", "member-agent", "scheduler", "extension"})
 """Roles whose names are a part of subjects and of consumers' names: a dot or an underscore would name another's."""
 
 _INSIDERS: frozenset[Role] = frozenset({"service", "operator"})
@@ -45,7 +46,7 @@ class Principal(NamedTuple):
 
     @property
     def user(self) -> str:
-        """The user that it is: `seed:aws`, `member:paris`, `scheduler:mine`, `bootstrap:4f2a91`, else the name."""
+        """Its user: `seed:aws`, `member:rome`, `scheduler:mine`, `extension:aws`, `bootstrap:4f2a91`, or the name."""
         return f"{_PREFIXES.get(self.role, '')}{self.name}"
 
     @property

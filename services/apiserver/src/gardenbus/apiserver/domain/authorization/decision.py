@@ -4,7 +4,7 @@
 |---|---|
 | operator, and the services' account | everything; services of a row of their own no more than that |
 | everybody | ask for a certificate |
-| everybody but bootstrappers | read CloudProfiles, ExposureClasses, Seeds; `kinds`, `position`, `whoami`, … |
+| everybody but bootstrappers and extensions | read CloudProfiles, ExposureClasses, Seeds; ask `whoami`, … |
 | viewer of the landscape | read everything but what holds secrets; what waits, is unknown, or was lost |
 | people with a role in a Project | what `project_roles` says, in its namespace |
 | gardenlet | read what its Seed's graph leads to (`seed_graph`), list the shoots of its seed; ask for tokens |
@@ -92,7 +92,7 @@ def authorize(action: Action, requester: Requester, facts: AuthorizationFacts) -
     if requester.is_insider and requester.user in SERVICES:
         return _service(action, requester)
     principal = principal_of(requester.user)
-    if principal.role != "bootstrap" and _is_everybodys(action):
+    if principal.role not in ("bootstrap", "extension") and _is_everybodys(action):
         return Permit()
     match principal.role:
         case "gardenlet":
@@ -101,6 +101,10 @@ def authorize(action: Action, requester: Requester, facts: AuthorizationFacts) -
             return _member_agent(action, requester, principal)
         case "scheduler":
             return _scheduler(action, requester, principal, facts)
+        case "extension":
+            return _rejection(
+                "extension", action, requester, "an extension answers its seed's gardenlet, and asks nothing"
+            )
         case "bootstrap":
             return _allowed_if(
                 action.verb in CERTIFICATE_REQUESTS, "bootstrap", action, requester, "a token is for a certificate only"
