@@ -201,3 +201,42 @@ async def test_data_that_is_gone_without_a_backup_is_said_and_never_replaced_by_
     with pytest.raises(StepFailed, match="there is no backup of it"):
         await seed.backend.perform(SHOOT, "etcd", observed())
     assert seed.cluster.child(ETCD) is None
+
+
+async def end_etcd_and_write(seed: Seed, file: Path, offset: int) -> None:
+    """Have etcd die, and its file carry something else from an offset on."""
+    child = seed.cluster.child(ETCD)
+    assert child is not None
+    child.signal(signal.SIGKILL)
+    with file.open("r+b") as data:
+        data.seek(offset)
+        data.write(b"\xa5" * 16384)
+
+
+async def test_data_that_etcd_cannot_read_is_restored_and_without_a_backup_left_alone_and_said(seed: Seed) -> None:
+    keeper = seed.maker.backups.keeper(seed.cluster)
+    assert keeper is not None
+    await eventually(seed.chain, within=WITHIN, every=0.2)
+    await write(seed, "written")
+    await keeper.back_up(at_once=True)
+    cluster = seed.cluster
+    await end_etcd_and_write(seed, cluster.data / "member" / "snap" / "db", 0)
+
+    async def set_aside() -> None:
+        assert (cluster.damaged / "member" / "snap" / "db").is_file()
+
+    await eventually(set_aside, within=WITHIN, every=0.2)
+    await until_restored(seed, "written")
+    assert await seed.backend.problems(observed()) == {}
+
+    (log,) = (cluster.data / "member" / "wal").glob("*.wal")
+    async with cluster.busy:
+        await folder_of(seed.place).folder("b1").folder(cluster.directory.name).remove()
+        await end_etcd_and_write(seed, log, 0)
+
+    async def said() -> None:
+        problem = (await seed.backend.problems(observed()))["ControlPlaneHealthy"]
+        assert "there is no backup of it: put a good copy in the place of" in problem
+
+    await eventually(said, within=WITHIN, every=0.2)
+    assert log.is_file()

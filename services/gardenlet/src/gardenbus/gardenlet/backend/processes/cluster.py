@@ -3,6 +3,7 @@
     <directory>/cluster.json          its parameters and ports, and which components shall run
     <directory>/pki/                  keys, certificates and kubeconfigs
     <directory>/etcd/                 the data of etcd
+    <directory>/etcd.damaged/         what etcd could not read, once it was restored
     <directory>/spool.jsonl           its changes since the latest backup, see `delta_files`
     <directory>/logs/<component>.log
 
@@ -30,6 +31,7 @@ from gardenbus.gardenlet.backend.pki import Secrets, write_keys, write_kubeconfi
 from gardenbus.gardenlet.backend.processes.binaries import Programs
 from gardenbus.gardenlet.backend.processes.child import ComponentProcess, Running, running_below, spawn
 from gardenbus.gardenlet.domain.control_plane import (
+    ETCD,
     PORTS,
     ClusterParameters,
     Component,
@@ -39,16 +41,22 @@ from gardenbus.gardenlet.domain.control_plane import (
     control_plane,
     kubeconfig_files,
 )
+from gardenbus.gardenlet.domain.etcd_damage import etcd_damage
 from gardenbus.gardenlet.domain.shoot_record import ShootName
 
 _log = structlog.stdlib.get_logger()
 
 ADDRESS = "127.0.0.1"
 PORT_IN_USE = "address already in use"
+_LAST_SIGNS = ('"level":"fatal"', "panic: ", "fatal error: ")
 STOP_SECONDS = 10.0
 """Time that a component has to end by itself."""
 
 LARGEST_LOG_BYTES = 16 * 2**20
+_LAST_LIFE_BYTES = 2**18
+_LEAST_RESTARTS = 2
+"""Times that an etcd has to end before its data counts as damaged."""
+
 _POLL_SECONDS = 0.05
 _PORT_RANGE = range(20_000, 32_000)
 """Below the ports that outgoing connections are given (from 32768)."""
@@ -106,6 +114,11 @@ class Cluster:
         return self.directory / "etcd"
 
     @property
+    def damaged(self) -> Path:
+        """Directory of data that etcd could not read, kept for whoever wants to know why."""
+        return self.directory / "etcd.damaged"
+
+    @property
     def is_empty(self) -> bool:
         """True if there is no data of etcd, or not all of it."""
         member = self.data / "member"
@@ -115,6 +128,14 @@ class Cluster:
     def has_lost_data(self) -> bool:
         """True if data of etcd was here, and is gone: nothing is started before it is restored."""
         return self.state is not None and self.state.has_data and self.is_empty
+
+    @property
+    def damage(self) -> str | None:
+        """Sign that etcd cannot read its data, if it ended with one more than once; else None."""
+        state = self.state
+        if state is None or ETCD not in state.running or self.child(ETCD) is not None or not state.has_data:
+            return None
+        return etcd_damage(self._log_end(ETCD, _LAST_LIFE_BYTES)) if self.restarts(ETCD) >= _LEAST_RESTARTS else None
 
     @property
     def spool(self) -> Path:
@@ -169,7 +190,15 @@ class Cluster:
         self.note_data(present=False)
         with self._owned():
             shutil.rmtree(self.data, ignore_errors=True)
+            shutil.rmtree(self.damaged, ignore_errors=True)
             self.spool.unlink(missing_ok=True)
+
+    def set_data_aside(self) -> None:
+        """Move data that etcd cannot read out of its way. Raises StaleFencingToken."""
+        with self._owned():
+            shutil.rmtree(self.damaged, ignore_errors=True)
+            self.data.rename(self.damaged)
+        self._restarts.pop(ETCD, None)
 
     def note_data(self, *, present: bool) -> None:
         """Keep whether there is data that must not get lost. Raises StaleFencingToken."""
@@ -298,15 +327,23 @@ class Cluster:
         return found
 
     def last_words(self, name: str) -> str:
-        """The last line of a component's log."""
+        """The line of a component's log that says why it ended, or else the last one."""
+        lines = self._log_end(name, 2**16).strip().splitlines()
+        if not lines:
+            return ""
+        for signs in ((PORT_IN_USE,), _LAST_SIGNS):
+            found = next((line for line in reversed(lines) if any(sign in line for sign in signs)), None)
+            if found is not None:
+                return found[-300:] if PORT_IN_USE in found else found[:300]
+        return lines[-1][-300:]
+
+    def _log_end(self, name: str, size: int) -> str:
         try:
             with (self.directory / "logs" / f"{name}.log").open("rb") as log:
-                log.seek(max(0, log.seek(0, os.SEEK_END) - 4096))
-                lines = log.read().decode(errors="replace").strip().splitlines()
+                log.seek(max(0, log.seek(0, os.SEEK_END) - size))
+                return log.read().decode(errors="replace")
         except OSError:
             return ""
-        last = next((line for line in reversed(lines) if PORT_IN_USE in line), lines[-1] if lines else "")
-        return last[-300:]
 
     def _spawn(self, component: Component) -> None:
         program = self.programs[component.name]

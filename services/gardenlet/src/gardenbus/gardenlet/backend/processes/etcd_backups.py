@@ -113,7 +113,7 @@ class EtcdBackups:
 
         async def one(cluster: Cluster) -> None:
             async with slots:
-                if cluster.has_lost_data:
+                if cluster.has_lost_data or cluster.damage is not None:
                     await self._restore_lost(cluster)
                 elif (keeper := self.keeper(cluster)) is not None and keeper.is_due:
                     await keeper.step()
@@ -161,9 +161,11 @@ class EtcdBackups:
 
     def problem(self, cluster: Cluster) -> str | None:
         """Problem for the condition ControlPlaneHealthy."""
+        failure = self._failures.get(cluster.directory)
         if cluster.has_lost_data:
-            failure = self._failures.get(cluster.directory)
             return f"The data of etcd is gone, and is restored{f': {failure}' if failure else ''}"
+        if (damage := cluster.damage) is not None:
+            return failure or f"etcd cannot read its data ({damage}), which is restored"
         keeper = self._keepers.get(cluster.directory)
         return keeper.problem if keeper is not None else None
 
@@ -204,6 +206,7 @@ class EtcdBackups:
             return
         async with cluster.busy:
             try:
+                await self._set_damaged_aside(cluster)
                 await self.restore(cluster, None)
                 self._failures.pop(cluster.directory, None)
             except StaleFencingToken:
@@ -216,9 +219,25 @@ class EtcdBackups:
                 self._failures[cluster.directory] = text
                 _log.warning("etcd.not_restored", directory=str(cluster.directory), reason=text)
 
+    async def _set_damaged_aside(self, cluster: Cluster) -> None:
+        """Make room for a backup in place of data that etcd cannot read. Raises StepFailed where there is no backup."""
+        if (damage := cluster.damage) is None:
+            return
+        keeper = self.keeper(cluster)
+        if keeper is None or not (await read_catalog(keeper.folder)).chains:
+            raise StepFailed(
+                f"etcd cannot read its data ({damage}), and there is no backup of it: put a good copy in the place of "
+                f"{cluster.data}, or remove that directory and delete the shoot",
+                (DEPENDENCIES,),
+            )
+        self._record(
+            cluster, "EtcdDataDamaged", f"etcd cannot read its data ({damage}), which is in {cluster.damaged}."
+        )
+        cluster.set_data_aside()
+
     def _report_restored(self, cluster: Cluster, backup: Backup) -> None:
         text = (
-            f"The data of etcd was gone; it was restored from {backup.name}, as it was at "
+            f"The data of etcd was gone or damaged; it was restored from {backup.name}, as it was at "
             f"{timestamp(backup.taken_at)}: what was written after that is lost."
         )
         self._record(cluster, "EtcdRestored", text)
