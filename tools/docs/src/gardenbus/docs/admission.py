@@ -11,6 +11,14 @@ all plug-ins that change it, then, once it is valid, all that may reject it. An 
 `gardenbus up -f FILE` takes it, and `deploy/compose/admission.yaml` is one.
 """
 
+_REJECTIONS = """
+## Refusals
+
+Every sentence with which a plug-in rejects something, `{…}` being a value of the case at hand; before it stands the
+field, where a plug-in checks several. Reasons why a seed cannot take a shoot are those of the scheduler's filters.
+`gardenbus explain apply FILE` says of a manifest which of them it would meet, and meets all of them in one run.
+"""
+
 
 def admission_page() -> str:
     """The page's Markdown."""
@@ -23,4 +31,13 @@ def admission_page() -> str:
         )
         for plugin in PLUGINS
     ]
-    return f"{_HEAD}\n{table(('plug-in', 'default', 'kinds', 'does'), rows)}\n"
+    rejections = [
+        row(f"`{plugin.name}`", _shown(rejection.sentence)) for plugin in PLUGINS for rejection in plugin.rejections
+    ]
+    overview = table(("plug-in", "default", "kinds", "does"), rows)
+    return f"{_HEAD}\n{overview}\n{_REJECTIONS}\n{table(('plug-in', 'refuses with'), rejections)}\n"
+
+
+def _shown(sentence: str) -> str:
+    """A sentence as code, so that nothing in it is read as Markdown or HTML."""
+    return f"`{sentence}`"

@@ -9,10 +9,20 @@ from collections.abc import Sequence
 from typing import Any, cast
 
 from gardenbus.apiserver.domain.document_parts import entries, name_of
+from gardenbus.apiserver.domain.rejection_messages import RejectionMessage
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.garden.feasibility import Tolerations
 from gardenbus.common.api.garden.tolerations import is_allowed, toleration_pairs
 from gardenbus.common.errors import Forbidden
+
+_CONTRADICTS = RejectionMessage(
+    "spec.seedSelector.matchLabels[{key}]: {own} contradicts {value} of the exposure class {exposure_class}: leave it"
+    " out"
+)
+_TOLERATED = RejectionMessage(
+    "spec.tolerations: {key} is tolerated by the exposure class {exposure_class} already: leave it out"
+)
+EXPOSURE_CLASS_REJECTIONS = (_CONTRADICTS, _TOLERATED)
 
 
 def with_exposure_class(spec: Document, old: Document | None, exposure_class: Document) -> Document:
@@ -64,10 +74,7 @@ def _with_selector(own: Document, old: Document | None, defaults: Document, clas
     labels = dict(section(own, "matchLabels"))
     for key, value in section(defaults, "matchLabels").items():
         if old is None and labels.get(key, value) != value:
-            raise Forbidden(
-                f"spec.seedSelector.matchLabels[{key}]: {labels[key]!r} contradicts {value!r} of the exposure class "
-                f"{class_name}: leave it out"
-            )
+            raise Forbidden(_CONTRADICTS(key=key, own=repr(labels[key]), value=repr(value), exposure_class=class_name))
         if old is None or section(old, "matchLabels").get(key) == value:
             labels.setdefault(key, value)
     selector = {**own, **({"matchLabels": labels} if labels else {})}
@@ -86,7 +93,4 @@ def _reject_same_keys(own: Sequence[Document], added: Sequence[Document], class_
     keys = [toleration.get("key") for toleration in own]
     for toleration in added:
         if toleration.get("key") in keys:
-            raise Forbidden(
-                f"spec.tolerations: {toleration.get('key')!r} is tolerated by the exposure class {class_name} already: "
-                "leave it out"
-            )
+            raise Forbidden(_TOLERATED(key=repr(toleration.get("key")), exposure_class=class_name))

@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 
 from gardenbus.apiserver.domain.document_parts import name_of, namespace_of
+from gardenbus.apiserver.domain.rejection_messages import RejectionMessage
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.garden.feasibility import ANY_PROVIDER, restriction_problem, taint_problem, zonal_problem
 from gardenbus.common.api.garden.migration_feasibility import migration_problems
@@ -22,6 +23,13 @@ from gardenbus.common.api.garden.shoots import SeedSelector, Shoot
 from gardenbus.common.api.garden.tolerations import allowed_by, effective_tolerations, unchecked_in
 from gardenbus.common.api.views import read_view
 from gardenbus.common.errors import Forbidden
+
+_NO_SEED = RejectionMessage("spec.seedName: there is no seed {seed}")
+_NO_PROJECT = RejectionMessage(
+    "metadata.namespace: {namespace} belongs to no Project: the shoot waits until one has it"
+)
+_UNFEASIBLE = RejectionMessage("seed {seed} cannot take the shoot: {reasons}")
+BIND_REJECTIONS = (_NO_SEED, _NO_PROJECT, _UNFEASIBLE)
 
 
 def admit_binding(
@@ -38,15 +46,14 @@ def admit_binding(
     """
     name = str(section(shoot, "spec").get("seedName") or "") if seed is None else str(seed["metadata"]["name"])
     if seed is None:
-        raise Forbidden(f"spec.seedName: there is no seed {name}")
+        raise Forbidden(_NO_SEED(seed=name))
     if project is None:
-        namespace = namespace_of(shoot)
-        raise Forbidden(f"metadata.namespace: {namespace} belongs to no Project: the shoot waits until one has it")
+        raise Forbidden(_NO_PROJECT(namespace=namespace_of(shoot)))
     reasons = list(_reasons(Shoot.from_document(shoot), seed, project, profile_spec))
     if usage is not None and (capacity := shoot_capacity(seed)) is not None and usage >= capacity:
         reasons.append(f"it already has the maximum number of shoots scheduled on it ({capacity})")
     if reasons:
-        raise Forbidden(f"seed {name} cannot take the shoot: {'; '.join(reasons)}")
+        raise Forbidden(_UNFEASIBLE(seed=name, reasons="; ".join(reasons)))
 
 
 def admit_migration(
@@ -63,8 +70,7 @@ def admit_migration(
     """
     name = name_of(target)
     if project is None:
-        namespace = namespace_of(shoot)
-        raise Forbidden(f"metadata.namespace: {namespace} belongs to no Project: the shoot stays where it is")
+        raise Forbidden(f"metadata.namespace: {namespace_of(shoot)} belongs to no Project: the shoot stays where it is")
     reasons = list(_reasons(Shoot.from_document(shoot), target, project, profile_spec))
     if source is not None:
         reasons += migration_problems(shoot, source, target)

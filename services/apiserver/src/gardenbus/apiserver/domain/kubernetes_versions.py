@@ -5,12 +5,21 @@ from datetime import datetime
 from typing import Any, cast
 
 from gardenbus.apiserver.domain.document_parts import entries
+from gardenbus.apiserver.domain.rejection_messages import RejectionMessage
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.garden.expirable_versions import newest_version, numbers_of
 from gardenbus.common.errors import FieldProblem
 
 LARGEST_SKEW = 3
 """Minor versions that a worker pool may be behind its API server. Source: Kubernetes' version skew policy."""
+
+_LOWERED = RejectionMessage("{before} cannot be lowered to {version}")
+_SKIPPED = RejectionMessage("goes up by one minor version at a time: {next} comes after {before}")
+_ABOVE = RejectionMessage("{version} is above that of the API server, {control_plane}: raise that one first")
+_BEHIND = RejectionMessage(
+    f"{{version}} is more than {LARGEST_SKEW} minor versions behind the API server ({{control_plane}})"
+)
+VERSION_REJECTIONS = (_LOWERED, _SKIPPED, _ABOVE, _BEHIND)
 
 
 def version_problems(spec: Document, before: Document) -> Iterator[FieldProblem]:
@@ -36,11 +45,9 @@ def _change_problems(path: str, version: object, before: object) -> Iterator[Fie
     if not now or not then or version == before:
         return
     if now < then[: len(now)]:
-        yield FieldProblem(path, f"{before} cannot be lowered to {version}")
+        yield FieldProblem(path, _LOWERED(before=before, version=version))
     elif now[0] == then[0] and len(now) > 1 and now[1] > then[1] + 1:
-        yield FieldProblem(
-            path, f"goes up by one minor version at a time: {then[0]}.{then[1] + 1} comes after {before}"
-        )
+        yield FieldProblem(path, _SKIPPED(next=f"{then[0]}.{then[1] + 1}", before=before))
 
 
 def _skew_problems(path: str, version: object, control_plane: object) -> Iterator[FieldProblem]:
@@ -48,10 +55,9 @@ def _skew_problems(path: str, version: object, control_plane: object) -> Iterato
     if not pool or not api_server:
         return
     if pool > api_server:
-        yield FieldProblem(path, f"{version} is above that of the API server, {control_plane}: raise that one first")
+        yield FieldProblem(path, _ABOVE(version=version, control_plane=control_plane))
     elif _minor(api_server) - _minor(pool) > LARGEST_SKEW:
-        behind = f"{version} is more than {LARGEST_SKEW} minor versions behind the API server ({control_plane})"
-        yield FieldProblem(path, behind)
+        yield FieldProblem(path, _BEHIND(version=version, control_plane=control_plane))
 
 
 def _minor(numbers: Sequence[int]) -> int:

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from gardenbus.apiserver.domain.document_parts import is_deleting, name_of, namespace_of
+from gardenbus.apiserver.domain.rejection_messages import CHANGED_MEANWHILE, NOT_THERE, SAME_SEED, RejectionMessage
 from gardenbus.apiserver.domain.related_objects import (
     ManagedSeedOfShootQuery,
     ObjectQuery,
@@ -15,7 +16,7 @@ from gardenbus.apiserver.domain.related_objects import (
     RelatedQuery,
     SeedOfShootQuery,
 )
-from gardenbus.apiserver.domain.seeds_in_use import removals_in_use, shoots_on_seed_queries, zones_of
+from gardenbus.apiserver.domain.seeds_in_use import REMOVALS, removals_in_use, shoots_on_seed_queries, zones_of
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.garden.managed_seeds import (
     ingress_domain_of,
@@ -30,6 +31,29 @@ from gardenbus.common.errors import FieldProblem, Forbidden
 from gardenbus.common.ports.store import WritePrecondition
 
 RANGES = ("nodes", "pods", "services")
+
+_SECOND = RejectionMessage(
+    "the ManagedSeed {managed_seed} stands on {shoot} already, and one is all it bears: name another shoot"
+)
+_DELETING = RejectionMessage("{shoot} is being deleted: name another shoot")
+_NO_DOMAIN = RejectionMessage(
+    "{shoot} has no spec.dns.domain, below which the seed's ingress would be: state one, or wait until the shoot has a"
+    " seed, if that has default domains"
+)
+_NGINX = RejectionMessage("{shoot} has spec.addons.nginxIngress enabled, and a seed brings its own: turn it off")
+_WORKERLESS = RejectionMessage("{shoot} has no workers that a seed could run on: add some to spec.provider.workers")
+_NO_AUTOSCALER = RejectionMessage(
+    "{shoot} needs spec.kubernetes.verticalPodAutoscaler.enabled, for the seed: set it to true"
+)
+_DIFFERS = RejectionMessage(
+    "must be {own}, as its shoot has it, not {stated}: leave it out, it is taken over from the shoot"
+)
+_NOT_YET = RejectionMessage("its shoot does not have it yet: leave it out, it is taken over from the shoot")
+_STRANGE = RejectionMessage("no worker of the shoot stands in {zones}: add workers there first, or leave it out")
+MANAGED_SEED_REJECTIONS = (
+    *(SAME_SEED, NOT_THERE, _DELETING, _SECOND, _NO_DOMAIN, _NGINX, _WORKERLESS, _NO_AUTOSCALER),
+    *(_DIFFERS, _NOT_YET, _STRANGE, *REMOVALS, CHANGED_MEANWHILE),
+)
 
 
 def managed_seed_queries(managed_seed: Document, old: Document | None) -> Sequence[RelatedQuery]:
@@ -66,15 +90,12 @@ def admit_managed_seed(
         return
     other = namesake(managed_seed)
     if old is None and other in related.objects:
-        raise Forbidden(f"metadata.name: {other} is there, and both would be the seed {other.name}: take another name")
+        raise Forbidden(SAME_SEED(object=other, seed=other.name))
     shoot = related.objects.get(key)
     problems = [*_shoot_problems(key, shoot, old, is_domain_needed=is_domain_needed)]
     managed_seeds = name_of(related.managed_seeds.get(key, {}))
     if old is None and managed_seeds not in ("", name_of(managed_seed)):
-        message = (
-            f"the ManagedSeed {managed_seeds} stands on {key} already, and one is all it bears: name another shoot"
-        )
-        problems.append(FieldProblem("spec.shoot.name", message))
+        problems.append(FieldProblem("spec.shoot.name", _SECOND(managed_seed=managed_seeds, shoot=key)))
     if shoot is not None:
         problems += _template_problems(managed_seed, old, shoot)
     if old is not None:
@@ -115,7 +136,7 @@ def admit_gardenlet(gardenlet: Document, old: Document | None, related: RelatedO
     """A Gardenlet must not be called as a ManagedSeed is. Raises Forbidden."""
     other = namesake(gardenlet)
     if old is None and other in related.objects:
-        raise Forbidden(f"metadata.name: {other} is there, and both would be the seed {other.name}: take another name")
+        raise Forbidden(SAME_SEED(object=other, seed=other.name))
 
 
 def is_workerless(shoot: Document) -> bool:
@@ -147,21 +168,19 @@ def _shoot_problems(
     """Reasons why a shoot cannot be a seed."""
     field = "spec.shoot.name"
     if shoot is None:
-        yield FieldProblem(field, f"{key} is not there: apply it first")
+        yield FieldProblem(field, NOT_THERE(object=key))
         return
     if old is None and is_deleting(shoot):
-        yield FieldProblem(field, f"{key} is being deleted: name another shoot")
+        yield FieldProblem(field, _DELETING(shoot=key))
     is_placed = bool(section(shoot, "spec").get("seedName"))
     if not ingress_domain_of(shoot) and (is_domain_needed or is_placed):
-        fix = "state one, or wait until the shoot has a seed, if that has default domains"
-        yield FieldProblem(field, f"{key} has no spec.dns.domain, below which the seed's ingress would be: {fix}")
+        yield FieldProblem(field, _NO_DOMAIN(shoot=key))
     if has_nginx(shoot):
-        yield FieldProblem(field, f"{key} has spec.addons.nginxIngress enabled, and a seed brings its own: turn it off")
+        yield FieldProblem(field, _NGINX(shoot=key))
     if is_workerless(shoot):
-        yield FieldProblem(field, f"{key} has no workers that a seed could run on: add some to spec.provider.workers")
+        yield FieldProblem(field, _WORKERLESS(shoot=key))
     elif not has_vertical_autoscaler(shoot):
-        fix = "set it to true"
-        yield FieldProblem(field, f"{key} needs spec.kubernetes.verticalPodAutoscaler.enabled, for the seed: {fix}")
+        yield FieldProblem(field, _NO_AUTOSCALER(shoot=key))
 
 
 def _template_problems(managed_seed: Document, old: Document | None, shoot: Document) -> Iterator[FieldProblem]:
@@ -177,15 +196,13 @@ def _template_problems(managed_seed: Document, old: Document | None, shoot: Docu
     ]
     for field, stated, own in compared:
         if stated != own and stated not in (None, ""):
-            wanted = (
-                f"must be {own!r}, as its shoot has it, not {stated!r}" if own else "its shoot does not have it yet"
-            )
-            yield FieldProblem(f"{path}.{field}", f"{wanted}: leave it out, it is taken over from the shoot")
+            where = f"{path}.{field}"
+            differs = FieldProblem(where, _DIFFERS(own=repr(own), stated=repr(stated)))
+            yield differs if own else FieldProblem(where, _NOT_YET())
     previous = set(zones_of(_seed_spec(old))) if old is not None else set[str]()
     there = set(zones_of_workers(shoot)) | previous
     if strange := [zone for zone in zones_of(spec) if zone not in there]:
-        message = f"no worker of the shoot stands in {', '.join(strange)}: add workers there first, or leave it out"
-        yield FieldProblem(f"{path}.provider.zones", message)
+        yield FieldProblem(f"{path}.provider.zones", _STRANGE(zones=", ".join(strange)))
 
 
 def _seed_spec(managed_seed: Document) -> Document:
@@ -193,4 +210,4 @@ def _seed_spec(managed_seed: Document) -> Document:
 
 
 def _unchanged(key: ObjectKey, version: int) -> WritePrecondition:
-    return WritePrecondition("version", key.stored, f"{key} changed meanwhile", version=version)
+    return WritePrecondition("version", key.stored, CHANGED_MEANWHILE(object=key), version=version)

@@ -20,10 +20,13 @@ Source: Gardener's admission plugin ShootValidator; the courses back and restore
 from typing import Any, Literal
 
 from gardenbus.apiserver.domain.document_parts import is_deleting, name_of, namespace_of, without
+from gardenbus.apiserver.domain.rejection_messages import RejectionMessage
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.garden.migration_feasibility import state_owners
 from gardenbus.common.api.garden.shoot_status import with_status_label
 from gardenbus.common.errors import Forbidden
+
+MOVING = RejectionMessage("spec: cannot be changed while the control plane moves ({phase}): try again when it has")
 
 Course = Literal["unchanged", "back", "move", "restore"]
 
@@ -111,8 +114,7 @@ def admit_change(shoot: Document, old: Document) -> None:
     if not phase and actual and wanted != actual:
         phase = f"it has been bound to seed {wanted} and still stands on {actual}"
     if phase:
-        message = f"cannot be changed while the control plane moves ({phase}): try again when it has"
-        raise Forbidden(f"spec: {message}")
+        raise Forbidden(MOVING(phase=phase))
 
 
 def admit_deletion(document: Document) -> None:

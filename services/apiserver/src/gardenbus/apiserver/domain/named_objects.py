@@ -9,6 +9,7 @@ Source: Gardener's plugin ResourceReferenceManager.
 from collections.abc import Iterator, Sequence
 
 from gardenbus.apiserver.domain.document_parts import is_deleting, namespace_of
+from gardenbus.apiserver.domain.rejection_messages import NOT_THERE
 from gardenbus.apiserver.domain.related_objects import ObjectQuery, RelatedObjects, RelatedQuery
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.garden.backup_references import backup_references
@@ -29,7 +30,7 @@ def named_object_queries(document: Document, old: Document | None) -> Sequence[R
 def admit_named_objects(document: Document, old: Document | None, related: RelatedObjects) -> None:
     """Raise InvalidResource with each newly named object that is not there."""
     problems = [
-        FieldProblem(each.path, f"{each.key} is not there: apply it first")
+        FieldProblem(each.path, NOT_THERE(object=each.key))
         for each in _new(document, old)
         if each.key not in related.objects
     ]

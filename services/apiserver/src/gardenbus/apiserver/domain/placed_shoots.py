@@ -2,9 +2,15 @@
 
 from collections.abc import Sequence
 
-from gardenbus.apiserver.domain.bind_admission import admit_binding, control_plane_problems, selector_problems
+from gardenbus.apiserver.domain.bind_admission import (
+    BIND_REJECTIONS,
+    admit_binding,
+    control_plane_problems,
+    selector_problems,
+)
 from gardenbus.apiserver.domain.cloud_profiles import is_of_one_parent, profile_key
 from gardenbus.apiserver.domain.document_parts import differ, namespace_of
+from gardenbus.apiserver.domain.rejection_messages import RejectionMessage
 from gardenbus.apiserver.domain.related_objects import ObjectQuery, ProjectQuery, RelatedObjects, RelatedQuery
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.garden.profile_parts import profile_spec_of
@@ -12,7 +18,12 @@ from gardenbus.common.api.garden.seeds import Seed
 from gardenbus.common.api.garden.shoots import Shoot
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.api.validation.field_cursor import invalid
-from gardenbus.common.errors import FieldProblem, InvalidResource
+from gardenbus.common.errors import FieldProblem
+
+_TAKEN_AWAY = RejectionMessage("it cannot be taken away once the shoot is placed")
+_UNFIT = RejectionMessage("seed {seed}: {problem}")
+_OTHER_PROFILE = RejectionMessage("a placed shoot keeps to {before} and what is derived of it, and {profile} is not")
+PLACED_REJECTIONS = (*BIND_REJECTIONS, _TAKEN_AWAY, _UNFIT, _OTHER_PROFILE)
 
 
 def seed_key(shoot: Document) -> ObjectKey | None:
@@ -62,22 +73,21 @@ def admit_placed(shoot: Document, old: Document, related: RelatedObjects) -> Non
     if seed is not None and differ(spec, before, "controlPlane"):
         _admit_control_plane(shoot, seed)
     if key != key_before and not is_of_one_parent(key, key_before, related.objects):
-        message = f"a placed shoot keeps to {key_before} and what is derived of it, and {key} is not"
-        raise invalid([FieldProblem("spec.cloudProfile", message)])
+        raise invalid([FieldProblem("spec.cloudProfile", _OTHER_PROFILE(before=key_before, profile=key))])
 
 
 def _admit_selector(shoot: Document, seed: Document) -> None:
     """The selector of a placed shoot may change but must still match its seed."""
     view, on = Shoot.from_document(shoot), Seed.from_document(seed)
-    problems = ["it cannot be taken away once the shoot is placed"] if view.spec.seed_selector is None else []
-    problems += [f"seed {on.name}: {problem}" for problem in selector_problems(view, on)]
-    if problems:
-        field_problems = tuple(FieldProblem("spec.seedSelector", problem) for problem in problems)
-        raise InvalidResource(f"spec.seedSelector: {'; '.join(problems)}", field_problems)
+    field = "spec.seedSelector"
+    if view.spec.seed_selector is None:
+        raise invalid([FieldProblem(field, _TAKEN_AWAY())])
+    if problems := list(selector_problems(view, on)):
+        raise invalid([FieldProblem(field, _UNFIT(seed=on.name, problem=problem)) for problem in problems])
 
 
 def _admit_control_plane(shoot: Document, seed: Document) -> None:
     """Once placed, a shoot's control plane may change as far as its seed can host it."""
     on = Seed.from_document(seed)
     if problems := list(control_plane_problems(Shoot.from_document(shoot), on)):
-        raise invalid([FieldProblem("spec.controlPlane", f"seed {on.name}: {'; '.join(problems)}")])
+        raise invalid([FieldProblem("spec.controlPlane", _UNFIT(seed=on.name, problem="; ".join(problems)))])

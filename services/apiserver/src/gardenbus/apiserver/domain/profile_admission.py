@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from gardenbus.apiserver.domain.cloud_profiles import profile_key
 from gardenbus.apiserver.domain.document_parts import entries, is_deleting, namespace_of
+from gardenbus.apiserver.domain.rejection_messages import CHANGED_MEANWHILE, NOT_THERE, RejectionMessage
 from gardenbus.apiserver.domain.related_objects import ObjectQuery, RelatedObjects, RelatedQuery
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.garden.expirable_versions import is_expired
@@ -23,6 +24,9 @@ from gardenbus.common.api.shown_values import shown
 from gardenbus.common.api.validation.field_cursor import invalid
 from gardenbus.common.errors import FieldProblem
 from gardenbus.common.ports.store import WritePrecondition
+
+NOT_OFFERED = RejectionMessage("the cloud profile does not offer {value}; {alternatives}")
+OTHER_TYPE = RejectionMessage("is {type}, and the cloud profile is for {profile}")
 
 _BINDING_FIELDS = {"secretbinding": "spec.secretBindingName", "credentialsbinding": "spec.credentialsBindingName"}
 
@@ -58,9 +62,8 @@ class _Choice(NamedTuple):
         more = len(self.offered) - len(choices)
         others = f" (and {more} more)" if more else ""
         described = "the nearest are" if len(choices) > 1 else "there is"
-        return FieldProblem(
-            self.path, f"the cloud profile does not offer {shown(self.value)}; {described} {', '.join(choices)}{others}"
-        )
+        alternatives = f"{described} {', '.join(choices)}{others}"
+        return FieldProblem(self.path, NOT_OFFERED(value=shown(self.value), alternatives=alternatives))
 
 
 def profile_queries(shoot: Document, old: Document | None) -> Sequence[RelatedQuery]:
@@ -73,14 +76,14 @@ def admit_references(shoot: Document, old: Document | None, related: RelatedObje
     if not _is_checked(shoot, old):
         return
     problems = [
-        FieldProblem(_BINDING_FIELDS[key.kind], f"{key} is not there: apply it first")
+        FieldProblem(_BINDING_FIELDS[key.kind], NOT_THERE(object=key))
         for key in _new_bindings(shoot, old)
         if key not in related.objects
     ]
     key = profile_key(shoot)
     if key is not None and (old is None or key != profile_key(old)) and key not in related.objects:
         field = "spec.cloudProfile.name" if section(shoot, "spec", "cloudProfile") else "spec.cloudProfileName"
-        problems.append(FieldProblem(field, f"{key} is not there: apply it first"))
+        problems.append(FieldProblem(field, NOT_THERE(object=key)))
     if problems:
         raise invalid(problems)
 
@@ -104,8 +107,7 @@ def profile_guards(shoot: Document, old: Document | None, related: RelatedObject
         found = related.objects.get(key)
         version = found["metadata"].get("resourceVersion") if found is not None else None
         if version:
-            message = f"{key} has changed meanwhile"
-            guards.append(WritePrecondition("version", key.stored, message, version=int(version)))
+            guards.append(WritePrecondition("version", key.stored, CHANGED_MEANWHILE(object=key), version=int(version)))
     return guards
 
 
@@ -195,7 +197,7 @@ def _problems(shoot: Document, old: Document | None, offered: Document, *, now: 
     provider, kind = section(spec, "provider"), offered.get("type")
     if not before and isinstance(kind, str) and provider.get("type") not in (None, kind):
         given = shown(provider.get("type"))
-        yield FieldProblem("spec.provider.type", f"is {given}, and the cloud profile is for {kind}")
+        yield FieldProblem("spec.provider.type", OTHER_TYPE(type=given, profile=kind))
     for choice in (*_of_shoot(spec, before, offered, now=now), *_of_workers(spec, before, offered, now=now)):
         if problem := choice.problem:
             yield problem

@@ -10,11 +10,14 @@ from collections.abc import Iterator, Sequence
 
 from gardenbus.apiserver.domain.cloud_profiles import merged_profile_spec, parent_key
 from gardenbus.apiserver.domain.document_parts import is_deleting, name_of, namespace_of
+from gardenbus.apiserver.domain.rejection_messages import RejectionMessage
 from gardenbus.apiserver.domain.related_objects import ProfilesBelowQuery, RelatedObjects, RelatedQuery
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.garden.profile_parts import ProfilePart, offered_parts, part_references
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.ports.store import WritePrecondition
+
+STAYS = RejectionMessage("spec.{field}: {part} stays while shoots{profile} use it")
 
 
 def removal_queries(profile: Document, old: Document | None) -> Sequence[RelatedQuery]:
@@ -51,8 +54,7 @@ def _guards(profile: ObjectKey, before: Document, after: Document) -> Iterator[W
     removed = _removed(before, after)
     for part, reference in zip(removed, part_references(profile, removed), strict=True):
         of_namespaced = f" of {profile}" if profile.namespace else ""
-        message = f"spec.{part.field}: {part.name} stays while shoots{of_namespaced} use it"
-        yield WritePrecondition("references", reference, message)
+        yield WritePrecondition("references", reference, STAYS(field=part.field, part=part.name, profile=of_namespaced))
 
 
 def _removed(before: Document, after: Document) -> Sequence[ProfilePart]:

@@ -6,12 +6,17 @@ Source: Gardener's admission plugins SeedValidator and ManagedSeed.
 from collections.abc import Iterator, Sequence
 from typing import Any, cast
 
+from gardenbus.apiserver.domain.rejection_messages import RejectionMessage
 from gardenbus.apiserver.domain.related_objects import RelatedQuery, ShootsOnSeedQuery
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.errors import FieldProblem
 
 MOVE = "move them to another seed first, with gardenbus drain"
 _NAMED = 3
+ZONES_IN_USE = RejectionMessage(f"{{zones}} cannot be taken away while {{shoots}} on the seed: {MOVE}")
+DOMAIN_IN_USE = RejectionMessage(f"{{domain}} stays while {{shoots}} on the seed, whose names lie below it: {MOVE}")
+DEFAULT_IN_USE = RejectionMessage(f"{{domain}} stays while shoots use it ({{shoots}}): {MOVE}")
+REMOVALS = (ZONES_IN_USE, DOMAIN_IN_USE, DEFAULT_IN_USE)
 
 
 def shoots_on_seed_queries(name: str, spec: Document, before: Document) -> Sequence[RelatedQuery]:
@@ -23,7 +28,7 @@ def removals_in_use(path: str, spec: Document, before: Document, shoots: Sequenc
     """Problems of a change of a seed's spec (at `path`) for the shoots on it."""
     if not shoots:
         return ()
-    return [FieldProblem(f"{path}.{field}", message) for field, message in _removals(spec, before, shoots)]
+    return [*_removals(spec, before, shoots, path)]
 
 
 def zones_of(spec: Document) -> Sequence[str]:
@@ -32,22 +37,21 @@ def zones_of(spec: Document) -> Sequence[str]:
     return [zone for zone in cast("list[Any]", zones) if isinstance(zone, str)] if isinstance(zones, list) else []
 
 
-def _removals(spec: Document, before: Document, shoots: Sequence[Document]) -> Iterator[tuple[str, str]]:
+def _removals(
+    spec: Document, before: Document, shoots: Sequence[Document], path: str = "spec"
+) -> Iterator[FieldProblem]:
     """Parts that are removed; without shoots everything counts as used."""
     kept = zones_of(spec)
     if gone := [zone for zone in zones_of(before) if zone not in kept]:
-        yield "provider.zones", f"{', '.join(gone)} cannot be taken away while {_count(shoots)} on the seed: {MOVE}"
+        yield FieldProblem(f"{path}.provider.zones", ZONES_IN_USE(zones=", ".join(gone), shoots=_count(shoots)))
     internal, internal_before = (section(one, "dns", "internal").get("domain") for one in (spec, before))
     if internal_before and internal != internal_before:
-        yield (
-            "dns.internal.domain",
-            f"{internal_before} stays while {_count(shoots)} on the seed, whose names lie below it: {MOVE}",
-        )
+        yield FieldProblem(f"{path}.dns.internal.domain", DOMAIN_IN_USE(domain=internal_before, shoots=_count(shoots)))
     defaults = _default_domains(spec)
     for domain in _default_domains(before):
         users = [shoot for shoot in shoots if _uses(shoot, domain)]
         if domain not in defaults and (users or not shoots):
-            yield "dns.defaults", f"{domain} stays while shoots use it ({_names(users)}): {MOVE}"
+            yield FieldProblem(f"{path}.dns.defaults", DEFAULT_IN_USE(domain=domain, shoots=_names(users)))
 
 
 def _default_domains(spec: Document) -> Sequence[str]:

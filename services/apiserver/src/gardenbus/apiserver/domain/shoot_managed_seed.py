@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from gardenbus.apiserver.domain.document_parts import name_of
 from gardenbus.apiserver.domain.managed_seeds import has_nginx, has_vertical_autoscaler
+from gardenbus.apiserver.domain.rejection_messages import RejectionMessage
 from gardenbus.apiserver.domain.related_objects import ManagedSeedOfShootQuery, RelatedObjects, RelatedQuery
 from gardenbus.apiserver.domain.seeds_in_use import zones_of
 from gardenbus.common.api.document import Document, section
@@ -12,6 +13,17 @@ from gardenbus.common.api.keys import GARDEN_NAMESPACE, ObjectKey
 from gardenbus.common.api.validation.field_cursor import invalid
 from gardenbus.common.errors import FieldProblem
 from gardenbus.common.ports.store import WritePrecondition
+
+_ON_IT = "(the ManagedSeed {managed_seed} stands on this shoot)"
+_INGRESS = RejectionMessage(f"must stay false, as a seed brings its own ingress {_ON_IT}")
+_AUTOSCALER = RejectionMessage(f"must stay true, as the seed relies on it {_ON_IT}")
+_RANGE = RejectionMessage(f"{{nodes}} stays, as it is the seed's range too {_ON_IT}")
+_ZONE = RejectionMessage(
+    "zone {zones} cannot be left, as the seed is registered in it: take it out of the zones of the ManagedSeed first"
+    f" {_ON_IT}"
+)
+_PUT_ON = RejectionMessage("{shoot}: a ManagedSeed was put on it meanwhile: apply it again")
+CHANGE_REJECTIONS = (_INGRESS, _AUTOSCALER, _RANGE, _ZONE, _PUT_ON)
 
 
 def managed_seed_of_shoot_queries(shoot: Document, old: Document | None) -> Sequence[RelatedQuery]:
@@ -27,11 +39,7 @@ def admit_shoot_of_managed_seed(shoot: Document, old: Document | None, related: 
     if managed_seed is None or not _affects_seed(shoot, old):
         return
     name = name_of(managed_seed)
-    problems = [
-        FieldProblem(field, f"{message} (the ManagedSeed {name} stands on this shoot)")
-        for field, message in _problems(shoot, old, managed_seed)
-    ]
-    if problems:
+    if problems := list(_problems(shoot, old, managed_seed, name)):
         raise invalid(problems, f"{key_of_shoot(shoot)}: ")
 
 
@@ -44,9 +52,7 @@ def guards_of_shoot_of_managed_seed(
     key = key_of_shoot(shoot)
     if key in related.managed_seeds or not _affects_seed(shoot, old):
         return ()
-    return (
-        WritePrecondition("references", key.stored, f"{key}: a ManagedSeed was put on it meanwhile: apply it again"),
-    )
+    return (WritePrecondition("references", key.stored, _PUT_ON(shoot=key)),)
 
 
 def key_of_shoot(shoot: Document) -> ObjectKey:
@@ -61,17 +67,16 @@ def _affects_seed(shoot: Document, old: Document) -> bool:
     return any(True for _ in _problems(shoot, old, None))
 
 
-def _problems(shoot: Document, old: Document, managed_seed: Document | None) -> Iterator[tuple[str, str]]:
+def _problems(shoot: Document, old: Document, managed_seed: Document | None, name: str = "") -> Iterator[FieldProblem]:
     """Problems that a change makes for the seed; without its ManagedSeed every zone may be the seed's."""
     if has_nginx(shoot) and not has_nginx(old):
-        yield "spec.addons.nginxIngress.enabled", "must stay false, as a seed brings its own ingress"
+        yield FieldProblem("spec.addons.nginxIngress.enabled", _INGRESS(managed_seed=name))
     if has_vertical_autoscaler(old) and not has_vertical_autoscaler(shoot):
-        yield "spec.kubernetes.verticalPodAutoscaler.enabled", "must stay true, as the seed relies on it"
+        yield FieldProblem("spec.kubernetes.verticalPodAutoscaler.enabled", _AUTOSCALER(managed_seed=name))
     nodes, before = (section(one, "spec", "networking").get("nodes") for one in (shoot, old))
     if before and nodes != before:
-        yield "spec.networking.nodes", f"{before} stays, as it is the seed's range too"
+        yield FieldProblem("spec.networking.nodes", _RANGE(nodes=before, managed_seed=name))
     kept, had = zones_of_workers(shoot), zones_of_workers(old)
     registered = zones_of(section(seed_template_of(managed_seed), "spec")) if managed_seed is not None else had
     if gone := [zone for zone in had if zone not in kept and zone in registered]:
-        fix = "take it out of the zones of the ManagedSeed first"
-        yield "spec.provider.workers", f"zone {', '.join(gone)} cannot be left, as the seed is registered in it: {fix}"
+        yield FieldProblem("spec.provider.workers", _ZONE(zones=", ".join(gone), managed_seed=name))

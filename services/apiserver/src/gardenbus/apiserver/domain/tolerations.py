@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from gardenbus.apiserver.domain.admission_defaults import disallowed_tolerations
 from gardenbus.apiserver.domain.annotations import annotated
 from gardenbus.apiserver.domain.document_parts import name_of
+from gardenbus.apiserver.domain.rejection_messages import RejectionMessage
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.garden.feasibility import Tolerations
 from gardenbus.common.api.garden.tolerations import (
@@ -20,6 +21,10 @@ from gardenbus.common.api.garden.tolerations import (
     unchecked_in,
 )
 from gardenbus.common.errors import Forbidden
+
+DISALLOWED = RejectionMessage(
+    "spec.tolerations: {tolerations}: not in spec.tolerations.whitelist of the project {project}"
+)
 
 
 def needs_project(shoot: Document, old: Document | None) -> bool:
@@ -68,9 +73,7 @@ def admit_tolerations(spec: Document, old: Document | None, project: Document, e
     disallowed = disallowed_tolerations(spec, old, (*allowed_by(project), *_given_by(exposure_class)))
     if disallowed:
         owner = name_of(project)
-        raise Forbidden(
-            f"spec.tolerations: {named(disallowed)}: not in spec.tolerations.whitelist of the project {owner}"
-        )
+        raise Forbidden(DISALLOWED(tolerations=named(disallowed), project=owner))
 
 
 def named(tolerations: Tolerations) -> str:

@@ -9,6 +9,7 @@ import msgspec
 
 from gardenbus.apiserver.domain.document_parts import is_deleting
 from gardenbus.apiserver.domain.managed_seeds import admit_managed_seed, namesake, with_defaults_of_its_shoot
+from gardenbus.apiserver.domain.rejection_messages import SAME_SEED, RejectionMessage
 from gardenbus.apiserver.domain.related_objects import (
     ManagedSeedOfShootQuery,
     ObjectQuery,
@@ -24,6 +25,13 @@ from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.api.validation.manifest import validate
 from gardenbus.common.errors import FieldProblem, Forbidden, InvalidResource
+
+_SHOOTS_ON_SEED = RejectionMessage(
+    f"{FIELD}: cannot be taken off while shoots are on the seed {{seed}} ({{shoots}}): {MOVE}"
+)
+_REJECTED = RejectionMessage(f"{FIELD}: this ManagedSeed would be refused: {{problem}}")
+_FIELD_REJECTED = RejectionMessage("{field}: {problem}")
+USE_AS_SEED_REJECTIONS = (_SHOOTS_ON_SEED, _REJECTED, _FIELD_REJECTED, SAME_SEED)
 
 
 def use_as_seed_queries(shoot: Document, old: Document | None) -> Sequence[RelatedQuery]:
@@ -61,9 +69,7 @@ def admit_use_as_seed(shoot: Document, old: Document | None, related: RelatedObj
     if not _is_removed(shoot, old) or managed_seeds is None or not follows_annotation(managed_seeds, shoot):
         return
     if shoots_on := related.shoots_on.get(key.name, ()):
-        raise Forbidden(
-            f"{FIELD}: cannot be taken off while shoots are on the seed {key.name} ({len(shoots_on)}): {MOVE}"
-        )
+        raise Forbidden(_SHOOTS_ON_SEED(seed=key.name, shoots=len(shoots_on)))
 
 
 def managed_seed_key(shoot: ObjectKey) -> ObjectKey:
@@ -112,5 +118,8 @@ def _admit_wanted(wanted: Document, shoot: Document, related: RelatedObjects) ->
         validate(managed_seed, related.objects.get(managed_seed_key(key)))
         admit_managed_seed(managed_seed, None, with_shoot, is_domain_needed=False)
     except InvalidResource as error:
-        problems = tuple(FieldProblem(FIELD, f"{problem.field}: {problem.message}") for problem in error.problems)
-        raise InvalidResource(f"{FIELD}: this ManagedSeed would be refused: {error.message}", problems) from error
+        problems = tuple(
+            FieldProblem(FIELD, _FIELD_REJECTED(field=problem.field, problem=problem.message))
+            for problem in error.problems
+        )
+        raise InvalidResource(_REJECTED(problem=error.message), problems) from error

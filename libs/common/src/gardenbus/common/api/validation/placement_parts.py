@@ -2,12 +2,10 @@
 
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.fleet.placement_parts import DisruptionBudget, Eviction
-from gardenbus.common.api.fleet.placements import PICK_ALL
-from gardenbus.common.api.validation.field_cursor import FieldCursor, invalid
+from gardenbus.common.api.validation.field_cursor import FieldCursor
 from gardenbus.common.api.validation.limits import check_limit
 from gardenbus.common.api.validation.metadata import label_problem, subdomain_problem
 from gardenbus.common.api.validation.status import check_status
-from gardenbus.common.errors import FieldProblem
 
 _LIMITS = ("maxUnavailable", "minAvailable")
 
@@ -37,19 +35,3 @@ def check_disruption_budget(manifest: FieldCursor, _old: Document | None) -> Non
         spec.add_error("", "needs one of maxUnavailable and minAvailable, as 1 or '25%'")
     if not manifest.errors.problems:
         DisruptionBudget.from_document(dict(manifest.content))
-
-
-def admit_disruption_budget(budget: Document, placement: Document | None) -> None:
-    """Raise InvalidResource when a budget does not fit its placement: PickAll has no fixed number of clusters.
-
-    Source: KubeFleet's webhook `clusterresourceplacementdisruptionbudget`.
-    """
-    if placement is None or (section(placement, "spec", "policy").get("placementType") or PICK_ALL) != PICK_ALL:
-        return
-    spec = section(budget, "spec")
-    advice = "the placement is PickAll, where nobody knows how many clusters are wanted: write minAvailable as a number"
-    for field in _LIMITS:
-        value: object = spec.get(field)
-        if value is not None and (field == "maxUnavailable" or isinstance(value, str)):
-            path = f"spec.{field}"
-            raise invalid([FieldProblem(path, advice)])

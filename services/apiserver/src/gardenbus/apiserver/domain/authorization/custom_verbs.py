@@ -22,12 +22,14 @@ from gardenbus.apiserver.domain.authorization.project_roles import (
     SERVICE_ACCOUNT_PREFIX,
     is_meant,
 )
+from gardenbus.apiserver.domain.rejection_messages import RejectionMessage
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.garden.credentials_bindings import references_of
 from gardenbus.common.api.garden.profile_parts import mappings
 from gardenbus.common.api.keys import ObjectKey
 
 REFER = "refer"
+TAKES_VERB = RejectionMessage('user "{user}" cannot change {field} of {object}: that takes the verb {verb}')
 MODIFY_WHITELIST = "modify-spec-tolerations-whitelist"
 _PROFILE_FIELDS = {
     "kubernetes": "modify-spec-kubernetes",
@@ -54,9 +56,7 @@ def _rejection(
             metadata = section(new, "metadata")
             name = "/".join(str(part) for part in (metadata.get("namespace"), metadata.get("name")) if part)
             what = f"{str(new.get('kind')).lower()} {name}"
-            return Rejection(
-                verb, f'user "{requester.user}" cannot change {field} of {what}: that takes the verb {verb}'
-            )
+            return Rejection(verb, TAKES_VERB(user=requester.user, field=field, object=what, verb=verb))
     return None
 
 

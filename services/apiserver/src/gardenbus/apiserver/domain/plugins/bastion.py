@@ -7,11 +7,19 @@ from collections.abc import Iterator, Sequence
 
 from gardenbus.apiserver.domain.document_parts import entries, is_deleting, namespace_of
 from gardenbus.apiserver.domain.plugins.plugin import AdmissionPlugin, AdmissionRule, Change
+from gardenbus.apiserver.domain.rejection_messages import RejectionMessage
 from gardenbus.apiserver.domain.related_objects import ObjectQuery, RelatedObjects, RelatedQuery
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.api.validation.field_cursor import invalid
 from gardenbus.common.errors import FieldProblem
+
+_NEEDED = RejectionMessage("is needed: the shoot that the bastion leads into")
+_SET_ONCE = RejectionMessage("is set once: make a new bastion for another shoot")
+_NOT_THERE = RejectionMessage("{shoot} is not there")
+_DELETING = RejectionMessage("{shoot} is being deleted")
+_NO_SEED = RejectionMessage("{shoot} has no seed yet: wait until it runs")
+_NO_ACCESS = RejectionMessage("{shoot} has no SSH access to its nodes (spec.provider.workersSettings.sshAccess)")
 
 _PATH = "spec.shootRef.name"
 
@@ -57,21 +65,21 @@ def _admit(bastion: Document, change: Change, related: RelatedObjects) -> None:
 def _problems(bastion: Document, change: Change, related: RelatedObjects) -> Iterator[FieldProblem]:
     key = shoot_of_bastion(bastion)
     if key is None:
-        yield FieldProblem(_PATH, "is needed: the shoot that the bastion leads into")
+        yield FieldProblem(_PATH, _NEEDED())
         return
     if change.old is not None:
         if key != shoot_of_bastion(change.old):
-            yield FieldProblem(_PATH, "is set once: make a new bastion for another shoot")
+            yield FieldProblem(_PATH, _SET_ONCE())
         return
     shoot = _shoot(bastion, related)
     if shoot is None:
-        yield FieldProblem(_PATH, f"{key} is not there")
+        yield FieldProblem(_PATH, _NOT_THERE(shoot=key))
     elif is_deleting(shoot):
-        yield FieldProblem(_PATH, f"{key} is being deleted")
+        yield FieldProblem(_PATH, _DELETING(shoot=key))
     elif not section(shoot, "spec").get("seedName"):
-        yield FieldProblem(_PATH, f"{key} has no seed yet: wait until it runs")
+        yield FieldProblem(_PATH, _NO_SEED(shoot=key))
     elif section(shoot, "spec", "provider", "workersSettings", "sshAccess").get("enabled") is False:
-        yield FieldProblem(_PATH, f"{key} has no SSH access to its nodes (spec.provider.workersSettings.sshAccess)")
+        yield FieldProblem(_PATH, _NO_ACCESS(shoot=key))
 
 
 def _shoot(bastion: Document, related: RelatedObjects) -> Document | None:
@@ -82,5 +90,6 @@ def _shoot(bastion: Document, related: RelatedObjects) -> Document | None:
 PLUGIN = AdmissionPlugin(
     name="Bastion",
     acts="gives a Bastion seed and provider of its shoot; rejects one whose shoot is missing, leaves, or runs nowhere",
+    rejections=(_NEEDED, _SET_ONCE, _NOT_THERE, _DELETING, _NO_SEED, _NO_ACCESS),
     rules=(AdmissionRule(("Bastion",), queries=_queries, mutate=_mutate, admit=_admit),),
 )

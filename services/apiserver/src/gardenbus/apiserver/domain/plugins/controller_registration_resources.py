@@ -9,9 +9,15 @@ from collections.abc import Iterator, Sequence
 
 from gardenbus.apiserver.domain.document_parts import entries, name_of
 from gardenbus.apiserver.domain.plugins.plugin import AdmissionPlugin, AdmissionRule, Change
+from gardenbus.apiserver.domain.rejection_messages import RejectionMessage
 from gardenbus.apiserver.domain.related_objects import KindQuery, RelatedObjects, RelatedQuery
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.errors import Forbidden
+
+_PRIMARY = RejectionMessage(
+    "spec.resources[{index}]: the ControllerRegistration {holder} is primary for {kind} of the type {type}; write"
+    " primary: false"
+)
 
 _KIND = "controllerregistration"
 
@@ -31,10 +37,7 @@ def _admit(registration: Document, change: Change, related: RelatedObjects) -> N
     }
     for index, (kind, of_type) in _primaries(registration):
         if holder := taken.get((kind, of_type)):
-            raise Forbidden(
-                f"spec.resources[{index}]: the ControllerRegistration {holder} is primary for {kind} of the type"
-                f" {of_type}; write primary: false"
-            )
+            raise Forbidden(_PRIMARY(index=index, holder=holder, kind=kind, type=of_type))
 
 
 def _is_checked(registration: Document, old: Document | None) -> bool:
@@ -52,5 +55,6 @@ def _primaries(registration: Document) -> Iterator[tuple[int, tuple[str, str]]]:
 PLUGIN = AdmissionPlugin(
     name="ControllerRegistrationResources",
     acts="rejects a second primary ControllerRegistration for a kind and type of extension",
+    rejections=(_PRIMARY,),
     rules=(AdmissionRule(("ControllerRegistration",), queries=_queries, admit=_admit),),
 )

@@ -4,6 +4,7 @@ Facts: the verbs of the sender, which the request brings along; services and ope
 has where nothing is enforced. Source: `plugin/pkg/global/customverbauthorizer`; `mark-self-hosted` has no meaning here.
 """
 
+from gardenbus.apiserver.domain.authorization.custom_verbs import TAKES_VERB
 from gardenbus.apiserver.domain.plugins.plugin import AdmissionPlugin, AdmissionRule, Change
 from gardenbus.apiserver.domain.related_objects import RelatedObjects
 from gardenbus.common.api.document import Document
@@ -16,5 +17,6 @@ def _admit(document: Document, change: Change, _related: RelatedObjects) -> None
 PLUGIN = AdmissionPlugin(
     name="CustomVerbAuthorizer",
     acts="rejects changes of whitelist, members or owner of a project, or of fields of a profile, that take a verb",
+    rejections=(TAKES_VERB,),
     rules=(AdmissionRule(("Project", "NamespacedCloudProfile"), admit=_admit),),
 )

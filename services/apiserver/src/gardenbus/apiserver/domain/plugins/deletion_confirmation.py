@@ -15,12 +15,25 @@ from gardenbus.apiserver.domain.authorization.actions import CONTROLLER_MANAGER
 from gardenbus.apiserver.domain.document_parts import entries, namespace_of
 from gardenbus.apiserver.domain.merging import CONFIRMED_BY
 from gardenbus.apiserver.domain.plugins.plugin import AdmissionPlugin, AdmissionRule, Change
+from gardenbus.apiserver.domain.rejection_messages import RejectionMessage
 from gardenbus.apiserver.domain.related_objects import ProjectQuery, RelatedObjects, RelatedQuery
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.garden.quotas import EXPIRATION_ANNOTATION
 from gardenbus.common.api.kinds import EXTENSIONS
 from gardenbus.common.api.selectors import parse_selector
 from gardenbus.common.errors import Forbidden
+
+_UNCONFIRMED = RejectionMessage(
+    f'metadata.annotations[{CONFIRMATION}]: a {{kind}} is deleted only after this annotation was set to "true"'
+)
+_SAME_SUBJECT = RejectionMessage(
+    f"metadata.annotations[{CONFIRMED_BY}]: you are not allowed to both confirm the deletion and send the request to"
+    " delete: the Project demands that another subject does one of the two"
+)
+_BROUGHT_FORWARD = RejectionMessage(
+    f"metadata.annotations[{EXPIRATION_ANNOTATION}]: may be moved to a later time only: the Project demands that two"
+    " subjects delete this Shoot, and what expires is deleted"
+)
 
 CONFIRMED_KINDS = ("Shoot", "Project", "ShootState")
 PROTECTED = "gardener.cloud/deletion-protected"
@@ -33,10 +46,7 @@ def _mutate(shoot: Document, change: Change, _related: RelatedObjects) -> Docume
 
 def _admit_deletion(stored: Document, _user: str | None, _related: RelatedObjects) -> None:
     if _needs_confirmation(stored) and not is_confirmed(stored):
-        raise Forbidden(
-            f"metadata.annotations[{CONFIRMATION}]: a {stored['kind']} is deleted only after this annotation was set "
-            'to "true"'
-        )
+        raise Forbidden(_UNCONFIRMED(kind=stored["kind"]))
 
 
 def _needs_confirmation(stored: Document) -> bool:
@@ -57,10 +67,7 @@ def _admit_approval(shoot: Document, user: str | None, related: RelatedObjects) 
     confirmer = section(shoot, "metadata", "annotations").get(CONFIRMED_BY)
     if user is None or project is None or confirmer != user or not _takes_two(project, shoot, user):
         return
-    raise Forbidden(
-        f"metadata.annotations[{CONFIRMED_BY}]: you are not allowed to both confirm the deletion and send the"
-        " request to delete: the Project demands that another subject does one of the two"
-    )
+    raise Forbidden(_SAME_SUBJECT())
 
 
 def _expiration_of(shoot: Document | None) -> datetime | None:
@@ -88,10 +95,7 @@ def _admit_expiration(shoot: Document, change: Change, related: RelatedObjects) 
     if project is None or change.old is None or change.user == CONTROLLER_MANAGER:
         return
     if _is_brought_forward(shoot, change.old) and _takes_two(project, change.old, change.user):
-        raise Forbidden(
-            f"metadata.annotations[{EXPIRATION_ANNOTATION}]: may be moved to a later time only: the Project demands"
-            " that two subjects delete this Shoot, and what expires is deleted"
-        )
+        raise Forbidden(_BROUGHT_FORWARD())
 
 
 def _takes_two(project: Document, shoot: Document, user: str) -> bool:
@@ -115,6 +119,7 @@ PLUGIN = AdmissionPlugin(
         " or of a Shoot by the one who confirmed it where its Project demands two, whose expiration nobody brings"
         " forward then; records who has"
     ),
+    rejections=(_UNCONFIRMED, _SAME_SUBJECT, _BROUGHT_FORWARD),
     rules=(
         AdmissionRule(
             ("Shoot",),

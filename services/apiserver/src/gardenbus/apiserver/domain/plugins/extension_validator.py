@@ -17,10 +17,15 @@ from gardenbus.apiserver.domain.extensions import (
     registered,
 )
 from gardenbus.apiserver.domain.plugins.plugin import AdmissionPlugin, AdmissionRule, Change
+from gardenbus.apiserver.domain.rejection_messages import RejectionMessage
 from gardenbus.apiserver.domain.related_objects import KindQuery, RelatedObjects, RelatedQuery
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.shown_values import shown
 from gardenbus.common.errors import Forbidden
+
+_NOT_REGISTERED = RejectionMessage(
+    "given {kind} uses non-registered extensions: {extensions}. Apply a ControllerRegistration for it"
+)
 
 _NEEDED: Mapping[str, Callable[[Document], Iterator[NeededExtension]]] = {
     "Shoot": needed_by_shoot,
@@ -42,9 +47,7 @@ def _admit(document: Document, change: Change, related: RelatedObjects) -> None:
     missing = [need for need in _NEEDED[kind](section(document, "spec")) if (need.kind, need.type) not in offered]
     if missing:
         details = "; ".join(f"{need.path}: no {need.kind} of the type {shown(need.type)}" for need in missing)
-        raise Forbidden(
-            f"given {kind} uses non-registered extensions: {details}. Apply a ControllerRegistration for it"
-        )
+        raise Forbidden(_NOT_REGISTERED(kind=kind, extensions=details))
 
 
 def _is_checked(document: Document, old: Document | None) -> bool:
@@ -54,5 +57,6 @@ def _is_checked(document: Document, old: Document | None) -> bool:
 PLUGIN = AdmissionPlugin(
     name="ExtensionValidator",
     acts="rejects types of extensions that no ControllerRegistration is primary for, once there is a registration",
+    rejections=(_NOT_REGISTERED,),
     rules=(AdmissionRule(tuple(_NEEDED), queries=_queries, admit=_admit),),
 )

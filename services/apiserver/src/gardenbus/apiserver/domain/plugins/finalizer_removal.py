@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from gardenbus.apiserver.domain.document_parts import is_deleted, is_protected, key_of_document
 from gardenbus.apiserver.domain.plugins.plugin import AdmissionPlugin, AdmissionRule, Change
+from gardenbus.apiserver.domain.rejection_messages import RejectionMessage
 from gardenbus.apiserver.domain.related_objects import RelatedObjects
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.garden.projects import Project
@@ -14,6 +15,11 @@ from gardenbus.common.api.index_keys import FINALIZER
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.errors import Forbidden
 from gardenbus.common.ports.store import WritePrecondition
+
+_CONTROL_PLANE = RejectionMessage(
+    f"metadata.finalizers: {FINALIZER} is taken off by the gardenlet once the deletion is done"
+)
+_USED = RejectionMessage("metadata.finalizers: {object} is in use")
 
 _PROTECTED = (
     *("Project", "CloudProfile", "NamespacedCloudProfile", "ExposureClass"),
@@ -27,7 +33,7 @@ def _admit(shoot: Document, change: Change, _related: RelatedObjects) -> None:
     if old is None:
         return
     if is_protected(old) and not is_protected(shoot) and _has_control_plane(old):
-        raise Forbidden(f"metadata.finalizers: {FINALIZER} is taken off by the gardenlet once the deletion is done")
+        raise Forbidden(_CONTROL_PLANE())
 
 
 def _has_control_plane(shoot: Document) -> bool:
@@ -41,11 +47,12 @@ def _guards(document: Document, old: Document | None, _related: RelatedObjects) 
         return ()
     key = key_of_document(old)
     used = ObjectKey("namespace", "", Project.from_document(old).namespace) if key.kind == "project" else key
-    return (WritePrecondition("references", used.stored, f"metadata.finalizers: {key} is in use"),)
+    return (WritePrecondition("references", used.stored, _USED(object=key)),)
 
 
 PLUGIN = AdmissionPlugin(
     name="FinalizerRemoval",
     acts="rejects that somebody takes the finalizer off a shoot with a control plane, or off what is in use",
+    rejections=(_CONTROL_PLANE, _USED),
     rules=(AdmissionRule(("Shoot",), admit=_admit), AdmissionRule(_PROTECTED, guards=_guards)),
 )

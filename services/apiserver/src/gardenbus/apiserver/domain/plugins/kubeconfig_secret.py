@@ -9,6 +9,7 @@ from typing import Any
 
 from gardenbus.apiserver.domain.document_parts import entries, is_deleting
 from gardenbus.apiserver.domain.plugins.plugin import AdmissionPlugin, AdmissionRule, Change
+from gardenbus.apiserver.domain.rejection_messages import RejectionMessage
 from gardenbus.apiserver.domain.related_objects import RelatedObjects
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.manifests.strict_yaml import read_yaml
@@ -17,6 +18,8 @@ from gardenbus.common.errors import BadRequest, FieldProblem
 
 _KEY = "kubeconfig"
 _ALLOWED = frozenset({"client-certificate-data", "client-key-data", "token", "username", "password"})
+_NO_KUBECONFIG = RejectionMessage("is no kubeconfig: {problem}")
+_NOT_ALLOWED = RejectionMessage(f"users must not have {{field}}: only {', '.join(sorted(_ALLOWED))}")
 
 
 def _admit(secret: Document, change: Change, _related: RelatedObjects) -> None:
@@ -25,30 +28,31 @@ def _admit(secret: Document, change: Change, _related: RelatedObjects) -> None:
     for field in ("data", "stringData"):
         value = section(secret, field).get(_KEY)
         if isinstance(value, str) and value and value != section(change.old or {}, field).get(_KEY):
-            problems = _problems(value if field == "stringData" else b64decode(value).decode(errors="replace"))
-            if problems:
-                raise invalid([FieldProblem(f"{field}.{_KEY}", problem) for problem in problems])
+            text = value if field == "stringData" else b64decode(value).decode(errors="replace")
+            if problems := _problems(f"{field}.{_KEY}", text):
+                raise invalid(problems)
 
 
-def _problems(text: str) -> list[str]:
+def _problems(path: str, text: str) -> list[FieldProblem]:
     try:
         values: list[Any] = read_yaml(text)
     except BadRequest as error:
-        return [f"is no kubeconfig: {error.message}"]
+        return [FieldProblem(path, _NO_KUBECONFIG(problem=error.message))]
     if len(values) != 1 or not isinstance(values[0], dict):
-        return ["is no kubeconfig: must be a YAML map"]
+        return [FieldProblem(path, _NO_KUBECONFIG(problem="must be a YAML map"))]
     users = entries(section({"": values[0]}, "").get("users"))
-    return [problem for user in users for problem in _user_problems(section(user, "user"))]
+    return [problem for user in users for problem in _user_problems(path, section(user, "user"))]
 
 
-def _user_problems(user: Document) -> list[str]:
+def _user_problems(path: str, user: Document) -> list[FieldProblem]:
     """Problems of a user; what is empty has no effect."""
     stated = {name for name, value in user.items() if value not in (None, "", [], {})}
-    return [f"users must not have {name}: only {', '.join(sorted(_ALLOWED))}" for name in sorted(stated - _ALLOWED)]
+    return [FieldProblem(path, _NOT_ALLOWED(field=name)) for name in sorted(stated - _ALLOWED)]
 
 
 PLUGIN = AdmissionPlugin(
     name="KubeconfigSecret",
     acts="rejects a kubeconfig in a Secret with files, commands, other providers of credentials or impersonation",
+    rejections=(_NO_KUBECONFIG, _NOT_ALLOWED),
     rules=(AdmissionRule(("Secret",), admit=_admit),),
 )

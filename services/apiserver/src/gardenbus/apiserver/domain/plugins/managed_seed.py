@@ -7,6 +7,7 @@ Source: `plugin/pkg/managedseed/validator`.
 from collections.abc import Sequence
 
 from gardenbus.apiserver.domain.managed_seeds import (
+    MANAGED_SEED_REJECTIONS,
     admit_gardenlet,
     admit_managed_seed,
     guards_of_managed_seed,
@@ -15,7 +16,7 @@ from gardenbus.apiserver.domain.managed_seeds import (
     with_defaults_of_its_shoot,
 )
 from gardenbus.apiserver.domain.plugins.plugin import AdmissionPlugin, AdmissionRule, Change
-from gardenbus.apiserver.domain.plugins.seed_validator import deletion_guards
+from gardenbus.apiserver.domain.plugins.seed_validator import SCHEDULED, deletion_guards
 from gardenbus.apiserver.domain.related_objects import ObjectQuery, RelatedObjects, RelatedQuery
 from gardenbus.apiserver.domain.use_as_seed import is_made_from_annotation
 from gardenbus.common.api.defaults import with_defaults
@@ -46,6 +47,7 @@ def _admit_gardenlet(gardenlet: Document, change: Change, related: RelatedObject
 PLUGIN = AdmissionPlugin(
     name="ManagedSeed",
     acts="completes a ManagedSeed from its shoot; rejects what contradicts it, and a Gardenlet of the same name",
+    rejections=(*MANAGED_SEED_REJECTIONS, SCHEDULED),
     rules=(
         AdmissionRule(
             ("ManagedSeed",),

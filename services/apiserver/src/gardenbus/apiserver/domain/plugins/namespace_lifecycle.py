@@ -11,12 +11,18 @@ from collections.abc import Sequence
 
 from gardenbus.apiserver.domain.document_parts import is_deleting, key_of_document, name_of, namespace_of
 from gardenbus.apiserver.domain.plugins.plugin import AdmissionPlugin, AdmissionRule, Change
+from gardenbus.apiserver.domain.rejection_messages import CHANGED_MEANWHILE, RejectionMessage
 from gardenbus.apiserver.domain.related_objects import ObjectQuery, RelatedObjects, RelatedQuery
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.api.resource_quotas import COUNT, count_resource
 from gardenbus.common.errors import Forbidden
 from gardenbus.common.ports.store import WritePrecondition
+
+_TERMINATED = RejectionMessage(
+    '{resource} "{name}" is forbidden: unable to create new content in namespace {namespace} because it is being'
+    " terminated"
+)
 
 
 def _key(document: Document) -> ObjectKey | None:
@@ -37,10 +43,7 @@ def _admit(document: Document, change: Change, related: RelatedObjects) -> None:
         return
     kind = key_of_document(document).kind
     resource = count_resource(kind, str(document.get("apiVersion"))).removeprefix(COUNT)
-    raise Forbidden(
-        f'{resource} "{name_of(document)}" is forbidden: unable to create new content in namespace'
-        f" {namespace_of(document)} because it is being terminated"
-    )
+    raise Forbidden(_TERMINATED(resource=resource, name=name_of(document), namespace=namespace_of(document)))
 
 
 def _guards(document: Document, old: Document | None, related: RelatedObjects) -> Sequence[WritePrecondition]:
@@ -49,11 +52,12 @@ def _guards(document: Document, old: Document | None, related: RelatedObjects) -
     if key is None or namespace is None:
         return ()
     version = int(section(namespace, "metadata")["resourceVersion"])
-    return (WritePrecondition("version", key.stored, f"{key} changed meanwhile", version=version),)
+    return (WritePrecondition("version", key.stored, CHANGED_MEANWHILE(object=key), version=version),)
 
 
 PLUGIN = AdmissionPlugin(
     name="NamespaceLifecycle",
     acts="rejects a new object in a Namespace that is being deleted",
+    rejections=(_TERMINATED, CHANGED_MEANWHILE),
     rules=(AdmissionRule(queries=_queries, admit=_admit, guards=_guards),),
 )

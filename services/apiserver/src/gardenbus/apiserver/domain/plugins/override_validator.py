@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 from gardenbus.apiserver.domain.document_parts import name_of
 from gardenbus.apiserver.domain.plugins.plugin import AdmissionPlugin, AdmissionRule, Change
+from gardenbus.apiserver.domain.rejection_messages import RejectionMessage
 from gardenbus.apiserver.domain.related_objects import KindQuery, RelatedObjects, RelatedQuery
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.fleet.overrides import selector_claims, selectors_of
@@ -16,6 +17,10 @@ from gardenbus.common.errors import Forbidden
 
 MOST_OVERRIDES = 100
 """ClusterResourceOverrides of a landscape, and ResourceOverrides of a namespace."""
+_TOO_MANY = RejectionMessage(f"kind: {{place}} has {MOST_OVERRIDES} {{kind}}s already: put several rules into one")
+_CHANGED = RejectionMessage(
+    "spec.{field}[{index}]: {object} is changed by the {kind} {holder} already: add a rule there"
+)
 
 
 def _queries(override: Document, old: Document | None) -> Sequence[RelatedQuery]:
@@ -33,15 +38,13 @@ def _admit(override: Document, change: Change, related: RelatedObjects) -> None:
     ]
     if change.old is None and len(others) >= MOST_OVERRIDES:
         place = f"the namespace {namespace}" if namespace else "the landscape"
-        raise Forbidden(f"kind: {place} has {MOST_OVERRIDES} {kind}s already: put several rules into one")
+        raise Forbidden(_TOO_MANY(place=place, kind=kind))
     taken = {claim: name_of(each) for each in others for claim in selector_claims(each)}
     for index, selector in enumerate(selectors_of(override)):
         claim = selector_claims({**override, "spec": {_field(kind): [selector]}})
         if holder := taken.get(claim[0] if claim else ""):
-            raise Forbidden(
-                f"spec.{_field(kind)}[{index}]: {selector.get('kind')} {selector.get('name')} is changed by the {kind}"
-                f" {holder} already: add a rule there"
-            )
+            changed = f"{selector.get('kind')} {selector.get('name')}"
+            raise Forbidden(_CHANGED(field=_field(kind), index=index, object=changed, kind=kind, holder=holder))
 
 
 def _is_checked(override: Document, old: Document | None) -> bool:
@@ -59,5 +62,6 @@ def _namespace_of(document: Document) -> str:
 PLUGIN = AdmissionPlugin(
     name="OverrideValidator",
     acts="rejects a second override of the same kind for an object, and more than a hundred overrides",
+    rejections=(_TOO_MANY, _CHANGED),
     rules=(AdmissionRule(("ClusterResourceOverride", "ResourceOverride"), queries=_queries, admit=_admit),),
 )

@@ -7,12 +7,18 @@ from collections.abc import Sequence
 
 from gardenbus.apiserver.domain.document_parts import name_of
 from gardenbus.apiserver.domain.plugins.plugin import AdmissionPlugin, AdmissionRule, Change
+from gardenbus.apiserver.domain.rejection_messages import RejectionMessage
 from gardenbus.apiserver.domain.related_objects import ObjectQuery, RelatedObjects, RelatedQuery
-from gardenbus.common.api.document import Document
-from gardenbus.common.api.fleet.placements import CLUSTER_KIND
+from gardenbus.common.api.document import Document, section
+from gardenbus.common.api.fleet.placements import CLUSTER_KIND, PICK_ALL
 from gardenbus.common.api.keys import ObjectKey
-from gardenbus.common.api.validation.placement_parts import admit_disruption_budget
+from gardenbus.common.api.validation.field_cursor import invalid
 from gardenbus.common.api.validation.placement_policy import policy_warnings
+from gardenbus.common.errors import FieldProblem
+
+_OF_PICK_ALL = RejectionMessage(
+    "the placement is PickAll, where nobody knows how many clusters are wanted: write minAvailable as a number"
+)
 
 
 def _warn(placement: Document, _change: Change, _related: RelatedObjects) -> Sequence[str]:
@@ -24,7 +30,18 @@ def _queries(budget: Document, _old: Document | None) -> Sequence[RelatedQuery]:
 
 
 def _admit(budget: Document, _change: Change, related: RelatedObjects) -> None:
-    admit_disruption_budget(budget, related.objects.get(_placement_of(budget)))
+    """Raise InvalidResource when a budget does not fit its placement: PickAll has no fixed number of clusters.
+
+    Source: KubeFleet's webhook `clusterresourceplacementdisruptionbudget`.
+    """
+    placement = related.objects.get(_placement_of(budget))
+    if placement is None or (section(placement, "spec", "policy").get("placementType") or PICK_ALL) != PICK_ALL:
+        return
+    spec = section(budget, "spec")
+    for field in ("maxUnavailable", "minAvailable"):
+        value: object = spec.get(field)
+        if value is not None and (field == "maxUnavailable" or isinstance(value, str)):
+            raise invalid([FieldProblem(f"spec.{field}", _OF_PICK_ALL())])
 
 
 def _placement_of(budget: Document) -> ObjectKey:
@@ -34,6 +51,7 @@ def _placement_of(budget: Document) -> ObjectKey:
 PLUGIN = AdmissionPlugin(
     name="PlacementValidator",
     acts="warns of parts of a placement's policy without effect; rejects a budget that does not fit its placement",
+    rejections=(_OF_PICK_ALL,),
     rules=(
         AdmissionRule(("ClusterResourcePlacement", "ResourcePlacement"), warn=_warn),
         AdmissionRule(("ClusterResourcePlacementDisruptionBudget",), queries=_queries, admit=_admit),

@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from typing import NamedTuple
 
+from gardenbus.apiserver.domain.rejection_messages import RejectionMessage
 from gardenbus.apiserver.domain.related_objects import RelatedObjects, RelatedQuery
 from gardenbus.common.api.document import Document
 from gardenbus.common.ports.store import WritePrecondition
@@ -76,3 +77,5 @@ class AdmissionPlugin(NamedTuple):
     acts: str
     """What it does, in one sentence."""
     rules: tuple[AdmissionRule, ...]
+    rejections: tuple[RejectionMessage, ...] = ()
+    """All sentences with which it may reject something."""

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from gardenbus.apiserver.domain.document_parts import is_protected, key_of_document
 from gardenbus.apiserver.domain.plugins.plugin import AdmissionPlugin, AdmissionRule, Change
+from gardenbus.apiserver.domain.rejection_messages import RejectionMessage
 from gardenbus.apiserver.domain.related_objects import RelatedObjects
 from gardenbus.common.api.document import Document
 from gardenbus.common.api.garden.projects import Project
@@ -17,34 +18,40 @@ from gardenbus.common.errors import FieldProblem
 from gardenbus.common.ports.store import WritePrecondition
 
 _PREFIX = f"{GARDEN_NAMESPACE}-"
+_UNPREFIXED = RejectionMessage(
+    f"{{namespace}} has to begin with {_PREFIX}: only the garden's own is {GARDEN_NAMESPACE}"
+)
+_SHOOTS_OF_PROJECT = RejectionMessage("{project}: there are shoots in its namespace {namespace}")
+_SHOOTS = RejectionMessage("{namespace}: there are shoots in it")
+_OF_PROJECT = RejectionMessage("{namespace}: it is a project's, and goes after it")
 
 
 def _admit(project: Document, change: Change, _related: RelatedObjects) -> None:
     """Check the namespace of a new project: those stored before keep theirs."""
     namespace = Project.from_document(project).namespace
     if change.old is None and namespace != GARDEN_NAMESPACE and not namespace.startswith(_PREFIX):
-        problem = f"{shown(namespace)} has to begin with {_PREFIX}: only the garden's own is {GARDEN_NAMESPACE}"
-        raise invalid([FieldProblem("spec.namespace", problem)])
+        raise invalid([FieldProblem("spec.namespace", _UNPREFIXED(namespace=shown(namespace)))])
 
 
 def _project_guards(stored: Document) -> Sequence[WritePrecondition]:
     if is_protected(stored):
         return ()
     key, owned = key_of_document(stored), ObjectKey("namespace", "", Project.from_document(stored).namespace)
-    return (WritePrecondition("references", owned.stored, f"{key}: there are shoots in its namespace {owned.name}"),)
+    return (WritePrecondition("references", owned.stored, _SHOOTS_OF_PROJECT(project=key, namespace=owned.name)),)
 
 
 def _namespace_guards(stored: Document) -> Sequence[WritePrecondition]:
     key = key_of_document(stored)
     return (
-        WritePrecondition("references", key.stored, f"{key}: there are shoots in it"),
-        WritePrecondition("claim", f"namespace/{key.name}", f"{key}: it is a project's, and goes after it"),
+        WritePrecondition("references", key.stored, _SHOOTS(namespace=key)),
+        WritePrecondition("claim", f"namespace/{key.name}", _OF_PROJECT(namespace=key)),
     )
 
 
 PLUGIN = AdmissionPlugin(
     name="ProjectValidator",
     acts="rejects a namespace without the prefix garden-; keeps a project with shoots, and the namespace of a project",
+    rejections=(_UNPREFIXED, _SHOOTS_OF_PROJECT, _SHOOTS, _OF_PROJECT),
     rules=(
         AdmissionRule(("Project",), admit=_admit, deletion_guards=_project_guards),
         AdmissionRule(("Namespace",), deletion_guards=_namespace_guards),

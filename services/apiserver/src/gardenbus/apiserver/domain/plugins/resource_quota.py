@@ -8,10 +8,14 @@ from collections.abc import Iterator, Sequence
 
 from gardenbus.apiserver.domain.document_parts import key_of_document
 from gardenbus.apiserver.domain.plugins.plugin import AdmissionPlugin, AdmissionRule, Change
+from gardenbus.apiserver.domain.rejection_messages import RejectionMessage
 from gardenbus.apiserver.domain.related_objects import RelatedObjects
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.resource_quotas import COUNT, count_resource, counted_kind
 from gardenbus.common.ports.store import WritePrecondition
+
+_EXCEEDED = RejectionMessage('{resource} "{name}" is forbidden')
+"""The store adds the quota that is exceeded, what was requested, used and allowed."""
 
 
 def _guards(document: Document, old: Document | None, _related: RelatedObjects) -> Sequence[WritePrecondition]:
@@ -19,7 +23,7 @@ def _guards(document: Document, old: Document | None, _related: RelatedObjects) 
         return ()
     key = key_of_document(document)
     resource = count_resource(key.kind, str(document.get("apiVersion"))).removeprefix(COUNT)
-    return (WritePrecondition("quota", key.stored, f'{resource} "{key.name}" is forbidden'),)
+    return (WritePrecondition("quota", key.stored, _EXCEEDED(resource=resource, name=key.name)),)
 
 
 def _warn(quota: Document, _change: Change, _related: RelatedObjects) -> Sequence[str]:
@@ -39,5 +43,6 @@ def _uncounted(spec: Document) -> Iterator[str]:
 PLUGIN = AdmissionPlugin(
     name="ResourceQuota",
     acts="rejects an object beyond those that the ResourceQuotas of its namespace allow",
+    rejections=(_EXCEEDED,),
     rules=(AdmissionRule(guards=_guards), AdmissionRule(("ResourceQuota",), warn=_warn)),
 )

@@ -11,10 +11,13 @@ from gardenbus.apiserver.domain.document_parts import is_protected, key_of_docum
 from gardenbus.apiserver.domain.named_objects import admit_named_objects, named_object_queries
 from gardenbus.apiserver.domain.plugins.plugin import AdmissionPlugin, AdmissionRule, Change
 from gardenbus.apiserver.domain.profile_admission import admit_references, profile_guards, profile_queries
-from gardenbus.apiserver.domain.profile_removals import removal_guards, removal_queries
+from gardenbus.apiserver.domain.profile_removals import STAYS, removal_guards, removal_queries
+from gardenbus.apiserver.domain.rejection_messages import CHANGED_MEANWHILE, IN_USE, NOT_THERE, RejectionMessage
 from gardenbus.apiserver.domain.related_objects import RelatedObjects
 from gardenbus.common.api.document import Document
 from gardenbus.common.ports.store import WritePrecondition
+
+_ENTRIES = RejectionMessage("{bucket}: BackupEntries are in it")
 
 
 def _mutate(document: Document, change: Change, _related: RelatedObjects) -> Document:
@@ -37,17 +40,18 @@ def _deletion_guards(stored: Document) -> Sequence[WritePrecondition]:
     if is_protected(stored):
         return ()
     key = key_of_document(stored)
-    return (WritePrecondition("references", key.stored, f"{key}: it is in use"),)
+    return (WritePrecondition("references", key.stored, IN_USE(object=key)),)
 
 
 def _bucket_guards(stored: Document) -> Sequence[WritePrecondition]:
     key = key_of_document(stored)
-    return (WritePrecondition("references", key.stored, f"{key}: BackupEntries are in it"),)
+    return (WritePrecondition("references", key.stored, _ENTRIES(bucket=key)),)
 
 
 PLUGIN = AdmissionPlugin(
     name="ResourceReferenceManager",
     acts="records the creator; rejects an object that names what does not exist; keeps what is in use",
+    rejections=(NOT_THERE, CHANGED_MEANWHILE, STAYS, IN_USE, _ENTRIES),
     rules=(
         AdmissionRule(mutate=_mutate, warn=_warn),
         AdmissionRule(("Shoot",), queries=profile_queries, admit=_admit, guards=profile_guards),

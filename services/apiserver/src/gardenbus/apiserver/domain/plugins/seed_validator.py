@@ -7,11 +7,17 @@ from collections.abc import Sequence
 
 from gardenbus.apiserver.domain.document_parts import key_of_document, name_of
 from gardenbus.apiserver.domain.plugins.plugin import AdmissionPlugin, AdmissionRule, Change
+from gardenbus.apiserver.domain.rejection_messages import RejectionMessage
 from gardenbus.apiserver.domain.related_objects import RelatedObjects, RelatedQuery
-from gardenbus.apiserver.domain.seeds_in_use import removals_in_use, shoots_on_seed_queries
+from gardenbus.apiserver.domain.seeds_in_use import REMOVALS, removals_in_use, shoots_on_seed_queries
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.validation.field_cursor import invalid
 from gardenbus.common.ports.store import WritePrecondition
+
+SCHEDULED = RejectionMessage(
+    "{object}: shoots are scheduled on the seed: move them first, with gardenbus drain {seed}; adopt or forget those"
+    " that are unknown"
+)
 
 
 def _queries(seed: Document, old: Document | None) -> Sequence[RelatedQuery]:
@@ -31,13 +37,12 @@ def _admit(seed: Document, change: Change, related: RelatedObjects) -> None:
 def deletion_guards(stored: Document) -> Sequence[WritePrecondition]:
     """No shoots on the seed of a Seed or a ManagedSeed."""
     key, name = key_of_document(stored), name_of(stored)
-    ways_out = f"move them first, with gardenbus drain {name}; adopt or forget those that are unknown"
-    message = f"{key}: shoots are scheduled on the seed: {ways_out}"
-    return (WritePrecondition("usage", name, message),)
+    return (WritePrecondition("usage", name, SCHEDULED(object=key, seed=name)),)
 
 
 PLUGIN = AdmissionPlugin(
     name="SeedValidator",
     acts="keeps zones and domains that shoots on a seed use, and a seed with shoots",
+    rejections=(*REMOVALS, SCHEDULED),
     rules=(AdmissionRule(("Seed",), queries=_queries, admit=_admit, deletion_guards=deletion_guards),),
 )

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from gardenbus.apiserver.domain.document_parts import entries, is_deleting, name_of, namespace_of
 from gardenbus.apiserver.domain.placed_shoots import placed_now_queries, seed_key
 from gardenbus.apiserver.domain.plugins.plugin import AdmissionPlugin, AdmissionRule, Change
+from gardenbus.apiserver.domain.rejection_messages import RejectionMessage
 from gardenbus.apiserver.domain.related_objects import ObjectQuery, RelatedObjects, RelatedQuery
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.garden.binding_defaults import is_below, with_seed_dns
@@ -19,6 +20,10 @@ from gardenbus.common.api.validation.field_cursor import invalid
 from gardenbus.common.errors import FieldProblem, InvalidResource
 
 _IDENTITY = ("type", "secretName", "credentialsRef")
+_PRIMARY = RejectionMessage("must not be set, as {domain} is below a default domain of the seed, whose provider it has")
+_FUNCTIONLESS = RejectionMessage(
+    "is required of a provider that is not primary, as type and credentialsRef (or secretName) are"
+)
 
 
 def _queries(shoot: Document, old: Document | None) -> Sequence[RelatedQuery]:
@@ -78,8 +83,7 @@ def _primary_problems(shoot: Document, seed: Document | None) -> Iterator[FieldP
         return
     for index, provider in enumerate(_providers(shoot)):
         if provider.get("primary") is True:
-            message = f"must not be set, as {domain} is below a default domain of the seed, whose provider it has"
-            yield FieldProblem(f"spec.dns.providers[{index}].primary", message)
+            yield FieldProblem(f"spec.dns.providers[{index}].primary", _PRIMARY(domain=domain))
 
 
 def _functionless(shoot: Document) -> Iterator[FieldProblem]:
@@ -89,8 +93,7 @@ def _functionless(shoot: Document) -> Iterator[FieldProblem]:
         if not provider.get("secretName") and not provider.get("credentialsRef"):
             absent = absent or "credentialsRef"
         if provider.get("primary") is not True and absent:
-            message = "is required of a provider that is not primary, as type and credentialsRef (or secretName) are"
-            yield FieldProblem(f"spec.dns.providers[{index}].{absent}", message)
+            yield FieldProblem(f"spec.dns.providers[{index}].{absent}", _FUNCTIONLESS())
 
 
 def _is_checked(shoot: Document, old: Document | None) -> bool:
@@ -108,5 +111,6 @@ def _providers(shoot: Document) -> Sequence[Document]:
 PLUGIN = AdmissionPlugin(
     name="ShootDNS",
     acts="gives a shoot a domain below the default domain of its seed, and a primary provider; rejects idle providers",
+    rejections=(_PRIMARY, _FUNCTIONLESS),
     rules=(AdmissionRule(("Shoot",), queries=_queries, mutate=_mutate, warn=_warn, admit=_admit),),
 )

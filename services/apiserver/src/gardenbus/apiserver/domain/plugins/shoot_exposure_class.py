@@ -5,9 +5,10 @@ Facts: the class. Source: `plugin/pkg/shoot/exposureclass`.
 
 from collections.abc import Sequence
 
-from gardenbus.apiserver.domain.admission_defaults import with_exposure_class
+from gardenbus.apiserver.domain.admission_defaults import EXPOSURE_CLASS_REJECTIONS, with_exposure_class
 from gardenbus.apiserver.domain.document_parts import differ
 from gardenbus.apiserver.domain.plugins.plugin import AdmissionPlugin, AdmissionRule, Change
+from gardenbus.apiserver.domain.rejection_messages import NOT_THERE
 from gardenbus.apiserver.domain.related_objects import ObjectQuery, RelatedObjects, RelatedQuery
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.keys import ObjectKey
@@ -37,7 +38,7 @@ def _mutate(shoot: Document, change: Change, related: RelatedObjects) -> Documen
     exposure_class = related.objects.get(key)
     if exposure_class is None:
         if change.old is None:
-            raise invalid([FieldProblem("spec.exposureClassName", f"{key} is not there: apply it first")])
+            raise invalid([FieldProblem("spec.exposureClassName", NOT_THERE(object=key))])
         return shoot
     before = None if change.old is None else section(change.old, "spec")
     return {**shoot, "spec": with_exposure_class(spec, before, exposure_class)}
@@ -51,5 +52,6 @@ def _class_key(shoot: Document) -> ObjectKey | None:
 PLUGIN = AdmissionPlugin(
     name="ShootExposureClass",
     acts="merges the seed selector and the tolerations of a new shoot's exposure class; rejects contradictions",
+    rejections=(NOT_THERE, *EXPOSURE_CLASS_REJECTIONS),
     rules=(AdmissionRule(("Shoot",), queries=exposure_class_queries, mutate=_mutate),),
 )

@@ -7,8 +7,10 @@ from collections.abc import Sequence
 
 from gardenbus.apiserver.domain.document_parts import key_of_document
 from gardenbus.apiserver.domain.plugins.plugin import AdmissionPlugin, AdmissionRule, Change
+from gardenbus.apiserver.domain.rejection_messages import RejectionMessage
 from gardenbus.apiserver.domain.related_objects import RelatedObjects
 from gardenbus.apiserver.domain.shoot_managed_seed import (
+    CHANGE_REJECTIONS,
     admit_shoot_of_managed_seed,
     guards_of_shoot_of_managed_seed,
     managed_seed_of_shoot_queries,
@@ -17,6 +19,8 @@ from gardenbus.apiserver.domain.use_as_seed import FIELD as USE_AS_SEED_FIELD
 from gardenbus.apiserver.domain.use_as_seed import annotation_of
 from gardenbus.common.api.document import Document
 from gardenbus.common.ports.store import WritePrecondition
+
+_STANDS_ON = RejectionMessage("{shoot}: a ManagedSeed stands on it: {way_out}")
 
 
 def _admit(shoot: Document, change: Change, related: RelatedObjects) -> None:
@@ -28,12 +32,13 @@ def _deletion_guards(stored: Document) -> Sequence[WritePrecondition]:
     way_out = "delete that first, and wait until it is gone"
     if annotation_of(stored) is not None:
         way_out = f"take off {USE_AS_SEED_FIELD} first, which deletes that too, and wait until it is gone"
-    return (WritePrecondition("references", key.stored, f"{key}: a ManagedSeed stands on it: {way_out}"),)
+    return (WritePrecondition("references", key.stored, _STANDS_ON(shoot=key, way_out=way_out)),)
 
 
 PLUGIN = AdmissionPlugin(
     name="ShootManagedSeed",
     acts="keeps the ranges, zones, ingress and autoscaler that the ManagedSeed on a shoot needs, and the shoot itself",
+    rejections=(*CHANGE_REJECTIONS, _STANDS_ON),
     rules=(
         AdmissionRule(
             ("Shoot",),

@@ -11,6 +11,7 @@ from datetime import datetime
 
 from gardenbus.apiserver.domain.document_parts import is_deleting, key_of_document, namespace_of
 from gardenbus.apiserver.domain.plugins.plugin import AdmissionPlugin, AdmissionRule, Change
+from gardenbus.apiserver.domain.rejection_messages import CHANGED_MEANWHILE, RejectionMessage
 from gardenbus.apiserver.domain.related_objects import ObjectQuery, QuotasQuery, RelatedObjects, RelatedQuery
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.garden.profile_parts import profile_key, profile_spec_of
@@ -32,6 +33,12 @@ from gardenbus.common.errors import FieldProblem, Forbidden
 from gardenbus.common.ports.store import DemandLimits, WritePrecondition
 
 _EXPIRATION = f"metadata.annotations[{EXPIRATION_ANNOTATION}]"
+_MISSING = RejectionMessage("{binding} names {quota}, which is not there: apply it first, or take it out")
+_TOO_LONG = RejectionMessage(
+    f"{_EXPIRATION}: requested shoot expiration time is too long. Can only be extended by {{days}} day(s)"
+)
+_NO_INSTANT = RejectionMessage("must be an instant as 2026-12-31T00:00:00Z, not {stated}")
+_EXCEEDED = RejectionMessage("{shoot}: quota limits exceeded: {quota} allows {allowed}. Unable to allocate further")
 
 
 def _queries(shoot: Document, old: Document | None) -> Sequence[RelatedQuery]:
@@ -47,13 +54,10 @@ def _admit(shoot: Document, change: Change, related: RelatedObjects) -> None:
     if not bindings or not (_wants_more(shoot, change.old) or _is_extended(shoot, change.old)):
         return
     if missing := [key for key in _quota_keys(bindings, related) if key not in related.objects]:
-        raise Forbidden(f"{bindings[0]} names {missing[0]}, which is not there: apply it first, or take it out")
+        raise Forbidden(_MISSING(binding=bindings[0], quota=missing[0]))
     lifetime = shortest_lifetime(_limits(bindings, related))
     if lifetime is not None and _is_extended(shoot, change.old) and _expiration(shoot) > change.now + lifetime:
-        raise Forbidden(
-            f"{_EXPIRATION}: requested shoot expiration time is too long."
-            f" Can only be extended by {lifetime.days} day(s)"
-        )
+        raise Forbidden(_TOO_LONG(days=lifetime.days))
 
 
 def _guards(shoot: Document, old: Document | None, related: RelatedObjects) -> Sequence[WritePrecondition]:
@@ -75,7 +79,7 @@ def _within(shoot: Document, quota: QuotaLimits, own: Mapping[str, int], related
     return WritePrecondition(
         "demand",
         quota.key.stored,
-        f"{key_of_document(shoot)}: quota limits exceeded: {quota.key} allows {allowed}. Unable to allocate further",
+        _EXCEEDED(shoot=key_of_document(shoot), quota=quota.key, allowed=allowed),
         limits=DemandLimits(
             most=quota.metrics,
             amounts={unit: _metrics_of(unit, related) for unit in sorted(units)},
@@ -92,7 +96,7 @@ def _metrics_of(unit: str, related: RelatedObjects) -> Mapping[str, int]:
 
 def _unchanged(key: ObjectKey, related: RelatedObjects) -> WritePrecondition:
     version = section(related.objects[key], "metadata").get("resourceVersion")
-    return WritePrecondition("version", key.stored, f"{key} changed meanwhile", version=int(version or 0))
+    return WritePrecondition("version", key.stored, CHANGED_MEANWHILE(object=key), version=int(version or 0))
 
 
 def _quota_keys(bindings: Sequence[ObjectKey], related: RelatedObjects) -> Iterator[ObjectKey]:
@@ -135,13 +139,13 @@ def _expiration(shoot: Document) -> datetime:
     except ValueError:
         expiration = None
     if expiration is None or expiration.tzinfo is None:
-        problem = f"must be an instant as 2026-12-31T00:00:00Z, not {shown(stated)}"
-        raise invalid([FieldProblem(_EXPIRATION, problem)])
+        raise invalid([FieldProblem(_EXPIRATION, _NO_INSTANT(stated=shown(stated)))])
     return expiration
 
 
 PLUGIN = AdmissionPlugin(
     name="ShootQuotaValidator",
     acts="rejects a shoot beyond the Quotas of its bindings, and an expiration later than those allow",
+    rejections=(_MISSING, _TOO_LONG, _NO_INSTANT, _EXCEEDED, CHANGED_MEANWHILE),
     rules=(AdmissionRule(("Shoot",), queries=_queries, admit=_admit, guards=_guards),),
 )

@@ -12,6 +12,7 @@ from gardenbus.apiserver.domain.plugins.plugin import AdmissionPlugin, Admission
 from gardenbus.apiserver.domain.plugins.shoot_exposure_class import exposure_class_of, exposure_class_queries
 from gardenbus.apiserver.domain.related_objects import ProjectQuery, RelatedObjects, RelatedQuery
 from gardenbus.apiserver.domain.tolerations import (
+    DISALLOWED,
     admit_tolerations,
     needs_project,
     unchecked_warnings,
@@ -53,6 +54,7 @@ def _admit(shoot: Document, change: Change, related: RelatedObjects) -> None:
 PLUGIN = AdmissionPlugin(
     name="ShootTolerationRestriction",
     acts="adds a project's default tolerations; rejects those that neither its whitelist nor the exposure class allows",
+    rejections=(DISALLOWED,),
     rules=(AdmissionRule(("Shoot",), queries=_queries, mutate=_mutate, admit=_admit),),
 )
 NOTES = AdmissionPlugin(

@@ -6,15 +6,18 @@ Facts: the profile, the seed and the Project. Source: `plugin/pkg/shoot/validato
 from collections.abc import Sequence
 
 from gardenbus.apiserver.domain.document_parts import differ, is_deleting, name_of, namespace_of
-from gardenbus.apiserver.domain.kubernetes_versions import version_problems
-from gardenbus.apiserver.domain.migration import admit_change
-from gardenbus.apiserver.domain.placed_shoots import admit_placed, placed_shoot_queries
+from gardenbus.apiserver.domain.kubernetes_versions import VERSION_REJECTIONS, version_problems
+from gardenbus.apiserver.domain.migration import MOVING, admit_change
+from gardenbus.apiserver.domain.placed_shoots import PLACED_REJECTIONS, admit_placed, placed_shoot_queries
 from gardenbus.apiserver.domain.plugins.plugin import AdmissionPlugin, AdmissionRule, Change
-from gardenbus.apiserver.domain.profile_admission import admit_offered, profile_queries
+from gardenbus.apiserver.domain.profile_admission import NOT_OFFERED, OTHER_TYPE, admit_offered, profile_queries
+from gardenbus.apiserver.domain.rejection_messages import RejectionMessage
 from gardenbus.apiserver.domain.related_objects import ProjectQuery, RelatedObjects, RelatedQuery
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.validation.field_cursor import invalid
 from gardenbus.common.errors import Forbidden
+
+_PROJECT_DELETING = RejectionMessage("metadata.namespace: the project {project} is being deleted")
 
 LONGEST_NAMES = 21
 """Characters that project and shoot name should have together; Gardener allows no more."""
@@ -41,7 +44,7 @@ def _warn(shoot: Document, change: Change, related: RelatedObjects) -> Sequence[
 def _admit(shoot: Document, change: Change, related: RelatedObjects) -> None:
     project = related.projects.get(namespace_of(shoot))
     if change.old is None and project is not None and is_deleting(project):
-        raise Forbidden(f"metadata.namespace: the project {name_of(project)} is being deleted")
+        raise Forbidden(_PROJECT_DELETING(project=name_of(project)))
     if change.old is not None:
         admit_change(shoot, change.old)
     _admit_versions(shoot, change.old)
@@ -60,5 +63,6 @@ def _admit_versions(shoot: Document, old: Document | None) -> None:
 PLUGIN = AdmissionPlugin(
     name="ShootValidator",
     acts="rejects what the cloud profile does not offer, a seed that cannot take the shoot, and forbidden changes",
+    rejections=(_PROJECT_DELETING, MOVING, *VERSION_REJECTIONS, *PLACED_REJECTIONS, NOT_OFFERED, OTHER_TYPE),
     rules=(AdmissionRule(("Shoot",), queries=_queries, warn=_warn, admit=_admit),),
 )

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from gardenbus.apiserver.domain.plugins.plugin import AdmissionPlugin, AdmissionRule, Change
 from gardenbus.apiserver.domain.related_objects import RelatedObjects
 from gardenbus.apiserver.domain.use_as_seed_admission import (
+    USE_AS_SEED_REJECTIONS,
     admit_use_as_seed,
     use_as_seed_queries,
     use_as_seed_warnings,
@@ -27,5 +28,6 @@ def _admit(shoot: Document, change: Change, related: RelatedObjects) -> None:
 PLUGIN = AdmissionPlugin(
     name="UseAsSeed",
     acts="rejects an annotation `shoot.gardener.cloud/use-as-seed` whose ManagedSeed could not be created or deleted",
+    rejections=(*USE_AS_SEED_REJECTIONS,),
     rules=(AdmissionRule(("Shoot",), queries=use_as_seed_queries, warn=_warn, admit=_admit),),
 )

@@ -1,0 +1,24 @@
+"""Messages of rejections: the sentences with which admission plug-ins reject something, each stated once.
+
+A plug-in declares those that it may give (`AdmissionPlugin.rejections`); the reference page of the plug-ins lists them,
+and what is raised is made of them. A message that is made in another way is found by a test.
+"""
+
+from typing import NamedTuple
+
+
+class RejectionMessage(NamedTuple):
+    """A sentence; `{…}` stand for values of the case at hand."""
+
+    sentence: str
+
+    def __call__(self, **values: object) -> str:
+        """The sentence with its values."""
+        return self.sentence.format_map(values)
+
+
+NOT_THERE = RejectionMessage("{object} is not there: apply it first")
+CHANGED_MEANWHILE = RejectionMessage("{object} changed meanwhile")
+"""No rejection for good: whoever applies it again meets the object as it is now."""
+IN_USE = RejectionMessage("{object}: it is in use")
+SAME_SEED = RejectionMessage("metadata.name: {object} is there, and both would be the seed {seed}: take another name")
