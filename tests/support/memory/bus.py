@@ -443,6 +443,11 @@ class MemoryBus:
         self.require()
         return self.server.stream(stream).last_on(subject)
 
+    async def first_from(self, stream: str, sequence: int) -> StreamMessage | None:
+        """See the port."""
+        self.require()
+        return self.server.stream(stream).first_from(sequence)
+
     async def purge(self, stream: str, subject: str, *, upto_sequence: int | None = None) -> None:
         """See the port."""
         self.require()

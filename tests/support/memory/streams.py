@@ -12,6 +12,7 @@ from datetime import datetime, timedelta
 import msgspec
 
 from gardenbus.common.api.keys import Subjects
+from gardenbus.common.api.restored_requests import restored_subjects
 from gardenbus.common.errors import BadRequest, Conflict
 from gardenbus.common.ports.bus import Message, StreamMessage
 from gardenbus.common.ports.clock import Clock
@@ -51,6 +52,7 @@ def stream_kinds(subjects: Subjects, lease_age: timedelta) -> Sequence[StreamKin
     """The streams of a landscape."""
     prefix, name = subjects.prefix, subjects.stream
     requests = [subjects.apply, subjects.delete, subjects.as_user("*", "apply"), subjects.as_user("*", "delete")]
+    requests += restored_subjects(subjects)
     return (
         StreamKind(name=name("REQUESTS"), filters=requests, is_work_queue=True),
         StreamKind(
@@ -137,6 +139,10 @@ class MemoryStream:
         """The last message on a subject."""
         sequences = self._by_subject.get(subject)
         return self.messages[sequences[-1]] if sequences else None
+
+    def first_from(self, sequence: int) -> StreamMessage | None:
+        """The first message at a sequence or behind it."""
+        return next((self.messages[each] for each in sorted(self.messages) if each >= sequence), None)
 
     def counts(self, subject_filter: str) -> dict[str, int]:
         """Live subjects with their number of messages."""

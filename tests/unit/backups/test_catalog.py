@@ -80,3 +80,15 @@ def test_without_a_full_backup_nothing_can_be_restored() -> None:
         chosen_chain(catalog_of([]), "", "here")
     with pytest.raises(NotFound, match="gardenbus backup ls"):
         chosen_chain(catalog_of([a_full(0, 100)]), "other", "here")
+
+
+def test_a_name_tells_how_many_requests_waited() -> None:
+    backup = a_delta(5, 100, 120)._replace(waiting=12)
+    assert backup.name.endswith("-delta-100-120-w12.jsonl.gz")
+    assert backup_of(backup.name) == backup
+    assert backup_of(backup.name.replace("w12", "w0")) is None
+
+
+def test_deltas_that_have_requests_alone_follow_each_other() -> None:
+    deltas = [a_delta(minute, 100, 100)._replace(waiting=minute) for minute in (5, 10, 15)]
+    assert catalog_of([*deltas, a_full(0, 100)]).chains == (Chain(a_full(0, 100), tuple(deltas)),)

@@ -3,21 +3,24 @@
 import gzip
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from gardenbus.common.backups.files import FORMAT, BackupHeader, BackupInvalid, BackupReader, BackupWriter, joined
-from gardenbus.common.ports.backups import BackupRecord, StoreState
+from gardenbus.common.ports.backups import BackupRecord, StoreState, WaitingRequest
 
 STATE = StoreState(("7", "0", "0", "0"), ({"OBJECTS": "1.2"}, {"REQUESTS": {"base64": "gaE="}}), ())
 APOLLO = BackupRecord("shoot:garden-dev:apollo", 5, {"uid": "u", "spec": '{"a":"ü"}'})
 GONE = BackupRecord("shoot:garden-dev:gone", 7, {"uid": "v"}, is_removed=True)
 
 
+HEADER = BackupHeader(
+    format=FORMAT, product="9.9.9", prefix="garden", store_format=2, opening="2.x", previous="", after=0
+)
+
+
 def written(path: Path, *records: BackupRecord, product_format: int = FORMAT, version: int = 7) -> Path:
-    header = BackupHeader(
-        format=product_format, product="9.9.9", prefix="garden", store_format=2, opening="2.x", previous="", after=0
-    )
-    with BackupWriter(path, header) as writer:
+    with BackupWriter(path, msgspec.structs.replace(HEADER, format=product_format)) as writer:
         writer.add(records)
         writer.finish(version, "2026-11-23T03:22:10Z", STATE)
     return path
@@ -29,6 +32,32 @@ def test_what_was_written_is_read(tmp_path: Path) -> None:
     assert reader.complete.state == STATE
     assert (reader.header.product, reader.complete.version) == ("9.9.9", 7)
     assert (tmp_path / "b").stat().st_mode & 0o777 == 0o600
+
+
+def test_requests_that_waited_are_among_the_records_and_covered_by_the_checksum(tmp_path: Path) -> None:
+    headers = {"Nats-Request-Info": '{"user":"ann"}'}
+    waiting = WaitingRequest("garden.as.ann.apply", headers, b"\x00\xff kind: Shoot", 2**60, 7, "2026-11-23T03:22:09Z")
+    with BackupWriter(tmp_path / "b", HEADER) as writer:
+        writer.add([APOLLO])
+        writer.add_requests([waiting, waiting])
+        writer.add([GONE])
+        writer.finish(7, "2026-11-23T03:22:10Z", STATE)
+    reader = BackupReader(tmp_path / "b", "b")
+    assert list(reader.records()) == [APOLLO, GONE]
+    assert list(reader.requests()) == [waiting, waiting]
+    assert (reader.complete.records, reader.complete.requests) == (2, 2)
+    text = gzip.decompress((tmp_path / "b").read_bytes())
+    (tmp_path / "bad").write_bytes(gzip.compress(text.replace(b"as.ann.apply", b"as.bob.apply", 1)))
+    with pytest.raises(BackupInvalid, match="does not have the checksum"):
+        BackupReader(tmp_path / "bad", "bad").check()
+
+
+def test_a_backup_says_whether_nothing_waited_or_nobody_looked(tmp_path: Path) -> None:
+    assert BackupReader(written(tmp_path / "b", APOLLO), "b").check().requests is None
+    with BackupWriter(tmp_path / "b", HEADER) as writer:
+        writer.add_requests([])
+        writer.finish(7, "2026-11-23T03:22:10Z", STATE)
+    assert BackupReader(tmp_path / "b", "b").check().requests == 0
 
 
 def test_an_empty_store_has_a_backup_too(tmp_path: Path) -> None:

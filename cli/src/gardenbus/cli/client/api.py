@@ -199,15 +199,21 @@ def split_response(response: ApiResponse, count: int) -> list[ApiResponse]:
 
 @contextlib.asynccontextmanager
 async def connected(
-    where: LandscapeTarget, *, timeout_seconds: float = CONNECT_SECONDS, waits: bool = False
+    where: LandscapeTarget,
+    *,
+    timeout_seconds: float = CONNECT_SECONDS,
+    waits: bool = False,
+    makes: tuple[str, ...] = (),
 ) -> AsyncGenerator[ApiClient]:
     """A connection. Raises Unavailable when the bus is not reached in time.
 
-    Where nothing can be reached it raises at once, unless it `waits` for a server to come up. Raises
-    CredentialsRejected where it is reached and does not let this user in, or is not trusted itself.
+    Where nothing can be reached it raises at once, unless it `waits` for a server to come up. Streams that it `makes`
+    (REQUESTS) are created, or brought up to date. Raises CredentialsRejected where it is reached and does not let this
+    user in, or is not trusted itself.
     """
     with _without_extras(where.nats_url):
         from gardenbus.common.adapters.nats import jetstream  # noqa: PLC0415  what works offline need not pay for it
+        from gardenbus.common.adapters.nats.streams import StreamSettings  # noqa: PLC0415
 
     quiet_logs()
     credentials = credentials_of(where)
@@ -217,7 +223,8 @@ async def connected(
             "gardenbus-cli",
             where.prefix,
             credentials=credentials,
-            manages_streams=False,
+            streams=StreamSettings(only=makes),
+            manages_streams=bool(makes),
             fails_unauthorized=True,
         )
         try:

@@ -1,15 +1,16 @@
 """`backup`: back the store up, look at backups, check them, and restore one into an empty store."""
 
 import asyncio
+import contextlib
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.table import Table
 from rich.text import Text
 
-from gardenbus.cli.client.api import CONNECT_SECONDS, quiet_logs
+from gardenbus.cli.client.api import CONNECT_SECONDS, connected, quiet_logs
 from gardenbus.cli.client.store_address import connect_store
 from gardenbus.cli.client.targets import LandscapeTarget, credentials_of, find_landscape
 from gardenbus.cli.commands.options import LandscapeOptions, Output
@@ -27,12 +28,18 @@ from gardenbus.cli.output.console import (
     show_rows,
 )
 from gardenbus.common.api.document import section
+from gardenbus.common.api.keys import Subjects
 from gardenbus.common.backups.catalog import Backup, Catalog, Chain
 from gardenbus.common.backups.creating import BackupSource, Created, create_delta, create_full, latest_of, read_catalog
 from gardenbus.common.backups.destinations import destination_of
+from gardenbus.common.backups.requests import WaitingRequests
 from gardenbus.common.backups.restoring import Checked, RestoredChain, chosen_chain, restore, verify
 from gardenbus.common.errors import BadRequest, Conflict, NotFound, Unavailable
 from gardenbus.common.ports.backups import BackupDestination
+from gardenbus.common.ports.bus import Bus
+
+if TYPE_CHECKING:
+    from gardenbus.common.adapters.redis.connection import RedisConnection
 
 Destination = Annotated[
     str,
@@ -62,10 +69,13 @@ def create(
     *,
     destination: Destination = "",
     delta: Annotated[bool, typer.Option("--delta", help="Only what changed since the latest backup.")] = False,
+    without_requests: Annotated[
+        bool, typer.Option("--without-requests", help="Leave out the orders that wait on the bus: NATS may be away.")
+    ] = False,
     redis_url: RedisUrl = None,
     landscape: LandscapeOptions,
 ) -> None:
-    """Back the store up, as it is at one moment, while everything goes on.
+    """Back the store up, as it is at one moment, and the orders that wait on the bus, while everything goes on.
 
     Backups hold Secrets: keep them where only operators read.
 
@@ -82,13 +92,16 @@ def create(
 
         try:
             await connection.ensure_ready()
-            source = BackupSource(RedisBackups(connection), where.prefix, _version())
-            if not delta:
-                return await create_full(source, place, _now)
-            latest = await latest_of(place, await read_catalog(place), where.prefix)
-            if latest is None:
-                raise NotFound(f"no full backup in {place.place} to go on from: leave out --delta")
-            return await create_delta(source, place, _now, latest)
+            async with contextlib.AsyncExitStack() as stack:
+                api = None if without_requests else await stack.enter_async_context(connected(where))
+                requests = None if api is None else _requests(api.bus, connection, where)
+                source = BackupSource(RedisBackups(connection), where.prefix, _version(), requests)
+                if not delta:
+                    return await create_full(source, place, _now)
+                latest = await latest_of(place, await read_catalog(place), where.prefix)
+                if latest is None:
+                    raise NotFound(f"no full backup in {place.place} to go on from: leave out --delta")
+                return await create_delta(source, place, _now, latest)
         finally:
             await connection.close()
             await place.close()
@@ -99,7 +112,8 @@ def create(
             show_lines(["nothing has changed since the latest backup"])
             return
         made = created.latest.backup
-        size = f"{counted(created.records, 'record')}, {_size_of(made)}"
+        waiting = f", {counted(made.waiting, 'request')} waiting" if made.waiting else ""
+        size = f"{counted(created.records, 'record')}{waiting}, {_size_of(made)}"
         show_lines([f"backup {made.name} created in {place.place}: {size}"])
 
 
@@ -136,13 +150,17 @@ def verify_command(
             raise BadRequest("--all, or the name of one: not both")
         found = asyncio.run(_verified(_opened(destination), name, every=every))
     if output in (Format.JSON, Format.YAML):
-        items = [{"name": each.backup.name, "problem": each.problem, "records": each.records} for each in found]
+        items = [
+            {"name": each.backup.name, "problem": each.problem, "records": each.records, "requests": each.requests}
+            for each in found
+        ]
         show_document({"items": items}, output)
     else:
         table = new_table("", "NAME", folded="FOUND")
         for each in found:
             sign = Text("FAILED", style="bold red") if each.problem else Text("ok", style="green")
-            found_text = each.problem or f"{counted(each.records, 'record')}, as of {each.taken_at}"
+            waiting = f", {counted(each.requests, 'request')} waiting" if each.requests else ""
+            found_text = each.problem or f"{counted(each.records, 'record')}{waiting}, as of {each.taken_at}"
             table.add_row(sign, each.backup.name, Text(found_text))
         show_rows(table)
     if any(each.problem for each in found):
@@ -156,7 +174,7 @@ def restore_command(
     redis_url: RedisUrl = None,
     landscape: LandscapeOptions,
 ) -> None:
-    """Restore a backup into an empty store, while no service but gardenlets runs.
+    """Restore a backup into an empty store, and put the orders back that waited, while no service but gardenlets runs.
 
     It is refused while services are connected, or while the store has objects. Start the services afterwards: they
     announce everything anew, and gardenlets keep what they run.
@@ -175,7 +193,9 @@ def restore_command(
         try:
             chain = chosen_chain(await read_catalog(place), to, place.place)
             await _check_nobody_serves(where)
-            return await restore(RedisBackups(connection), place, chain, where.prefix)
+            async with connected(where, makes=("REQUESTS",)) as api:
+                requests = _requests(api.bus, connection, where)
+                return await restore(RedisBackups(connection), place, chain, where.prefix, requests)
         finally:
             await connection.close()
             await place.close()
@@ -183,9 +203,13 @@ def restore_command(
     with exit_codes():
         done = asyncio.run(work())
         backups = f"{counted(len(done.chain.backups), 'backup')}, up to {done.chain.last.name}"
+        waiting = [
+            f"{counted(done.requests, 'request')} put back that waited then: they are carried out once services run."
+        ]
         show_lines(
             [
                 f"{counted(done.objects, 'object')} restored from {backups}",
+                *(waiting if done.requests else ()),
                 f"The store is as it was at {done.taken_at}: what was written after that is gone, unless NATS has it.",
                 "Start the services. `gardenbus doctor` names what gardenlets run and the store does not know.",
             ]
@@ -196,6 +220,12 @@ backup.command("create", help=help_of(create))(create)
 backup.command("ls", help=help_of(ls))(ls)
 backup.command("verify", help=help_of(verify_command))(verify_command)
 backup.command("restore", help=help_of(restore_command))(restore_command)
+
+
+def _requests(bus: Bus, connection: "RedisConnection", where: LandscapeTarget) -> WaitingRequests:
+    from gardenbus.common.adapters.redis.stream_histories import RedisStreamHistories  # noqa: PLC0415  slow to import
+
+    return WaitingRequests(bus, RedisStreamHistories(connection), Subjects(where.prefix))
 
 
 def _opened(address: str) -> BackupDestination:
@@ -236,10 +266,10 @@ async def _check_nobody_serves(where: LandscapeTarget) -> None:
     except TimeoutError as error:
         shown = without_user(where.nats_url)
         raise Unavailable(f"no NATS at {shown}: start it first, it may be empty, so that services are seen") from error
-    connected = serving(responses, where.prefix)
-    if connected:
+    running = serving(responses, where.prefix)
+    if running:
         raise Conflict(
-            f"{', '.join(connected)} of this landscape run: stop all services but gardenlets and member agents"
+            f"{', '.join(running)} of this landscape run: stop all services but gardenlets and member agents"
         )
 
 
@@ -250,12 +280,13 @@ def serving(responses: Sequence[dict[str, Any]], prefix: str) -> Sequence[str]:
 
 
 def _table(catalog: Catalog, now: datetime) -> Table:
-    table = new_table("NAME", "KIND", ">VERSION", ">SIZE", "AGE", "GOES ON FROM")
+    table = new_table("NAME", "KIND", ">VERSION", ">SIZE", "AGE", ">WAITING", "GOES ON FROM")
     before = _before(catalog)
     for each in catalog.backups:
         taken_at = each.taken_at.isoformat()
         goes_on = "" if each.is_full else before.get(each.name) or Text("MISSING", style="bold red")
-        table.add_row(each.name, _kind(each), str(each.version), _size_of(each), age_of(taken_at, now), goes_on)
+        counts = (str(each.version), _size_of(each), age_of(taken_at, now), str(each.waiting or ""))
+        table.add_row(each.name, _kind(each), *counts, goes_on)
     return table
 
 
@@ -266,6 +297,7 @@ def _row(each: Backup, catalog: Catalog) -> dict[str, Any]:
         "takenAt": each.taken_at.isoformat().replace("+00:00", "Z"),
         "afterVersion": each.after,
         "version": each.version,
+        "waitingRequests": each.waiting,
         "bytes": each.size,
         "previous": _before(catalog).get(each.name),
         "usable": each not in catalog.loose,

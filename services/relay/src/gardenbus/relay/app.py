@@ -4,13 +4,13 @@ from collections.abc import Callable
 from importlib.metadata import version
 
 from gardenbus.common.adapters.redis.backups import RedisBackups
-from gardenbus.common.adapters.redis.connection import RedisConnection
 from gardenbus.common.adapters.redis.stats import replication_info, store_stats
 from gardenbus.common.backups.creating import BackupSource
 from gardenbus.common.backups.destinations import destination_of
+from gardenbus.common.backups.requests import WaitingRequests
 from gardenbus.common.backups.schedule import parse_window
 from gardenbus.common.errors import BadRequest, SettingsInvalid
-from gardenbus.common.runtime.connections import connect_all
+from gardenbus.common.runtime.connections import ServerConnections, connect_all
 from gardenbus.common.runtime.service import ServiceContext
 from gardenbus.relay import metrics
 from gardenbus.relay.adapters.library_pruner import LibraryPruner
@@ -54,7 +54,7 @@ async def build(context: ServiceContext[RelayServiceSettings]) -> None:
     context.spawn("replicas", reporting)
     task = context.spawn("relay", relay.run())
     if context.settings.backup_destination:
-        keeper = _backup_keeper(context, connections.redis, lambda: relay.leading)
+        keeper = _backup_keeper(context, connections, outbox, lambda: relay.leading)
         context.spawn("backups", keeper.run())
     context.spawn("libraries", LibraryPruner(connections.redis, context.clock).run())
 
@@ -65,10 +65,14 @@ async def build(context: ServiceContext[RelayServiceSettings]) -> None:
 
 
 def _backup_keeper(
-    context: ServiceContext[RelayServiceSettings], redis: RedisConnection, leads: Callable[[], bool]
+    context: ServiceContext[RelayServiceSettings],
+    connections: ServerConnections,
+    outbox: RedisOutbox,
+    leads: Callable[[], bool],
 ) -> BackupKeeper:
     settings = context.settings
-    source = BackupSource(RedisBackups(redis), settings.prefix, version("gardenbus-common"))
+    requests = WaitingRequests(connections.bus, outbox, connections.subjects)
+    source = BackupSource(RedisBackups(connections.redis), settings.prefix, version("gardenbus-common"), requests)
     plan = BackupPlan(
         parse_window(settings.backup_window),
         settings.backup_delta_seconds,

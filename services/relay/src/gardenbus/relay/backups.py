@@ -144,6 +144,7 @@ class BackupKeeper:
             "backup.created",
             name=backup.name,
             records=created.records,
+            waiting=backup.waiting,
             bytes=backup.size,
             taken_at=timestamp(backup.taken_at),
         )

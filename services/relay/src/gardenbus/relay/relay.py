@@ -29,6 +29,7 @@ from gardenbus.common.api.decoding import json_decoder
 from gardenbus.common.api.document import Document
 from gardenbus.common.api.keys import Header, ObjectKey, Subjects
 from gardenbus.common.api.numbers import whole_number
+from gardenbus.common.api.restored_requests import is_restored
 from gardenbus.common.controller.cancellation import is_cancelled
 from gardenbus.common.errors import BadRequest, Conflict, NotFound, Transient
 from gardenbus.common.ports.bus import Bus, Message, ReplayDone, StreamMessage, StreamPosition
@@ -377,6 +378,9 @@ class Relay:
             return
         self._housekeeping_at = now + self._settings.housekeeping_seconds
         await self._watch.observe_all()
+        first = await self._bus.first_from(self._subjects.stream(REQUESTS), 0)
+        if first is not None and is_restored(first.subject, self._subjects):
+            return  # it was sent before all that the floor is about, and removals after it must be remembered
         try:
             floor = await self._bus.acknowledged_floor(
                 self._subjects.stream(REQUESTS), self._settings.requests_consumer

@@ -1,10 +1,10 @@
 """Names of backups, and the chains that they form: a full backup and the deltas that go on from it. Pure.
 
     20261123T032210Z-full-0-10482.jsonl.gz
-    20261123T032710Z-delta-10482-10961.jsonl.gz
+    20261123T032710Z-delta-10482-10961-w12.jsonl.gz
 
-That is when it was taken, and the versions above which and up to which it has all. What is backed up besides the store
-has names of the same form, and its own versions and suffixes.
+That is when it was taken, the versions above which and up to which it has all, and how many requests waited, if any.
+What is backed up besides the store has names of the same form, and its own versions and suffixes.
 
 A delta belongs to the latest backup before it that ends at the version where it begins. Versions are never used twice,
 but for a store that went back; so each file also names the one before it, which whoever reads it compares.
@@ -16,12 +16,12 @@ from datetime import UTC, datetime
 from typing import NamedTuple
 
 STORE_SUFFIX = ".jsonl.gz"
-_NAME = re.compile(r"(\d{8}T\d{6}Z)-(full|delta)-(\d{1,19})-(\d{1,19})(\.[a-z]+\.gz)")
+_NAME = re.compile(r"(\d{8}T\d{6}Z)-(full|delta)-(\d{1,19})-(\d{1,19})(?:-w([1-9]\d{0,9}))?(\.[a-z]+\.gz)")
 _STAMP = "%Y%m%dT%H%M%SZ"
 
 
 class Backup(NamedTuple):
-    """A backup by its name: all that was stored above `after`, as it was at `version`."""
+    """A backup by its name: all that was stored above `after`, as it was at `version`, and the requests that waited."""
 
     taken_at: datetime
     is_full: bool
@@ -29,12 +29,14 @@ class Backup(NamedTuple):
     version: int
     size: int = 0
     suffix: str = STORE_SUFFIX
+    waiting: int = 0
 
     @property
     def name(self) -> str:
         """Its file's name."""
         kind = "full" if self.is_full else "delta"
-        return f"{self.taken_at.strftime(_STAMP)}-{kind}-{self.after}-{self.version}{self.suffix}"
+        waiting = f"-w{self.waiting}" if self.waiting else ""
+        return f"{self.taken_at.strftime(_STAMP)}-{kind}-{self.after}-{self.version}{waiting}{self.suffix}"
 
 
 class Chain(NamedTuple):
@@ -71,12 +73,12 @@ def backup_of(name: str, size: int = 0) -> Backup | None:
     found = _NAME.fullmatch(name)
     if found is None:
         return None
-    stamp, kind, after, version, suffix = found.groups()
+    stamp, kind, after, version, waiting, suffix = found.groups()
     try:
         taken_at = datetime.strptime(stamp, _STAMP).replace(tzinfo=UTC)
     except ValueError:
         return None
-    backup = Backup(taken_at, kind == "full", int(after), int(version), size, suffix)
+    backup = Backup(taken_at, kind == "full", int(after), int(version), size, suffix, int(waiting or 0))
     return backup if backup.name == name else None
 
 

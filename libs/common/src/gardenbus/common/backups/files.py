@@ -1,12 +1,13 @@
 """The file of a backup: gzip over lines of JSON, which `zcat` and `jq` read.
 
-    {"format":1,"product":"0.1.0","prefix":"garden","store_format":2,"opening":"…","previous":"","after":0}
+    {"format":2,"product":"0.1.0","prefix":"garden","store_format":2,"opening":"…","previous":"","after":0}
     {"key":"shoot:garden-dev:apollo","version":5,"f":{…}}              any number of records, an object more than once:
     {"key":"shoot:garden-dev:old","version":6,"f":{…},"d":true}        the last one counts
-    {"version":10961,"taken_at":"…","records":2,"state":{…},"sha256":"…"}
+    {"type":"request","subject":"garden.as.ann.apply","headers":{},"body":"…","incarnation":1…,"sequence":7,"at":"…"}
+    {"version":10961,"taken_at":"…","records":2,"requests":1,"state":{…},"sha256":"…"}
 
 The last line has a SHA-256 of all before it, so that a cut or changed file is found. The file has all that was stored
-above `after`, as it was at `version`.
+above `after`, as it was at `version`, and the durable requests that waited then.
 """
 
 import hashlib
@@ -20,13 +21,19 @@ from typing import IO, Self
 import msgspec
 
 from gardenbus.common.errors import Terminal
-from gardenbus.common.ports.backups import BackupRecord, StoreState
+from gardenbus.common.ports.backups import BackupRecord, StoreState, WaitingRequest
 
-FORMAT = 1
+FORMAT = 2
 """Raised when an older version would misread a file."""
+
+_REQUEST = b'{"type":"request"'
+
 
 _LEVEL = 3
 """zlib's: a third of the time of the default for a tenth more bytes."""
+
+_UNREADABLE = (msgspec.MsgspecError, UnicodeDecodeError)
+"""What the decoders raise: the second one for a text that is no UTF-8."""
 
 _encode = msgspec.json.Encoder().encode
 
@@ -43,14 +50,15 @@ class BackupHeader(msgspec.Struct, frozen=True, kw_only=True):
     after: int
 
 
-class BackupTrailer(msgspec.Struct, frozen=True, kw_only=True):
-    """Last line. `taken_at`: when the store was as the backup has it."""
+class BackupTrailer(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Last line. `taken_at`: when the store was as the backup has it. `requests`: None where they were left out."""
 
     version: int
     taken_at: str
     records: int
     state: StoreState
     sha256: str
+    requests: int | None = None
 
 
 class _AnyHeader(msgspec.Struct):
@@ -63,6 +71,7 @@ class _AnyHeader(msgspec.Struct):
 _decode_any_header = msgspec.json.Decoder(_AnyHeader).decode
 _decode_header = msgspec.json.Decoder(BackupHeader).decode
 _decode_record = msgspec.json.Decoder(BackupRecord).decode
+_decode_request = msgspec.json.Decoder(WaitingRequest).decode
 _decode_trailer = msgspec.json.Decoder(BackupTrailer).decode
 
 
@@ -79,13 +88,16 @@ class BackupWriter:
         self._file = GzipFile(filename="", mode="wb", compresslevel=_LEVEL, fileobj=self._raw, mtime=0)
         self._digest = hashlib.sha256()
         self._records = 0
+        self._requests: int | None = None
         self._write(_encode(header) + b"\n")
 
     def add(self, records: Iterable[BackupRecord]) -> None:
         """Append records."""
-        lines = [_encode(each) for each in records]
-        self._records += len(lines)
-        self._write(b"".join(line + b"\n" for line in lines))
+        self._records += self._append(records)
+
+    def add_requests(self, requests: Iterable[WaitingRequest]) -> None:
+        """Append requests that wait; none, to say that none do."""
+        self._requests = (self._requests or 0) + self._append(requests)
 
     def finish(self, version: int, taken_at: str, state: StoreState) -> None:
         """Write the last line; the file is complete then, but not synced."""
@@ -95,6 +107,7 @@ class BackupWriter:
             records=self._records,
             state=state,
             sha256=self._digest.hexdigest(),
+            requests=self._requests,
         )
         self._file.write(_encode(trailer) + b"\n")
 
@@ -108,6 +121,11 @@ class BackupWriter:
         """Close the file."""
         self._file.close()
         self._raw.close()
+
+    def _append(self, entries: Iterable[BackupRecord | WaitingRequest]) -> int:
+        lines = [_encode(each) for each in entries]
+        self._write(b"".join(line + b"\n" for line in lines))
+        return len(lines)
 
     def _write(self, text: bytes) -> None:
         self._digest.update(text)
@@ -131,6 +149,17 @@ class BackupReader:
 
     def records(self) -> Iterator[BackupRecord]:
         """All records; in the end the checksum is compared."""
+        for entry in self._entries():
+            if isinstance(entry, BackupRecord):
+                yield entry
+
+    def requests(self) -> Iterator[WaitingRequest]:
+        """All requests that waited, in their order; in the end the checksum is compared."""
+        for entry in self._entries():
+            if isinstance(entry, WaitingRequest):
+                yield entry
+
+    def _entries(self) -> Iterator[BackupRecord | WaitingRequest]:
         self._digest = hashlib.sha256()
         with self._path.open("rb") as raw, GzipFile(fileobj=raw) as file:
             lines = self._lines(file)
@@ -139,7 +168,7 @@ class BackupReader:
             for line in lines:
                 self._digest.update(pending)
                 if count >= 0:
-                    yield self._record(pending)
+                    yield self._entry(pending)
                 count += 1
                 pending = line
         self.trailer = self._trailer(pending, count)
@@ -171,21 +200,21 @@ class BackupReader:
                     f"reads formats up to {FORMAT}, so use that version or a later one"
                 )
             return _decode_header(line)
-        except msgspec.MsgspecError as error:
+        except _UNREADABLE as error:
             raise self._invalid(f"does not begin as a backup ({error})") from error
 
-    def _record(self, line: bytes) -> BackupRecord:
+    def _entry(self, line: bytes) -> BackupRecord | WaitingRequest:
         try:
-            return _decode_record(line)
-        except msgspec.MsgspecError as error:
+            return _decode_request(line) if line.startswith(_REQUEST) else _decode_record(line)
+        except _UNREADABLE as error:
             raise self._invalid(f"has a line that is no record ({error})") from error
 
     def _trailer(self, line: bytes, count: int) -> BackupTrailer:
         try:
             trailer = _decode_trailer(line)
-        except msgspec.MsgspecError as error:
+        except _UNREADABLE as error:
             raise self._invalid("is cut: it has no last line with its checksum") from error
-        if trailer.sha256 != self._digest.hexdigest() or trailer.records != count:
+        if trailer.sha256 != self._digest.hexdigest() or trailer.records + (trailer.requests or 0) != count:
             raise self._invalid("is damaged: its content does not have the checksum of its last line")
         return trailer
 

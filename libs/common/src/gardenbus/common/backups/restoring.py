@@ -1,13 +1,13 @@
 """Checks chains of backups, and restores one into an empty store.
 
 A restore takes the store's lead, so that no relay opens the store before all of it is there. If it dies, the store
-stays closed: the same restore, begun again, goes over it once more.
+stays closed: the same restore, begun again, goes over it once more. Requests that waited are put back before it ends.
 """
 
 import asyncio
 import tempfile
 import uuid
-from collections.abc import AsyncGenerator, Iterator, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from itertools import islice
 from pathlib import Path
@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 from gardenbus.common.backups.catalog import Backup, Catalog, Chain, chain_to, problems_of
 from gardenbus.common.backups.files import BackupInvalid, BackupReader, BackupTrailer, joined
+from gardenbus.common.backups.requests import WaitingRequests
 from gardenbus.common.errors import NotFound
 from gardenbus.common.ports.backups import BackupDestination, BackupRecord, BackupStore, RestoreResult
 
@@ -29,14 +30,16 @@ class Checked(NamedTuple):
     problem: str
     taken_at: str = ""
     records: int = 0
+    requests: int = 0
 
 
 class RestoredChain(NamedTuple):
-    """Result of a restore: the chain, the moment that the store is as of, and its number of objects."""
+    """Result of a restore: the chain, the moment that the store is as of, its objects, and the requests put back."""
 
     chain: Chain
     taken_at: str
     objects: int
+    requests: int = 0
 
 
 def chosen_chain(catalog: Catalog, name: str, place: str) -> Chain:
@@ -67,15 +70,24 @@ async def verify(destination: BackupDestination, chain: Chain) -> Sequence[Check
         try:
             async with _readers(destination, [backup]) as (reader,):
                 trailer = await asyncio.to_thread(_check, reader, backup, previous)
-            results.append(Checked(backup, "", trailer.taken_at, trailer.records))
+            results.append(Checked(backup, "", trailer.taken_at, trailer.records, trailer.requests or 0))
         except (BackupInvalid, NotFound) as error:
             results.append(Checked(backup, error.message))
         previous = backup
     return results
 
 
-async def restore(store: BackupStore, destination: BackupDestination, chain: Chain, prefix: str) -> RestoredChain:
-    """Check a chain, then store it in an empty store. Raises BackupInvalid, Conflict, NotFound, Unavailable."""
+async def restore(
+    store: BackupStore,
+    destination: BackupDestination,
+    chain: Chain,
+    prefix: str,
+    requests: WaitingRequests | None = None,
+) -> RestoredChain:
+    """Check a chain, store it in an empty store, and put back the requests that waited at its end (None: left out).
+
+    Raises BackupInvalid, Conflict, NotFound, Unavailable.
+    """
     async with _readers(destination, chain.backups) as readers:
         before: Backup | None = None
         for backup, reader in zip(chain.backups, readers, strict=True):
@@ -91,19 +103,26 @@ async def restore(store: BackupStore, destination: BackupDestination, chain: Cha
         owners: set[str] = set()
         count = removals = 0
         records = joined(readers)
-        while page := await asyncio.to_thread(_page, records):
+        while page := await asyncio.to_thread(list, islice(records, _TOGETHER)):
             await store.restore(page)
             owners.update(owner for record in page for owner in _owners(record))
             count += len(page)
             removals += sum(record.is_removed for record in page)
         trailer = readers[-1].complete
+        put_back = await _put_back(readers[-1], requests) if requests is not None else ""
         restored = RestoreResult(count - removals, removals)
-        result = await store.finish_restore(trailer.state, trailer.taken_at, sorted(owners), restored)
-    return RestoredChain(chain, trailer.taken_at, result.objects)
+        result = await store.finish_restore(
+            trailer.state, trailer.taken_at, sorted(owners), restored, put_back=put_back
+        )
+    return RestoredChain(chain, trailer.taken_at, result.objects, (trailer.requests or 0) if put_back else 0)
 
 
-def _page(records: Iterator[BackupRecord]) -> list[BackupRecord]:
-    return list(islice(records, _TOGETHER))
+async def _put_back(reader: BackupReader, requests: WaitingRequests) -> str:
+    """Put back what waited when the last backup of a chain was made; the stream, unless it was left out there."""
+    saved = reader.requests()
+    while page := await asyncio.to_thread(list, islice(saved, _TOGETHER)):
+        await requests.put_back(page)
+    return requests.stream if reader.complete.requests is not None else ""
 
 
 def _owners(record: BackupRecord) -> Sequence[str]:
@@ -116,6 +135,8 @@ def _check(reader: BackupReader, backup: Backup, previous: Backup | None) -> Bac
     trailer, header = reader.check(), reader.header
     if (header.after, trailer.version, not header.previous) != (backup.after, backup.version, backup.is_full):
         raise BackupInvalid(f"{backup.name} holds versions {header.after} to {trailer.version}: it was renamed")
+    if (trailer.requests or 0) != backup.waiting:
+        raise BackupInvalid(f"{backup.name} holds {trailer.requests or 0} requests that waited: it was renamed")
     if previous is not None and header.previous != previous.name:
         raise BackupInvalid(
             f"{backup.name} goes on from {header.previous}, which is missing: it does not fit {previous.name}"

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import structlog
 
-from gardenbus.common.ports.bus import Bus, QueueMessage, StreamPosition
+from gardenbus.common.ports.bus import Bus, QueueMessage, StreamMessage, StreamPosition
 from gardenbus.common.ports.clock import timestamp
 from gardenbus.common.ports.stream_history import StreamEntry, StreamHistories, StreamHistory
 
@@ -66,6 +66,14 @@ class StreamIncarnation:
             history = await self._observe_entries(present)
         self._note(history)
         return [history.incarnation_of(entry, is_held_over=is_held_over) for entry, is_held_over in entries]
+
+    async def of_stored(self, messages: Sequence[StreamMessage]) -> list[int]:
+        """The incarnation that each of these messages, just read from the stream, belongs to. Raises Unavailable."""
+        if not self._created:
+            await self.position()
+        entries = [StreamEntry.of(each.sequence, each.at) for each in messages]
+        history = await self._observe_entries(entries)
+        return [history.incarnation_of(entry) for entry in entries]
 
     async def _observe_entries(self, entries: Sequence[StreamEntry]) -> StreamHistory:
         history = await self._histories.observe_stream(self._stream, self._created, entries)

@@ -30,6 +30,20 @@ class BackupRecord(msgspec.Struct, frozen=True, rename={"fields": "f", "is_remov
         return ObjectKey.from_stored(self.key)
 
 
+class WaitingRequest(msgspec.Struct, frozen=True, tag_field="type", tag="request"):
+    """A durable request that waited in REQUESTS: as it was sent (`at`), and its place on the bus.
+
+    `headers` has who sent it, as the server stated it, where the sender was of another account.
+    """
+
+    subject: str
+    headers: Mapping[str, str]
+    body: bytes
+    incarnation: int
+    sequence: int
+    at: str
+
+
 class StoreState(msgspec.Struct, frozen=True):
     """The rest of the store, which is small: counters, positions of streams, fencing tokens, losses."""
 
@@ -84,13 +98,14 @@ class BackupStore(Protocol):
         ...
 
     async def finish_restore(
-        self, state: StoreState, taken_at: str, owners: Sequence[str], restored: RestoreResult
+        self, state: StoreState, taken_at: str, owners: Sequence[str], restored: RestoreResult, *, put_back: str = ""
     ) -> RestoreResult:
         """Store the rest, note the loss of what came after `taken_at`, and give the lead back.
 
         `owners`: uids that objects name as their owners; objects of those that are not there are collected.
         `restored`: what the store has to have by now. Raises Conflict where it has less, as a server that was promoted
-        meanwhile may: the store stays closed, and the same restore goes over it once more.
+        meanwhile may: the store stays closed, and the same restore goes over it once more. `put_back`: the stream to
+        which was put back all that waited in it, so that none of that counts as lost.
         """
         ...
 

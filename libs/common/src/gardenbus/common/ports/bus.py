@@ -209,6 +209,10 @@ class Bus(Protocol):
         """Read the last message on a subject (a marker counts), or None."""
         ...
 
+    async def first_from(self, stream: str, sequence: int) -> StreamMessage | None:
+        """Read the first message that is stored at a sequence or behind it, or None. Raises NotFound without stream."""
+        ...
+
     async def purge(self, stream: str, subject: str, *, upto_sequence: int | None = None) -> None:
         """Remove all messages on a subject; with `upto_sequence` none younger than that one."""
         ...

@@ -1,7 +1,7 @@
 """Operators of a landscape whose requests are not authorized."""
 
-from gardenbus.apiserver.domain.senders import REQUEST_INFO
 from gardenbus.common.api.identity.principals import OPERATOR
+from gardenbus.common.api.restored_requests import REQUEST_INFO
 from gardenbus.common.errors import Forbidden
 from gardenbus.common.ports.bus import Headers
 

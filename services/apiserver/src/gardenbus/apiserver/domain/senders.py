@@ -9,10 +9,9 @@ from collections.abc import Callable
 import msgspec
 
 from gardenbus.common.api.decoding import json_decoder
+from gardenbus.common.api.restored_requests import REQUEST_INFO
 from gardenbus.common.errors import Impersonation
 from gardenbus.common.ports.bus import Headers
-
-REQUEST_INFO = "Nats-Request-Info"
 
 
 class _RequestInfo(msgspec.Struct, frozen=True):

@@ -18,7 +18,6 @@ from gardenbus.apiserver.domain.authorization.custom_verbs import check_change, 
 from gardenbus.apiserver.domain.authorization.decision import AuthorizationFacts, authorize
 from gardenbus.apiserver.domain.authorization.seed_graph import references_of
 from gardenbus.apiserver.domain.related_objects import ObjectQuery, ProjectQuery, RelatedQuery
-from gardenbus.apiserver.domain.senders import REQUEST_INFO
 from gardenbus.apiserver.handlers.audit_log import AuditLog
 from gardenbus.apiserver.handlers.seed_graph_reader import is_reachable
 from gardenbus.apiserver.registry.read_cache import ReadCache
@@ -27,6 +26,7 @@ from gardenbus.common.api.document import Document
 from gardenbus.common.api.identity.principals import principal_of
 from gardenbus.common.api.identity.roles import LANDSCAPE_ROLES
 from gardenbus.common.api.keys import ObjectKey
+from gardenbus.common.api.restored_requests import REQUEST_INFO
 from gardenbus.common.errors import Forbidden
 from gardenbus.common.ports.store import Store
 

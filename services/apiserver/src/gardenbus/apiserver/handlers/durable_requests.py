@@ -7,6 +7,7 @@ by one; the others of their message are applied.
 """
 
 import asyncio
+import contextlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
@@ -33,11 +34,21 @@ from gardenbus.common.api.document import Document
 from gardenbus.common.api.fields.validation import FieldValidation
 from gardenbus.common.api.keys import ObjectKey, Subjects
 from gardenbus.common.api.manifests.parser import parse
+from gardenbus.common.api.restored_requests import sent_as
 from gardenbus.common.api.validation.metadata import key_of, reference_of
 from gardenbus.common.controller.dead_letter import EVENT_TEXT_LIMIT, DeadLetter
 from gardenbus.common.controller.event_recorder import EventRecorder
 from gardenbus.common.controller.stream_incarnation import StreamIncarnation
-from gardenbus.common.errors import Conflict, GardenbusError, NotFound, Terminal, Transient, Unavailable, Unsupported
+from gardenbus.common.errors import (
+    BadRequest,
+    Conflict,
+    GardenbusError,
+    NotFound,
+    Terminal,
+    Transient,
+    Unavailable,
+    Unsupported,
+)
 from gardenbus.common.ports import tracing
 from gardenbus.common.ports.bus import Bus, QueueMessage, StreamMessage, WorkQueue
 from gardenbus.common.ports.clock import Clock
@@ -184,8 +195,9 @@ class DurableRequestHandler:
         for number, (queued, incarnation) in enumerate(zip(queued_messages, incarnations, strict=True), 1):
             if number % READ_TOGETHER == 0:
                 await asyncio.sleep(0)
-            message = queued.message
+            message, place = queued.message, (incarnation, queued.message.sequence)
             try:
+                message, place = _as_sent(message, place, self.subjects)
                 user, verb = parse_request_subject(message.subject, self.subjects)
                 check_sender(message.headers, user, self.user_of)
                 reject_durable_dry_run(message.headers)
@@ -198,7 +210,7 @@ class DurableRequestHandler:
             parent = tracing.received(message.headers)
             is_traced = bool(parent) or tracing.is_on()
             for index, document in enumerate(documents):
-                origin = RequestOrigin(incarnation, queued.message.sequence, index)
+                origin = RequestOrigin(*place, index)
                 try:
                     key = key_of(document) if verb == "apply" else await self._reference(document)
                 except Terminal as error:
@@ -375,11 +387,25 @@ class DurableRequestHandler:
     async def _reject(self, rejection: RejectedDocument, reads: ReadCache) -> None:
         about = await reads.get(rejection.request.key) if rejection.request is not None else None
         action = rejection.request.verb.capitalize() if rejection.request is not None else ""
-        await self.dead_letter.reject(
-            rejection.queued.message, rejection.error, document=rejection.document, about=about, action=action
-        )
+        message = rejection.queued.message
+        with contextlib.suppress(BadRequest):
+            message, _ = _as_sent(message, (0, 0), self.subjects)
+        await self.dead_letter.reject(message, rejection.error, document=rejection.document, about=about, action=action)
         if rejection.request is not None:
             rejection.request.span.end(failed=rejection.error.message)
+
+
+def _as_sent(
+    message: StreamMessage, place: tuple[int, int], subjects: Subjects
+) -> tuple[StreamMessage, tuple[int, int]]:
+    """A message and its place on the bus; of one that was put back from a backup those at which it was sent.
+
+    Raises BadRequest.
+    """
+    sent = sent_as(message.subject, message.headers, subjects)
+    if sent.place is None:
+        return message, place
+    return msgspec.structs.replace(message, subject=sent.subject, headers=sent.headers), sent.place
 
 
 def _log_accepted(request: DocumentRequest, outcome: str) -> None:

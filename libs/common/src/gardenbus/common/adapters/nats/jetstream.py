@@ -227,8 +227,15 @@ class JetStreamBus:
         """See the port."""
         if self._outsider is not None:
             return await last_message(self._connection, stream, subject)
+        return await self._stored(stream, {"last_by_subj": subject})
+
+    async def first_from(self, stream: str, sequence: int) -> StreamMessage | None:
+        """See the port."""
+        return await self._stored(stream, {"seq": sequence, "next_by_subj": ">"})
+
+    async def _stored(self, stream: str, question: Mapping[str, Any]) -> StreamMessage | None:
         try:
-            response = await call(self._connection, f"STREAM.MSG.GET.{stream}", {"last_by_subj": subject})
+            response = await call(self._connection, f"STREAM.MSG.GET.{stream}", question)
         except JetStreamError as api_error:
             if api_error.number == NO_MESSAGE:
                 return None

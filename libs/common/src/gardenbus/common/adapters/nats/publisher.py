@@ -47,6 +47,7 @@ _BATCHED = {
     "apply": "REQUESTS",
     "delete": "REQUESTS",
     "as": "REQUESTS",
+    "restored": "REQUESTS",
 }
 """Streams that `publish_many` sends batches to, by the word after the prefix."""
 

@@ -38,6 +38,7 @@ import structlog
 from gardenbus.common.adapters.nats.api import STREAM_NAME_IN_USE, STREAM_NOT_FOUND, JetStreamError, call
 from gardenbus.common.adapters.nats.connection import Connection
 from gardenbus.common.api.keys import Subjects
+from gardenbus.common.api.restored_requests import restored_subjects
 from gardenbus.common.errors import SettingsInvalid
 
 _SECOND = 1_000_000_000
@@ -115,7 +116,10 @@ def streams(subjects: Subjects, lease_seconds: float) -> Mapping[str, Configurat
     lease = int(lease_seconds * _SECOND)
     configurations: dict[str, Configuration] = {
         "REQUESTS": _work_queue(
-            [subjects.apply, subjects.delete, subjects.as_user("*", "apply"), subjects.as_user("*", "delete")]
+            [
+                *(subjects.apply, subjects.delete, subjects.as_user("*", "apply"), subjects.as_user("*", "delete")),
+                *restored_subjects(subjects),
+            ]
         )
         | {"allow_atomic": True, **_FROM_OUTSIDE},
         "OBJECTS": _last_per_subject([f"{prefix}.changed.>"])

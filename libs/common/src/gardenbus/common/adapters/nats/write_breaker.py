@@ -29,7 +29,7 @@ SHORT_OF_STORAGE = frozenset({10023, 10028, 10047, 10077})
 """Insufficient resources, limit of the account, limit of the server, a write that failed."""
 
 _STREAMS = {
-    **dict.fromkeys(("apply", "delete", "as"), "REQUESTS"),
+    **dict.fromkeys(("apply", "delete", "as", "restored"), "REQUESTS"),
     **dict.fromkeys(("queue", "later"), "QUEUES"),
     **dict.fromkeys(("binding", "view"), "BINDINGS"),
     "changed": "OBJECTS",

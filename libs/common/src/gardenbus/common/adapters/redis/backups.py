@@ -70,7 +70,7 @@ class RedisBackups:
             _check_lead(reply)
 
     async def finish_restore(
-        self, state: StoreState, taken_at: str, owners: Sequence[str], restored: RestoreResult
+        self, state: StoreState, taken_at: str, owners: Sequence[str], restored: RestoreResult, *, put_back: str = ""
     ) -> RestoreResult:
         """Store what is small."""
         operation = {
@@ -81,6 +81,7 @@ class RedisBackups:
             "taken_at": taken_at,
             "now": timestamp(datetime.now(UTC)),
             "owners": owners,
+            "put_back": put_back,
         }
         status, *counts = _check_lead(await self._connection.call("restore_finish", operation | restored._asdict()))
         found = RestoreResult(*map(int, counts))

@@ -325,11 +325,14 @@ _SERVICES: Mapping[str, Callable[[_Insider], Permissions]] = {
 }
 
 
+_OPERATORS_PUBLISH = ("apply", "delete", "api.>", "as.>", "restored.>", "rejected", "rejected.>")
+
+
 def _operator(subjects: Subjects) -> Permissions:
     """Everything but what only the relay may say: an operator looks after the streams too."""
     return Permissions(
         (
-            *(f"{subjects.prefix}.{tail}" for tail in ("apply", "delete", "api.>", "as.>", "rejected", "rejected.>")),
+            *(f"{subjects.prefix}.{tail}" for tail in _OPERATORS_PUBLISH),
             "$JS.API.>",
             "$JS.ACK.>",
             "$JS.FC.>",

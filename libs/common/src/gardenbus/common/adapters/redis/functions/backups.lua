@@ -140,6 +140,11 @@ local function restore_finish(keys, args)
   redis.call('INCRBY', P .. ':version', RESTORE_LEAP)
   for i, name in ipairs(HASHES) do set_hash(P, name, op.hashes[i]) end
   redis.call('HSET', P .. ':relay', 'restored', '0.1')
+  local history = read_history(P, op.put_back)
+  if history then -- what waited in this stream was put back: none of it is lost
+    history.acknowledged = math.max(history.acknowledged or 0, history.last)
+    keep_history(P, op.put_back, history)
+  end
   redis.call('DEL', P .. ':losses', P .. ':outbox')
   for _, loss in ipairs(op.losses) do redis.call('RPUSH', P .. ':losses', loss) end
   note_loss(P, {stream = '', first = 0, last = 0, waiting = 0, since = op.taken_at, till = op.now, noticed_at = op.now,
