@@ -286,3 +286,19 @@ async def test_the_servers_clock_is_close_to_ours_and_goes_on(under_test: BusUnd
 
     assert abs(datetime.now(UTC) - first) < timedelta(seconds=5)
     assert second >= first
+
+
+async def test_what_waits_is_read_from_a_sequence_on(under_test: BusUnderTest) -> None:
+    bus, stream = under_test.bus, under_test.stream("REQUESTS")
+    assert await bus.first_from(stream, 0) is None
+    subject = under_test.subjects.as_user("ann", "apply")
+    first = await bus.publish(Message(subject, b"one", {"Gardenbus-Validate": "warn"}))
+    second = await bus.publish(Message(under_test.subjects.delete, b"two"))
+    found = await bus.first_from(stream, 0)
+    assert found is not None
+    assert (found.sequence, found.subject, found.body) == (first, subject, b"one")
+    assert found.headers == {"Gardenbus-Validate": "warn"}
+    behind = await bus.first_from(stream, first + 1)
+    assert behind is not None
+    assert (behind.sequence, behind.body) == (second, b"two")
+    assert await bus.first_from(stream, second + 1) is None

@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from gardenbus.common.backups.catalog import Backup, backup_of, catalog_of, chain_to, problems_of
+from gardenbus.common.backups.catalog import Backup, Chain, backup_of, catalog_of, chain_to, problems_of
 from gardenbus.common.backups.files import BackupInvalid
 from gardenbus.common.backups.restoring import chosen_chain
 from gardenbus.common.errors import NotFound
