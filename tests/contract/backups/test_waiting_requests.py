@@ -1,5 +1,6 @@
 """Orders that waited when a backup was made: a restore brings each back, at its place and in its sender's name."""
 
+import asyncio
 import json
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -20,6 +21,7 @@ from gardenbus.common.backups.restoring import RestoredChain, chosen_chain, rest
 from gardenbus.common.ports.backups import WaitingRequest
 from tests.contract.apiserver.conftest import Apiserver, an_idle_apiserver
 from tests.support.builders import a_project, merged
+from tests.support.landscape import GARDENBUS, ended
 from tests.support.servers import Server, start_nats, start_redis
 
 CONFIRMED = {"metadata": {"annotations": {"confirmation.gardener.cloud/deletion": "true"}}}
@@ -61,6 +63,20 @@ class Site:
             made = await create_delta(source, self.destination, now, latest.latest)
             assert made is not None
             return made
+
+    async def command(self, verb: str, *options: str) -> str:
+        """Output of `gardenbus backup`, which must succeed."""
+        servers = ("--nats-url", self._nats.url, "--redis-url", self._redis.url, "--prefix", self.prefix)
+        where = servers if verb in ("create", "restore") else ()
+        process = await asyncio.create_subprocess_exec(
+            *(str(GARDENBUS), "backup", verb, "-d", self.destination.place, *where, *options),
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+        )
+        done = await ended(process, within=60)
+        assert done.code == 0, done
+        return done.stdout
 
     async def lose_both_disks(self) -> None:
         """Both servers begin anew with nothing; the store is closed, and no stream is there."""
@@ -261,3 +277,18 @@ async def test_an_impossible_place_is_rejected(site: Site) -> None:
     assert (await site.back_up()).latest.backup.waiting == 0
     await site.apiserver.start()
     assert "is not restored.<incarnation>.<sequence>" in await site.apiserver.reason()
+
+
+async def test_the_command_line_saves_them_shows_their_number_and_puts_them_back(site: Site) -> None:
+    await site.order("apply", "one", "ordered")
+    await site.apiserver.kit.outbox.resign()
+    assert ", 1 request waiting," in await site.command("create")
+    (item,) = json.loads(await site.command("ls", "-o", "json"))["items"]
+    assert item["waitingRequests"] == 1
+    (checked,) = json.loads(await site.command("verify", "-o", "json"))["items"]
+    assert (checked["problem"], checked["requests"]) == ("", 1)
+    await site.lose_both_disks()
+    assert "1 request put back that waited then" in await site.command("restore")
+    await site.apiserver.kit.open()
+    await site.start()
+    assert await site.text("one") == "ordered"
