@@ -18,7 +18,7 @@ from gardenbus.common.ports.clock import timestamp
 from gardenbus.common.ports.stream_history import StreamHistories
 
 _TOGETHER = 64
-"""Messages asked for at once."""
+"""Messages read at once."""
 
 
 class WaitingRequests:
@@ -62,8 +62,8 @@ class WaitingRequests:
         first = await self._bus.first_from(self.stream, start)
         if first is None:
             return ()
-        asked = range(first.sequence + 1, first.sequence + _TOGETHER)
-        found = await asyncio.gather(*(self._bus.first_from(self.stream, sequence) for sequence in asked))
+        neighbours = range(first.sequence + 1, first.sequence + _TOGETHER)
+        found = await asyncio.gather(*(self._bus.first_from(self.stream, sequence) for sequence in neighbours))
         by_sequence = {each.sequence: each for each in (first, *found) if each is not None}
         return [by_sequence[sequence] for sequence in sorted(by_sequence)]
 
