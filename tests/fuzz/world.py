@@ -17,7 +17,7 @@ from gardenbus.apiserver.domain.related_objects import (
     ShootsOnSeedQuery,
 )
 from gardenbus.common.api.changes import creation_of
-from gardenbus.common.api.document import Document, StoredObject, section
+from gardenbus.common.api.document import Document, StoredObject, encode, section
 from gardenbus.common.api.garden.quotas import quota_keys
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.api.validation.metadata import key_of
@@ -51,7 +51,7 @@ def stored_object(document: Document) -> StoredObject:
         version=7,
         generation=2,
         created_at=CREATED_AT,
-        last_applied=merging.last_applied_of(document),
+        last_applied=encode(merging.without_system_fields(document)),
     )
 
 

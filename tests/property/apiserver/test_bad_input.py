@@ -11,7 +11,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from gardenbus.apiserver.domain.bind_admission import admit_binding
-from gardenbus.apiserver.domain.merging import apply_three_way, last_applied_of
+from gardenbus.apiserver.domain.merging import apply_three_way, without_system_fields
 from gardenbus.apiserver.domain.related_objects import RelatedObjects
 from gardenbus.apiserver.domain.report_admission import reported_status
 from gardenbus.apiserver.domain.report_stamps import merge_report
@@ -122,7 +122,7 @@ def taken(document: Document, old: Document | None) -> Document:
     related_queries(merged, old)
     mutated = mutate(merged, old, FACTS, user="ann").document
     validate(mutated, old)
-    last_applied_of(document)
+    without_system_fields(document)
     read_by_everybody(mutated)
     admit(mutated, old, FACTS)
     return mutated

@@ -6,9 +6,9 @@ import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gardenbus.apiserver.domain.merging import apply_three_way, last_applied_of, merge_patch
+from gardenbus.apiserver.domain.merging import apply_three_way, merge_patch, without_system_fields
 from gardenbus.common.api.defaults import with_defaults
-from gardenbus.common.api.document import Document
+from gardenbus.common.api.document import Document, encode
 
 NAMES = st.sampled_from(["a", "b", "c"])
 LEAVES = st.one_of(st.none(), st.integers(0, 3), st.sampled_from(["x", "y"]), st.lists(st.integers(0, 2), max_size=2))
@@ -37,7 +37,7 @@ def manifests(draw: st.DrawFn) -> Document:
 def taken(stored: Document | None, last: bytes, manifest: Document) -> tuple[Document, bytes]:
     """One apply as the apiserver makes it: merge, fill in defaults, remember."""
     last_applied = msgspec.json.decode(last) if last else None
-    return with_defaults(apply_three_way(stored, last_applied, manifest)), last_applied_of(manifest)
+    return with_defaults(apply_three_way(stored, last_applied, manifest)), encode(without_system_fields(manifest))
 
 
 def sets_of_finalizers(document: Document) -> Document:

@@ -14,7 +14,6 @@ from gardenbus.controllermanager.domain.shoot_maintenance import (
     decide_maintenance,
     ended,
     event_of,
-    is_ordinary,
     plan_maintenance,
     rejected,
     without_request_patch,
@@ -96,7 +95,6 @@ def test_the_annotation_asks_for_it_at_once() -> None:
 def test_without_anything_to_update_the_shoot_is_reconciled() -> None:
     plan = plan_maintenance(a_maintained(), {}, OPENED_AT)
     assert plan.patch == {"metadata": {"annotations": {OPERATION: "reconcile"}}}
-    assert is_ordinary(a_maintained(), plan)
     assert plan.description == "All maintenance operations successful."
 
 

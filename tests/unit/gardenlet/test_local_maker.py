@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from gardenbus.agent.installed_backends import backend_entry_points
 from gardenbus.common.api.configuration.gardenlet import ShootBackendSettings
 from gardenbus.common.errors import SettingsInvalid
-from gardenbus.gardenlet.backend.installed import backend_entry_points
 from gardenbus.gardenlet.backend.local import LocalMaker
 from gardenbus.gardenlet.backend.port import MakerContext, StepRequest
 from gardenbus.gardenlet.backend.seed_backend import SeedBackend

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from gardenbus.agent.installed_backends import backend_entry_points
 from gardenbus.common.api.configuration.gardenlet import ShootBackendSettings
-from gardenbus.gardenlet.backend.installed import backend_entry_points
 from gardenbus.gardenlet.backend.seed_backend import SeedBackend
 from tests.support.entry_points import installed
 from tests.support.maker_conformance import MakerConformance

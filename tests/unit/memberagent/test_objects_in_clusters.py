@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from gardenbus.common.api.fleet.apply_order import LAST_WAVE, wave_of
 from gardenbus.memberagent.domain.apply_strategy import DEFAULT_STRATEGY, ApplyStrategy, strategy_of
 from gardenbus.memberagent.domain.availability import availability_of
 from gardenbus.memberagent.domain.cluster_measures import properties_of, usage_of
@@ -14,7 +15,6 @@ from gardenbus.memberagent.domain.differences import (
     manifest_hash,
     summary,
 )
-from gardenbus.memberagent.domain.waves import LAST_WAVE, wave_of
 from gardenbus.memberagent.domain.work_status import ManifestResult, status_includes, status_of
 from tests.support.member_agents import a_manifest, a_work
 

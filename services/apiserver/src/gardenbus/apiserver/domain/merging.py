@@ -61,11 +61,6 @@ def new_object(sent: Document, encoded: bytes) -> Document:
     return sent
 
 
-def last_applied_of(given: Document) -> bytes:
-    """The applied manifest to be stored, as compact JSON: without status and without the system's own fields."""
-    return encode(without_system_fields(given))
-
-
 def without_system_fields(given: Document) -> Document:
     """A manifest without the fields that the system sets.
 

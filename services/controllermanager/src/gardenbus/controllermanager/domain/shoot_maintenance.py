@@ -147,11 +147,6 @@ def without_request_patch(shoot: Document) -> Document | None:
     return {"metadata": {"annotations": {OPERATION: SEPARATOR.join(others) or None}}}
 
 
-def is_ordinary(shoot: Document, plan: MaintenancePlan) -> bool:
-    """True when nothing but the daily reconciliation is done, which no Event says."""
-    return not plan.updates and not plan.operations and MAINTAIN not in _operations(shoot, OPERATION)
-
-
 def event_of(update: VersionUpdate) -> tuple[str, str]:
     """Reason and message of the Event of an update."""
     reason = "KubernetesVersionMaintenance" if not update.image else "MachineImageVersionMaintenance"

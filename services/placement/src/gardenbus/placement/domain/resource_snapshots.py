@@ -5,12 +5,13 @@ Source: KubeFleet's `pkg/utils/controller/resource_snapshot_resolver.go` and `re
 """
 
 import hashlib
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime, timedelta
 
 import msgspec
 
 from gardenbus.common.api.document import Document, StoredObject, encode, section
+from gardenbus.common.api.fleet.apply_order import rank_of
 from gardenbus.common.api.fleet.placement_parts import (
     GROUP_HASH,
     IS_LATEST_LABEL,
@@ -31,42 +32,6 @@ CHANGED_SINCE = "kubernetes-fleet.io/next-resource-snapshot-candidate-detection-
 """Annotation of the latest master: when a change of the selected resources was detected first."""
 
 EXTERNAL = "External"
-
-_ORDER = (
-    "PriorityClass",
-    "Namespace",
-    "NetworkPolicy",
-    "ResourceQuota",
-    "LimitRange",
-    "PodDisruptionBudget",
-    "ServiceAccount",
-    "Secret",
-    "ConfigMap",
-    "StorageClass",
-    "PersistentVolume",
-    "PersistentVolumeClaim",
-    "CustomResourceDefinition",
-    "ClusterRole",
-    "ClusterRoleBinding",
-    "Role",
-    "RoleBinding",
-    "Service",
-    "DaemonSet",
-    "Pod",
-    "ReplicationController",
-    "ReplicaSet",
-    "Deployment",
-    "HorizontalPodAutoscaler",
-    "StatefulSet",
-    "Job",
-    "CronJob",
-    "IngressClass",
-    "Ingress",
-    "APIService",
-    "MutatingWebhookConfiguration",
-    "ValidatingWebhookConfiguration",
-)
-_RANKS: Mapping[str, int] = {kind: rank for rank, kind in enumerate(_ORDER)}
 
 _KEPT_METADATA = ("name", "namespace", "labels", "annotations")
 _LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
@@ -119,7 +84,7 @@ def in_order(resources: Sequence[Document]) -> list[Document]:
     def rank(resource: Document) -> tuple[object, ...]:
         metadata, kind = section(resource, "metadata"), str(resource.get("kind"))
         place = (str(metadata.get("namespace") or ""), str(metadata.get("name")))
-        return _RANKS.get(kind, len(_ORDER)), kind, str(resource.get("apiVersion")), *place
+        return rank_of(kind), kind, str(resource.get("apiVersion")), *place
 
     return sorted(resources, key=rank)
 

@@ -13,6 +13,7 @@ import structlog
 from gardenbus.agent.kubernetes.discovery import Resource
 from gardenbus.agent.kubernetes.errors import FieldConflict
 from gardenbus.common.api.document import Document, section
+from gardenbus.common.api.fleet.apply_order import wave_of
 from gardenbus.common.errors import GardenbusError, InvalidResource
 from gardenbus.memberagent.backend.kubernetes.connection import ClusterConnection
 from gardenbus.memberagent.backend.kubernetes.inventory import (
@@ -27,7 +28,6 @@ from gardenbus.memberagent.backend.port import ApplyResult, Manifest
 from gardenbus.memberagent.domain.apply_strategy import ApplyStrategy
 from gardenbus.memberagent.domain.availability import availability_of
 from gardenbus.memberagent.domain.differences import SPEC_HASH, Difference, differences, manifest_hash, summary
-from gardenbus.memberagent.domain.waves import wave_of
 from gardenbus.memberagent.domain.work_status import ManifestKey, ManifestResult, key_of
 
 _log = structlog.stdlib.get_logger()
