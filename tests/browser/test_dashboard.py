@@ -398,3 +398,12 @@ def test_a_lost_connection_is_said_and_mends_itself(url: str, directory: Path, o
     expect(page.locator("#link-state")).to_contain_text("live")
     expect(page.locator(".lost")).to_be_hidden()
     expect(page.locator("[data-seed=aws-dublin]")).to_contain_text("ready")
+
+
+def test_a_landscape_that_could_not_be_read_at_first_is_read_again(url: str, open_page: Open):
+    page = open_page("about:blank")
+    failures = iter((True, True))
+    page.route("**/api/seeds", lambda route: route.abort() if next(failures, False) else route.continue_())
+    page.goto(url)
+    expect(page.locator("[data-seed=aws-dublin]")).to_contain_text("ready")
+    expect(page.locator("#link-state")).to_contain_text("live")

@@ -24,6 +24,7 @@ class Live extends EventTarget {
   #failures = 0;
   #watch = null;
   #timer = null;
+  #missed = null; // batches that come while the rows are being read, which may be older; null at other times
 
   start() {
     this.#open();
@@ -32,6 +33,8 @@ class Live extends EventTarget {
 
   #open() {
     this.#source?.close();
+    if (this.#missed) this.#last = ""; // the rows have not been read: there is nothing that could be resumed
+    this.#missed = null;
     const source = (this.#source = new EventSource(`api/changes${this.#last ? `?last=${encodeURIComponent(this.#last)}` : ""}`));
     const on = (name, take) => source.addEventListener(name, (event) => {
       if (source !== this.#source) return;
@@ -41,7 +44,7 @@ class Live extends EventTarget {
       take(JSON.parse(event.data));
     });
     on("hello", (hello) => (hello.start === "reload" ? this.#load() : this.#turn("live")));
-    on("changes", (batch) => this.#take(batch));
+    on("changes", (batch) => (this.#missed ? this.#missed.push(batch) : this.#take(batch)));
     on("beat", (beat) => this.#beat(beat));
     source.onerror = () => {
       if (source === this.#source) this.#again(AGAIN_MS[Math.min(this.#failures++, AGAIN_MS.length - 1)]);
@@ -63,18 +66,22 @@ class Live extends EventTarget {
   }
 
   async #load() {
+    const missed = (this.#missed = []);
     try {
       const [landscape, seeds, growth, events] = await Promise.all(["landscape", "seeds", "growth", "events"].map((path) => get(path)));
+      if (missed !== this.#missed) return; // connected again meanwhile
       heard(landscape.now);
       this.summary = landscape.summary;
       this.seeds = new Map(seeds.items.map((row) => [row.name, row]));
       this.sets = new Map(growth.sets.map((row) => [keyOf(row), row]));
       this.autoscalers = new Map(growth.autoscalers.map((row) => [keyOf(row), row]));
       this.events = events.items;
+      this.#missed = null;
       this.#turn("live");
       this.#tell({ reload: true });
+      for (const batch of missed) this.#take(batch);
     } catch {
-      this.#again(AGAIN_MS[Math.min(this.#failures++, AGAIN_MS.length - 1)]);
+      if (missed === this.#missed) this.#again(AGAIN_MS[Math.min(this.#failures++, AGAIN_MS.length - 1)]);
     }
   }
 
@@ -103,7 +110,7 @@ class Live extends EventTarget {
       const seed = this.seeds.get(name);
       if (seed) seed.heartbeat = at;
     }
-    if (this.state !== "live" && this.summary) this.#turn("live");
+    if (this.state !== "live" && this.summary && !this.#missed) this.#turn("live");
   }
 
   #turn(state) {
