@@ -18,7 +18,7 @@ def backend_entry_points(group: str) -> Mapping[str, Sequence[EntryPoint]]:
 
 
 def backend_factory(group: str, name: str, owner: str) -> Callable[[Any], Any]:
-    """What makes the backend that the configuration of `owner` (`seed green`) names; it takes the backend's context.
+    """The factory of the backend that the configuration of `owner` (`seed green`) names; it takes a backend's context.
 
     Raises SettingsInvalid when it is not installed, installed twice, or cannot be loaded.
     """
