@@ -10,6 +10,7 @@ import nats
 import pytest
 from nats.aio.client import Client
 from nats.aio.msg import Msg
+from structlog.contextvars import get_contextvars
 
 from gardenbus.common.errors import BadRequest
 from gardenbus.common.ports.bus import Request, ServiceIdentity
@@ -130,6 +131,23 @@ async def test_an_error_carries_the_headers_that_micro_clients_look_for(live: tu
     response = await client.request("garden.api.echo", b"no")
 
     assert response.headers == {"Nats-Service-Error": "not this", "Nats-Service-Error-Code": "400"}
+
+
+async def test_all_lines_of_one_request_have_an_id_of_its_own(live: tuple[BusUnderTest, Client]) -> None:
+    async def tell_id(request: Request) -> bytes:
+        before = get_contextvars()["reconcile_id"]
+        await asyncio.sleep(0)
+        assert get_contextvars()["reconcile_id"] == before
+        return before.encode() + request.body
+
+    bus, client = live
+    await bus.bus.serve("apiserver", "0.1.0", {"garden.api.>": tell_id})
+
+    responses = await asyncio.gather(*(client.request("garden.api.id", b"") for _ in range(3)))
+
+    assert [len(response.data) for response in responses] == [16, 16, 16]
+    assert len({response.data for response in responses}) == 3
+    assert "reconcile_id" not in get_contextvars()
 
 
 async def test_replicas_share_the_requests_and_one_that_stops_loses_none(live: tuple[BusUnderTest, Client]) -> None:

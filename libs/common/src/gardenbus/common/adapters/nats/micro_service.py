@@ -6,6 +6,7 @@ service's error headers.
 """
 
 import asyncio
+import secrets
 import time
 from collections import deque
 from collections.abc import Callable, Mapping
@@ -207,6 +208,7 @@ class MicroService:
             self._start(*self._backlog.popleft())
 
     async def _handle(self, endpoint: Endpoint, message: RawMessage) -> None:
+        structlog.contextvars.bind_contextvars(reconcile_id=secrets.token_hex(8))  # of this task alone
         began = time.perf_counter_ns()
         header = b""
         try:
