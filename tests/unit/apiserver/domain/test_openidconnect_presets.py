@@ -85,6 +85,10 @@ def test_a_shoot_with_a_configuration_of_its_own_and_one_that_is_there_keep_thei
     own = {"kubernetes": {"kubeAPIServer": {"oidcConfig": {"issuerURL": "https://mine"}}}}
     assert issuer(merged(LABELLED, {"spec": own}), a_preset("one")) == "mine"
     assert issuer(LABELLED, a_preset("one"), old=LABELLED) == ""
+    for field, value in (("oidcConfig", {}), ("structuredAuthentication", {"configMapName": "authn"})):
+        shoot = merged(LABELLED, {"spec": {"kubernetes": {"kubeAPIServer": {field: value}}}})
+        assert issuer(shoot, a_preset("one"), a_cluster_preset("all")) == "", field
+        assert CHAIN.related_queries(shoot, None) == (), field
     assert CHAIN.related_queries(LABELLED, LABELLED) == ()
     assert CHAIN.related_queries(LABELLED, None) == (
         KindQuery("openidconnectpreset"),

@@ -3,6 +3,7 @@
 The cases are those of Gardener's `plugin/pkg/shoot/quotavalidator`; the sums are the store's (tests/contract/store).
 """
 
+from collections import Counter
 from datetime import UTC, datetime
 from typing import Any
 
@@ -12,6 +13,7 @@ from gardenbus.apiserver.domain.admission import Admission
 from gardenbus.apiserver.domain.plugins import shoot_quota_validator
 from gardenbus.apiserver.domain.related_objects import QuotasQuery, RelatedObjects
 from gardenbus.common.api.document import Document
+from gardenbus.common.api.garden.quotas import demand_of
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.errors import Forbidden, InvalidResource
 from tests.support.builders import a_cloudprofile, a_shoot, merged
@@ -167,3 +169,81 @@ def test_a_shoot_lives_no_longer_than_the_least_that_its_quotas_allow(
 def test_what_is_no_instant_is_refused(until: str) -> None:
     with pytest.raises(InvalidResource, match="expiration-timestamp"):
         CHAIN.admit(merged(a_cluster(), {"metadata": {"annotations": {EXPIRATION: until}}}), None, facts(), now=NOW)
+
+
+GIVEN = {
+    "cpu": "2",
+    "gpu": "0",
+    "memory": "5Gi",
+    "storage.standard": "30Gi",
+    "storage.premium": "0",
+    "loadbalancer": "2",
+}
+WIDE = {
+    "cpu": "4",
+    "gpu": "0",
+    "memory": "10Gi",
+    "storage.standard": "60Gi",
+    "storage.premium": "0",
+    "loadbalancer": "4",
+}
+WITH_STORAGE = {**MACHINE, "name": "n1-standard-3", "storage": {"class": "standard"}}
+
+
+def beyond(shoot: Document, *others: Document, first: Document = GIVEN, second: Document = WIDE) -> set[str]:
+    """The Quotas, of one scope here, that a new shoot exceeds beside others; counted anew."""
+    sums = Counter[str]()
+    for each in (shoot, *others):
+        sums.update(demand_of(each["spec"], "garden-dev"))
+    profile = a_cloudprofile(
+        spec={"machineTypes": [MACHINE, WITH_STORAGE], "volumeTypes": [{"name": "pd-standard", "class": "standard"}]}
+    )
+    quotas = {
+        key: a_quota(key, "Project", 1, **metrics) for key, metrics in ((PROJECT_QUOTA, first), (SECRET_QUOTA, second))
+    }
+    related = RelatedObjects(
+        objects={**facts().objects, **quotas, ObjectKey("cloudprofile", "", "aws"): profile},
+        demands=dict.fromkeys(quotas, sums),
+    )
+    return {
+        ObjectKey.from_stored(guard.name).name
+        for guard in guards(shoot, related=related)
+        if guard.kind == "demand"
+        and any(
+            sum(guard.limits.amounts[unit].get(metric, 0) * count for unit, count in sums.items()) > most
+            for metric, most in guard.limits.most.items()
+        )
+    }
+
+
+def of_size(size: str, machine: str = "n1-standard-3") -> Document:
+    """A cluster whose machines of that type have volumes of that size."""
+    pool = {**POOL, "machine": {"type": machine}, "volume": {"size": size, "type": "pd-standard"}}
+    return a_cluster(spec={"provider": {"workers": [pool]}})
+
+
+@pytest.mark.parametrize(
+    ("shoot", "others", "exceeded"),
+    [
+        (merged(a_cluster(), NGINX), [], set[str]()),
+        (a_cluster(2), [], {"project-quota"}),
+        (a_cluster(), [a_cluster()], {"project-quota"}),
+        (a_cluster(), [a_cluster(), a_cluster()], {"project-quota", "secret-quota"}),
+        (
+            merged(a_cluster(), {"spec": {"provider": {"workers": [POOL, {**POOL, "name": "two"}]}}}),
+            [],
+            {"project-quota"},
+        ),
+        (of_size("30Gi"), [], set[str]()),
+        (of_size("31Gi"), [], {"project-quota"}),
+        (of_size("61Gi", "n1-standard-2"), [], {"project-quota", "secret-quota"}),
+    ],
+)
+def test_several_quotas_of_one_scope_count_each_in_gardeners_cases(
+    shoot: Document, others: list[Document], exceeded: set[str]
+) -> None:
+    assert beyond(shoot, *others) == exceeded
+    assert beyond(shoot, *others, first=WIDE, second=GIVEN) == {
+        {"project-quota": "secret-quota", "secret-quota": "project-quota"}[name] for name in exceeded
+    }
+    assert beyond(shoot, *others, first={}, second={}) == set()

@@ -1,9 +1,9 @@
-"""OpenIDConnectPreset and ClusterOpenIDConnectPreset: a new shoot without OpenID Connect gets that of a preset.
+"""OpenIDConnectPreset and ClusterOpenIDConnectPreset: a new shoot without authentication gets that of a preset.
 
 Facts: the presets (and the Project, whose labels a cluster-scoped one may select). Of those whose selectors match, the
 one with the highest weight counts, then the last by name; a preset of the namespace comes before any of the landscape.
 They are read without a guard: a preset acts once, on new shoots. Source: Gardener's `plugin/pkg/shoot/oidc` before
-v1.142, which dropped it.
+v1.142, which dropped it; its last versions did so for shoots below Kubernetes 1.32 alone, this one for all.
 """
 
 from collections.abc import Sequence
@@ -64,7 +64,8 @@ def _weight(preset: Document) -> int:
 
 
 def _has_configuration(shoot: Document) -> bool:
-    return section(shoot, "spec", "kubernetes", "kubeAPIServer").get("oidcConfig") is not None
+    server = section(shoot, "spec", "kubernetes", "kubeAPIServer")
+    return any(server.get(field) is not None for field in ("oidcConfig", "structuredAuthentication"))
 
 
 def _with_preset(shoot: Document, preset: Document) -> Document:
