@@ -2,7 +2,8 @@
 
 import pytest
 
-from gardenbus.apiserver.domain.senders import REQUEST_INFO, check_sender
+from gardenbus.apiserver.domain.senders import check_sender
+from gardenbus.common.api.restored_requests import REQUEST_INFO
 from gardenbus.common.errors import Impersonation
 
 
