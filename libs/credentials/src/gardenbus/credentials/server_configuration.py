@@ -10,7 +10,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 from gardenbus.common.api.identity.accounts import AUTH, GARDEN, OUT, SYS, Crossing, crossings
-from gardenbus.common.api.identity.permissions import OUTSIDER_PAYLOAD, Permissions, permissions_of
+from gardenbus.common.api.identity.permissions import (
+    OUTSIDER_PAYLOAD,
+    OUTSIDER_SUBSCRIPTIONS,
+    Permissions,
+    permissions_of,
+)
 from gardenbus.common.api.identity.principals import Principal
 from gardenbus.common.api.keys import Subjects
 
@@ -18,8 +23,8 @@ CALLOUT_TIMEOUT_SECONDS = 3
 TLS_TIMEOUT_SECONDS = 10
 """Longest handshake: many clients come at once when a server was restarted, each slower than the server."""
 
-_LIMITS = f"limits: {{ max_payload: {OUTSIDER_PAYLOAD} }}"
-"""Of those who are users of the configuration; whom the callout lets in has limits of their own."""
+_LIMITS = f"limits: {{ max_payload: {OUTSIDER_PAYLOAD}, max_subs: {OUTSIDER_SUBSCRIPTIONS} }}"
+"""Of each connection of the account: the server does not apply those in the callout's answer (2.15)."""
 
 
 class Password(NamedTuple):

@@ -66,15 +66,13 @@ class _RequestClaims(msgspec.Struct, frozen=True):
 class Grant(NamedTuple):
     """Rights of a principal: name, account and permissions until `expires` (Unix seconds), 0 for ever.
 
-    `subscriptions` and `payload` are limits of the connection, -1 for none.
+    Limits are the account's (`server_configuration`).
     """
 
     name: str
     account: str
     permissions: Permissions
     expires: int
-    subscriptions: int = _UNLIMITED
-    payload: int = _UNLIMITED
 
 
 def read_request(token: str) -> AuthorizationRequest:
@@ -101,9 +99,9 @@ def user_token(grant: Grant, user_nkey: str, issuer: KeyPair, issued_at: int) ->
         "version": 2,
         "pub": {"allow": grant.permissions.publish} if grant.permissions.publish else {"deny": [">"]},
         "sub": {"allow": grant.permissions.subscribe} if grant.permissions.subscribe else {"deny": [">"]},
-        "subs": grant.subscriptions,
+        "subs": _UNLIMITED,
         "data": _UNLIMITED,
-        "payload": grant.payload,
+        "payload": _UNLIMITED,
     }
     expires = {"exp": grant.expires} if grant.expires else {}
     claims = {"sub": user_nkey, "aud": grant.account, "name": grant.name, **expires, "nats": nats}

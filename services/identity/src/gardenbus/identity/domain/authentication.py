@@ -9,7 +9,7 @@ from typing import NamedTuple
 from cryptography import x509
 
 from gardenbus.common.api.identity.nkeys import verify
-from gardenbus.common.api.identity.permissions import OUTSIDER_PAYLOAD, permissions_of
+from gardenbus.common.api.identity.permissions import permissions_of
 from gardenbus.common.api.identity.principals import Principal
 from gardenbus.common.api.keys import Subjects
 from gardenbus.common.errors import BadRequest, Forbidden
@@ -17,8 +17,6 @@ from gardenbus.credentials import proof
 from gardenbus.credentials.tokens import AuthorizationRequest, Grant
 from gardenbus.identity.domain.issued_credentials import IssuedCredentials, has_password
 from gardenbus.identity.domain.revocations import Revocations
-
-OUTSIDER_SUBSCRIPTIONS = 50
 
 
 class Facts(NamedTuple):
@@ -72,8 +70,6 @@ def grant(authenticated: Authenticated, subjects: Subjects, now: datetime, sessi
         account=principal.account,
         permissions=permissions_of(principal, subjects),
         expires=int(min(authenticated.expires, now + session).timestamp()),
-        subscriptions=OUTSIDER_SUBSCRIPTIONS,
-        payload=OUTSIDER_PAYLOAD,
     )
 
 

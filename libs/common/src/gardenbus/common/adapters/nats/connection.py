@@ -471,14 +471,21 @@ class Connection(Client):
             log.exception("message.unreadable", server="nats", subject=subject.decode())
 
     async def _process_err(self, err_msg: str) -> None:
-        """Reconnect on whatever the server complains about, but for a permission, which concerns one subject only."""
+        """Reconnect on whatever the server complains about, but for what concerns one subject only."""
         if "permissions violation" in err_msg:
             await super()._process_err(err_msg)
+            return
+        if "maximum subscriptions" in err_msg.lower():
+            log.error("subscriptions.exceeded", server="nats", url=self._where, error=err_msg, **self._subscribed())
             return
         if "expired" in err_msg.lower():
             self.session_seconds = time.monotonic() - self.connected_at
         log.warning("server.complained", server="nats", url=self._where, error=err_msg)
         await self._process_op_err(NatsError(f"nats: {err_msg}"))
+
+    def _subscribed(self) -> dict[str, Any]:
+        lost = "the server takes no more of them: those beyond get no messages (end some, or use another connection)"
+        return {"client": self.client_name, "subscriptions": len(self._subs), "reason": lost}
 
     async def _process_op_err(self, e: Exception) -> None:
         """Abort the socket first: closing one whose peer hangs would wait until its buffer is sent."""

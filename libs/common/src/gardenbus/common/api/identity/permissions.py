@@ -31,6 +31,9 @@ OUTSIDE_REPLIES = "_R_.>"
 OUTSIDER_PAYLOAD = 1024 * 1024
 """Largest message of somebody outside the services, bytes."""
 
+OUTSIDER_SUBSCRIPTIONS = 50
+"""Most subscriptions of one connection of theirs."""
+
 STREAMS = ("REQUESTS", "OBJECTS", "QUEUES", "BINDINGS", "LEASES", "REPORTS", "EVENTS", "REJECTED")
 
 
