@@ -11,7 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from gardenbus.common.adapters.nats.connection import Connection
+from gardenbus.cli.client.api import connected
+from gardenbus.cli.client.targets import LandscapeTarget
+from gardenbus.common.adapters.nats.connection import Connection, OutOfReach
 from gardenbus.common.adapters.nats.credentials import NO_CREDENTIALS
 from gardenbus.common.errors import ServerUntrusted, SettingsInvalid
 from gardenbus.credentials.authority_rotation import AuthorityRotation
@@ -143,3 +145,34 @@ async def test_a_server_without_tls_serves_who_wants_none(tmp_path: Path) -> Non
             assert connection.is_connected
     finally:
         plain.stop()
+
+
+async def test_a_command_leaves_no_failed_handshake_in_the_log_of_the_server(
+    server: Server, identity: IdentityDirectory
+) -> None:
+    def failed_handshakes() -> int:
+        return (server.directory / "server.log").read_text().count("TLS handshake error")
+
+    async def logged(number: int) -> None:
+        assert failed_handshakes() == number
+
+    await eventually(lambda: logged(1), within=20)  # of who looked whether it listens
+    async with connected(LandscapeTarget(server.url, "garden", ca=str(identity.authorities))):
+        pass
+    assert _listens(server.port)  # its line comes after any of the command's
+    await eventually(lambda: logged(2), within=20)
+
+
+async def test_who_does_not_wait_is_told_once_every_address_refuses(
+    server: Server, identity: IdentityDirectory
+) -> None:
+    closed, ca = f"nats://127.0.0.1:{free_port()}", NO_CREDENTIALS._replace(ca=str(identity.authorities))
+    lonely, connection = Connection(), Connection()
+    with pytest.raises(OutOfReach):
+        await lonely.open(closed, "test", credentials=ca, on_reconnect=lambda: None, fails_unreachable=True)
+    await lonely.close()
+    await connection.open(
+        f"{closed},{server.url}", "test", credentials=ca, on_reconnect=lambda: None, fails_unreachable=True
+    )
+    assert connection.is_connected
+    await connection.close()

@@ -213,6 +213,7 @@ async def connected(
     """
     with _without_extras(where.nats_url):
         from gardenbus.common.adapters.nats import jetstream  # noqa: PLC0415  what works offline need not pay for it
+        from gardenbus.common.adapters.nats.connection import OutOfReach  # noqa: PLC0415
         from gardenbus.common.adapters.nats.streams import StreamSettings  # noqa: PLC0415
 
     quiet_logs()
@@ -226,12 +227,15 @@ async def connected(
             streams=StreamSettings(only=makes),
             manages_streams=bool(makes),
             fails_unauthorized=True,
+            fails_unreachable=not waits,
         )
         try:
             async with asyncio.timeout(timeout_seconds):
-                if not waits:
+                try:
+                    bus = await stack.enter_async_context(opening)
+                except OutOfReach:
                     await check_reachable(where.nats_url)
-                bus = await stack.enter_async_context(opening)
+                    raise
         except TimeoutError as error:
             raise Unavailable(
                 f"no NATS at {without_user(where.nats_url)} within {timeout_seconds:g} s: something listens there and "

@@ -1,4 +1,7 @@
-"""Reachability of NATS at its addresses: checked at once, and said in the words for what is wrong."""
+"""Reachability of NATS at its addresses, in the words for what is wrong.
+
+Asked only after a connect failed: a server with TLS logs an error for each connection that is closed without it.
+"""
 
 import asyncio
 import socket

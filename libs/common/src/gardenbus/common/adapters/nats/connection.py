@@ -19,6 +19,7 @@ import contextlib
 import random
 import re
 import secrets
+import ssl
 import time
 from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
@@ -82,6 +83,10 @@ log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 
 class Unanswered(Unavailable):
     """No answer came in time, on a connection that was not lost."""
+
+
+class OutOfReach(Unavailable):
+    """No connection was made to any of the addresses: a host is not found, or a port refuses."""
 
 
 class RawMessage(NamedTuple):
@@ -210,6 +215,8 @@ class Connection(Client):
         self._rejections = 0
         self._retry = asyncio.Event()
         self._fails_unauthorized = False
+        self._fails_unreachable = False
+        self._unreached: set[str] = set()
         self.client_name = ""
         """Name under which the server lists the connection."""
         self.losses = 0
@@ -223,7 +230,7 @@ class Connection(Client):
         self.session_seconds: float | None = None
         """Life of the last session that the server ended; None while it has ended none."""
 
-    async def open(
+    async def open(  # noqa: PLR0913  (each is an option of the connection)
         self,
         url: str,
         name: str,
@@ -232,14 +239,17 @@ class Connection(Client):
         inbox_prefix: str | None = None,
         credentials: Credentials = NO_CREDENTIALS,
         fails_unauthorized: bool = False,
+        fails_unreachable: bool = False,
     ) -> None:
         """Connect, waiting for the server as long as it takes, and log that. `inbox_prefix`: below the credentials'.
 
         With `fails_unauthorized` it raises CredentialsRejected when the server does not let this user in, and
-        ServerUntrusted when it shows no certificate of an authority that is trusted.
+        ServerUntrusted when it shows no certificate of an authority that is trusted. With `fails_unreachable` it raises
+        OutOfReach once each address was tried, and none took a connection.
         """
         self._where = url.rsplit("@", 1)[-1]
         self._fails_unauthorized = fails_unauthorized
+        self._fails_unreachable = fails_unreachable
         self.client_name = name
         self.jetstream_api = credentials.jetstream_api
         self._credentials = credentials
@@ -265,7 +275,7 @@ class Connection(Client):
             pending_size=MAX_BUFFERED_BYTES,
         )
         await self._until_connected()
-        self._fails_unauthorized = False
+        self._fails_unauthorized = self._fails_unreachable = False
         self._note_session()
         self._reply_prefix = f"{self.new_inbox()}."
         await self.listen(f"{self._reply_prefix}*", self._receive_reply)
@@ -441,6 +451,17 @@ class Connection(Client):
             future.set_result(responses)
 
     async def _connect_to_server(self, s: Srv) -> None:
+        try:
+            await self._connect_to(s)
+        except (TimeoutError, ssl.SSLError):  # somebody may be there
+            raise
+        except (OSError, UnicodeError) as error:
+            self._unreached.add(s.uri.netloc)
+            if self._fails_unreachable and self._unreached.issuperset(each.uri.netloc for each in self._server_pool):
+                raise OutOfReach(f"NATS at {self._where} is out of reach: {error}") from error
+            raise
+
+    async def _connect_to(self, s: Srv) -> None:
         if s.uri.scheme in WEB_SOCKETS:
             await super()._connect_to_server(s)
             return
@@ -508,6 +529,8 @@ class Connection(Client):
             callback()
 
     async def _log_error(self, error: Exception) -> None:
+        if isinstance(error, OutOfReach):
+            raise error
         now = asyncio.get_running_loop().time()
         if self._fails_unauthorized and (untrusted := untrusted_server(error, self._credentials.ca)):
             raise ServerUntrusted(f"NATS at {self._where} is not trusted: {untrusted}") from error

@@ -75,13 +75,14 @@ async def connect(  # noqa: PLR0913  (each is an option of the connection)
     manages_streams: bool = True,
     syncs_always: bool = False,
     fails_unauthorized: bool = False,
+    fails_unreachable: bool = False,
 ) -> AsyncGenerator["JetStreamBus", None]:
     """Open the bus, waiting for the server and its JetStream as long as it takes; closed in the end.
 
     `url` may name several servers, separated by commas. Without `manages_streams` (a gardenlet) others create them.
     `syncs_always`: the server syncs each write, so that batches cost it less.
-    Raises SettingsInvalid when JetStream rejects a stream's configuration and, with `fails_unauthorized`, Unavailable
-    when the server does not let this user in.
+    Raises SettingsInvalid when JetStream rejects a stream's configuration; with `fails_unauthorized` Unavailable when
+    the server does not let this user in, and with `fails_unreachable` OutOfReach when no address takes a connection.
     """
     bus = JetStreamBus(
         Subjects(prefix),
@@ -91,7 +92,13 @@ async def connect(  # noqa: PLR0913  (each is an option of the connection)
         syncs_always=syncs_always,
     )
     try:
-        await bus.open(url, name, inbox_prefix=inbox_prefix, fails_unauthorized=fails_unauthorized)
+        await bus.open(
+            url,
+            name,
+            inbox_prefix=inbox_prefix,
+            fails_unauthorized=fails_unauthorized,
+            fails_unreachable=fails_unreachable,
+        )
         yield bus
     finally:
         await bus.close()
@@ -128,7 +135,13 @@ class JetStreamBus:
         self._clock: tuple[float, datetime] | None = None
 
     async def open(
-        self, url: str, name: str, *, inbox_prefix: str | None = None, fails_unauthorized: bool = False
+        self,
+        url: str,
+        name: str,
+        *,
+        inbox_prefix: str | None = None,
+        fails_unauthorized: bool = False,
+        fails_unreachable: bool = False,
     ) -> None:
         """Connect and ensure the streams; `connect` calls it."""
         await self._connection.open(
@@ -138,6 +151,7 @@ class JetStreamBus:
             credentials=self._credentials,
             on_reconnect=self._restore_soon,
             fails_unauthorized=fails_unauthorized,
+            fails_unreachable=fails_unreachable,
         )
         await self._ensure_until_done()
 
