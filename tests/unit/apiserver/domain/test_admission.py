@@ -413,7 +413,8 @@ class TestFacts:
         [
             (a_shoot(), None, [ProjectQuery("garden-dev"), ObjectQuery(ObjectKey("cloudprofile", "", "aws"))]),
             (a_shoot(), a_shoot(), []),
-            (a_shoot(metadata={"labels": {"a": "b"}}), a_shoot(), []),
+            (a_shoot(metadata={"labels": {"a": "b"}}), a_shoot(), [ProjectQuery("garden-dev")]),
+            (a_shoot(metadata={"annotations": {"a": "b"}}), a_shoot(), []),
             (a_shoot(spec={"tolerations": [{"key": "a"}]}), a_shoot(), [ProjectQuery("garden-dev")]),
             (
                 a_shoot(spec={"seedName": "s", "exposureClassName": "e"}),

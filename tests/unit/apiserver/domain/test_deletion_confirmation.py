@@ -9,7 +9,7 @@ import pytest
 
 from gardenbus.apiserver.domain.admission import Admission
 from gardenbus.apiserver.domain.authorization.actions import Requester
-from gardenbus.apiserver.domain.plugins import deletion_confirmation
+from gardenbus.apiserver.domain.plugins import deletion_confirmation, extension_labels
 from gardenbus.apiserver.domain.plugins.plugin import Change
 from gardenbus.apiserver.domain.related_objects import ProjectQuery, RelatedObjects
 from gardenbus.common.api.document import Document
@@ -137,3 +137,61 @@ def test_nobody_brings_an_end_forward_that_takes_two(
     assert rule.queries(new, old) == (ProjectQuery("garden-dev"),)
     with pytest.raises(Forbidden, match="may be moved to a later time only"):
         rule.admit(new, change, demanding(*rules))
+
+
+PEOPLE_ONLY: Document = {**SHOOTS, "includeServiceAccounts": False}
+ALSO_IN_DEV: Document = {"resource": "shoots", "selector": {"matchLabels": {"env": "dev"}}}
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "user", "rules", "is_allowed"),
+    [
+        ({"env": "prod"}, {}, "alice", [SHOOTS], False),
+        ({"env": "prod"}, {"env": "dev"}, "alice", [SHOOTS], False),
+        ({"env": "prod"}, {"env": "dev"}, "operator", [SHOOTS], False),
+        ({"env": "prod"}, {"env": "dev"}, BOT, [SHOOTS], False),
+        ({"env": "prod"}, {"env": "dev"}, BOT, [PEOPLE_ONLY], False),  # people would be set free by it
+        ({"env": "prod"}, {"env": "dev"}, "alice", [SHOOTS, {**ALSO_IN_DEV, "includeServiceAccounts": False}], False),
+        ({"env": "prod"}, {"env": "dev"}, "alice", [SHOOTS, ALSO_IN_DEV], True),
+        ({"env": "prod"}, {"env": "prod", "team": "a"}, "alice", [SHOOTS], True),
+        ({"env": "dev"}, {"env": "prod"}, "alice", [SHOOTS], True),
+        ({"env": "dev"}, {}, "alice", [SHOOTS], True),
+        ({"env": "prod"}, {}, "alice", [ALL_SHOOTS], True),
+        ({"env": "prod"}, {}, "alice", [], True),
+        ({"env": "prod"}, {}, "controllermanager", [SHOOTS], True),
+    ],
+)
+def test_nobody_relabels_a_shoot_so_that_one_subject_may_delete_it(
+    old: Document, new: Document, user: str, rules: list[Document], is_allowed: bool
+) -> None:
+    before, after = (merged(a_shoot(), {"metadata": {"labels": labels}}) for labels in (old, new))
+    assert CHAIN.related_queries(after, before) == (ProjectQuery("garden-dev"),)
+    if is_allowed:
+        CHAIN.admit(after, before, demanding(*rules), user=user)
+        return
+    with pytest.raises(Forbidden, match=r"metadata\.labels: spec\.dualApprovalForDeletion of the Project demands"):
+        CHAIN.admit(after, before, demanding(*rules), user=user)
+
+
+def test_the_project_is_read_where_a_change_of_the_spec_may_relabel_a_shoot_but_not_for_other_changes() -> None:
+    plain = merged(a_shoot(), {"metadata": {"labels": {"env": "prod"}}})
+    shoot = merged(plain, {"metadata": {"labels": {"networking.extensions.gardener.cloud/calico": "true"}}})
+    other = {"spec": {"networking": {"type": "cilium"}}}
+    assert CHAIN.related_queries(merged(shoot, other), shoot) == (ProjectQuery("garden-dev"),)
+    assert CHAIN.related_queries(merged(plain, other), plain) == ()
+    assert CHAIN.related_queries(merged(shoot, {"metadata": {"annotations": {"a": "b"}}}), shoot) == ()
+    assert CHAIN.related_queries(shoot, None) == ()
+
+
+def test_a_label_that_the_system_takes_off_takes_no_shoot_out_either() -> None:
+    """The rule selects by a label of ExtensionLabels, which goes with the type in the spec."""
+    label = "networking.extensions.gardener.cloud/calico"
+    chain = Admission([extension_labels.PLUGIN, deletion_confirmation.PLUGIN])
+    shoot = merged(a_shoot(), {"metadata": {"labels": {label: "true"}}, "spec": {"networking": {"type": "calico"}}})
+    changed = merged(shoot, {"spec": {"networking": {"type": "cilium"}}})
+    related = demanding({"resource": "shoots", "selector": {"matchLabels": {label: "true"}}})
+    assert ProjectQuery("garden-dev") in chain.related_queries(changed, shoot)
+    mutated = chain.mutate(changed, shoot, related, user="alice").document
+    assert label not in mutated["metadata"]["labels"]
+    with pytest.raises(Forbidden, match=r"metadata\.labels: "):
+        chain.admit(mutated, shoot, related, user="alice")

@@ -271,6 +271,9 @@ def cases_of_shoots() -> Iterator[Case]:
     people = RelatedObjects(projects={"garden-dev": TWO_PEOPLE})
     yield Case(name, twice, None, people, deleted=True)
     yield Case(name, a_shoot(metadata={"annotations": {EXPIRATION: "2026-06-02T00:00:00Z"}}), a_shoot(), people)
+    rules = [{"resource": "shoots", "selector": {"matchLabels": {"a": "1"}}}]
+    some = RelatedObjects(projects={"garden-dev": a_project(spec={"dualApprovalForDeletion": rules})})
+    yield Case(name, a_shoot(), a_shoot(metadata={"labels": {"a": "1"}}), some)
 
 
 def cases_of_other_kinds() -> Iterator[Case]:

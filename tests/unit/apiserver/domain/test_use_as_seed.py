@@ -251,7 +251,7 @@ class TestAdmission:
             admitted(without, facts_with(made, made), a_child())
 
     def test_other_changes_ask_nothing(self) -> None:
-        assert list(related_queries(a_child(metadata={"labels": {"a": "b"}}), a_child())) == []
+        assert list(related_queries(a_child(metadata={"annotations": {"a": "b"}}), a_child())) == []
         assert list(related_queries(a_child(None, spec={"purpose": "testing"}), a_child(None))) == []
 
     def test_a_shoot_that_is_being_deleted_asks_for_nothing_any_more(self) -> None:

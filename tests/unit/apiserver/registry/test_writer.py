@@ -167,6 +167,25 @@ async def test_a_deletion_needs_its_confirmation(registry: Registry) -> None:
     assert (await registry.delete(APOLLO)).outcome == "deleted"
 
 
+async def test_one_subject_does_not_relabel_confirm_and_delete_what_takes_two(registry: Registry) -> None:
+    rule = {"resource": "shoots", "selector": {"matchLabels": {"env": "prod"}}}
+    await registry.apply(a_project(spec={"dualApprovalForDeletion": [rule]}))
+    await registry.apply(a_shoot(metadata={"labels": {"env": "prod"}}))
+    relabelled = {"metadata": {"labels": {"env": None}}}
+    with pytest.raises(UnmetDependency, match=r"metadata\.labels: spec\.dualApprovalForDeletion") as rejection:
+        await registry.patch(APOLLO, relabelled)
+    assert isinstance(rejection.value.error, Forbidden)
+    with pytest.raises(UnmetDependency):
+        await registry.apply(a_shoot())
+    await registry.patch(APOLLO, {"metadata": CONFIRMED})
+    with pytest.raises(UnmetDependency, match="another subject"):
+        await registry.writer.delete(APOLLO, registry.reads(), user="ann")
+
+    await registry.apply(a_project())
+    await registry.patch(APOLLO, relabelled)
+    assert (await registry.writer.delete(APOLLO, registry.reads(), user="ann")).outcome == "deleted"
+
+
 async def test_a_profile_in_use_is_not_deleted(registry: Registry) -> None:
     await registry.apply(a_shoot())
 

@@ -2,9 +2,11 @@
 
 Facts: the Project of a shoot, which may demand that another person confirms than deletes. They are read without a guard
 on the deletion, as by Gardener: a demand that comes in the same instant comes too late. What the controller manager
-deletes (a shoot whose lifetime has ended) nobody has asked for, and it needs no second subject: this is ours. So is
-that nobody brings such an end forward where a deletion takes two: that would be a deletion by one. Source:
-`plugin/pkg/global/deletionconfirmation`, and of protected objects `pkg/utils/gardener`'s deletion protection.
+deletes (a shoot whose lifetime has ended) nobody has asked for, and it needs no second subject: this is ours. Two
+rules go beyond Gardener, where a deletion takes two: nobody brings such an end forward, and nobody, operators included,
+relabels a shoot so that the Project's rule no longer selects it; one subject could delete it then. It leaves the rule
+when that is changed. Both leave the controller manager alone. Source: `plugin/pkg/global/deletionconfirmation`, and
+of protected objects `pkg/utils/gardener`'s deletion protection.
 """
 
 from collections.abc import Sequence
@@ -14,6 +16,7 @@ from gardenbus.apiserver.domain.annotations import CONFIRMATION, is_confirmed, w
 from gardenbus.apiserver.domain.authorization.actions import CONTROLLER_MANAGER
 from gardenbus.apiserver.domain.document_parts import entries, namespace_of
 from gardenbus.apiserver.domain.merging import CONFIRMED_BY
+from gardenbus.apiserver.domain.plugins.extension_labels import own_labels
 from gardenbus.apiserver.domain.plugins.plugin import AdmissionPlugin, AdmissionRule, Change
 from gardenbus.apiserver.domain.rejection_messages import RejectionMessage
 from gardenbus.apiserver.domain.related_objects import ProjectQuery, RelatedObjects, RelatedQuery
@@ -34,10 +37,15 @@ _BROUGHT_FORWARD = RejectionMessage(
     f"metadata.annotations[{EXPIRATION_ANNOTATION}]: may be moved to a later time only: the Project demands that two"
     " subjects delete this Shoot, and what expires is deleted"
 )
+_RELABELLED = RejectionMessage(
+    "metadata.labels: spec.dualApprovalForDeletion of the Project demands that two subjects delete this Shoot, and"
+    " would not with these labels: keep those that it selects by, or change the Project first"
+)
 
 CONFIRMED_KINDS = ("Shoot", "Project", "ShootState")
 PROTECTED = "gardener.cloud/deletion-protected"
 _SERVICE_ACCOUNT = "system:serviceaccount:"
+_PERSON = ""
 
 
 def _mutate(shoot: Document, change: Change, _related: RelatedObjects) -> Document:
@@ -85,17 +93,29 @@ def _is_brought_forward(shoot: Document, old: Document | None) -> bool:
     return old is not None and stated is not None and (before is None or stated < before)
 
 
-def _expiration_queries(shoot: Document, old: Document | None) -> Sequence[RelatedQuery]:
-    return (ProjectQuery(namespace_of(shoot)),) if _is_brought_forward(shoot, old) else ()
+def _queries(shoot: Document, old: Document | None) -> Sequence[RelatedQuery]:
+    if old is None or not (_is_brought_forward(shoot, old) or _may_be_relabelled(shoot, old)):
+        return ()
+    return (ProjectQuery(namespace_of(shoot)),)
 
 
-def _admit_expiration(shoot: Document, change: Change, related: RelatedObjects) -> None:
-    """Check that nobody has a shoot expire sooner whose deletion takes two, by what its labels were."""
+def _may_be_relabelled(shoot: Document, old: Document) -> bool:
+    """True where the labels change, or the spec of a shoot that has labels by it."""
+    if section(shoot, "metadata", "labels") != section(old, "metadata", "labels"):
+        return True
+    return bool(own_labels(old)) and section(shoot, "spec") != section(old, "spec")
+
+
+def _admit(shoot: Document, change: Change, related: RelatedObjects) -> None:
+    """Check that nobody has a shoot expire sooner, or relabels it, whose deletion takes two by what its labels were."""
     project = related.projects.get(namespace_of(shoot))
     if project is None or change.old is None or change.user == CONTROLLER_MANAGER:
         return
     if _is_brought_forward(shoot, change.old) and _takes_two(project, change.old, change.user):
         raise Forbidden(_BROUGHT_FORWARD())
+    for subject in (_PERSON, _SERVICE_ACCOUNT):
+        if _takes_two(project, change.old, subject) and not _takes_two(project, shoot, subject):
+            raise Forbidden(_RELABELLED())
 
 
 def _takes_two(project: Document, shoot: Document, user: str) -> bool:
@@ -117,15 +137,15 @@ PLUGIN = AdmissionPlugin(
     acts=(
         "rejects the deletion of a Shoot, Project, ShootState, extension or protected object that nobody has confirmed,"
         " or of a Shoot by the one who confirmed it where its Project demands two, whose expiration nobody brings"
-        " forward then; records who has"
+        " forward then, and which nobody relabels out of that; records who has"
     ),
-    rejections=(_UNCONFIRMED, _SAME_SUBJECT, _BROUGHT_FORWARD),
+    rejections=(_UNCONFIRMED, _SAME_SUBJECT, _BROUGHT_FORWARD, _RELABELLED),
     rules=(
         AdmissionRule(
             ("Shoot",),
-            queries=_expiration_queries,
+            queries=_queries,
             mutate=_mutate,
-            admit=_admit_expiration,
+            admit=_admit,
             deletion_queries=_deletion_queries,
             admit_deletion=_admit_approval,
         ),

@@ -50,7 +50,7 @@ def _queries(document: Document, old: Document | None) -> Sequence[RelatedQuery]
 
 def _mutate(document: Document, change: Change, related: RelatedObjects) -> Document:
     if change.old is not None and section(document, "spec") == section(change.old, "spec") and _has_spec(document):
-        return _labelled(document, _own(change.old))
+        return _labelled(document, own_labels(change.old))
     return _labelled(document, {f"{kind}{_SUFFIX}{name}": "true" for kind, name in _types(document, related)})
 
 
@@ -58,7 +58,8 @@ def _has_spec(document: Document) -> bool:
     return document.get("spec") is not None
 
 
-def _own(document: Document) -> Document:
+def own_labels(document: Document) -> Document:
+    """The labels of an object that this plug-in sets and takes off."""
     labels = section(document, "metadata", "labels")
     return {name: value for name, value in labels.items() if name.startswith(_OWN)}
 
@@ -66,7 +67,7 @@ def _own(document: Document) -> Document:
 def _labelled(document: Document, own: Document) -> Document:
     """The document with these labels of ours and no others; the same one where nothing changes."""
     metadata = section(document, "metadata")
-    if not metadata or own == _own(document):
+    if not metadata or own == own_labels(document):
         return document
     others = {name: value for name, value in section(metadata, "labels").items() if not name.startswith(_OWN)}
     return {**document, "metadata": {**metadata, "labels": {**others, **own}}}
