@@ -15,6 +15,7 @@ from gardenbus.common.api.fields.check import field_faults
 from gardenbus.common.api.fields.known import kinds_with_shape, sent_shape
 from gardenbus.common.api.fields.shapes import FieldType, ListOf, MapOf, Shape
 from gardenbus.common.api.fields.unused import DEPRECATED, UNUSED, found_fields
+from gardenbus.common.api.kind_actors import ACTORS
 from gardenbus.common.api.kinds import KINDS, understood_kinds
 from gardenbus.common.api.manifests.parser import parse
 from gardenbus.docs.gardener_fields import module_text
@@ -202,3 +203,21 @@ def test_a_shape_is_there_for_each_of_gardener_s_kinds() -> None:
     assert ("core.gardener.cloud/v1beta1", "Shoot") in kinds_with_shape()
     assert sent_shape("core.gardener.cloud/v1beta1", "Nothing") is None
     assert sent_shape("v1", "Shoot") is None
+
+
+@pytest.mark.parametrize("kind", sorted(set(ACTORS) - ONLY_CONTROLLERS_WRITE - {"ControllerRevision"}))
+def test_every_kind_that_something_acts_on_and_that_people_send_has_its_fields(kind: str) -> None:
+    spec = KINDS.get(kind.lower()) or next(each for each in KINDS.values() if each.kind == kind)
+    assert (spec.api_version, kind) in kinds_with_shape()
+
+
+@pytest.mark.parametrize("kind", ["OpenIDConnectPreset", "ClusterOpenIDConnectPreset"])
+def test_a_misspelt_field_of_a_preset_is_found(kind: str) -> None:
+    shape = sent_shape("settings.gardener.cloud/v1alpha1", kind)
+    assert shape is not None
+    server = {"clientId": "me", "issuerURL": "https://there"}
+    given = {"apiVersion": "settings.gardener.cloud/v1alpha1", "kind": kind, "spec": {"server": server}}
+    (fault,) = field_faults(given, shape, kind=kind)
+    assert fault.path == ("spec", "server", "clientId")
+    article = "a" if kind.startswith("C") else "an"
+    assert f"is no field of {article} {kind}; did you mean `clientID`?" in fault.message

@@ -51,9 +51,11 @@ class HeardBus:
 
     def __init__(self) -> None:
         self.headers: list[dict[str, str]] = []
+        self.subjects: list[str] = []
 
-    async def request(self, *_: Any, headers: dict[str, str] | None = None, **__: Any) -> bytes:
+    async def request(self, subject: str, *_: Any, headers: dict[str, str] | None = None, **__: Any) -> bytes:
         self.headers.append(headers or {})
+        self.subjects.append(subject)
         return b'{"ok":true}'
 
 
@@ -63,3 +65,13 @@ async def test_a_validation_other_than_strict_goes_with_each_request() -> None:
     for validation in FieldValidation:
         await api.validating(validation).request("apply")
     assert bus.headers == [{}, {"Gardenbus-Validate": "warn"}, {"Gardenbus-Validate": "ignore"}]
+
+
+async def test_an_operator_sends_requests_by_name_and_may_still_look_at_streams() -> None:
+    bus: Any = HeardBus()
+    api = ApiClient(bus, Subjects(), name="operator")
+    await api.request("apply")
+    await api.validating(FieldValidation.WARN).request("apply")
+    await ApiClient(bus, Subjects()).request("apply")
+    assert bus.subjects == ["garden.as.operator.api.apply", "garden.as.operator.api.apply", "garden.api.apply"]
+    assert api.bus is bus

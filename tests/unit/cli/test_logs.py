@@ -122,6 +122,19 @@ def test_a_shoot_is_found_however_it_is_written_and_no_other(text: str, matches:
     assert bool(shoot_pattern("garden-dev/apollo").search(text)) is matches
 
 
+@pytest.mark.parametrize(
+    "word",
+    ["garden-dev/apollo", "shoot/garden-dev/apollo", "shoots.core.gardener.cloud/garden-dev/apollo", "shoot/apollo"],
+)
+def test_the_kind_may_stand_before_the_shoot(word: str) -> None:
+    piped = f"{written('one', shoot='garden-dev/apollo')}\n{written('two', shoot='garden-dev/zeus')}\n"
+
+    result = CliRunner().invoke(app, ["logs", "-", "--shoot", word], input=piped)
+
+    assert "one" in result.stdout
+    assert "two" not in result.stdout
+
+
 def test_what_would_steer_a_terminal_is_made_visible() -> None:
     line = a_line("shoot.refused", reason="\x1b[2J\nforged")
     assert pretty(line, width=9, is_coloured=False).endswith("shoot.refused reason=\\x1b[2J\\nforged")

@@ -22,7 +22,7 @@ from gardenbus.common.errors import CredentialsRejected, Forbidden, ServerUntrus
 from gardenbus.common.ports.bus import Bus
 
 if TYPE_CHECKING:
-    from gardenbus.common.adapters.nats.credentials import Credentials
+    pass
 
 OPERATORS_ALONE = "that takes the operator's own credentials (nats_user and nats_password of landscape.json)"
 
@@ -48,13 +48,15 @@ class ApiClient:
     """Client for requests on `<prefix>.api.`."""
 
     def __init__(
-        self, bus: Bus, subjects: Subjects, validation: FieldValidation | None = None, *, user: str = ""
+        self, bus: Bus, subjects: Subjects, validation: FieldValidation | None = None, *, user: str = "", name: str = ""
     ) -> None:
         self._bus = bus
         self.subjects = subjects
         self._validation = validation
         self.user = user
         """Who asks, of those who come in from outside; "" for the services' operator, and where all are alike."""
+        self._name = name or user
+        """By which requests are sent: also the operator's, whom `created-by` and the audit log name."""
 
     @property
     def bus(self) -> Bus:
@@ -66,7 +68,7 @@ class ApiClient:
     def validating(self, validation: FieldValidation) -> "ApiClient":
         """The same, whose requests are validated otherwise than strictly."""
         chosen = None if validation is FieldValidation.STRICT else validation
-        return ApiClient(self._bus, self.subjects, chosen, user=self.user)
+        return ApiClient(self._bus, self.subjects, chosen, user=self.user, name=self._name)
 
     async def request(
         self,
@@ -91,7 +93,7 @@ class ApiClient:
             Header.VALIDATE: self._validation or "",
         }
         headers = {name: value for name, value in given.items() if value}
-        subject = self.subjects.as_user(self.user, f"api.{tail}") if self.user else self.subjects.api(tail)
+        subject = self.subjects.as_user(self._name, f"api.{tail}") if self._name else self.subjects.api(tail)
         response = await self._bus.request(
             subject, body, timeout_seconds=timeout_seconds, **({"headers": headers} if headers else {})
         )
@@ -248,12 +250,8 @@ async def connected(
 
             rejected = f"NATS at {without_user(where.nats_url)} does not let this user in"
             raise CredentialsRejected(f"{rejected}: {reason_for(where, datetime.now(UTC))}") from error
-        yield ApiClient(bus, Subjects(where.prefix), user=_outsider(credentials))
-
-
-def _outsider(credentials: "Credentials") -> str:
-    principal = credentials.principal
-    return principal.user if principal is not None and credentials.is_outsider else ""
+        name = credentials.principal.user if credentials.principal is not None else ""
+        yield ApiClient(bus, Subjects(where.prefix), user=name if credentials.is_outsider else "", name=name)
 
 
 _OF_WEB_SOCKETS = "aiohttp"

@@ -8,6 +8,7 @@ from gardenbus.cli.manifests.files import as_mapping
 from gardenbus.common.api.document import Document
 from gardenbus.common.api.keys import CLUSTER_SCOPE
 from gardenbus.common.api.kinds import KINDS, by_qualified_word
+from gardenbus.common.api.shown_values import with_article
 from gardenbus.common.errors import BadRequest, NotFound, Unsupported
 
 
@@ -60,7 +61,7 @@ def object_name(word: str, kind: str) -> str:
     if meant == kind and name:
         return name
     if "." in before or KINDS[kind].namespaced is False:
-        raise BadRequest(f"{word!r}: a {kind} is meant here: write NAME or {kind}/NAME")
+        raise BadRequest(f"{word!r}: {with_article(kind)} is meant here: write NAME or {kind}/NAME")
     return word
 
 

@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 
+from gardenbus.cli.client.resource_args import object_name
 from gardenbus.cli.commands.options import Directory
 from gardenbus.cli.local.directory import DEFAULT_DIRECTORY, LandscapeDirectory
 from gardenbus.cli.logs.files import LogTail, log_sources, merged_lines
@@ -58,7 +59,9 @@ def logs(  # noqa: PLR0913 - one parameter an option
     wanted = services or []
     with exit_codes():
         youngest = datetime.now(UTC) - parse_duration(since) if since else None
-        line_filter = LineFilter(level=level.lower(), since=youngest, trace=trace, grep=grep, shoot=shoot)
+        line_filter = LineFilter(
+            level=level.lower(), since=youngest, trace=trace, grep=grep, shoot=object_name(shoot, "shoot")
+        )
         if STANDARD_INPUT in wanted:
             _show_piped(line_filter, tail, output)
             return

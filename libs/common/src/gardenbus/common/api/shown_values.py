@@ -20,3 +20,8 @@ def shown(value: Any) -> str:
             return repr(value if len(value) <= _SHOWN else f"{value[:_SHOWN]}…")
         case _:
             return str(value)[:_SHOWN]
+
+
+def with_article(kind: str) -> str:
+    """`a Shoot`, `an ExposureClass`."""
+    return f"{'an' if kind[:1].lower() in 'aeio' else 'a'} {kind}"

@@ -12,7 +12,7 @@ import msgspec
 
 from gardenbus.common.api.fields.shapes import FieldType, ListOf, MapOf, Shape
 from gardenbus.common.api.fields.suggestions import suggestion
-from gardenbus.common.api.shown_values import shown
+from gardenbus.common.api.shown_values import shown, with_article
 from gardenbus.common.errors import FieldProblem
 
 Path = tuple[str | int, ...]
@@ -140,7 +140,7 @@ def _of_mapping(content: Mapping[str, Any], shape: Shape, path: Path, root: _Roo
         kind = shape.fields.get(name)
         if kind is None:
             hint = suggestion(name, shape, path, root.shape)
-            yield FieldFault((*path, name), f"is no field of a {root.kind}{hint}", value)
+            yield FieldFault((*path, name), f"is no field of {with_article(root.kind)}{hint}", value)
         else:
             yield from _of_value(value, kind, (*path, name), root)
 

@@ -1,7 +1,8 @@
-"""Fields of the kinds that are not Gardener's, in the notation of `shapes`: KubeFleet's, Kubernetes' and our own.
+"""Fields of the kinds that Gardener's table has not, in the notation of `shapes`: KubeFleet's, Kubernetes' and our own.
 
-Sources: KubeFleet's `apis/placement/v1beta1` and `apis/cluster/v1beta1`; Kubernetes' core, coordination,
-certificates and autoscaling/v2. Of the kinds that only controllers write there are none: nobody sends those.
+Sources: KubeFleet's `apis/placement/v1beta1` and `apis/cluster/v1beta1`; Kubernetes' core, coordination, certificates
+and autoscaling/v2; Gardener's `pkg/apis/security/v1alpha1`, and `pkg/apis/settings/v1alpha1` before v1.142. Of the
+kinds that only controllers write there are none: nobody sends those.
 """
 
 OWN = """
@@ -14,6 +15,19 @@ v1/Namespace: apiVersion kind metadata=Metadata spec=NamespaceSpec status=open
 NamespaceSpec: finalizers=[string]
 v1/ConfigMap: apiVersion kind metadata=Metadata data={string} binaryData={bytes} immutable=boolean
 v1/Secret: apiVersion kind metadata=Metadata data={bytes} stringData={string} type immutable=boolean
+v1/ResourceQuota: apiVersion kind metadata=Metadata spec=QuotaSpec status=open
+QuotaSpec: hard={quantity} scopes=[string] scopeSelector=open
+security.gardener.cloud/v1alpha1/WorkloadIdentity: apiVersion kind metadata=Metadata spec=IdentitySpec status=open
+IdentitySpec: audiences=[string] targetSystem=TargetSystem
+TargetSystem: type providerConfig=open
+settings.gardener.cloud/v1alpha1/OpenIDConnectPreset: apiVersion kind metadata=Metadata spec=PresetSpec
+PresetSpec: server=PresetServer client=PresetClient shootSelector=LabelSelector weight=integer
+settings.gardener.cloud/v1alpha1/ClusterOpenIDConnectPreset: apiVersion kind metadata=Metadata spec=ClusterPresetSpec
+ClusterPresetSpec: server=PresetServer client=PresetClient shootSelector=LabelSelector projectSelector=LabelSelector
+  weight=integer
+PresetServer: caBundle clientID groupsClaim groupsPrefix issuerURL requiredClaims={string} signingAlgs=[string]
+  usernameClaim usernamePrefix
+PresetClient: secret extraConfig={string}
 coordination.k8s.io/v1/Lease: apiVersion kind metadata=Metadata spec=LeaseSpec
 LeaseSpec: acquireTime=time holderIdentity leaseDurationSeconds=integer leaseTransitions=integer preferredHolder
   renewTime=time strategy

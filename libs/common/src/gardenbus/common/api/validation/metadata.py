@@ -13,7 +13,7 @@ from gardenbus.common.api.document import Document
 from gardenbus.common.api.index_keys import is_uid
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.api.kinds import KindSpec, by_word, resolve
-from gardenbus.common.api.shown_values import shown
+from gardenbus.common.api.shown_values import shown, with_article
 from gardenbus.common.api.validation.fast_path import has_common_metadata
 from gardenbus.common.api.validation.field_cursor import FieldCursor, FieldErrors
 from gardenbus.common.errors import BadRequest
@@ -143,10 +143,12 @@ def _checked_namespace(place: FieldCursor, spec: KindSpec) -> str:
     place.text("name", rule=label_problem if spec.singular in LABEL_NAMES else subdomain_problem)
     namespace = place.text("namespace") or ""
     if namespace and spec.namespaced is False:
-        place.add_error("namespace", f"a {spec.kind} belongs to no namespace: leave it out")
+        place.add_error("namespace", f"{with_article(spec.kind)} belongs to no namespace: leave it out")
         return ""
     if not namespace and spec.namespaced and not place.has("namespace"):
-        place.add_error("namespace", f"a {spec.kind} belongs to a namespace: write namespace: garden-<project>")
+        place.add_error(
+            "namespace", f"{with_article(spec.kind)} belongs to a namespace: write namespace: garden-<project>"
+        )
     elif not namespace and spec.namespaced:
         place.add_error("namespace", "is empty: write namespace: garden-<project>")
     elif namespace and (problem := label_problem(namespace)):
