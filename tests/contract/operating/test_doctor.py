@@ -15,9 +15,10 @@ from gardenbus.cli.client.targets import LandscapeTarget
 from gardenbus.cli.commands.doctor import examined
 from gardenbus.common.adapters.nats.jetstream import JetStreamBus, connect
 from gardenbus.common.adapters.redis.connection import RedisConnection
+from gardenbus.common.api.identity.accounts import AUTH_CALLOUT, COMES_IN_BY
 from gardenbus.common.api.keys import Subjects
 from gardenbus.common.diagnostics.findings import DiagnosticFinding, worst
-from gardenbus.common.ports.bus import Handler, Message, Request
+from gardenbus.common.ports.bus import Handler, Message, Request, ServiceIdentity
 from tests.contract.operating.conftest import Operator
 from tests.support.eventually import eventually
 from tests.support.servers import Server
@@ -191,6 +192,23 @@ async def test_services_of_two_versions_are_found(ward: Ward) -> None:
         versions = (await ward.examine())["versions"]
 
     assert brief(versions) == ("warning", "1.2.3: apiserver; 1.3.0: relay")
+
+
+async def test_an_identity_service_that_is_away_is_found_where_it_is_needed(ward: Ward) -> None:
+    assert "identity" not in await ward.examine()
+
+    ours = {"prefix": "garden"}
+    async with connect(ward.nats_server.url, "needing", manages_streams=False) as needing:
+        await needing.register(ServiceIdentity("apiserver", "1.2.3", "", ours))
+        await needing.serve("apiserver", "1.2.3", {"needing": no_answer}, metadata={COMES_IN_BY: AUTH_CALLOUT})
+        assert (await ward.examine())["identity"].state == "failed"
+        async with connect(ward.nats_server.url, "identity", manages_streams=False) as identity:
+            await identity.register(ServiceIdentity("identity", "1.2.3", "", ours))
+            assert brief((await ward.examine())["identity"]) == ("ok", "1 replica runs")
+
+
+async def no_answer(request: Request) -> bytes:
+    return b""
 
 
 async def test_an_api_that_does_not_answer_and_servers_that_are_away_are_found(ward: Ward) -> None:

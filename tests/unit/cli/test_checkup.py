@@ -11,6 +11,7 @@ from gardenbus.cli.client.api import ApiClient
 from gardenbus.cli.diagnostics.local import assess_processes, disks
 from gardenbus.cli.local.directory import LandscapeDirectory, LandscapeFile, ServiceStatus, socket_url
 from gardenbus.common.adapters.nats.admin import AdminClient, ServerInfo
+from gardenbus.common.api.identity.accounts import AUTH_CALLOUT, COMES_IN_BY
 from gardenbus.common.api.keys import Subjects
 from gardenbus.common.diagnostics.findings import DiagnosticFinding, graded, some_of, worst
 from gardenbus.common.diagnostics.jetstream import ConsumerState, StoredMessage
@@ -27,6 +28,7 @@ from gardenbus.common.diagnostics.services import (
     SeedHeartbeat,
     UnknownHere,
     assess_heartbeats,
+    assess_identity,
     assess_losses,
     assess_unknown,
     assess_versions,
@@ -254,3 +256,21 @@ def test_disks_are_measured_where_the_servers_of_the_landscape_write(tmp_path: P
     on_socket = LandscapeFile(nats_url="nats://n:1", redis_url=socket_url(place.redis_socket))
     assert [each.check for each in disks(on_socket, tmp_path)] == ["disk of redis"]
     assert disks(None, tmp_path) == []
+
+
+def a_service(name: str, prefix: str = "garden", **about: str) -> dict[str, object]:
+    return {"name": name, "metadata": {"prefix": prefix}, "endpoints": [{"name": "api", "metadata": about}]}
+
+
+def test_an_identity_service_that_is_away_has_failed_where_people_need_it() -> None:
+    needing = a_service("apiserver", **{COMES_IN_BY: AUTH_CALLOUT})
+
+    (away,) = assess_identity(PATIENT, [needing, a_service("relay"), a_service("identity", prefix="other")])
+    (there,) = assess_identity(PATIENT, [needing, a_service("identity"), a_service("identity")])
+
+    assert away.state == "failed"
+    assert "nobody new from outside gets in" in away.found
+    assert away.suggestion.startswith("start it")
+    assert (there.state, there.found) == ("ok", "2 replicas run")
+    assert assess_identity(PATIENT, [a_service("apiserver"), a_service("relay")]) == []
+    assert assess_identity(PATIENT, [a_service("apiserver", prefix="other", **{COMES_IN_BY: AUTH_CALLOUT})]) == []

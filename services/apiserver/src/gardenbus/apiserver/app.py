@@ -21,6 +21,7 @@ from gardenbus.apiserver.registry.read_cache import ManifestCache
 from gardenbus.apiserver.registry.seed_binder import SeedBinder
 from gardenbus.apiserver.registry.writer import Writer
 from gardenbus.apiserver.settings import ApiserverSettings
+from gardenbus.common.api.identity.accounts import AUTH_CALLOUT, COMES_IN_BY
 from gardenbus.common.api.kinds import register_groups
 from gardenbus.common.controller.batch_consumer import BatchConsumer, BatchSettings
 from gardenbus.common.controller.dead_letter import DeadLetter
@@ -126,6 +127,8 @@ async def _serve_api(
         user_of=user_of,
     )
     about = {"takes": "JSON or YAML", "answers": "JSON", "described-in": "docs/reference/asyncapi.yaml"}
+    if context.settings.nats_credentials and not context.settings.static_users:
+        about[COMES_IN_BY] = AUTH_CALLOUT
     handlers = dict.fromkeys(api_filters(subjects), api.handle)
     await context.wait_for("nats", lambda: bus.serve("apiserver", VERSION, handlers, metadata=about))
 

@@ -18,6 +18,7 @@ CHECKS: Mapping[str, Check] = {
     "streams": queues.configuration,
     "api": services.api,
     "versions": services.versions,
+    "identity": services.identity,
     "outbox": queues.outbox,
     "work": queues.work,
     "rejected": queues.rejections,

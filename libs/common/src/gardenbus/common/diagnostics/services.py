@@ -11,6 +11,7 @@ from gardenbus.common.api.decoding import decode_json
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.garden.rows import mappings
 from gardenbus.common.api.garden.shoots import DEFAULT_SCHEDULER
+from gardenbus.common.api.identity.accounts import AUTH_CALLOUT, COMES_IN_BY
 from gardenbus.common.api.keys import PROBE_LEASE
 from gardenbus.common.diagnostics import jetstream
 from gardenbus.common.diagnostics.findings import DiagnosticFinding, some_of
@@ -133,6 +134,31 @@ async def versions(target: DiagnosticsTarget) -> Sequence[DiagnosticFinding]:
     """Findings for the micro services of the landscape and their versions."""
     responses = await target.admin.request_many("$SRV.INFO")
     return assess_versions([(service_name(each), str(each.get("version"))) for each in responses])
+
+
+async def identity(target: DiagnosticsTarget) -> Sequence[DiagnosticFinding]:
+    """Finding for the identity service, where whoever comes from outside needs it."""
+    return assess_identity(target, await target.admin.request_many("$SRV.INFO"))
+
+
+def assess_identity(target: DiagnosticsTarget, responses: Sequence[Document]) -> list[DiagnosticFinding]:
+    """Assess whether identity runs where an apiserver says that it is needed; nothing where none says so."""
+    prefix = target.api.subjects.prefix
+    ours = [each for each in responses if section(each, "metadata").get("prefix") == prefix]
+    if not any(_needs_identity(each) for each in ours):
+        return []
+    replicas = sum(each.get("name") == "identity" for each in ours)
+    if replicas:
+        return [DiagnosticFinding("identity", "ok", "1 replica runs" if replicas == 1 else f"{replicas} replicas run")]
+    text = "does not answer: running sessions go on until they end, and nobody new from outside gets in"
+    return [
+        DiagnosticFinding("identity", "failed", text, f"start it; then {target.command('logs identity --tail 20')}")
+    ]
+
+
+def _needs_identity(info: Document) -> bool:
+    endpoints = mappings(info.get("endpoints"))
+    return any(section(each, "metadata").get(COMES_IN_BY) == AUTH_CALLOUT for each in endpoints)
 
 
 def service_name(info: Document) -> str:

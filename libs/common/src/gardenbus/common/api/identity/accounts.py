@@ -53,3 +53,7 @@ def crossings(subjects: Subjects) -> Sequence[Crossing]:
         Crossing(f"{prefix}.scheduler.*.>", inward=False),
         Crossing(f"{prefix}.seed.*.>", inward=False),
     )
+
+
+COMES_IN_BY, AUTH_CALLOUT = "comes-in-by", "auth callout"
+"""Metadata of the apiserver's endpoints where whoever comes from outside needs the identity service."""
