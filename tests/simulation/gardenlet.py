@@ -118,6 +118,9 @@ class Gardenlet:
         elif record is None and self._cache.is_unconfirmed(name):
             if self._cache.is_complete:
                 await self._ask(name, observed.uid, {})
+        elif record is not None and record.uid != observed.uid and self._cache.is_unconfirmed(name):
+            if self._cache.is_complete:
+                await self._ask(name, record.uid, record.manifest)
         else:
             await self._run_observed(name, observed, record)
 

@@ -344,6 +344,34 @@ async def test_a_tombstone_of_an_earlier_shoot_of_that_name_tears_nothing_down_a
     assert (kept.uid, kept.applied) == (running.uid, running.applied)
 
 
+async def test_a_binding_of_an_earlier_shoot_in_a_replay_tears_nothing_down_and_is_asked_about(garden: Garden) -> None:
+    """NATS went back to before the shoot that runs: its stream shows the one that had the name before."""
+    host = await garden.start(a_configuration())
+    await garden.place()
+    await garden.until_state("Succeeded")
+    subject, stream = garden.subjects.binding("aws-eu1", "garden-dev", "apollo"), garden.subjects.stream("BINDINGS")
+    shown = await garden.bus.last(stream, subject)
+    running = host.gardenlets["aws-eu1"].backend.load(("garden-dev", "apollo"))
+    assert shown is not None
+    assert running is not None
+    await garden.stop(host)
+    earlier = "00000000-0000-4000-8000-00000000dead"
+    body = shown.body.replace(running.uid.encode(), earlier.encode())
+    headers = {name: value for name, value in shown.headers.items() if not name.startswith("Nats-")}
+    await garden.publish(subject, body, {**headers, Header.UID: earlier, Header.VERSION: "3"})
+    host = await garden.start(a_configuration())
+
+    async def announced_again() -> None:
+        last = await garden.bus.last(stream, subject)
+        assert last is not None
+        assert last.headers.get(Header.UID) == running.uid, "it has not asked yet"
+
+    await eventually(announced_again, within=20)
+    kept = host.gardenlets["aws-eu1"].backend.load(("garden-dev", "apollo"))
+    assert kept is not None
+    assert (kept.uid, kept.applied) == (running.uid, running.applied)
+
+
 async def tombstones(garden: Garden) -> list[str]:
     stream = garden.subjects.stream("BINDINGS")
     return list(await garden.bus.subjects(stream, garden.subjects.bindings_of("aws-eu1")))

@@ -4,6 +4,7 @@
 |------------|-----------------------|-------------------------------------------------------------|
 | shoot      | none, or the same uid | the next action (`domain.operations`)                       |
 | shoot      | another uid           | tear that down first: the name has a new owner              |
+| unconfirmed| another uid           | keep it, and query the shoot: the stream may have gone back |
 | tombstone  | some                  | tear it down without reporting (resources that a migrated   |
 |            |                       | shoot needs elsewhere are left alone)                       |
 | tombstone  | some, tombstone of    | keep it, and query the shoot: a restored store remembers    |
@@ -154,6 +155,10 @@ class ShootReconciler:
         if record is None and self._cache.is_unconfirmed(shoot):
             return await self._verify_unconfirmed(observed)
         if record is not None and record.uid != observed.uid:
+            if self._cache.is_unconfirmed(shoot):  # of a stream that went back it may be the older of the two
+                if not self._cache.is_complete:
+                    return ShootResult("waiting")
+                return await self._query_recorded(shoot, record, "a replay has another one of its name")
             outcome = await self._tear_down(shoot, record, "Delete")
             return outcome._replace(requeue_after_seconds=0.0) if outcome.name == "torn-down" else outcome
         snapshot = ShootSnapshot(
