@@ -228,6 +228,14 @@ def test_a_seed_that_was_left_hears_of_it_even_when_the_shoot_is_gone_by_now() -
     ]
 
 
+def test_a_seed_that_was_left_hears_of_a_removal_since_in_its_version() -> None:
+    """The seed may have been shown the shoot in any version up to that one: versions on a subject only grow."""
+    shoot = a_stored("Shoot", "apollo", namespace="garden-dev", version=12)
+    page = msgspec.structs.replace(page_of(entry_of(shoot, left=("s1",)), objects=(None,)), removed={shoot.key: 16})
+    (binding,) = announcements(page, SUBJECTS, announced_unblock_index=0).bindings
+    assert binding.headers[Header.VERSION] == "16"
+
+
 def test_a_gain_waits_when_the_object_that_made_it_is_gone_by_now() -> None:
     seed, kept = a_stored("Seed", "s1"), a_stored("Shoot", "apollo", namespace="garden-dev")
     page = page_of(entry_of(seed, unblock_index=5), entry_of(kept, unblock_index=5), objects=(None, kept))

@@ -8,6 +8,8 @@ other publisher's in between, `loose` (queue messages and Events) in any order.
 from collections.abc import Mapping, Sequence
 from typing import Literal, NamedTuple
 
+import msgspec
+
 from gardenbus.common.api.document import StoredObject, encode
 from gardenbus.common.api.index_keys import FOLLOWING_KINDS, UNBLOCKING_KINDS
 from gardenbus.common.api.keys import LEFT, Header, ObjectKey, Subjects
@@ -77,7 +79,9 @@ def announcements(page: OutboxPage, subjects: Subjects, *, announced_unblock_ind
         )
     for key, entry in merged.items():
         if key.kind in FOLLOWING_KINDS or key.kind in _BINDING_KINDS:
-            content = contents.get(key) or _content(entry.newest, page.objects.get(key), entry.trace, is_current=False)
+            content = contents.get(key) or _content(
+                _as_removed(entry.newest, page), page.objects.get(key), entry.trace, is_current=False
+            )
             if key.kind in FOLLOWING_KINDS:
                 bindings += _views(entry, content, page.audiences.get(key, ()), subjects)
             else:
@@ -96,6 +100,11 @@ def _is_current(newest: ObjectEntry, page: OutboxPage) -> bool:
     if page.objects.get(newest.key):
         return True
     return newest.verb == "deleted" and newest.version >= page.removed.get(newest.key, 0)
+
+
+def _as_removed(newest: ObjectEntry, page: OutboxPage) -> ObjectEntry:
+    """The entry of an object that is gone, in the version of its removal: what it announces may have been in a higher one."""
+    return msgspec.structs.replace(newest, version=max(newest.version, page.removed.get(newest.key, 0)))
 
 
 def _merge(entries: Sequence[object]) -> Mapping[ObjectKey, _Merged]:
