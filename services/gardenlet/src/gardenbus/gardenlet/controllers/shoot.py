@@ -155,12 +155,7 @@ class ShootReconciler:
         if record is None and self._cache.is_unconfirmed(shoot):
             return await self._verify_unconfirmed(observed)
         if record is not None and record.uid != observed.uid:
-            if self._cache.is_unconfirmed(shoot):  # of a stream that went back it may be the older of the two
-                if not self._cache.is_complete:
-                    return ShootResult("waiting")
-                return await self._query_recorded(shoot, record, "a replay has another one of its name")
-            outcome = await self._tear_down(shoot, record, "Delete")
-            return outcome._replace(requeue_after_seconds=0.0) if outcome.name == "torn-down" else outcome
+            return await self._make_room(shoot, record)
         snapshot = ShootSnapshot(
             seed_name=self._seed_name,
             readiness=self._readiness(),
@@ -174,6 +169,15 @@ class ShootReconciler:
         if self._cache.traces and isinstance(action, NothingToDo) and action.reason == "settled":
             self._cache.traces.pop(shoot, None)  # nothing to do for the request
         return await self._act(observed, record, action)
+
+    async def _make_room(self, shoot: ShootName, record: ShootRecord) -> ShootResult:
+        """Tear down what has lost its name to another shoot; keep and query it if only a replay says so."""
+        if self._cache.is_unconfirmed(shoot):  # of a stream that went back it may be the older of the two
+            if not self._cache.is_complete:
+                return ShootResult("waiting")
+            return await self._query_recorded(shoot, record, "a replay has another one of its name")
+        outcome = await self._tear_down(shoot, record, "Delete")
+        return outcome._replace(requeue_after_seconds=0.0) if outcome.name == "torn-down" else outcome
 
     async def _query_recorded(self, shoot: ShootName, record: ShootRecord, reason: str) -> ShootResult:
         """Query a shoot that runs here; what the store does not remember the removal of is kept."""

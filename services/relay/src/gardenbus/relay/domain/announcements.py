@@ -103,7 +103,7 @@ def _is_current(newest: ObjectEntry, page: OutboxPage) -> bool:
 
 
 def _as_removed(newest: ObjectEntry, page: OutboxPage) -> ObjectEntry:
-    """The entry of an object that is gone, in the version of its removal: what it announces may have been in a higher one."""
+    """The entry of an object that is gone, in the version of its removal: what was announced may have a higher one."""
     return msgspec.structs.replace(newest, version=max(newest.version, page.removed.get(newest.key, 0)))
 
 
