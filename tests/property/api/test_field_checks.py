@@ -98,7 +98,7 @@ def test_one_unknown_field_is_found_wherever_it_is(
 
     assert fault.path == (*path, name)
     assert fault.problem.field == path_text(fault.path)
-    assert fault.message.startswith(f"is no field of a {kind[1]}")
+    assert fault.message.startswith(f"is no field of {with_article(kind[1])}")
 
 
 @given(KINDS, st.one_of(ANYTHING, st.dictionaries(st.sampled_from(["metadata", "spec", "data", "x"]), ANYTHING)))
