@@ -84,3 +84,12 @@ async def test_what_nobody_waits_for_any_more_never_leaves(server: RecordingServ
     assert await kept == Written(["B"], None)
     assert given_up.cancelled()
     assert server.requests == [[("B",), WAIT]]
+
+
+async def test_each_caller_gets_an_error_that_nobody_expected(server: RecordingServer) -> None:
+    async def broken(_replies: Sequence[Any]) -> None:
+        raise ValueError("no number")
+
+    writes = ReplicatedWrites(server.execute, lambda: [WAIT], broken)
+    found = await asyncio.gather(writes.write([("A",)]), writes.write([("B",)]), return_exceptions=True)
+    assert [str(each) for each in found if isinstance(each, ValueError)] == ["no number", "no number"]

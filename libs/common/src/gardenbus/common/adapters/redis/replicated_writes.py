@@ -61,11 +61,11 @@ class ReplicatedWrites:
         try:
             replies = await self._execute([*commands, *self._following()])
             problem = await self._problem(replies[len(commands) :])
-        except Unavailable as error:
+        except Exception as error:  # noqa: BLE001 - it belongs to those who wait, whose tasks would end as if cancelled
             for each in pending:
                 _fail(each.future, error)
             return
-        except BaseException:
+        except asyncio.CancelledError:
             for each in pending:
                 each.future.cancel()
             raise
@@ -84,8 +84,8 @@ class ReplicatedWrites:
         return None
 
 
-def _fail(future: "asyncio.Future[Written]", error: Unavailable) -> None:
-    """Each caller gets an error of its own: they raise it at different places."""
+def _fail(future: "asyncio.Future[Written]", error: Exception) -> None:
+    """Each caller gets an Unavailable of its own: they raise it at different places."""
     if not future.done():
-        future.set_exception(Unavailable(error.message))
+        future.set_exception(Unavailable(error.message) if isinstance(error, Unavailable) else error)
         future.exception()  # nobody is blamed for not waiting any more

@@ -20,11 +20,14 @@ from gardenbus.common.api.fleet.overrides import (
 from gardenbus.common.api.shown_values import shown
 from gardenbus.common.api.validation.field_cursor import FieldCursor
 from gardenbus.common.api.validation.metadata import qualified_name_problem, subdomain_problem
-from gardenbus.common.api.validation.shared import OtherScope, check_label_selector, check_scope
+from gardenbus.common.api.validation.shared import (
+    OtherScope,
+    check_label_selector,
+    check_name_fits_label,
+    check_scope,
+)
 from gardenbus.common.api.views import mapping_or_empty
 
-LONGEST_NAME = 63
-"""Characters of an override's name: it is the value of a label on its snapshots."""
 MOST_ENTRIES = 20
 """Selectors, rules, and operations of a rule."""
 
@@ -39,11 +42,7 @@ _WAYS = OtherScope(
 
 def check(manifest: FieldCursor, old: Document | None) -> None:
     """Note every problem of an override of either kind."""
-    name = str(section(manifest.content, "metadata").get("name"))
-    if len(name) > LONGEST_NAME:
-        manifest.add_error(
-            "metadata.name", f"must have at most {LONGEST_NAME} characters, not {len(name)}: it is a label"
-        )
+    check_name_fits_label(manifest)
     is_namespaced = manifest.content.get("kind") == "ResourceOverride"
     spec = manifest.section("spec", required=True)
     _check_placement(spec, old, is_namespaced=is_namespaced)

@@ -3,17 +3,20 @@
 Source: KubeFleet's `pkg/utils/validator/placement.go` and the rules beside its API types.
 """
 
-from gardenbus.common.api.document import Document, section
+from gardenbus.common.api.document import Document
 from gardenbus.common.api.fleet.placements import Placement
 from gardenbus.common.api.validation.field_cursor import FieldCursor
 from gardenbus.common.api.validation.limits import check_limit, is_zero_limit
 from gardenbus.common.api.validation.metadata import subdomain_problem
 from gardenbus.common.api.validation.placement_policy import check_policy
-from gardenbus.common.api.validation.shared import OtherScope, check_label_selector, check_scope
+from gardenbus.common.api.validation.shared import (
+    OtherScope,
+    check_label_selector,
+    check_name_fits_label,
+    check_scope,
+)
 from gardenbus.common.api.validation.status import check_status
 
-LONGEST_NAME = 63
-"""Characters of a placement's name: it is the value of a label on all that belongs to it."""
 MOST_SELECTORS = 100
 MOST_REVISIONS = 1000
 SCOPES = ("NamespaceOnly", "NamespaceWithResources")
@@ -34,11 +37,7 @@ _WAYS = OtherScope(
 
 def check(manifest: FieldCursor, old: Document | None) -> None:
     """Note every problem of a placement of either kind, immutable fields included."""
-    name = str(section(manifest.content, "metadata").get("name"))
-    if len(name) > LONGEST_NAME:
-        manifest.add_error(
-            "metadata.name", f"must have at most {LONGEST_NAME} characters, not {len(name)}: it is a label"
-        )
+    check_name_fits_label(manifest)
     check_status(manifest)
     spec = manifest.section("spec", required=True)
     _check_selectors(spec, is_namespaced=manifest.content.get("kind") == "ResourcePlacement")

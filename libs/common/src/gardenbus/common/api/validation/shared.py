@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
+from gardenbus.common.api.document import section
 from gardenbus.common.api.kinds import KINDS
 from gardenbus.common.api.networks import ip_family_of, parse_cidr
 from gardenbus.common.api.quantities import parse_quantity
@@ -14,6 +15,7 @@ from gardenbus.common.api.validation.metadata import qualified_name_problem
 
 IP_FAMILIES = ("IPv4", "IPv6")
 RANGES = ("nodes", "pods", "services")
+LONGEST_LABEL_VALUE = 63
 
 
 class OtherScope(NamedTuple):
@@ -32,6 +34,15 @@ def check_scope(selector: FieldCursor, group: str, kind: str, ways: OtherScope, 
         selector.add_error("kind", f"{shown(kind)} is of no namespace: {ways.of_no_namespace}")
     else:
         selector.add_error("kind", f"{shown(kind)} is of a namespace: {ways.of_a_namespace}")
+
+
+def check_name_fits_label(manifest: FieldCursor) -> None:
+    """Note a name that is too long for the value of a label, which it becomes."""
+    name = str(section(manifest.content, "metadata").get("name"))
+    if len(name) > LONGEST_LABEL_VALUE:
+        manifest.add_error(
+            "metadata.name", f"must have at most {LONGEST_LABEL_VALUE} characters, not {len(name)}: it is a label"
+        )
 
 
 def check_label_selector(selector: FieldCursor) -> LabelSelector:
