@@ -1,7 +1,7 @@
 """Signs in the log of an etcd that it cannot read its data.
 
-Seen with etcd 3.6 whose files had been cut off or overwritten: an invalid database, damaged pages, a fault in bbolt, and
-records of the WAL that cannot be read. The other signs are words of etcd's sources.
+Seen with etcd 3.6 whose files had been cut off or overwritten: an invalid database, damaged pages, a fault in bbolt,
+and records of the WAL that cannot be read. The other signs are words of etcd's sources.
 """
 
 BEGINNING = '"msg":"Running: "'
