@@ -6,9 +6,14 @@ import json
 from pathlib import Path
 from typing import Any, cast
 
+import yaml
+
 from gardenbus.cli.client.api import ApiClient
+from gardenbus.cli.contexts.credential_files import expiry_of, kind_of
 from gardenbus.common.adapters.nats.admin import AdminClient
-from gardenbus.common.adapters.nats.credentials import Login, login_credentials
+from gardenbus.common.adapters.nats.credentials import Login, login_credentials, read_credentials
+from gardenbus.common.api.document import Document
+from gardenbus.common.api.identity.principals import Principal
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.diagnostics.static_credentials import static_credentials
 from gardenbus.common.diagnostics.target import DiagnosticsTarget
@@ -29,6 +34,38 @@ def requesting(user: str) -> dict[str, Any]:
         "annotations": {"gardenbus.io/user": user},
     }
     return {"apiVersion": "v1", "kind": "Secret", "metadata": metadata}
+
+
+async def test_a_kubeconfig_that_was_filled_lets_in(tmp_path: Path) -> None:
+    """A program mounts the Secret, and names that file for its credentials."""
+    kubeconfig: Document = {
+        "current-context": "lab",
+        "contexts": [{"name": "lab", "context": {"cluster": "lab", "user": "mine"}}],
+        "clusters": [{"name": "lab", "cluster": {}}],
+        "users": [{"name": "mine", "user": {}}],
+    }
+    async with guarded_landscape(tmp_path / "landscape") as landscape:
+        secret = {**requesting("scheduler:mine"), "stringData": {"kubeconfig": yaml.safe_dump(kubeconfig)}}
+        await landscape.operator.request("apply", secret)
+        file = tmp_path / "kubeconfig"
+
+        async def mounted() -> None:
+            data = (await landscape.stored(KEY)).get("data", {})
+            assert data
+            file.write_bytes(base64.b64decode(data["kubeconfig"]))
+            assert read_credentials(file, "").principal == Principal("scheduler", "mine")
+
+        await eventually(mounted, within=20)
+        assert kind_of(file) == "login"
+        assert expiry_of(file) is not None
+
+        async def connected() -> None:
+            try:
+                await landscape.connect(read_credentials(file, ""), "scheduler:mine")
+            except Unavailable as error:  # the identity service has not heard of them yet
+                raise AssertionError(error.message) from error
+
+        await eventually(connected, within=20)
 
 
 async def issued(landscape: GuardedLandscape, other_than: str = "") -> Login:

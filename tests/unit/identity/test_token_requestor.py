@@ -6,6 +6,8 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+import yaml
+from structlog.testing import capture_logs
 
 from gardenbus.common.api.document import Document
 from gardenbus.common.api.identity.roles import landscape_roles
@@ -14,6 +16,7 @@ from gardenbus.common.errors import Conflict
 from gardenbus.identity.controllers.token_requestor import REJECTED_SECONDS, TokenRequestorController
 from gardenbus.identity.domain.issued_credentials import has_password, read_credentials
 from gardenbus.identity.domain.revocations import Revocations
+from gardenbus.identity.domain.token_requests import BUNDLE_PERIOD
 from tests.support.clocks import FakeClock
 from tests.support.memory.store import MemoryStore
 from tests.support.signing import START
@@ -21,6 +24,16 @@ from tests.support.signing import START
 KEY = ObjectKey("secret", "garden", "anns")
 DURATION = "serviceaccount.resources.gardener.cloud/token-expiration-duration"
 RENEW = "serviceaccount.resources.gardener.cloud/token-renew-timestamp"
+ACCOUNT = "serviceaccount.resources.gardener.cloud/"
+BUNDLE = "serviceaccount.resources.gardener.cloud/inject-ca-bundle"
+KUBECONFIG: Document = {
+    "apiVersion": "v1",
+    "kind": "Config",
+    "current-context": "one",
+    "contexts": [{"name": "one", "context": {"cluster": "lab", "user": "here"}}],
+    "clusters": [{"name": "lab", "cluster": {"server": "tls://nats.example.com:4222"}}],
+    "users": [{"name": "there", "user": {"token": "another's"}}, {"name": "here", "user": {}}],
+}
 
 
 class Requesting:
@@ -30,16 +43,19 @@ class Requesting:
         self.clock = FakeClock(START)
         self.store = MemoryStore(self.clock)
         self.revoked = Revocations()
-        self.controller = TokenRequestorController(self.store, self.clock, lambda: self.revoked)
+        self.authorities = "those of this year"
+        self.controller = TokenRequestorController(
+            self.store, self.clock, lambda: self.revoked, lambda: self.authorities
+        )
 
-    async def ask(self, **annotations: str) -> float | None:
+    async def ask(self, content: Document | None = None, /, **annotations: str) -> float | None:
         metadata = {
             "name": KEY.name,
             "namespace": KEY.namespace,
             "labels": {"resources.gardener.cloud/purpose": "token-requestor"},
             "annotations": annotations,
         }
-        await self.store.create({"apiVersion": "v1", "kind": "Secret", "metadata": metadata})
+        await self.store.create({"apiVersion": "v1", "kind": "Secret", "metadata": metadata, **(content or {})})
         return await self.controller.reconcile(KEY)
 
     async def secret(self) -> Document:
@@ -49,6 +65,10 @@ class Requesting:
 
     async def token(self) -> Any:
         return json.loads(base64.b64decode((await self.secret())["data"]["token"]))
+
+    async def bundle(self) -> str | None:
+        encoded = (await self.secret())["data"].get("bundle.crt")
+        return None if encoded is None else base64.b64decode(encoded).decode()
 
     async def checked(self) -> list[ObjectKey]:
         """The Secrets that credentials are checked with."""
@@ -114,6 +134,81 @@ async def test_a_user_who_is_an_operator_cannot_be_requested(requesting: Request
     await requesting.store.create(landscape_roles({"ann": "operator"}))
     assert await requesting.ask(**{"gardenbus.io/user": "ann"}) == REJECTED_SECONDS
     assert "data" not in await requesting.secret()
+
+
+async def test_a_service_account_is_named_as_in_gardeners_manifests(requesting: Requesting) -> None:
+    await requesting.ask(**{f"{ACCOUNT}name": "robot", f"{ACCOUNT}namespace": "garden-dev"})
+    assert (await requesting.token())["user"] == "system:serviceaccount:garden-dev:robot"
+
+
+async def test_a_service_account_without_its_namespace_gets_nothing(requesting: Requesting) -> None:
+    assert await requesting.ask(**{f"{ACCOUNT}name": "robot"}) is None
+    assert not await requesting.checked()
+
+
+@pytest.mark.parametrize("field", ["data", "stringData"])
+async def test_a_kubeconfig_gets_the_token_of_its_current_user_and_the_authorities(
+    requesting: Requesting, field: str
+) -> None:
+    text = yaml.safe_dump(KUBECONFIG)
+    given = base64.b64encode(text.encode()).decode() if field == "data" else text
+    await requesting.ask({field: {"kubeconfig": given}}, **{"gardenbus.io/user": "ann", BUNDLE: "true"})
+    secret = await requesting.secret()
+    assert set(secret["data"]) == {"kubeconfig"}
+    assert not secret.get("stringData")
+    written = yaml.safe_load(base64.b64decode(secret["data"]["kubeconfig"]))
+    (other, own) = written["users"]
+    assert other == KUBECONFIG["users"][0]
+    login = json.loads(own["user"].pop("token"))
+    assert login["user"] == "ann"
+    assert await requesting.lets_in(login["password"])
+    data = written["clusters"][0]["cluster"].pop("certificate-authority-data")
+    assert base64.b64decode(data).decode() == requesting.authorities
+    assert written == KUBECONFIG
+    assert await requesting.controller.reconcile(KEY) == BUNDLE_PERIOD.total_seconds()
+    assert await requesting.secret() == secret
+
+
+@pytest.mark.parametrize(
+    ("kubeconfig", "reason"),
+    [
+        ("a: [", "data.kubeconfig: "),
+        ("- 1", "one YAML map"),
+        ("{}", "current-context names None"),
+        (yaml.safe_dump(KUBECONFIG | {"users": []}), "the current context's user names 'here'"),
+        (yaml.safe_dump(KUBECONFIG | {"clusters": [7]}), "the current context's cluster names 'lab'"),
+    ],
+)
+async def test_what_is_no_kubeconfig_is_left_alone_and_said_so(
+    requesting: Requesting, kubeconfig: str, reason: str
+) -> None:
+    data = {"kubeconfig": base64.b64encode(kubeconfig.encode()).decode()}
+    with capture_logs() as logs:
+        assert await requesting.ask({"data": data}, **{"gardenbus.io/user": "ann"}) is None
+    assert reason in logs[0]["reason"]
+    assert (await requesting.secret())["data"] == data
+    assert not await requesting.checked()
+
+
+async def test_authorities_are_written_when_they_are_asked_for_and_again_when_they_are_others(
+    requesting: Requesting,
+) -> None:
+    await requesting.ask(**{"gardenbus.io/user": "ann", BUNDLE: "true"})
+    assert await requesting.bundle() == "those of this year"
+    requesting.authorities = "those of next year"
+    requesting.clock.advance(BUNDLE_PERIOD.total_seconds() - 1)
+    await requesting.controller.reconcile(KEY)
+    assert await requesting.bundle() == "those of this year"
+    requesting.clock.advance(1)
+    await requesting.controller.reconcile(KEY)
+    assert await requesting.bundle() == "those of next year"
+    stored = await requesting.store.get(KEY)
+    assert stored is not None
+    document = stored.document()
+    del document["metadata"]["annotations"][BUNDLE], document["metadata"]["annotations"][RENEW]
+    await requesting.store.update(stored, document)
+    await requesting.controller.reconcile(KEY)
+    assert await requesting.bundle() is None
 
 
 @pytest.mark.parametrize("duration", ["1m", "721h", "soon", "-1h"])

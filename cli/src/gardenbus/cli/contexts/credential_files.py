@@ -2,7 +2,7 @@
 
 | content                                      | kind          | who one is                                   |
 |----------------------------------------------|---------------|----------------------------------------------|
-| `{"user": …, "password": …}`                 | `login`       | its user                                     |
+| `{"user": …, "password": …}`, or a kubeconfig with that as token | `login` | its user                       |
 | an nkey seed (`SU…`)                         | `nkey`        | the context's `user`                         |
 | a certificate and its private key, PEM       | `certificate` | the certificate's name                       |
 | `user:password`, or a token                  | `address`     | nobody in particular: a NATS without identities |
@@ -15,6 +15,7 @@ from typing import Literal
 
 import msgspec
 
+from gardenbus.common.api.identity.issued_credentials import login_in
 from gardenbus.common.errors import BadRequest
 from gardenbus.common.ports.clock import parse_timestamp
 
@@ -30,7 +31,7 @@ class _Expiring(msgspec.Struct):
 def kind_of(file: Path) -> Kind:
     """The kind of a file's content. Raises BadRequest when it cannot be read."""
     content = _content(file).strip()
-    if content.startswith(b"{"):
+    if login_in(content) is not None:
         return "login"
     if b"-----BEGIN CERTIFICATE-----" in content:
         return "certificate"
@@ -43,7 +44,7 @@ def expiry_of(file: Path) -> datetime | None:
     match kind_of(file):
         case "login":
             try:
-                return parse_timestamp(msgspec.json.decode(content, type=_Expiring).expires)
+                return parse_timestamp(msgspec.json.decode(login_in(content) or b"", type=_Expiring).expires)
             except msgspec.MsgspecError:
                 return None
         case "certificate":

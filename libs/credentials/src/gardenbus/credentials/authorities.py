@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from cryptography import x509
+from cryptography.hazmat.primitives import serialization
 
 from gardenbus.common.errors import SettingsInvalid
 
@@ -32,3 +33,7 @@ class AuthoritiesFile:
         except (OSError, ValueError):
             pass
         return self._certificates
+
+    def pem(self) -> str:
+        """The certificates as text."""
+        return "".join(each.public_bytes(serialization.Encoding.PEM).decode() for each in self())

@@ -45,12 +45,13 @@ async def start_identity(context: ServiceContext[IdentitySettings], connections:
         context.stack.push_async_callback(informer.stop)
     informers[1].subscribe(requests.changed, ("certificatesigningrequest",))
     _start_signing(context, connections, informers[1], cache, requests)
-    requestor = TokenRequestorController(connections.store, context.clock, lambda: cache.revoked)
+    authorities, signers = AuthoritiesFile(Path(settings.authorities)), AuthoritiesFile(_servers_authorities(settings))
+    requestor = TokenRequestorController(connections.store, context.clock, lambda: cache.revoked, signers.pem)
     informers[0].subscribe(requestor.changed, ("secret",))
     context.spawn("token-requestor", requestor.run())
     handler = CalloutHandler(
         cache=cache,
-        authorities=AuthoritiesFile(Path(settings.authorities)),
+        authorities=authorities,
         issuer=_issuer(Path(settings.issuer_key)),
         subjects=subjects,
         clock=context.clock,
@@ -70,6 +71,10 @@ async def start_identity(context: ServiceContext[IdentitySettings], connections:
     context.health.add_readiness("callout", lambda: None if connection.is_connected else "not connected")
     for informer in informers:
         context.health.add_readiness("informer", _synced(informer))
+
+
+def _servers_authorities(settings: IdentitySettings) -> Path:
+    return Path(settings.nats_ca or settings.authorities)
 
 
 def _synced(informer: Informer) -> Callable[[], str | None]:

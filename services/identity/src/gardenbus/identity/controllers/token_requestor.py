@@ -51,9 +51,12 @@ log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 class TokenRequestorController:
     """Subscribe `changed` to an informer of the namespace `garden`'s Secrets."""
 
-    def __init__(self, store: Store, clock: Clock, revoked: Callable[[], Revocations]) -> None:
+    def __init__(
+        self, store: Store, clock: Clock, revoked: Callable[[], Revocations], authorities: Callable[[], str]
+    ) -> None:
         self._store = store
         self._clock = clock
+        self._authorities = authorities
         self._revoked = revoked
         self._requesters: dict[ObjectKey, str] = {}
         """By the Secret that credentials are checked with: the name of the requesting one."""
@@ -95,7 +98,9 @@ class TokenRequestorController:
             await self._reject(stored, error.message)
             return None
         roles = await self._store.get(LANDSCAPE_ROLES)
-        decision = decide(request, roles.document() if roles is not None else None, self._revoked(), now)
+        decision = decide(
+            request, roles.document() if roles is not None else None, self._revoked(), self._authorities(), now
+        )
         match decision:
             case RejectIdentity():
                 await self._reject(stored, decision.message)
@@ -110,7 +115,9 @@ class TokenRequestorController:
 
     async def _issue(self, stored: StoredObject, request: RequestedToken, now: datetime) -> float:
         password = secrets.token_urlsafe(_PASSWORD_BYTES)
-        written = await self._store.update(stored, with_token(stored.document(), request, password, now))
+        written = await self._store.update(
+            stored, with_token(stored.document(), request, password, self._authorities(), now)
+        )
         assert isinstance(written, StoredObject)
         await self._check_with(written, read_token_request(written.document()))
         about = {"user": request.principal.user, "requester": stored.key.name}

@@ -7,10 +7,14 @@ must be a person's, a program's, a scheduler's or an extension's, and none that 
 |---|---|
 | label `resources.gardener.cloud/purpose` | `token-requestor` |
 | annotation `gardenbus.io/user` | whose credentials: `ann`, `scheduler:mine`, `extension:aws` |
+| annotations `serviceaccount.resources.gardener.cloud/{name,namespace}` | instead of it: the ServiceAccount's |
+| annotation `serviceaccount.resources.gardener.cloud/inject-ca-bundle` | "true": `bundle.crt` is wanted too |
 | annotation `serviceaccount.resources.gardener.cloud/token-expiration-duration` | their life, 12 h without it |
 | annotation `serviceaccount.resources.gardener.cloud/token-renew-timestamp` | written: when the next are issued |
 | annotation `gardenbus.io/issued-at` | written: when these were issued |
 | `data.token` | written: `{"user", "password", "expires"}`, as `gardenbus identity issue` writes them to a file |
+| `data.bundle.crt` | written when it is wanted: the authorities that NATS' certificate is of, PEM |
+| `data.kubeconfig` | where there is one: its current user gets the token instead, its cluster the authorities |
 
 Source: https://gardener.cloud/docs/gardener/concepts/resource-manager/#tokenrequestor-controller
 """
@@ -27,8 +31,9 @@ from gardenbus.common.api.decoding import decode_json
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.durations import parse_duration
 from gardenbus.common.api.identity.issued_credentials import credentials_secret
+from gardenbus.common.api.identity.kubeconfigs import filled, read_kubeconfig
 from gardenbus.common.api.identity.permissions import service_names
-from gardenbus.common.api.identity.principals import Principal, principal_of
+from gardenbus.common.api.identity.principals import SERVICE_ACCOUNT_PREFIX, Principal, principal_of
 from gardenbus.common.api.identity.roles import landscape_role
 from gardenbus.common.errors import BadRequest
 from gardenbus.common.ports.clock import parse_timestamp, timestamp
@@ -37,8 +42,10 @@ from gardenbus.identity.domain.revocations import Revocations
 PURPOSE_LABEL = "resources.gardener.cloud/purpose"
 TOKEN_REQUESTOR = "token-requestor"  # noqa: S105 - a label's value
 USER_ANNOTATION = "gardenbus.io/user"
-DURATION_ANNOTATION = "serviceaccount.resources.gardener.cloud/token-expiration-duration"
-RENEW_ANNOTATION = "serviceaccount.resources.gardener.cloud/token-renew-timestamp"
+_SERVICE_ACCOUNT = "serviceaccount.resources.gardener.cloud/"
+DURATION_ANNOTATION = f"{_SERVICE_ACCOUNT}token-expiration-duration"
+RENEW_ANNOTATION = f"{_SERVICE_ACCOUNT}token-renew-timestamp"
+BUNDLE_ANNOTATION = f"{_SERVICE_ACCOUNT}inject-ca-bundle"
 ISSUED_ANNOTATION = "gardenbus.io/issued-at"
 REQUESTED_BY_ANNOTATION = "gardenbus.io/requested-by"
 """On the Secret that credentials are checked with: name and uid of the Secret that they were requested by."""
@@ -50,6 +57,10 @@ RENEWED_AT = 0.8
 """Of the life."""
 
 LONGEST_UNRENEWED = timedelta(hours=24)
+BUNDLE_PERIOD = timedelta(minutes=1)
+"""Between two looks at the authorities: replicas whose files differ for a moment do not write against each other."""
+
+_KUBECONFIG, _TOKEN, _BUNDLE = "kubeconfig", "token", "bundle.crt"
 
 _ROLES = ("user", "scheduler", "extension")
 
@@ -65,6 +76,8 @@ class RequestedToken(NamedTuple):
     issued_at: datetime | None = None
     expires: datetime | None = None
     renew_at: datetime | None = None
+    authorities: str | None = None
+    """Those that it has, PEM; None when it asks for none."""
 
 
 class Issue(NamedTuple):
@@ -86,22 +99,24 @@ class RejectIdentity(NamedTuple):
 def read_token_request(secret: Document) -> RequestedToken:
     """The request in a Secret. Raises BadRequest, naming the annotation."""
     annotations = section(section(secret, "metadata"), "annotations")
-    token = _token(section(secret, "data").get("token"))
+    text, authorities = _content(secret)
+    token = _token(text)
     return RequestedToken(
-        _requested(str(annotations.get(USER_ANNOTATION, ""))),
+        _requested(annotations),
         _life(annotations.get(DURATION_ANNOTATION)),
         str(token.get("user", "")),
         str(token.get("password", "")),
         parse_timestamp(annotations.get(ISSUED_ANNOTATION)) if token else None,
         parse_timestamp(token.get("expires")),
         parse_timestamp(annotations.get(RENEW_ANNOTATION)),
+        authorities if annotations.get(BUNDLE_ANNOTATION) == "true" else None,
     )
 
 
 def decide(
-    request: RequestedToken, roles: Document | None, revoked: Revocations, now: datetime
+    request: RequestedToken, roles: Document | None, revoked: Revocations, authorities: str, now: datetime
 ) -> Issue | Keep | RejectIdentity:
-    """Decide if credentials are due. `roles` is the ConfigMap of the landscape's roles.
+    """Decide if credentials are due. `roles` is the ConfigMap of the landscape's roles; `authorities` are PEM.
 
     Who was revoked gets no new ones for what was issued before: an operator removes `data.token` for that.
     """
@@ -111,11 +126,16 @@ def decide(
     mine = request.issued_to == user
     if revoked.rejects(user, issued_at=(request.issued_at if mine else None) or now):
         return RejectIdentity(
-            f"{user} was revoked: remove data.token for new credentials, once the revocation is meant no more"
+            f"{user} was revoked: remove the token for new credentials, once the revocation is meant no more"
         )
     if not mine or not request.password or request.expires is None or request.renew_at is None:
         return Issue()
     until = min(request.renew_at, request.expires)
+    if request.authorities is not None:
+        is_due = request.issued_at is None or now >= request.issued_at + BUNDLE_PERIOD
+        if request.authorities != authorities and is_due:
+            return Issue()
+        until = min(until, now + BUNDLE_PERIOD)
     return Keep(until) if now < until else Issue()
 
 
@@ -124,16 +144,24 @@ def renewal(issued_at: datetime, life: timedelta) -> datetime:
     return issued_at + min(life * RENEWED_AT, LONGEST_UNRENEWED)
 
 
-def with_token(secret: Document, request: RequestedToken, password: str, now: datetime) -> Document:
-    """The Secret with new credentials."""
+def with_token(secret: Document, request: RequestedToken, password: str, authorities: str, now: datetime) -> Document:
+    """The Secret with new credentials, and with the authorities when it asks for them. Raises BadRequest."""
     token = {"user": request.principal.user, "password": password, "expires": timestamp(now + request.life)}
     metadata = section(secret, "metadata")
     written = {RENEW_ANNOTATION: timestamp(renewal(now, request.life)), ISSUED_ANNOTATION: timestamp(now)}
-    return {
-        **secret,
-        "metadata": {**metadata, "annotations": {**section(metadata, "annotations"), **written}},
-        "data": {**section(secret, "data"), "token": base64.b64encode(json.dumps(token).encode()).decode()},
-    }
+    annotated = {**metadata, "annotations": {**section(metadata, "annotations"), **written}}
+    bundle = authorities if request.authorities is not None else ""
+    kubeconfig, data = _kubeconfig(secret), section(secret, "data")
+    if kubeconfig is not None:
+        given = {_KUBECONFIG: filled(kubeconfig, json.dumps(token), bundle)}
+    else:
+        given = {_TOKEN: json.dumps(token)} | ({_BUNDLE: bundle} if bundle else {})
+        data = {name: value for name, value in data.items() if name != _BUNDLE}
+    encoded = {name: base64.b64encode(value.encode()).decode() for name, value in given.items()}
+    changed = {**secret, "metadata": annotated, "data": {**data, **encoded}}
+    if texts := section(secret, "stringData"):  # what is written to `data` counts, until a manifest says otherwise
+        changed["stringData"] = {name: text for name, text in texts.items() if name not in given}
+    return changed
 
 
 def checking_secret(request: RequestedToken, requester: str) -> Document | None:
@@ -146,12 +174,16 @@ def checking_secret(request: RequestedToken, requester: str) -> Document | None:
     return secret
 
 
-def _requested(user: str) -> Principal:
+def _requested(annotations: Document) -> Principal:
+    user, where = str(annotations.get(USER_ANNOTATION, "")), f"metadata.annotations.{USER_ANNOTATION}"
+    if not user and (name := annotations.get(f"{_SERVICE_ACCOUNT}name")):
+        if not (namespace := annotations.get(f"{_SERVICE_ACCOUNT}namespace")):
+            raise BadRequest(f"metadata.annotations.{_SERVICE_ACCOUNT}namespace: is needed: that of the ServiceAccount")
+        user = f"{SERVICE_ACCOUNT_PREFIX}{namespace}:{name}"
     if not user:
-        raise BadRequest(f"metadata.annotations.{USER_ANNOTATION}: is needed: whose credentials, as scheduler:mine")
+        raise BadRequest(f"{where}: is needed: whose credentials, as scheduler:mine")
     principal = principal_of(user)
     if principal.role not in _ROLES or user in service_names():
-        where = f"metadata.annotations.{USER_ANNOTATION}"
         raise BadRequest(f"{where}: {user!r}: only users', schedulers' and extensions' can be requested")
     return principal
 
@@ -168,9 +200,36 @@ def _life(text: Any) -> timedelta:
     return life
 
 
-def _token(encoded: Any) -> Document:
+def _kubeconfig(secret: Document) -> str | None:
+    """The kubeconfig that is to be filled; None without one. Raises BadRequest when it is no text."""
+    if isinstance(text := section(secret, "stringData").get(_KUBECONFIG), str):
+        return text
+    encoded = section(secret, "data").get(_KUBECONFIG)
+    return None if encoded is None else _decoded(encoded)
+
+
+def _content(secret: Document) -> tuple[str, str]:
+    """The token and the authorities that are there, "" without. Raises BadRequest for a kubeconfig that is none."""
+    if (kubeconfig := _kubeconfig(secret)) is not None:
+        try:
+            read = read_kubeconfig(kubeconfig)
+        except BadRequest as error:
+            raise BadRequest(f"data.{_KUBECONFIG}: {error.message}") from error
+        return read.token, read.authorities
+    data = section(secret, "data")
+    return _decoded(data.get(_TOKEN)), _decoded(data.get(_BUNDLE))
+
+
+def _decoded(encoded: Any) -> str:
+    try:
+        return base64.b64decode(encoded, validate=True).decode()
+    except (ValueError, TypeError):
+        return ""
+
+
+def _token(text: str) -> Document:
     """The credentials that are there; empty when they cannot be read: they are written anew."""
     try:
-        return decode_json(base64.b64decode(encoded, validate=True), dict[str, Any])
+        return decode_json(text.encode(), dict[str, Any])
     except (msgspec.MsgspecError, ValueError, TypeError):
         return {}

@@ -7,6 +7,7 @@ A file of credentials is one of:
 | an nkey seed (`SU…`)                         | a signature of the server's nonce                                    |
 | a certificate and its private key, PEM       | the same, with the certificate as token (checked by the auth callout) |
 | `{"user": …, "password": …}`                 | the password                                                         |
+| a kubeconfig whose token is that             | the password                                                         |
 
 A file is read anew for every attempt to connect: what was renewed is used at once.
 """
@@ -19,6 +20,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
+from gardenbus.common.api.identity.issued_credentials import login_in
 from gardenbus.common.api.identity.permissions import IMPORTED_JETSTREAM_API, JETSTREAM_API
 from gardenbus.common.api.identity.principals import Principal, principal_of
 from gardenbus.common.errors import BadRequest, SettingsInvalid
@@ -91,9 +93,9 @@ def read_credentials(file: Path, owner: str | Principal, ca: str | None = None) 
 def _read(file: Path, content: bytes, owner: str | Principal, ca: str | None) -> Credentials:
     if _CERTIFICATE in content:
         return _with_certificate(file, content, ca)
-    if content.lstrip().startswith(b"{"):
-        login = _login(content)
-        return _of(principal_of(login.user), ca)._replace(login=lambda: _login(_content(file)))
+    if (login := login_in(content)) is not None:
+        user = _login(login).user
+        return _of(principal_of(user), ca)._replace(login=lambda: _login(login_in(_content(file)) or b""))
     return _with_nkey(content, Principal("service", owner) if isinstance(owner, str) else owner, ca)
 
 

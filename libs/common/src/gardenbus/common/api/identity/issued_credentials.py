@@ -11,10 +11,26 @@ from datetime import datetime
 from gardenbus.common.api.document import Document
 from gardenbus.common.api.identity.principals import Principal
 from gardenbus.common.api.keys import GARDEN_NAMESPACE
+from gardenbus.common.errors import BadRequest
 
 PURPOSE_LABEL = "gardenbus.io/purpose"
 CREDENTIALS = "credentials"
 """Value of the label."""
+
+
+def login_in(content: bytes) -> bytes | None:
+    """The JSON of user and password in a file of credentials: all of it, or the token of a kubeconfig.
+
+    None for a file of another kind. Raises BadRequest for a kubeconfig that leads to no token.
+    """
+    if b"current-context" not in content:
+        return content if content.lstrip().startswith(b"{") else None
+    from gardenbus.common.api.identity.kubeconfigs import read_kubeconfig  # noqa: PLC0415  most clients have none
+
+    token = read_kubeconfig(content.decode(errors="replace")).token
+    if not token.startswith("{"):
+        raise BadRequest("the kubeconfig's user has no token that a token requestor wrote")
+    return token.encode()
 
 
 def credentials_secret(

@@ -23,6 +23,8 @@ OPERATOR = "operator"
 """Name of the operator whose credentials `gardenbus up` writes."""
 
 SEED_USER_PREFIX = "seed:"
+SERVICE_ACCOUNT_PREFIX = "system:serviceaccount:"
+"""Of a user that Kubernetes' and Gardener's manifests name by a namespace and a name, parted by a colon."""
 
 _PREFIXES: dict[Role, str] = {
     "gardenlet": SEED_USER_PREFIX,

@@ -19,13 +19,13 @@ from typing import Any
 from gardenbus.apiserver.domain.authorization.actions import BIND, Permit, Rejection, Requester
 from gardenbus.apiserver.domain.authorization.project_roles import (
     MANAGE_MEMBERS,
-    SERVICE_ACCOUNT_PREFIX,
     is_meant,
 )
 from gardenbus.apiserver.domain.rejection_messages import RejectionMessage
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.garden.credentials_bindings import references_of
 from gardenbus.common.api.garden.profile_parts import mappings
+from gardenbus.common.api.identity.principals import SERVICE_ACCOUNT_PREFIX
 from gardenbus.common.api.keys import ObjectKey
 
 REFER = "refer"

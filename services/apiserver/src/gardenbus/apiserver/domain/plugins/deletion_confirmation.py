@@ -22,6 +22,7 @@ from gardenbus.apiserver.domain.rejection_messages import RejectionMessage
 from gardenbus.apiserver.domain.related_objects import ProjectQuery, RelatedObjects, RelatedQuery
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.garden.quotas import EXPIRATION_ANNOTATION
+from gardenbus.common.api.identity.principals import SERVICE_ACCOUNT_PREFIX
 from gardenbus.common.api.kinds import EXTENSIONS
 from gardenbus.common.api.selectors import parse_selector
 from gardenbus.common.errors import Forbidden
@@ -44,7 +45,6 @@ _RELABELLED = RejectionMessage(
 
 CONFIRMED_KINDS = ("Shoot", "Project", "ShootState")
 PROTECTED = "gardener.cloud/deletion-protected"
-_SERVICE_ACCOUNT = "system:serviceaccount:"
 _PERSON = ""
 
 
@@ -113,7 +113,7 @@ def _admit(shoot: Document, change: Change, related: RelatedObjects) -> None:
         return
     if _is_brought_forward(shoot, change.old) and _takes_two(project, change.old, change.user):
         raise Forbidden(_BROUGHT_FORWARD())
-    for subject in (_PERSON, _SERVICE_ACCOUNT):
+    for subject in (_PERSON, SERVICE_ACCOUNT_PREFIX):
         if _takes_two(project, change.old, subject) and not _takes_two(project, shoot, subject):
             raise Forbidden(_RELABELLED())
 
@@ -122,7 +122,7 @@ def _takes_two(project: Document, shoot: Document, user: str) -> bool:
     for rule in entries(section(project, "spec").get("dualApprovalForDeletion")):
         if rule.get("resource") != "shoots":
             continue
-        if rule.get("includeServiceAccounts") is False and user.startswith(_SERVICE_ACCOUNT):
+        if rule.get("includeServiceAccounts") is False and user.startswith(SERVICE_ACCOUNT_PREFIX):
             continue
         try:
             if parse_selector(section(rule, "selector")).matches(section(shoot, "metadata", "labels")):
