@@ -12,14 +12,14 @@ from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.controller.controller import Done, RequeueAfter
 from gardenbus.controllermanager.controllers import (
     bastion,
+    reference,
     shoot_hibernation,
     shoot_maintenance,
     shoot_quota,
-    shoot_reference,
     shoot_retry,
 )
 from gardenbus.controllermanager.controllers.loop import Loop
-from gardenbus.controllermanager.domain.shoot_references import FINALIZER
+from gardenbus.controllermanager.domain.references import FINALIZER
 from tests.support.builders import CORE, a_cloudprofile, a_project, a_seed, a_shoot, merged
 from tests.support.clocks import FakeClock
 from tests.support.loops import Garden
@@ -319,7 +319,7 @@ async def test_only_shoots_whose_bindings_name_quotas_are_looked_at(garden: Gard
 # ---------------------------------------------------------------------------------------------------- references
 
 SECRET = ObjectKey("secret", "garden-dev", "dns")
-OF_SHOOTS, OF_SECRETS = shoot_reference.LOOP, shoot_reference.LOOPS[1]
+OF_SHOOTS, OF_SEEDS, OF_SECRETS, *_ = reference.LOOPS
 
 
 def a_secret(name: str = "dns", **metadata: Any) -> Document:
@@ -380,6 +380,36 @@ async def test_a_shoot_that_is_deleted_lets_go_when_its_gardenlet_has(garden: Ga
     await garden.change(SHOOT, lambda shoot: shoot["metadata"].update(finalizers=[FINALIZER]))
     await garden.reconcile(OF_SHOOTS, SHOOT)
     assert await garden.now("shoot", "apollo", "garden-dev") is None
+
+
+async def test_what_a_seed_uses_stays_until_neither_seed_nor_shoot_uses_it(garden: Garden) -> None:
+    seed, used = ObjectKey("seed", "", "aws-eu1"), ObjectKey("secret", "garden", "dns")
+    named = {"name": "a", "resourceRef": {"apiVersion": "v1", "kind": "Secret", "name": "dns"}}
+    shoot = a_shoot(metadata={"namespace": "garden"}, spec={"resources": [named]})
+    await garden.add(merged(a_secret(), {"metadata": {"namespace": "garden"}}))
+    stored_shoot = await garden.add(shoot)
+    stored_seed = await garden.add(a_seed(spec={"resources": [named]}, metadata={"finalizers": ["gardener"]}))
+    assert await garden.reconcile(OF_SEEDS, seed) == Done()
+    assert await finalizers(garden, used) == [FINALIZER]
+    assert await finalizers(garden, seed) == ["gardener", FINALIZER]
+    assert await garden.delete(used)
+
+    released = OF_SECRETS.build(garden.context(OF_SECRETS.name))
+    for each in (stored_shoot, stored_seed):
+        released.changed(each.key, None, each)
+    released.changed(stored_shoot.key, stored_shoot, None)
+    released.changed(used, None, await garden.store.get(used))
+    assert garden.enqueued == []
+    await garden.delete(seed)
+    assert await garden.reconcile(OF_SEEDS, seed) == Done()
+    assert await finalizers(garden, seed) == ["gardener", FINALIZER], "until its gardenlet has let go"
+    left = await garden.change(seed, lambda each: each["metadata"].update(finalizers=[FINALIZER]))
+    released.changed(seed, stored_seed, left)
+    assert garden.enqueued == [(OF_SECRETS.name, used)]
+    assert await garden.reconcile(OF_SECRETS, used) == Done("nothing uses it")
+    assert await garden.now("secret", "dns", "garden") is None
+    await garden.reconcile(OF_SEEDS, seed)
+    assert await garden.now("seed", "aws-eu1") is None
 
 
 # ---------------------------------------------------------------------------------------------------- bastions

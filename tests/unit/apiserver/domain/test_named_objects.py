@@ -173,6 +173,16 @@ def test_what_backups_and_registrations_name_is_there(
     assert problems(stored, old=stored) == set()
 
 
+@pytest.mark.parametrize("kind", ["Secret", "ConfigMap"])
+def test_what_a_seed_names_is_there_in_garden(kind: str) -> None:
+    named = {"name": "a", "resourceRef": {"apiVersion": "v1", "kind": kind, "name": "s"}}
+    seed = a_seed(spec={"resources": [named]})
+    assert problems(seed) == problems(seed, old=a_seed()) == {"spec.resources[0].resourceRef"}
+    assert problems(seed, key(kind.lower(), "s")) == {"spec.resources[0].resourceRef"}
+    assert problems(seed, key(kind.lower(), "s", "garden")) == problems(seed, old=seed) == set()
+    assert ObjectQuery(key(kind.lower(), "s", "garden")) in Admission().related_queries(seed, None)
+
+
 def test_a_bucket_with_entries_is_not_deleted_and_a_seed_may_wait_for_its_backup() -> None:
     admission = Admission((resource_reference_manager.PLUGIN,))
     (guard,) = admission.deletion_guards({**BUCKET, "metadata": {"name": "store", "finalizers": ["gardener"]}})

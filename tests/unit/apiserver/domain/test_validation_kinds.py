@@ -1,5 +1,6 @@
 """Every field of the other kinds that something reads."""
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -150,6 +151,31 @@ def test_a_good_manifest_passes_and_stays_good(document: Document) -> None:
 )
 def test_each_rule_of_seeds_names_its_field(changes: Document, field: str) -> None:
     assert field in problems_of(a_seed(**changes))
+
+
+@pytest.mark.parametrize("build", [a_seed, a_shoot])
+def test_resources_have_names_and_refer_to_what_can_be_named(build: Callable[..., Document]) -> None:
+    secret = {"apiVersion": "v1", "kind": "Secret", "name": "s"}
+    named = [
+        {"name": "a", "resourceRef": secret},
+        {"name": "a", "resourceRef": secret | {"kind": "Deployment", "apiVersion": "apps/v1"}},
+        {"resourceRef": secret | {"name": ""}},
+        {"name": "d", "resourceRef": {"kind": "Secret", "name": "s"}},
+        {"name": "e"},
+    ]
+    document = build(spec={"resources": named})
+    found = problems_of(document)
+    assert found == {
+        "spec.resources[1].name": "'a' is in the list already: name it once",
+        "spec.resources[1].resourceRef.kind": "must be Secret (v1) or ConfigMap (v1) or WorkloadIdentity"
+        " (security.gardener.cloud/v1alpha1), not 'Deployment' (apps/v1)",
+        "spec.resources[2].name": "is needed: a string",
+        "spec.resources[2].resourceRef.name": "is needed and is empty",
+        "spec.resources[3].resourceRef.apiVersion": "is needed: a string",
+        "spec.resources[4].resourceRef": "is needed: a mapping",
+    }
+    validate(document, document)
+    validate(build(spec={"resources": named[:1]}), None)
 
 
 def test_a_seed_keeps_its_networks() -> None:

@@ -19,10 +19,10 @@ from gardenbus.controllermanager.controllers import (
     project,
     project_activity,
     protection,
+    reference,
     shoot_hibernation,
     shoot_maintenance,
     shoot_quota,
-    shoot_reference,
     shoot_retry,
     stale_project,
 )
@@ -45,7 +45,7 @@ LOOPS: Sequence[Loop] = (
     shoot_maintenance.LOOP,
     shoot_quota.LOOP,
     shoot_retry.LOOP,
-    *shoot_reference.LOOPS,
+    *reference.LOOPS,
     bastion.LOOP,
 )
 """All loops. A new one has its queue in the permission table too."""

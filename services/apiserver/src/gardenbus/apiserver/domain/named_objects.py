@@ -8,15 +8,15 @@ Source: Gardener's plugin ResourceReferenceManager.
 
 from collections.abc import Iterator, Sequence
 
-from gardenbus.apiserver.domain.document_parts import is_deleting, namespace_of
+from gardenbus.apiserver.domain.document_parts import is_deleting
 from gardenbus.apiserver.domain.rejection_messages import NOT_THERE
 from gardenbus.apiserver.domain.related_objects import ObjectQuery, RelatedObjects, RelatedQuery
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.garden.backup_references import backup_references
 from gardenbus.common.api.garden.credentials_bindings import credentials_of, name_of
+from gardenbus.common.api.garden.named_references import NamedReference, named_references
 from gardenbus.common.api.garden.profile_parts import mappings
 from gardenbus.common.api.garden.quotas import quota_keys
-from gardenbus.common.api.garden.shoot_references import NamedReference, named_references
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.api.validation.field_cursor import invalid
 from gardenbus.common.errors import FieldProblem
@@ -50,8 +50,8 @@ def _new(document: Document, old: Document | None) -> Sequence[NamedReference]:
 
 def _named(document: Document) -> Sequence[NamedReference]:
     match document.get("kind"):
-        case "Shoot":
-            return tuple(named_references(section(document, "spec"), namespace_of(document)))
+        case "Shoot" | "Seed":
+            return tuple(named_references(document))
         case "BackupBucket" | "BackupEntry":
             return tuple(NamedReference(*each) for each in backup_references(document))
         case "ControllerRegistration":

@@ -8,7 +8,7 @@ from gardenbus.common.api.decoding import json_decoder
 from gardenbus.common.api.document import Document, StoredObject
 
 _REFERENCE_MARKS = (b'"secretName"', b'"credentialsRef"', b'"kubeAPIServer"', b'"resourceRef"')
-"""One of these stands in the spec of each shoot that uses other objects."""
+"""One of these stands in the spec of each Shoot or Seed that uses other objects."""
 
 
 class _ShootSpecPart(msgspec.Struct, rename="camel"):
@@ -63,6 +63,6 @@ def bindings_part(shoot: StoredObject) -> Document:
     return {"metadata": {"namespace": shoot.key.namespace}, "spec": named}
 
 
-def may_use_objects(shoot: StoredObject) -> bool:
-    """False when a shoot surely uses no other objects."""
-    return any(mark in shoot.parts.spec for mark in _REFERENCE_MARKS)
+def may_use_objects(user: StoredObject) -> bool:
+    """False when a Shoot or Seed surely uses no other objects."""
+    return any(mark in user.parts.spec for mark in _REFERENCE_MARKS)

@@ -126,16 +126,16 @@ class ControllerManagerConfiguration(msgspec.Struct, frozen=True, kw_only=True):
     """None: Events live as long as the stream keeps them."""
 
     concurrent_syncs: Mapping[str, int] = {}
-    """Of the kinds whose section has nothing else: objects that are reconciled at once."""
+    """Of the sections that have nothing else, in lower case: objects that are reconciled at once."""
 
     log_level: str | None = None
     log_format: str | None = None
     ignored: tuple[str, ...] = ()
     """Paths of fields that were accepted and have no effect."""
 
-    def workers(self, kind: str) -> int:
-        """Objects of a kind that are reconciled at once."""
-        return self.concurrent_syncs.get(kind, DEFAULT_CONCURRENT_SYNCS)
+    def workers(self, section: str) -> int:
+        """Objects that are reconciled at once, by a section of those."""
+        return self.concurrent_syncs.get(section, DEFAULT_CONCURRENT_SYNCS)
 
 
 def parse_controller_manager(text: str | bytes) -> ControllerManagerConfiguration:
@@ -160,15 +160,18 @@ def parse_managed_seed_sets(text: str | bytes) -> ManagedSeedSetConfiguration:
 
 _UNREAD = (
     "cacheSyncTimeout certificateSigningRequest controllerDeployment controllerDeploymentReference "
-    "controllerRegistration networkPolicy seedBackupBucketsCheck seedExtensionsCheck seedReference "
+    "controllerRegistration networkPolicy seedBackupBucketsCheck seedExtensionsCheck "
     "shootConditions shootState shootStatusLabel"
 )
 """Sections that no service reads."""
 
-_PROTECTED = ("cloudProfile", "namespacedCloudProfile", "exposureClass", "quota", "secretBinding", "credentialsBinding")
-"""Sections of kinds that are kept while they are used."""
+_COUNTED = (
+    *("cloudProfile", "namespacedCloudProfile", "exposureClass", "quota", "secretBinding", "credentialsBinding"),
+    "seedReference",
+)
+"""Sections that have nothing but `concurrentSyncs`."""
 
-_READ = ("seed", "shootMigration", "managedSeedSet", "project", "event", *_PROTECTED, *shoot_controllers.TABLE)
+_READ = ("seed", "shootMigration", "managedSeedSet", "project", "event", *_COUNTED, *shoot_controllers.TABLE)
 """Sections that one of the services reads."""
 
 
@@ -229,7 +232,7 @@ _CONTROLLER_MANAGER = _table(
         "event": Field("event", _event),
         **{
             section: {"concurrentSyncs": Field(f"concurrent_syncs.{section.lower()}", reader.count)}
-            for section in _PROTECTED
+            for section in _COUNTED
         },
         "project": {
             "concurrentSyncs": Field("project.concurrent_syncs", reader.count),

@@ -256,6 +256,7 @@ CONTROLLER_MANAGERS_QUEUES = (
     "shootquota",
     "shootretry",
     "shootreference",
+    "seedreference",
     "shootreferencesecret",
     "shootreferenceconfigmap",
     "shootreferenceworkloadidentity",

@@ -149,6 +149,7 @@ class _Spec(_ManifestPart, frozen=True):
     kubernetes: _Kubernetes | None = None
     hibernation: _Hibernation | None = None
     maintenance: _Maintenance | None = None
+    resources: None = None
 
 
 def has_common_metadata(metadata: Document) -> bool:

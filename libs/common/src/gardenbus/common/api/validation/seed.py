@@ -8,6 +8,7 @@ from gardenbus.common.api.validation.shared import (
     check_access_restrictions,
     check_ip_families,
     check_ranges,
+    check_resources,
     check_taints,
 )
 from gardenbus.common.api.validation.status import check_seed_status
@@ -20,9 +21,11 @@ def check(manifest: FieldCursor, old: Document | None) -> None:
     check_seed_status(manifest)
     spec = manifest.section("spec", required=True)
     check_spec(spec, complete=True)
-    before = section(old or {}, "spec", "networks")
+    before = section(old or {}, "spec")
+    if spec.content.get("resources") != before.get("resources"):
+        check_resources(spec)
     for field in RANGES if spec else ():
-        spec.section("networks").same_as(before, field, "the seed's network is what it is")
+        spec.section("networks").same_as(section(before, "networks"), field, "the seed's network is what it is")
 
 
 def check_spec(spec: FieldCursor, *, complete: bool) -> None:

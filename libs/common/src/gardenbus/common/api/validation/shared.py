@@ -5,6 +5,7 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 from gardenbus.common.api.document import section
+from gardenbus.common.api.garden.named_references import REFERABLE_KINDS
 from gardenbus.common.api.kinds import KINDS
 from gardenbus.common.api.networks import ip_family_of, parse_cidr
 from gardenbus.common.api.quantities import parse_quantity
@@ -102,6 +103,18 @@ def check_access_restrictions(holder: FieldCursor, field: str = "accessRestricti
         restriction.text("name", required=True)
         restriction.text_map("options")
     unique(restrictions, "name")
+
+
+def check_resources(holder: FieldCursor) -> None:
+    """Note references of `resources` that have no name of their own, or name what cannot be referred to."""
+    holder.named_entries("resources")
+    for resource in holder.entries("resources"):
+        reference = resource.section("resourceRef", required=True)
+        version, kind = (reference.text(field, required=True) for field in ("apiVersion", "kind"))
+        reference.text("name", required=True)
+        if version and kind and (version, kind) not in REFERABLE_KINDS:
+            choices = " or ".join(f"{name} ({group})" for group, name in REFERABLE_KINDS)
+            reference.add_error("kind", f"must be {choices}, not {shown(kind)} ({version})")
 
 
 def check_ranges(holder: FieldCursor, fields: Sequence[str] = RANGES, families: Sequence[str] = IP_FAMILIES) -> None:

@@ -11,6 +11,7 @@ from gardenbus.common.api.validation.shared import (
     check_access_restrictions,
     check_ip_families,
     check_ranges,
+    check_resources,
     check_seed_selector,
     check_tolerations,
 )
@@ -33,6 +34,8 @@ def check(manifest: FieldCursor, old: Document | None) -> None:
     before = section(old or {}, "spec")
     if any(spec.content.get(field) != before.get(field) for field in ("hibernation", "maintenance")):
         check_times(spec)
+    if spec.content.get("resources") != before.get("resources"):
+        check_resources(spec)
     if spec.content.get("dns") != before.get("dns"):
         check_providers(spec.section("dns"))
     if old is not None and spec:

@@ -48,6 +48,12 @@ def _bucket_guards(stored: Document) -> Sequence[WritePrecondition]:
     return (WritePrecondition("references", key.stored, _ENTRIES(bucket=key)),)
 
 
+_NAMING = (
+    *("Shoot", "Seed", "SecretBinding", "CredentialsBinding", "BackupBucket", "BackupEntry"),
+    "ControllerRegistration",
+)
+"""Kinds of which something that they name has to be there."""
+
 PLUGIN = AdmissionPlugin(
     name="ResourceReferenceManager",
     acts="records the creator; rejects an object that names what does not exist; keeps what is in use",
@@ -56,7 +62,7 @@ PLUGIN = AdmissionPlugin(
         AdmissionRule(mutate=_mutate, warn=_warn),
         AdmissionRule(("Shoot",), queries=profile_queries, admit=_admit, guards=profile_guards),
         AdmissionRule(
-            ("Shoot", "SecretBinding", "CredentialsBinding", "BackupBucket", "BackupEntry", "ControllerRegistration"),
+            _NAMING,
             queries=named_object_queries,
             admit=_admit_named,
         ),

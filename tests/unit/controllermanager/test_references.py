@@ -4,13 +4,13 @@ import pytest
 
 from gardenbus.common.api.document import Document
 from gardenbus.common.api.keys import ObjectKey
-from gardenbus.controllermanager.domain.shoot_references import (
+from gardenbus.controllermanager.domain.references import (
     FINALIZER,
     ReferenceIndex,
     referenced_objects,
     with_protection,
 )
-from tests.support.builders import a_shoot
+from tests.support.builders import a_seed, a_shoot
 
 
 def keys(*names: str) -> frozenset[ObjectKey]:
@@ -96,3 +96,12 @@ def test_the_index_says_what_nothing_uses_any_more() -> None:
     assert index.is_used(*keys("secret/x"))
     assert index.replace(second, keys()) == sorted(keys("secret/x"))
     assert not index.is_used(*keys("secret/x"))
+
+
+def test_a_seed_names_what_it_uses_in_garden() -> None:
+    resources = [resource("Secret", "a"), resource("ConfigMap", "b"), resource("Deployment", "c", "apps/v1")]
+    named = {ObjectKey("secret", "garden", "a"), ObjectKey("configmap", "garden", "b")}
+    assert referenced_objects(a_seed(spec={"resources": resources})) == named
+    assert referenced_objects(a_seed(spec={"dns": {"providers": [{"secretName": "a"}]}})) == keys()
+    left = a_seed(spec={"resources": resources}, metadata={"deletionTimestamp": "x", "finalizers": [FINALIZER]})
+    assert referenced_objects(left) == keys()

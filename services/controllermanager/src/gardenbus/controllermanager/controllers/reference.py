@@ -1,7 +1,8 @@
-"""Protects what shoots use by a finalizer: Secrets, ConfigMaps and WorkloadIdentities.
+"""Protects what Shoots and Seeds use by a finalizer: Secrets, ConfigMaps and WorkloadIdentities.
 
-One loop over shoots sets the finalizer, on what they name and on themselves; one for each kind of what is named takes
-it off again when no shoot uses the object any more. Each counts uses in its own memory, from the announcements.
+One loop over Shoots and one over Seeds set the finalizer, on what they name and on themselves; one for each kind of
+what is named takes it off again when neither uses the object any more. Each counts uses in its own memory, from the
+announcements.
 """
 
 from collections.abc import Callable
@@ -10,37 +11,38 @@ import structlog
 
 from gardenbus.common.api.configuration.controller_manager import ControllerManagerConfiguration
 from gardenbus.common.api.document import StoredObject
+from gardenbus.common.api.garden.named_references import REFERENCED_KINDS
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.controller.controller import Done, Reconcile, ReconcileRequest, ReconcileResult, RequeueAfter
 from gardenbus.common.errors import Conflict, NotFound
 from gardenbus.common.ports.store import Store
-from gardenbus.controllermanager.controllers.loop import BuiltLoop, Loop, LoopContext
-from gardenbus.controllermanager.domain.shoot_references import (
+from gardenbus.controllermanager.controllers.loop import BuiltLoop, Changed, Loop, LoopContext
+from gardenbus.controllermanager.domain.references import (
     FINALIZER,
     GARDEN_ROLE,
-    PROTECTED_KINDS,
     ReferenceIndex,
     referenced_objects,
     with_protection,
 )
 from gardenbus.controllermanager.handlers.shoot_parts import is_status_alone, may_use_objects
 
-NAME, KIND = "shootreference", "shoot"
+USING_KINDS = ("shoot", "seed")
 MISSING_SECONDS = 60.0
-"""After which a shoot is looked at again that names something which is not there."""
+"""After which an object is looked at again that names something which is not there."""
 
 log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 
 
-class ShootReferenceReconciler:
-    """Protects what one shoot uses, and the shoot while it uses something."""
+class ReferenceReconciler:
+    """Protects what one Shoot or Seed uses, and itself while it uses something."""
 
-    def __init__(self, context: LoopContext) -> None:
+    def __init__(self, context: LoopContext, kind: str) -> None:
         self._store = context.store
+        self._kind = kind
 
     async def reconcile(self, request: ReconcileRequest) -> ReconcileResult:
-        """Reconcile a shoot. Raises Conflict, Unavailable."""
-        stored = await self._store.get(ObjectKey(KIND, request.namespace, request.name))
+        """Reconcile an object of the kind. Raises Conflict, Unavailable."""
+        stored = await self._store.get(ObjectKey(self._kind, request.namespace, request.name))
         if stored is None:
             return Done("it is gone")
         names = sorted(referenced_objects(stored.document()))
@@ -69,7 +71,7 @@ class ReferencedObjectReconciler:
         if stored is None:
             return Done("it is gone")
         if self._index.is_used(key):
-            return Done("a shoot uses it")
+            return Done("it is in use")
         await _protect(self._store, stored, is_protected=False)
         return Done("nothing uses it")
 
@@ -86,43 +88,57 @@ async def _protect(store: Store, stored: StoredObject, *, is_protected: bool) ->
     log.info("reference.protected" if is_protected else "reference.released", object=str(stored.key))
 
 
-def _build(context: LoopContext) -> BuiltLoop:
+def _loop_over(kind: str) -> Loop:
+    """The loop over Shoots or Seeds."""
+    name = f"{kind}reference"
+
+    def build(context: LoopContext) -> BuiltLoop:
+        return BuiltLoop(ReferenceReconciler(context, kind).reconcile, _protecting(context.enqueue))
+
+    def workers(configuration: ControllerManagerConfiguration) -> int:
+        return configuration.shoot_reference.concurrent_syncs if kind == "shoot" else configuration.workers(name)
+
+    return Loop(name, kind, (kind,), build, workers)
+
+
+def _protecting(enqueue: Callable[[ObjectKey], None]) -> Changed:
     def changed(key: ObjectKey, old: StoredObject | None, new: StoredObject | None) -> None:
-        """Enqueue shoots when what they use changes, and in their deletion."""
+        """Enqueue Shoots or Seeds when what they use changes, and in their deletion."""
         if new is None or is_status_alone(old, new):
             return
         used = _references(new)
         if old is None and not used and FINALIZER not in new.parts.finalizers:
             return
         if old is None or used != _references(old) or new.parts.finalizers != old.parts.finalizers:
-            context.enqueue(key)
+            enqueue(key)
 
-    return BuiltLoop(ShootReferenceReconciler(context).reconcile, changed)
+    return changed
 
 
-def _references(shoot: StoredObject) -> frozenset[ObjectKey]:
-    return referenced_objects(shoot.document()) if may_use_objects(shoot) else frozenset()
+def _references(user: StoredObject) -> frozenset[ObjectKey]:
+    return referenced_objects(user.document()) if may_use_objects(user) else frozenset()
 
 
 def _loop_of(kind: str) -> Loop:
-    """The loop over what shoots use, of one kind."""
+    """The loop over what is used, of one kind."""
 
     def build(context: LoopContext) -> BuiltLoop:
         index = ReferenceIndex()
         reconcile: Reconcile = ReferencedObjectReconciler(context, kind, index).reconcile
-        return BuiltLoop(reconcile, _release(context.enqueue, kind, index))
+        return BuiltLoop(reconcile, _releasing(context.enqueue, kind, index))
 
-    return Loop(f"{NAME}{kind}", kind, (KIND, kind), build, _workers)
+    def workers(configuration: ControllerManagerConfiguration) -> int:
+        return configuration.shoot_reference.concurrent_syncs
+
+    return Loop(f"shootreference{kind}", kind, (*USING_KINDS, kind), build, workers)
 
 
-def _release(
-    enqueue: Callable[[ObjectKey], None], kind: str, index: ReferenceIndex
-) -> Callable[[ObjectKey, StoredObject | None, StoredObject | None], None]:
+def _releasing(enqueue: Callable[[ObjectKey], None], kind: str, index: ReferenceIndex) -> Changed:
     def changed(key: ObjectKey, old: StoredObject | None, new: StoredObject | None) -> None:
         """Enqueue what has the finalizer and is not used, or not any more."""
         if is_status_alone(old, new):
             return
-        if key.kind == KIND:
+        if key.kind in USING_KINDS:
             used = _references(new) if new is not None else ()
             for unused in index.replace(key, frozenset(one for one in used if one.kind == kind)):
                 enqueue(unused)
@@ -132,10 +148,5 @@ def _release(
     return changed
 
 
-def _workers(configuration: ControllerManagerConfiguration) -> int:
-    return configuration.shoot_reference.concurrent_syncs
-
-
-LOOP = Loop(NAME, KIND, (KIND,), _build, _workers)
-LOOPS = (LOOP, *map(_loop_of, PROTECTED_KINDS))
-"""The loop over shoots, and those over what they use."""
+LOOPS = (*map(_loop_over, USING_KINDS), *map(_loop_of, REFERENCED_KINDS))
+"""The loops over Shoots and Seeds, and those over what they use."""

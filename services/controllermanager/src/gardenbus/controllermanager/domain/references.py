@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any, cast
 
 from gardenbus.common.api.document import Document, section
-from gardenbus.common.api.garden.shoot_references import REFERENCED_KINDS, named_references
+from gardenbus.common.api.garden.named_references import named_references
 from gardenbus.common.api.index_keys import FINALIZER as GARDENER_FINALIZER
 from gardenbus.common.api.keys import ObjectKey
 
@@ -16,16 +16,13 @@ FINALIZER = "gardener.cloud/reference-protection"
 GARDEN_ROLE = "gardener.cloud/role"
 """A Secret with this label is Gardener's own: nobody else has to protect it."""
 
-PROTECTED_KINDS = REFERENCED_KINDS
 
-
-def referenced_objects(shoot: Document) -> frozenset[ObjectKey]:
-    """The objects that a shoot uses; none once it is being deleted and no gardenlet holds it any more."""
-    metadata, spec = section(shoot, "metadata"), section(shoot, "spec")
+def referenced_objects(document: Document) -> frozenset[ObjectKey]:
+    """The objects that a Shoot or Seed uses; none once it is being deleted and no gardenlet holds it any more."""
+    metadata = section(document, "metadata")
     if metadata.get("deletionTimestamp") and GARDENER_FINALIZER not in _texts(metadata.get("finalizers")):
         return frozenset()
-    namespace = str(metadata.get("namespace") or "")
-    return frozenset(each.key for each in named_references(spec, namespace))
+    return frozenset(each.key for each in named_references(document))
 
 
 def with_protection(document: Document, *, is_protected: bool) -> Document | None:
@@ -39,17 +36,17 @@ def with_protection(document: Document, *, is_protected: bool) -> Document | Non
 
 
 class ReferenceIndex:
-    """Counts the shoots that use each object."""
+    """Counts the Shoots and Seeds that use each object."""
 
     def __init__(self) -> None:
         self._users: Counter[ObjectKey] = Counter()
         self._used: dict[ObjectKey, frozenset[ObjectKey]] = {}
 
-    def replace(self, shoot: ObjectKey, references: frozenset[ObjectKey]) -> Sequence[ObjectKey]:
-        """Record what a shoot uses now; return what nothing uses any more, in order."""
-        before = self._used.pop(shoot, frozenset())
+    def replace(self, user: ObjectKey, references: frozenset[ObjectKey]) -> Sequence[ObjectKey]:
+        """Record what a Shoot or Seed uses now; return what nothing uses any more, in order."""
+        before = self._used.pop(user, frozenset())
         if references:
-            self._used[shoot] = references
+            self._used[user] = references
         self._users.update(references)
         self._users.subtract(before)
         unused = sorted(key for key in before if self._users[key] <= 0)
@@ -58,7 +55,7 @@ class ReferenceIndex:
         return unused
 
     def is_used(self, key: ObjectKey) -> bool:
-        """True when a shoot uses it."""
+        """True when a Shoot or Seed uses it."""
         return self._users[key] > 0
 
 

@@ -1,33 +1,41 @@
-"""Objects that a Shoot names in its namespace: Secrets, ConfigMaps and WorkloadIdentities.
+"""Objects that a Shoot names in its namespace, or a Seed in `garden`: Secrets, ConfigMaps and WorkloadIdentities.
 
-Source: Gardener's `pkg/controllermanager/controller/shoot/reference` and its plugin ResourceReferenceManager.
+Source: Gardener's `pkg/controllermanager/controller/{shoot,seed}/reference` and its plugin ResourceReferenceManager.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Any, NamedTuple
 
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.garden.profile_parts import mappings
-from gardenbus.common.api.keys import ObjectKey
+from gardenbus.common.api.keys import GARDEN_NAMESPACE, ObjectKey
 
-_KINDS: Mapping[tuple[str, str], str] = {
+REFERABLE_KINDS: Mapping[tuple[str, str], str] = {
     ("v1", "Secret"): "secret",
     ("v1", "ConfigMap"): "configmap",
     ("security.gardener.cloud/v1alpha1", "WorkloadIdentity"): "workloadidentity",
 }
-REFERENCED_KINDS: Sequence[str] = tuple(_KINDS.values())
+"""Kinds that `spec.resources` may name, by their API version and kind."""
+
+REFERENCED_KINDS: Sequence[str] = tuple(REFERABLE_KINDS.values())
 
 
 class NamedReference(NamedTuple):
-    """An object that a shoot names, and the path of the field that does."""
+    """An object that is named, and the path of the field that does."""
 
     path: str
     key: ObjectKey
 
 
-def named_references(spec: Document, namespace: str) -> Iterator[NamedReference]:
-    """The objects that a Shoot's spec names, read leniently."""
-    named = (*_of_dns(spec), *_of_api_server(spec), *_of_resources(spec))
+def named_references(document: Document) -> Iterator[NamedReference]:
+    """The objects that a Shoot or a Seed names, read leniently."""
+    spec, namespace = section(document, "spec"), str(section(document, "metadata").get("namespace") or "")
+    named = _of_resources(spec)
+    if document.get("kind") == "Seed":
+        namespace = GARDEN_NAMESPACE
+    else:
+        named = chain(_of_dns(spec), _of_api_server(spec), named)
     for path, kind, name in named:
         if name and isinstance(name, str):
             yield NamedReference(f"spec.{path}", ObjectKey(kind, namespace, name))
@@ -61,5 +69,5 @@ def _of_resources(spec: Document) -> Iterator[tuple[str, str, Any]]:
 
 
 def _of_reference(path: str, reference: Document) -> Iterator[tuple[str, str, Any]]:
-    if kind := _KINDS.get((str(reference.get("apiVersion")), str(reference.get("kind")))):
+    if kind := REFERABLE_KINDS.get((str(reference.get("apiVersion")), str(reference.get("kind")))):
         yield path, kind, reference.get("name")
