@@ -24,7 +24,7 @@ def test_the_configuration_on_the_page_holds_the_defaults_but_for_its_quotas() -
     configuration = parse_controller_manager(block)
     assert msgspec.structs.replace(configuration.project, quotas=()) == ProjectControllerConfiguration()
     assert set(configuration.concurrent_syncs.values()) == {DEFAULT_CONCURRENT_SYNCS}
-    assert set(configuration.concurrent_syncs) == {loop.kind for loop in protection.LOOPS}
+    assert set(configuration.concurrent_syncs) == {"seedreference", *(loop.kind for loop in protection.LOOPS)}
     assert set(yaml.safe_load(block)["controllers"]) >= {"project", "quota"}
     assert configuration.event == EventConfiguration()
     assert configuration.ignored == ControllerManagerConfiguration().ignored
