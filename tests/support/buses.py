@@ -63,6 +63,29 @@ class BusUnderTest:
 
         await until_true(has_counted)
 
+    async def is_in_hand_alone(self, queue: WorkQueue, work: QueueMessage) -> None:
+        """Work is neither ended nor delivered to anybody else, until it is ended itself."""
+        assert await queue.fetch(1, 0.3) == []
+        assert list(await self.bus.subjects(self.stream("QUEUES"), ">")) == [work.message.subject]
+        await work.ack()
+        await self.until_done()
+
+    async def until_done(self) -> None:
+        """Wait until all work is ended."""
+
+        async def nothing_is_left() -> bool:
+            return not await self.bus.subjects(self.stream("QUEUES"), ">")
+
+        await until_true(nothing_is_left)
+
+    async def recreate(self, name: str) -> None:
+        """Lose a stream with all that is in it, on connections that stand."""
+        if isinstance(self.bus, MemoryBus):
+            self.bus.server.recreate(self.stream(name))
+        else:
+            await self.another.request(f"$JS.API.STREAM.DELETE.{self.stream(name)}", b"")
+            await self.bus.ensure_streams()
+
     async def announce(self, *names: str, body: bytes = b"{}") -> int:
         """Announce changes of shoots, in one batch."""
         position = await self.bus.position(self.stream("OBJECTS"))

@@ -7,7 +7,6 @@ import pytest
 from gardenbus.common.adapters.nats import follower as follower_adapter
 from gardenbus.common.ports.bus import FollowRestarted, Message, ReplayDone, StreamMessage
 from tests.support.buses import BusUnderTest, next_event, replay
-from tests.support.memory.bus import MemoryBus
 
 
 async def test_an_empty_stream_is_replayed_at_once(under_test: BusUnderTest):
@@ -122,17 +121,8 @@ async def test_a_stream_created_anew_is_followed_from_its_start(
     async with under_test.bus.follow(under_test.stream("OBJECTS"), [], after_sequence=1) as follower:
         assert [message.sequence for message in await replay(follower)] == [2]
 
-        await recreate(under_test, "OBJECTS")
+        await under_test.recreate("OBJECTS")
         await under_test.announce("c")
 
         assert isinstance(await next_event(follower, within=20), FollowRestarted)
         assert [message.subject for message in await replay(follower)] == [under_test.change("c")]
-
-
-async def recreate(under_test: BusUnderTest, name: str) -> None:
-    """Lose a stream with all that is in it."""
-    if isinstance(under_test.bus, MemoryBus):
-        under_test.bus.server.recreate(under_test.stream(name))
-    else:
-        await under_test.bus.request(f"$JS.API.STREAM.DELETE.{under_test.stream(name)}", b"")
-        await under_test.bus.ensure_streams()

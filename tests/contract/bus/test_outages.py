@@ -3,8 +3,8 @@
 import asyncio
 import shutil
 import time
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -14,7 +14,7 @@ from gardenbus.common.adapters.nats import follower as follower_adapter
 from gardenbus.common.adapters.nats.jetstream import JetStreamBus, connect
 from gardenbus.common.controller.timers import Timers
 from gardenbus.common.errors import Unavailable
-from gardenbus.common.ports.bus import FollowRestarted, Message, ReplayDone, StreamMessage
+from gardenbus.common.ports.bus import FollowRestarted, Message, QueueMessage, ReplayDone, StreamMessage, WorkQueue
 from tests.support.buses import BusUnderTest, fetch_until, names, next_event, replay, until_true
 from tests.support.eventually import eventually
 from tests.support.servers import Server, start_nats
@@ -44,6 +44,21 @@ async def away(server: Server, under_test: BusUnderTest) -> AsyncGenerator[None,
     yield
     await asyncio.to_thread(server.start)
     await connected_again(under_test)
+
+
+async def end(queue: WorkQueue, work: QueueMessage, ending: str) -> None:
+    """End work in one of the ways that there are."""
+    if ending == "ack_many":
+        await queue.ack_many([work])
+    else:
+        await getattr(work, ending)()
+
+
+async def refetch(queue: WorkQueue) -> Sequence[QueueMessage]:
+    """The next work, as a consumer goes on while a stream is not there."""
+    while True:
+        with suppress(Unavailable):
+            return await fetch_until(queue, 1)
 
 
 async def test_what_was_acknowledged_survives_a_kill_and_publishing_goes_on(own: BusUnderTest, nats_server: Server):
@@ -159,6 +174,63 @@ async def test_work_in_hand_at_a_kill_comes_again(own: BusUnderTest, nats_server
     (again,) = await fetch_until(queue, 1, within=15)
     assert again.message.sequence == work.message.sequence
     assert not again.is_held_over
+
+
+@pytest.mark.parametrize("ending", ["ack", "release", "ack_many"])
+async def test_what_ends_work_of_a_stream_that_was_lost_ends_no_work_of_the_one_in_its_place(
+    own: BusUnderTest, nats_server: Server, ending: str
+):
+    queue, other = await own.queue(), await own.queue(bus=own.another)
+    await own.bus.publish(Message(own.work("old")))
+    (old,) = await fetch_until(queue, 1)
+
+    nats_server.kill()
+    shutil.rmtree(nats_server.directory / "jetstream")
+    await asyncio.to_thread(nats_server.start)
+    await connected_again(own)
+    await own.bus.ensure_streams()
+    await own.bus.publish(Message(own.work("new")))
+    (new,) = await fetch_until(other, 1)
+    assert new.message.sequence == old.message.sequence
+    await end(queue, old, ending)
+
+    await own.is_in_hand_alone(queue, new)
+
+
+async def test_a_consumer_that_waits_for_work_is_told_that_what_it_holds_is_of_a_stream_that_was_deleted(
+    own: BusUnderTest,
+):
+    queue = await own.queue()
+    await own.bus.publish(Message(own.work("old")))
+    (old,) = await fetch_until(queue, 1)
+    waiting = asyncio.create_task(refetch(queue))
+    await own.bus.position(own.stream("QUEUES"))  # the server has the request by then
+
+    await own.recreate("QUEUES")
+
+    async def is_told() -> bool:
+        return old.is_held_over
+
+    await until_true(is_told)
+    await own.bus.publish(Message(own.work("new")))
+    (new,) = await waiting
+    assert new.message.sequence == old.message.sequence
+    await old.ack()
+    await own.is_in_hand_alone(queue, new)
+
+
+async def test_work_that_a_lost_connection_alone_interrupted_is_ended_as_ever(own: BusUnderTest):
+    assert isinstance(own.bus, JetStreamBus)
+    queue = await own.queue()
+    await own.bus.publish(Message(own.work("a")))
+    (work,) = await fetch_until(queue, 1)
+
+    await own.bus.connection.renew()
+    await connected_again(own)
+    assert work.is_held_over
+    await work.ack()
+
+    await own.until_done()
 
 
 async def test_timers_that_fell_due_while_the_server_was_dead_fire_when_it_is_back(

@@ -129,6 +129,26 @@ async def test_a_newer_message_comes_while_the_older_is_in_hand_and_the_older_en
     await new.ack()
 
 
+@pytest.mark.parametrize("ending", ["ack", "release", "in_progress"])
+async def test_what_ends_work_of_a_stream_that_was_deleted_ends_no_work_of_the_one_in_its_place(
+    under_test: BusUnderTest, ending: str
+):
+    """Nobody loses the connection: somebody removes a stream, or restores it, through JetStream's API."""
+    queue = await under_test.queue()
+    await enqueue(under_test, "old")
+    (old,) = await fetch_until(queue, 1)
+
+    await under_test.recreate("QUEUES")
+    await under_test.queue(bus=under_test.another)
+    await enqueue(under_test, "new")
+    (new,) = await fetch_until(queue, 1)
+    assert new.message.sequence == old.message.sequence
+    assert old.is_held_over
+    await getattr(old, ending)()
+
+    await under_test.is_in_hand_alone(queue, new)
+
+
 async def test_each_controller_sees_its_own_work_alone(under_test: BusUnderTest):
     first, second = await under_test.queue("one"), await under_test.queue("two")
     await under_test.bus.publish(Message(under_test.work("a", "one")))

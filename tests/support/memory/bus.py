@@ -163,15 +163,22 @@ class MemoryQueueMessage:
 
     async def ack(self) -> None:
         """Done."""
-        self._queue.end(self.message.sequence)
+        if self._is_known_to_server():
+            self._queue.end(self.message.sequence)
 
     async def release(self) -> None:
         """Not done: deliver it again at once."""
-        self._queue.redeliver(self.message.sequence)
+        if self._is_known_to_server():
+            self._queue.redeliver(self.message.sequence)
 
     async def in_progress(self) -> None:
         """Still at it."""
-        self._queue.extend_deadline(self.message.sequence)
+        if self._is_known_to_server():
+            self._queue.extend_deadline(self.message.sequence)
+
+    def _is_known_to_server(self) -> bool:
+        """After a start of the server its number may be another message's."""
+        return self._queue.connection[1] == self._connection[1]
 
 
 class MemoryQueue:

@@ -3,18 +3,23 @@
 The request has `no_wait` *and* `expires`: the server delivers what is there and ends it at once; when nothing is
 there it waits for the first message. So a fetch is one round trip, and nothing that was requested arrives later.
 Acknowledgements are written without waiting: one that is lost leads to a redelivery, which every handler must accept.
+
+The server knows what an acknowledgement is about by the message's number alone, and a stream that is lost, or restored
+from an older copy, gives numbers again. So nothing is written about a message of another process of the server (only
+there has a stream another past, unless it was removed by request), nor about one of a consumer that was removed since:
+a fetch is told so, or its messages are counted from the beginning. Such a message is delivered again, if it is there.
 """
 
 import asyncio
 import time
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 import structlog
 
 from gardenbus.common.adapters.nats.api import AckSubject, JetStreamError, call, delivered, read_ack_subject
-from gardenbus.common.adapters.nats.connection import Connection, RawMessage, Sink, publish_command
+from gardenbus.common.adapters.nats.connection import Connection, RawMessage, publish_command
 from gardenbus.common.errors import SettingsInvalid, Unavailable
 from gardenbus.common.ports.bus import QueueMessage, StreamMessage
 
@@ -43,13 +48,15 @@ def consumer_name(name: str) -> str:
 class JetStreamQueueMessage:
     """Message in flight from a work queue."""
 
-    __slots__ = ("_ack_subject", "_connection", "_ended", "_losses", "_message", "_raw", "queued_ms")
+    __slots__ = ("_ack_subject", "_connection", "_consumer", "_ended", "_message", "_origin", "_raw", "queued_ms")
 
-    def __init__(self, connection: Connection, raw: RawMessage, losses: int) -> None:
+    def __init__(self, connection: Connection, consumer: "_ConsumerLife", raw: RawMessage) -> None:
         self._connection = connection
-        self._losses = losses
+        self._consumer = consumer
         self._raw = raw
         self._ack_subject: AckSubject = read_ack_subject(raw.reply)
+        consumer.observe(self._ack_subject.consumer_sequence)
+        self._origin = _Origin(connection.losses, connection.server_id, consumer.restarts)
         self._message: StreamMessage | None = None
         self._ended = False
         self.queued_ms: float = max(0.0, time.time() * 1000 - self._ack_subject.at_nanoseconds / 1_000_000)
@@ -69,7 +76,8 @@ class JetStreamQueueMessage:
     @property
     def is_held_over(self) -> bool:
         """See the port."""
-        return self._connection.losses != self._losses
+        origin = self._origin
+        return self._connection.losses != origin.losses or self._consumer.restarts != origin.restarts
 
     @property
     def pending(self) -> int:
@@ -88,29 +96,62 @@ class JetStreamQueueMessage:
 
     async def in_progress(self) -> None:
         """Still at it."""
-        if not self._ended:
+        if not self._ended and self._is_known_to_server():
             self._connection.send_nowait((publish_command(self._raw.reply, _PROGRESS),))
 
     def final_command(self, word: bytes) -> bytes | None:
-        """The command that ends it, or None when it was ended already."""
-        if self._ended:
+        """The command that ends it; None when it was ended already, or its number may be another message's by now."""
+        if self._ended or not self._is_known_to_server():
             return None
         self._ended = True
         return publish_command(self._raw.reply, word)
+
+    def _is_known_to_server(self) -> bool:
+        origin = self._origin
+        return (self._connection.server_id, self._consumer.restarts) == (origin.server_id, origin.restarts)
+
+
+class _Origin(NamedTuple):
+    """Where a message was fetched."""
+
+    losses: int
+    server_id: str
+    restarts: int
+
+
+class _ConsumerLife:
+    """Notices that a consumer was removed, and another is there under its name."""
+
+    def __init__(self) -> None:
+        self.restarts = 0
+        self._sequence = 0
+
+    def observe(self, sequence: int) -> None:
+        """A delivery: each has a higher number than the one before it, in the order of their arrival."""
+        if sequence <= self._sequence:
+            self.restart()
+        self._sequence = sequence
+
+    def restart(self) -> None:
+        """The server says that it is gone."""
+        self.restarts += 1
+        self._sequence = 0
 
 
 class _FetchInbox:
     """Reply subject of one request at a time; kept for the next one."""
 
-    def __init__(self, subject: str) -> None:
+    def __init__(self, subject: str, connection: Connection, consumer: _ConsumerLife) -> None:
         self.subject = subject
         self.number = 0
-        self.messages: list[RawMessage] = []
+        self.messages: list[JetStreamQueueMessage] = []
+        self._connection = connection
+        self._consumer = consumer
         self.status: RawMessage | None = None
         self.done: asyncio.Future[None] | None = None
         self._request_number = 0
         self._limit = 0
-        self._release: Sink | None = None
+        self._is_abandoned = False
 
     def arm(self, limit: int) -> tuple[str, "asyncio.Future[None]"]:
         """Make ready for one request: its reply subject, and the future that ends with the server's last word."""
@@ -123,27 +164,39 @@ class _FetchInbox:
 
     def receive(self, message: RawMessage) -> None:
         """Messages come on their own subjects, the last word on the reply subject of its request."""
-        if self._release is not None:
-            if not message.status:
-                self._release(message)
-        elif not message.status:
-            self.messages.append(message)
+        if not message.status:
+            work = JetStreamQueueMessage(self._connection, self._consumer, message)
+            if self._is_abandoned:
+                self._release(work)
+            else:
+                self.messages.append(work)
         elif message.subject == f"{self.subject}.{self._request_number}":
             self.status = message
+            if _says_removed(message):
+                self._consumer.restart()
         if (self.status or len(self.messages) >= self._limit) and self.done is not None and not self.done.done():
             self.done.set_result(None)
 
-    def abandon(self, release: Sink) -> None:
+    def abandon(self) -> None:
         """Release what came, and what may still be on its way: nobody fetches any more."""
-        self._release = release
-        for message in self.messages:
-            release(message)
+        self._is_abandoned = True
+        for work in self.messages:
+            self._release(work)
 
     def fail(self) -> None:
         """The connection was lost."""
         if self.done is not None and not self.done.done():
             self.done.set_exception(Unavailable("the connection to NATS was lost"))
             self.done.exception()
+
+    def _release(self, work: JetStreamQueueMessage) -> None:
+        if (command := work.final_command(_NAK)) is not None:
+            self._connection.send_nowait((command,))
+
+
+def _says_removed(status: RawMessage) -> bool:
+    """True if the last word on a request is that there is no such consumer, or none any more."""
+    return status.status == _NOBODY or (status.status == _CONFLICT and "Deleted" in status.description)
 
 
 class JetStreamQueue:
@@ -156,6 +209,7 @@ class JetStreamQueue:
         self._filter = subject_filter
         self._free: list[_FetchInbox] = []
         self._busy: set[_FetchInbox] = set()
+        self._life = _ConsumerLife()
         self._depth = 0
         connection.when_lost(self._on_lost_connection)
 
@@ -192,13 +246,11 @@ class JetStreamQueue:
         """See the port. Raises Unavailable when the server is away or silent."""
         deadline = time.monotonic() + wait_seconds
         while True:
-            losses = self._connection.losses
-            messages, status = await self._request_batch(limit, max(0.0, deadline - time.monotonic()))
-            if messages or status is None or status.status in (_NO_MESSAGES, _TIMED_OUT):
-                works = [JetStreamQueueMessage(self._connection, message, losses) for message in messages]
+            works, status = await self._request_batch(limit, max(0.0, deadline - time.monotonic()))
+            if works or status is None or status.status in (_NO_MESSAGES, _TIMED_OUT):
                 self._depth = works[-1].pending if works else 0
                 return works
-            if status.status == _NOBODY or (status.status == _CONFLICT and "Deleted" in status.description):
+            if _says_removed(status):
                 log.warning("consumer.recreated", stream=self._stream, consumer=self._consumer)
                 await self.ensure()
                 continue
@@ -209,7 +261,9 @@ class JetStreamQueue:
         commands = [work.final_command(_ACK) for work in works if isinstance(work, JetStreamQueueMessage)]
         self._connection.send_nowait([command for command in commands if command is not None])
 
-    async def _request_batch(self, limit: int, wait_seconds: float) -> tuple[list[RawMessage], RawMessage | None]:
+    async def _request_batch(
+        self, limit: int, wait_seconds: float
+    ) -> tuple[list[JetStreamQueueMessage], RawMessage | None]:
         """Request one batch: the messages, and the server's final status if there was one."""
         self._connection.require_connected()
         inbox = self._free.pop() if self._free else await self._new_inbox()
@@ -225,7 +279,7 @@ class JetStreamQueue:
                 await done
         except BaseException as error:
             # What comes after this is not ours to hold: without a listener the server withdraws the request.
-            inbox.abandon(self._release)
+            inbox.abandon()
             self._connection.unlisten_after(inbox.number, GRACE_SECONDS)
             if isinstance(error, TimeoutError):
                 raise Unavailable(f"{self._stream} {self._consumer}: the server does not answer") from error
@@ -235,11 +289,8 @@ class JetStreamQueue:
         self._free.append(inbox)
         return inbox.messages, inbox.status
 
-    def _release(self, message: RawMessage) -> None:
-        self._connection.send_nowait((publish_command(message.reply, _NAK),))
-
     async def _new_inbox(self) -> _FetchInbox:
-        inbox = _FetchInbox(self._connection.new_inbox())
+        inbox = _FetchInbox(self._connection.new_inbox(), self._connection, self._life)
         inbox.number = await self._connection.listen(f"{inbox.subject}.*", inbox.receive)
         return inbox
 
