@@ -112,7 +112,7 @@ class JetStreamQueueMessage:
 
 
 class _Origin(NamedTuple):
-    """Where a message was fetched."""
+    """The session, process of the server and life of a consumer that a message came with."""
 
     losses: int
     server_id: str
