@@ -163,20 +163,20 @@ class MemoryQueueMessage:
 
     async def ack(self) -> None:
         """Done."""
-        if self._is_known_to_server():
+        if self._is_of_this_stream():
             self._queue.end(self.message.sequence)
 
     async def release(self) -> None:
         """Not done: deliver it again at once."""
-        if self._is_known_to_server():
+        if self._is_of_this_stream():
             self._queue.redeliver(self.message.sequence)
 
     async def in_progress(self) -> None:
         """Still at it."""
-        if self._is_known_to_server():
+        if self._is_of_this_stream():
             self._queue.extend_deadline(self.message.sequence)
 
-    def _is_known_to_server(self) -> bool:
+    def _is_of_this_stream(self) -> bool:
         """After a start of the server its number may be another message's."""
         return self._queue.connection[1] == self._connection[1]
 

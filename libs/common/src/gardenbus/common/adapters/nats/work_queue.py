@@ -96,17 +96,17 @@ class JetStreamQueueMessage:
 
     async def in_progress(self) -> None:
         """Still at it."""
-        if not self._ended and self._is_known_to_server():
+        if not self._ended and self._is_of_this_stream():
             self._connection.send_nowait((publish_command(self._raw.reply, _PROGRESS),))
 
     def final_command(self, word: bytes) -> bytes | None:
         """The command that ends it; None when it was ended already, or its number may be another message's by now."""
-        if self._ended or not self._is_known_to_server():
+        if self._ended or not self._is_of_this_stream():
             return None
         self._ended = True
         return publish_command(self._raw.reply, word)
 
-    def _is_known_to_server(self) -> bool:
+    def _is_of_this_stream(self) -> bool:
         origin = self._origin
         return (self._connection.server_id, self._consumer.restarts) == (origin.server_id, origin.restarts)
 
@@ -172,7 +172,7 @@ class _FetchInbox:
                 self.messages.append(work)
         elif message.subject == f"{self.subject}.{self._request_number}":
             self.status = message
-            if _says_removed(message):
+            if _is_removal(message):
                 self._consumer.restart()
         if (self.status or len(self.messages) >= self._limit) and self.done is not None and not self.done.done():
             self.done.set_result(None)
@@ -194,7 +194,7 @@ class _FetchInbox:
             self._connection.send_nowait((command,))
 
 
-def _says_removed(status: RawMessage) -> bool:
+def _is_removal(status: RawMessage) -> bool:
     """True if the last word on a request is that there is no such consumer, or none any more."""
     return status.status == _NOBODY or (status.status == _CONFLICT and "Deleted" in status.description)
 
@@ -250,7 +250,7 @@ class JetStreamQueue:
             if works or status is None or status.status in (_NO_MESSAGES, _TIMED_OUT):
                 self._depth = works[-1].pending if works else 0
                 return works
-            if _says_removed(status):
+            if _is_removal(status):
                 log.warning("consumer.recreated", stream=self._stream, consumer=self._consumer)
                 await self.ensure()
                 continue
