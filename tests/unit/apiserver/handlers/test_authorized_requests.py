@@ -224,6 +224,45 @@ async def test_a_binding_refers_to_no_secret_that_its_writer_cannot_read(landsca
     assert await landscape.code("root", "apply", theirs) == 200
 
 
+async def test_a_binding_refers_to_nothing_of_its_namespace_that_its_writer_cannot_read(landscape: Landscape) -> None:
+    internal: Document = {
+        "apiVersion": "core.gardener.cloud/v1beta1",
+        "kind": "InternalSecret",
+        "metadata": {"name": "theirs", "namespace": "garden-dev"},
+    }
+    await landscape.create([internal])
+    reference = {"apiVersion": "v1", "kind": "Secret", "name": "dev-cloud", "namespace": "garden-dev"}
+    ours: Document = {
+        "apiVersion": "security.gardener.cloud/v1alpha1",
+        "kind": "CredentialsBinding",
+        "metadata": {"name": "ours", "namespace": "garden-dev"},
+        "provider": {"type": "aws"},
+        "credentialsRef": reference,
+    }
+    theirs = ours | {
+        "credentialsRef": reference
+        | {"apiVersion": "core.gardener.cloud/v1beta1", "kind": "InternalSecret", "name": "theirs"}
+    }
+    refused = await landscape.response("adam", "apply", theirs)
+    assert refused["error"]["code"] == 403
+    assert refused["error"]["message"].endswith(
+        "credentialsbinding garden-dev/ours cannot refer to internalsecret garden-dev/theirs: "
+        'user "adam" cannot get internalsecrets in namespace "garden-dev"'
+    )
+    assert await landscape.code("adam", "apply", ours) == 200
+    for patch in ({"kind": "InternalSecret", "name": "theirs"}, {"kind": "InternalSecret"}):
+        where = "patch.credentialsbinding.garden-dev.ours"
+        assert await landscape.code("adam", where, {"credentialsRef": patch}) == 403, "whatever the patch leaves out"
+    assert await landscape.code("root", "apply", theirs) == 200
+    assert await landscape.code("adam", "patch.credentialsbinding.garden-dev.ours", {"metadata": {"labels": {}}}) == 200
+
+
+async def test_members_name_what_they_may_read_in_shoots(landscape: Landscape) -> None:
+    named = {"name": "a", "resourceRef": {"apiVersion": "v1", "kind": "Secret", "name": "dev-cloud"}}
+    shoot = a_shoot("artemis", spec={"secretBindingName": "cloud", "resources": [named]})
+    assert await landscape.code("adam", "apply", shoot) == 200
+
+
 async def test_a_scheduler_of_ones_own_binds_its_shoots_alone(landscape: Landscape) -> None:
     await landscape.create([a_shoot("mine", spec={"schedulerName": "mine"}), a_shoot("other")])
     bind = {"namespace": "garden-dev", "seed": "aws"}

@@ -100,6 +100,15 @@ def test_the_owner_who_became_a_member_may_be_left_out_of_a_manifest() -> None:
     assert verb_of(before, {**before, "spec": {**before["spec"], "members": [a_member("ann")]}}) == ""
 
 
+def test_nobody_refers_to_what_they_cannot_read() -> None:
+    named = {"name": "a", "resourceRef": {"apiVersion": "v1", "kind": "Secret", "name": "key"}}
+    shoot = a_shoot(spec={"resources": [named]})
+    for readable, rule in ((frozenset({"secret"}), ""), (frozenset({"configmap"}), "get"), (None, "")):
+        permit = Permit(frozenset(), readable)
+        assert verb_of(None, shoot, permit) == verb_of(a_shoot(), shoot, permit) == rule
+        assert verb_of(shoot, shoot, permit) == verb_of(shoot, a_shoot(), permit) == ""
+
+
 def test_nobody_without_a_verb_holds_what_is_in_anothers_namespace() -> None:
     def a_binding(**fields: object) -> Document:
         metadata = {"name": "mine", "namespace": "garden-dev"}

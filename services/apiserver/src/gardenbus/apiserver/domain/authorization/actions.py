@@ -84,9 +84,14 @@ class Requester(NamedTuple):
 
 
 class Permit(NamedTuple):
-    """An action is allowed. `verbs`: the custom verbs that the requester has besides; None: all of them."""
+    """An action is allowed.
+
+    `verbs`: the custom verbs that the requester has besides; None: all of them. `readable`: the kinds in the namespace
+    to which what is written may refer; None: all of them.
+    """
 
     verbs: frozenset[str] | None = frozenset()
+    readable: frozenset[str] | None = None
 
     def has(self, verb: str) -> bool:
         """True when a custom verb is allowed."""

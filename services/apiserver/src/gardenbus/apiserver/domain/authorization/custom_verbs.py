@@ -9,14 +9,15 @@
 | what a SecretBinding or CredentialsBinding refers to in another namespace | `refer` (no role has it) |
 
 What a binding refers to cannot be deleted, so nobody shall hold others' Secrets. Gardener takes whoever may read them.
-`bind` and `refer` belong to authorization; the others are checked by the admission plug-in CustomVerbAuthorizer, which
-can be switched. Source: Gardener's plugin of that name, and the `binding` subresource of Shoots.
+Within its namespace a binding or Shoot refers to what its writer may read, as in Gardener: only what is named newly is
+looked at. `bind` and `refer` belong to authorization; the others are checked by the admission plug-in
+CustomVerbAuthorizer, which can be switched. Source: Gardener's plugin of that name, and the `binding` subresource of Shoots.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
-from gardenbus.apiserver.domain.authorization.actions import BIND, Permit, Rejection, Requester
+from gardenbus.apiserver.domain.authorization.actions import BIND, Action, Permit, Rejection, Requester
 from gardenbus.apiserver.domain.authorization.project_roles import (
     MANAGE_MEMBERS,
     is_meant,
@@ -24,6 +25,7 @@ from gardenbus.apiserver.domain.authorization.project_roles import (
 from gardenbus.apiserver.domain.rejection_messages import RejectionMessage
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.garden.credentials_bindings import references_of
+from gardenbus.common.api.garden.named_references import named_references
 from gardenbus.common.api.garden.profile_parts import mappings
 from gardenbus.common.api.identity.principals import SERVICE_ACCOUNT_PREFIX
 from gardenbus.common.api.keys import ObjectKey
@@ -40,7 +42,10 @@ _PROFILE_FIELDS = {
 
 def check_change(old: Document | None, new: Document, requester: Requester, permit: Permit) -> Rejection | None:
     """Reject a bind, or a reference, that the requester may not make; `old` is None for a new object."""
-    return None if permit.verbs is None else _rejection(_of_authorization(old or {}, new), new, requester, permit)
+    if permit.verbs is None:
+        return None
+    verb = _rejection(_of_authorization(old or {}, new), new, requester, permit)
+    return verb or _unreadable(old or {}, new, requester, permit)
 
 
 def check_verbs(old: Document | None, new: Document, requester: Requester, permit: Permit) -> Rejection | None:
@@ -53,11 +58,36 @@ def _rejection(
 ) -> Rejection | None:
     for verb, field in needed:
         if not permit.has(verb):
-            metadata = section(new, "metadata")
-            name = "/".join(str(part) for part in (metadata.get("namespace"), metadata.get("name")) if part)
-            what = f"{str(new.get('kind')).lower()} {name}"
-            return Rejection(verb, TAKES_VERB(user=requester.user, field=field, object=what, verb=verb))
+            return Rejection(verb, TAKES_VERB(user=requester.user, field=field, object=_shown(new), verb=verb))
     return None
+
+
+def _unreadable(old: Document, new: Document, requester: Requester, permit: Permit) -> Rejection | None:
+    """Reject a reference to something that the requester may not read."""
+    if permit.readable is None:
+        return None
+    for key in sorted(set(_references(new)) - set(_references(old))):
+        if key.kind not in permit.readable:
+            detail = f'{_shown(new)} cannot refer to {key}: user "{requester.user}" cannot {Action.on("get", key)}'
+            return Rejection("get", detail)
+    return None
+
+
+def _references(document: Document) -> Iterable[ObjectKey]:
+    """The objects that somebody makes use of by a Shoot or a binding."""
+    match document.get("kind"):
+        case "Shoot":
+            return [each.key for each in named_references(document)]
+        case "SecretBinding" | "CredentialsBinding":
+            return map(ObjectKey.from_stored, references_of(document))
+        case _:
+            return ()
+
+
+def _shown(document: Document) -> str:
+    metadata = section(document, "metadata")
+    name = "/".join(str(part) for part in (metadata.get("namespace"), metadata.get("name")) if part)
+    return f"{str(document.get('kind')).lower()} {name}"
 
 
 def _of_authorization(old: Document, new: Document) -> list[tuple[str, str]]:
@@ -87,10 +117,10 @@ def _of_plugin(old: Document, new: Document, requester: Requester) -> list[tuple
             return []
 
 
-def _foreign_references(binding: Document) -> Sequence[str]:
+def _foreign_references(binding: Document) -> Sequence[ObjectKey]:
     """References of a binding to another namespace than its own."""
     own = section(binding, "metadata").get("namespace")
-    return [each for each in references_of(binding) if ObjectKey.from_stored(each).namespace != own]
+    return [key for key in _references(binding) if key.namespace != own]
 
 
 def _of_project(before: Document, after: Document, requester: Requester) -> list[tuple[str, str]]:

@@ -26,6 +26,7 @@ from gardenbus.apiserver.domain.authorization.actions import (
     Requester,
 )
 from gardenbus.apiserver.domain.authorization.project_roles import (
+    READABLE,
     RULES,
     Rule,
     allowing_roles,
@@ -207,7 +208,8 @@ def _by_project(action: Action, requester: Requester, facts: AuthorizationFacts)
         return _rejection("role", action, requester, _needed(action, None))
     roles = roles_in(project, requester.user, requester.groups)
     if any(is_allowed(action, role) for role in roles):
-        return Permit(frozenset(verb for role in roles for verb in RULES[role].custom_verbs))
+        verbs = frozenset(verb for role in roles for verb in RULES[role].custom_verbs)
+        return Permit(verbs, frozenset().union(*(READABLE[role] for role in roles)))
     return _rejection("role", action, requester, _needed(action, project))
 
 

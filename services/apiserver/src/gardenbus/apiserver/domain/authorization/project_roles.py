@@ -81,6 +81,14 @@ RULES: Mapping[ProjectRole, ProjectRules] = {
 """Everybody with a role also reads the Namespace."""
 
 
+def _readable(role: ProjectRole) -> frozenset[str]:
+    return frozenset(kind for rule in RULES[role].in_namespace if "get" in rule.verbs for kind in rule.kinds)
+
+
+READABLE: Mapping[ProjectRole, frozenset[str]] = {role: _readable(role) for role in RULES}
+"""Kinds in the namespace of which a role reads each object."""
+
+
 def project_name(project: Document) -> str:
     """Name of a Project."""
     return str(section(project, "metadata").get("name") or "")
