@@ -10,8 +10,8 @@
 
 What a binding refers to cannot be deleted, so nobody shall hold others' Secrets. Gardener takes whoever may read them.
 Within its namespace a binding or Shoot refers to what its writer may read, as in Gardener: only what is named newly is
-looked at. `bind` and `refer` belong to authorization; the others are checked by the admission plug-in
-CustomVerbAuthorizer, which can be switched. Source: Gardener's plugin of that name, and the `binding` subresource of Shoots.
+looked at. `bind` and `refer` belong to authorization; the others are checked by CustomVerbAuthorizer, an admission
+plug-in, which can be switched. Source: Gardener's plugin of that name, and the `binding` subresource of Shoots.
 """
 
 from collections.abc import Iterable, Sequence
