@@ -107,3 +107,10 @@ def test_two_are_demanded_for_deletions_of_shoots_alone(rules: list[Document], p
         return
     with pytest.raises(InvalidResource, match=problem):
         validate(project, None)
+
+
+def test_an_owner_has_no_field_of_a_member_that_is_null_as_another_apply_would_take_it_off() -> None:
+    member = {**BOB, "apiGroup": None, "role": "owner"}
+    spec = spec_of({"members": [member]})
+    assert spec["owner"] == {"kind": "User", "name": "bob"}
+    assert spec["members"] == [member]

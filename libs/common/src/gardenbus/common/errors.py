@@ -19,11 +19,22 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 
+def encodable(text: str) -> str:
+    """A text as UTF-8 can hold it: what is half of a surrogate pair stands as its escape (`\\ud800`)."""
+    return text if text.isascii() else text.encode(errors="backslashreplace").decode()
+
+
 class GardenbusError(Exception):
-    """The root: has a `code` (as HTTP) and a `reason` (one CamelCase word, as Kubernetes')."""
+    """The root: has a `code` (as HTTP) and a `reason` (one CamelCase word, as Kubernetes').
+
+    It quotes what somebody sent, and is sent, stored, logged and shown to them: its texts are always `encodable`.
+    """
 
     code: ClassVar[int] = 503
     reason: ClassVar[str] = "InternalError"
+
+    def __init__(self, *texts: object) -> None:
+        super().__init__(*(encodable(text) if isinstance(text, str) else text for text in texts))
 
     @property
     def message(self) -> str:
@@ -141,4 +152,4 @@ class SettingsInvalid(GardenbusError):
 
     def __init__(self, problems: tuple[str, ...]) -> None:
         super().__init__("; ".join(problems))
-        self.problems = problems
+        self.problems = tuple(map(encodable, problems))

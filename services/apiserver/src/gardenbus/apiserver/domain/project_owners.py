@@ -20,11 +20,11 @@ def subject_of_user(user: str) -> Document:
 
 
 def owner_of_members(spec: Document) -> Document | None:
-    """The first member with the role `owner`, as a Subject."""
+    """The first member with the role `owner`, as a Subject without nulls, which an apply takes off."""
     for member in entries(spec.get("members")):
         further: object = member.get("roles")
         if member.get("role") == OWNER or (isinstance(further, list) and OWNER in further):
-            return {name: value for name, value in member.items() if name not in {"role", "roles"}}
+            return {name: value for name, value in member.items() if name not in {"role", "roles"} and value is not None}
     return None
 
 

@@ -47,8 +47,7 @@ def _one(text: str, position: int) -> tuple[Any, int]:
     except RecursionError as error:
         raise BadRequest("nested far deeper than 64 levels") from error
     except _InvalidValueError as invalid:
-        # The path may have half a surrogate pair in it, and who sent it must get the message.
-        raise BadRequest(_where(text, position, invalid).encode(errors="backslashreplace").decode()) from None
+        raise BadRequest(_where(text, position, invalid)) from None
 
 
 class _InvalidValueError(Exception):
