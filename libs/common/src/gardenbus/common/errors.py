@@ -20,7 +20,7 @@ from typing import ClassVar
 
 
 def encodable(text: str) -> str:
-    """A text as UTF-8 can hold it: what is half of a surrogate pair stands as its escape (`\\ud800`)."""
+    """A text as UTF-8 can hold it: what is half of a surrogate pair stands as its escape."""
     return text if text.isascii() else text.encode(errors="backslashreplace").decode()
 
 

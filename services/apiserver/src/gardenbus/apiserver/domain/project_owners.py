@@ -11,6 +11,7 @@ from gardenbus.common.api.document import Document, section
 OWNER = "owner"
 OWNERS_ROLES: Sequence[str] = ("admin", OWNER)
 """`role` and `roles` of an owner who was no member."""
+_ROLES = {"role", "roles"}
 RBAC_GROUP = "rbac.authorization.k8s.io"
 
 
@@ -24,7 +25,7 @@ def owner_of_members(spec: Document) -> Document | None:
     for member in entries(spec.get("members")):
         further: object = member.get("roles")
         if member.get("role") == OWNER or (isinstance(further, list) and OWNER in further):
-            return {name: value for name, value in member.items() if name not in {"role", "roles"} and value is not None}
+            return {name: value for name, value in member.items() if name not in _ROLES and value is not None}
     return None
 
 
