@@ -115,12 +115,14 @@ async def test_one_relay_leads_until_it_resigns_or_its_time_is_over(kit: StoreUn
     other = kit.another_relay()
     assert await other.lead(60) == Leadership(leading=False, is_open=False)
     await other.resign()
-    assert await kit.outbox.lead(0.05) == Leadership(leading=True, is_open=True)
+    assert await kit.outbox.lead(0.05) == Leadership(leading=True, is_open=True, is_continued=True)
     await kit.pass_time(0.06)
     assert await other.lead(60) == Leadership(leading=True, is_open=True)
     assert not (await kit.outbox.lead(60)).leading
     await other.resign()
-    assert (await kit.outbox.lead(60)).leading
+    assert await kit.outbox.lead(0.05) == Leadership(leading=True, is_open=True)
+    await kit.pass_time(0.06)
+    assert (await kit.outbox.lead(60)).is_continued, "nobody else has led since"
 
 
 async def test_who_does_not_lead_changes_nothing(kit: StoreUnderTest) -> None:

@@ -8,11 +8,12 @@ import pytest
 
 from gardenbus.common.api.document import StoredObject
 from gardenbus.common.api.keys import ObjectKey
-from gardenbus.common.errors import Unavailable
+from gardenbus.common.errors import Conflict, Unavailable
 from gardenbus.common.ports.bus import StreamPosition
 from gardenbus.relay.adapters.redis_outbox import RedisOutbox
 from tests.support.builders import a_project, a_seed, a_shoot, merged
 from tests.support.clocks import FakeClock
+from tests.support.eventually import eventually
 from tests.support.servers import Server
 from tests.support.stores import StoreUnderTest, a_binding, on_redis
 
@@ -71,6 +72,29 @@ async def test_the_lead_survives_a_restart_but_the_store_is_fenced(kit: StoreUnd
     leadership = await kit.outbox.lead(60)
     assert (leadership.leading, leadership.is_open) == (True, False)
     assert len(await kit.entries()) == 1
+
+
+async def test_what_a_relay_had_under_way_when_redis_ended_changes_nothing_in_what_came_back(
+    kit: StoreUnderTest, redis_server: Server
+) -> None:
+    """A position that is noted then is that of a history which may be lost: nothing would be put back from the bus."""
+    await kit.created(a_seed())
+    before = await kit.outbox.positions()
+    await asyncio.to_thread(redis_server.restart)
+
+    async def is_refused() -> None:
+        try:
+            await kit.outbox.trim(None, {"OBJECTS": StreamPosition(7, 7)})
+        except Conflict:
+            return
+        except Unavailable as error:  # a pooled connection may learn of the restart by using it
+            raise AssertionError(error.message) from error
+
+    await eventually(is_refused, within=5)
+    assert await kit.outbox.positions() == before
+    assert not (await kit.outbox.lead(60)).is_continued
+    assert (await kit.outbox.lead(60)).is_continued
+    await kit.outbox.trim(None, {"OBJECTS": StreamPosition(7, 7)})
 
 
 async def test_a_server_that_lost_the_library_gets_it_again_and_stays_fenced(kit: StoreUnderTest) -> None:

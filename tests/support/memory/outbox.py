@@ -39,13 +39,15 @@ class MemoryOutbox:
         state, now = self._state, self._state.clock.monotonic()
         if state.leader != self._leader and now < state.leading_until:
             return Leadership(leading=False, is_open=False)
-        state.leader, state.leading_until = self._leader, now + ttl_seconds
-        return Leadership(leading=True, is_open=state.is_open)
+        is_continued = state.led == self._leader
+        state.leader = state.led = self._leader
+        state.leading_until = now + ttl_seconds
+        return Leadership(leading=True, is_open=state.is_open, is_continued=is_continued)
 
     async def resign(self) -> None:
         """Give the lead back."""
         if self._state.leader == self._leader:
-            self._state.leading_until = 0.0
+            self._state.leading_until, self._state.led = 0.0, ""
 
     async def head(self, limit: int, after: str | None = None) -> OutboxPage:
         """Read the oldest entries with their objects."""

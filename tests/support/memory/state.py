@@ -137,7 +137,7 @@ class MemoryState:
         self.lost_fencing_tokens: dict[str, tuple[int, int]] = {}
         self.outbox: list[OutboxEntry] = []
         self.positions: dict[str, StreamPosition] = {}
-        self.leader = ""
+        self.leader = self.led = ""
         self.leading_until = 0.0
         self.entry_added = asyncio.Event()
         self._entries = 0
@@ -152,7 +152,7 @@ class MemoryState:
         for name in _STORED:
             setattr(self, name, copied_table(copy[name]))
         self.is_open = False
-        self.leading_until = 0.0
+        self.leading_until, self.led = 0.0, ""
         self.entry_added.set()
         self.entry_added = asyncio.Event()
 

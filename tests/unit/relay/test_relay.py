@@ -15,7 +15,7 @@ from gardenbus.common.ports.clock import Clock
 from gardenbus.common.ports.store import Creation
 from gardenbus.common.runtime.clock import SystemClock
 from gardenbus.relay.relay import Relay, RelaySettings
-from tests.support.builders import a_seed, a_shoot
+from tests.support.builders import a_project, a_seed, a_shoot
 from tests.support.eventually import eventually
 from tests.support.memory.bus import MemoryBus
 from tests.support.memory.outbox import MemoryOutbox
@@ -187,6 +187,67 @@ async def test_a_relay_that_dies_while_it_brings_a_store_back_leaves_nothing_und
             assert await bus.last("QUEUES", work) is not None
 
         await eventually(is_queued, within=5, every=0.01)
+
+
+class LosingOutbox(MemoryOutbox):
+    """Its store comes back as an older copy before or after one call of a relay that leads, once."""
+
+    def __init__(self, store: MemoryStore, copy: dict[str, Any], *, loses_at: str, is_done: bool) -> None:
+        super().__init__(store, leader="one")
+        self.has_lost = False
+        call = getattr(self, loses_at)
+
+        async def lose(*args: Any, **named: Any) -> Any:
+            if not is_done:
+                self._lose(store, copy)
+            result = await call(*args, **named)
+            if is_done:
+                self._lose(store, copy)
+            return result
+
+        setattr(self, loses_at, lose)
+
+    def _lose(self, store: MemoryStore, copy: dict[str, Any]) -> None:
+        if not self.has_lost:
+            self.has_lost = True
+            store.restore_copy(copy)
+
+
+@pytest.mark.parametrize("is_done", [False, True])
+@pytest.mark.parametrize(
+    "loses_at", ["lead", "positions", "compare_stream", "restore_many", "open", "requeue_pending", "trim", "obsolete"]
+)
+async def test_a_store_that_goes_back_while_a_relay_compares_it_with_the_bus_is_repaired_all_the_same(
+    loses_at: str, is_done: bool
+) -> None:
+    clock = SystemClock()
+    store, bus = MemoryStore(clock), MemoryBus(clock)
+    empty = store.copied()
+    async with running(store, bus):
+        seed, shoot = await store.create(a_seed()), await store.create(a_shoot())
+        await announced(bus, seed)
+        await announced(bus, shoot)
+        await eventually_empty(store)
+    assert isinstance(shoot, StoredObject)
+    store.restore_copy(store.copied())
+    outbox = LosingOutbox(store, empty, loses_at=loses_at, is_done=is_done)
+    relay = Relay(outbox, bus, SUBJECTS, clock, RelaySettings(idle_seconds=0.02, lead_ttl_seconds=0.5))
+    task = asyncio.create_task(relay.run())
+
+    async def is_repaired() -> None:
+        assert outbox.has_lost
+        assert store.state.is_open
+        found = await store.get(shoot.key)
+        assert found is not None
+        assert (found.uid, found.version) == (shoot.uid, shoot.version)
+
+    try:
+        await eventually(is_repaired, within=5, every=0.01)
+        await announced(bus, await store.create(a_project()))
+        assert await bus.last("OBJECTS", SUBJECTS.changed(shoot.key)) is not None
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
 
 
 class UncountedOutbox(MemoryOutbox):

@@ -146,7 +146,7 @@ class Relay:
         leadership = await self._outbox.lead(self._settings.lead_ttl_seconds)
         if leadership.leading != self.leading:
             _log.info("relay.leading" if leadership.leading else "relay.standing_by")
-        self._needs_recovery |= not (self.leading and leadership.is_open)
+        self._needs_recovery |= not (leadership.is_continued and leadership.is_open)
         self.leading = leadership.leading
         self._renew_at = now + self._settings.lead_ttl_seconds / 5
         if self.leading and not self._needs_recovery:
@@ -249,11 +249,14 @@ class Relay:
     async def _recover(self) -> None:
         """See the module's table."""
         await self._bus.ensure_streams()
-        recorded = await self._outbox.positions()
-        now = await self._positions_now()
         leadership = await self._outbox.lead(self._settings.lead_ttl_seconds)
         if not leadership.leading:
             raise Conflict("another relay leads by now")
+        recorded = (
+            await self._outbox.positions()
+        )  # of the store that was found open or closed, or nothing of it is noted
+        now = await self._positions_now()
+        await self._keep_lead()
         restored_from = recorded[RESTORED].sequence if RESTORED in recorded else 0
         if not leadership.is_open:
             await self._watch.compare()
@@ -334,7 +337,9 @@ class Relay:
         now = self._clock.monotonic()
         if now >= self._renew_at:
             self._renew_at = now + self._settings.lead_ttl_seconds / 5
-            await self._outbox.lead(self._settings.lead_ttl_seconds)
+            leadership = await self._outbox.lead(self._settings.lead_ttl_seconds)
+            if not leadership.is_continued:
+                raise Conflict("another relay leads by now, or the store is another one")
 
     def _restored(self, message: StreamMessage) -> Restored | None:
         """Decode an announcement; None when it cannot be restored from."""

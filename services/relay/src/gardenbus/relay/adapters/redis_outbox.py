@@ -56,7 +56,11 @@ class RedisOutbox(RedisStreamHistories):
         self._lead_seconds, self._renew_at = ttl_seconds, self._clock.monotonic() + ttl_seconds * RENEWED_AT
         reply = await self._connection.call("lead", {"leader": self._leader, "ttl_ms": int(ttl_seconds * 1000)})
         leading = reply[0] == b"ok"
-        return Leadership(leading=leading, is_open=leading and (bool(reply[1]) or await self._connection.join()))
+        if not leading:
+            return Leadership(leading=False, is_open=False)
+        return Leadership(
+            leading=True, is_open=bool(reply[1]) or await self._connection.join(), is_continued=bool(reply[2])
+        )
 
     async def resign(self) -> None:
         """Give the lead back."""
@@ -232,8 +236,8 @@ class RedisOutbox(RedisStreamHistories):
 
     async def _keep_lead(self) -> None:
         """Renew the lead when it is due: to walk a large store takes longer than a lead lasts."""
-        if self._clock.monotonic() >= self._renew_at:
-            await self.lead(self._lead_seconds)
+        if self._clock.monotonic() >= self._renew_at and not (await self.lead(self._lead_seconds)).is_continued:
+            raise Conflict("another relay leads by now, or the store is another one")
 
     async def _led(self, function: str, operation: dict[str, Any]) -> Sequence[Any]:
         return _as_leader(await self._connection.call(function, operation | {"leader": self._leader}))
@@ -264,7 +268,7 @@ def _countable(member: bytes, status: bytes) -> dict[str, str]:
 
 def _as_leader(reply: Sequence[Any]) -> Sequence[Any]:
     if reply[0] == b"other":
-        raise Conflict("another relay leads by now")
+        raise Conflict("another relay leads by now, or the store is another one")
     return reply
 
 

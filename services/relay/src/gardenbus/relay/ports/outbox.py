@@ -1,6 +1,7 @@
 """Outbox: the relay's side of the store, with the lead among relays and the repair of what went back.
 
-Only one relay leads at a time; every call but `lead` raises `Conflict` when somebody else does by now.
+Only one relay leads at a time; every call but `lead` raises `Conflict` when somebody else does by now, and when the
+store is another one than it was at the last `lead`: restarted, or gone back to an older copy.
 """
 
 from collections.abc import Mapping, Sequence
@@ -70,10 +71,14 @@ class OutboxPage(msgspec.Struct, frozen=True):
 
 
 class Leadership(msgspec.Struct, frozen=True):
-    """Leadership of the caller, and the store's openness for writes."""
+    """Leadership of the caller, and the store's openness for writes.
+
+    `is_continued`: nobody else has led since the caller did, and the store has neither restarted nor gone back.
+    """
 
     leading: bool
     is_open: bool
+    is_continued: bool = False
 
 
 class Restored(msgspec.Struct, frozen=True):

@@ -79,7 +79,7 @@ local function from_hex(digits)
 end
 
 local function restores(P, op)
-  return leads(P, op.leader) and redis.call('EXISTS', P .. ':restoring') == 1
+  return holds_lead(P, op.leader) and redis.call('EXISTS', P .. ':restoring') == 1
 end
 
 -- Stores an object, or the memory of its removal, as it was, and its place in every index. May be repeated.

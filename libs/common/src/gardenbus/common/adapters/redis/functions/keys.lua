@@ -37,7 +37,8 @@
 --   indexed                string the format whose indexes have every object (older_objects.lua)
 --   collected              string the highest version among removals that are not remembered any more
 --   restoring              string the backup that is being restored here, until all of it is stored (backups.lua)
---   version, usage_version, gain_objects, gain_usage, leader     strings
+--   leader                 string who leads, for as long as the lead lasts;  led  string  who did last (opening.lua)
+--   version, usage_version, gain_objects, gain_usage     strings
 
 -- What a reader needs to put the manifest together, in the order that redis_records.py expects.
 local PARTS = {'av', 'kd', 'meta', 'labels', 'fin', 'spec', 'status', 'rest', 'seed', 'sseed',

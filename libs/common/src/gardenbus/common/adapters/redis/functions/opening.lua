@@ -68,8 +68,27 @@ local function join(keys, args)
   return {'ok', is_open(P) and 1 or 0, is_open(P) and not was_open and 1 or 0}
 end
 
-local function leads(P, leader)
+-- Who took the lead here, in this library's memory. A lead ends with the life of Redis in which it was taken, though the
+-- key comes back with the data: a relay must not note in a store that went back what it has found out about the one before.
+local led = {}
+
+local function holds_lead(P, leader)
   return redis.call('GET', P .. ':leader') == leader
+end
+
+local function leads(P, leader)
+  return holds_lead(P, leader) and led[P .. ' ' .. leader] or false
+end
+
+-- Takes or keeps the lead; returns whether nobody else has led since the last time, and all is as this leader left it.
+local function take_lead(P, op)
+  local is_continued = led[P .. ' ' .. op.leader] and redis.call('GET', P .. ':led') == op.leader
+  redis.call('SET', P .. ':leader', op.leader, 'PX', op.ttl_ms)
+  if not is_continued then
+    redis.call('SET', P .. ':led', op.leader)
+    led[P .. ' ' .. op.leader] = true
+  end
+  return is_continued
 end
 
 local function lead(keys, args)
@@ -80,13 +99,14 @@ local function lead(keys, args)
   if leader and leader ~= op.leader then return {'other', leader} end
   local restoring = redis.call('GET', P .. ':restoring')
   if restoring then return {'restoring', restoring} end
-  redis.call('SET', P .. ':leader', op.leader, 'PX', op.ttl_ms)
-  return {'ok', is_open(P) and 1 or 0}
+  local is_continued = take_lead(P, op)
+  return {'ok', is_open(P) and 1 or 0, is_continued and 1 or 0}
 end
 
 local function resign(keys, args)
   local P, op = keys[1], cmsgpack.unpack(args[1])
-  if leads(P, op.leader) then redis.call('DEL', P .. ':leader') end
+  if holds_lead(P, op.leader) then redis.call('DEL', P .. ':leader') end
+  led[P .. ' ' .. op.leader] = nil
   return {'ok'}
 end
 
