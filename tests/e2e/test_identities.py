@@ -145,6 +145,17 @@ async def _created_at(landscape: Landscape) -> str:
     return json.loads(answer.data)["created"]
 
 
+async def test_nothing_below_the_state_directory_is_open_to_others(hosting: Landscape):
+    async def closed() -> None:
+        try:
+            found = open_to_others(hosting.directory)
+        except FileNotFoundError as error:  # it was replaced while we looked
+            raise AssertionError(error.filename) from error
+        assert found == []
+
+    await eventually(closed, within=20)
+
+
 async def test_issued_credentials_let_in_until_they_are_revoked(hosting: Landscape, tmp_path: Path):
     file, by_nkey = tmp_path / "ann.json", tmp_path / "wild.nk"
     issued = await hosting.command("identity", "issue", "--user", "ann", "--role", "viewer", "-o", str(file))

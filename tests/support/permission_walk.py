@@ -1,7 +1,7 @@
 """A walk of the permission table: every principal tries every family of subjects on a real server."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from gardenbus.common.adapters.nats.connection import Connection, publish_command
 from gardenbus.common.adapters.nats.credentials import Credentials
@@ -101,23 +101,31 @@ _SEEDS = ("aws-cork", "aws-dublin")
 _KEPT = (("BINDINGS", "binding"), ("BINDINGS", "view"), ("LEASES", "lease"))
 
 
-async def unlike_the_table(url: str, credentials: Credentials, principal: Principal) -> Sequence[str]:
-    """What the server allows a principal, or refuses it, unlike the table."""
+async def refusals(
+    url: str, credentials: Credentials, principal: Principal, subjects: Sequence[str]
+) -> Collection[tuple[str, str]]:
+    """What the server refuses a principal: `publish` or `subscription`, and the subject in small letters."""
     probe = _Probe()
     await probe.open(url, "probe", credentials=credentials, on_reconnect=lambda: None)
-    granted, probed = permissions_of(principal, SUBJECTS), every_subject()
-    await probe.send([publish_command(subject, b"") for subject in probed])
+    await probe.send([publish_command(subject, b"") for subject in subjects])
     if principal.account == "GARDEN":
-        for subject in probed:
+        for subject in subjects:
             await probe.listen(subject, lambda _: None)
     else:  # they may have few subscriptions: each ends at once
-        for subject in probed:
+        for subject in subjects:
             await probe.stop_listening([await probe.listen(subject, lambda _: None)])
     await probe.flush_fully()
     await probe.close()
+    return probe.refused
+
+
+async def unlike_the_table(url: str, credentials: Credentials, principal: Principal) -> Sequence[str]:
+    """What the server allows a principal, or refuses it, unlike the table."""
+    granted, probed = permissions_of(principal, SUBJECTS), every_subject()
+    refused = await refusals(url, credentials, principal, probed)
     return [
         f"{verb} {subject}: {'refused' if is_granted else 'allowed'}"
         for verb, allowed in (("publish", granted.publish), ("subscription", granted.subscribe))
         for subject in probed
-        if (is_granted := covers(allowed, subject)) == ((verb, subject.lower()) in probe.refused)
+        if (is_granted := covers(allowed, subject)) == ((verb, subject.lower()) in refused)
     ]

@@ -1,14 +1,29 @@
 """The whole permission table is walked on a real server: what it grants goes, and whatever else is refused."""
 
+import json
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
 
+from gardenbus.common.adapters.nats import jetstream
+from gardenbus.common.adapters.nats.connection import RawMessage, publish_command
 from gardenbus.common.api.identity.accounts import crossings
-from gardenbus.common.api.identity.permissions import OUTSIDE_REPLIES, covers, permissions_of
+from gardenbus.common.api.identity.permissions import OUTSIDE_REPLIES, STREAMS, covers, permissions_of
 from gardenbus.common.api.identity.principals import Principal
-from tests.support.identities import SUBJECTS, guarded
-from tests.support.permission_walk import OUTSIDERS, PRINCIPALS, unlike_the_table
+from tests.support.identities import SUBJECTS, Guarded, guarded
+from tests.support.permission_walk import OUTSIDERS, PRINCIPALS, refusals, unlike_the_table
+from tests.support.permissions_by_hand import BY_HAND, by_hand
+
+
+@pytest.fixture
+async def walked(tmp_path: Path) -> AsyncIterator[Guarded]:
+    """A guarded server with its streams, as the relay makes them."""
+    async with guarded(tmp_path) as landscape:
+        credentials = landscape.credentials(Principal("service", "relay"))
+        async with jetstream.connect(landscape.server.url, "relay", credentials=credentials):
+            yield landscape
+
 
 BETWEEN_OUTSIDERS = (SUBJECTS.extensions_of("aws-cork"), "_INBOX.seed:aws-cork.>")
 """A gardenlet and who answers for its backend `nats`: both are outside."""
@@ -19,6 +34,78 @@ async def test_everybody_gets_their_row_and_nothing_else(tmp_path: Path) -> None
         url = landscape.server.url
         walked = [(who.user, await unlike_the_table(url, landscape.credentials(who), who)) for who in PRINCIPALS]
     assert [(user, found) for user, found in walked if found] == []
+
+
+@pytest.mark.parametrize("principal", BY_HAND, ids=lambda who: who.user)
+async def test_what_matters_is_granted_and_refused_as_it_is_written_by_hand(
+    principal: Principal, walked: Guarded
+) -> None:
+    expected = list(by_hand(principal))
+    subjects = [each.subject for each in expected]
+    refused = await refusals(walked.server.url, walked.credentials(principal), principal, subjects)
+    wrong = [each for each in expected if each.is_granted == ((each.verb, each.subject.lower()) in refused)]
+    assert wrong == []
+    assert len(expected) > 5
+
+
+REPLIES = (
+    *("garden.apply", "garden.delete", "garden.as.root.apply", "garden.as.root.api.delete.configmap.garden.dear"),
+    *("garden.api.delete.configmap.garden.dear", "garden.report.aws-dublin.shoot.dev.a", "garden.lease.aws-dublin"),
+    *("garden.changed.shoot.dev.a", "garden.binding.aws-dublin.dev.a", "garden.view.aws-dublin.seed._.aws-dublin"),
+    *("garden.event.shoot.dev.a", "garden.queue.garbage.dev.a", "garden.later.scheduling.x.dev.a", "garden.rejected"),
+    *("garden.scheduler.default-scheduler.explain", "garden.seed.aws-dublin.x", "garden.lease._canary"),
+    *(f"$JS.API.STREAM.{verb}.{stream}" for verb in ("PURGE", "DELETE", "INFO") for stream in STREAMS),
+    *("$JS.API.CONSUMER.DELETE.REQUESTS.apiserver", "$JS.API.CONSUMER.MSG.NEXT.REQUESTS.apiserver", "$JS.FC.x"),
+    *("$JS.ACK.REQUESTS.apiserver.1.1.1.1.0", "$SYS.REQ.SERVER.PING", "$SYS.REQ.USER.AUTH", "_INBOX.relay.x"),
+    *("_INBOX.operator.x", "_INBOX.apiserver.x", "_R_.x", "$SRV.PING"),
+)
+"""Reply subjects by which somebody else would be made to act, or be told what nobody asked them."""
+
+
+async def test_no_reply_subject_reaches_anything_in_the_services_account(walked: Guarded) -> None:
+    """Everybody outside asks on all that is theirs, each time with all of these: what arrives has the server's own."""
+    operator = await walked.connect(Principal("operator", "operator"))
+    heard, made = list[RawMessage](), list[RawMessage]()
+    await operator.listen("garden.>", heard.append)
+    for inside in ("_INBOX.>", "$SRV.>"):
+        await operator.listen(inside, made.append)
+    apiserver = await walked.connect(Principal("service", "apiserver"))
+    answers = list[bytes]()
+
+    def answer(message: RawMessage) -> None:
+        if message.reply:
+            answers.append(publish_command(message.reply, b"{}"))
+
+    await apiserver.listen("garden.as.*.api.>", answer)
+    await operator.flush_fully()
+    made.clear()
+    for principal in OUTSIDERS:
+        outsider = await walked.connect(principal)
+        asked = _what_they_may_ask(principal)
+        await outsider.send([publish_command(subject, b"", reply=reply) for subject in asked for reply in REPLIES])
+        await outsider.flush_fully()
+        await apiserver.flush_fully()
+        await apiserver.send(answers)
+        await apiserver.flush_fully()
+        await operator.flush_fully()
+        crossed = {message.subject for message in heard}
+        assert crossed <= set(asked), (principal, crossed - set(asked))
+        assert bool(crossed) == any(subject.startswith("garden.") for subject in asked), principal
+        assert {message.reply[:4] for message in heard if message.reply} <= {"_R_."}, principal
+        assert not [message.subject for message in made if message.subject.startswith("_INBOX.")], principal
+        heard.clear()
+    assert answers
+    for stream in STREAMS:
+        raw = await operator.request_raw(f"$JS.API.STREAM.INFO.{stream}", b"", timeout_seconds=20)
+        state = json.loads(raw.body)["state"]
+        assert (stream, state["messages"]) == (stream, 0) or stream in {"LEASES", "REPORTS", "REQUESTS"}
+
+
+def _what_they_may_ask(principal: Principal) -> list[str]:
+    """A subject of each grant that leads to the services or to JetStream."""
+    granted = permissions_of(principal, SUBJECTS).publish
+    own = [each for each in granted if each not in (OUTSIDE_REPLIES, *BETWEEN_OUTSIDERS)]
+    return [subject.replace(">", "x.y.z").replace("*", "x") for subject in own]
 
 
 def test_nothing_crosses_between_the_accounts_that_no_row_grants() -> None:

@@ -92,6 +92,15 @@ async def _last(operator: Connection, stream: str, subject: str) -> Any:
 
 
 async def test_random_requests_change_nothing_that_its_seed_does_not_lead_to(landscape: GuardedLandscape) -> None:
+    await _change_nothing_of_others(landscape, REQUESTS)
+
+
+@pytest.mark.long
+async def test_ten_thousand_random_requests_change_nothing_either(landscape: GuardedLandscape) -> None:
+    await _change_nothing_of_others(landscape, 10_000)
+
+
+async def _change_nothing_of_others(landscape: GuardedLandscape, requests: int) -> None:
     operator, thief = await _operator(landscape), await _gardenlet(landscape, CORK)
     zeus = SUBJECTS.binding("aws-dublin", "garden-dev", "zeus")
 
@@ -102,7 +111,7 @@ async def test_random_requests_change_nothing_that_its_seed_does_not_lead_to(lan
     before = await _others(landscape)
     assert ObjectKey("shoot", "garden-dev", "zeus") in before
     victims = [Victim(key, each.uid, each.document()) for key, each in (await landscape.all_stored()).items()]
-    commands = Thief(CORK, victims, SEED).commands(REQUESTS)
+    commands = Thief(CORK, victims, SEED).commands(requests)
     answers: list[RawMessage] = []
     await thief.listen(f"{CORK.inbox}.x", answers.append)
     while chunk := list(itertools.islice(commands, CHUNK)):
@@ -113,14 +122,14 @@ async def test_random_requests_change_nothing_that_its_seed_does_not_lead_to(lan
         for stream in ("REQUESTS", "REPORTS"):
             assert (await _call(operator, f"STREAM.INFO.{stream}"))["state"]["messages"] == 0, stream
 
-    await eventually(handled, within=30 + REQUESTS / 50)
+    await eventually(handled, within=30 + requests / 50)
     answer = await thief.request_raw(SUBJECTS.as_user(CORK.user, "api.whoami"), b"", timeout_seconds=20)
     assert json.loads(answer.body)["result"]["user"] == CORK.user
     assert thief.losses == 0
     assert await _others(landscape) == before
     assert await _last(operator, "BINDINGS", zeus) == binding
     rejected, reports = [(await _call(operator, f"STREAM.INFO.{name}"))["state"] for name in ("REJECTED", "REPORTS")]
-    assert min(rejected["messages"], reports["last_seq"], len(answers)) > REQUESTS / 50
+    assert min(rejected["messages"], reports["last_seq"], len(answers)) > requests / 50
     said = await _call(operator, "STREAM.INFO.LEASES", {"subjects_filter": ">"})
     assert SUBJECTS.lease("aws-dublin") not in said["state"].get("subjects", {})
     subjects = await _call(operator, "STREAM.INFO.BINDINGS", {"subjects_filter": ">"})

@@ -29,6 +29,7 @@ import structlog
 from nats.aio.client import DEFAULT_BUFFER_SIZE, Client, Srv
 from nats.errors import Error as NatsError
 
+from gardenbus.common.adapters.nats.complaints import Complaints
 from gardenbus.common.adapters.nats.credentials import NO_CREDENTIALS, Credentials
 from gardenbus.common.adapters.nats.tls import WEB_SOCKETS, Transport, demand_tls, tls_context, untrusted_server
 from gardenbus.common.errors import (
@@ -214,6 +215,7 @@ class Connection(Client):
         self._credentials = NO_CREDENTIALS
         self._rejections = 0
         self._retry = asyncio.Event()
+        self._complaints = Complaints()
         self._fails_unauthorized = False
         self._fails_unreachable = False
         self._unreached: set[str] = set()
@@ -540,7 +542,8 @@ class Connection(Client):
         if not self.is_connected and not self.is_closed and _UNAUTHORIZED.search(str(error)):
             await self._pause_rejected(error)
         elif self.is_connected:
-            log.warning("server.complained", server="nats", url=self._where, error=str(error) or repr(error))
+            if self._complaints.is_due(text := str(error) or repr(error)):
+                log.warning("server.complained", server="nats", url=self._where, error=text)
         elif not self.is_closed and now - self._last_logged >= AWAIT_LOG_SECONDS:
             self._last_logged = now
             log.warning("server.awaited", server="nats", url=self._where, error=str(error) or repr(error))
