@@ -1,4 +1,4 @@
-"""What each principal may, and may not: written by hand from what the parties are for, not from the code."""
+"""Expectations of what each principal may: written by hand from what the parties are for, not from the code."""
 
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple

@@ -1,4 +1,4 @@
-"""What a server complains about: each is logged once a minute, however often it is said again."""
+"""Complaints of a server: each is logged once a minute, however often it is said again."""
 
 from time import monotonic
 
