@@ -13,8 +13,9 @@ import pytest
 
 from gardenbus.common.api.identity.principals import Principal
 from gardenbus.credentials.certificates import Authority, new_authority
+from gardenbus.credentials.routes import RouteAdmission, route_configuration
 from gardenbus.credentials.server_configuration import tls_configuration
-from gardenbus.embedded.clusters import RouteAdmission, route_configuration, route_tls
+from gardenbus.embedded.clusters import route_tls
 from tests.support.eventually import eventually
 from tests.support.servers import Server, executable, free_port
 

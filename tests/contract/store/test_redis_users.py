@@ -172,6 +172,8 @@ async def test_a_password_comes_from_its_file_at_each_connect(guarded: Server, t
         ("redis://u@h:1", RedisAccess(password_file="/none"), "GARDENBUS_REDIS_PASSWORD_FILE: /none cannot be read"),
         ("redis://u@h:1", RedisAccess(ca=__file__), "only rediss:// connections use TLS"),
         ("rediss://u@h:1", RedisAccess(ca="/none"), "GARDENBUS_REDIS_CA: /none cannot be read"),
+        ("redis+sentinel://u@h:1/garden", RedisAccess(ca=__file__), "only rediss:// connections use TLS"),
+        ("rediss+sentinel://u@h:1/garden", RedisAccess(password_file=__file__, ca="/none"), "/none cannot be read"),
     ],
 )
 def test_settings_that_cannot_go_together_name_the_variable(url: str, access: RedisAccess, problem: str):

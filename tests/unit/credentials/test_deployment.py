@@ -1,5 +1,6 @@
 """Keys of a landscape in containers: each holder gets what is its own, once, and nothing else."""
 
+import hashlib
 import os
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -9,14 +10,16 @@ from cryptography import x509
 
 from gardenbus.common.api.identity.permissions import service_names
 from gardenbus.common.api.identity.principals import Principal
-from gardenbus.credentials.certificates import certified_principal, read_certificate
+from gardenbus.credentials.certificates import certified_principal, is_issued_by, names_of, read_certificate
 from gardenbus.credentials.deployment import Deployment, Owners, make_keys
 from gardenbus.identity.__main__ import keys
 from tests.support.files import open_to_others
 
 NOW = datetime(2026, 11, 22, 12, tzinfo=UTC)
 EARTH, HARBOUR = Principal("gardenlet", "earth"), Principal("member-agent", "harbour")
-DEPLOYMENT = Deployment(("nats", "localhost"), {EARTH: "gardenlet-earth", HARBOUR: "memberagent"})
+DEPLOYMENT = Deployment(
+    ("nats", "localhost"), {EARTH: "gardenlet-earth", HARBOUR: "memberagent"}, routes=("nats", "nats-2")
+)
 
 
 def contents(directory: Path) -> dict[str, bytes]:
@@ -66,6 +69,40 @@ def test_a_later_start_replaces_what_ended_and_hands_a_new_certificate_to_the_se
         "memberagent/harbour/credentials.pem",
         *(f"{place}/server.{end}" for place in ("authority", "nats", "redis") for end in ("crt", "key")),
     }
+
+
+def test_the_servers_of_a_cluster_share_a_certificate_for_their_names_and_its_authority_signs_nothing_else(
+    made: Path,
+) -> None:
+    before = {name: content for name, content in contents(made / "nats").items() if name.startswith("routes.")}
+    assert before.keys() == {"routes.ca.crt", "routes.crt", "routes.key", "routes.conf"}
+    certificate, authority = (read_certificate(before[name]) for name in ("routes.crt", "routes.ca.crt"))
+    assert is_issued_by(certificate, authority)
+    assert not is_issued_by(certificate, read_certificate((made / "authority" / "ca.crt").read_bytes()))
+    make_keys(made, DEPLOYMENT._replace(routes=("nats", "nats-2", "nats-3")), NOW)
+    after = contents(made / "nats")
+    assert all(after[name] != before[name] for name in before)
+    assert names_of(read_certificate(after["routes.crt"])) == {"nats", "nats-2", "nats-3"}
+    password = (made / "authority" / "routes.password").read_text().strip()
+    assert after["routes.conf"].decode().count(f"nats-route://route:{password}@nats") == 3
+
+
+def test_a_single_server_gets_nothing_for_routes(tmp_path: Path) -> None:
+    make_keys(tmp_path / "keys", DEPLOYMENT._replace(routes=()), NOW)
+    assert contents(tmp_path / "keys" / "nats").keys() == {"server.crt", "server.key", "authorization.conf"}
+
+
+def test_replicas_and_sentinels_come_in_by_the_passwords_that_redis_knows(made: Path) -> None:
+    replica, sentinel = (
+        (made / "authority" / "redis" / f"{user}.password").read_text().strip() for user in ("replica", "sentinel")
+    )
+    users = (made / "redis" / "users.acl").read_text()
+    for password in (replica, sentinel):
+        assert hashlib.sha256(password.encode()).hexdigest() in users
+    assert (made / "redis" / "replication.conf").read_text() == f'masteruser replica\nmasterauth "{replica}"\n'
+    lines = (made / "redis" / "sentinel.conf").read_text().splitlines()
+    assert {f'sentinel auth-pass garden "{sentinel}"', f'sentinel sentinel-pass "{sentinel}"'} <= set(lines)
+    assert [line.split()[1] for line in lines if line.startswith("user ")][:2] == ["default", "relay"]
 
 
 def test_each_file_belongs_to_the_user_as_whom_its_container_runs(

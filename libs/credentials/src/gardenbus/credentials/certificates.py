@@ -218,6 +218,16 @@ def serial_of(certificate: x509.Certificate) -> str:
     return format(certificate.serial_number, "x")
 
 
+def names_of(certificate: x509.Certificate) -> set[str]:
+    """The names and addresses of a server's certificate."""
+    try:
+        names = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    except x509.ExtensionNotFound:
+        return set()
+    addresses = {str(address) for address in names.get_values_for_type(x509.IPAddress)}
+    return addresses | set(names.get_values_for_type(x509.DNSName))
+
+
 def is_issued_by(certificate: x509.Certificate, authority: x509.Certificate) -> bool:
     """True if an authority has signed a certificate."""
     try:

@@ -2,8 +2,8 @@
 
     authority       all of it (`identity_directory`): for `identity`, and for whoever makes the keys
     <service>       nats.nk, redis.password (where it is a user of Redis), ca.crt
-    nats            server.crt, server.key, authorization.conf
-    redis           server.crt, server.key, ca.crt, users.acl
+    nats            server.crt, server.key, authorization.conf; for a cluster routes.{conf,crt,key,ca.crt}
+    redis           server.crt, server.key, ca.crt, users.acl; for a cluster replication.conf, and sentinel.conf
     operator        operator.json, ca.crt
     <agent's>       ca.crt, and <seed or cluster>/credentials.pem: an agent's state directory
 
@@ -18,19 +18,28 @@ from typing import NamedTuple, cast
 
 from cryptography import x509
 
-from gardenbus.common.adapters.redis.users import RedisUser
+from gardenbus.common.adapters.redis.users import RedisUser, replica_login, sentinel_login, sentinel_users
 from gardenbus.common.api.identity.permissions import service_names
 from gardenbus.common.api.identity.principals import Principal
 from gardenbus.common.api.keys import Subjects
 from gardenbus.common.errors import BadRequest
-from gardenbus.credentials import secret_files
+from gardenbus.credentials import routes, secret_files
 from gardenbus.credentials.certificates import certified_principal, read_certificate
 from gardenbus.credentials.identity_directory import Identities, IdentityDirectory
 from gardenbus.credentials.redis_users import write_users
-from gardenbus.credentials.server_configuration import Authorization, Password, authorization_configuration
+from gardenbus.credentials.server_configuration import (
+    Authorization,
+    Password,
+    authorization_configuration,
+    tls_configuration,
+)
 
 AUTHORITY, NATS, REDIS, OPERATOR = "authority", "nats", "redis", "operator"
 AGENTS_CREDENTIALS = "credentials.pem"
+KEYS_OF_NATS = Path("/etc/nats/keys")
+"""Where the container of NATS has its directory."""
+MASTER = "garden"
+"""The name by which the Sentinels of the deployment know the master."""
 
 
 class Owners(NamedTuple):
@@ -49,6 +58,8 @@ class Deployment(NamedTuple):
     agents: Mapping[Principal, str]
     """Agents, and the names of the directories that are theirs."""
     prefix: str = "garden"
+    routes: Sequence[str] = ()
+    """Names by which the NATS servers of a cluster reach each other; none for a single server."""
 
 
 def make_keys(directory: Path, deployment: Deployment, now: datetime, owners: Owners | None = None) -> None:
@@ -64,14 +75,36 @@ def make_keys(directory: Path, deployment: Deployment, now: datetime, owners: Ow
         if (password := users.passwords.get(cast("RedisUser", name))) is not None:
             _write(holder / "redis.password", password.read_bytes())
     _copy((identity.operator, *ca), _holder(directory / OPERATOR))
-    _copy((users.acl, *server, *ca), _holder(directory / REDIS))
+    redis = _holder(directory / REDIS)
+    _copy((users.acl, *server, *ca), redis)
+    passwords: dict[RedisUser, str] = {
+        user: file.read_text(encoding="ascii").strip() for user, file in users.passwords.items()
+    }
+    _write(redis / "replication.conf", replica_login(passwords).encode())
+    _write(redis / "sentinel.conf", (sentinel_login(MASTER, passwords) + sentinel_users(passwords)).encode())
     nats = _holder(directory / NATS)
     _copy(server, nats)
+    if deployment.routes:
+        _keep_routes(nats, deployment.routes, secret_files.kept_password(identity.path / "routes.password"), now)
     _write(nats / "authorization.conf", _authorization(keys, Subjects(deployment.prefix)).encode())
     for principal, place in deployment.agents.items():
         _certify(principal, _holder(directory / place), identity, now)
     if owners is not None:
         _give(directory, owners)
+
+
+def _keep_routes(nats: Path, hosts: Sequence[str], password: str, now: datetime) -> None:
+    """Lay down by what the servers let each other in; `routes.conf` names the files by their paths in the container."""
+    routes.keep_route_certificate(nats, hosts, now)
+    certificate, key, authority = (KEYS_OF_NATS / file for file in (routes.CERTIFICATE, routes.KEY, routes.AUTHORITY))
+    text = routes.route_configuration(
+        name="gardenbus",
+        listen=f"0.0.0.0:{routes.PORT}",
+        others=[f"{host}:{routes.PORT}" for host in hosts],
+        admission=routes.RouteAdmission("route", password, tls_configuration(certificate, key, peers=authority)),
+        is_advertised=False,
+    )
+    _write(nats / "routes.conf", text.encode())
 
 
 def _certify(principal: Principal, place: Path, identity: IdentityDirectory, now: datetime) -> None:

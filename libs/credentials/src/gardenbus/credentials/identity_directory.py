@@ -29,6 +29,7 @@ from gardenbus.credentials.certificates import (
     Issued,
     belong_together,
     is_issued_by,
+    names_of,
     new_authority,
     read_certificate,
     read_key,
@@ -120,7 +121,7 @@ class IdentityDirectory:
         if not self.server_certificate.exists():
             return
         try:
-            names = sorted(_names_of(read_certificate(_content(self.server_certificate))))
+            names = sorted(names_of(read_certificate(_content(self.server_certificate))))
         except BadRequest as error:
             raise SettingsInvalid((f"{self.server_certificate}: {error.message}",)) from error
         if not self._has_server_certificate(names, now, [self.authority().certificate]):
@@ -153,7 +154,7 @@ class IdentityDirectory:
             belong_together(certificate, key)
             and any(is_issued_by(certificate, authority) for authority in authorities)
             and certificate.not_valid_after_utc - now > SERVER_RENEWED_BEFORE
-            and set(names) <= _names_of(certificate)
+            and set(names) <= names_of(certificate)
         )
 
 
@@ -183,15 +184,6 @@ def kept_nkey(file: Path, purpose: Purpose) -> KeyPair:
 def _write_pair(issued: Issued, certificate: Path, key: Path) -> None:
     secret_files.write(key, issued.key)
     secret_files.write(certificate, issued.certificate)
-
-
-def _names_of(certificate: x509.Certificate) -> set[str]:
-    try:
-        names = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
-    except x509.ExtensionNotFound:
-        return set()
-    addresses = {str(address) for address in names.get_values_for_type(x509.IPAddress)}
-    return addresses | set(names.get_values_for_type(x509.DNSName))
 
 
 def _content(file: Path) -> bytes:

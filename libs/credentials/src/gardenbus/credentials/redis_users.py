@@ -1,14 +1,11 @@
 """Files that give Redis its users: a password each, kept while it is there, and the file that Redis reads."""
 
-import secrets
 from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
 from gardenbus.common.adapters.redis.users import USERS, RedisUser, acl_file
 from gardenbus.credentials import secret_files
-
-_PASSWORD_BYTES = 32
 
 
 class UserFiles(NamedTuple):
@@ -22,18 +19,6 @@ def write_users(folder: Path, prefix: str) -> UserFiles:
     """Write passwords that are not there yet, and the file of users. Raises OSError, BadRequest for the prefix."""
     secret_files.make_directory(folder)
     files = UserFiles(folder / "users.acl", {user: folder / f"{user}.password" for user in USERS})
-    passwords: dict[RedisUser, str] = {user: _password(file) for user, file in files.passwords.items()}
+    passwords: dict[RedisUser, str] = {user: secret_files.kept_password(file) for user, file in files.passwords.items()}
     secret_files.write(files.acl, acl_file(prefix, passwords).encode())
     return files
-
-
-def _password(file: Path) -> str:
-    """The password in a file; a new one where there is none."""
-    try:
-        password = file.read_text(encoding="ascii").strip() if file.exists() else ""
-    except UnicodeDecodeError:
-        password = ""
-    if not password:
-        password = secrets.token_urlsafe(_PASSWORD_BYTES)
-        secret_files.write(file, f"{password}\n".encode())
-    return password

@@ -8,6 +8,7 @@ from pathlib import Path
 
 DIRECTORY_MODE = 0o700
 FILE_MODE = 0o600
+_PASSWORD_BYTES = 32
 
 
 def make_directory(path: Path) -> None:
@@ -40,3 +41,15 @@ def write(path: Path, content: bytes) -> None:
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
+
+
+def kept_password(file: Path) -> str:
+    """The password in a file; a new one where there is none. Raises OSError."""
+    try:
+        password = file.read_text(encoding="ascii").strip() if file.exists() else ""
+    except UnicodeDecodeError:
+        password = ""
+    if not password:
+        password = secrets.token_urlsafe(_PASSWORD_BYTES)
+        write(file, f"{password}\n".encode())
+    return password

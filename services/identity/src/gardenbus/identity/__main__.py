@@ -19,6 +19,7 @@ def keys(arguments: Sequence[str]) -> None:
     parser = argparse.ArgumentParser("gardenbus.identity keys", description="Make the keys of a landscape.")
     parser.add_argument("directory", type=Path, help="where each holder has a directory")
     parser.add_argument("--name", action="append", default=[], help="a name by which NATS or Redis is reached")
+    parser.add_argument("--route", action="append", default=[], metavar="NAME", help="a NATS server of a cluster")
     parser.add_argument("--seed", action="append", default=[], metavar="SEED=DIR", help="a gardenlet and its directory")
     parser.add_argument("--member", action="append", default=[], metavar="CLUSTER=DIR", help="likewise, a member agent")
     parser.add_argument("--owners", metavar="UID,UID,UID", help="users of the services, of Redis and of NATS")
@@ -26,7 +27,7 @@ def keys(arguments: Sequence[str]) -> None:
     agents = {Principal("gardenlet", name): place for name, place in map(_pair, given.seed)}
     agents |= {Principal("member-agent", name): place for name, place in map(_pair, given.member)}
     owners = Owners(*map(int, given.owners.split(","))) if given.owners else None
-    deployment = Deployment(given.name or ["localhost"], agents, load_settings().prefix)
+    deployment = Deployment(given.name or ["localhost"], agents, load_settings().prefix, given.route)
     make_keys(given.directory, deployment, SystemClock().now(), owners)
 
 

@@ -7,15 +7,22 @@ each start, for the primary of then. Routes of NATS, replicas and Sentinels have
 import json
 import os
 import re
-import secrets
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
 
 from gardenbus.cli.local.directory import LandscapeDirectory, write_whole, writing
-from gardenbus.common.adapters.redis.users import sentinel_users
-from gardenbus.credentials.certificates import CA_LIFE, Authority, new_authority
+from gardenbus.common.adapters.redis.users import replica_login, sentinel_login, sentinel_users
+from gardenbus.credentials import secret_files
+from gardenbus.credentials.routes import (
+    AUTHORITY,
+    CERTIFICATE,
+    KEY,
+    RouteAdmission,
+    new_route_certificate,
+    route_configuration,
+)
 from gardenbus.credentials.server_configuration import tls_configuration
 from gardenbus.embedded.durability import Durability
 from gardenbus.embedded.ports import LOOPBACK, choose_port
@@ -40,15 +47,6 @@ class ClusterServers(NamedTuple):
     nats_url: str
     redis_url: str
     ports: Mapping[str, int]
-
-
-class RouteAdmission(NamedTuple):
-    """By what the servers of a cluster let each other in."""
-
-    user: str
-    password: str
-    tls: str = ""
-    """The block `tls`, unless there is none."""
 
 
 class ClusterPlan(NamedTuple):
@@ -102,28 +100,9 @@ def route_tls(directory: Path) -> str:
 
     It is made anew at each start of the cluster, and its key kept nowhere. Raises DirectoryUnwritable.
     """
-    now = datetime.now(UTC)
-    made = new_authority("gardenbus routes", now)
-    own = Authority(made).certificate_for("route", now, hosts=(LOOPBACK,), life=CA_LIFE)
-    authority, certificate, key = (directory / f"routes.{end}" for end in ("ca.crt", "crt", "key"))
-    for file, content in ((authority, made.certificate), (certificate, own.certificate), (key, own.key)):
-        write_whole(file, content)
-    return tls_configuration(certificate, key, peers=authority)
-
-
-def route_configuration(*, name: str, listen: str, others: Sequence[str], admission: RouteAdmission) -> str:
-    """The part of nats.conf by which servers of a cluster let each other in, and nobody else.
-
-    One that hangs is left after four seconds: until then requests may go to those who were connected to it.
-    """
-    user, password, tls = admission
-    login = f"user: {json.dumps(user)}, password: {json.dumps(password)}"
-    routes = ", ".join(json.dumps(f"nats-route://{user}:{password}@{other}") for other in others)
-    return (
-        f"cluster {{\n  name: {name}\n  listen: {json.dumps(listen)}\n"
-        f"  authorization {{ {login}, timeout: 3 }}\n  {tls}  routes: [{routes}]\n"
-        '  ping_interval: "2s"\n  ping_max: 2\n}\n'
-    )
+    for name, content in new_route_certificate((LOOPBACK,), datetime.now(UTC)).items():
+        write_whole(directory / name, content)
+    return tls_configuration(directory / CERTIFICATE, directory / KEY, peers=directory / AUTHORITY)
 
 
 def _nats_spec(
@@ -154,14 +133,10 @@ def _redis_spec(plan: ClusterPlan, number: int, program: Path, users: RedisUsers
     name = f"redis-{number}"
     store = _store(plan.directory.redis, name)
     file = plan.directory.config / f"{name}.conf"
-    text = redis_configuration(
-        store=store, durability=plan.durability, port=plan.ports[name], acl_file=users.acl_file
-    ) + (
-        "min-replicas-to-write 1\n"
-        "repl-timeout 5\n"
-        "repl-ping-replica-period 1\n"
-        "repl-diskless-sync-delay 0\n"
-        f"masteruser replica\nmasterauth {json.dumps(users.password('replica'))}\n"
+    text = (
+        redis_configuration(store=store, durability=plan.durability, port=plan.ports[name], acl_file=users.acl_file)
+        + ("min-replicas-to-write 1\nrepl-timeout 5\nrepl-ping-replica-period 1\nrepl-diskless-sync-delay 0\n")
+        + replica_login(users.passwords)
     )
     if number != plan.primary:
         text += f"replicaof {LOOPBACK} {plan.ports[f'redis-{plan.primary}']}\n"
@@ -183,19 +158,17 @@ def _sentinel_spec(plan: ClusterPlan, number: int, program: Path, users: RedisUs
     name = f"sentinel-{number}"
     file = _sentinel_file(plan.directory, number)
     store = _store(plan.directory.redis, name)
-    password = json.dumps(users.password("sentinel"))
     primary = plan.ports[f"redis-{plan.primary}"]
     replicas = [plan.ports[f"redis-{each}"] for each in NUMBERS if each != plan.primary]
     text = (
         f"bind {LOOPBACK}\nport {plan.ports[name]}\ndaemonize no\ndir {json.dumps(str(store))}\n"
         f"sentinel monitor {MASTER} {LOOPBACK} {primary} {QUORUM}\n"
-        f"sentinel auth-user {MASTER} sentinel\nsentinel auth-pass {MASTER} {password}\n"
         f"sentinel down-after-milliseconds {MASTER} {DOWN_AFTER_MILLISECONDS}\n"
         f"sentinel failover-timeout {MASTER} 10000\n"
         f"sentinel parallel-syncs {MASTER} 2\n"
-        f"sentinel sentinel-user sentinel\nsentinel sentinel-pass {password}\n"
     ) + "".join(f"sentinel known-replica {MASTER} {LOOPBACK} {port}\n" for port in replicas)
-    write_whole(file, (text + sentinel_users(users.passwords)).encode())
+    text += sentinel_login(MASTER, users.passwords) + sentinel_users(users.passwords)
+    write_whole(file, text.encode())
     return ProcessSpec(
         name=name,
         role="sentinel",
@@ -238,8 +211,4 @@ def _route_password(directory: LandscapeDirectory) -> str:
     """Password of the routes, made once. Raises DirectoryUnwritable."""
     file = directory.identity / "routes.password"
     with writing(file):
-        password = file.read_text(encoding="ascii").strip() if file.exists() else ""
-    if not password:
-        password = secrets.token_urlsafe(32)
-        write_whole(file, f"{password}\n".encode())
-    return password
+        return secret_files.kept_password(file)

@@ -8,6 +8,7 @@ without a password; it may do everything all the same, as Redis loads its append
 """
 
 import hashlib
+import json
 import re
 from collections.abc import Mapping
 from typing import Literal, get_args
@@ -121,6 +122,20 @@ def acl_file(prefix: str, passwords: Mapping[RedisUser, str]) -> str:
         digest = hashlib.sha256(password.encode()).hexdigest()
         lines.append(f"user {user} on #{digest} {' '.join(acl_rules(user, prefix))}")
     return "\n".join([*lines, ""])
+
+
+def replica_login(passwords: Mapping[RedisUser, str]) -> str:
+    """Lines for `redis.conf` by which a replica comes in to its master."""
+    return f"masteruser replica\nmasterauth {json.dumps(passwords['replica'])}\n"
+
+
+def sentinel_login(master: str, passwords: Mapping[RedisUser, str]) -> str:
+    """Lines for `sentinel.conf`, after that which names the master: how it comes in to the servers and to its like."""
+    password = json.dumps(passwords["sentinel"])
+    return (
+        f"sentinel auth-user {master} sentinel\nsentinel auth-pass {master} {password}\n"
+        f"sentinel sentinel-user sentinel\nsentinel sentinel-pass {password}\n"
+    )
 
 
 def sentinel_users(passwords: Mapping[RedisUser, str]) -> str:
