@@ -1,4 +1,4 @@
-"""How the NATS servers of a cluster let each other in, and nobody else: by a password, and by a certificate they share.
+"""Routes of a NATS cluster: by a password and a shared certificate its servers let each other in, and nobody else.
 
 Both ends of a route show it. Its authority signs nothing else, and the authority's key is kept nowhere: other names of
 servers take a new one, and a restart of all of them.
