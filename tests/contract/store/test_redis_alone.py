@@ -6,7 +6,8 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from gardenbus.common.api.document import StoredObject
+from gardenbus.bench.manifests.shoots import placed
+from gardenbus.common.api.document import StoredObject, encode
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.errors import Conflict, Unavailable
 from gardenbus.common.ports.bus import StreamPosition
@@ -220,3 +221,28 @@ async def test_a_relay_keeps_its_lead_while_it_walks_a_store_for_longer_than_a_l
     await kit.connection.command("PEXPIRE", leader, 600_000)  # so that no time has to pass: what is renewed has 3 s
     await (outbox.reannounce(0) if walk == "reannounce" else outbox.requeue_pending())
     assert int(await kit.connection.command("PTTL", leader)) <= 3000, "it was renewed on the way"
+
+
+async def test_long_fields_stand_compressed_and_are_read_as_they_came(kit: StoreUnderTest) -> None:
+    document = placed("tulip", 3, "aws-eu1", "mixed")
+    await kit.created(a_seed("aws-eu1"))
+    shoot = await kit.created(document, last_applied=encode(document))
+    assert kit.connection is not None
+    stored = kit.connection.key(f"o:{shoot.key.stored}")
+    lengths = [await kit.connection.command("HSTRLEN", stored, field) for field in ("spec", "status", "last")]
+    assert sum(lengths) < 1_000
+    read = await kit.store.get(shoot.key)
+    assert read is not None
+    assert read == shoot
+    assert read.last_applied == encode(document)
+
+
+async def test_fields_that_an_earlier_version_stored_are_read(kit: StoreUnderTest) -> None:
+    shoot = await kit.created(a_shoot("tulip"))
+    assert kit.connection is not None
+    stored = kit.connection.key(f"o:{shoot.key.stored}")
+    spec = b'"purpose":"production","region":"' + b"far" * 100 + b'"'
+    await kit.connection.command("HSET", stored, "spec", spec)
+    read = await kit.store.get(shoot.key)
+    assert read is not None
+    assert read.parts.spec == spec

@@ -17,7 +17,7 @@ from tests.support.stores import StoreUnderTest, a_binding, on_redis
 
 PREFIX = "shared"
 LATER = join_files({**texts(), "later.lua": "-- says the same in another version\n"})
-FORMAT = 3
+FORMAT = int(texts()["opening.lua"].split("local FORMAT = ")[1].split()[0])
 """Of today's library."""
 
 OTHER_FORMAT = join_files(

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, cast
 
 from gardenbus.common.adapters.redis.connection import RedisConnection
-from gardenbus.common.adapters.redis.records import event_fields, read_record, restored_fields
+from gardenbus.common.adapters.redis.records import event_fields, packed_fields, read_record, restored_fields
 from gardenbus.common.adapters.redis.store import origin_text
 from gardenbus.common.adapters.redis.stream_histories import RedisStreamHistories
 from gardenbus.common.adapters.store_responses import scheduled_event
@@ -154,7 +154,7 @@ class RedisOutbox(RedisStreamHistories):
             "version": restored.version,
             "deleted": document is None,
             "now": timestamp(self._clock.now()),
-            "set": {} if document is None else restored_fields(document, restored.version),
+            "set": {} if document is None else packed_fields(restored_fields(document, restored.version)),
         }
 
     async def reannounce(self, above_version: int) -> None:

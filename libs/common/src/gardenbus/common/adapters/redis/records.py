@@ -1,8 +1,11 @@
 """Stored objects as Redis hashes: the fields of `functions/`, read and written in one place."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+import msgspec
+
+from gardenbus.common.adapters.redis.compression import compress, decompress
 from gardenbus.common.api.document import Document, Parts, StoredObject, encode, section, split
 from gardenbus.common.api.index_keys import IndexKeys, index_keys_of
 from gardenbus.common.api.keys import ObjectKey
@@ -16,6 +19,11 @@ PARTS = (
 
 PRIVATE = ("last", "rf")
 """Fields that only the apiserver reads."""
+
+COMPRESSED = ("spec", "status", "last")
+"""Fields that no function looks into and that are long."""
+
+_LONGEST_OF_ONE_BYTE, _LONGEST_OF_TWO = 0xFF, 0xFFFF
 
 
 def event_fields(event: EventRecord, now: str) -> dict[str, str]:
@@ -45,8 +53,8 @@ def read_record(key: ObjectKey, values: Sequence[bytes | None]) -> StoredObject 
             meta=fields[2],
             labels=fields[3],
             finalizers=tuple(fields[4].decode().split("\n")) if fields[4] else (),
-            spec=fields[5],
-            status=fields[6],
+            spec=decompress(fields[5]),
+            status=decompress(fields[6]),
             rest=fields[7],
             seed_name=fields[8].decode(),
             status_seed_name=fields[9].decode(),
@@ -58,7 +66,7 @@ def read_record(key: ObjectKey, values: Sequence[bytes | None]) -> StoredObject 
         deleting_at=fields[14].decode(),
         pending=fields[15],
         scheduling_generation=int(fields[16] or 0),
-        last_applied=fields[17] if len(fields) > len(PARTS) else b"",
+        last_applied=decompress(fields[17]) if len(fields) > len(PARTS) else b"",
         report_stamps=fields[18] if len(fields) > len(PARTS) else b"",
     )
 
@@ -86,6 +94,26 @@ def written_fields(parts: Parts, index_keys: IndexKeys) -> dict[str, str]:
         "quota": "\n".join(index_keys.quota),
         "demand": "\n".join(index_keys.demands),
     }
+
+
+def packed_fields(fields: Mapping[str, str]) -> dict[str, str | msgspec.Raw]:
+    """Fields as an operation of the functions carries them: COMPRESSED ones compressed."""
+    packed: dict[str, str | msgspec.Raw] = {**fields}
+    for name in COMPRESSED:
+        if text := fields.get(name):
+            packed[name] = packed_text(text.encode())
+    return packed
+
+
+def packed_text(text: bytes) -> msgspec.Raw:
+    """A text, compressed if that makes it shorter, as a string of msgpack: Redis' cmsgpack knows no binaries."""
+    field = compress(text)
+    size = len(field)
+    if size <= _LONGEST_OF_ONE_BYTE:
+        return msgspec.Raw(b"\xd9" + size.to_bytes(1) + field)
+    if size <= _LONGEST_OF_TWO:
+        return msgspec.Raw(b"\xda" + size.to_bytes(2) + field)
+    return msgspec.Raw(b"\xdb" + size.to_bytes(4) + field)
 
 
 def applied_reply(base: StoredObject, parts: Parts, values: Sequence[Any]) -> StoredObject:

@@ -15,6 +15,8 @@ from gardenbus.common.adapters.redis.reads import RedisReads, usage_of
 from gardenbus.common.adapters.redis.records import (
     applied_reply,
     event_fields,
+    packed_fields,
+    packed_text,
     written_fields,
 )
 from gardenbus.common.adapters.store_responses import (
@@ -137,7 +139,7 @@ class RedisStore(RedisReads):
             "gain": change.effects.unblocks,
             "bindings": True,
             "guards": (),
-            "set": fields,
+            "set": packed_fields(fields),
             "uid": str(uuid.uuid4()),
             **_traced(),
         }
@@ -191,7 +193,7 @@ class RedisStore(RedisReads):
             operation["quiet"] = True
         else:
             return base
-        reply = await self._connection.call("put", operation | {"set": fields})
+        reply = await self._connection.call("put", operation | {"set": packed_fields(fields)})
         if reply[0] == b"ok":
             return applied_reply(base, change.parts, reply[1])
         if reply[0] == b"removed":
@@ -396,7 +398,7 @@ class RedisStore(RedisReads):
         if binding.decision_record:
             item["why"] = f"{now} {binding.decision_record.decode()}"
         if binding.spec is not None:
-            item["spec"] = split({"apiVersion": "", "kind": "Shoot", "spec": binding.spec}).spec.decode()
+            item["spec"] = packed_text(split({"apiVersion": "", "kind": "Shoot", "spec": binding.spec}).spec)
         return item
 
     def _unschedulable_item(self, unschedulable_shoot: UnschedulableShoot, now: str) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 -- Checks of a write, all of them before anything is changed.
 
 -- Fields that a write needs of the stored object.
-local CURRENT = {'ver', 'uid', 'gen', 'del', 'fin', 'seed', 'sseed', 'sched', 'refs', 'own', 'claims', 'req', 'spec',
+local CURRENT = {'ver', 'uid', 'gen', 'del', 'fin', 'seed', 'sseed', 'sched', 'refs', 'own', 'claims', 'req',
                  'mark', 'fol', 'past', 'created', 'pend', 'op', 'cnt', 'quota', 'demand'}
 
 -- Hosts of some seeds: they themselves, the shoots that they are (by their ManagedSeeds), the seeds that those
