@@ -135,8 +135,8 @@ def redis_configuration(
     """The text of redis.conf: a socket, or the loopback only; the users of a file, if there is one; nothing evicted.
 
     `everysec` would hold writes back in the process, after their replies, while an earlier sync is still under way (up
-    to two seconds on a busy disk), and lose them with it; `no` hands each to the kernel before it is replied to. Objects
-    are hashes of twenty fields: as one piece of memory (a listpack) they take half of what a hash table of them would.
+    to two seconds on a busy disk), and lose them with it; `no` hands each to the kernel before it is replied to.
+    Objects are hashes of twenty fields, which take half as much in one piece of memory (a listpack) as in a hash table.
     """
     appendfsync = "always" if durability is Durability.POWER else "no"
     listening = f"unixsocket {json.dumps(str(socket))}\nunixsocketperm 700\n" if socket else ""
