@@ -43,7 +43,7 @@ class Mutated(msgspec.Struct, frozen=True):
 
 
 class _Chain(NamedTuple):
-    """Functions of the rules for one kind, in the order of their plug-ins."""
+    """Functions of the rules for one kind, in the order of their plug-ins; one that several share is called once."""
 
     queries: tuple[Queries, ...]
     mutate: tuple[Mutate, ...]
@@ -66,7 +66,7 @@ class Admission:
         rules = [rule for plugin in self.plugins for rule in plugin.rules if not rule.kinds or kind in rule.kinds]
         return _Chain(
             *(
-                tuple(function for rule in rules if (function := getattr(rule, field)) is not None)
+                tuple(dict.fromkeys(function for rule in rules if (function := getattr(rule, field)) is not None))
                 for field in _Chain._fields
             )
         )

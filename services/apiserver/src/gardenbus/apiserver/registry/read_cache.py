@@ -2,6 +2,8 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 
+import msgspec
+
 from gardenbus.apiserver.domain.cloud_profiles import parent_key
 from gardenbus.apiserver.domain.managed_seeds import shoot_key
 from gardenbus.apiserver.domain.related_objects import (
@@ -67,6 +69,10 @@ class ManifestCache:
                 return
 
 
+_REPEATED = ProjectQuery | ObjectQuery | KindQuery | QuotasQuery
+"""Queries of many objects of a batch; what they find is kept until something is written."""
+
+
 class ReadCache:
     """Reads of one batch (or one answered request). Own writes are recorded, so that later documents see them."""
 
@@ -119,13 +125,17 @@ class ReadCache:
         await self.fetch(key for query in queries if (key := self._key_of(query)) is not None)
 
     async def related(self, queries: Sequence[RelatedQuery]) -> RelatedObjects:
-        """Objects of queries, as they are now; the same queries on the same reads have the same result."""
+        """Objects of queries, as they are now; the same queries on the same reads find the same, but for demands."""
         requested = tuple(queries)
         found = self._related.get(requested)
         if found is None:
             found = await self._fetch_related(requested)
-            if all(isinstance(query, ProjectQuery | ObjectQuery | KindQuery) for query in requested):
+            if all(isinstance(query, _REPEATED) for query in requested):
                 self._related[requested] = found
+        elif found.demands:
+            objects, demands = dict(found.objects), dict[ObjectKey, Mapping[str, int]]()
+            await self._find_quotas(requested, objects, demands)
+            found = msgspec.structs.replace(found, objects=objects, demands=demands)
         return found
 
     async def _fetch_related(self, queries: Sequence[RelatedQuery]) -> RelatedObjects:

@@ -4,22 +4,16 @@ Facts: the profile; the seed that the change places the shoot on. Source: `plugi
 scheduler places gets its ranges with the bind.
 """
 
-from collections.abc import Sequence
-
 from gardenbus.apiserver.domain.cloud_profiles import profile_key
 from gardenbus.apiserver.domain.kubernetes_versions import with_newest_versions
 from gardenbus.apiserver.domain.placed_shoots import placed_now_queries, seed_key
 from gardenbus.apiserver.domain.plugins.plugin import AdmissionPlugin, AdmissionRule, Change
 from gardenbus.apiserver.domain.profile_admission import profile_queries
-from gardenbus.apiserver.domain.related_objects import RelatedObjects, RelatedQuery
+from gardenbus.apiserver.domain.related_objects import RelatedObjects
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.garden.binding_defaults import with_seed_networks
 from gardenbus.common.api.garden.profile_parts import profile_spec_of
 from gardenbus.common.errors import InvalidResource
-
-
-def _queries(shoot: Document, old: Document | None) -> Sequence[RelatedQuery]:
-    return (*profile_queries(shoot, old), *placed_now_queries(shoot, old))
 
 
 def _mutate(shoot: Document, change: Change, related: RelatedObjects) -> Document:
@@ -51,5 +45,8 @@ def _with_versions(shoot: Document, before: Document, related: RelatedObjects, c
 PLUGIN = AdmissionPlugin(
     name="ShootMutator",
     acts="gives a shoot the newest version and machine images where it names none, and ranges of its seed",
-    rules=(AdmissionRule(("Shoot",), queries=_queries, mutate=_mutate),),
+    rules=(
+        AdmissionRule(("Shoot",), queries=profile_queries, mutate=_mutate),
+        AdmissionRule(("Shoot",), queries=placed_now_queries),
+    ),
 )

@@ -25,7 +25,7 @@ LONGEST_NAMES = 21
 
 def _queries(shoot: Document, old: Document | None) -> Sequence[RelatedQuery]:
     project = (ProjectQuery(namespace_of(shoot)),) if old is None else ()
-    return (*project, *profile_queries(shoot, old), *placed_shoot_queries(shoot, old))
+    return (*project, *placed_shoot_queries(shoot, old))
 
 
 def _warn(shoot: Document, change: Change, related: RelatedObjects) -> Sequence[str]:
@@ -64,5 +64,8 @@ PLUGIN = AdmissionPlugin(
     name="ShootValidator",
     acts="rejects what the cloud profile does not offer, a seed that cannot take the shoot, and forbidden changes",
     rejections=(_PROJECT_DELETING, MOVING, *VERSION_REJECTIONS, *PLACED_REJECTIONS, NOT_OFFERED, OTHER_TYPE),
-    rules=(AdmissionRule(("Shoot",), queries=_queries, warn=_warn, admit=_admit),),
+    rules=(
+        AdmissionRule(("Shoot",), queries=profile_queries),
+        AdmissionRule(("Shoot",), queries=_queries, warn=_warn, admit=_admit),
+    ),
 )
