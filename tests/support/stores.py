@@ -95,7 +95,8 @@ class StoreUnderTest:
         return reply.outcomes[0]
 
     async def entries(self) -> Sequence[OutboxEntry]:
-        """The whole outbox."""
+        """The whole outbox, as who leads sees it."""
+        await self.outbox.lead(86_400)
         return (await self.outbox.head(100_000)).entries
 
     async def fresh_entries(self) -> Sequence[OutboxEntry]:

@@ -135,6 +135,7 @@ async def test_who_does_not_lead_changes_nothing(kit: StoreUnderTest) -> None:
         other.open(1, 1),
         other.restore(Restored(APOLLO, "uid", 10**9, None)),
         other.restore_many([Restored(APOLLO, "uid", 10**9, None)] * 2),
+        other.head(10),
         other.reannounce(0),
         other.requeue_pending(),
         other.collect_tombstones(NOW, StreamPosition(1, 1)),

@@ -92,6 +92,8 @@ async def test_what_a_relay_had_under_way_when_redis_ended_changes_nothing_in_wh
             raise AssertionError(error.message) from error
 
     await eventually(is_refused, within=5)
+    with pytest.raises(Conflict):
+        await kit.outbox.head(10)  # older news would take the place of newer ones on the bus
     assert await kit.outbox.positions() == before
     assert not (await kit.outbox.lead(60)).is_continued
     assert (await kit.outbox.lead(60)).is_continued

@@ -51,6 +51,7 @@ class MemoryOutbox:
 
     async def head(self, limit: int, after: str | None = None) -> OutboxPage:
         """Read the oldest entries with their objects."""
+        self._check_lead()
         first = _number(after) if after else -1
         entries = [entry for entry in self._state.outbox if _number(entry.entry) > first][:limit]
         objects: dict[ObjectKey, StoredObject | None] = {}

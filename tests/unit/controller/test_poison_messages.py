@@ -166,7 +166,9 @@ class Landscape:
             await message.release()
 
     async def events(self, key: ObjectKey) -> list[EventEntry]:
-        entries = (await MemoryOutbox(self.store).head(1000)).entries
+        outbox = MemoryOutbox(self.store)
+        await outbox.lead(60)
+        entries = (await outbox.head(1000)).entries
         return [entry for entry in entries if isinstance(entry, EventEntry) and entry.event.about == key]
 
     async def close(self) -> None:

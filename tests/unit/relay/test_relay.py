@@ -250,6 +250,35 @@ async def test_a_store_that_goes_back_while_a_relay_compares_it_with_the_bus_is_
         await asyncio.gather(task, return_exceptions=True)
 
 
+async def test_nothing_of_a_store_that_went_back_is_announced_before_it_was_compared_with_the_bus() -> None:
+    """It would take the place of what the bus has in higher versions, which is all that is left of them."""
+    clock = SystemClock()
+    store, bus = MemoryStore(clock), MemoryBus(clock)
+    store.state.is_open = True
+    created = await store.create(a_seed())
+    assert isinstance(created, StoredObject)
+    copy = store.copied()
+    async with running(store, bus):
+        await announced(bus, created)
+        document = created.document()
+        document["metadata"]["labels"] = {"tier": "gold"}
+        changed = await store.update(created, document)
+        assert isinstance(changed, StoredObject)
+        await announced(bus, changed)
+        await eventually_empty(store)
+        store.restore_copy(copy)
+
+        async def is_repaired() -> None:
+            assert store.state.is_open
+            assert not store.state.outbox
+
+        await eventually(is_repaired, within=5, every=0.01)
+        found = await store.get(created.key)
+        assert found is not None
+        assert found.document()["metadata"]["labels"] == {"tier": "gold"}
+        await announced(bus, changed)
+
+
 class UncountedOutbox(MemoryOutbox):
     """The outbox of a store whose shoots an older version has written: so many pages of them."""
 

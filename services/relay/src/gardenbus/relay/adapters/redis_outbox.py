@@ -68,19 +68,19 @@ class RedisOutbox(RedisStreamHistories):
 
     async def head(self, limit: int, after: str | None = None) -> OutboxPage:
         """Read the oldest entries with their objects."""
-        reading = ("outbox", {"limit": limit, "after": after or ""})
+        reading = ("outbox", {"limit": limit, "after": after or "", "leader": self._leader})
         page, _ = await self._connection.read_and_write(reading)  # what is announced must not be lost with the master
         return self._page(page)
 
     async def advance(self, last: str, positions: Mapping[str, StreamPosition], limit: int) -> OutboxPage:
         """Trim, and read what comes after, in one round trip."""
-        reading = ("outbox", {"limit": limit, "after": last})
+        reading = ("outbox", {"limit": limit, "after": last, "leader": self._leader})
         page, trimmed = await self._connection.read_and_write(reading, ("trim", self._trimming(last, positions)))
         _as_leader(trimmed)
         return self._page(page)
 
     def _page(self, reply: Sequence[Any]) -> OutboxPage:
-        raw_entries, documents = reply
+        _, raw_entries, documents = _as_leader(reply)
         entries: list[OutboxEntry] = []
         for entry, fields in raw_entries:
             entries += _read_entry(entry.decode(), fields)

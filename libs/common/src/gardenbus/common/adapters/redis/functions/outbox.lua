@@ -1,9 +1,11 @@
 -- The relay's side: what is to be announced, what has been, and what must be announced again.
 
 -- The head of the outbox, or what comes after an entry, with the current document of every object in it, who is to be
--- shown it, and the version of its removal if there is none.
+-- shown it, and the version of its removal if there is none. Only for who leads, in this life of Redis: news of a store that
+-- went back would take the place of newer ones on the bus, from which it is to be repaired.
 local function outbox(keys, args)
   local P, op = keys[1], cmsgpack.unpack(args[1])
+  if not leads(P, op.leader) then return {'other'} end
   local first = op.after ~= '' and '(' .. op.after or '-'
   local entries = redis.call('XRANGE', P .. ':outbox', first, '+', 'COUNT', op.limit)
   local seen, documents = {}, {}
@@ -17,7 +19,7 @@ local function outbox(keys, args)
       documents[#documents + 1] = documents[#documents - 1][12] and '' or redis.call('HGET', P .. ':dead:' .. fields[2], 'ver') or ''
     end
   end
-  return {entries, documents}
+  return {'ok', entries, documents}
 end
 
 -- Forgets what has been announced, and remembers how far each stream has come.
