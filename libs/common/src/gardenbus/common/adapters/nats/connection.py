@@ -56,8 +56,11 @@ NOBODY = 503
 FIRST_REJECTION_SECONDS, MOST_REJECTION_SECONDS = 1.0, 300.0
 """Pause after credentials that the server refuses: it doubles with each refusal in a row."""
 
+CONNECT_SECONDS = 5
+"""Longest wait for each step of a connect; the server refuses after 3 s for whom nobody vouches (auth callout)."""
+
 UNCONNECTED_SECONDS = 10.0
-"""Time after which a connect that neither failed nor succeeded counts as refused."""
+"""Time after which a server that greets, and neither refuses nor lets in, counts as one that refuses."""
 
 DRAIN_SECONDS = 1.0
 """Time that responses under way have before a session is renewed."""
@@ -219,6 +222,7 @@ class Connection(Client):
         self._fails_unauthorized = False
         self._fails_unreachable = False
         self._unreached: set[str] = set()
+        self._greeted_at: float | None = None
         self.client_name = ""
         """Name under which the server lists the connection."""
         self.losses = 0
@@ -252,6 +256,7 @@ class Connection(Client):
         self._where = url.rsplit("@", 1)[-1]
         self._fails_unauthorized = fails_unauthorized
         self._fails_unreachable = fails_unreachable
+        self._greeted_at = None
         self.client_name = name
         self.jetstream_api = credentials.jetstream_api
         self._credentials = credentials
@@ -273,7 +278,7 @@ class Connection(Client):
             max_reconnect_attempts=-1,
             reconnect_time_wait=RECONNECT_SECONDS,  # pyright: ignore[reportArgumentType] (a float does as well)
             ping_interval=PING_SECONDS,
-            connect_timeout=3,
+            connect_timeout=CONNECT_SECONDS,
             pending_size=MAX_BUFFERED_BYTES,
         )
         await self._until_connected()
@@ -284,13 +289,16 @@ class Connection(Client):
 
     async def _until_connected(self) -> None:
         """The client's connect may return with neither a connection nor an error, and goes on by itself."""
-        began = time.monotonic()
         while not self.is_connected:
             if self.is_closed:
                 raise Unavailable(f"the connection to NATS at {self._where} was closed")
-            if self._fails_unauthorized and time.monotonic() - began >= UNCONNECTED_SECONDS:
-                raise Unavailable(f"NATS at {self._where} does not let this user in: it says nothing")
+            self._check_silence()
             await asyncio.sleep(0.05)
+
+    def _check_silence(self) -> None:
+        greeted_at = self._greeted_at
+        if self._fails_unauthorized and greeted_at and time.monotonic() - greeted_at >= UNCONNECTED_SECONDS:
+            raise Unavailable(f"NATS at {self._where} does not let this user in: it says nothing")
 
     def _note_session(self) -> None:
         self._last_logged = -AWAIT_LOG_SECONDS
@@ -474,6 +482,7 @@ class Connection(Client):
     async def _process_info(self, info: dict[str, Any], initial_connection: bool = False) -> None:  # noqa: FBT001, FBT002 - as the client has it
         """See to TLS before anything is sent; the authorities are read anew, as they change while one rotates."""
         server, ca = self._current_server, self._credentials.ca
+        self._greeted_at = self._greeted_at or time.monotonic()
         if initial_connection and server is not None:
             demand_tls(info, server.uri.scheme, ca)
             if ca:
@@ -539,6 +548,7 @@ class Connection(Client):
         if self._fails_unauthorized and _UNAUTHORIZED.search(str(error)):
             words = str(error).removeprefix("nats: ").strip("'")
             raise CredentialsRejected(f"NATS at {self._where} does not let this user in: {words}") from error
+        self._check_silence()
         if not self.is_connected and not self.is_closed and _UNAUTHORIZED.search(str(error)):
             await self._pause_rejected(error)
         elif self.is_connected:

@@ -19,8 +19,23 @@ class TlsMissing(NatsError):
     """A server offers no TLS to who wants it."""
 
 
+_PING, _PONG = b"PING\r\n", b"PONG\r\n"
+
+
 class Transport(TcpTransport):
     """The client's, with a stream that knows that it is encrypted and does not read on while nobody takes what came."""
+
+    async def readline(self) -> bytes:
+        """A line by which the server greets a client, or lets it in. Raises ConnectionResetError at the end of them.
+
+        A server that asks somebody else who this is pings meanwhile, and the client takes whatever it reads here, but
+        for an error, for its being let in.
+        """
+        while (line := await super().readline()) == _PING:
+            self.write(_PONG)
+        if not line:
+            raise ConnectionResetError("the server closed the connection without a word")
+        return line
 
     async def connect_tls(
         self, uri: str | ParseResult, ssl_context: ssl.SSLContext, buffer_size: int, connect_timeout: int

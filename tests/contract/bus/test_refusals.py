@@ -1,0 +1,81 @@
+"""Who is not let in is told so, by whatever a server says to that or does not say, and does not wait for ever."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager, suppress
+
+import pytest
+
+from gardenbus.common.adapters.nats import connection as adapter
+from gardenbus.common.adapters.nats.connection import Connection
+from gardenbus.common.adapters.nats.credentials import Login, login_credentials
+from gardenbus.common.errors import CredentialsRejected, Unavailable
+
+ANN = login_credentials(Login("service:ann", "secret"))
+INFO = b'INFO {"server_id":"S","version":"2.12.0","max_payload":1048576,"headers":true,"auth_required":true}\r\n'
+
+
+@asynccontextmanager
+async def a_server(*words: bytes, stays: bool = True) -> AsyncGenerator[str]:
+    """Somebody who greets each client, reads CONNECT and PING, and says these words."""
+    sessions: set[asyncio.Task[None]] = set()
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        sessions.add(task) if (task := asyncio.current_task()) else None
+        with suppress(ConnectionError, asyncio.CancelledError):
+            writer.write(INFO)
+            await reader.readline()
+            await reader.readline()
+            for word in words:
+                writer.write(word)
+                await writer.drain()
+            if stays:
+                await reader.read()
+        writer.close()
+
+    server = await asyncio.start_server(serve, "127.0.0.1", 0)
+    try:
+        yield f"nats://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+    finally:
+        server.close()
+        for session in sessions:
+            session.cancel()
+        await asyncio.gather(*sessions, return_exceptions=True)
+
+
+async def opened(url: str) -> Connection:
+    connection = Connection()
+    try:
+        async with asyncio.timeout(20):
+            await connection.open(url, "ann", credentials=ANN, on_reconnect=lambda: None, fails_unauthorized=True)
+    finally:
+        await connection.close()
+    return connection
+
+
+@pytest.mark.parametrize(
+    "words",
+    [(b"-ERR 'Authorization Violation'\r\n",), (b"PING\r\n", b"-ERR 'Authorization Violation'\r\n")],
+    ids=["at once", "after a ping, as where somebody else is asked"],
+)
+async def test_a_refusal_is_told(words: Sequence[bytes]) -> None:
+    async with a_server(*words) as url:
+        with pytest.raises(CredentialsRejected, match="Authorization Violation"):
+            await opened(url)
+
+
+async def test_a_ping_is_no_leave_to_come_in_and_a_pong_is() -> None:
+    async with a_server(b"PING\r\n", b"PONG\r\n") as url:
+        await opened(url)
+
+
+@pytest.mark.parametrize("stays", [True, False], ids=["stays silent", "goes without a word"])
+@pytest.mark.parametrize("words", [(), (b"PING\r\n",)], ids=["greets", "pings"])
+async def test_a_server_that_greets_and_does_not_let_in_is_not_waited_for(
+    words: Sequence[bytes], monkeypatch: pytest.MonkeyPatch, *, stays: bool
+) -> None:
+    monkeypatch.setattr(adapter, "CONNECT_SECONDS", 0.3)
+    monkeypatch.setattr(adapter, "UNCONNECTED_SECONDS", 0.5)
+    async with a_server(*words, stays=stays) as url:
+        with pytest.raises(Unavailable, match="does not let this user in: it says nothing"):
+            await opened(url)
