@@ -35,8 +35,8 @@ def _of_file(file: Path, ca: str | None, now: datetime) -> str:
             return problem
     except BadRequest as error:
         return error.message
-    unknown = f"it does not know those in {file}: they are of another landscape, or were revoked; {_ISSUE}"
-    return f"{unknown} (unless no identity service runs: `gardenbus doctor` says so)"
+    why = "they are of another landscape, or were revoked, or no identity service runs"
+    return f"it does not know those in {file}: {why}; {_ISSUE}"
 
 
 def _problem_of_certificate(file: Path, ca: str | None) -> str:
