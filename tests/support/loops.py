@@ -9,8 +9,8 @@ from gardenbus.common.api.keys import ObjectKey, Subjects
 from gardenbus.common.controller.api_client import ApiserverClient
 from gardenbus.common.controller.controller import ReconcileRequest, ReconcileResult, Requeue
 from gardenbus.common.errors import Conflict, Transient
-from gardenbus.controllermanager.controllers.loop import Loop, LoopContext
 from gardenbus.controllermanager.handlers.cached_bindings import CachedBindings
+from gardenbus.controllermanager.handlers.loop import Loop, LoopContext
 from gardenbus.controllermanager.handlers.project_namespaces import ProjectNamespaces
 from gardenbus.relay.ports.outbox import EventEntry
 from tests.support.clocks import FakeClock

@@ -2,8 +2,8 @@
 
 from gardenbus.common.api.keys import ObjectKey, Subjects
 from gardenbus.common.ports.bus import Message, StreamMessage
-from gardenbus.controllermanager.controllers.events import CHECKS, EventExpiry
 from gardenbus.controllermanager.domain.event_expiry import Checkpoint, expired
+from gardenbus.controllermanager.housekeeping import CHECKS, EventExpiry
 from tests.support.builders import a_seed
 from tests.support.clocks import FakeClock
 from tests.support.memory.bus import MemoryBus

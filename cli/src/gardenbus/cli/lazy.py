@@ -150,6 +150,11 @@ def _has_context_option(command: Any) -> bool:
     )
 
 
+def new_group(summary: str) -> typer.Typer:
+    """A group of commands, which shows its help where none of them is named."""
+    return typer.Typer(help=summary, no_args_is_help=True, add_completion=False, context_settings=HELP_OPTIONS)
+
+
 def help_of(command: Callable[..., None]) -> str:
     """A command's docstring, each paragraph in one line (it is wrapped where it is shown).
 

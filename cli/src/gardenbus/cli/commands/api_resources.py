@@ -7,7 +7,7 @@ import typer
 
 from gardenbus.cli.client.api import ApiClient
 from gardenbus.cli.commands.options import LandscapeOptions, Output, run_with_client
-from gardenbus.cli.output.console import Format, exit_codes, show_document, show_lines
+from gardenbus.cli.output.console import Format, exit_codes, printed, show_lines
 from gardenbus.cli.output.printers import table_text
 from gardenbus.common.errors import BadRequest
 
@@ -72,11 +72,8 @@ def group_of(resource: Resource) -> str:
 
 
 def _print(resources: Sequence[Resource], output: Format, *, headers: bool) -> None:
-    if output in (Format.JSON, Format.YAML):
-        show_document({"kind": "APIResourceList", "resources": list(resources)}, output)
-        return
-    if output is Format.NAME:
-        show_lines([f"{each['plural']}{f'.{group_of(each)}' if group_of(each) else ''}" for each in resources])
+    names = [".".join(filter(None, (each["plural"], group_of(each)))) for each in resources]
+    if printed(output, {"kind": "APIResourceList", "resources": list(resources)}, names):
         return
     titles = ["NAME", "SHORTNAMES", "APIVERSION", "NAMESPACED", "KIND", "ACTED ON BY"]
     rows = [_row(each) for each in resources]

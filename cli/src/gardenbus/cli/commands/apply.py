@@ -30,10 +30,11 @@ from gardenbus.cli.commands.options import (
 )
 from gardenbus.cli.manifests.files import as_mapping, chunks, read_files, sort_manifests, title
 from gardenbus.cli.output.console import (
-    Exit,
+    PROGRAMS,
     Format,
     errors,
     exit_codes,
+    fail_unless,
     is_animated,
     print_api_error,
     print_error,
@@ -114,8 +115,7 @@ def apply(  # noqa: PLR0913 - one parameter an option
         return responses, await wait_for_conditions(api, awaited, timeout_seconds) and is_done
 
     _, is_done = run_with_client(work, *landscape)
-    if not is_done:
-        raise typer.Exit(Exit.FAILED)
+    fail_unless(is_done)
 
 
 def _awaited(
@@ -248,8 +248,7 @@ def delete(  # noqa: PLR0913 - one parameter an option
         awaited = dict.fromkeys(accepted, gone) if wait and not only_checks else {}
         return await wait_for_conditions(api, awaited, timeout_seconds) and is_done
 
-    if not run_with_client(work, *landscape):
-        raise typer.Exit(Exit.FAILED)
+    fail_unless(run_with_client(work, *landscape))
 
 
 def _named(
@@ -316,7 +315,7 @@ def report(
         elif output is Format.NAME:
             result = as_mapping(response.result)
             show_lines([qualified_name(result if "kind" in result else document)])
-    if output in (Format.JSON, Format.YAML):
+    if output in PROGRAMS:
         show_document(results[0] if len(results) == 1 else {"kind": "List", "items": results}, output)
     return all(response.ok for response in responses)
 

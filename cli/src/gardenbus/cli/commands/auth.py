@@ -6,7 +6,7 @@ import typer
 
 from gardenbus.cli.client.api import ApiClient
 from gardenbus.cli.commands.options import LandscapeOptions, run_with_client
-from gardenbus.cli.output.console import Exit, Format, exit_codes, show_document, show_lines
+from gardenbus.cli.output.console import Format, exit_codes, fail_unless, show_document, show_lines
 from gardenbus.cli.output.printers import table_text
 from gardenbus.common.errors import BadRequest
 
@@ -46,8 +46,7 @@ def can_i(
     if not quiet:
         decision = "yes" if result["allowed"] else NO
         show_lines([f"{decision} - {result['reason']}" if result["reason"] else decision])
-    if not result["allowed"]:
-        raise typer.Exit(Exit.FAILED)
+    fail_unless(result["allowed"])
 
 
 def whoami(

@@ -15,14 +15,16 @@ from gardenbus.cli.client.store_address import connect_store
 from gardenbus.cli.client.targets import LandscapeTarget, credentials_of, find_landscape
 from gardenbus.cli.commands.options import LandscapeOptions, Output
 from gardenbus.cli.contexts.addresses import without_user
-from gardenbus.cli.lazy import HELP_OPTIONS, help_of
+from gardenbus.cli.lazy import help_of, new_group
 from gardenbus.cli.output.columns import age_of
 from gardenbus.cli.output.console import (
+    PROGRAMS,
     Exit,
     Format,
     counted,
     exit_codes,
     new_table,
+    printed,
     show_document,
     show_lines,
     show_rows,
@@ -57,12 +59,7 @@ Named = Annotated[str, typer.Argument(help="A backup's name (default: the latest
 READERS = frozenset({"gardenlet", "memberagent", "dashboard", "identity"})
 """Services that may go on while the store is restored: they do not write to it."""
 
-backup = typer.Typer(
-    help="Back the store up, look at backups, check them, restore one.",
-    no_args_is_help=True,
-    add_completion=False,
-    context_settings=HELP_OPTIONS,
-)
+backup = new_group("Back the store up, look at backups, check them, restore one.")
 
 
 def create(
@@ -124,11 +121,8 @@ def ls(*, destination: Destination = "", output: Output = Format.TABLE) -> None:
     """
     with exit_codes():
         catalog = asyncio.run(_read(_opened(destination)))
-    if output in (Format.JSON, Format.YAML):
-        show_document({"items": [_row(each, catalog) for each in catalog.backups]}, output)
-    elif output is Format.NAME:
-        show_lines([each.name for each in catalog.backups])
-    else:
+    rows = [_row(each, catalog) for each in catalog.backups]
+    if not printed(output, {"items": rows}, [row["name"] for row in rows]):
         show_rows(_table(catalog, datetime.now(UTC)))
 
 
@@ -149,7 +143,7 @@ def verify_command(
         if every and name:
             raise BadRequest("--all, or the name of one: not both")
         found = asyncio.run(_verified(_opened(destination), name, every=every))
-    if output in (Format.JSON, Format.YAML):
+    if output in PROGRAMS:
         items = [
             {"name": each.backup.name, "problem": each.problem, "records": each.records, "requests": each.requests}
             for each in found

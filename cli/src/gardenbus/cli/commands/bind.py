@@ -11,11 +11,12 @@ from gardenbus.cli.commands.options import LandscapeOptions, Namespace, Output, 
 from gardenbus.cli.manifests.files import as_mapping
 from gardenbus.cli.migrations.drain import set_visible
 from gardenbus.cli.output.console import (
+    PROGRAMS,
     ApiError,
-    Exit,
     Format,
     errors,
     exit_codes,
+    fail_unless,
     print_api_error,
     show_document,
     show_lines,
@@ -152,7 +153,7 @@ def _set_visible(
 
     results, is_complete = run_with_client(work, *landscape)
     word = "uncordoned" if visible else "cordoned"
-    if output in (Format.JSON, Format.YAML):
+    if output in PROGRAMS:
         documents = [document for document, _ in results]
         show_document(
             documents[0]
@@ -165,8 +166,7 @@ def _set_visible(
     else:
         for document, is_changed in results:
             show_lines([f"seed {_name(document)} {word if is_changed else f'is {word} already'}"])
-    if not is_complete:
-        raise typer.Exit(Exit.FAILED)
+    fail_unless(is_complete)
 
 
 def _name(document: Document) -> str:
@@ -174,7 +174,7 @@ def _name(document: Document) -> str:
 
 
 def _printed(document: Document, output: Format) -> bool:
-    if output in (Format.JSON, Format.YAML):
+    if output in PROGRAMS:
         show_document(document, output)
     elif output is Format.NAME:
         show_lines([qualified_name(document)])

@@ -14,7 +14,7 @@ from gardenbus.cli.client.targets import find_landscape
 from gardenbus.cli.commands.options import LandscapeOptions, run_with_client
 from gardenbus.cli.diagnostics.authorities import behind
 from gardenbus.cli.diagnostics.served_certificates import until_served
-from gardenbus.cli.lazy import HELP_OPTIONS, help_of
+from gardenbus.cli.lazy import help_of, new_group
 from gardenbus.cli.local.directory import LandscapeDirectory
 from gardenbus.cli.output.console import Exit, exit_codes, print_error, show_lines
 from gardenbus.common.api.document import Document, section
@@ -22,12 +22,7 @@ from gardenbus.common.api.identity.principals import principal_of
 from gardenbus.common.api.identity.signing_requests import SINGULAR
 from gardenbus.common.errors import BadRequest, NotFound
 
-ca = typer.Typer(
-    help="The certificate authority, whose files are on this machine.",
-    no_args_is_help=True,
-    add_completion=False,
-    context_settings=HELP_OPTIONS,
-)
+ca = new_group("The certificate authority, whose files are on this machine.")
 
 _KINDS = {"gardenlet": "seed", "member-agent": "membercluster"}
 _OPERATION = "gardener.cloud/operation"

@@ -7,19 +7,14 @@ import typer
 
 from gardenbus.cli.client.api import ApiClient, api_error
 from gardenbus.cli.commands.options import LandscapeOptions, run_with_client
-from gardenbus.cli.lazy import HELP_OPTIONS, help_of
+from gardenbus.cli.lazy import help_of, new_group
 from gardenbus.cli.output.console import ApiError, exit_codes, show_lines
 from gardenbus.common.api.document import encode
 from gardenbus.common.api.identity.principals import principal_of
 from gardenbus.common.api.identity.revocations import REVOCATIONS, is_serial, revocation
 from gardenbus.common.errors import NotFound
 
-certificate = typer.Typer(
-    help="Decide about requests for certificates (`get csr` shows them), and revoke credentials.",
-    no_args_is_help=True,
-    add_completion=False,
-    context_settings=HELP_OPTIONS,
-)
+certificate = new_group("Decide about requests for certificates (`get csr` shows them), and revoke credentials.")
 
 Names = Annotated[list[str], typer.Argument(help="Requests, as `gardenbus get csr` names them.", metavar="NAME…")]
 Message = Annotated[str, typer.Option("-m", "--message", help="Why, for people: it stands in the condition.")]

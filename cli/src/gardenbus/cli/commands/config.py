@@ -18,17 +18,12 @@ from gardenbus.cli.contexts.config import (
     read_config,
     write_config,
 )
-from gardenbus.cli.lazy import HELP_OPTIONS, help_of
+from gardenbus.cli.lazy import help_of, new_group
 from gardenbus.cli.output.console import Exit, Format, errors, exit_codes, print_error, show_document, show_lines
 from gardenbus.cli.output.printers import table_text
 from gardenbus.common.errors import BadRequest
 
-config = typer.Typer(
-    help="Keep several landscapes under names, and say which is meant when nothing else does.",
-    no_args_is_help=True,
-    add_completion=False,
-    context_settings=HELP_OPTIONS,
-)
+config = new_group("Keep several landscapes under names, and say which is meant when nothing else does.")
 
 ContextName = Annotated[str, typer.Argument(help="The context.", metavar="NAME", autocompletion=context_names)]
 

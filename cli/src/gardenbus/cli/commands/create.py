@@ -23,7 +23,7 @@ from gardenbus.cli.commands.options import (
 )
 from gardenbus.cli.manifests.files import as_mapping
 from gardenbus.cli.manifests.patches import replacing_patch
-from gardenbus.cli.output.console import Exit, Format, exit_codes
+from gardenbus.cli.output.console import Format, exit_codes, fail_unless
 from gardenbus.cli.wait.conditions import parse_condition, progress_text
 from gardenbus.cli.wait.waiter import key_of, wait_until
 from gardenbus.common.api.document import Document, encode
@@ -122,8 +122,7 @@ def _each(
         named = [msgspec.structs.replace(each, outcome=each.outcome and verb) for each in responses]
         return report(documents, named, output, verb=verb, dry=is_dry_run)
 
-    if not run_with_client(work, *landscape):
-        raise typer.Exit(Exit.FAILED)
+    fail_unless(run_with_client(work, *landscape))
 
 
 async def created(api: ApiClient, document: Document, *, is_dry_run: bool = False) -> ApiResponse:

@@ -16,16 +16,7 @@ from gardenbus.cli.commands.options import LandscapeOptions, Output
 from gardenbus.cli.contexts.addresses import without_user
 from gardenbus.cli.diagnostics import authorities, local
 from gardenbus.cli.local.directory import DEFAULT_DIRECTORY, LandscapeDirectory, LandscapeFile, directory_option
-from gardenbus.cli.output.console import (
-    Exit,
-    Format,
-    counted,
-    exit_codes,
-    new_table,
-    show_document,
-    show_lines,
-    show_rows,
-)
+from gardenbus.cli.output.console import Exit, Format, counted, exit_codes, new_table, printed, show_lines, show_rows
 from gardenbus.common.api.document import Document
 from gardenbus.common.api.identity.signing_requests import SINGULAR
 from gardenbus.common.diagnostics.checks import CHECKS, Check, examine
@@ -124,21 +115,17 @@ async def _signing_requests(target: DiagnosticsTarget) -> list[Document]:
 
 
 def _print(findings: Sequence[DiagnosticFinding], output: Format) -> None:
-    if output in (Format.JSON, Format.YAML):
-        show_document({"state": worst(findings), "findings": [each.row for each in findings]}, output)
-        return
-    if output is Format.NAME:
-        show_lines([each.check for each in findings if each.state in ("warning", "failed")])
+    bad = [each for each in findings if each.state in ("warning", "failed")]
+    document = {"state": worst(findings), "findings": [each.row for each in findings]}
+    if printed(output, document, [each.check for each in bad]):
         return
     table = new_table("", "CHECK", folded="FOUND")
     for each in findings:
         sign, style = SIGNS[each.state]
         table.add_row(Text(sign, style=style), each.check, Text(each.found))
     show_rows(table)
-    suggestions = [each for each in findings if each.suggestion and each.state in ("warning", "failed")]
-    if suggestions:
+    if suggestions := [each for each in bad if each.suggestion]:
         show_lines(["", "What to do:", *(f"  {each.check}: {each.suggestion}" for each in suggestions)])
-    bad = sum(each.state == "failed" for each in findings)
-    warned = sum(each.state == "warning" for each in findings)
-    seen = counted(len(findings), "check")
-    show_lines(["", f"{seen}: {bad} failed, {counted(warned, 'warning')}" if bad or warned else f"{seen}: all is well"])
+    failed = sum(each.state == "failed" for each in bad)
+    result = f"{failed} failed, {counted(len(bad) - failed, 'warning')}" if bad else "all is well"
+    show_lines(["", f"{counted(len(findings), 'check')}: {result}"])

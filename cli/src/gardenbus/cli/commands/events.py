@@ -24,7 +24,16 @@ from gardenbus.cli.commands.options import (
 )
 from gardenbus.cli.manifests.files import as_mapping
 from gardenbus.cli.output.columns import TableContext
-from gardenbus.cli.output.console import Format, errors, exit_codes, json_text, show_document, show_lines, show_rows
+from gardenbus.cli.output.console import (
+    PROGRAMS,
+    Format,
+    errors,
+    exit_codes,
+    json_text,
+    show_document,
+    show_lines,
+    show_rows,
+)
 from gardenbus.cli.output.printers import Printer, render_change, table_text
 from gardenbus.cli.output.summaries import summarize_shoot
 from gardenbus.cli.output.tables import objects_table, row_of, shown_columns
@@ -115,7 +124,7 @@ def _meant_by(words: list[str] | None, about: str | None) -> ResourceArgs | None
 def _print_events(events: list[Document], output: Format, *, is_first: bool, is_followed: bool) -> None:
     if output is Format.NAME:
         show_lines([str(as_mapping(event.get("metadata")).get("name")) for event in events])
-    elif output in (Format.JSON, Format.YAML):
+    elif output in PROGRAMS:
         if not is_followed:
             show_document({"apiVersion": "v1", "kind": "List", "items": events}, output)
         for event in events if is_followed else ():
@@ -201,7 +210,7 @@ def _show_change(
 def change_line(key: ObjectKey, event: StreamMessage, output: Format) -> str:
     """One change in one line (JSON: in several): time, verb, object, version, and where it stands."""
     verb = event.headers.get(Header.VERB, "modified")
-    if output in (Format.JSON, Format.YAML):
+    if output in PROGRAMS:
         body = msgspec.Raw(event.body) if event.body else None
         change = {"verb": verb, "kind": key.kind, "namespace": key.namespace, "name": key.name, "object": body}
         return json_text(change).rstrip("\n")

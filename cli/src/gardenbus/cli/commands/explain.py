@@ -15,15 +15,7 @@ from gardenbus.cli.commands.options import LandscapeOptions, Namespace, Output, 
 from gardenbus.cli.explain import explanation
 from gardenbus.cli.fleet.placement_state import PlacementArg, parse_placement_arg
 from gardenbus.cli.manifests.files import as_mapping, title
-from gardenbus.cli.output.console import (
-    Exit,
-    Format,
-    exit_codes,
-    new_table,
-    show_document,
-    show_lines,
-    show_rows,
-)
+from gardenbus.cli.output.console import Format, exit_codes, fail_unless, new_table, printed, show_lines, show_rows
 from gardenbus.common.api.document import Document
 from gardenbus.common.errors import BadRequest
 
@@ -80,11 +72,9 @@ def explain(
         return as_mapping(await api.call(f"explain.shoot.{metadata.get('namespace')}.{metadata.get('name')}"))
 
     response = run_with_client(work, *landscape)
-    if output in (Format.JSON, Format.YAML):
-        show_document(response, output)
-    elif output is Format.NAME:
-        show_lines([str(response.get("seed") or "")])
-    elif kind == "seed":
+    if printed(output, response, [str(response.get("seed") or "")]):
+        return
+    if kind == "seed":
         show_seed(response, show_all=show_all)
     else:
         show_shoot(response, datetime.now(UTC), show_all=show_all)
@@ -107,14 +97,10 @@ def _explain_apply(
     with exit_codes():
         documents = manifests([Path(each) for each in files], namespace)
     responses = run_with_client(lambda api: explain_apply(api, documents), *landscape)
-    if output in (Format.JSON, Format.YAML):
-        show_document(explanations(documents, responses), output)
-    elif output is Format.NAME:
-        show_lines([title(each) for each, response in zip(documents, responses, strict=True) if not response.ok])
-    else:
+    refused = [title(each) for each, response in zip(documents, responses, strict=True) if not response.ok]
+    if not printed(output, explanations(documents, responses), refused):
         show_explanations(documents, responses)
-    if not all(response.ok for response in responses):
-        raise typer.Exit(Exit.FAILED)
+    fail_unless(not refused)
 
 
 def _explain_placement(
@@ -131,11 +117,7 @@ def _explain_placement(
     )
 
     response = run_with_client(lambda api: explain_placement(api, wanted, namespace), *landscape)
-    if output in (Format.JSON, Format.YAML):
-        show_document(response, output)
-    elif output is Format.NAME:
-        show_lines([str(each["cluster"]) for each in response["decisions"] if each["selected"]])
-    else:
+    if not printed(output, response, [str(each["cluster"]) for each in response["decisions"] if each["selected"]]):
         show_placement(response, datetime.now(UTC), show_all=show_all)
 
 

@@ -27,7 +27,15 @@ from gardenbus.cli.commands.options import (
     run_with_client,
 )
 from gardenbus.cli.output.columns import TableColumn, TableContext
-from gardenbus.cli.output.console import ApiError, Exit, errors, exit_codes, print_api_error, print_error, show_rows
+from gardenbus.cli.output.console import (
+    ApiError,
+    errors,
+    exit_codes,
+    fail_unless,
+    print_api_error,
+    print_error,
+    show_rows,
+)
 from gardenbus.cli.output.printers import (
     Printer,
     column_widths,
@@ -164,8 +172,7 @@ def get(  # noqa: PLR0913 - one parameter an option
             await _watch(api, request, objects, changes_after=(scopes, start))
         return is_complete
 
-    if not run_with_client(work, *landscape):
-        raise typer.Exit(Exit.FAILED)
+    fail_unless(run_with_client(work, *landscape))
 
 
 def named_in(manifests: Sequence[Document], namespace: str | None) -> list[ResourceArgs]:

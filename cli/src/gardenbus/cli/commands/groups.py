@@ -4,20 +4,10 @@ import typer
 
 from gardenbus.cli.commands import auth as auth_commands
 from gardenbus.cli.commands import seed_sets, simulate_autoscaler, simulate_files, what_if
-from gardenbus.cli.lazy import HELP_OPTIONS, help_of
+from gardenbus.cli.lazy import HELP_OPTIONS, help_of, new_group
 
-auth = typer.Typer(
-    help="Show what the landscape lets a user do, and who it takes this one for.",
-    no_args_is_help=True,
-    add_completion=False,
-    context_settings=HELP_OPTIONS,
-)
-rollout = typer.Typer(
-    help="Look at the revisions of a set's templates, and go back to one.",
-    no_args_is_help=True,
-    add_completion=False,
-    context_settings=HELP_OPTIONS,
-)
+auth = new_group("Show what the landscape lets a user do, and who it takes this one for.")
+rollout = new_group("Look at the revisions of a set's templates, and go back to one.")
 simulate = typer.Typer(
     cls=simulate_autoscaler.DefaultGroup,
     add_completion=False,

@@ -9,16 +9,11 @@ from gardenbus.cli.commands.exported import export
 from gardenbus.cli.commands.issued import issue, ls
 from gardenbus.cli.commands.options import LandscapeOptions
 from gardenbus.cli.contexts.nats_cli import write_nats_context
-from gardenbus.cli.lazy import HELP_OPTIONS, help_of
+from gardenbus.cli.lazy import help_of, new_group
 from gardenbus.cli.output.console import exit_codes, show_lines
 from gardenbus.common.errors import BadRequest
 
-identity = typer.Typer(
-    help="Who takes part in a landscape, and the credentials by which they come in.",
-    no_args_is_help=True,
-    add_completion=False,
-    context_settings=HELP_OPTIONS,
-)
+identity = new_group("Who takes part in a landscape, and the credentials by which they come in.")
 
 
 def nats_context(

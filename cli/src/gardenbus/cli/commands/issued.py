@@ -13,7 +13,7 @@ import typer
 
 from gardenbus.cli.client.api import ApiClient, api_error
 from gardenbus.cli.commands.options import LandscapeOptions, Output, run_with_client
-from gardenbus.cli.output.console import Format, exit_codes, show_document, show_lines
+from gardenbus.cli.output.console import Format, exit_codes, printed, show_lines
 from gardenbus.cli.output.printers import table_text
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.durations import parse_duration
@@ -99,11 +99,7 @@ def ls(*, output: Output = Format.TABLE, landscape: LandscapeOptions) -> None:
         return await api.items(f"secret.{GARDEN_NAMESPACE}", {"labelSelector": f"{PURPOSE_LABEL}={CREDENTIALS}"})
 
     rows = sorted((_row(each) for each in run_with_client(work, *landscape)), key=lambda row: row["user"])
-    if output in (Format.JSON, Format.YAML):
-        show_document({"items": rows}, output)
-    elif output is Format.NAME:
-        show_lines([row["secret"] for row in rows])
-    else:
+    if not printed(output, {"items": rows}, [row["secret"] for row in rows]):
         lines = [[row["user"], row["by"], row["expires"], row["secret"]] for row in rows]
         show_lines(table_text(["USER", "BY", "EXPIRES", "SECRET"], lines).splitlines())
 

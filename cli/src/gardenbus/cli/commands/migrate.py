@@ -27,6 +27,7 @@ from gardenbus.cli.migrations.drain import (
 from gardenbus.cli.migrations.progress import shown_progress
 from gardenbus.cli.migrations.runner import MigrationOutcome, Migrations
 from gardenbus.cli.output.console import (
+    PROGRAMS,
     Exit,
     Format,
     console,
@@ -35,7 +36,7 @@ from gardenbus.cli.output.console import (
     exit_codes,
     new_table,
     print_error,
-    show_document,
+    printed,
     show_lines,
     show_rows,
 )
@@ -46,8 +47,6 @@ from gardenbus.common.runtime.clock import SystemClock
 from gardenbus.scheduling.descheduling.rebalancing import RebalancingPlan, SeedShare, plan_rebalancing
 from gardenbus.scheduling.descheduling.relocation import Move
 from gardenbus.scheduling.user_filters import SeedFilter
-
-PROGRAMS = (Format.JSON, Format.YAML)
 
 Timeout = Annotated[str, typer.Option(help="How long one migration may take, as 90s or 10m.")]
 
@@ -101,11 +100,7 @@ def _drain_plan(seed: str, filters: Sequence[SeedFilter], output: Format, landsc
         return document, plan_drain(await collect_state(api, filters), seed)
 
     document, plan = run_with_client(work, *landscape)
-    if output in PROGRAMS:
-        show_document(plan_document(plan, document), output)
-    elif output is Format.NAME:
-        show_lines([f"{move.namespace}/{move.name} {move.target}" for move in plan.moves])
-    else:
+    if not printed(output, plan_document(plan, document), _lines_of(plan.moves)):
         if plan.is_empty:
             show_lines([f"seed {seed} has no shoots"])
         else:
@@ -119,11 +114,7 @@ def _drain_plan(seed: str, filters: Sequence[SeedFilter], output: Format, landsc
 
 
 def _print_drained(drained: DrainResult, output: Format) -> None:
-    if output in PROGRAMS:
-        show_document(drained_document(drained), output)
-    elif output is Format.NAME:
-        show_lines([f"{move.namespace}/{move.name} {move.target}" for move in drained.moved])
-    else:
+    if not printed(output, drained_document(drained), _lines_of(drained.moved)):
         for stay in drained.stays if drained.failed is None else ():
             show_lines([f"{stay.namespace}/{stay.name} stays: {stay.reason}"])
         if drained.failed is None and not drained.stays:
@@ -176,14 +167,11 @@ def rebalance(  # noqa: PLR0913 - one parameter an option
 
     with _interruptible("`gardenbus rebalance` plans anew from here"):
         plan, outcome = run_with_client(work, *landscape)
-    if output in PROGRAMS:
-        show_document(rebalancing_document(plan, outcome), output)
-    elif output is Format.NAME:
-        show_lines([f"{move.namespace}/{move.name} {move.target}" for move in plan.moves])
-    elif outcome is None:
-        _print_rebalancing(plan)
-    else:
-        show_lines([f"moved: {len(outcome.done)} of {counted(len(plan.moves), 'shoot')}"])
+    if not printed(output, rebalancing_document(plan, outcome), _lines_of(plan.moves)):
+        if outcome is None:
+            _print_rebalancing(plan)
+        else:
+            show_lines([f"moved: {len(outcome.done)} of {counted(len(plan.moves), 'shoot')}"])
     if outcome is not None and outcome.failed is not None:
         _print_failure(outcome.failed, outcome.reason, outcome.under_way, "gardenbus rebalance --apply")
         raise typer.Exit(Exit.FAILED)
@@ -255,6 +243,14 @@ def _print_rebalancing(plan: RebalancingPlan) -> None:
     elif not plan.is_complete:
         least = f"{counted(plan.lower_bound, 'move')} at the least"
         show_lines([f"not every seed comes into the band, which takes {least}: the rules or --max-moves allow no more"])
+
+
+def _lines_of(moves: Sequence[Move]) -> list[str]:
+    return [f"{move.namespace}/{move.name} {move.target}" for move in moves]
+
+
+def _lines_of(moves: Sequence[Move]) -> list[str]:
+    return [f"{move.namespace}/{move.name} {move.target}" for move in moves]
 
 
 def _print_moves(moves: Sequence[Move], stays: Sequence[tuple[str, str, str, str]]) -> None:

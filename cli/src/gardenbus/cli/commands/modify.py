@@ -31,7 +31,7 @@ from gardenbus.cli.commands.options import (
 )
 from gardenbus.cli.manifests.files import as_mapping, title
 from gardenbus.cli.manifests.patches import contested, patched, split_pairs
-from gardenbus.cli.output.console import Exit, Format, errors, exit_codes, show_lines
+from gardenbus.cli.output.console import Exit, Format, errors, exit_codes, fail_unless, show_lines
 from gardenbus.cli.wait.waiter import key_of
 from gardenbus.common.api.document import Document
 from gardenbus.common.api.merge_patches import merge_patch_between
@@ -121,8 +121,7 @@ def patch(  # noqa: PLR0913 - one parameter an option
         ]
         return report(documents, sent, output, verb="patched", dry=only_checks)
 
-    if not run_with_client(work, *landscape):
-        raise typer.Exit(Exit.FAILED)
+    fail_unless(run_with_client(work, *landscape))
 
 
 def _patch_value(text: str | None, file: Path | None) -> Any:
@@ -195,8 +194,7 @@ def _set_pairs(
         ]
         return report(documents, sent, options.output, verb="changed", dry=only_checks)
 
-    if not run_with_client(work, *landscape):
-        raise typer.Exit(Exit.FAILED)
+    fail_unless(run_with_client(work, *landscape))
 
 
 def edit(

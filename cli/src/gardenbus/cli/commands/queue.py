@@ -22,7 +22,7 @@ from gardenbus.cli.output.console import (
     exit_codes,
     new_table,
     print_error,
-    show_document,
+    printed,
     show_lines,
     show_rows,
 )
@@ -77,11 +77,8 @@ def queue(  # noqa: PLR0913 - one parameter an option
 
 
 def _print(unschedulable: Document, rows: list[WorkRow], output: Format, *, with_work: bool) -> None:
-    if output in (Format.JSON, Format.YAML):
-        show_document({**unschedulable, **({"work": [row.document for row in rows]} if with_work else {})}, output)
-        return
-    if output is Format.NAME:
-        show_lines([f"{each['namespace']}/{each['name']}" for each in unschedulable["items"]])
+    document = {**unschedulable, **({"work": [row.document for row in rows]} if with_work else {})}
+    if printed(output, document, [f"{each['namespace']}/{each['name']}" for each in unschedulable["items"]]):
         return
     for part in _picture(unschedulable, rows, is_wide=output is Format.WIDE, with_work=with_work):
         if isinstance(part, Table):

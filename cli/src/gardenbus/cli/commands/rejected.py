@@ -14,16 +14,7 @@ from gardenbus.cli.commands.editor import open_editor
 from gardenbus.cli.commands.options import LandscapeOptions, Output, run_with_client
 from gardenbus.cli.lazy import HELP_OPTIONS, help_of
 from gardenbus.cli.output.columns import age_of
-from gardenbus.cli.output.console import (
-    Exit,
-    Format,
-    errors,
-    new_table,
-    print_error,
-    show_document,
-    show_lines,
-    show_rows,
-)
+from gardenbus.cli.output.console import Exit, Format, errors, new_table, print_error, printed, show_lines, show_rows
 from gardenbus.common.diagnostics.rejected_messages import RejectedMessage, as_text, body_of
 from gardenbus.common.diagnostics.replay import rejected_after, rejected_message, replay_message
 from gardenbus.common.errors import BadRequest
@@ -58,11 +49,9 @@ def listing(
         return await rejected_after(api, max(0, position.sequence - limit))
 
     found = run_with_client(work, *landscape)
-    if output in (Format.JSON, Format.YAML):
-        show_document({"items": [dict(each.row) for each in found]}, output)
-    elif output is Format.NAME:
-        show_lines([str(each.id) for each in found])
-    elif found:
+    if printed(output, {"items": [dict(each.row) for each in found]}, [str(each.id) for each in found]):
+        return
+    if found:
         show_rows(_table(found))
     else:
         errors.print("nothing was rejected in the last 7 days")
@@ -79,11 +68,8 @@ def show(
     Example: gardenbus rejected show 3
     """
     found = run_with_client(lambda api: rejected_message(api, identity), *landscape)
-    if output in (Format.JSON, Format.YAML):
-        show_document({**found.row, "sha256": found.digest, "body": found.document or as_text(found)}, output)
-        return
-    if output is Format.NAME:
-        show_lines([str(found.id)])
+    document = {**found.row, "sha256": found.digest, "body": found.document or as_text(found)}
+    if printed(output, document, [str(found.id)]):
         return
     lines = [
         f"ID:       {found.id}",

@@ -23,12 +23,14 @@ from gardenbus.cli.manifests.revisions import (
 )
 from gardenbus.cli.output.columns import age_of
 from gardenbus.cli.output.console import (
+    PROGRAMS,
     Exit,
     Format,
     errors,
     exit_codes,
     new_table,
     print_error,
+    printed,
     show_document,
     show_lines,
     show_rows,
@@ -37,7 +39,6 @@ from gardenbus.cli.output.console import (
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.errors import BadRequest
 
-PROGRAMS = (Format.JSON, Format.YAML)
 KIND = "managedseedset"
 POLL_SECONDS = 0.5
 
@@ -183,11 +184,10 @@ def rollout_history(
         else:
             show_lines([yaml_text(one.templates).rstrip()])
         return
-    if output in PROGRAMS:
-        show_document([_revision_document(each) for each in revisions], output)
-    elif output is Format.NAME:
-        show_lines([f"controllerrevision.apps/{each.name}" for each in revisions])
-    elif not revisions:
+    documents = [_revision_document(each) for each in revisions]
+    if printed(output, documents, [f"controllerrevision.apps/{each.name}" for each in revisions]):
+        return
+    if not revisions:
         show_lines(["no revisions yet"])
     else:
         show_rows(_history(revisions))

@@ -11,7 +11,7 @@ from rich.table import Table
 from typer.core import TyperGroup
 
 from gardenbus.cli.commands.options import Output
-from gardenbus.cli.output.console import Exit, Format, console, print_error, show_document, show_lines, show_rows
+from gardenbus.cli.output.console import Exit, Format, console, print_error, printed, show_lines, show_rows
 from gardenbus.common.api.durations import parse_duration
 
 if TYPE_CHECKING:
@@ -153,11 +153,7 @@ def autoscaler(  # noqa: PLR0913  every knob of the simulation
     summary = summary_of(scenario, trace)
     if plot is not None:
         _draw(plot, scenario, trace)
-    if output in (Format.JSON, Format.YAML):
-        show_document(msgspec.to_builtins(summary), output)
-    elif output is Format.NAME:
-        show_lines([f"{summary.seed_hours.ratio}"])
-    else:
+    if not printed(output, msgspec.to_builtins(summary), [f"{summary.seed_hours.ratio}"]):
         _print(summary, trace, plot)
 
 

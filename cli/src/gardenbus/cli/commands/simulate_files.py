@@ -13,6 +13,7 @@ from gardenbus.cli.commands.options import Output
 from gardenbus.cli.fleet.decisions import COLUMNS, decision_rows, is_fleet, is_landscape, summary
 from gardenbus.cli.manifests.files import read_files
 from gardenbus.cli.output.console import (
+    PROGRAMS,
     Exit,
     Format,
     exit_codes,
@@ -120,7 +121,7 @@ def show_decisions(decisions: Sequence[dict[str, Any]], *, show_all: bool = Fals
 
 
 def _print_placements(file: Path, placements: "list[SimulatedAssignment]", output: Format) -> None:
-    if output in (Format.JSON, Format.YAML):
+    if output in PROGRAMS:
         landscape = msgspec.to_builtins({"landscape": str(file), "placements": placements})
         if output is Format.YAML:
             show_lines(["---"])

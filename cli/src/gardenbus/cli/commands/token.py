@@ -8,12 +8,14 @@ import typer
 from gardenbus.cli import completions
 from gardenbus.cli.client.api import ApiClient, api_error
 from gardenbus.cli.commands.options import LandscapeOptions, Output, run_with_client
-from gardenbus.cli.lazy import HELP_OPTIONS, help_of
+from gardenbus.cli.lazy import help_of, new_group
 from gardenbus.cli.output.console import (
+    PROGRAMS,
     Format,
     errors,
     exit_codes,
     new_table,
+    printed,
     show_document,
     show_lines,
     show_rows,
@@ -29,12 +31,7 @@ from gardenbus.common.api.identity.bootstrap_tokens import (
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.errors import BadRequest
 
-token = typer.Typer(
-    help="Bootstrap tokens: by one a new gardenlet or member agent asks for its certificate.",
-    no_args_is_help=True,
-    add_completion=False,
-    context_settings=HELP_OPTIONS,
-)
+token = new_group("Bootstrap tokens: by one a new gardenlet or member agent asks for its certificate.")
 
 Seed = Annotated[
     str,
@@ -64,7 +61,7 @@ def create(
             raise BadRequest(f"--ttl: {error}") from error
         body = {"seed": seed, "member": member, "ttlSeconds": seconds, "description": description}
     made = run_with_client(lambda api: api.call("token.create", body), *landscape)
-    if output in (Format.JSON, Format.YAML):
+    if output in PROGRAMS:
         show_document(made, output)
         return
     show_lines([made["token"]])
@@ -94,11 +91,9 @@ def listing(
         return sorted(found, key=lambda each: each.expires)
 
     tokens = run_with_client(work, *landscape)
-    if output in (Format.JSON, Format.YAML):
-        show_document({"items": [_row(each) for each in tokens]}, output)
-    elif output is Format.NAME:
-        show_lines([each.token.id for each in tokens])
-    elif tokens:
+    if printed(output, {"items": [_row(each) for each in tokens]}, [each.token.id for each in tokens]):
+        return
+    if tokens:
         table = new_table("ID", "EXPIRES", "FOR", "SPENT ON", folded="DESCRIPTION")
         for each in tokens:
             row = _row(each)

@@ -23,7 +23,7 @@ from gardenbus.cli.diagnostics.process_usage import ProcessUsage, cpu_share, pro
 from gardenbus.cli.local.directory import DEFAULT_DIRECTORY, LandscapeDirectory
 from gardenbus.cli.manifests.files import as_mapping
 from gardenbus.cli.output.columns import age_of
-from gardenbus.cli.output.console import Exit, Format, console, print_error, show, show_document
+from gardenbus.cli.output.console import PROGRAMS, Exit, Format, console, print_error, show, show_document
 from gardenbus.cli.output.landscape_tables import (
     BAR_WIDTH,
     STATE_STYLES,
@@ -113,7 +113,7 @@ async def _picture(sample: Sampler) -> RenderableType:
 
 
 def _print(view: TopView, output: Format) -> None:
-    if output in (Format.JSON, Format.YAML):
+    if output in PROGRAMS:
         show_document({"items": [dict(row) for row in view.rows]}, output)
     else:
         show(view.picture)

@@ -10,11 +10,9 @@ import typer
 from gardenbus.cli.client.api import connected
 from gardenbus.cli.client.targets import LandscapeTarget, credentials_of, find_landscape
 from gardenbus.cli.commands.options import LandscapeOptions
-from gardenbus.cli.output.console import Format, exit_codes, show_document, show_lines
+from gardenbus.cli.output.console import PROGRAMS, Format, exit_codes, show_document, show_lines
 from gardenbus.cli.output.printers import table_text
 from gardenbus.common.errors import BadRequest
-
-PROGRAMS = (Format.JSON, Format.YAML)
 
 
 def version(

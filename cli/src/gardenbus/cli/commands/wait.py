@@ -19,7 +19,7 @@ from gardenbus.cli.commands.options import (
     run_with_client,
     seconds_of,
 )
-from gardenbus.cli.output.console import ApiError, Exit, exit_codes, show_lines
+from gardenbus.cli.output.console import ApiError, exit_codes, fail_unless, show_lines
 from gardenbus.cli.wait.conditions import WaitCondition, parse_condition
 from gardenbus.cli.wait.waiter import key_of
 from gardenbus.common.api.keys import ObjectKey
@@ -74,8 +74,7 @@ def wait(  # noqa: PLR0913 - one parameter an option
         keys = [key for one in wanted for key in await _keys(api, one, namespace, selector, wait_condition)]
         return await wait_for_conditions(api, dict.fromkeys(keys, wait_condition), timeout_seconds)
 
-    if not run_with_client(work, *landscape):
-        raise typer.Exit(Exit.FAILED)
+    fail_unless(run_with_client(work, *landscape))
 
 
 async def _keys(

@@ -14,15 +14,7 @@ from gardenbus.cli.client.resource_args import object_name
 from gardenbus.cli.commands.options import LandscapeOptions, Output, run_with_client
 from gardenbus.cli.commands.simulate_files import Strategy
 from gardenbus.cli.manifests.files import read_files
-from gardenbus.cli.output.console import (
-    Format,
-    counted,
-    exit_codes,
-    new_table,
-    show_document,
-    show_lines,
-    show_rows,
-)
+from gardenbus.cli.output.console import Format, counted, exit_codes, new_table, printed, show_lines, show_rows
 from gardenbus.common.api.document import section
 from gardenbus.common.api.garden.unschedulable import brief_reason, full_reason
 from gardenbus.common.errors import BadRequest
@@ -98,11 +90,8 @@ def what_if(  # noqa: PLR0913  one parameter an option
         documents, current = run_with_client(current_documents, *landscape)
     with exit_codes():
         found = compare_schedules(documents, supposition, strategy=str(current), filters=filters)
-    if output in (Format.JSON, Format.YAML):
-        show_document(msgspec.to_builtins(found), output)
-    elif output is Format.NAME:
-        show_lines([f"{change.shoot} {change.after or '-'}" for change in found.shoots])
-    else:
+    places = [f"{change.shoot} {change.after or '-'}" for change in found.shoots]
+    if not printed(output, msgspec.to_builtins(found), places):
         show_difference(
             found, supposition, show_all=show_all, shorten=full_reason if output is Format.WIDE else brief_reason
         )

@@ -69,6 +69,10 @@ class Format(StrEnum):
     NAME = "name"
 
 
+PROGRAMS = (Format.JSON, Format.YAML)
+"""Those of whole documents, for programs."""
+
+
 class ApiError(GardenbusError):
     """Error of the API; `error` is its body."""
 
@@ -149,6 +153,15 @@ def show_document(document: Any, chosen: Format) -> None:
         sys.stdout.write(json_text(document))
 
 
+def printed(output: Format, document: Any, names: Sequence[str]) -> bool:
+    """Print what programs read, a document or names; False where `output` is for people, and nothing is printed."""
+    if output in PROGRAMS:
+        show_document(document, output)
+    elif output is Format.NAME:
+        show_lines(names)
+    return output in (*PROGRAMS, Format.NAME)
+
+
 def json_text(document: Any) -> str:
     """A value as JSON, indented; several below each other are what jq and kubectl print and read."""
     return msgspec.json.format(msgspec.json.encode(document), indent=2).decode() + "\n"
@@ -184,6 +197,12 @@ def print_api_error(error: dict[str, Any], about: str = "") -> None:
         named = [each for each in details if each not in message]
     for each in named:
         errors.print(f"  {each}", markup=False)
+
+
+def fail_unless(is_done: bool) -> None:  # noqa: FBT001  a predicate, as of `assert`
+    """End with the exit code for what was refused, or not done as a whole."""
+    if not is_done:
+        raise typer.Exit(Exit.FAILED)
 
 
 def counted(number: int, what: str) -> str:

@@ -26,11 +26,11 @@ from gardenbus.controllermanager.controllers import (
     shoot_retry,
     stale_project,
 )
-from gardenbus.controllermanager.controllers.events import EventExpiry
-from gardenbus.controllermanager.controllers.loop import REPORTER, USER, BuiltLoop, Loop, LoopContext
 from gardenbus.controllermanager.handlers import project_namespaces
 from gardenbus.controllermanager.handlers.cached_bindings import CachedBindings
+from gardenbus.controllermanager.handlers.loop import REPORTER, USER, BuiltLoop, Loop, LoopContext
 from gardenbus.controllermanager.handlers.project_namespaces import ProjectNamespaces
+from gardenbus.controllermanager.housekeeping import EventExpiry
 from gardenbus.controllermanager.settings import ControllerManagerSettings
 
 log: structlog.typing.FilteringBoundLogger = structlog.get_logger()

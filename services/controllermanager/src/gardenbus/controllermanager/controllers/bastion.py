@@ -4,15 +4,12 @@ from typing import assert_never
 
 import structlog
 
-from gardenbus.common.api.configuration.controller_manager import ControllerManagerConfiguration
 from gardenbus.common.api.document import StoredObject
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.controller.controller import Done, ReconcileRequest, ReconcileResult, Requeue
 from gardenbus.common.controller.enqueue_on_change import beyond_status
 from gardenbus.common.errors import NotFound
 from gardenbus.controllermanager import metrics
-from gardenbus.controllermanager.controllers.loop import BuiltLoop, Loop, LoopContext
-from gardenbus.controllermanager.controllers.shoot_requests import until
 from gardenbus.controllermanager.domain.bastions import (
     AwaitExpiration,
     DeleteBastion,
@@ -21,6 +18,8 @@ from gardenbus.controllermanager.domain.bastions import (
     decide_bastion,
     shoot_of,
 )
+from gardenbus.controllermanager.handlers.loop import BuiltLoop, Loop, LoopContext
+from gardenbus.controllermanager.registry.shoot_requests import until
 
 NAME = KIND = "bastion"
 FOLLOWS = (KIND, "shoot")
@@ -82,8 +81,4 @@ def _place(shoot: StoredObject) -> object:
     return shoot.is_deleting, shoot.parts.seed_name
 
 
-def _workers(configuration: ControllerManagerConfiguration) -> int:
-    return configuration.bastion.concurrent_syncs
-
-
-LOOP = Loop(NAME, KIND, FOLLOWS, _build, _workers)
+LOOP = Loop(NAME, KIND, FOLLOWS, _build, lambda settings: settings.bastion.concurrent_syncs)

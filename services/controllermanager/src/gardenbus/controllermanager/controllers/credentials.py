@@ -6,16 +6,15 @@ binding's side.
 
 import structlog
 
-from gardenbus.common.api.configuration.controller_manager import ControllerManagerConfiguration
 from gardenbus.common.api.document import StoredObject
 from gardenbus.common.api.garden.credentials_bindings import BINDING_KINDS, CREDENTIALS_KINDS, credentials_of
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.controller.controller import Done, ReconcileRequest, ReconcileResult
 from gardenbus.common.errors import Forbidden
 from gardenbus.common.ports.store import WritePrecondition
-from gardenbus.controllermanager.controllers.loop import BuiltLoop, Loop, LoopContext
-from gardenbus.controllermanager.controllers.writes import update
 from gardenbus.controllermanager.domain.protection import EXTERNAL_FINALIZER, protected_credentials
+from gardenbus.controllermanager.handlers.loop import BuiltLoop, Loop, LoopContext
+from gardenbus.controllermanager.registry.writes import update
 
 log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 
@@ -62,10 +61,7 @@ def _loop(kind: str) -> Loop:
 
         return BuiltLoop(CredentialsReconciler(context, kind).reconcile, changed)
 
-    def workers(configuration: ControllerManagerConfiguration) -> int:
-        return configuration.workers("secretbinding")
-
-    return Loop(kind, kind, (kind, *BINDING_KINDS), build, workers)
+    return Loop(kind, kind, (kind, *BINDING_KINDS), build, lambda settings: settings.workers("secretbinding"))
 
 
 LOOPS = tuple(_loop(kind) for kind in CREDENTIALS_KINDS)

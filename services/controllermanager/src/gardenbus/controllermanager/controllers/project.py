@@ -9,7 +9,6 @@ from typing import assert_never
 
 import structlog
 
-from gardenbus.common.api.configuration.controller_manager import ControllerManagerConfiguration
 from gardenbus.common.api.document import Document, StoredObject
 from gardenbus.common.api.garden.credentials_bindings import BINDING_KINDS, CREDENTIALS_KINDS
 from gardenbus.common.api.garden.projects import Project
@@ -21,8 +20,6 @@ from gardenbus.common.controller.event_recorder import EventRecorder
 from gardenbus.common.errors import AlreadyExists, Conflict, Forbidden, InvalidResource, NotFound, Unavailable
 from gardenbus.common.ports.store import WritePrecondition
 from gardenbus.controllermanager import metrics
-from gardenbus.controllermanager.controllers.loop import REPORTER, BuiltLoop, Loop, LoopContext
-from gardenbus.controllermanager.controllers.writes import update
 from gardenbus.controllermanager.domain.project_namespaces import (
     AdoptNamespace,
     CreateNamespace,
@@ -44,7 +41,9 @@ from gardenbus.controllermanager.domain.projects import (
     with_phase,
 )
 from gardenbus.controllermanager.domain.protection import without_finalizer
+from gardenbus.controllermanager.handlers.loop import REPORTER, BuiltLoop, Loop, LoopContext
 from gardenbus.controllermanager.handlers.namespace_contents import NamespaceContents
+from gardenbus.controllermanager.registry.writes import update
 
 NAME = KIND = "project"
 KEPT = ("namespace", "resourcequota")
@@ -258,8 +257,4 @@ def _build(context: LoopContext) -> BuiltLoop:
     return BuiltLoop(ProjectReconciler(context).reconcile, changed)
 
 
-def _workers(configuration: ControllerManagerConfiguration) -> int:
-    return configuration.project.concurrent_syncs
-
-
-LOOP = Loop(NAME, KIND, (KIND, *KEPT, *CONTENTS), _build, _workers)
+LOOP = Loop(NAME, KIND, (KIND, *KEPT, *CONTENTS), _build, lambda settings: settings.project.concurrent_syncs)

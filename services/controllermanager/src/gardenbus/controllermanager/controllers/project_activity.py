@@ -8,16 +8,15 @@ from datetime import timedelta
 
 import structlog
 
-from gardenbus.common.api.configuration.controller_manager import ControllerManagerConfiguration
 from gardenbus.common.api.document import StoredObject
 from gardenbus.common.api.garden.credentials_bindings import BINDING_KINDS, CREDENTIALS_KINDS
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.controller.controller import Done, ReconcileRequest, ReconcileResult
 from gardenbus.common.ports.clock import parse_timestamp
-from gardenbus.controllermanager.controllers.loop import BuiltLoop, Loop, LoopContext
-from gardenbus.controllermanager.controllers.writes import update
 from gardenbus.controllermanager.domain.protection import REFERENCE_LABEL_PREFIX
 from gardenbus.controllermanager.domain.stale_projects import last_activity_of, with_activity
+from gardenbus.controllermanager.handlers.loop import BuiltLoop, Loop, LoopContext
+from gardenbus.controllermanager.registry.writes import update
 
 NAME, KIND = "projectactivity", "project"
 
@@ -89,8 +88,10 @@ def _content(stored: StoredObject) -> object:
     return stored.uid, stored.deleting_at, stored.parts.spec, stored.parts.rest
 
 
-def _workers(configuration: ControllerManagerConfiguration) -> int:
-    return configuration.project.concurrent_syncs
-
-
-LOOP = Loop(NAME, KIND, (KIND, *sorted(BY_GENERATION | BY_CONTENT)), _build, _workers)
+LOOP = Loop(
+    NAME,
+    KIND,
+    (KIND, *sorted(BY_GENERATION | BY_CONTENT)),
+    _build,
+    lambda settings: settings.project.concurrent_syncs,
+)

@@ -7,7 +7,6 @@ from collections.abc import Iterable
 
 import structlog
 
-from gardenbus.common.api.configuration.controller_manager import ControllerManagerConfiguration
 from gardenbus.common.api.document import StoredObject
 from gardenbus.common.api.garden.credentials_bindings import BINDING_KINDS, references_of
 from gardenbus.common.api.index_keys import FINALIZER, index_keys_of
@@ -16,9 +15,9 @@ from gardenbus.common.controller.controller import Done, ReconcileRequest, Recon
 from gardenbus.common.controller.event_recorder import EventRecorder
 from gardenbus.common.errors import Forbidden
 from gardenbus.common.ports.store import WritePrecondition
-from gardenbus.controllermanager.controllers.loop import REPORTER, BuiltLoop, Loop, LoopContext
-from gardenbus.controllermanager.controllers.writes import update
 from gardenbus.controllermanager.domain.protection import labelled, with_finalizer, without_finalizer
+from gardenbus.controllermanager.handlers.loop import REPORTER, BuiltLoop, Loop, LoopContext
+from gardenbus.controllermanager.registry.writes import update
 
 REFERRING_KINDS = ("shoot", "namespacedcloudprofile", *BINDING_KINDS)
 IN_USE_SECONDS = 60.0
@@ -106,11 +105,8 @@ def _loop(kind: str) -> Loop:
     def build(context: LoopContext) -> BuiltLoop:
         return BuiltLoop(ProtectionReconciler(context, kind).reconcile, _Changes(context, kind).changed)
 
-    def workers(configuration: ControllerManagerConfiguration) -> int:
-        return configuration.workers(kind)
-
     referring = REFERRING_KINDS if kind != "quota" else BINDING_KINDS
-    return Loop(kind, kind, tuple(dict.fromkeys((kind, *referring))), build, workers)
+    return Loop(kind, kind, tuple(dict.fromkeys((kind, *referring))), build, lambda settings: settings.workers(kind))
 
 
 LOOPS = tuple(

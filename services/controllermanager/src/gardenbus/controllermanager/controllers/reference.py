@@ -6,17 +6,15 @@ announcements.
 """
 
 from collections.abc import Callable
+from operator import attrgetter, methodcaller
 
 import structlog
 
-from gardenbus.common.api.configuration.controller_manager import ControllerManagerConfiguration
 from gardenbus.common.api.document import StoredObject
 from gardenbus.common.api.garden.named_references import REFERENCED_KINDS
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.controller.controller import Done, Reconcile, ReconcileRequest, ReconcileResult, RequeueAfter
-from gardenbus.common.errors import Conflict, NotFound
 from gardenbus.common.ports.store import Store
-from gardenbus.controllermanager.controllers.loop import BuiltLoop, Changed, Loop, LoopContext
 from gardenbus.controllermanager.domain.references import (
     FINALIZER,
     GARDEN_ROLE,
@@ -24,7 +22,9 @@ from gardenbus.controllermanager.domain.references import (
     referenced_objects,
     with_protection,
 )
+from gardenbus.controllermanager.handlers.loop import BuiltLoop, Changed, Loop, LoopContext
 from gardenbus.controllermanager.handlers.shoot_parts import is_status_alone, may_use_objects
+from gardenbus.controllermanager.registry.writes import update
 
 USING_KINDS = ("shoot", "seed")
 MISSING_SECONDS = 60.0
@@ -81,10 +81,7 @@ async def _protect(store: Store, stored: StoredObject, *, is_protected: bool) ->
     document = with_protection(stored.document(), is_protected=is_protected)
     if document is None:
         return
-    try:
-        await store.update(stored, document)
-    except NotFound as error:
-        raise Conflict(f"{stored.key} is gone") from error
+    await update(store, stored, document)
     log.info("reference.protected" if is_protected else "reference.released", object=str(stored.key))
 
 
@@ -95,10 +92,8 @@ def _loop_over(kind: str) -> Loop:
     def build(context: LoopContext) -> BuiltLoop:
         return BuiltLoop(ReferenceReconciler(context, kind).reconcile, _protecting(context.enqueue))
 
-    def workers(configuration: ControllerManagerConfiguration) -> int:
-        return configuration.shoot_reference.concurrent_syncs if kind == "shoot" else configuration.workers(name)
-
-    return Loop(name, kind, (kind,), build, workers)
+    syncs = attrgetter("shoot_reference.concurrent_syncs") if kind == "shoot" else methodcaller("workers", name)
+    return Loop(name, kind, (kind,), build, syncs)
 
 
 def _protecting(enqueue: Callable[[ObjectKey], None]) -> Changed:
@@ -127,10 +122,8 @@ def _loop_of(kind: str) -> Loop:
         reconcile: Reconcile = ReferencedObjectReconciler(context, kind, index).reconcile
         return BuiltLoop(reconcile, _releasing(context.enqueue, kind, index))
 
-    def workers(configuration: ControllerManagerConfiguration) -> int:
-        return configuration.shoot_reference.concurrent_syncs
-
-    return Loop(f"shootreference{kind}", kind, (*USING_KINDS, kind), build, workers)
+    syncs = attrgetter("shoot_reference.concurrent_syncs")
+    return Loop(f"shootreference{kind}", kind, (*USING_KINDS, kind), build, syncs)
 
 
 def _releasing(enqueue: Callable[[ObjectKey], None], kind: str, index: ReferenceIndex) -> Changed:

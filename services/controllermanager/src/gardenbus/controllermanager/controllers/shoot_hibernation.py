@@ -8,7 +8,6 @@ from typing import assert_never
 
 import structlog
 
-from gardenbus.common.api.configuration.controller_manager import ControllerManagerConfiguration
 from gardenbus.common.api.document import Document, StoredObject, section
 from gardenbus.common.api.garden.hibernation import is_hibernation_enabled
 from gardenbus.common.api.keys import ObjectKey
@@ -16,8 +15,6 @@ from gardenbus.common.controller.controller import Done, ReconcileRequest, Recon
 from gardenbus.common.controller.event_recorder import EventRecorder
 from gardenbus.common.errors import Terminal
 from gardenbus.controllermanager import metrics
-from gardenbus.controllermanager.controllers.loop import REPORTER, BuiltLoop, Loop, LoopContext
-from gardenbus.controllermanager.controllers.shoot_requests import ShootRequests, until
 from gardenbus.controllermanager.domain.shoot_hibernation import (
     AWAKE,
     HIBERNATED,
@@ -27,7 +24,9 @@ from gardenbus.controllermanager.domain.shoot_hibernation import (
     decide_hibernation,
     with_trigger_time,
 )
+from gardenbus.controllermanager.handlers.loop import REPORTER, BuiltLoop, Loop, LoopContext
 from gardenbus.controllermanager.handlers.shoot_parts import is_status_alone
+from gardenbus.controllermanager.registry.shoot_requests import ShootRequests, until
 
 NAME, KIND = "shoothibernation", "shoot"
 REJECTED_SECONDS = 300.0
@@ -100,8 +99,4 @@ def _relevant(stored: StoredObject) -> object:
     return section(document, "spec", "hibernation").get("schedules") or ()
 
 
-def _workers(configuration: ControllerManagerConfiguration) -> int:
-    return configuration.shoot_hibernation.concurrent_syncs
-
-
-LOOP = Loop(NAME, KIND, (KIND,), _build, _workers)
+LOOP = Loop(NAME, KIND, (KIND,), _build, lambda settings: settings.shoot_hibernation.concurrent_syncs)

@@ -9,7 +9,6 @@ from typing import assert_never
 
 import structlog
 
-from gardenbus.common.api.configuration.controller_manager import ControllerManagerConfiguration
 from gardenbus.common.api.document import Document, StoredObject, section
 from gardenbus.common.api.garden.profile_parts import profile_key, profile_spec_of
 from gardenbus.common.api.keys import ObjectKey
@@ -17,8 +16,6 @@ from gardenbus.common.controller.controller import Done, ReconcileRequest, Recon
 from gardenbus.common.controller.event_recorder import EventRecorder
 from gardenbus.common.errors import Terminal
 from gardenbus.controllermanager import metrics
-from gardenbus.controllermanager.controllers.loop import REPORTER, BuiltLoop, Loop, LoopContext
-from gardenbus.controllermanager.controllers.shoot_requests import ShootRequests
 from gardenbus.controllermanager.domain.shoot_maintenance import (
     MAINTAIN,
     OPERATION,
@@ -34,8 +31,10 @@ from gardenbus.controllermanager.domain.shoot_maintenance import (
     rejected,
     without_request_patch,
 )
+from gardenbus.controllermanager.handlers.loop import REPORTER, BuiltLoop, Loop, LoopContext
 from gardenbus.controllermanager.handlers.moments import Moments
 from gardenbus.controllermanager.handlers.shoot_parts import is_status_alone, maintenance_part
+from gardenbus.controllermanager.registry.shoot_requests import ShootRequests
 
 NAME, KIND = "shootmaintenance", "shoot"
 CHECK_SECONDS = 5.0
@@ -168,8 +167,4 @@ def _relevant(stored: StoredObject) -> object:
     return is_requested, section(part, "spec", "maintenance").get("timeWindow"), stored.is_deleting
 
 
-def _workers(configuration: ControllerManagerConfiguration) -> int:
-    return configuration.shoot_maintenance.concurrent_syncs
-
-
-LOOP = Loop(NAME, KIND, (KIND,), _build, _workers)
+LOOP = Loop(NAME, KIND, (KIND,), _build, lambda settings: settings.shoot_maintenance.concurrent_syncs)

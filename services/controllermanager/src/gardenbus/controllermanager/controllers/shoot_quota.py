@@ -5,7 +5,6 @@ from typing import assert_never
 
 import structlog
 
-from gardenbus.common.api.configuration.controller_manager import ControllerManagerConfiguration
 from gardenbus.common.api.document import StoredObject
 from gardenbus.common.api.garden.quotas import (
     EXPIRATION_ANNOTATION,
@@ -20,15 +19,15 @@ from gardenbus.common.controller.event_recorder import EventRecorder
 from gardenbus.common.errors import Terminal
 from gardenbus.common.ports.clock import timestamp
 from gardenbus.controllermanager import metrics
-from gardenbus.controllermanager.controllers.loop import REPORTER, BuiltLoop, Loop, LoopContext
-from gardenbus.controllermanager.controllers.shoot_requests import LATE_SECONDS, ShootRequests
 from gardenbus.controllermanager.domain.shoot_expiry import (
     AnnotateExpiration,
     DeleteExpired,
     KeepShoot,
     decide_expiry,
 )
+from gardenbus.controllermanager.handlers.loop import REPORTER, BuiltLoop, Loop, LoopContext
 from gardenbus.controllermanager.handlers.shoot_parts import bindings_part, is_status_alone
+from gardenbus.controllermanager.registry.shoot_requests import LATE_SECONDS, ShootRequests
 
 NAME, KIND = "shootquota", "shoot"
 FOLLOWS = (KIND, "credentialsbinding", "secretbinding")
@@ -132,8 +131,4 @@ def _relevant(stored: StoredObject) -> object:
     return bindings_of(bindings_part(stored)), stored.annotations.get(EXPIRATION_ANNOTATION)
 
 
-def _workers(configuration: ControllerManagerConfiguration) -> int:
-    return configuration.shoot_quota.concurrent_syncs
-
-
-LOOP = Loop(NAME, KIND, FOLLOWS, _build, _workers)
+LOOP = Loop(NAME, KIND, FOLLOWS, _build, lambda settings: settings.shoot_quota.concurrent_syncs)

@@ -5,14 +5,11 @@ from typing import assert_never
 
 import structlog
 
-from gardenbus.common.api.configuration.controller_manager import ControllerManagerConfiguration
 from gardenbus.common.api.document import StoredObject
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.controller.controller import Done, ReconcileRequest, ReconcileResult, RequeueAfter
 from gardenbus.common.errors import Terminal
 from gardenbus.controllermanager import metrics
-from gardenbus.controllermanager.controllers.loop import BuiltLoop, Loop, LoopContext
-from gardenbus.controllermanager.controllers.shoot_requests import ShootRequests, until
 from gardenbus.controllermanager.domain.shoot_retry import (
     RATE_LIMITED,
     RETRY_PATCH,
@@ -23,6 +20,8 @@ from gardenbus.controllermanager.domain.shoot_retry import (
     decide_retry,
     is_rate_limited,
 )
+from gardenbus.controllermanager.handlers.loop import BuiltLoop, Loop, LoopContext
+from gardenbus.controllermanager.registry.shoot_requests import ShootRequests, until
 
 NAME, KIND = "shootretry", "shoot"
 REJECTED = timedelta(minutes=10)
@@ -77,8 +76,4 @@ def _build(context: LoopContext) -> BuiltLoop:
     return BuiltLoop(ShootRetryReconciler(context).reconcile, changed)
 
 
-def _workers(configuration: ControllerManagerConfiguration) -> int:
-    return configuration.shoot_retry.concurrent_syncs
-
-
-LOOP = Loop(NAME, KIND, (KIND,), _build, _workers)
+LOOP = Loop(NAME, KIND, (KIND,), _build, lambda settings: settings.shoot_retry.concurrent_syncs)

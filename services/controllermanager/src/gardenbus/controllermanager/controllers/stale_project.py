@@ -8,7 +8,6 @@ from collections.abc import Sequence
 
 import structlog
 
-from gardenbus.common.api.configuration.controller_manager import ControllerManagerConfiguration
 from gardenbus.common.api.document import StoredObject
 from gardenbus.common.api.garden.credentials_bindings import BINDING_KINDS, references_of
 from gardenbus.common.api.garden.projects import Project
@@ -20,8 +19,6 @@ from gardenbus.common.errors import Conflict, Forbidden, NotFound
 from gardenbus.common.ports.clock import parse_timestamp, timestamp
 from gardenbus.common.ports.store import WritePrecondition
 from gardenbus.controllermanager import metrics
-from gardenbus.controllermanager.controllers.loop import REPORTER, BuiltLoop, Loop, LoopContext
-from gardenbus.controllermanager.controllers.writes import update
 from gardenbus.controllermanager.domain.stale_projects import (
     ProjectUse,
     Staleness,
@@ -33,6 +30,8 @@ from gardenbus.controllermanager.domain.stale_projects import (
     staleness_of,
     with_staleness,
 )
+from gardenbus.controllermanager.handlers.loop import REPORTER, BuiltLoop, Loop, LoopContext
+from gardenbus.controllermanager.registry.writes import update
 
 NAME, KIND = "staleproject", "project"
 
@@ -135,8 +134,4 @@ def _build(context: LoopContext) -> BuiltLoop:
     return BuiltLoop(StaleProjectReconciler(context).reconcile, changed)
 
 
-def _workers(configuration: ControllerManagerConfiguration) -> int:
-    return configuration.project.concurrent_syncs
-
-
-LOOP = Loop(NAME, KIND, ("project", "namespace"), _build, _workers)
+LOOP = Loop(NAME, KIND, ("project", "namespace"), _build, lambda settings: settings.project.concurrent_syncs)

@@ -1,1 +1,1 @@
-"""Projects by their namespaces, and contents of namespaces: the reconcilers' access to the landscape."""
+"""What loops are, and their access to the landscape: projects by namespaces, bindings, contents of namespaces."""

@@ -11,7 +11,8 @@ from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.controller.api_client import ApiserverClient, RequestPrecondition
 from gardenbus.common.controller.controller import RequeueAfter
 from gardenbus.common.errors import Conflict, NotFound
-from gardenbus.common.ports.store import Store, Superseded
+from gardenbus.common.ports.store import Store
+from gardenbus.controllermanager.registry.writes import update
 
 LATE_SECONDS = 0.1
 """Past an instant that is waited for, so that a clock that was set meanwhile does not make it one too early."""
@@ -46,13 +47,7 @@ class ShootRequests:
 
     async def write_status(self, stored: StoredObject, document: Document) -> StoredObject:
         """Write an object as it was read. Raises Conflict when it has changed or is gone."""
-        try:
-            written = await self._store.update(stored, document)
-        except NotFound as error:
-            raise Conflict(f"{stored.key} is gone") from error
-        if isinstance(written, Superseded):
-            raise Conflict(f"{stored.key} changed meanwhile")
-        return written
+        return await update(self._store, stored, document)
 
     async def update_status(self, key: ObjectKey, change: Callable[[Document], Document]) -> None:
         """Change the latest state of an object, if there is one; raises Conflict when it never stands still."""
