@@ -14,7 +14,6 @@ from gardenbus.apiserver.domain import merging, migration
 from gardenbus.apiserver.domain.admission import Admission
 from gardenbus.apiserver.domain.bind_admission import admit_binding, admit_migration
 from gardenbus.apiserver.domain.controller_owned_kinds import reject_controller_owned
-from gardenbus.apiserver.domain.document_parts import without
 from gardenbus.apiserver.domain.field_validation import manifest_review, patch_review, validation_of
 from gardenbus.apiserver.domain.operations import accept_operation
 from gardenbus.apiserver.domain.report_admission import (
@@ -55,6 +54,7 @@ from gardenbus.common.api.configuration import (
 )
 from gardenbus.common.api.decoding import decode_json
 from gardenbus.common.api.document import Document, StoredObject, encode, section, split_encoded
+from gardenbus.common.api.document_parts import without
 from gardenbus.common.api.fields.validation import FieldValidation
 from gardenbus.common.api.garden.profile_parts import profile_spec_of
 from gardenbus.common.api.garden.shoot_status import with_status_label

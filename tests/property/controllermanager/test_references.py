@@ -20,8 +20,8 @@ from gardenbus.common.controller.api_client import ApiserverClient
 from gardenbus.common.controller.controller import Requeue, RequeueAfter
 from gardenbus.common.errors import GardenbusError
 from gardenbus.controllermanager.controllers import credentials, protection, reference
-from gardenbus.controllermanager.controllers.loop import BuiltLoop, Loop
 from gardenbus.controllermanager.handlers.cached_bindings import CachedBindings
+from gardenbus.controllermanager.handlers.loop import BuiltLoop, Loop
 from tests.support.builders import (
     CORE,
     a_cloudprofile,

@@ -6,7 +6,7 @@ import msgspec
 
 from gardenbus.common.adapters.store_responses import pending_operation, scheduled_event
 from gardenbus.common.api.document import split
-from gardenbus.common.api.index_keys import FINALIZER
+from gardenbus.common.api.document_parts import FINALIZER
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.ports import tracing
 from gardenbus.common.ports.store import (

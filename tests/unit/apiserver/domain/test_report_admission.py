@@ -4,7 +4,6 @@ from typing import Any
 
 import pytest
 
-from gardenbus.apiserver.domain.document_parts import with_finalizer, without_finalizer
 from gardenbus.apiserver.domain.report_admission import (
     bumps_generation,
     check_seed_claim,
@@ -17,8 +16,8 @@ from gardenbus.apiserver.domain.report_admission import (
     with_operator_settings_kept,
     without_observed_operation,
 )
+from gardenbus.common.api.document_parts import FINALIZER, with_finalizer, without_finalizer
 from gardenbus.common.api.garden.seed_management import CORDONED_BY, REMOVAL_ANNOTATION
-from gardenbus.common.api.index_keys import FINALIZER
 from gardenbus.common.errors import BadRequest, Forbidden
 from tests.support.builders import NOW, a_seed, a_shoot
 

@@ -249,10 +249,6 @@ def _lines_of(moves: Sequence[Move]) -> list[str]:
     return [f"{move.namespace}/{move.name} {move.target}" for move in moves]
 
 
-def _lines_of(moves: Sequence[Move]) -> list[str]:
-    return [f"{move.namespace}/{move.name} {move.target}" for move in moves]
-
-
 def _print_moves(moves: Sequence[Move], stays: Sequence[tuple[str, str, str, str]]) -> None:
     table = new_table("NAMESPACE", "SHOOT", "FROM", "TO", folded="WHY NOT")
     for move in moves:

@@ -49,13 +49,34 @@ async def build(context: ServiceContext[ApiserverSettings]) -> None:
 
 async def start_apiserver(context: ServiceContext[ApiserverSettings], connections: Connections) -> None:
     """Start everything on the context's tasks; returns once requests are consumed."""
-    store, bus, subjects = connections.store, connections.bus, connections.subjects
+    store, bus = connections.store, connections.bus
     register_groups(filter(None, context.settings.groups.split(",")))
     manifests = ManifestCache(store)
     writer = Writer(store, context.clock, Admission(enabled_plugins(context.settings.configuration)))
     authorizer = Authorizer(store, AuditLog(context.clock), is_enforced=context.settings.enforces_authorization)
     static = context.settings.static_users
     user_of = StaticUsers(Path(static)).user_of if static else as_stated
+    requests, reports = await _handlers(context, connections, writer, manifests, authorizer, user_of)
+    for refresh in (requests.refresh, reports.refresh):
+        await context.wait_for("nats", refresh)
+        bus.on_reconnect(refresh)
+    await _start_controllers(context, connections, writer, manifests)
+    _start_consumer(context, "requests", requests, context.settings.request_batch)
+    _start_consumer(context, "reports", reports, context.settings.report_batch)
+    await _serve_api(context, connections, writer, manifests, authorizer, user_of)
+    context.health.add_readiness("store", lambda: _problem_of_reading(connections.store))
+
+
+async def _handlers(
+    context: ServiceContext[ApiserverSettings],
+    connections: Connections,
+    writer: Writer,
+    manifests: ManifestCache,
+    authorizer: Authorizer,
+    user_of: UserOf,
+) -> tuple[DurableRequestHandler, ReportHandler]:
+    """The handlers of durable requests and of reports, on their queues."""
+    store, bus, subjects = connections.store, connections.bus, connections.subjects
     dead_letter = DeadLetter(connections, reporter=REPORTER, object_of=reported_object(subjects))
 
     async def opened(stream: str, consumer: str, subject: str) -> WorkQueue:
@@ -86,14 +107,7 @@ async def start_apiserver(context: ServiceContext[ApiserverSettings], connection
         concurrency=context.settings.write_concurrency,
         user_of=user_of,
     )
-    for refresh in (requests.refresh, reports.refresh):
-        await context.wait_for("nats", refresh)
-        bus.on_reconnect(refresh)
-    await _start_controllers(context, connections, writer, manifests)
-    _start_consumer(context, "requests", requests, context.settings.request_batch)
-    _start_consumer(context, "reports", reports, context.settings.report_batch)
-    await _serve_api(context, connections, writer, manifests, authorizer, user_of)
-    context.health.add_readiness("store", lambda: _problem_of_reading(connections.store))
+    return requests, reports
 
 
 async def _problem_of_reading(store: Store) -> str | None:

@@ -80,16 +80,7 @@ async def _serve(  # noqa: PLR0913 - the parts of a dashboard
 ) -> None:
     """Wait for the first visit; then follow the landscape and serve."""
     await first_visit(address)
-    for name, work in (
-        ("objects", updater.run_objects()),
-        ("leases", updater.run_leases()),
-        ("events", updater.run_events()),
-        ("changes", changes.run()),
-        ("beats", changes.run_heartbeats()),
-        ("fills", record_fills(cache, context.clock)),
-        ("orders", keep_orders(cache, context.clock)),
-    ):
-        context.spawn(name, work)
+    _follow(context, cache, changes, updater)
     from gardenbus.dashboard.cache.operations import (  # noqa: PLC0415 - as below
         AdminConnection,
         OperationsApi,
@@ -114,6 +105,22 @@ async def _serve(  # noqa: PLR0913 - the parts of a dashboard
 
     context.on_stop("http", stop)
     await server.run()
+
+
+def _follow(
+    context: ServiceContext[DashboardSettings], cache: DashboardCache, changes: ChangeFeed, updater: CacheUpdater
+) -> None:
+    """Follow the landscape on the context's tasks."""
+    for name, work in (
+        ("objects", updater.run_objects()),
+        ("leases", updater.run_leases()),
+        ("events", updater.run_events()),
+        ("changes", changes.run()),
+        ("beats", changes.run_heartbeats()),
+        ("fills", record_fills(cache, context.clock)),
+        ("orders", keep_orders(cache, context.clock)),
+    ):
+        context.spawn(name, work)
 
 
 def _logins(settings: DashboardSettings, clock: Clock, key: bytes | None) -> "tuple[Gate | None, SignOn | None]":

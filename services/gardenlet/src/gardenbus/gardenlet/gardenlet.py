@@ -71,9 +71,7 @@ class Gardenlet:
     ) -> None:
         self.configuration = configuration
         self.seed_name = configuration.seed_name
-        self._bus = bus
-        self._subjects = subjects
-        self._clock = clock
+        self._bus, self._subjects, self._clock = bus, subjects, clock
         self._follows_alone = follows_alone
         self._events = deque[BackendEvent]() if events is None else events
         self._lookup = ObjectLookup(bus, subjects, self.seed_name)
@@ -86,19 +84,23 @@ class Gardenlet:
         self.shoots = self._shoot_reconciler()
         self.queue = self._work_queue("shoot", self._reconcile_shoot, configuration.shoot.concurrent_syncs)
         self.managed_seeds = self._managed_seed_reconciler(deployments, deployer or NullGardenletDeployer())
-        self.managed_seed_queue = self._work_queue(
-            MANAGED_SEED, self._reconcile_managed_seed, configuration.managed_seed.concurrent_syncs
-        )
+        syncs = configuration.managed_seed.concurrent_syncs
+        self.managed_seed_queue = self._work_queue(MANAGED_SEED, self._reconcile_managed_seed, syncs)
         self._was_unready = False
         self._whole_reports: dict[ShootName, int] = {}
         self._round_began = clock.monotonic()
         self._seed_lock = asyncio.Lock()
-        seed, care_period = self.seed_name, configuration.shoot_care_period.total_seconds()
-        self._heartbeat_loop = WorkLoop("heartbeat", self.round, self._until_next_round, seed=seed)
-        self._seed_loop = WorkLoop("seed", self._reconcile_seed, lambda: None, starts_idle=True, seed=seed)
-        self._care_loop = WorkLoop("care", self.care, lambda: care_period, starts_idle=True, seed=seed)
+        self._heartbeat_loop, self._seed_loop, self._care_loop = self._work_loops()
 
     # ------------------------------------------------------------------------------------------ parts
+
+    def _work_loops(self) -> tuple[WorkLoop, WorkLoop, WorkLoop]:
+        seed, care_period = self.seed_name, self.configuration.shoot_care_period.total_seconds()
+        return (
+            WorkLoop("heartbeat", self.round, self._until_next_round, seed=seed),
+            WorkLoop("seed", self._reconcile_seed, lambda: None, starts_idle=True, seed=seed),
+            WorkLoop("care", self.care, lambda: care_period, starts_idle=True, seed=seed),
+        )
 
     def _seed_reconciler(self, version: str, certificate_expires_at: Callable[[], datetime | None]) -> SeedReconciler:
         return SeedReconciler(

@@ -65,14 +65,12 @@ async def start_lifecycle(
     context.spawn("probe", leases.renew_probe())
     context.spawn("seeds", seeds.run(seeds_sleep))
     context.spawn("gauges", gauges.run(context.settings.fleet_metrics_seconds))
-    context.spawn(
-        "resync",
-        _resync_forever(leases, seeds, resync_sleep, configuration.monitor_period.total_seconds()),
-    )
+    period_seconds = configuration.monitor_period.total_seconds()
+    context.spawn("resync", _resync_forever(leases, seeds, resync_sleep, period_seconds))
     health = context.health
     health.add_readiness("informer", lambda: None if informer.synced else "the Seeds are not cached yet")
     health.add_readiness("leases", lambda: None if leases.caught_up.is_set() else "the Leases are not cached yet")
-    health.add_readiness("probe", lambda: _probe_problem(leases, clock, configuration.monitor_period.total_seconds()))
+    health.add_readiness("probe", lambda: _probe_problem(leases, clock, period_seconds))
     return seeds
 
 

@@ -11,6 +11,7 @@ from gardenbus.common.controller.controller import Reconcile
 from gardenbus.common.controller.enqueuer import Enqueuer
 from gardenbus.common.controller.informer import Informer
 from gardenbus.common.ports.connections import Connections
+from gardenbus.common.ports.store import Store
 from gardenbus.common.runtime.connections import connect_all
 from gardenbus.common.runtime.controllers import start_controller
 from gardenbus.common.runtime.service import ServiceContext
@@ -72,22 +73,7 @@ async def start_placement(context: ServiceContext[PlacementSettings], connection
     await informer.start()
     event_handler.has_synced = True
     context.stack.push_async_callback(informer.stop)
-    reconcilers: Mapping[str, Reconcile] = {
-        SNAPSHOTS: SnapshotReconciler(
-            store,
-            clock,
-            cache,
-            collection=timedelta(seconds=settings.resource_collection_seconds),
-            interval=timedelta(seconds=settings.resource_interval_seconds),
-        ).reconcile,
-        SCHEDULING: SchedulingReconciler(store, clock, cache, informer.assume).reconcile,
-        STATUS: StatusReconciler(store, clock).reconcile,
-        ROLLOUT: RolloutReconciler(store, clock, cache).reconcile,
-        EVICTIONS: EvictionReconciler(store, clock).reconcile,
-        WORKS: WorkGeneratorReconciler(store, clock).reconcile,
-        OVERRIDES: OverrideReconciler(store).reconcile,
-    }
-    for name, reconcile in reconcilers.items():
+    for name, reconcile in _reconcilers(context, store, cache, informer).items():
         await start_controller(
             context,
             name,
@@ -109,6 +95,27 @@ async def start_placement(context: ServiceContext[PlacementSettings], connection
 
     connections.bus.on_reconnect(resync)
     context.health.add_readiness("informer", lambda: None if informer.synced else "the cache has not synced yet")
+
+
+def _reconcilers(
+    context: ServiceContext[PlacementSettings], store: Store, cache: PlacementCache, informer: Informer
+) -> Mapping[str, Reconcile]:
+    settings, clock = context.settings, context.clock
+    return {
+        SNAPSHOTS: SnapshotReconciler(
+            store,
+            clock,
+            cache,
+            collection=timedelta(seconds=settings.resource_collection_seconds),
+            interval=timedelta(seconds=settings.resource_interval_seconds),
+        ).reconcile,
+        SCHEDULING: SchedulingReconciler(store, clock, cache, informer.assume).reconcile,
+        STATUS: StatusReconciler(store, clock).reconcile,
+        ROLLOUT: RolloutReconciler(store, clock, cache).reconcile,
+        EVICTIONS: EvictionReconciler(store, clock).reconcile,
+        WORKS: WorkGeneratorReconciler(store, clock).reconcile,
+        OVERRIDES: OverrideReconciler(store).reconcile,
+    }
 
 
 async def _run_ticks(event_handler: PlacementEventHandler, seconds: float) -> None:

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, TypedDict
 import structlog
 
 from gardenbus.common.controller.backoff import Backoff
-from gardenbus.common.controller.batch_consumer import BatchConsumer, BatchSettings
+from gardenbus.common.controller.batch_consumer import BatchConsumer, BatchSettings, Handle
 from gardenbus.common.controller.dead_letter import DeadLetter, queue_object
 from gardenbus.common.controller.informer import Informer, log_unreadable
 from gardenbus.common.controller.timers import Timers
@@ -123,31 +123,23 @@ def _batch_consumers(
     )
     shoots = ShootSchedulingReconciler(queue=queues.shoots, backoff=backoff, **parts)
     unblocking = UnblockingReconciler(queue=queues.unblocking, **parts)
+    dead_letter = DeadLetter(
+        connections,
+        reporter=REPORTER,
+        object_of=queue_object(connections.subjects, f"scheduling.{parts['scheduler_name']}", "shoot"),
+        event_reason="SchedulingRejected",
+        consequence="The shoot is not scheduled until it changes",
+    )
+
+    def consumer(name: str, queue: WorkQueue, handle: Handle, dead_letter: DeadLetter, batch: int) -> BatchConsumer:
+        limits = BatchSettings(batch=batch, isolate_from=ISOLATE_FROM)
+        reject, clock, stopping = dead_letter.reject_poison, context.clock, context.stopping
+        return BatchConsumer(name, queue, handle, reject=reject, clock=clock, settings=limits, stopping=stopping)
+
+    silent = DeadLetter(connections, reporter=REPORTER)
     return {
-        "shoots": BatchConsumer(
-            "shoots",
-            queues.shoots,
-            shoots.handle_batch,
-            reject=DeadLetter(
-                connections,
-                reporter=REPORTER,
-                object_of=queue_object(connections.subjects, f"scheduling.{parts['scheduler_name']}", "shoot"),
-                event_reason="SchedulingRejected",
-                consequence="The shoot is not scheduled until it changes",
-            ).reject_poison,
-            clock=context.clock,
-            settings=BatchSettings(batch=settings.batch_size, isolate_from=ISOLATE_FROM),
-            stopping=context.stopping,
-        ),
-        "waking": BatchConsumer(
-            "waking",
-            queues.unblocking,
-            unblocking.handle_batch,
-            reject=DeadLetter(connections, reporter=REPORTER).reject_poison,
-            clock=context.clock,
-            settings=BatchSettings(batch=UNBLOCKING_BATCH, isolate_from=ISOLATE_FROM),
-            stopping=context.stopping,
-        ),
+        "shoots": consumer("shoots", queues.shoots, shoots.handle_batch, dead_letter, settings.batch_size),
+        "waking": consumer("waking", queues.unblocking, unblocking.handle_batch, silent, UNBLOCKING_BATCH),
     }
 
 

@@ -5,6 +5,7 @@ A decision takes some 70 µs a shoot: everything is counted once a batch or roun
 
 from collections import Counter as Count
 from collections.abc import Iterable
+from functools import partial
 
 from prometheus_client import REGISTRY, CollectorRegistry, Counter, Gauge, Histogram
 
@@ -19,71 +20,66 @@ class SchedulerMetrics:
     """The metrics of one scheduler, in a registry."""
 
     def __init__(self, registry: CollectorRegistry = REGISTRY) -> None:
-        self.attempts = Counter(
+        self._registry = registry
+        self._add_counts()
+        self._add_times()
+
+    def _add_counts(self) -> None:
+        counter = partial(Counter, registry=self._registry)
+        self.attempts = counter(
             "gardenbus_scheduler_attempts_total",
             "Attempts to place a shoot, by result: bound, unschedulable (parked with backoff), conflict (decided "
             "again), again (something was gained meanwhile), error, obsolete (placed, gone or not ours).",
             ("result",),
-            registry=registry,
         )
         for result in ("bound", "unschedulable", "conflict", "again", "error", "obsolete"):
             self.attempts.labels(result)
-        self.bind_conflicts = Counter(
+        self.bind_conflicts = counter(
             "gardenbus_scheduler_bind_conflicts_total",
             "Placements that the store did not carry out, by its answer: changed, full, seed-changed, seed-gone, …",
             ("reason",),
-            registry=registry,
         )
-        self.unschedulable = Counter(
+        self.unschedulable = counter(
             "gardenbus_scheduler_refusals_total",
             "Refusals by the rule after which no seed was left.",
             ("rule",),
-            registry=registry,
         )
-        self.exceptions = Counter(
-            "gardenbus_scheduler_exceptions_total",
-            "Decisions that ended in an exception; their shoots stay queued.",
-            registry=registry,
+        self.exceptions = counter(
+            "gardenbus_scheduler_exceptions_total", "Decisions that ended in an exception; their shoots stay queued."
         )
-        self.unblocked = Counter(
-            "gardenbus_scheduler_woken_total",
-            "Waiting shoots that were queued again after a gain.",
-            registry=registry,
+        self.unblocked = counter(
+            "gardenbus_scheduler_woken_total", "Waiting shoots that were queued again after a gain."
         )
-        self.decision_seconds = Histogram(
+
+    def _add_times(self) -> None:
+        histogram, gauge = partial(Histogram, registry=self._registry), partial(Gauge, registry=self._registry)
+        self.decision_seconds = histogram(
             "gardenbus_scheduler_decision_seconds",
             "Time of deciding on one shoot: the average of each round of a batch.",
-            registry=registry,
             buckets=_DECISION_SECONDS,
         )
-        self.batch_seconds = Histogram(
+        self.batch_seconds = histogram(
             "gardenbus_scheduler_batch_seconds",
             "Time from a batch in hand to its last acknowledgement.",
-            registry=registry,
             buckets=_BATCH_SECONDS,
         )
-        self.batch_shoots = Histogram(
+        self.batch_shoots = histogram(
             "gardenbus_scheduler_batch_shoots",
             "Shoots in a batch.",
-            registry=registry,
             buckets=(1, 5, 25, 100, 250, 500, 1000, 5000),
         )
-        self.wait_seconds = Histogram(
+        self.wait_seconds = histogram(
             "gardenbus_scheduler_queue_wait_seconds",
             "Time in the queue, of the shoot in each batch that waited longest.",
-            registry=registry,
             buckets=_WAIT_SECONDS,
         )
-        self.depth = Gauge(
+        self.depth = gauge(
             "gardenbus_scheduler_queue_depth",
             "Work that waited behind what was last fetched, by queue: shoots, waking.",
             ("queue",),
-            registry=registry,
         )
-        self.in_flight = Gauge(
-            "gardenbus_scheduler_batch_age_seconds",
-            "How long the batch in hand has been so, 0 without one.",
-            registry=registry,
+        self.in_flight = gauge(
+            "gardenbus_scheduler_batch_age_seconds", "How long the batch in hand has been so, 0 without one."
         )
 
     def count_binds(self, outcomes: Iterable[BindOutcome]) -> None:

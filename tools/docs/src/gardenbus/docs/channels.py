@@ -293,6 +293,12 @@ def _request_reply_channels(subjects: Subjects) -> Sequence[Channel]:
             "scheduler",
             is_request_reply=True,
         ),
+        *_served_by_gardenlets(subjects),
+    )
+
+
+def _served_by_gardenlets(subjects: Subjects) -> Sequence[Channel]:
+    return (
         Channel(
             "seed.adminKubeconfig",
             subjects.admin_kubeconfig("{seed}", ObjectKey("shoot", "{namespace}", "{name}")),
@@ -337,7 +343,6 @@ _CLOUD_EVENT = ("ce-specversion", "ce-type", "ce-source", "ce-subject", "ce-id",
 def _announcement_channels(subjects: Subjects, any_object: ObjectKey) -> Sequence[Channel]:
     identity = (Header.VERSION, Header.UID)
     changed = (*identity, Header.VERB, Header.UNBLOCK_INDEX, *_CLOUD_EVENT)
-    binding = (*identity, *_CLOUD_EVENT)
     return (
         Channel(
             "changed",
@@ -357,6 +362,23 @@ def _announcement_channels(subjects: Subjects, any_object: ObjectKey) -> Sequenc
             "anybody",
             "OBJECTS",
         ),
+        *_seed_channels(subjects, any_object),
+        Channel(
+            "event",
+            subjects.event(any_object),
+            "Events about an object.",
+            [MessageSpec("Happened", "The Event.", "objects")],
+            "relay",
+            "anybody",
+            "EVENTS",
+        ),
+    )
+
+
+def _seed_channels(subjects: Subjects, any_object: ObjectKey) -> Sequence[Channel]:
+    identity = (Header.VERSION, Header.UID)
+    binding = (*identity, *_CLOUD_EVENT)
+    return (
         Channel(
             "binding",
             subjects.binding("{seed}", "{namespace}", "{name}"),
@@ -386,15 +408,6 @@ def _announcement_channels(subjects: Subjects, any_object: ObjectKey) -> Sequenc
             "relay",
             "gardenlet",
             "BINDINGS",
-        ),
-        Channel(
-            "event",
-            subjects.event(any_object),
-            "Events about an object.",
-            [MessageSpec("Happened", "The Event.", "objects")],
-            "relay",
-            "anybody",
-            "EVENTS",
         ),
     )
 

@@ -123,27 +123,10 @@ def service_specs(
     log_level: str | None = None,
 ) -> list[ProcessSpec]:
     """All services, in the order of their start. Agents without configurations are not started."""
-    arguments: dict[str, Sequence[Sequence[str]]] = {
-        "relay": [[]],
-        "identity": [[]] if addresses.identity_of else [],
-        "apiserver": [_config(configurations.admission)],
-        SCHEDULER: [],
-        "lifecycle": [_config(configurations.controller_manager)],
-        "controllermanager": [_config(configurations.controller_manager)],
-        "managedseedset": [_config(configurations.controller_manager)],
-        "autoscaler": [_config(configurations.autoscaler)],
-        "placement": [[]],
-        "gardenlet": [
-            ["--config", str(file), "--state-dir", str(directory.gardenlets)] for file in configurations.gardenlets
-        ],
-        "memberagent": [
-            ["--config", str(file), "--state-dir", str(directory.members)] for file in configurations.member_agents
-        ],
-    }
     strategy = {"GARDENBUS_CANDIDATE_DETERMINATION_STRATEGY": configurations.strategy}
     own_environ = {"managedseedset": strategy, "autoscaler": strategy}
     specs: list[ProcessSpec] = []
-    for role, variants in arguments.items():
+    for role, variants in _arguments(directory, addresses, configurations).items():
         runs = [(role, "", [variant for variant in variants for _ in range(replicas.get(role, 1))])]
         if role == SCHEDULER:
             runs = _scheduler_runs(configurations.schedulers, replicas)
@@ -161,6 +144,29 @@ def service_specs(
                     )
                 )
     return specs
+
+
+def _arguments(
+    directory: LandscapeDirectory, addresses: Addresses, configurations: Configurations
+) -> Mapping[str, Sequence[Sequence[str]]]:
+    """Arguments of the processes of each service, in the order of their start."""
+    return {
+        "relay": [[]],
+        "identity": [[]] if addresses.identity_of else [],
+        "apiserver": [_config(configurations.admission)],
+        SCHEDULER: [],
+        "lifecycle": [_config(configurations.controller_manager)],
+        "controllermanager": [_config(configurations.controller_manager)],
+        "managedseedset": [_config(configurations.controller_manager)],
+        "autoscaler": [_config(configurations.autoscaler)],
+        "placement": [[]],
+        "gardenlet": [
+            ["--config", str(file), "--state-dir", str(directory.gardenlets)] for file in configurations.gardenlets
+        ],
+        "memberagent": [
+            ["--config", str(file), "--state-dir", str(directory.members)] for file in configurations.member_agents
+        ],
+    }
 
 
 def _scheduler_runs(

@@ -5,8 +5,9 @@ from typing import NamedTuple
 from gardenbus.common.api.conditions import conditions_of, get_condition
 from gardenbus.common.api.decoding import json_decoder
 from gardenbus.common.api.document import NO_SPEC, Document, Parts, StoredObject, section, split
+from gardenbus.common.api.document_parts import FINALIZER
 from gardenbus.common.api.garden.migration_feasibility import READY_FOR_MIGRATION
-from gardenbus.common.api.index_keys import FINALIZER, ChangeEffects, IndexKeys, effects_of, index_keys_of
+from gardenbus.common.api.index_keys import ChangeEffects, IndexKeys, effects_of, index_keys_of
 
 _decode = json_decoder()
 

@@ -7,24 +7,18 @@ import re
 from typing import Any, NamedTuple, cast
 
 from gardenbus.common.api.document import Document, section
+from gardenbus.common.api.document_parts import mappings
 from gardenbus.common.api.fleet.overrides import selector_claims
 from gardenbus.common.api.garden.backup_references import bucket_of
 from gardenbus.common.api.garden.busy_shoots import operation_key
 from gardenbus.common.api.garden.credentials_bindings import references_of
-from gardenbus.common.api.garden.profile_parts import (
-    binding_keys,
-    mappings,
-    part_references,
-    profile_key,
-    used_parts,
-)
+from gardenbus.common.api.garden.profile_parts import binding_keys, part_references, profile_key, used_parts
 from gardenbus.common.api.garden.quotas import demand_of
 from gardenbus.common.api.garden.seeds import may_unblock, removal_owner, scheduling_content, shoot_capacity
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.api.resource_quotas import quota_lines
 
 DEFAULT_SCHEDULER_NAME = "default-scheduler"
-FINALIZER = "gardener"
 REGION_CONFIG_LABEL = ("scheduling.gardener.cloud/purpose", "region-config")
 
 UNBLOCKING_KINDS = ("seed", "cloudprofile", "namespacedcloudprofile", "project", "configmap")
@@ -100,10 +94,6 @@ def index_keys_of(document: Document) -> IndexKeys:
         case "Project":
             namespace = spec.get("namespace")
             return IndexKeys(claims=(f"namespace/{namespace}",) if namespace else (), owners=owners)
-        case "NamespacedCloudProfile":
-            parent = section(spec, "parent").get("name")
-            references = (ObjectKey("cloudprofile", "", parent).stored,) if parent else ()
-            return IndexKeys(references=references, owners=owners)
         case "ManagedSeed":
             namespace, shoot = metadata["namespace"], section(spec, "shoot").get("name")
             if not shoot:
@@ -113,10 +103,6 @@ def index_keys_of(document: Document) -> IndexKeys:
                 owners=owners,
                 claims=(f"managedseed-shoot/{namespace}/{shoot}",),
             )
-        case "SeedAutoscaler":
-            target = section(spec, "scaleTargetRef").get("name")
-            claims = (f"seedautoscaler-target/{metadata['namespace']}/{target}",) if target else ()
-            return IndexKeys(owners=owners, claims=claims)
         case _:
             return _other_keys(document, owners)
 
@@ -124,6 +110,14 @@ def index_keys_of(document: Document) -> IndexKeys:
 def _other_keys(document: Document, owners: tuple[str, ...]) -> IndexKeys:
     spec = section(document, "spec")
     match document["kind"]:
+        case "NamespacedCloudProfile":
+            parent = section(spec, "parent").get("name")
+            references = (ObjectKey("cloudprofile", "", parent).stored,) if parent else ()
+            return IndexKeys(references=references, owners=owners)
+        case "SeedAutoscaler":
+            target = section(spec, "scaleTargetRef").get("name")
+            claims = (f"seedautoscaler-target/{section(document, 'metadata')['namespace']}/{target}",) if target else ()
+            return IndexKeys(owners=owners, claims=claims)
         case "SecretBinding" | "CredentialsBinding":
             return IndexKeys(references=references_of(document), owners=owners)
         case "BackupEntry":

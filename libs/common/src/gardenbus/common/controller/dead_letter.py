@@ -118,18 +118,21 @@ class DeadLetter:
         key = self._object_of(message.subject) if about is None else None
         about = await self._store.get(key) if key is not None else about
         if about is not None:
-            text = f"{self._consequence}: {error.message}" if self._consequence else reason
-            await self._store.record_event(
-                EventRecord(
-                    about=about.key,
-                    uid=about.uid,
-                    type="Warning",
-                    reason=self._event_reason or error.reason,
-                    message=text[:EVENT_TEXT_LIMIT],
-                    reporter=self._reporter,
-                    action=action,
-                )
+            await self._warn(about, error, action)
+
+    async def _warn(self, about: StoredObject, error: GardenbusError, action: str) -> None:
+        text = f"{self._consequence}: {error.message}" if self._consequence else rejection_reason(error)
+        await self._store.record_event(
+            EventRecord(
+                about=about.key,
+                uid=about.uid,
+                type="Warning",
+                reason=self._event_reason or error.reason,
+                message=text[:EVENT_TEXT_LIMIT],
+                reporter=self._reporter,
+                action=action,
             )
+        )
 
     async def reject_poison(self, message: QueueMessage) -> None:
         """Reject a message that was delivered too often, then acknowledge it. Raises Unavailable."""

@@ -9,7 +9,7 @@ import msgspec
 
 from gardenbus.common.api.decoding import decode_json
 from gardenbus.common.api.document import Document, section
-from gardenbus.common.api.garden.rows import mappings
+from gardenbus.common.api.document_parts import mappings
 from gardenbus.common.api.garden.shoots import DEFAULT_SCHEDULER
 from gardenbus.common.api.identity.accounts import AUTH_CALLOUT, COMES_IN_BY
 from gardenbus.common.api.keys import PROBE_LEASE

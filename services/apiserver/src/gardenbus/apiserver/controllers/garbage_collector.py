@@ -8,8 +8,8 @@ import structlog
 
 from gardenbus.apiserver.domain import migration
 from gardenbus.apiserver.domain.admission import Admission
-from gardenbus.apiserver.domain.document_parts import entries, with_metadata
 from gardenbus.apiserver.registry.seed_removal import annotate_seed_removal
+from gardenbus.common.api.document_parts import mappings, with_metadata
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.controller.controller import Done, ReconcileRequest, ReconcileResult, RequeueAfter
 from gardenbus.common.errors import Forbidden, NotFound
@@ -55,7 +55,7 @@ class GarbageCollector:
         if stored is None:
             return
         document = stored.document()
-        owners = entries(document["metadata"].get("ownerReferences"))
+        owners = mappings(document["metadata"].get("ownerReferences"))
         others = [owner for owner in owners if owner.get("uid") != uid]
         living = [owner for owner in others if await self._store.exists_uid(str(owner.get("uid")))]
         try:

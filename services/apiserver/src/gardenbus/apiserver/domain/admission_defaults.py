@@ -8,9 +8,9 @@ ShootTolerationRestriction.
 from collections.abc import Sequence
 from typing import Any, cast
 
-from gardenbus.apiserver.domain.document_parts import entries, name_of
 from gardenbus.apiserver.domain.rejection_messages import RejectionMessage
 from gardenbus.common.api.document import Document, section
+from gardenbus.common.api.document_parts import mappings, name_of
 from gardenbus.common.api.garden.feasibility import Tolerations
 from gardenbus.common.api.garden.tolerations import is_allowed, toleration_pairs
 from gardenbus.common.errors import Forbidden
@@ -38,9 +38,9 @@ def with_exposure_class(spec: Document, old: Document | None, exposure_class: Do
         section(defaults, "seedSelector"),
         name,
     )
-    added = entries(defaults.get("tolerations"))
+    added = mappings(defaults.get("tolerations"))
     if old is None:
-        _reject_same_keys(entries(spec.get("tolerations")), added, name)
+        _reject_same_keys(mappings(spec.get("tolerations")), added, name)
     spec = with_tolerations(spec, old, added)
     return {**spec, "seedSelector": selector} if selector else spec
 
@@ -50,8 +50,8 @@ def with_tolerations(spec: Document, old: Document | None, defaults: Sequence[Do
     own = spec.get("tolerations")
     if own is not None and not isinstance(own, list):
         return spec
-    had = entries((old or {}).get("tolerations"))
-    keys = [toleration.get("key") for toleration in entries(own)]
+    had = mappings((old or {}).get("tolerations"))
+    keys = [toleration.get("key") for toleration in mappings(own)]
     added = [
         toleration
         for toleration in defaults

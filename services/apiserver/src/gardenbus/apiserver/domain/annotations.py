@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from typing import Any
 
-from gardenbus.apiserver.domain.document_parts import without
 from gardenbus.apiserver.domain.merging import CONFIRMED_BY, CREATED_BY
 from gardenbus.common.api.document import Document, section
+from gardenbus.common.api.document_parts import without
 
 CONFIRMATION = "confirmation.gardener.cloud/deletion"
 CONFIRMING_PATCH: Document = {"metadata": {"annotations": {CONFIRMATION: "true"}}}

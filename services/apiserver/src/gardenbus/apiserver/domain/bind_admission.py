@@ -11,9 +11,9 @@ from typing import Any
 
 import msgspec
 
-from gardenbus.apiserver.domain.document_parts import name_of, namespace_of
 from gardenbus.apiserver.domain.rejection_messages import RejectionMessage
 from gardenbus.common.api.document import Document, section
+from gardenbus.common.api.document_parts import name_of, namespace_of
 from gardenbus.common.api.garden.feasibility import ANY_PROVIDER, restriction_problem, taint_problem, zonal_problem
 from gardenbus.common.api.garden.migration_feasibility import migration_problems
 from gardenbus.common.api.garden.projects import Project

@@ -4,8 +4,8 @@ import copy
 from collections.abc import Mapping
 from typing import Any
 
-from gardenbus.apiserver.domain.document_parts import entries, namespace_of
 from gardenbus.common.api.document import Document, section
+from gardenbus.common.api.document_parts import mappings, namespace_of
 from gardenbus.common.api.garden.profile_parts import profile_key as key_of_profile
 from gardenbus.common.api.keys import ObjectKey
 
@@ -91,4 +91,4 @@ def _merge_named(base: Any, over: Any, key: str, *, adds: bool) -> list[Document
 
 def _named(value: Any, key: str) -> list[Document]:
     """The entries of what should be a list that have a name; validation rejects the others."""
-    return [entry for entry in entries(value) if isinstance(entry.get(key), str)]
+    return [entry for entry in mappings(value) if isinstance(entry.get(key), str)]

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from gardenbus.common.api.document import Document, section
-from gardenbus.common.api.garden.profile_parts import mappings
+from gardenbus.common.api.document_parts import mappings, only_text
 
 REGISTRATION = "controllerregistration"
 _UNMANAGED = "unmanaged"
@@ -71,8 +71,8 @@ def registered(registrations: Sequence[Document]) -> frozenset[tuple[str, str]]:
 def enabled_types(spec: Document, registrations: Sequence[Document], cluster: str) -> frozenset[str]:
     """Types of the kind Extension that a shoot or seed (`cluster`) has: what it names, and what comes by itself."""
     stated = mappings(spec.get("extensions"))
-    named = {_text(each.get("type")) for each in stated if each.get("disabled") is not True}
-    disabled = {_text(each.get("type")) for each in stated if each.get("disabled") is True}
+    named = {only_text(each.get("type")) for each in stated if each.get("disabled") is not True}
+    disabled = {only_text(each.get("type")) for each in stated if each.get("disabled") is True}
     return frozenset((named | (set(_automatic_types(registrations, cluster)) - disabled)) - {""})
 
 
@@ -83,13 +83,9 @@ def _automatic_types(registrations: Sequence[Document], cluster: str) -> Iterato
             is_everywhere = cluster == "shoot" and resource.get("globallyEnabled") is True
             is_here = isinstance(automatic, list) and cluster in automatic
             if resource.get("kind") == "Extension" and (is_everywhere or is_here):
-                yield _text(resource.get("type"))
+                yield only_text(resource.get("type"))
 
 
 def _needed(kind: str, of_type: Any, path: str) -> Iterator[NeededExtension]:
     if isinstance(of_type, str) and of_type:
         yield NeededExtension(kind, of_type, path)
-
-
-def _text(value: object) -> str:
-    return value if isinstance(value, str) else ""

@@ -4,9 +4,9 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import Any, cast
 
-from gardenbus.apiserver.domain.document_parts import entries
 from gardenbus.apiserver.domain.rejection_messages import RejectionMessage
 from gardenbus.common.api.document import Document, section
+from gardenbus.common.api.document_parts import mappings
 from gardenbus.common.api.garden.expirable_versions import newest_version, numbers_of
 from gardenbus.common.errors import FieldProblem
 
@@ -30,8 +30,8 @@ def version_problems(spec: Document, before: Document) -> Iterator[FieldProblem]
     """
     path, version = "spec.kubernetes.version", section(spec, "kubernetes").get("version")
     yield from _change_problems(path, version, section(before, "kubernetes").get("version"))
-    pools = {pool.get("name"): pool for pool in entries(section(before, "provider").get("workers"))}
-    for index, pool in enumerate(entries(section(spec, "provider").get("workers"))):
+    pools = {pool.get("name"): pool for pool in mappings(section(before, "provider").get("workers"))}
+    for index, pool in enumerate(mappings(section(spec, "provider").get("workers"))):
         own, old = (section(one, "kubernetes").get("version") for one in (pool, pools.get(pool.get("name"), {})))
         if own is None or (own == old and version == section(before, "kubernetes").get("version")):
             continue
@@ -92,7 +92,7 @@ def _with_version(spec: Document, before: Document, offered: Document, now: date
 
 def _with_images(spec: Document, offered: Document, now: datetime) -> Document:
     listed: Any = section(spec, "provider").get("workers")
-    images = entries(offered.get("machineImages"))
+    images = mappings(offered.get("machineImages"))
     if not isinstance(listed, list) or not images:
         return spec
     workers = cast("list[Any]", listed)

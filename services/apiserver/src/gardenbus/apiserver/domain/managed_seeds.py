@@ -7,7 +7,6 @@ name, ResourceReferenceManager.
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from gardenbus.apiserver.domain.document_parts import is_deleting, name_of, namespace_of
 from gardenbus.apiserver.domain.rejection_messages import CHANGED_MEANWHILE, NOT_THERE, SAME_SEED, RejectionMessage
 from gardenbus.apiserver.domain.related_objects import (
     ManagedSeedOfShootQuery,
@@ -18,6 +17,7 @@ from gardenbus.apiserver.domain.related_objects import (
 )
 from gardenbus.apiserver.domain.seeds_in_use import REMOVALS, removals_in_use, shoots_on_seed_queries, zones_of
 from gardenbus.common.api.document import Document, section
+from gardenbus.common.api.document_parts import is_deleting, name_of, namespace_of
 from gardenbus.common.api.garden.managed_seeds import (
     ingress_domain_of,
     seed_template_of,

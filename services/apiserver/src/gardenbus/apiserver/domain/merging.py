@@ -7,10 +7,9 @@ removed, so the newest manifest alone decides about every field that only manife
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
-from gardenbus.apiserver.domain.document_parts import entries, without
 from gardenbus.common.api.document import SEED_LABEL_PREFIX, STATUS_LABEL, Document, encode, section
+from gardenbus.common.api.document_parts import FINALIZER, mappings, without
 from gardenbus.common.api.garden.tolerations import UNCHECKED_TOLERATIONS
-from gardenbus.common.api.index_keys import FINALIZER
 
 CREATED_BY = "gardener.cloud/created-by"
 CONFIRMED_BY = "deletion.gardener.cloud/confirmed-by"
@@ -129,7 +128,7 @@ def _merge_metadata(current: Document, before: Document, now: Document) -> Docum
     finalizers = _merge_finalizers(*(_listed(one.get("finalizers")) for one in (current, before, now)))
     if finalizers:
         merged["finalizers"] = finalizers
-    owners = _merge_owners(*(entries(one.get("ownerReferences")) for one in (current, before, now)))
+    owners = _merge_owners(*(mappings(one.get("ownerReferences")) for one in (current, before, now)))
     if owners:
         merged["ownerReferences"] = owners
     return merged

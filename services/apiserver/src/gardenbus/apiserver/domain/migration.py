@@ -19,9 +19,9 @@ Source: Gardener's admission plugin ShootValidator; the courses back and restore
 
 from typing import Any, Literal
 
-from gardenbus.apiserver.domain.document_parts import is_deleting, name_of, namespace_of, without
 from gardenbus.apiserver.domain.rejection_messages import RejectionMessage
 from gardenbus.common.api.document import Document, section
+from gardenbus.common.api.document_parts import is_deleting, name_of, namespace_of, without
 from gardenbus.common.api.garden.migration_feasibility import state_owners
 from gardenbus.common.api.garden.shoot_status import with_status_label
 from gardenbus.common.errors import Forbidden

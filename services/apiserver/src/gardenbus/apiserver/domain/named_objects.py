@@ -8,14 +8,13 @@ Source: Gardener's plugin ResourceReferenceManager.
 
 from collections.abc import Iterator, Sequence
 
-from gardenbus.apiserver.domain.document_parts import is_deleting
 from gardenbus.apiserver.domain.rejection_messages import NOT_THERE
 from gardenbus.apiserver.domain.related_objects import ObjectQuery, RelatedObjects, RelatedQuery
 from gardenbus.common.api.document import Document, section
+from gardenbus.common.api.document_parts import is_deleting, mappings
 from gardenbus.common.api.garden.backup_references import backup_references
 from gardenbus.common.api.garden.credentials_bindings import credentials_of, name_of
 from gardenbus.common.api.garden.named_references import NamedReference, named_references
-from gardenbus.common.api.garden.profile_parts import mappings
 from gardenbus.common.api.garden.quotas import quota_keys
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.api.validation.field_cursor import invalid

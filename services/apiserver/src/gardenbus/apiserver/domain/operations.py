@@ -5,8 +5,8 @@ Source: mustIncreaseGeneration in Gardener's registry strategies of Shoot, Seed 
 
 from typing import Any, NamedTuple
 
-from gardenbus.apiserver.domain.document_parts import with_metadata, without
 from gardenbus.common.api.document import Document, section
+from gardenbus.common.api.document_parts import with_metadata, without
 from gardenbus.common.api.garden.hibernation import is_hibernation_enabled
 
 OPERATION = "gardener.cloud/operation"

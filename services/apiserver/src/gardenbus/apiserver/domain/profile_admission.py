@@ -12,10 +12,10 @@ from datetime import datetime
 from typing import NamedTuple
 
 from gardenbus.apiserver.domain.cloud_profiles import profile_key
-from gardenbus.apiserver.domain.document_parts import entries, is_deleting, namespace_of
 from gardenbus.apiserver.domain.rejection_messages import CHANGED_MEANWHILE, NOT_THERE, RejectionMessage
 from gardenbus.apiserver.domain.related_objects import ObjectQuery, RelatedObjects, RelatedQuery
 from gardenbus.common.api.document import Document, section
+from gardenbus.common.api.document_parts import is_deleting, mappings, namespace_of, only_text
 from gardenbus.common.api.garden.expirable_versions import is_expired
 from gardenbus.common.api.garden.profile_parts import binding_keys, profile_spec_of
 from gardenbus.common.api.keys import ObjectKey
@@ -133,17 +133,17 @@ def _is_surely_offered(shoot: Document, profile: Document, offered: Document) ->
 def _sure_parts(offered: Document) -> Iterator[str]:
     """All that is offered without an expiration and to everybody."""
     yield f"type {offered.get('type')}"
-    for region in entries(offered.get("regions")):
+    for region in mappings(offered.get("regions")):
         yield f"region {region.get('name')}"
         yield from (f"zone {region.get('name')} {zone}" for zone in _names(region.get("zones")))
     for kind, field in (("machine", "machineTypes"), ("volume", "volumeTypes")):
         yield from (f"{kind} {name}" for name in _usable(offered.get(field)))
-    for entry in entries(section(offered, "kubernetes").get("versions")):
+    for entry in mappings(section(offered, "kubernetes").get("versions")):
         if not entry.get("expirationDate"):
             yield f"version {entry.get('version')}"
-    for image in entries(offered.get("machineImages")):
+    for image in mappings(offered.get("machineImages")):
         yield f"image {image.get('name')} None"
-        for entry in entries(image.get("versions")):
+        for entry in mappings(image.get("versions")):
             if not entry.get("expirationDate"):
                 yield f"image {image.get('name')} {entry.get('version')}"
 
@@ -155,7 +155,7 @@ def _named_parts(spec: Document) -> Iterator[str]:
     yield f"region {region}"
     if version := section(spec, "kubernetes").get("version"):
         yield f"version {version}"
-    for worker in entries(provider.get("workers")):
+    for worker in mappings(provider.get("workers")):
         machine = section(worker, "machine")
         if kind := machine.get("type"):
             yield f"machine {kind}"
@@ -205,45 +205,47 @@ def _problems(shoot: Document, old: Document | None, offered: Document, *, now: 
 
 def _of_shoot(spec: Document, before: Document, offered: Document, *, now: datetime) -> Iterator[_Choice]:
     if not before:
-        yield _Choice("spec.region", _text(spec.get("region")), _names(offered.get("regions")))
-    version = _text(section(spec, "kubernetes").get("version"))
+        yield _Choice("spec.region", only_text(spec.get("region")), _names(offered.get("regions")))
+    version = only_text(section(spec, "kubernetes").get("version"))
     if version != section(before, "kubernetes").get("version"):
         yield _Choice("spec.kubernetes.version", version, _kubernetes_versions(offered, now), nearest_versions)
 
 
 def _of_workers(spec: Document, before: Document, offered: Document, *, now: datetime) -> Iterator[_Choice]:
-    old_workers = {worker.get("name"): worker for worker in entries(section(before, "provider").get("workers"))}
+    old_workers = {worker.get("name"): worker for worker in mappings(section(before, "provider").get("workers"))}
     zones = _zones(spec, offered)
-    for index, worker in enumerate(entries(section(spec, "provider").get("workers"))):
+    for index, worker in enumerate(mappings(section(spec, "provider").get("workers"))):
         old = old_workers.get(worker.get("name"), {})
         yield from _of_worker(f"spec.provider.workers[{index}]", worker, old, offered, now=now)
         had = old.get("zones") or ()
         for position, zone in enumerate(worker.get("zones") or ()):
             if zone not in had:
-                yield _Choice(f"spec.provider.workers[{index}].zones[{position}]", _text(zone), zones)
+                yield _Choice(f"spec.provider.workers[{index}].zones[{position}]", only_text(zone), zones)
 
 
 def _of_worker(path: str, worker: Document, old: Document, offered: Document, *, now: datetime) -> Iterator[_Choice]:
     machine, old_machine = section(worker, "machine"), section(old, "machine")
-    version = _text(section(worker, "kubernetes").get("version"))
+    version = only_text(section(worker, "kubernetes").get("version"))
     if version != section(old, "kubernetes").get("version"):
         yield _Choice(f"{path}.kubernetes.version", version, _kubernetes_versions(offered, now), nearest_versions)
     if machine.get("type") != old_machine.get("type"):
-        yield _Choice(f"{path}.machine.type", _text(machine.get("type")), _usable(offered.get("machineTypes")))
+        yield _Choice(f"{path}.machine.type", only_text(machine.get("type")), _usable(offered.get("machineTypes")))
     if section(machine, "image") != section(old_machine, "image"):
         yield from _of_image(f"{path}.machine.image", section(machine, "image"), offered, now=now)
     volume = section(worker, "volume").get("type")
     if volume != section(old, "volume").get("type"):
-        yield _Choice(f"{path}.volume.type", _text(volume), _usable(offered.get("volumeTypes")))
+        yield _Choice(f"{path}.volume.type", only_text(volume), _usable(offered.get("volumeTypes")))
 
 
 def _of_image(path: str, image: Document, offered: Document, *, now: datetime) -> Iterator[_Choice]:
-    images: Mapping[str, Document] = {_text(each.get("name")): each for each in entries(offered.get("machineImages"))}
-    name = _text(image.get("name"))
+    images: Mapping[str, Document] = {
+        only_text(each.get("name")): each for each in mappings(offered.get("machineImages"))
+    }
+    name = only_text(image.get("name"))
     yield _Choice(f"{path}.name", name, images)
     if name in images:
         versions = _unexpired(images[name].get("versions"), now)
-        yield _Choice(f"{path}.version", _text(image.get("version")), versions, nearest_versions)
+        yield _Choice(f"{path}.version", only_text(image.get("version")), versions, nearest_versions)
 
 
 def _kubernetes_versions(offered: Document, now: datetime) -> Collection[str]:
@@ -252,27 +254,23 @@ def _kubernetes_versions(offered: Document, now: datetime) -> Collection[str]:
 
 def _zones(spec: Document, offered: Document) -> Collection[str]:
     """Zones of the shoot's region."""
-    regions = [region for region in entries(offered.get("regions")) if region.get("name") == spec.get("region")]
+    regions = [region for region in mappings(offered.get("regions")) if region.get("name") == spec.get("region")]
     return _names(regions[0].get("zones")) if regions else ()
 
 
 def _names(value: object) -> Collection[str]:
-    return [name for entry in entries(value) if (name := _text(entry.get("name")))]
+    return [name for entry in mappings(value) if (name := only_text(entry.get("name")))]
 
 
 def _usable(value: object) -> Collection[str]:
     """Names of machine or volume types, without those that nobody may choose any more."""
-    return _names([entry for entry in entries(value) if entry.get("usable") is not False])
+    return _names([entry for entry in mappings(value) if entry.get("usable") is not False])
 
 
 def _unexpired(value: object, now: datetime) -> Collection[str]:
     """Versions that have not expired."""
     return [
         version
-        for entry in entries(value)
-        if (version := _text(entry.get("version"))) and not is_expired(entry.get("expirationDate"), now)
+        for entry in mappings(value)
+        if (version := only_text(entry.get("version"))) and not is_expired(entry.get("expirationDate"), now)
     ]
-
-
-def _text(value: object) -> str:
-    return value if isinstance(value, str) else ""

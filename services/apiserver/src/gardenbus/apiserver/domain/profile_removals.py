@@ -9,10 +9,10 @@ Source: Gardener's plugin ResourceReferenceManager, for versions and images; reg
 from collections.abc import Iterator, Sequence
 
 from gardenbus.apiserver.domain.cloud_profiles import merged_profile_spec, parent_key
-from gardenbus.apiserver.domain.document_parts import is_deleting, name_of, namespace_of
 from gardenbus.apiserver.domain.rejection_messages import RejectionMessage
 from gardenbus.apiserver.domain.related_objects import ProfilesBelowQuery, RelatedObjects, RelatedQuery
 from gardenbus.common.api.document import Document, section
+from gardenbus.common.api.document_parts import is_deleting, name_of, namespace_of
 from gardenbus.common.api.garden.profile_parts import ProfilePart, offered_parts, part_references
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.ports.store import WritePrecondition

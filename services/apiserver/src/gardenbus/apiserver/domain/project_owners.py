@@ -5,8 +5,8 @@ Source: Gardener's `plugin/pkg/project/mutator`.
 
 from collections.abc import Sequence
 
-from gardenbus.apiserver.domain.document_parts import entries
 from gardenbus.common.api.document import Document, section
+from gardenbus.common.api.document_parts import mappings
 
 OWNER = "owner"
 OWNERS_ROLES: Sequence[str] = ("admin", OWNER)
@@ -22,7 +22,7 @@ def subject_of_user(user: str) -> Document:
 
 def owner_of_members(spec: Document) -> Document | None:
     """The first member with the role `owner`, as a Subject without nulls, which an apply takes off."""
-    for member in entries(spec.get("members")):
+    for member in mappings(spec.get("members")):
         further: object = member.get("roles")
         if member.get("role") == OWNER or (isinstance(further, list) and OWNER in further):
             return {name: value for name, value in member.items() if name not in _ROLES and value is not None}
@@ -34,7 +34,7 @@ def with_owner_as_member(spec: Document) -> Document:
     owner, members = section(spec, "owner"), spec.get("members")
     if not owner.get("name") or not (members is None or isinstance(members, list)):
         return spec
-    listed = entries(members)
+    listed = mappings(members)
     if any(_who(member) == _who(owner) for member in listed):
         return spec
     role, *_ = OWNERS_ROLES

@@ -2,12 +2,12 @@
 
 from collections.abc import Iterator, Sequence
 
-from gardenbus.apiserver.domain.document_parts import name_of
 from gardenbus.apiserver.domain.managed_seeds import has_nginx, has_vertical_autoscaler
 from gardenbus.apiserver.domain.rejection_messages import RejectionMessage
 from gardenbus.apiserver.domain.related_objects import ManagedSeedOfShootQuery, RelatedObjects, RelatedQuery
 from gardenbus.apiserver.domain.seeds_in_use import zones_of
 from gardenbus.common.api.document import Document, section
+from gardenbus.common.api.document_parts import name_of
 from gardenbus.common.api.garden.managed_seeds import seed_template_of, zones_of_workers
 from gardenbus.common.api.keys import GARDEN_NAMESPACE, ObjectKey
 from gardenbus.common.api.validation.field_cursor import invalid

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 
 from gardenbus.apiserver.domain.admission_defaults import disallowed_tolerations
 from gardenbus.apiserver.domain.annotations import annotated
-from gardenbus.apiserver.domain.document_parts import name_of
 from gardenbus.apiserver.domain.rejection_messages import RejectionMessage
 from gardenbus.common.api.document import Document, section
+from gardenbus.common.api.document_parts import name_of
 from gardenbus.common.api.garden.feasibility import Tolerations
 from gardenbus.common.api.garden.tolerations import (
     UNCHECKED_TOLERATIONS,

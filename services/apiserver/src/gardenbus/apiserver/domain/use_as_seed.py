@@ -7,8 +7,8 @@ effect. Source: Gardener's `ReadShootedSeed` and its seed registration controlle
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from gardenbus.apiserver.domain.document_parts import entries, namespace_of
 from gardenbus.common.api.document import SEED_LABEL_PREFIX, STATUS_LABEL, Document, section
+from gardenbus.common.api.document_parts import mappings, namespace_of
 from gardenbus.common.api.garden.managed_seeds import GARDENLET_API_VERSION, GARDENLET_KIND, replaced
 from gardenbus.common.api.garden.seed_management import DEFAULT_SHOOTS, USE_AS_SEED
 from gardenbus.common.api.keys import GARDEN_NAMESPACE
@@ -104,7 +104,7 @@ def follows_annotation(managed_seed: Document, shoot: Document) -> bool:
     if section(metadata, "annotations").get(MADE_FROM) != MADE_FROM_ANNOTATION:
         return False
     uid = section(shoot, "metadata").get("uid")
-    return any(owner.get("uid") == uid for owner in entries(metadata.get("ownerReferences")))
+    return any(owner.get("uid") == uid for owner in mappings(metadata.get("ownerReferences")))
 
 
 def is_made_from_annotation(managed_seed: Document) -> bool:

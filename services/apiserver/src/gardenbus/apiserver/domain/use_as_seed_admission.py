@@ -7,7 +7,6 @@ from collections.abc import Sequence
 
 import msgspec
 
-from gardenbus.apiserver.domain.document_parts import is_deleting
 from gardenbus.apiserver.domain.managed_seeds import admit_managed_seed, namesake, with_defaults_of_its_shoot
 from gardenbus.apiserver.domain.rejection_messages import SAME_SEED, RejectionMessage
 from gardenbus.apiserver.domain.related_objects import (
@@ -22,6 +21,7 @@ from gardenbus.apiserver.domain.shoot_managed_seed import key_of_shoot
 from gardenbus.apiserver.domain.use_as_seed import FIELD, annotation_of, follows_annotation, requested_seed
 from gardenbus.common.api.defaults import with_defaults
 from gardenbus.common.api.document import Document, section
+from gardenbus.common.api.document_parts import is_deleting
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.api.validation.manifest import validate
 from gardenbus.common.errors import FieldProblem, Forbidden, InvalidResource

@@ -11,13 +11,13 @@ import msgspec
 import structlog
 
 from gardenbus.apiserver.domain import report_admission
-from gardenbus.apiserver.domain.document_parts import entries, is_deleting, with_finalizer, without_finalizer
 from gardenbus.apiserver.domain.report_messages import Report
 from gardenbus.apiserver.registry.preconditions import version_in
 from gardenbus.apiserver.registry.read_cache import ReadCache
 from gardenbus.apiserver.registry.retry_on_conflict import StaleVersion
 from gardenbus.apiserver.registry.writer import Writer
 from gardenbus.common.api.document import Document, section
+from gardenbus.common.api.document_parts import is_deleting, mappings, with_finalizer, without_finalizer
 from gardenbus.common.api.fleet.member_clusters import AGENT_CLEANUP, REPORTER_PREFIX, has_left, namespace_of
 from gardenbus.common.api.fleet.works import WORK_KIND
 from gardenbus.common.api.keys import ObjectKey
@@ -116,7 +116,7 @@ def with_taints_kept(merged: Document, before: Document, last_applied: bytes) ->
 
 
 def _taints(cluster: Document) -> Sequence[Document]:
-    return entries(section(cluster, "spec").get("taints"))
+    return mappings(section(cluster, "spec").get("taints"))
 
 
 def _compared(taint: Document) -> tuple[object, ...]:

@@ -6,10 +6,10 @@ Gardenbus-Condition for another object): if that has changed, nothing is written
 
 from typing import NamedTuple
 
-from gardenbus.apiserver.domain.document_parts import without
 from gardenbus.apiserver.registry.read_cache import ReadCache
 from gardenbus.apiserver.registry.retry_on_conflict import StaleVersion
 from gardenbus.common.api.document import Document, StoredObject, encode, section
+from gardenbus.common.api.document_parts import without
 from gardenbus.common.api.keys import Header, ObjectKey
 from gardenbus.common.api.manifests.parser import LARGEST_OBJECT
 from gardenbus.common.api.validation.metadata import key_of

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 
 from gardenbus.apiserver.domain.annotations import annotated
 from gardenbus.common.api.document import StoredObject, section
+from gardenbus.common.api.document_parts import FINALIZER
 from gardenbus.common.api.garden.seed_management import REMOVAL_ANNOTATION
-from gardenbus.common.api.index_keys import FINALIZER
 from gardenbus.common.api.keys import GARDEN_NAMESPACE, ObjectKey
 from gardenbus.common.errors import Conflict, NotFound
 from gardenbus.common.ports.store import Objects, WritePrecondition

@@ -12,7 +12,6 @@ import msgspec
 from gardenbus.apiserver.domain import merging, migration
 from gardenbus.apiserver.domain.admission import Admission
 from gardenbus.apiserver.domain.controller_owned_kinds import reject_controller_owned
-from gardenbus.apiserver.domain.document_parts import without
 from gardenbus.apiserver.domain.field_validation import Review, manifest_review, patch_review, status_review
 from gardenbus.apiserver.domain.operations import accept_operation, is_rollout_confined
 from gardenbus.apiserver.domain.plugins.plugin import VerbCheck, any_verb
@@ -37,6 +36,7 @@ from gardenbus.apiserver.registry.retry_on_conflict import (
 )
 from gardenbus.apiserver.registry.seed_removal import annotate_seed_removal, revert_seed_removal
 from gardenbus.common.api.document import UNKNOWN_LAST_APPLIED, Document, StoredObject, encode, section
+from gardenbus.common.api.document_parts import without
 from gardenbus.common.api.fields.validation import FieldValidation
 from gardenbus.common.api.garden.shoot_status import with_status_label
 from gardenbus.common.api.keys import ObjectKey

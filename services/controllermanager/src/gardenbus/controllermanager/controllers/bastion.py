@@ -1,5 +1,6 @@
 """Bastions: heartbeats, and their end."""
 
+from operator import attrgetter
 from typing import assert_never
 
 import structlog
@@ -81,4 +82,4 @@ def _place(shoot: StoredObject) -> object:
     return shoot.is_deleting, shoot.parts.seed_name
 
 
-LOOP = Loop(NAME, KIND, FOLLOWS, _build, lambda settings: settings.bastion.concurrent_syncs)
+LOOP = Loop(NAME, KIND, FOLLOWS, _build, attrgetter("bastion.concurrent_syncs"))

@@ -4,6 +4,8 @@ Source: Gardener's `pkg/controllermanager/controller/{secretbinding,credentialsb
 binding's side.
 """
 
+from operator import methodcaller
+
 import structlog
 
 from gardenbus.common.api.document import StoredObject
@@ -61,7 +63,7 @@ def _loop(kind: str) -> Loop:
 
         return BuiltLoop(CredentialsReconciler(context, kind).reconcile, changed)
 
-    return Loop(kind, kind, (kind, *BINDING_KINDS), build, lambda settings: settings.workers("secretbinding"))
+    return Loop(kind, kind, (kind, *BINDING_KINDS), build, methodcaller("workers", "secretbinding"))
 
 
 LOOPS = tuple(_loop(kind) for kind in CREDENTIALS_KINDS)

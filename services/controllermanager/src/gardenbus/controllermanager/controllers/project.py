@@ -5,14 +5,15 @@ while no shoot refers to its namespace. Each further write holds only while the 
 version that was read: of several replicas one has an effect, and one that was held up has none.
 """
 
+from operator import attrgetter
 from typing import assert_never
 
 import structlog
 
 from gardenbus.common.api.document import Document, StoredObject
+from gardenbus.common.api.document_parts import FINALIZER, without_finalizer
 from gardenbus.common.api.garden.credentials_bindings import BINDING_KINDS, CREDENTIALS_KINDS
 from gardenbus.common.api.garden.projects import Project
-from gardenbus.common.api.index_keys import FINALIZER
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.controller.controller import Done, ReconcileRequest, ReconcileResult, RequeueAfter
 from gardenbus.common.controller.enqueue_on_change import beyond_status
@@ -40,7 +41,6 @@ from gardenbus.controllermanager.domain.projects import (
     resource_quota,
     with_phase,
 )
-from gardenbus.controllermanager.domain.protection import without_finalizer
 from gardenbus.controllermanager.handlers.loop import REPORTER, BuiltLoop, Loop, LoopContext
 from gardenbus.controllermanager.handlers.namespace_contents import NamespaceContents
 from gardenbus.controllermanager.registry.writes import update
@@ -257,4 +257,4 @@ def _build(context: LoopContext) -> BuiltLoop:
     return BuiltLoop(ProjectReconciler(context).reconcile, changed)
 
 
-LOOP = Loop(NAME, KIND, (KIND, *KEPT, *CONTENTS), _build, lambda settings: settings.project.concurrent_syncs)
+LOOP = Loop(NAME, KIND, (KIND, *KEPT, *CONTENTS), _build, attrgetter("project.concurrent_syncs"))

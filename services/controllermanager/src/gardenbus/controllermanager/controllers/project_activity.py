@@ -5,6 +5,7 @@ Source: Gardener's `pkg/controllermanager/controller/project/activity`.
 """
 
 from datetime import timedelta
+from operator import attrgetter
 
 import structlog
 
@@ -93,5 +94,5 @@ LOOP = Loop(
     KIND,
     (KIND, *sorted(BY_GENERATION | BY_CONTENT)),
     _build,
-    lambda settings: settings.project.concurrent_syncs,
+    attrgetter("project.concurrent_syncs"),
 )

@@ -4,18 +4,20 @@ Whether something refers to it is decided by the store, in the write that takes 
 """
 
 from collections.abc import Iterable
+from operator import methodcaller
 
 import structlog
 
 from gardenbus.common.api.document import StoredObject
+from gardenbus.common.api.document_parts import FINALIZER, with_finalizer, without_finalizer
 from gardenbus.common.api.garden.credentials_bindings import BINDING_KINDS, references_of
-from gardenbus.common.api.index_keys import FINALIZER, index_keys_of
+from gardenbus.common.api.index_keys import index_keys_of
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.controller.controller import Done, ReconcileRequest, ReconcileResult, RequeueAfter
 from gardenbus.common.controller.event_recorder import EventRecorder
 from gardenbus.common.errors import Forbidden
 from gardenbus.common.ports.store import WritePrecondition
-from gardenbus.controllermanager.domain.protection import labelled, with_finalizer, without_finalizer
+from gardenbus.controllermanager.domain.protection import labelled
 from gardenbus.controllermanager.handlers.loop import REPORTER, BuiltLoop, Loop, LoopContext
 from gardenbus.controllermanager.registry.writes import update
 
@@ -106,7 +108,7 @@ def _loop(kind: str) -> Loop:
         return BuiltLoop(ProtectionReconciler(context, kind).reconcile, _Changes(context, kind).changed)
 
     referring = REFERRING_KINDS if kind != "quota" else BINDING_KINDS
-    return Loop(kind, kind, tuple(dict.fromkeys((kind, *referring))), build, lambda settings: settings.workers(kind))
+    return Loop(kind, kind, tuple(dict.fromkeys((kind, *referring))), build, methodcaller("workers", kind))
 
 
 LOOPS = tuple(

@@ -4,6 +4,7 @@ The spec is switched first, through admission, and the status records it: a proc
 made again, which changes nothing.
 """
 
+from operator import attrgetter
 from typing import assert_never
 
 import structlog
@@ -99,4 +100,4 @@ def _relevant(stored: StoredObject) -> object:
     return section(document, "spec", "hibernation").get("schedules") or ()
 
 
-LOOP = Loop(NAME, KIND, (KIND,), _build, lambda settings: settings.shoot_hibernation.concurrent_syncs)
+LOOP = Loop(NAME, KIND, (KIND,), _build, attrgetter("shoot_hibernation.concurrent_syncs"))

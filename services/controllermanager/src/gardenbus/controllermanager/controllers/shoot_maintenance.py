@@ -5,6 +5,7 @@ is tried again in the next window.
 """
 
 from datetime import datetime
+from operator import attrgetter
 from typing import assert_never
 
 import structlog
@@ -167,4 +168,4 @@ def _relevant(stored: StoredObject) -> object:
     return is_requested, section(part, "spec", "maintenance").get("timeWindow"), stored.is_deleting
 
 
-LOOP = Loop(NAME, KIND, (KIND,), _build, lambda settings: settings.shoot_maintenance.concurrent_syncs)
+LOOP = Loop(NAME, KIND, (KIND,), _build, attrgetter("shoot_maintenance.concurrent_syncs"))

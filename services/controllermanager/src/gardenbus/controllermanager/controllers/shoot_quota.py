@@ -1,6 +1,7 @@
 """Deletes shoots whose Quotas limit the lifetime of clusters, when they have lived so long."""
 
 from datetime import timedelta
+from operator import attrgetter
 from typing import assert_never
 
 import structlog
@@ -131,4 +132,4 @@ def _relevant(stored: StoredObject) -> object:
     return bindings_of(bindings_part(stored)), stored.annotations.get(EXPIRATION_ANNOTATION)
 
 
-LOOP = Loop(NAME, KIND, FOLLOWS, _build, lambda settings: settings.shoot_quota.concurrent_syncs)
+LOOP = Loop(NAME, KIND, FOLLOWS, _build, attrgetter("shoot_quota.concurrent_syncs"))

@@ -1,6 +1,7 @@
 """Tries operations of shoots again that failed because the infrastructure limits the rate of requests."""
 
 from datetime import timedelta
+from operator import attrgetter
 from typing import assert_never
 
 import structlog
@@ -76,4 +77,4 @@ def _build(context: LoopContext) -> BuiltLoop:
     return BuiltLoop(ShootRetryReconciler(context).reconcile, changed)
 
 
-LOOP = Loop(NAME, KIND, (KIND,), _build, lambda settings: settings.shoot_retry.concurrent_syncs)
+LOOP = Loop(NAME, KIND, (KIND,), _build, attrgetter("shoot_retry.concurrent_syncs"))

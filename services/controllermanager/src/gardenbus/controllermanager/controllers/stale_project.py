@@ -5,6 +5,7 @@ a shoot is in its namespace, or uses its credentials or quotas by a binding of a
 """
 
 from collections.abc import Sequence
+from operator import attrgetter
 
 import structlog
 
@@ -134,4 +135,4 @@ def _build(context: LoopContext) -> BuiltLoop:
     return BuiltLoop(StaleProjectReconciler(context).reconcile, changed)
 
 
-LOOP = Loop(NAME, KIND, ("project", "namespace"), _build, lambda settings: settings.project.concurrent_syncs)
+LOOP = Loop(NAME, KIND, ("project", "namespace"), _build, attrgetter("project.concurrent_syncs"))

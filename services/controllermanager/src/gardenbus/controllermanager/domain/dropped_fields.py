@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from gardenbus.common.api.document import Document, section
+from gardenbus.common.api.document_parts import mappings
 from gardenbus.common.api.garden.expirable_versions import Numbers, numbers_of
-from gardenbus.common.api.garden.profile_parts import mappings
 
 DROPPED: Sequence[tuple[Numbers, str]] = (
     ((1, 33), "kubernetes.kubeControllerManager.podEvictionTimeout"),

@@ -9,11 +9,10 @@ Source: Gardener's `pkg/controllermanager/controller/project/project/reconciler.
 from typing import NamedTuple
 
 from gardenbus.common.api.document import Document, section
+from gardenbus.common.api.document_parts import FINALIZER, without_finalizer
 from gardenbus.common.api.garden.projects import Project
-from gardenbus.common.api.index_keys import FINALIZER
 from gardenbus.common.api.keys import GARDEN_NAMESPACE
 from gardenbus.common.api.owners import owner_references
-from gardenbus.controllermanager.domain.protection import without_finalizer
 
 ROLE_LABEL = "gardener.cloud/role"
 PROJECT_ROLE = "project"

@@ -15,8 +15,8 @@ from typing import Literal
 
 from gardenbus.common.api.configuration.controller_manager import ProjectQuota
 from gardenbus.common.api.document import Document, section
+from gardenbus.common.api.document_parts import with_finalizer
 from gardenbus.controllermanager.domain.project_namespaces import owner_reference, with_owner
-from gardenbus.controllermanager.domain.protection import with_finalizer
 
 Phase = Literal["Pending", "Ready", "Failed", "Terminating"]
 

@@ -13,8 +13,8 @@ Source: Gardener's `pkg/controllermanager/controller`, packages `cloudprofile`, 
 from collections.abc import Iterable, Sequence
 
 from gardenbus.common.api.document import Document, section
+from gardenbus.common.api.document_parts import with_finalizer, without_finalizer
 from gardenbus.common.api.garden.credentials_bindings import CREDENTIALS_KINDS, provider_types
-from gardenbus.common.api.index_keys import FINALIZER
 
 EXTERNAL_FINALIZER = "gardener.cloud/gardener"
 PROVIDER_LABEL_PREFIX = "provider.shoot.gardener.cloud/"
@@ -24,22 +24,6 @@ REFERENCE_LABEL_PREFIX = "reference.gardener.cloud/"
 def is_reference_label(label: str) -> bool:
     """True for labels that this service keeps on what bindings refer to."""
     return label.startswith((PROVIDER_LABEL_PREFIX, REFERENCE_LABEL_PREFIX))
-
-
-def with_finalizer(document: Document, finalizer: str = FINALIZER) -> Document:
-    """A document with a finalizer; one that is being deleted gets none."""
-    metadata = section(document, "metadata")
-    finalizers: Sequence[str] = metadata.get("finalizers") or ()
-    if finalizer in finalizers or metadata.get("deletionTimestamp"):
-        return document
-    return {**document, "metadata": {**metadata, "finalizers": [*finalizers, finalizer]}}
-
-
-def without_finalizer(document: Document, finalizer: str = FINALIZER) -> Document:
-    """A document without a finalizer."""
-    metadata = section(document, "metadata")
-    finalizers = [each for each in metadata.get("finalizers") or () if each != finalizer]
-    return {**document, "metadata": {**metadata, "finalizers": finalizers}}
 
 
 def labelled(document: Document, bindings: Iterable[Document]) -> Document:

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from typing import Any, cast
 
 from gardenbus.common.api.document import Document, section
+from gardenbus.common.api.document_parts import FINALIZER as GARDENER_FINALIZER
 from gardenbus.common.api.garden.named_references import named_references
-from gardenbus.common.api.index_keys import FINALIZER as GARDENER_FINALIZER
 from gardenbus.common.api.keys import ObjectKey
 
 FINALIZER = "gardener.cloud/reference-protection"

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from typing import Any, NamedTuple, cast
 
 from gardenbus.common.api.document import Document, section
-from gardenbus.common.api.garden.profile_parts import mappings
+from gardenbus.common.api.document_parts import mappings
 from gardenbus.common.ports.clock import parse_timestamp
 from gardenbus.controllermanager.domain.failed_shoots import has_failed
 from gardenbus.controllermanager.domain.jitter import fraction_of

@@ -10,6 +10,7 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 from gardenbus.common.api.document import Document, section
+from gardenbus.common.api.document_parts import mappings
 from gardenbus.common.api.garden.expirable_versions import (
     consecutive_minor,
     is_expired,
@@ -17,7 +18,6 @@ from gardenbus.common.api.garden.expirable_versions import (
     next_higher,
     numbers_of,
 )
-from gardenbus.common.api.garden.profile_parts import mappings
 from gardenbus.controllermanager.domain.version_constraints import satisfies
 
 KUBERNETES, MACHINE_IMAGE = "Kubernetes", "Machine image"

@@ -9,7 +9,8 @@ from collections.abc import Sequence
 import msgspec
 
 from gardenbus.common.api.document import Document, section
-from gardenbus.common.api.garden.rows import mappings, text
+from gardenbus.common.api.document_parts import mappings
+from gardenbus.common.api.garden.rows import text
 
 MOST_RANKED = 50
 """Seeds of the ranking that are shown."""

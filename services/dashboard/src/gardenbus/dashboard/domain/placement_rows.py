@@ -7,9 +7,10 @@ import msgspec
 
 from gardenbus.common.api.conditions import TRUE
 from gardenbus.common.api.document import Document, section
+from gardenbus.common.api.document_parts import mappings
 from gardenbus.common.api.fleet.placement_parts import BOUND, SCHEDULED
 from gardenbus.common.api.fleet.rows import BindingRow, ClusterRow
-from gardenbus.common.api.garden.rows import mappings, text
+from gardenbus.common.api.garden.rows import text
 
 HEARTBEAT_TIMEOUT = timedelta(minutes=5)
 """Age of the last heartbeat from which on a cluster is not eligible."""

@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 from gardenbus.common.api.document import Document, section
-from gardenbus.common.api.garden.rows import mappings
+from gardenbus.common.api.document_parts import mappings
 
 
 class Related(NamedTuple):

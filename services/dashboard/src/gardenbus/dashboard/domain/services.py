@@ -5,7 +5,8 @@ from collections.abc import Iterable
 import msgspec
 
 from gardenbus.common.api.document import Document, section
-from gardenbus.common.api.garden.rows import mappings, number, text
+from gardenbus.common.api.document_parts import mappings
+from gardenbus.common.api.garden.rows import number, text
 
 
 class ServiceReplica(msgspec.Struct, frozen=True, rename="camel"):

@@ -252,17 +252,20 @@ class ManagedSeedReconciler:
         is_changed = self._report(name, document, findings)
         await self._record_event(name, document, findings)
         if not isinstance(decided.step, NoAction):
-            _log.info(
-                "reconcile.finished",
-                controller="managedseed",
-                seed=self._seed_name,
-                object="/".join(name),
-                outcome="error" if problem is not None else type(decided.step).__name__,
-                reason=problem or "",
-                attempt=self._attempts.get(name, 0),
-                duration_ms=round(1000 * (self._clock.monotonic() - began)),
-            )
+            self._log_finished(name, decided, problem, seconds=self._clock.monotonic() - began)
         return min(requeue_after, REPEAT_SECONDS) if is_changed and requeue_after is not None else requeue_after
+
+    def _log_finished(self, name: ShootName, decided: ManagedSeedPlan, problem: str | None, *, seconds: float) -> None:
+        _log.info(
+            "reconcile.finished",
+            controller="managedseed",
+            seed=self._seed_name,
+            object="/".join(name),
+            outcome="error" if problem is not None else type(decided.step).__name__,
+            reason=problem or "",
+            attempt=self._attempts.get(name, 0),
+            duration_ms=round(1000 * seconds),
+        )
 
     async def _snapshot(self, document: Document) -> ManagedSeedSnapshot:
         metadata = section(document, "metadata")

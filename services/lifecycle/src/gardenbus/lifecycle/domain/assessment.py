@@ -81,13 +81,11 @@ def assess_seeds(
         return AssessmentPostponed(max_probe_gap(monitor_period))
     newly_silent: list[str] = []
     already_expired: list[str] = []
-    watched = quiet = recently_expired = 0
+    quiet = recently_expired = 0
     quiet_below = now + monitor_period - quiet_time(monitor_period)
     next_expiry_at = now + monitor_period
-    for name, seed in seeds.items():
-        if not seed.has_reported:
-            continue
-        watched += 1
+    watched = {name: seed for name, seed in seeds.items() if seed.has_reported}
+    for name, seed in watched.items():
         record = records.get(name)
         expiry = expires_at(record, healthy_since=probe.healthy_since, monitor_period=monitor_period)
         if expiry > now:
@@ -98,7 +96,7 @@ def assess_seeds(
             recently_expired += record is not None and record.arrived_at > now - 2 * monitor_period
         else:
             newly_silent.append(name)
-    silence = SilenceCounts(len(newly_silent), quiet, recently_expired, watched)
+    silence = SilenceCounts(len(newly_silent), quiet, recently_expired, len(watched))
     step = advance_breaker(breaker, silence, now=now, monitor_period=monitor_period)
     if not step.allows_expiry:
         next_expiry_at = min(next_expiry_at, step.breaker.since + monitor_period)
@@ -106,7 +104,7 @@ def assess_seeds(
         breaker=step.breaker,
         silent=tuple(sorted([*already_expired, *newly_silent] if step.allows_expiry else already_expired)),
         held=0 if step.allows_expiry else len(newly_silent),
-        watched=watched,
+        watched=len(watched),
         next_expiry_at=next_expiry_at,
         opened_now=step.opened_now,
     )

@@ -11,8 +11,8 @@
 import structlog
 
 from gardenbus.common.api.document import Document, StoredObject, section
+from gardenbus.common.api.document_parts import FINALIZER, is_deleting
 from gardenbus.common.api.garden.seed_management import REMOVAL_ANNOTATION
-from gardenbus.common.api.index_keys import FINALIZER
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.controller.api_client import RequestPrecondition
 from gardenbus.common.controller.controller import Done, ReconcileRequest, ReconcileResult, Requeue, RequeueAfter
@@ -35,7 +35,6 @@ from gardenbus.managedseedset.domain.actions import (
 )
 from gardenbus.managedseedset.domain.actuator import ActuatorSettings, decide
 from gardenbus.managedseedset.domain.rejections import with_rejected_creation, with_rejected_update
-from gardenbus.managedseedset.domain.replicas import is_deleting
 from gardenbus.managedseedset.handlers.garden_client import GardenClient
 from gardenbus.managedseedset.handlers.state_collector import SetState, StateCollector
 

@@ -18,6 +18,7 @@ from datetime import datetime, timedelta
 import msgspec
 
 from gardenbus.common.api.document import Document, section
+from gardenbus.common.api.document_parts import is_deleting
 from gardenbus.common.api.garden.managed_seed_sets import ordinal_of, replica_name
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.ports.clock import parse_timestamp, timestamp
@@ -46,8 +47,8 @@ from gardenbus.managedseedset.domain.replica_steps import (
     ReplicaStep,
     step_for,
 )
-from gardenbus.managedseedset.domain.replicas import Replica, Stage, is_deleting
-from gardenbus.managedseedset.domain.revisions import Revisions, name_of, plan_revisions
+from gardenbus.managedseedset.domain.replicas import Replica, Stage
+from gardenbus.managedseedset.domain.revisions import Revisions, plan_revisions, revision_name
 from gardenbus.managedseedset.domain.rolling_update import (
     UpdateOptions,
     is_outdated,
@@ -351,8 +352,8 @@ class _Reconciliation:
             "nextReplicaNumber": self._next_number(),
             "currentReplicas": at_current,
             "updatedReplicas": at_update,
-            "currentRevision": name_of(self.set, current),
-            "updateRevision": name_of(self.set, revisions.update),
+            "currentRevision": revision_name(self.set, current),
+            "updateRevision": revision_name(self.set, revisions.update),
             "collisionCount": revisions.collision_count,
             "replicaRecords": encode_records(self.records),
             "conditions": self.condition_builder.conditions,

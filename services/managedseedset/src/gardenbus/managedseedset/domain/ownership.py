@@ -10,12 +10,13 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from gardenbus.common.api.document import Document, section
+from gardenbus.common.api.document_parts import is_deleting, name_of
 from gardenbus.common.api.garden.managed_seed_sets import ordinal_of, owner_reference, replica_name
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.api.owners import controller_of, owner_references
 from gardenbus.common.api.selectors import LabelSelector, parse_selector
 from gardenbus.managedseedset.domain.actions import Patch, SetEvent
-from gardenbus.managedseedset.domain.replicas import Replica, is_deleting
+from gardenbus.managedseedset.domain.replicas import Replica
 
 
 class SetOwnership(msgspec.Struct, frozen=True, kw_only=True):
@@ -42,7 +43,7 @@ def classify_owned(
 ) -> SetOwnership:
     """Classify the Shoots and ManagedSeeds of the set's namespace; Seeds and their usage are given by name."""
     selector = _selector(managed_seed_set)
-    by_name = {_name(each): each for each in managed_seeds}
+    by_name = {name_of(each): each for each in managed_seeds}
     changes: list[Patch] = []
     replicas: list[Replica] = []
     for shoot in shoots:
@@ -54,7 +55,7 @@ def classify_owned(
             changes.append(_adopted(managed_seed_set, shoot))
         if not is_ours:
             continue
-        name = _name(shoot)
+        name = name_of(shoot)
         managed_seed = by_name.get(name)
         if managed_seed is not None and section(managed_seed, "spec", "shoot").get("name") != name:
             managed_seed = None
@@ -70,7 +71,7 @@ def classify_owned(
         )
     names = {replica.name for replica in replicas}
     changes += _changes_of_managed_seeds(managed_seed_set, selector, managed_seeds, names)
-    others = {_name(each) for each in (*shoots, *managed_seeds)} | set(seeds)
+    others = {name_of(each) for each in (*shoots, *managed_seeds)} | set(seeds)
     ordered = tuple(sorted(replicas, key=lambda each: (each.ordinal, each.name)))
     return SetOwnership(replicas=ordered, changes=tuple(changes), used_names=frozenset(others - names))
 
@@ -80,7 +81,7 @@ def _changes_of_managed_seeds(
 ) -> list[Patch]:
     changes: list[Patch] = []
     for managed_seed in managed_seeds:
-        belongs = section(managed_seed, "spec", "shoot").get("name") == _name(managed_seed) in replicas
+        belongs = section(managed_seed, "spec", "shoot").get("name") == name_of(managed_seed) in replicas
         if controls(managed_seed_set, managed_seed):
             if not belongs or not _matches(selector, managed_seed):
                 changes.append(_released(managed_seed_set, managed_seed))
@@ -90,7 +91,7 @@ def _changes_of_managed_seeds(
 
 
 def _is_orphan(managed_seed_set: Document, selector: LabelSelector, document: Document) -> bool:
-    name = _name(document)
+    name = name_of(document)
     return (
         controller_of(document) is None
         and not is_deleting(document)
@@ -130,7 +131,3 @@ def _matches(selector: LabelSelector, document: Document) -> bool:
 def _key(document: Document) -> ObjectKey:
     metadata = section(document, "metadata")
     return ObjectKey(str(document["kind"]).lower(), str(metadata.get("namespace") or ""), str(metadata.get("name")))
-
-
-def _name(document: Document) -> str:
-    return str(section(document, "metadata").get("name") or "")

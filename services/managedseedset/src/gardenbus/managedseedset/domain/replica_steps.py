@@ -21,11 +21,12 @@ from typing import Any
 import msgspec
 
 from gardenbus.common.api.document import Document
+from gardenbus.common.api.document_parts import is_deleting
 from gardenbus.common.api.garden.managed_seed_sets import replica_managed_seed, replica_shoot, with_templates
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.managedseedset.domain.actions import Action, AnnotateForRemoval, Apply, Patch, SetEvent
 from gardenbus.managedseedset.domain.replica_history import DELETION, RECONCILIATION, ReplicaRecord, Retry, count_retry
-from gardenbus.managedseedset.domain.replicas import Replica, Stage, is_deleting
+from gardenbus.managedseedset.domain.replicas import Replica, Stage
 
 SHOOT_RECONCILING = "ShootReconciling"
 SHOOT_DELETING = "ShootDeleting"

@@ -28,6 +28,7 @@ import msgspec
 
 from gardenbus.common.api.conditions import TRUE, condition_status, conditions_of
 from gardenbus.common.api.document import STATUS_LABEL, Document, section
+from gardenbus.common.api.document_parts import is_deleting
 from gardenbus.common.api.garden.managed_seed_sets import ordinal_of
 from gardenbus.common.api.garden.seed_management import (
     CORDONED_BY,
@@ -214,11 +215,6 @@ def seed_is_ready(seed: Document) -> bool:
         and condition_status(conditions, SEED_SYSTEM_COMPONENTS_HEALTHY) == TRUE
         and condition_status(conditions, BACKUP_BUCKETS_READY) in ("", TRUE)
     )
-
-
-def is_deleting(document: Document) -> bool:
-    """True if its deletion was requested."""
-    return bool(section(document, "metadata").get("deletionTimestamp"))
 
 
 def is_observed(document: Document) -> bool:

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from gardenbus.common.api.document import Document, section
+from gardenbus.common.api.document_parts import name_of
 from gardenbus.common.api.garden.managed_seed_sets import (
     owner_reference,
     revision_hash,
@@ -52,10 +53,10 @@ def plan_revisions(managed_seed_set: Document, stored: Sequence[Document], in_us
         collisions, update = _free_hash(managed_seed_set, templates, stored, collisions)
         apply = (_revision(managed_seed_set, update, templates, highest + 1),)
     else:
-        update = hash_of(managed_seed_set, _name(found))
+        update = hash_of(managed_seed_set, name_of(found))
         if _number(found) != highest:
             apply = (_revision(managed_seed_set, update, templates, highest + 1),)
-    templates_by_hash = {hash_of(managed_seed_set, _name(each)): section(each, "data") for each in own} | {
+    templates_by_hash = {hash_of(managed_seed_set, name_of(each)): section(each, "data") for each in own} | {
         update: templates
     }
     current = hash_of(managed_seed_set, str(status.get("currentRevision") or ""))
@@ -77,7 +78,7 @@ def hash_of(managed_seed_set: Document, revision_name: str) -> str:
     return revision_name.removeprefix(f"{section(managed_seed_set, 'metadata').get('name')}-")
 
 
-def name_of(managed_seed_set: Document, revision: str) -> str:
+def revision_name(managed_seed_set: Document, revision: str) -> str:
     """The name of the revision with a hash."""
     return f"{section(managed_seed_set, 'metadata').get('name')}-{revision}"
 
@@ -86,8 +87,8 @@ def _free_hash(
     managed_seed_set: Document, templates: Document, stored: Sequence[Document], collisions: int
 ) -> tuple[int, str]:
     """A hash whose name no other templates have, and the collision count."""
-    used_names = {_name(each) for each in stored}
-    while name_of(managed_seed_set, update := revision_hash(templates, collisions)) in used_names:
+    used_names = {name_of(each) for each in stored}
+    while revision_name(managed_seed_set, update := revision_hash(templates, collisions)) in used_names:
         collisions += 1
     return collisions, update
 
@@ -97,7 +98,7 @@ def _revision(managed_seed_set: Document, revision: str, templates: Document, nu
         "apiVersion": f"{APPS}/v1",
         "kind": REVISION_KIND,
         "metadata": {
-            "name": name_of(managed_seed_set, revision),
+            "name": revision_name(managed_seed_set, revision),
             "namespace": section(managed_seed_set, "metadata").get("namespace"),
             "labels": dict(section(managed_seed_set, "spec", "selector", "matchLabels")),
             "ownerReferences": [owner_reference(managed_seed_set)],
@@ -113,17 +114,13 @@ def _expired_revisions(
     """The oldest unused ones beyond the history limit."""
     limit = section(managed_seed_set, "spec").get("revisionHistoryLimit")
     limit = DEFAULT_HISTORY if not isinstance(limit, int) else max(limit, 0)
-    unused = [each for each in own if hash_of(managed_seed_set, _name(each)) not in kept]
+    unused = [each for each in own if hash_of(managed_seed_set, name_of(each)) not in kept]
     namespace = str(section(managed_seed_set, "metadata").get("namespace"))
     return tuple(
-        ObjectKey(REVISION_KIND.lower(), namespace, _name(each)) for each in unused[: max(len(unused) - limit, 0)]
+        ObjectKey(REVISION_KIND.lower(), namespace, name_of(each)) for each in unused[: max(len(unused) - limit, 0)]
     )
 
 
 def _number(revision: Document) -> int:
     number = revision.get("revision")
     return number if isinstance(number, int) else 0
-
-
-def _name(revision: Document) -> str:
-    return str(section(revision, "metadata").get("name") or "")

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from gardenbus.common.api.document import Document, section
+from gardenbus.common.api.document_parts import is_deleting
 from gardenbus.common.api.garden.seed_management import CORDONED_BY
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.managedseedset.domain.actions import (
@@ -29,7 +30,7 @@ from gardenbus.managedseedset.domain.replica_steps import (
     managed_seed_key,
     shoot_key,
 )
-from gardenbus.managedseedset.domain.replicas import Replica, is_deleting
+from gardenbus.managedseedset.domain.replicas import Replica
 
 CONFIRMED: Document = {"metadata": {"annotations": {"confirmation.gardener.cloud/deletion": "true"}}}
 

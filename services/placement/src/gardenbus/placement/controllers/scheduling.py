@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 import structlog
 
 from gardenbus.common.api.document import StoredObject, section
+from gardenbus.common.api.document_parts import with_finalizer, without_finalizer
 from gardenbus.common.api.fleet.member_clusters import MemberCluster
 from gardenbus.common.api.fleet.placement_parts import BINDING_CLEANUP, PolicySnapshot, ResourceBinding, of
 from gardenbus.common.api.fleet.placements import SCHEDULER_CLEANUP, Placement
@@ -30,7 +31,7 @@ from gardenbus.fleet.cycle import decide
 from gardenbus.fleet.cycle_result import CycleResult, UnexpectedState
 from gardenbus.placement import metrics
 from gardenbus.placement.cache.placement_cache import PlacementCache
-from gardenbus.placement.domain.bindings import given_up, new_binding, rebound, with_finalizer, without_finalizer
+from gardenbus.placement.domain.bindings import given_up, new_binding, rebound
 from gardenbus.placement.domain.policy_snapshots import CLOSED, CYCLE, active_one, annotated, incremented
 from gardenbus.placement.domain.scheduling_status import with_failure, with_outcome
 from gardenbus.placement.store.owned_objects import PlacementParts, owned_objects, placement_of

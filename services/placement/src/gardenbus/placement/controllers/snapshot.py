@@ -10,6 +10,7 @@ from datetime import timedelta
 import structlog
 
 from gardenbus.common.api.document import Document, StoredObject, section
+from gardenbus.common.api.document_parts import with_finalizer, without_finalizer
 from gardenbus.common.api.fleet.placements import PLACEMENT_CLEANUP, SCHEDULER_CLEANUP, Placement
 from gardenbus.common.controller.controller import Done, ReconcileRequest, ReconcileResult, RequeueAfter
 from gardenbus.common.errors import Terminal, Unavailable
@@ -18,7 +19,6 @@ from gardenbus.common.ports.store import Store
 from gardenbus.fleet.rejection import PlacementRejection, recorded_rejection, rejection_of, with_rejection
 from gardenbus.placement import metrics
 from gardenbus.placement.cache.placement_cache import PlacementCache
-from gardenbus.placement.domain.bindings import with_finalizer, without_finalizer
 from gardenbus.placement.domain.placement_status import status_of
 from gardenbus.placement.domain.policy_snapshots import active_one, plan_policy, retired
 from gardenbus.placement.domain.resource_snapshots import EXTERNAL, ResourcePlan, plan_resources, selected

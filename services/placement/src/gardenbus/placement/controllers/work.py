@@ -18,6 +18,7 @@ from typing import NamedTuple
 import structlog
 
 from gardenbus.common.api.document import Document, StoredObject, section
+from gardenbus.common.api.document_parts import with_finalizer, without_finalizer
 from gardenbus.common.api.fleet.member_clusters import MemberCluster
 from gardenbus.common.api.fleet.placement_parts import WORK_CLEANUP, ResourceBinding, binding_kind, of
 from gardenbus.common.api.fleet.placements import placement_kind
@@ -30,7 +31,6 @@ from gardenbus.common.ports.store import Store, WritePrecondition
 from gardenbus.fleet.availability import may_be_placed
 from gardenbus.fleet.overrides import OverrideFailed, target_of
 from gardenbus.placement import metrics
-from gardenbus.placement.domain.bindings import with_finalizer, without_finalizer
 from gardenbus.placement.domain.works import (
     ObstacleKind,
     is_made_from,

@@ -121,20 +121,6 @@ def with_overrides(binding: Document, applied: AppliedOverrides) -> Document:
     return {**binding, "spec": {**kept, **{name: value for name, value in fields.items() if value}}}
 
 
-def without_finalizer(document: Document, finalizer: str) -> Document:
-    """Return a document without a finalizer."""
-    metadata = section(document, "metadata")
-    kept = [each for each in metadata.get("finalizers") or () if each != finalizer]
-    return {**document, "metadata": {**metadata, "finalizers": kept}}
-
-
-def with_finalizer(document: Document, finalizer: str) -> Document:
-    """Return a document with a finalizer."""
-    metadata = section(document, "metadata")
-    present = [each for each in metadata.get("finalizers") or () if each != finalizer]
-    return {**document, "metadata": {**metadata, "finalizers": [*present, finalizer]}}
-
-
 def decision_document(decision: ClusterDecision) -> Document:
     """Return a decision as bindings and snapshots record it; without scores where nothing was ranked."""
     written: Document = {"clusterName": decision.cluster_name, "selected": decision.selected}

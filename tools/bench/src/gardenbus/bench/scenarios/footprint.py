@@ -70,6 +70,18 @@ async def _place(rig: Rig, prefix: str, size: ScenarioSize, progress: ReportProg
     await put_in_bulk(rig, shoots, lambda done: progress(prefix, done, size.placed))
 
 
+async def _started(rig: Rig, role: str) -> tuple[float, dict[str, float], dict[str, float]]:
+    """Start one; the seconds until it is ready, what each process spent of the processor, and its memory in MB."""
+    before, began = rig.costs(), time.monotonic()
+    await (start_scheduler(rig) if role == "scheduler" else rig.start("bare", module=IDLE))
+    took, after = time.monotonic() - began, rig.costs()
+    spent = {
+        name: round(cost.cpu_seconds - (before[name].cpu_seconds if name in before else 0.0), 2)
+        for name, cost in after.items()
+    }
+    return took, spent, {name: round(cost.rss_mb, 1) for name, cost in after.items()}
+
+
 async def measure_start(task: ScenarioTask) -> ScenarioStats:
     """From the start of the process to `/readyz`, servers up; the bare pipe only connects."""
     seconds: dict[str, list[float]] = {"scheduler": [], "bare": []}
@@ -80,19 +92,11 @@ async def measure_start(task: ScenarioTask) -> ScenarioStats:
         for run in range(task.size.runs):
             task.progress("runs", run, task.size.runs)
             for role in ("scheduler", "bare"):
-                before = rig.costs()
-                began = time.monotonic()
-                await (start_scheduler(rig) if role == "scheduler" else rig.start("bare", module=IDLE))
-                seconds[role].append(time.monotonic() - began)
-                after = rig.costs()
-                cpu[role].append(
-                    {
-                        name: round(cost.cpu_seconds - (before[name].cpu_seconds if name in before else 0.0), 2)
-                        for name, cost in after.items()
-                    }
-                )
+                took, spent, sizes = await _started(rig, role)
+                seconds[role].append(took)
+                cpu[role].append(spent)
                 if role == "scheduler":
-                    rss.append({name: round(cost.rss_mb, 1) for name, cost in after.items()})
+                    rss.append(sizes)
                 await rig.stop(role)
         task.progress("runs", task.size.runs, task.size.runs)
     ratio = median_of(bare / own for bare, own in zip(seconds["bare"], seconds["scheduler"], strict=True))

@@ -253,14 +253,11 @@ class Connection(Client):
         ServerUntrusted when it shows no certificate of an authority that is trusted. With `fails_unreachable` it raises
         OutOfReach once each address was tried, and none took a connection.
         """
-        self._where = url.rsplit("@", 1)[-1]
-        self._fails_unauthorized = fails_unauthorized
-        self._fails_unreachable = fails_unreachable
+        self._where, self.client_name = url.rsplit("@", 1)[-1], name
+        self._fails_unauthorized, self._fails_unreachable = fails_unauthorized, fails_unreachable
+        self._credentials, self._public_nkey = credentials, credentials.nkey
         self._greeted_at = None
-        self.client_name = name
         self.jetstream_api = credentials.jetstream_api
-        self._credentials = credentials
-        self._public_nkey = credentials.nkey
 
         async def reconnected() -> None:
             log.info("server.reached", server="nats", url=self._where)

@@ -110,6 +110,27 @@ def _work_queue(subjects: list[str]) -> Configuration:
     return {"subjects": subjects, "retention": "workqueue"}
 
 
+def _kept_for_a_time(subjects: Subjects) -> Mapping[str, Configuration]:
+    """The streams of what people look at: Events, and messages that were rejected."""
+    return {
+        "EVENTS": {
+            "subjects": [f"{subjects.prefix}.event.>"],
+            "retention": "limits",
+            "max_age": 24 * _HOUR,
+            "max_msgs_per_subject": EVENTS_PER_OBJECT,
+            "allow_atomic": True,
+            **_SHORT_DEDUPLICATION,
+        },
+        "REJECTED": {
+            "subjects": list(subjects.rejections),
+            "retention": "limits",
+            "max_age": 7 * 24 * _HOUR,
+            "max_msgs": REJECTED_MESSAGES,
+            "max_msgs_per_subject": REJECTED_PER_SENDER,
+        },
+    }
+
+
 def streams(subjects: Subjects, lease_seconds: float) -> Mapping[str, Configuration]:
     """Every stream's configuration, by JetStream name."""
     prefix = subjects.prefix
@@ -136,30 +157,11 @@ def streams(subjects: Subjects, lease_seconds: float) -> Mapping[str, Configurat
             **_FROM_OUTSIDE,
         },
         "REPORTS": _work_queue([f"{prefix}.report.>"]) | _FROM_OUTSIDE,
-        "EVENTS": {
-            "subjects": [f"{prefix}.event.>"],
-            "retention": "limits",
-            "max_age": 24 * _HOUR,
-            "max_msgs_per_subject": EVENTS_PER_OBJECT,
-            "allow_atomic": True,
-            **_SHORT_DEDUPLICATION,
-        },
-        "REJECTED": {
-            "subjects": list(subjects.rejections),
-            "retention": "limits",
-            "max_age": 7 * 24 * _HOUR,
-            "max_msgs": REJECTED_MESSAGES,
-            "max_msgs_per_subject": REJECTED_PER_SENDER,
-        },
+        **_kept_for_a_time(subjects),
     }
     always: Configuration = {"storage": "file", "discard": "old"}
     return {
-        subjects.stream(name): {
-            "name": subjects.stream(name),
-            "description": DESCRIPTIONS[name],
-            **always,
-            **own,
-        }
+        subjects.stream(name): {"name": subjects.stream(name), "description": DESCRIPTIONS[name], **always, **own}
         for name, own in configurations.items()
     }
 

@@ -5,10 +5,11 @@ from typing import Any
 
 from gardenbus.common.api.conditions import TRUE, conditions_of
 from gardenbus.common.api.document import Document, section
+from gardenbus.common.api.document_parts import mappings
 from gardenbus.common.api.fleet.member_clusters import HEALTHY, JOINED, MEMBER_AGENT
 from gardenbus.common.api.fleet.placement_parts import BOUND, IS_LATEST_LABEL, ClusterDecision
 from gardenbus.common.api.fleet.placements import PARENT_LABEL, PICK_ALL, PICK_FIXED, PICK_N
-from gardenbus.common.api.garden.rows import TableRow, condition, listed, mappings, metadata_fields, number, text
+from gardenbus.common.api.garden.rows import TableRow, condition, listed, metadata_fields, number, text
 
 STEPS = ("RolloutStarted", "Overridden", "WorkSynchronized", "Applied", "Available")
 """Conditions of a binding, in order."""

@@ -1,7 +1,7 @@
 """Defaults of a shoot that come with its seed: domain and networks."""
 
 from gardenbus.common.api.document import Document, section
-from gardenbus.common.api.garden.profile_parts import mappings
+from gardenbus.common.api.document_parts import mappings
 from gardenbus.common.api.garden.seeds import Seed
 from gardenbus.common.api.garden.shoot_networks import effective_ranges, ranges_of
 from gardenbus.common.api.garden.shoots import UNMANAGED_DNS, Shoot

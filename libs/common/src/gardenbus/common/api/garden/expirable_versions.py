@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 
 from gardenbus.common.api.document import Document
-from gardenbus.common.api.garden.profile_parts import mappings
+from gardenbus.common.api.document_parts import mappings
 
 PREVIEW = "preview"
 DEPRECATED = "deprecated"

@@ -8,8 +8,8 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 from gardenbus.common.api.document import Document, section
+from gardenbus.common.api.document_parts import mappings, only_text
 from gardenbus.common.api.garden.cron_schedules import CronSchedule, location_of, parse_cron
-from gardenbus.common.api.garden.profile_parts import mappings
 from gardenbus.common.errors import FieldProblem
 
 SCHEDULES_PATH = "spec.hibernation.schedules"
@@ -37,10 +37,10 @@ def is_hibernation_enabled(shoot_spec: Document) -> bool:
 def edges_of(shoot_spec: Document) -> Sequence[HibernationEdge]:
     """The edges of all schedules, in their order. Raises ValueError for a schedule that cannot be read."""
     return [
-        HibernationEdge(CronSchedule(parse_cron(text), location_of(_text(schedule.get("location")))), hibernates)
+        HibernationEdge(CronSchedule(parse_cron(text), location_of(only_text(schedule.get("location")))), hibernates)
         for schedule in _schedules(shoot_spec)
         for field, hibernates in (("start", True), ("end", False))
-        if (text := _text(schedule.get(field)))
+        if (text := only_text(schedule.get(field)))
     ]
 
 
@@ -92,7 +92,3 @@ def _problem_of(parse: Callable[[str], object], path: str, text: object) -> Iter
 
 def _schedules(shoot_spec: Mapping[str, Any]) -> Sequence[Document]:
     return mappings(section(shoot_spec, "hibernation").get("schedules"))
-
-
-def _text(value: object) -> str:
-    return value if isinstance(value, str) else ""

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Any, cast
 
 from gardenbus.common.api.document import SEED_LABEL_PREFIX, Document, section
+from gardenbus.common.api.document_parts import mappings
 from gardenbus.common.api.garden.seed_management import DEFAULT_SHOOTS
 
 GARDENLET_API_VERSION = "gardenlet.config.gardener.cloud/v1alpha1"
@@ -169,7 +170,7 @@ def _with_dns_provider(spec: Document, shoot: Document, host: Document | None) -
 
 
 def _primary_provider(shoot: Document) -> Document:
-    for provider in _mappings(section(shoot, "spec", "dns").get("providers")):
+    for provider in mappings(section(shoot, "spec", "dns").get("providers")):
         if provider.get("primary") is not True or provider.get("type") in (None, "", _UNMANAGED):
             continue
         found: Document = {"type": provider["type"]}
@@ -185,7 +186,7 @@ def _default_domain_provider(shoot: Document, host: Document | None) -> Document
     domain = section(shoot, "spec", "dns").get("domain")
     if not isinstance(domain, str):
         return {}
-    for default in _mappings(section(host or {}, "spec", "dns").get("defaults")):
+    for default in mappings(section(host or {}, "spec", "dns").get("defaults")):
         if default.get("type") and domain.endswith(f".{default.get('domain')}"):
             return {name: value for name, value in default.items() if name in ("type", "credentialsRef", "zone")}
     return {}
@@ -199,8 +200,3 @@ def _with_seed_labels(managed_seed: Document, shoot: Document) -> Document:
     named = {f"{SEED_LABEL_PREFIX}{seed}": "true" for seed in sorted(seed for seed in seeds if seed)}
     wanted = {**others, **named}
     return managed_seed if wanted == labels else {**managed_seed, "metadata": {**metadata, "labels": wanted}}
-
-
-def _mappings(value: Any) -> Sequence[Document]:
-    listed = cast("list[Any]", value) if isinstance(value, list) else []
-    return [cast("Document", entry) for entry in listed if isinstance(entry, dict)]

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from gardenbus.common.api.document import Document, section
+from gardenbus.common.api.document_parts import name_of
 
 READY_FOR_MIGRATION = "ReadyForMigration"
 """Constraint of a shoot that reports to the source seed that the target can host the control plane."""
@@ -42,7 +43,7 @@ def migration_problems(shoot: Document, source_seed: Document, target_seed: Docu
     """
     return [
         *(
-            f"seed {_name(seed)} has no spec.backup, and a control plane moves by its backup"
+            f"seed {name_of(seed)} has no spec.backup, and a control plane moves by its backup"
             for seed in (source_seed, target_seed)
             if seed.get("spec") is None or section(seed, "spec").get("backup") is None
         ),
@@ -56,7 +57,7 @@ def _internal_domain_problems(source_seed: Document, target_seed: Document) -> I
     if here != there:
         yield (
             f"its internal domain is {there or 'not set'}, "
-            f"and that of seed {_name(source_seed)} is {here or 'not set'}: they must be equal"
+            f"and that of seed {name_of(source_seed)} is {here or 'not set'}: they must be equal"
         )
 
 
@@ -80,7 +81,3 @@ def _default_domains(seed: Document) -> Sequence[str]:
         return ()
     domains = [section({"default": default}, "default").get("domain") for default in defaults]  # pyright: ignore[reportUnknownVariableType]
     return [domain for domain in domains if isinstance(domain, str) and domain]
-
-
-def _name(seed: Document) -> str:
-    return str(section(seed, "metadata").get("name") or "")

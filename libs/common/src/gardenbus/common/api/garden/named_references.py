@@ -8,7 +8,7 @@ from itertools import chain
 from typing import Any, NamedTuple
 
 from gardenbus.common.api.document import Document, section
-from gardenbus.common.api.garden.profile_parts import mappings
+from gardenbus.common.api.document_parts import mappings
 from gardenbus.common.api.keys import GARDEN_NAMESPACE, ObjectKey
 
 REFERABLE_KINDS: Mapping[tuple[str, str], str] = {

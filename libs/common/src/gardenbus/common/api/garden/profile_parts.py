@@ -5,9 +5,10 @@ of a profile can ask for the users of what is removed.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 from gardenbus.common.api.document import Document, section
+from gardenbus.common.api.document_parts import mappings, only_text
 from gardenbus.common.api.keys import ObjectKey
 
 VERSIONS = "kubernetes.versions"
@@ -40,7 +41,7 @@ def offered_parts(profile_spec: Document) -> frozenset[ProfilePart]:
     for version in _names(section(profile_spec, "kubernetes").get("versions"), "version"):
         parts.update(ProfilePart(VERSIONS, prefix) for prefix in _prefixes(version))
     for image in mappings(profile_spec.get("machineImages")):
-        if name := _text(image.get("name")):
+        if name := only_text(image.get("name")):
             parts.add(ProfilePart(MACHINE_IMAGES, name))
             for version in _names(image.get("versions"), "version"):
                 parts.update(ProfilePart(MACHINE_IMAGES, f"{name}/{prefix}") for prefix in _prefixes(version))
@@ -65,8 +66,8 @@ def profile_key(shoot_spec: Document, namespace: str) -> ObjectKey | None:
     Source: Gardener's `pkg/utils/gardener/cloudprofile.go`: `cloudProfile` wins over `cloudProfileName`.
     """
     reference = section(shoot_spec, "cloudProfile")
-    named = _text(reference.get("name"))
-    name = named or _text(shoot_spec.get("cloudProfileName"))
+    named = only_text(reference.get("name"))
+    name = named or only_text(shoot_spec.get("cloudProfileName"))
     if not name:
         return None
     if named and reference.get("kind") == "NamespacedCloudProfile":
@@ -88,14 +89,8 @@ def binding_keys(shoot_spec: Document, namespace: str) -> Sequence[ObjectKey]:
     return [
         ObjectKey(kind, namespace, name)
         for kind, field in (("secretbinding", "secretBindingName"), ("credentialsbinding", "credentialsBindingName"))
-        if (name := _text(shoot_spec.get(field)))
+        if (name := only_text(shoot_spec.get(field)))
     ]
-
-
-def mappings(value: Any) -> Sequence[Document]:
-    """The mappings of what should be a list of them."""
-    listed = cast("list[Any]", value) if isinstance(value, list) else []
-    return [cast("Document", entry) for entry in listed if isinstance(entry, dict)]
 
 
 def _used(spec: Document) -> Iterator[tuple[str, Any]]:
@@ -110,7 +105,7 @@ def _used(spec: Document) -> Iterator[tuple[str, Any]]:
             yield VOLUME_TYPES, section(worker, "volume").get("type")
         if "image" in machine:
             image = section(machine, "image")
-            name, version = _text(image.get("name")), _text(image.get("version"))
+            name, version = only_text(image.get("name")), only_text(image.get("version"))
             yield MACHINE_IMAGES, f"{name}/{version}" if name and version else name
 
 
@@ -122,8 +117,4 @@ def _prefixes(version: str) -> Iterator[str]:
 
 
 def _names(value: Any, field: str) -> Iterator[str]:
-    return (name for entry in mappings(value) if (name := _text(entry.get(field))))
-
-
-def _text(value: object) -> str:
-    return value if isinstance(value, str) else ""
+    return (name for entry in mappings(value) if (name := only_text(entry.get(field))))

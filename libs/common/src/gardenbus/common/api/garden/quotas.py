@@ -12,7 +12,8 @@ from math import ceil
 from typing import Any, NamedTuple
 
 from gardenbus.common.api.document import Document, section
-from gardenbus.common.api.garden.profile_parts import binding_keys, mappings, profile_key
+from gardenbus.common.api.document_parts import mappings, only_text
+from gardenbus.common.api.garden.profile_parts import binding_keys, profile_key
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.api.quantities import parse_quantity
 
@@ -48,12 +49,12 @@ class QuotaLimits(NamedTuple):
 
 def quota_keys(binding: Document) -> Sequence[ObjectKey]:
     """The Quotas that a SecretBinding or CredentialsBinding names, each once."""
-    namespace = _text(section(binding, "metadata").get("namespace"))
+    namespace = only_text(section(binding, "metadata").get("namespace"))
     return list(
         dict.fromkeys(
-            ObjectKey(KIND, _text(entry.get("namespace")) or namespace, name)
+            ObjectKey(KIND, only_text(entry.get("namespace")) or namespace, name)
             for entry in mappings(binding.get("quotas"))
-            if (name := _text(entry.get("name"))).isprintable() and name
+            if (name := only_text(entry.get("name"))).isprintable() and name
         )
     )
 
@@ -64,7 +65,7 @@ def limits_of(quota: Document) -> QuotaLimits:
     given = section(spec, "metrics")
     days: Any = spec.get("clusterLifetimeDays")
     return QuotaLimits(
-        key=ObjectKey(KIND, _text(metadata.get("namespace")), _text(metadata.get("name"))),
+        key=ObjectKey(KIND, only_text(metadata.get("namespace")), only_text(metadata.get("name"))),
         metrics={
             metric: amount for metric, parts in METRICS.items() if (amount := _amount(given.get(metric), parts)) >= 0
         },
@@ -127,17 +128,17 @@ def usage_of(demand: Mapping[str, int], profiles: Mapping[ObjectKey, Document]) 
 
 def bindings_of(shoot: Document) -> Sequence[ObjectKey]:
     """The bindings whose Quotas count for a shoot."""
-    return binding_keys(section(shoot, "spec"), _text(section(shoot, "metadata").get("namespace")))
+    return binding_keys(section(shoot, "spec"), only_text(section(shoot, "metadata").get("namespace")))
 
 
 def _pools(shoot_spec: Document, profile: ObjectKey) -> Iterator[tuple[str, int]]:
     for worker in mappings(section(shoot_spec, "provider").get("workers")):
-        machine, maximum = _text(section(worker, "machine").get("type")), worker.get("maximum")
+        machine, maximum = only_text(section(worker, "machine").get("type")), worker.get("maximum")
         if not machine.isprintable() or not isinstance(maximum, int):
             continue
         volume = section(worker, "volume")
         yield _unit(_MACHINES if volume else _BARE_MACHINES, profile, machine), maximum
-        volume_type = _text(volume.get("type"))
+        volume_type = only_text(volume.get("type"))
         if volume and volume_type.isprintable():
             size = max(0, _amount(volume.get("size"), 1))
             yield _unit(_STORAGE, profile, machine, volume_type), size * maximum
@@ -168,7 +169,3 @@ def _amount(value: Any, parts: int) -> int:
         return ceil(parse_quantity(value) * parts)
     except ValueError:
         return -1
-
-
-def _text(value: object) -> str:
-    return value if isinstance(value, str) else ""

@@ -10,6 +10,7 @@ import msgspec
 
 from gardenbus.common.api.conditions import conditions_of, get_condition
 from gardenbus.common.api.document import Document, section
+from gardenbus.common.api.document_parts import mappings
 from gardenbus.common.api.garden.seed_autoscalers import DEFAULT_UTILIZATION
 from gardenbus.common.api.numbers import whole_number
 from gardenbus.common.api.quantities import parse_quantity
@@ -253,11 +254,6 @@ def metadata_fields(document: Document) -> dict[str, Any]:
 def condition(document: Document, wanted: str) -> Document:
     """Return a condition of a status, or an empty mapping."""
     return get_condition(conditions_of(document), wanted) or {}
-
-
-def mappings(value: object) -> list[Document]:
-    """Return the mappings in a list; anything else is left out."""
-    return [cast("Document", each) for each in listed(value) if isinstance(each, dict)]
 
 
 def listed(value: object) -> list[Any]:

@@ -24,9 +24,9 @@ from gardenbus.apiserver.domain.authorization.project_roles import (
 )
 from gardenbus.apiserver.domain.rejection_messages import RejectionMessage
 from gardenbus.common.api.document import Document, section
+from gardenbus.common.api.document_parts import mappings
 from gardenbus.common.api.garden.credentials_bindings import references_of
 from gardenbus.common.api.garden.named_references import named_references
-from gardenbus.common.api.garden.profile_parts import mappings
 from gardenbus.common.api.identity.principals import SERVICE_ACCOUNT_PREFIX
 from gardenbus.common.api.keys import ObjectKey
 

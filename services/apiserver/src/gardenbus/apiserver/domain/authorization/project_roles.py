@@ -17,7 +17,7 @@ from typing import Literal, NamedTuple, cast
 
 from gardenbus.apiserver.domain.authorization.actions import READS, WRITES, Action
 from gardenbus.common.api.document import Document, section
-from gardenbus.common.api.garden.profile_parts import mappings
+from gardenbus.common.api.document_parts import mappings
 from gardenbus.common.api.identity.principals import SERVICE_ACCOUNT_PREFIX
 
 ProjectRole = Literal["viewer", "member", "admin", "uam", "serviceaccountmanager"]

@@ -14,7 +14,8 @@ from collections.abc import Collection, Iterator
 
 from gardenbus.apiserver.domain.managed_seeds import shoot_key
 from gardenbus.common.api.document import Document, section
-from gardenbus.common.api.garden.profile_parts import binding_keys, mappings, profile_key
+from gardenbus.common.api.document_parts import mappings, only_text
+from gardenbus.common.api.garden.profile_parts import binding_keys, profile_key
 from gardenbus.common.api.keys import GARDEN_NAMESPACE, LEASE_NAMESPACE, ObjectKey
 
 FOLLOWED_KINDS = frozenset({"secretbinding", "credentialsbinding", "namespacedcloudprofile"})
@@ -41,7 +42,7 @@ def references_of(key: ObjectKey, document: Document) -> Iterator[ObjectKey]:
             yield from _referred(section(document, "credentialsRef"), key.namespace)
             yield from _quotas(document, key.namespace)
         case "namespacedcloudprofile":
-            yield ObjectKey("cloudprofile", "", _text(section(spec, "parent").get("name")))
+            yield ObjectKey("cloudprofile", "", only_text(section(spec, "parent").get("name")))
         case "managedseed":
             yield ObjectKey("seed", "", key.name)
             yield ObjectKey("lease", LEASE_NAMESPACE, key.name)
@@ -76,7 +77,7 @@ def _of_shoot(key: ObjectKey, spec: Document) -> Iterator[ObjectKey]:
     if profile := profile_key(spec, namespace):
         yield profile
     yield from binding_keys(spec, namespace)
-    if exposure := _text(spec.get("exposureClassName")):
+    if exposure := only_text(spec.get("exposureClassName")):
         yield ObjectKey("exposureclass", "", exposure)
     for resource in mappings(spec.get("resources")):
         yield from _in_namespace(section(resource, "resourceRef"), namespace)
@@ -114,19 +115,19 @@ def _of_seed(spec: Document) -> Iterator[ObjectKey]:
 
 def _quotas(binding: Document, namespace: str) -> Iterator[ObjectKey]:
     for quota in mappings(binding.get("quotas")):
-        yield from _named("quota", _text(quota.get("namespace")) or namespace, quota.get("name"))
+        yield from _named("quota", only_text(quota.get("namespace")) or namespace, quota.get("name"))
 
 
 def _referred(reference: Document, namespace: str, default: str = "") -> Iterator[ObjectKey]:
     """The object of a reference with `kind` and `namespace`; both may be left out."""
-    kind = _text(reference.get("kind")).lower() or default
+    kind = only_text(reference.get("kind")).lower() or default
     if kind in _REFERABLE:
-        yield from _named(kind, _text(reference.get("namespace")) or namespace, reference.get("name"))
+        yield from _named(kind, only_text(reference.get("namespace")) or namespace, reference.get("name"))
 
 
 def _in_namespace(reference: Document, namespace: str) -> Iterator[ObjectKey]:
     """The object of a reference that cannot leave the namespace."""
-    kind = _text(reference.get("kind")).lower()
+    kind = only_text(reference.get("kind")).lower()
     if kind in _REFERABLE:
         yield from _named(kind, namespace, reference.get("name"))
 
@@ -134,7 +135,3 @@ def _in_namespace(reference: Document, namespace: str) -> Iterator[ObjectKey]:
 def _named(kind: str, namespace: str, name: object) -> Iterator[ObjectKey]:
     if isinstance(name, str) and name:
         yield ObjectKey(kind, namespace, name)
-
-
-def _text(value: object) -> str:
-    return value if isinstance(value, str) else ""

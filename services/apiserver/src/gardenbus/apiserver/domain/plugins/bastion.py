@@ -5,11 +5,11 @@ Facts: the shoot. Source: `plugin/pkg/bastion/validator`.
 
 from collections.abc import Iterator, Sequence
 
-from gardenbus.apiserver.domain.document_parts import entries, is_deleting, namespace_of
 from gardenbus.apiserver.domain.plugins.plugin import AdmissionPlugin, AdmissionRule, Change
 from gardenbus.apiserver.domain.rejection_messages import RejectionMessage
 from gardenbus.apiserver.domain.related_objects import ObjectQuery, RelatedObjects, RelatedQuery
 from gardenbus.common.api.document import Document, section
+from gardenbus.common.api.document_parts import is_deleting, mappings, namespace_of
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.api.validation.field_cursor import invalid
 from gardenbus.common.errors import FieldProblem
@@ -47,7 +47,7 @@ def _mutate(bastion: Document, change: Change, related: RelatedObjects) -> Docum
         "name": section(shoot, "metadata").get("name"),
         "uid": section(shoot, "metadata").get("uid"),
     }
-    others = [each for each in entries(metadata.get("ownerReferences")) if each.get("uid") != owner["uid"]]
+    others = [each for each in mappings(metadata.get("ownerReferences")) if each.get("uid") != owner["uid"]]
     own = {"seedName": spec.get("seedName"), "providerType": section(spec, "provider").get("type")}
     filled = {name: value for name, value in own.items() if value}
     return {

@@ -7,11 +7,11 @@ the store takes one: to be primary is a claim of an object (`IndexKeys.claims`).
 
 from collections.abc import Iterator, Sequence
 
-from gardenbus.apiserver.domain.document_parts import entries, name_of
 from gardenbus.apiserver.domain.plugins.plugin import AdmissionPlugin, AdmissionRule, Change
 from gardenbus.apiserver.domain.rejection_messages import RejectionMessage
 from gardenbus.apiserver.domain.related_objects import KindQuery, RelatedObjects, RelatedQuery
 from gardenbus.common.api.document import Document, section
+from gardenbus.common.api.document_parts import mappings, name_of
 from gardenbus.common.errors import Forbidden
 
 _PRIMARY = RejectionMessage(
@@ -47,7 +47,7 @@ def _is_checked(registration: Document, old: Document | None) -> bool:
 
 def _primaries(registration: Document) -> Iterator[tuple[int, tuple[str, str]]]:
     """Index, kind and type of each resource that it is primary for: of all that do not say otherwise."""
-    for index, resource in enumerate(entries(section(registration, "spec").get("resources"))):
+    for index, resource in enumerate(mappings(section(registration, "spec").get("resources"))):
         if resource.get("primary") is not False:
             yield index, (str(resource.get("kind")), str(resource.get("type")))
 

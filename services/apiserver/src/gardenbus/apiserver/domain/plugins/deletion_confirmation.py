@@ -14,13 +14,13 @@ from datetime import datetime
 
 from gardenbus.apiserver.domain.annotations import CONFIRMATION, is_confirmed, with_confirmer
 from gardenbus.apiserver.domain.authorization.actions import CONTROLLER_MANAGER
-from gardenbus.apiserver.domain.document_parts import entries, namespace_of
 from gardenbus.apiserver.domain.merging import CONFIRMED_BY
 from gardenbus.apiserver.domain.plugins.extension_labels import own_labels
 from gardenbus.apiserver.domain.plugins.plugin import AdmissionPlugin, AdmissionRule, Change
 from gardenbus.apiserver.domain.rejection_messages import RejectionMessage
 from gardenbus.apiserver.domain.related_objects import ProjectQuery, RelatedObjects, RelatedQuery
 from gardenbus.common.api.document import Document, section
+from gardenbus.common.api.document_parts import mappings, namespace_of
 from gardenbus.common.api.garden.quotas import EXPIRATION_ANNOTATION
 from gardenbus.common.api.identity.principals import SERVICE_ACCOUNT_PREFIX
 from gardenbus.common.api.kinds import EXTENSIONS
@@ -119,7 +119,7 @@ def _admit(shoot: Document, change: Change, related: RelatedObjects) -> None:
 
 
 def _takes_two(project: Document, shoot: Document, user: str) -> bool:
-    for rule in entries(section(project, "spec").get("dualApprovalForDeletion")):
+    for rule in mappings(section(project, "spec").get("dualApprovalForDeletion")):
         if rule.get("resource") != "shoots":
             continue
         if rule.get("includeServiceAccounts") is False and user.startswith(SERVICE_ACCOUNT_PREFIX):

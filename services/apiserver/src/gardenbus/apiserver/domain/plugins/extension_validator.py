@@ -7,7 +7,6 @@ write: a type whose registration goes in the same instant leaves the object as i
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from gardenbus.apiserver.domain.document_parts import is_deleting
 from gardenbus.apiserver.domain.extensions import (
     REGISTRATION,
     NeededExtension,
@@ -20,6 +19,7 @@ from gardenbus.apiserver.domain.plugins.plugin import AdmissionPlugin, Admission
 from gardenbus.apiserver.domain.rejection_messages import RejectionMessage
 from gardenbus.apiserver.domain.related_objects import KindQuery, RelatedObjects, RelatedQuery
 from gardenbus.common.api.document import Document, section
+from gardenbus.common.api.document_parts import is_deleting
 from gardenbus.common.api.shown_values import shown
 from gardenbus.common.errors import Forbidden
 

@@ -5,13 +5,12 @@ Source: `plugin/pkg/global/finalizerremoval`.
 
 from collections.abc import Sequence
 
-from gardenbus.apiserver.domain.document_parts import is_deleted, is_protected, key_of_document
 from gardenbus.apiserver.domain.plugins.plugin import AdmissionPlugin, AdmissionRule, Change
 from gardenbus.apiserver.domain.rejection_messages import RejectionMessage
 from gardenbus.apiserver.domain.related_objects import RelatedObjects
 from gardenbus.common.api.document import Document, section
+from gardenbus.common.api.document_parts import FINALIZER, is_deleted, is_protected, key_of_document
 from gardenbus.common.api.garden.projects import Project
-from gardenbus.common.api.index_keys import FINALIZER
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.errors import Forbidden
 from gardenbus.common.ports.store import WritePrecondition

@@ -7,11 +7,11 @@ Facts: none. Source: Gardener's admission controller, `pkg/admissioncontroller/w
 from base64 import b64decode
 from typing import Any
 
-from gardenbus.apiserver.domain.document_parts import entries, is_deleting
 from gardenbus.apiserver.domain.plugins.plugin import AdmissionPlugin, AdmissionRule, Change
 from gardenbus.apiserver.domain.rejection_messages import RejectionMessage
 from gardenbus.apiserver.domain.related_objects import RelatedObjects
 from gardenbus.common.api.document import Document, section
+from gardenbus.common.api.document_parts import is_deleting, mappings
 from gardenbus.common.api.manifests.strict_yaml import read_yaml
 from gardenbus.common.api.validation.field_cursor import invalid
 from gardenbus.common.errors import BadRequest, FieldProblem
@@ -40,7 +40,7 @@ def _problems(path: str, text: str) -> list[FieldProblem]:
         return [FieldProblem(path, _NO_KUBECONFIG(problem=error.message))]
     if len(values) != 1 or not isinstance(values[0], dict):
         return [FieldProblem(path, _NO_KUBECONFIG(problem="must be a YAML map"))]
-    users = entries(section({"": values[0]}, "").get("users"))
+    users = mappings(section({"": values[0]}, "").get("users"))
     return [problem for user in users for problem in _user_problems(path, section(user, "user"))]
 
 

@@ -9,11 +9,11 @@ which there is no object is any namespace, unlike in Kubernetes. Source: Kuberne
 
 from collections.abc import Sequence
 
-from gardenbus.apiserver.domain.document_parts import is_deleting, key_of_document, name_of, namespace_of
 from gardenbus.apiserver.domain.plugins.plugin import AdmissionPlugin, AdmissionRule, Change
 from gardenbus.apiserver.domain.rejection_messages import CHANGED_MEANWHILE, RejectionMessage
 from gardenbus.apiserver.domain.related_objects import ObjectQuery, RelatedObjects, RelatedQuery
 from gardenbus.common.api.document import Document, section
+from gardenbus.common.api.document_parts import is_deleting, key_of_document, name_of, namespace_of
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.api.resource_quotas import COUNT, count_resource
 from gardenbus.common.errors import Forbidden

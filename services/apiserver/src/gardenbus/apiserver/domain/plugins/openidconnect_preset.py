@@ -8,10 +8,10 @@ v1.142, which dropped it; its last versions did so for shoots below Kubernetes 1
 
 from collections.abc import Sequence
 
-from gardenbus.apiserver.domain.document_parts import name_of, namespace_of
 from gardenbus.apiserver.domain.plugins.plugin import AdmissionPlugin, AdmissionRule, Change, Mutate, Queries
 from gardenbus.apiserver.domain.related_objects import KindQuery, ProjectQuery, RelatedObjects, RelatedQuery
 from gardenbus.common.api.document import Document, section
+from gardenbus.common.api.document_parts import name_of, namespace_of
 from gardenbus.common.api.selectors import parse_selector
 
 _OF_NAMESPACE, _OF_LANDSCAPE = "openidconnectpreset", "clusteropenidconnectpreset"

@@ -7,11 +7,11 @@ override it is a claim (`IndexKeys.claims`). Source: KubeFleet's webhooks `clust
 
 from collections.abc import Sequence
 
-from gardenbus.apiserver.domain.document_parts import name_of
 from gardenbus.apiserver.domain.plugins.plugin import AdmissionPlugin, AdmissionRule, Change
 from gardenbus.apiserver.domain.rejection_messages import RejectionMessage
 from gardenbus.apiserver.domain.related_objects import KindQuery, RelatedObjects, RelatedQuery
 from gardenbus.common.api.document import Document, section
+from gardenbus.common.api.document_parts import name_of
 from gardenbus.common.api.fleet.overrides import selector_claims, selectors_of
 from gardenbus.common.errors import Forbidden
 

@@ -5,11 +5,11 @@ Facts: the placement of a budget, which has its name. Source: KubeFleet's webhoo
 
 from collections.abc import Sequence
 
-from gardenbus.apiserver.domain.document_parts import name_of
 from gardenbus.apiserver.domain.plugins.plugin import AdmissionPlugin, AdmissionRule, Change
 from gardenbus.apiserver.domain.rejection_messages import RejectionMessage
 from gardenbus.apiserver.domain.related_objects import ObjectQuery, RelatedObjects, RelatedQuery
 from gardenbus.common.api.document import Document, section
+from gardenbus.common.api.document_parts import name_of
 from gardenbus.common.api.fleet.placements import CLUSTER_KIND, PICK_ALL
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.api.validation.field_cursor import invalid

@@ -6,11 +6,11 @@ are counted one after the other. Source: Kubernetes' `plugin/pkg/admission/resou
 
 from collections.abc import Iterator, Sequence
 
-from gardenbus.apiserver.domain.document_parts import key_of_document
 from gardenbus.apiserver.domain.plugins.plugin import AdmissionPlugin, AdmissionRule, Change
 from gardenbus.apiserver.domain.rejection_messages import RejectionMessage
 from gardenbus.apiserver.domain.related_objects import RelatedObjects
 from gardenbus.common.api.document import Document, section
+from gardenbus.common.api.document_parts import key_of_document
 from gardenbus.common.api.resource_quotas import COUNT, count_resource, counted_kind
 from gardenbus.common.ports.store import WritePrecondition
 

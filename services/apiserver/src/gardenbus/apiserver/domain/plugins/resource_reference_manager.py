@@ -7,7 +7,6 @@ one that loses something. Source: `plugin/pkg/global/resourcereferencemanager`.
 from collections.abc import Sequence
 
 from gardenbus.apiserver.domain.annotations import creator_warnings, with_creator
-from gardenbus.apiserver.domain.document_parts import is_protected, key_of_document
 from gardenbus.apiserver.domain.named_objects import admit_named_objects, named_object_queries
 from gardenbus.apiserver.domain.plugins.plugin import AdmissionPlugin, AdmissionRule, Change
 from gardenbus.apiserver.domain.profile_admission import admit_references, profile_guards, profile_queries
@@ -15,6 +14,7 @@ from gardenbus.apiserver.domain.profile_removals import STAYS, removal_guards, r
 from gardenbus.apiserver.domain.rejection_messages import CHANGED_MEANWHILE, IN_USE, NOT_THERE, RejectionMessage
 from gardenbus.apiserver.domain.related_objects import RelatedObjects
 from gardenbus.common.api.document import Document
+from gardenbus.common.api.document_parts import is_protected, key_of_document
 from gardenbus.common.ports.store import WritePrecondition
 
 _ENTRIES = RejectionMessage("{bucket}: BackupEntries are in it")

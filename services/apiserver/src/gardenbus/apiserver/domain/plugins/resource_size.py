@@ -7,12 +7,12 @@ Source: Gardener's `pkg/admissioncontroller/webhook/admission/resourcesize`.
 
 from collections.abc import Mapping, Sequence
 
-from gardenbus.apiserver.domain.document_parts import key_of_document, without
 from gardenbus.apiserver.domain.plugins.plugin import AdmissionPlugin, AdmissionRule, Change
 from gardenbus.apiserver.domain.rejection_messages import RejectionMessage
 from gardenbus.apiserver.domain.related_objects import RelatedObjects
 from gardenbus.common.api.configuration.resource_sizes import ResourceSizes
 from gardenbus.common.api.document import Document, encode, section
+from gardenbus.common.api.document_parts import key_of_document, without
 from gardenbus.common.api.resource_quotas import COUNT, count_resource
 from gardenbus.common.errors import Forbidden
 

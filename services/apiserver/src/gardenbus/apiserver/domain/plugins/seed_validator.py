@@ -5,12 +5,12 @@ Facts: the shoots on the seed, when something is taken away. Source: `plugin/pkg
 
 from collections.abc import Sequence
 
-from gardenbus.apiserver.domain.document_parts import key_of_document, name_of
 from gardenbus.apiserver.domain.plugins.plugin import AdmissionPlugin, AdmissionRule, Change
 from gardenbus.apiserver.domain.rejection_messages import RejectionMessage
 from gardenbus.apiserver.domain.related_objects import RelatedObjects, RelatedQuery
 from gardenbus.apiserver.domain.seeds_in_use import REMOVALS, removals_in_use, shoots_on_seed_queries
 from gardenbus.common.api.document import Document, section
+from gardenbus.common.api.document_parts import key_of_document, name_of
 from gardenbus.common.api.validation.field_cursor import invalid
 from gardenbus.common.ports.store import WritePrecondition
 

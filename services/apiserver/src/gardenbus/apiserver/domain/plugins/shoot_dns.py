@@ -8,12 +8,12 @@ function then are warned of before. Whether a domain below a default domain has 
 
 from collections.abc import Iterator, Sequence
 
-from gardenbus.apiserver.domain.document_parts import entries, is_deleting, name_of, namespace_of
 from gardenbus.apiserver.domain.placed_shoots import placed_now_queries, seed_key
 from gardenbus.apiserver.domain.plugins.plugin import AdmissionPlugin, AdmissionRule, Change
 from gardenbus.apiserver.domain.rejection_messages import RejectionMessage
 from gardenbus.apiserver.domain.related_objects import ObjectQuery, RelatedObjects, RelatedQuery
 from gardenbus.common.api.document import Document, section
+from gardenbus.common.api.document_parts import is_deleting, mappings, name_of, namespace_of
 from gardenbus.common.api.garden.binding_defaults import is_below, with_seed_dns
 from gardenbus.common.api.garden.seeds import Seed
 from gardenbus.common.api.validation.field_cursor import invalid
@@ -105,7 +105,7 @@ def _is_checked(shoot: Document, old: Document | None) -> bool:
 
 
 def _providers(shoot: Document) -> Sequence[Document]:
-    return entries(section(shoot, "spec", "dns").get("providers"))
+    return mappings(section(shoot, "spec", "dns").get("providers"))
 
 
 PLUGIN = AdmissionPlugin(

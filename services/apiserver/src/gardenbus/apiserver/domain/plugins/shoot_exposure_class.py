@@ -6,11 +6,11 @@ Facts: the class. Source: `plugin/pkg/shoot/exposureclass`.
 from collections.abc import Sequence
 
 from gardenbus.apiserver.domain.admission_defaults import EXPOSURE_CLASS_REJECTIONS, with_exposure_class
-from gardenbus.apiserver.domain.document_parts import differ
 from gardenbus.apiserver.domain.plugins.plugin import AdmissionPlugin, AdmissionRule, Change
 from gardenbus.apiserver.domain.rejection_messages import NOT_THERE
 from gardenbus.apiserver.domain.related_objects import ObjectQuery, RelatedObjects, RelatedQuery
 from gardenbus.common.api.document import Document, section
+from gardenbus.common.api.document_parts import differ
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.api.validation.field_cursor import invalid
 from gardenbus.common.errors import FieldProblem

@@ -5,7 +5,6 @@ Facts: the ManagedSeed of the shoot, for changes that concern it. Source: `plugi
 
 from collections.abc import Sequence
 
-from gardenbus.apiserver.domain.document_parts import key_of_document
 from gardenbus.apiserver.domain.plugins.plugin import AdmissionPlugin, AdmissionRule, Change
 from gardenbus.apiserver.domain.rejection_messages import RejectionMessage
 from gardenbus.apiserver.domain.related_objects import RelatedObjects
@@ -18,6 +17,7 @@ from gardenbus.apiserver.domain.shoot_managed_seed import (
 from gardenbus.apiserver.domain.use_as_seed import FIELD as USE_AS_SEED_FIELD
 from gardenbus.apiserver.domain.use_as_seed import annotation_of
 from gardenbus.common.api.document import Document
+from gardenbus.common.api.document_parts import key_of_document
 from gardenbus.common.ports.store import WritePrecondition
 
 _STANDS_ON = RejectionMessage("{shoot}: a ManagedSeed stands on it: {way_out}")

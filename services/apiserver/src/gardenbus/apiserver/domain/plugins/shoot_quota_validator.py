@@ -9,11 +9,11 @@ Quota is exceeded. Source: `plugin/pkg/shoot/quotavalidator`.
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 
-from gardenbus.apiserver.domain.document_parts import is_deleting, key_of_document, namespace_of
 from gardenbus.apiserver.domain.plugins.plugin import AdmissionPlugin, AdmissionRule, Change
 from gardenbus.apiserver.domain.rejection_messages import CHANGED_MEANWHILE, RejectionMessage
 from gardenbus.apiserver.domain.related_objects import ObjectQuery, QuotasQuery, RelatedObjects, RelatedQuery
 from gardenbus.common.api.document import Document, section
+from gardenbus.common.api.document_parts import is_deleting, key_of_document, namespace_of
 from gardenbus.common.api.garden.profile_parts import profile_key, profile_spec_of
 from gardenbus.common.api.garden.quotas import (
     EXPIRATION_ANNOTATION,

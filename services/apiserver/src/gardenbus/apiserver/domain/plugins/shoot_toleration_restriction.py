@@ -7,7 +7,6 @@ Facts: the Project of the shoot's namespace, and its exposure class, whose toler
 from collections.abc import Sequence
 
 from gardenbus.apiserver.domain.admission_defaults import with_tolerations
-from gardenbus.apiserver.domain.document_parts import entries, namespace_of
 from gardenbus.apiserver.domain.plugins.plugin import AdmissionPlugin, AdmissionRule, Change
 from gardenbus.apiserver.domain.plugins.shoot_exposure_class import exposure_class_of, exposure_class_queries
 from gardenbus.apiserver.domain.related_objects import ProjectQuery, RelatedObjects, RelatedQuery
@@ -19,6 +18,7 @@ from gardenbus.apiserver.domain.tolerations import (
     with_unchecked_note,
 )
 from gardenbus.common.api.document import Document, section
+from gardenbus.common.api.document_parts import mappings, namespace_of
 
 
 def _queries(shoot: Document, old: Document | None) -> Sequence[RelatedQuery]:
@@ -28,7 +28,7 @@ def _queries(shoot: Document, old: Document | None) -> Sequence[RelatedQuery]:
 
 def _mutate(shoot: Document, change: Change, related: RelatedObjects) -> Document:
     project, spec = related.projects.get(namespace_of(shoot)), section(shoot, "spec")
-    given = entries(section(project or {}, "spec", "tolerations").get("defaults"))
+    given = mappings(section(project or {}, "spec", "tolerations").get("defaults"))
     if not given or not spec:
         return shoot
     with_defaults = with_tolerations(spec, None if change.old is None else section(change.old, "spec"), given)

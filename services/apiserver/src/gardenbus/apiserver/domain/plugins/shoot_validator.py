@@ -5,7 +5,6 @@ Facts: the profile, the seed and the Project. Source: `plugin/pkg/shoot/validato
 
 from collections.abc import Sequence
 
-from gardenbus.apiserver.domain.document_parts import differ, is_deleting, name_of, namespace_of
 from gardenbus.apiserver.domain.kubernetes_versions import VERSION_REJECTIONS, version_problems
 from gardenbus.apiserver.domain.migration import MOVING, admit_change
 from gardenbus.apiserver.domain.placed_shoots import PLACED_REJECTIONS, admit_placed, placed_shoot_queries
@@ -14,6 +13,7 @@ from gardenbus.apiserver.domain.profile_admission import NOT_OFFERED, OTHER_TYPE
 from gardenbus.apiserver.domain.rejection_messages import RejectionMessage
 from gardenbus.apiserver.domain.related_objects import ProjectQuery, RelatedObjects, RelatedQuery
 from gardenbus.common.api.document import Document, section
+from gardenbus.common.api.document_parts import differ, is_deleting, name_of, namespace_of
 from gardenbus.common.api.validation.field_cursor import invalid
 from gardenbus.common.errors import Forbidden
 

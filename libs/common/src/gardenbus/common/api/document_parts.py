@@ -1,11 +1,12 @@
 """Parts of documents: read leniently, and replaced in a copy."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, cast
 
 from gardenbus.common.api.document import Document, section
-from gardenbus.common.api.index_keys import FINALIZER
 from gardenbus.common.api.keys import ObjectKey
+
+FINALIZER = "gardener"
 
 
 def name_of(document: Document) -> str:
@@ -41,10 +42,15 @@ def is_deleted(document: Document) -> bool:
     return (operation.get("type"), operation.get("state"), operation.get("progress")) == ("Delete", "Succeeded", 100)
 
 
-def entries(value: Any) -> Sequence[Document]:
-    """The mappings of what should be a list of them."""
+def mappings(value: Any) -> list[Document]:
+    """The mappings of what should be a list of them; anything else is left out."""
     listed = cast("list[Any]", value) if isinstance(value, list) else []
     return [cast("Document", entry) for entry in listed if isinstance(entry, dict)]
+
+
+def only_text(value: object) -> str:
+    """A text as it is; "" for anything else."""
+    return value if isinstance(value, str) else ""
 
 
 def differ(spec: Document, before: Document, *fields: str) -> bool:
@@ -63,7 +69,7 @@ def with_metadata(document: Document, field: str, value: Any) -> Document:
     return {**document, "metadata": {**metadata, field: value} if value else metadata}
 
 
-def with_finalizer(document: Document, finalizer: str) -> Document:
+def with_finalizer(document: Document, finalizer: str = FINALIZER) -> Document:
     """The document with a finalizer; one that is being deleted gets none."""
     finalizers: list[str] = section(document, "metadata").get("finalizers") or []
     if is_deleting(document) or finalizer in finalizers:
@@ -71,7 +77,7 @@ def with_finalizer(document: Document, finalizer: str) -> Document:
     return with_metadata(document, "finalizers", [*finalizers, finalizer])
 
 
-def without_finalizer(document: Document, finalizer: str) -> Document:
+def without_finalizer(document: Document, finalizer: str = FINALIZER) -> Document:
     """The document without a finalizer."""
     finalizers: list[str] = section(document, "metadata").get("finalizers") or []
     if finalizer not in finalizers:
