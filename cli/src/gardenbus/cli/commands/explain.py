@@ -97,10 +97,10 @@ def _explain_apply(
     with exit_codes():
         documents = manifests([Path(each) for each in files], namespace)
     responses = run_with_client(lambda api: explain_apply(api, documents), *landscape)
-    refused = [title(each) for each, response in zip(documents, responses, strict=True) if not response.ok]
-    if not printed(output, explanations(documents, responses), refused):
+    rejected = [title(each) for each, response in zip(documents, responses, strict=True) if not response.ok]
+    if not printed(output, explanations(documents, responses), rejected):
         show_explanations(documents, responses)
-    fail_unless(not refused)
+    fail_unless(not rejected)
 
 
 def _explain_placement(

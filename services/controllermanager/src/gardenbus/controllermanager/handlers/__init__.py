@@ -1,1 +1,1 @@
-"""What loops are, and their access to the landscape: projects by namespaces, bindings, contents of namespaces."""
+"""Definition of loops, and their access to the landscape: projects by namespaces, bindings, contents of namespaces."""
