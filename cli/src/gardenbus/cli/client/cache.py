@@ -7,16 +7,17 @@ from contextlib import aclosing
 from typing import Any
 
 import msgspec
+import structlog
 
 from gardenbus.cli.client.api import ApiClient
 from gardenbus.cli.client.following import follow
 from gardenbus.cli.output.summaries import SetSummary, ShootSummary, summarize_set, summarize_shoot
 from gardenbus.common.api.decoding import json_decoder
 from gardenbus.common.api.document import Document
-from gardenbus.common.api.garden.rows import AutoscalerRow, SeedRow, autoscaler_row, seed_row
+from gardenbus.common.api.garden.decoded_seeds import decode_seed_row
+from gardenbus.common.api.garden.rows import AutoscalerRow, SeedRow, autoscaler_row
 from gardenbus.common.api.keys import Header, ObjectKey
 from gardenbus.common.api.watches import WatchedKind
-from gardenbus.common.controller.unreadable import skip_unreadable
 from gardenbus.common.errors import Transient
 from gardenbus.common.ports.bus import FollowEvent, FollowRestarted, ReplayDone, StreamMessage
 
@@ -24,8 +25,9 @@ RETRY_SECONDS = 0.5
 
 _decode = json_decoder(dict[str, object])
 
+_Rows = tuple[dict[ObjectKey, Any], Callable[[bytes], Any]]
 
-_Rows = tuple[dict[ObjectKey, Any], Callable[[Document], Any]]
+_log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 
 
 class LandscapeCache:
@@ -42,10 +44,10 @@ class LandscapeCache:
         self.sets: dict[ObjectKey, SetSummary] = {}
         self.autoscalers: dict[ObjectKey, AutoscalerRow] = {}
         rows: Mapping[str, _Rows] = {
-            "shoot": (self.shoots, summarize_shoot),
-            "seed": (self.seeds, seed_row),
-            "managedseedset": (self.sets, summarize_set),
-            "seedautoscaler": (self.autoscalers, autoscaler_row),
+            "shoot": (self.shoots, _row_by(summarize_shoot)),
+            "seed": (self.seeds, decode_seed_row),
+            "managedseedset": (self.sets, _row_by(summarize_set)),
+            "seedautoscaler": (self.autoscalers, _row_by(autoscaler_row)),
         }
         self._rows: Mapping[str, _Rows] = {kind: rows[kind] for kind in kinds or rows}
         self.current = asyncio.Event()
@@ -73,24 +75,31 @@ class LandscapeCache:
                     rows.clear()
                 self.current.clear()
             case StreamMessage() if event.marker is None:
-                with skip_unreadable(event):
+                try:
                     self._note(event)
+                except Exception as error:  # noqa: BLE001  whatever it holds, the messages behind it count
+                    _log.warning("message.unreadable", subject=event.subject, reason=repr(error)[:300])
             case StreamMessage():
                 pass
 
     def _note(self, message: StreamMessage) -> None:
         key = ObjectKey.from_tail(message.subject.removeprefix(f"{self._subjects.prefix}.changed."))
-        is_gone = message.headers.get(Header.VERB) == "deleted"
-        document = None if is_gone else _document(message.body)
         rows, row_of = self._rows[key.kind]
-        if document is None:
+        row = None if message.headers.get(Header.VERB) == "deleted" else row_of(message.body)
+        if row is None:
             rows.pop(key, None)
         else:
-            rows[key] = row_of(document)
+            rows[key] = row
 
 
-def _document(body: bytes) -> Document | None:
-    try:
-        return _decode(body)
-    except msgspec.MsgspecError:
-        return None
+def _row_by(summarize: Callable[[Document], Any]) -> Callable[[bytes], Any]:
+    """Rows of JSON; None for what is no JSON object."""
+
+    def row_of(body: bytes) -> Any:
+        try:
+            document = _decode(body)
+        except msgspec.MsgspecError:
+            return None
+        return summarize(document)
+
+    return row_of

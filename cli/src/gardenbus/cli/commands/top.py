@@ -134,14 +134,16 @@ async def _sampler_for(
         return ShootSampler(api).sample
     cache = LandscapeCache(api, kinds=("seed",))
     stack.callback(asyncio.create_task(cache.run()).cancel)
-    async with asyncio.timeout(CACHE_SYNC_SECONDS):
-        await cache.current.wait()
+
+    async def seeds() -> list[SeedRow]:
+        async with asyncio.timeout(CACHE_SYNC_SECONDS):
+            await cache.current.wait()
+        return list(cache.seeds.values())
 
     async def sample() -> TopView:
-        seeds, usage = list(cache.seeds.values()), await api.usage()
         if what is Subject.SEEDS:
-            return seeds_view(seeds, usage, await heartbeats(api))
-        return landscape_view(seeds, usage, await api.census())
+            return seeds_view(*await asyncio.gather(seeds(), api.usage(), heartbeats(api)))
+        return landscape_view(*await asyncio.gather(seeds(), api.usage(), api.census()))
 
     return sample
 

@@ -29,6 +29,10 @@ STATES: Mapping[str, ShootState] = {
 """States of Gardener's lastOperation, and their short names."""
 
 
+_EXACT_DIGITS = 15
+"""Numbers of so many digits are exact in a float."""
+
+
 class TableRow(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
     """One object in one line."""
 
@@ -164,7 +168,7 @@ def seed_row(document: Document) -> SeedRow:
         ready=text(ready.get("status")),
         reason=text(ready.get("reason")),
         message=text(ready.get("message")),
-        capacity=_quantity(section(status, "allocatable").get("shoots")),
+        capacity=capacity_of(section(status, "allocatable").get("shoots")),
         is_visible=section(spec, "settings", "scheduling").get("visible") is not False,
         is_cordoned=any(name.endswith("/cordoned-by") for name in annotations),
         is_managed=bool(section(document, "metadata", "labels").get("set")),
@@ -275,7 +279,10 @@ def _number_or_none(value: object) -> int | None:
     return int(value) if isinstance(value, int | float) else None
 
 
-def _quantity(value: object) -> float | None:
+def capacity_of(value: object) -> float | None:
+    """Return the number that a quantity states; None for what is none."""
+    if isinstance(value, str) and len(value) <= _EXACT_DIGITS and value.isascii() and value.isdecimal():
+        return float(value)
     if not isinstance(value, str | int | float):
         return None
     try:
