@@ -6,6 +6,8 @@ import { live } from "../live.js";
 
 const DENSE_FROM = 60;
 const LATE_MS = 45000;
+const BLOCK = 120; // cells that are made together
+const CELL_PX = 41; // height of a cell of a dense map, with the gap below it
 const STATES = ["succeeded", "processing", "new", "pending", "error", "failed", "deleting"];
 
 export function landscapePage(main) {
@@ -24,6 +26,7 @@ export function landscapePage(main) {
     if (cells.isShapeOf(seeds)) return cells.fillSeen();
     cells.begin();
     map.replaceChildren(seeds.length ? providers(seeds.sort(byName), cells) : nothing());
+    cells.reserve();
   }
   // Seeds come and go rarely: most batches change numbers, and those of cells that are seen.
   function update(batches) {
@@ -47,10 +50,11 @@ export function landscapePage(main) {
 const byName = (one, other) => (one.name < other.name ? -1 : one.name > other.name ? 1 : 0);
 const placeOf = (seed) => `${seed.provider}/${seed.region}`;
 
-// The cells of the map, of which only those in (or near) the window are filled and kept current.
+// The cells of the map: blocks of them are made when they come near the window, and what is in (or near) it is kept current.
 function seedCells() {
   const places = new Map(); // name → provider and region
-  const roots = new Map(); // name → element
+  const unmade = new Map(); // element of a block → its seeds' names
+  const roots = new Map(); // name → element, of cells that were made
   const fillers = new Map(); // name → function, of cells that were seen once
   const seen = new Set();
   const fill = (name) => {
@@ -61,14 +65,27 @@ function seedCells() {
   };
   const observer = new IntersectionObserver((entries) => {
     for (const { target, isIntersecting } of entries) {
+      if (target.isConnected && isIntersecting && unmade.has(target)) make(target);
       const name = target.dataset.seed;
-      if (roots.get(name) !== target) continue;
+      if (!name || roots.get(name) !== target) continue;
       if (isIntersecting) {
         seen.add(name);
         fill(name);
       } else seen.delete(name);
     }
   }, { rootMargin: "400px 0px" });
+  function make(block) {
+    const names = unmade.get(block);
+    unmade.delete(block);
+    observer.unobserve(block);
+    block.style.minHeight = "";
+    block.replaceChildren(...names.map((name) => {
+      const root = h("a", { class: "seed", href: pathOf("seed", "", name), "aria-label": name, "data-walk": true, data: { seed: name } });
+      roots.set(name, root);
+      observer.observe(root);
+      return root;
+    }));
+  }
   return {
     fill,
     fillSeen: () => seen.forEach(fill),
@@ -78,14 +95,25 @@ function seedCells() {
     },
     begin() {
       observer.disconnect();
-      for (const each of [places, roots, fillers, seen]) each.clear();
+      for (const each of [places, unmade, roots, fillers, seen]) each.clear();
     },
-    add(seed) {
-      const root = h("a", { class: "seed", href: pathOf("seed", "", seed.name), "aria-label": seed.name, "data-walk": true, data: { seed: seed.name } });
-      places.set(seed.name, placeOf(seed));
-      roots.set(seed.name, root);
-      observer.observe(root);
-      return root;
+    blocks(seeds) {
+      for (const seed of seeds) places.set(seed.name, placeOf(seed));
+      return Array.from({ length: Math.ceil(seeds.length / BLOCK) }, (_, number) => {
+        const block = h("div", { class: "seeds" });
+        unmade.set(block, seeds.slice(number * BLOCK, (number + 1) * BLOCK).map((seed) => seed.name));
+        return block;
+      });
+    },
+    // Keeps the place of all blocks, once they stand in the page; those of a small map are made at once.
+    reserve() {
+      const blocks = [...unmade.keys()];
+      if (places.size <= BLOCK) return blocks.forEach(make);
+      const rows = blocks.map((block) => Math.ceil(unmade.get(block).length / getComputedStyle(block).gridTemplateColumns.split(" ").length));
+      blocks.forEach((block, number) => {
+        block.style.minHeight = `${rows[number] * CELL_PX}px`;
+        observer.observe(block);
+      });
     },
     end: () => observer.disconnect(),
   };
@@ -143,7 +171,7 @@ function providers(seeds, cells) {
     return h("section", { class: "provider" }, h("h2", null, provider || "no provider", h("small", null, `${many(regions.size, "region")} · ${many(number, "seed")}`)),
       h("div", { class: "regions" }, sorted(regions).map(([region, members]) => h("section", { class: "region card", style: { "flex-grow": Math.min(4, members.length) } },
         h("h3", null, region || "no region", h("small", null, many(members.length, "seed"))),
-        h("div", { class: "seeds" }, members.map(cells.add))))));
+        cells.blocks(members)))));
   }));
 }
 
