@@ -11,7 +11,7 @@ from gardenbus.common.api.garden.rows import SeedRow, capacity_of, seed_row
 from gardenbus.common.api.numbers import whole_number
 
 
-class _Metadata(msgspec.Struct, frozen=True, gc=False):
+class _SeedMetadata(msgspec.Struct, frozen=True, gc=False):
     name: str
     namespace: str | None = None
     resourceVersion: str | None = None  # noqa: N815  (as in JSON, here and below)
@@ -21,53 +21,53 @@ class _Metadata(msgspec.Struct, frozen=True, gc=False):
     labels: dict[str, str] | None = None
 
 
-class _Provider(msgspec.Struct, frozen=True, gc=False):
+class _SeedProvider(msgspec.Struct, frozen=True, gc=False):
     type: str | None = None
     region: str | None = None
     zones: list[str] | None = None
 
 
-class _Scheduling(msgspec.Struct, frozen=True, gc=False):
+class _SeedScheduling(msgspec.Struct, frozen=True, gc=False):
     visible: bool | None = None
 
 
-class _Settings(msgspec.Struct, frozen=True, gc=False):
-    scheduling: _Scheduling | None = None
+class _SeedSettings(msgspec.Struct, frozen=True, gc=False):
+    scheduling: _SeedScheduling | None = None
 
 
-class _Taint(msgspec.Struct, frozen=True, gc=False):
+class _SeedTaint(msgspec.Struct, frozen=True, gc=False):
     key: str | None = None
 
 
-class _Spec(msgspec.Struct, frozen=True, gc=False):
-    provider: _Provider | None = None
-    settings: _Settings | None = None
-    taints: list[_Taint] | None = None
+class _SeedSpec(msgspec.Struct, frozen=True, gc=False):
+    provider: _SeedProvider | None = None
+    settings: _SeedSettings | None = None
+    taints: list[_SeedTaint] | None = None
 
 
-class _Condition(msgspec.Struct, frozen=True, gc=False):
+class _SeedCondition(msgspec.Struct, frozen=True, gc=False):
     type: str | None = None
     status: str | None = None
     reason: str | None = None
     message: str | None = None
 
 
-class _Allocatable(msgspec.Struct, frozen=True, gc=False):
+class _SeedAllocatable(msgspec.Struct, frozen=True, gc=False):
     shoots: str | int | float | None = None
 
 
-class _Status(msgspec.Struct, frozen=True, gc=False):
-    conditions: list[_Condition] | None = None
-    allocatable: _Allocatable | None = None
+class _SeedStatus(msgspec.Struct, frozen=True, gc=False):
+    conditions: list[_SeedCondition] | None = None
+    allocatable: _SeedAllocatable | None = None
 
 
 class _Seed(msgspec.Struct, frozen=True, gc=False):
-    metadata: _Metadata
-    spec: _Spec | None = None
-    status: _Status | None = None
+    metadata: _SeedMetadata
+    spec: _SeedSpec | None = None
+    status: _SeedStatus | None = None
 
 
-_NO_CONDITION = _Condition()
+_NO_CONDITION = _SeedCondition()
 _decode_seed = json_decoder(_Seed)
 _decode_document = json_decoder(dict[str, object])
 
@@ -87,8 +87,8 @@ def decode_seed_row(body: bytes) -> SeedRow | None:
 
 
 def _row_of(seed: _Seed) -> SeedRow:
-    metadata, spec, status = seed.metadata, seed.spec or _Spec(), seed.status or _Status()
-    provider, settings = spec.provider or _Provider(), spec.settings or _Settings()
+    metadata, spec, status = seed.metadata, seed.spec or _SeedSpec(), seed.status or _SeedStatus()
+    provider, settings = spec.provider or _SeedProvider(), spec.settings or _SeedSettings()
     conditions = status.conditions or ()
     ready = next((each for each in conditions if each.type == "GardenletReady"), _NO_CONDITION)
     return SeedRow(
