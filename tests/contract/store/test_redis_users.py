@@ -6,14 +6,18 @@ from collections.abc import AsyncGenerator, Iterator
 from contextlib import asynccontextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 import redis.asyncio
 
-from gardenbus.common.adapters.redis.access import RedisAccess
+from gardenbus.common.adapters.redis.access import RedisAccess, connection_pool
+from gardenbus.common.adapters.redis.addresses import ServerAddress
 from gardenbus.common.adapters.redis.connection import RedisConnection
+from gardenbus.common.adapters.redis.direct import connection_to, query
 from gardenbus.common.adapters.redis.users import USERS, RedisUser, acl_file
 from gardenbus.common.errors import SettingsInvalid, Unavailable
+from gardenbus.credentials import secret_files
 from gardenbus.credentials.certificates import Authority, new_authority
 from tests.support.builders import a_shoot
 from tests.support.servers import Server, free_port, start_redis
@@ -190,16 +194,20 @@ async def behind_tls(server: Server, directory: Path, names: list[str]) -> Async
     issued = Authority(root).server(names, now)
     for name, content in (("ca", root.certificate), ("server", issued.certificate), ("key", issued.key)):
         (directory / f"{name}.pem").write_bytes(content)
+    (directory / "of-before.pem").write_bytes(root.certificate)
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     context.load_cert_chain(directory / "server.pem", directory / "key.pem")
 
+    serving: list[asyncio.Task[None]] = []
+
     async def copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        with suppress(ConnectionError):
+        with suppress(OSError):
             while received := await reader.read(65536):
                 writer.write(received)
         writer.close()
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        serving.append(cast("asyncio.Task[None]", asyncio.current_task()))
         inner_reader, inner_writer = await asyncio.open_connection("127.0.0.1", server.port)
         await asyncio.gather(copy(reader, inner_writer), copy(inner_reader, writer))
 
@@ -209,6 +217,7 @@ async def behind_tls(server: Server, directory: Path, names: list[str]) -> Async
         yield f"127.0.0.1:{port}/0", directory / "ca.pem"
     finally:
         listener.close()
+        await asyncio.gather(*serving)
 
 
 async def test_tls_is_of_the_authority_that_the_setting_names(guarded: Server, tmp_path: Path):
@@ -221,6 +230,24 @@ async def test_tls_is_of_the_authority_that_the_setting_names(guarded: Server, t
         with pytest.raises(Unavailable, match="CERTIFICATE_VERIFY_FAILED"):
             await stranger.command("PING")
         await stranger.close()
+
+
+async def test_connections_share_what_tls_trusts_until_the_file_is_another_one(guarded: Server, tmp_path: Path):
+    async with behind_tls(guarded, tmp_path, ["127.0.0.1"]) as (end, ca):
+        pool = connection_pool(f"rediss://operator:operator@{end}", RedisAccess(ca=str(ca)))
+        address = ServerAddress("127.0.0.1", int(end.partition(":")[2].partition("/")[0]))
+        contexts: list[ssl.SSLContext | None] = []
+        for _ in range(2):
+            connection: Any = connection_to(pool, address)
+            await connection.connect()
+            contexts.append(connection.ssl_context.context)
+            await connection.disconnect()
+        assert contexts[0] is contexts[1] is not None
+        another = new_authority("another", datetime.now(UTC)).certificate
+        secret_files.write(ca, another)
+        assert await query(pool, address, [("PING",)]) is None
+        secret_files.write(ca, another + (tmp_path / "of-before.pem").read_bytes())
+        assert await query(pool, address, [("PING",)]) == [b"PONG"]
 
 
 async def test_tls_needs_the_name_of_the_server(guarded: Server, tmp_path: Path):

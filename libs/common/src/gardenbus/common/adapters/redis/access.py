@@ -1,10 +1,11 @@
 """Access to Redis: a password that is read from its file at each connect, and the authorities of its TLS."""
 
+import ssl
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 from urllib.parse import urlsplit
 
-from redis.asyncio.connection import ConnectionPool
+from redis.asyncio.connection import ConnectionPool, RedisSSLContext, SSLConnection
 from redis.credentials import CredentialProvider
 
 from gardenbus.common.errors import SettingsInvalid
@@ -39,6 +40,39 @@ class _PasswordFile(CredentialProvider):
         return self.get_credentials()
 
 
+class _Trust:
+    """The settings of TLS that the connections of a pool share, made anew when the file of authorities is another one.
+
+    Each connection would read all authorities of the system again, 20 ms and a megabyte of it.
+    """
+
+    def __init__(self) -> None:
+        self._context: ssl.SSLContext | None = None
+        self._file: tuple[int, int] | None = None
+
+    def context(self, given: RedisSSLContext) -> ssl.SSLContext:
+        """The settings that the options of the URL ask for. Raises OSError where the file is none."""
+        untyped = cast("Any", given)
+        status = Path(untyped.ca_certs).stat() if untyped.ca_certs else None
+        file = (status.st_ino, status.st_mtime_ns) if status is not None else None
+        if self._context is None or file != self._file:
+            self._context, self._file = cast("ssl.SSLContext", untyped.get()), file
+        return self._context
+
+
+class _TlsConnection(SSLConnection):
+    """A connection whose context is shared."""
+
+    def __init__(self, *, trust: _Trust, **options: Any) -> None:
+        super().__init__(**options)  # pyright: ignore[reportUnknownMemberType]
+        self._trust = trust
+
+    async def connect(self) -> None:
+        """Connect, encrypt and authenticate. Raises OSError, RedisError."""
+        self.ssl_context.context = self._trust.context(self.ssl_context)
+        await super().connect()
+
+
 def check_access(url: str, access: RedisAccess) -> None:
     """Raise SettingsInvalid when the files cannot be used with this URL."""
     parts = urlsplit(url)
@@ -61,6 +95,9 @@ def connection_pool(url: str, access: RedisAccess, **options: Any) -> Connection
     if access.ca:
         options["ssl_ca_certs"] = access.ca
     pool = ConnectionPool.from_url(url, **options)  # pyright: ignore[reportUnknownMemberType]
+    if pool.connection_class is SSLConnection:
+        pool.connection_class = _TlsConnection
+        pool.connection_kwargs["trust"] = _Trust()
     if access.password_file:
         user = pool.connection_kwargs.pop("username", None)
         pool.connection_kwargs["credential_provider"] = _PasswordFile(user, Path(access.password_file))
