@@ -169,6 +169,8 @@ async def test_standard_error_goes_into_the_log_line_by_line(tmp_path: Path) -> 
         ("""print('{"kept": {"at": 1}}')""", "must not keep at"),
         ("""print('{"problems": {"Sunny": "no"}}')""", "problems of unknown conditions: Sunny"),
         ("""print('{"problems": {"EveryNodeReady": "no"}}')""", "problems are answered to `health`"),
+        ("""print('{"kept": {"a": ' + '{"a":' * 5000 + '1' + '}' * 5002)""", "nested too deeply"),
+        ("""print('{"kept": {"a": "' + 'x' * 900_000 + '"}}')""", " bytes would be kept of all steps, 800000 at most"),
         ("print('x' * 2_000_000)", "has written more than 1 MiB to its output"),
         ("import os; os.kill(os.getpid(), 11)", "ended by signal 11"),
     ],
@@ -199,6 +201,26 @@ async def test_a_command_that_is_missing_is_named_with_its_step_and_setting(
     assert "backend.options.commands.etcd" in error.message
     assert error.codes == ("ERR_RETRYABLE_CONFIGURATION_PROBLEM",)
     assert reason in (await maker.seed_problem() or "")
+
+
+async def test_a_command_whose_interpreter_is_missing_says_so(tmp_path: Path) -> None:
+    command = tmp_path / "command"
+    command.write_text("#!/no/such/interpreter\n")
+    command.chmod(0o755)
+    error = await failure_of(a_maker(tmp_path, {"commands": {"default": str(command)}}))
+    assert error.message == (
+        f"Step etcd: command {command} cannot be run: no interpreter is where its first line says "
+        "(backend.options.commands.default)"
+    )
+
+
+async def test_a_command_that_leaves_its_output_to_a_child_is_told_what_is_wrong(tmp_path: Path) -> None:
+    file = tmp_path / "pids"
+    text = IN_A_GROUP.format(is_deaf=False, file=str(file)).replace("time.sleep(60)\n", "")
+    error = await failure_of(an_exec_maker(tmp_path, text, timeoutSeconds=2, killAfterSeconds=0.3))
+    assert "has ended, and what it has started had its output for 2 s" in error.message
+    pids = await pids_in(file)
+    await eventually(lambda: have_ended(pids), within=20)
 
 
 IN_A_GROUP = """

@@ -2,7 +2,7 @@
 
 from abc import abstractmethod
 
-from gardenbus.common.api.document import Document
+from gardenbus.common.api.document import Document, encode
 from gardenbus.common.errors import Unsupported
 from gardenbus.gardenlet.backend.directory_maker import DirectoryMaker
 from gardenbus.gardenlet.backend.port import Kept, KubeconfigRequest, StepFailed, StepRequest
@@ -14,6 +14,9 @@ from gardenbus.gardenlet.domain.shoot_status import technical_id
 
 HEALTH = "health"
 """Name of the request that looks whether a shoot is well; it is no step of a flow."""
+
+MOST_KEPT_BYTES = 800_000
+"""Of all steps of a shoot: it moves in one message, of which the bus takes 1 MiB from a gardenlet with an identity."""
 
 
 class OutsideMaker(DirectoryMaker):
@@ -45,7 +48,14 @@ class OutsideMaker(DirectoryMaker):
         response = await self.request_step(request.step, given)
         if response.problems:
             raise StepFailed(f"Step {request.step}: problems are answered to `health`; a step says that it has failed")
-        return before if response.kept is None else response.kept
+        if response.kept is None:
+            return before
+        if (size := len(encode({**request.kept, request.step: response.kept}))) > MOST_KEPT_BYTES:
+            raise StepFailed(
+                f"Step {request.step}: {size} bytes would be kept of all steps, {MOST_KEPT_BYTES} at most: "
+                "keep where it is, not what it is"
+            )
+        return response.kept
 
     async def problems(self, observed: ObservedShoot, kept: Kept) -> dict[str, str]:
         """Problems that the answer to `health` names; without an answer that is a problem itself."""

@@ -41,6 +41,10 @@ class OutputTooLarge(Exception):
     """The command wrote more than MOST_OUTPUT_BYTES to its output."""
 
 
+class OutputHeld(TimeoutError):
+    """The command has ended, and something that it has started still had its output when its time was over."""
+
+
 async def run_command(
     arguments: Sequence[str],
     given: bytes,
@@ -62,8 +66,11 @@ async def run_command(
             ended = await _talk(command.child, given, log_line)
             await command.closed
             return ended
-    except BaseException:
+    except BaseException as error:
+        has_ended = command.child.returncode is not None
         await _end(command, limits.kill_after_seconds)
+        if has_ended and isinstance(error, TimeoutError):
+            raise OutputHeld from error
         raise
 
 

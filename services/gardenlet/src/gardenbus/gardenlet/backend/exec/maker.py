@@ -19,6 +19,7 @@ from gardenbus.gardenlet.backend.exec.command import (
     MOST_OUTPUT_BYTES,
     OWNER_VARIABLE,
     CommandLimits,
+    OutputHeld,
     OutputTooLarge,
     end_survivors,
     run_command,
@@ -87,6 +88,11 @@ class ExecMaker(OutsideMaker):
                     limits=self._limits,
                     log_line=lambda line: _log.info("command.logged", shoot=shoot, step=step, line=line),
                 )
+        except OutputHeld as error:
+            raise StepFailed(
+                f"{what} has ended, and what it has started had its output for {self._limits.timeout_seconds:g} s, "
+                "and was killed: what is to outlive a command needs a session and an output of its own"
+            ) from error
         except TimeoutError as error:
             raise StepFailed(
                 f"{what} has not ended within {self._limits.timeout_seconds:g} s, and was killed"
@@ -95,7 +101,7 @@ class ExecMaker(OutsideMaker):
             raise StepFailed(f"{what} has written more than {MOST_OUTPUT_BYTES >> 20} MiB to its output") from error
         except (OSError, ValueError) as error:  # ValueError: a zero byte in an argument
             raise StepFailed(
-                f"{what} cannot be run: {_program_problem(arguments[0]) or error} "
+                f"{what} cannot be run: {_program_problem(arguments[0]) or _start_problem(error)} "
                 f"(backend.options.commands.{self._name_of(step)})",
                 (_RETRYABLE_CONFIGURATION,),
             ) from error
@@ -103,6 +109,11 @@ class ExecMaker(OutsideMaker):
 
     def _name_of(self, step: str) -> str:
         return step if step in self._settings.commands else DEFAULT
+
+
+def _start_problem(error: OSError | ValueError) -> str:
+    """Reason why a program that is there could not be started."""
+    return "no interpreter is where its first line says" if isinstance(error, FileNotFoundError) else str(error)
 
 
 def _program_problem(program: str) -> str | None:

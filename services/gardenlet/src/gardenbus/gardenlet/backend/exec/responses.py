@@ -11,6 +11,7 @@ from typing import Any
 
 import msgspec
 
+from gardenbus.common.api.decoding import decode_json
 from gardenbus.gardenlet.backend.exec.command import CommandEnded
 from gardenbus.gardenlet.backend.port import StepFailed
 from gardenbus.gardenlet.backend.step_responses import (
@@ -43,16 +44,16 @@ def read_response(ended: CommandEnded, *, what: str) -> StepResponse:
     if not ended.output.strip():
         return StepResponse(None, {})
     try:
-        response = msgspec.json.decode(ended.output, type=_Done)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        response = decode_json(ended.output, _Done)
+    except msgspec.DecodeError as error:
         raise is_unreadable(ended.output, error, what=what) from error
     return done(response.kept, response.problems, what=what)
 
 
 def _failure(ended: CommandEnded, what: str) -> StepFailed:
     try:
-        failed = msgspec.json.decode(ended.output, type=_Failed) if ended.output.strip() else _Failed()
-    except (msgspec.DecodeError, UnicodeDecodeError):
+        failed = decode_json(ended.output, _Failed) if ended.output.strip() else _Failed()
+    except msgspec.DecodeError:
         failed = _Failed(excerpt(ended.output))
     reason = failed.message or ended.last_line or NO_REASON
     if ended.exit_code == AGAIN_LATER:

@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 import msgspec
 
+from gardenbus.common.api.decoding import decode_json
 from gardenbus.common.api.document import Document, encode
 from gardenbus.common.errors import Unavailable
 from gardenbus.gardenlet.backend.nats.settings import read_settings
@@ -65,8 +66,8 @@ class NatsMaker(OutsideMaker):
 
 def _read_response(body: bytes, *, what: str) -> StepResponse:
     try:
-        response = msgspec.json.decode(body, type=_StepOutcome)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        response = decode_json(body, _StepOutcome)
+    except msgspec.DecodeError as error:
         raise is_unreadable(body, error, what=what) from error
     reason = response.message or NO_REASON
     match response.result:
