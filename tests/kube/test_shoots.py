@@ -13,12 +13,12 @@ import yaml
 from gardenbus.common.api.document import section
 from gardenbus.gardenlet.backend.processes.child import running_below
 from tests.support.builders import a_cloudprofile, a_gardenlet_configuration, a_project, a_shoot, merged
-from tests.support.control_plane_processes import left_below
+from tests.support.control_plane_processes import left_below, listening, ports_below
 from tests.support.eventually import eventually
 from tests.support.kubectl import Kubectl
 from tests.support.landscape import Landscape, Refused, a_landscape
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 
 Document = dict[str, Any]
 
@@ -132,6 +132,7 @@ async def test_three_shoots_live_their_lives_on_two_seeds(tmp_path: Path, binari
         await a_shoot_sleeps_and_wakes(clusters, "apollo")
         await a_shoot_moves_with_its_data(clusters, "hermes", files["hermes"])
         await all_are_gone_without_a_trace(clusters)
+        await one_of_the_same_name_is_another(clusters, "apollo")
 
 
 async def conditions_say_what_is_there(clusters: Clusters) -> None:
@@ -169,11 +170,18 @@ async def a_shoot_sleeps_and_wakes(clusters: Clusters, name: str) -> None:
     assert "written" in await clusters.kubectl(await clusters.kubeconfig(name), "get", "configmaps", "-o", "name")
 
 
+def port_of(kubeconfig: Document) -> int:
+    return int(kubeconfig["clusters"][0]["cluster"]["server"].rpartition(":")[2])
+
+
 async def a_shoot_moves_with_its_data(clusters: Clusters, name: str, old_file: Path) -> None:
     old = yaml.safe_load(old_file.read_text())
     old_file = old_file.rename(old_file.with_suffix(".old"))
     source = (await clusters.shoot(name))["status"]["seedName"]
     destination = next(seed for seed in SEEDS if seed != source)
+    (left,) = clusters.directory.glob(f"**/{source}/control-planes/shoot--dev--{name}--*")
+    ports = ports_below(left)
+    assert port_of(old) in listening(ports)
     done = await clusters.landscape.command("bind", f"{NAMESPACE}/{name}", destination)
     assert done.code == 0, done.stderr
     await clusters.until(
@@ -188,20 +196,53 @@ async def a_shoot_moves_with_its_data(clusters: Clusters, name: str, old_file: P
     assert written == name
     at_the_new_address = ("--server", after["cluster"]["server"])
     assert "written" in await clusters.kubectl(old_file, *at_the_new_address, "get", "configmaps", "-o", "name")
-    assert not list(clusters.directory.glob(f"**/{source}/control-planes/shoot--dev--{name}--*"))
+    assert not left.exists()
+    assert list(running_below(left)) == []
+    assert listening(ports) == set()
+    assert len(list(clusters.directory.glob(f"**/.backups/*/{left.name}"))) == 1
 
 
 async def all_are_gone_without_a_trace(clusters: Clusters) -> None:
     file = await clusters.kubeconfig("zeus")
     await clusters.kubectl(file, "create", "namespace", "mine")
     await clusters.kubectl(file, "create", "configmap", "more", "--namespace=mine")
-    for name in NAMES:
+    ports = ports_below(clusters.directory)
+    assert port_of(yaml.safe_load(file.read_text())) in listening(ports)
+    await delete(clusters, *NAMES)
+    clusters.landscape.kill("gardenlet")
+    await until_gone(clusters, ports)
+
+
+async def delete(clusters: Clusters, *names: str) -> None:
+    for name in names:
         done = await clusters.landscape.command("delete", "shoot", name, "-n", NAMESPACE, "--confirm")
         assert done.code == 0, done.stderr
-    clusters.landscape.kill("gardenlet")
 
+
+async def until_gone(clusters: Clusters, ports: set[int]) -> None:
     async def gone() -> None:
         assert await clusters.landscape.list("shoot") == []
         assert left_below(clusters.directory) == []
+        assert listening(ports) == set()
 
     await eventually(gone, within=WITHIN, every=0.5)
+
+
+async def one_of_the_same_name_is_another(clusters: Clusters, name: str) -> None:
+    """It has an authority of its own: a kubeconfig of the one before lets nobody in, also where nobody checks."""
+    old_file = (clusters.directory / f"{name}.kubeconfig").rename(clusters.directory / f"{name}.before")
+    await clusters.landscape.publish("garden.apply", [an_order(name)])
+    await clusters.until(name, is_done("Create"))
+    new_file = await clusters.kubeconfig(name)
+    assert "written" not in await clusters.kubectl(new_file, "get", "configmaps", "-o", "name")
+    server = yaml.safe_load(new_file.read_text())["clusters"][0]["cluster"]["server"]
+    with pytest.raises(AssertionError, match="unknown authority"):
+        await clusters.kubectl(old_file, "--server", server, "get", "namespaces")
+    careless = yaml.safe_load(old_file.read_text())
+    careless["clusters"][0]["cluster"] = {"server": server, "insecure-skip-tls-verify": True}
+    old_file.write_text(yaml.safe_dump(careless))
+    with pytest.raises(AssertionError, match="Unauthorized"):
+        await clusters.kubectl(old_file, "get", "namespaces")
+    ports = ports_below(clusters.directory)
+    await delete(clusters, name)
+    await until_gone(clusters, ports)

@@ -192,6 +192,10 @@ def test_programs_are_those_of_the_settings_or_of_the_assets_or_on_the_path(tmp_
     assert list(find_programs("", {"KUBEBUILDER_ASSETS": str(old)})) == ["1.33.9"]
     assert list(find_programs("", {"PATH": f"/nowhere:{new}"})) == ["1.34.10"]
     assert find_programs("", {"PATH": "/nowhere"}) == {}
+    scheduler = new / "kube-scheduler"
+    scheduler.write_text(scheduler.read_text().replace("1.34.10", "1.33.9"))
+    assert list(find_programs(str(tmp_path), {})) == ["1.33.9"]
+    programs(new, "1.34.10")
     (new / "etcdutl").unlink()
     assert find_programs("", {"PATH": str(new)}) == {}
     assert "etcdutl" in missing_programs("", {"PATH": "/nowhere"})

@@ -66,6 +66,27 @@ async def test_a_version_without_programs_is_named_with_those_that_have_some_and
     assert list((tmp_path / "seed").iterdir()) == []
 
 
+async def test_a_shoot_whose_version_has_gone_from_the_seed_says_so_and_can_be_put_right(tmp_path: Path) -> None:
+    before = a_maker(tmp_path / "seed", programs(tmp_path / "bin"))
+    for step in ("namespace", "secrets"):
+        await before.make(a_request(step))
+    other = programs(tmp_path / "other")
+    for file in Path(other).iterdir():
+        file.write_text(file.read_text().replace("v1.34.4", "v1.33.9"))
+    maker = a_maker(tmp_path / "seed", other)
+    await maker.start()
+    try:
+        observed = a_request("etcd").observed
+        assert observed is not None
+        said = (await maker.problems(observed, {}))["ControlPlaneHealthy"]
+        assert said.startswith("Kubernetes 1.34.4 cannot run on this seed; it has 1.33.9. etcd has ended")
+        assert (await failure_of(maker, "etcd")).message == "etcd: there are no programs of Kubernetes 1.34.4 here"
+        await maker.make(a_request("delete-namespace"))
+        assert not list((tmp_path / "seed" / "control-planes").iterdir())
+    finally:
+        await maker.stop()
+
+
 async def test_programs_that_have_gone_are_a_problem_of_the_seed(tmp_path: Path) -> None:
     maker = a_maker(tmp_path / "seed", programs(tmp_path / "bin"))
     (tmp_path / "bin" / "etcd").rename(tmp_path / "bin" / "etcd.old")

@@ -3,7 +3,7 @@
     <directory>/cluster.json          its parameters and ports, and which components shall run
     <directory>/pki/                  keys, certificates and kubeconfigs
     <directory>/etcd/                 the data of etcd
-    <directory>/etcd.damaged/         what etcd could not read, once it was restored
+    <directory>/etcd.damaged/         what etcd could not read, once it was restored, or has left of a first start
     <directory>/spool.jsonl           its changes since the latest backup, see `delta_files`
     <directory>/logs/<component>.log
 
@@ -200,6 +200,15 @@ class Cluster:
             self.data.rename(self.damaged)
         self._restarts.pop(ETCD, None)
 
+    def set_unused_data_aside(self) -> None:
+        """Do so with what an etcd has left that ended before it was ready for the first time: nobody wrote to it.
+
+        It may be half made, and is restored or made anew. Raises StaleFencingToken.
+        """
+        was_ready = self.state is not None and self.state.has_data
+        if self.data.exists() and not was_ready and self.child(ETCD) is None:
+            self.set_data_aside()
+
     def note_data(self, *, present: bool) -> None:
         """Keep whether there is data that must not get lost. Raises StaleFencingToken."""
         if self.state is not None:
@@ -346,7 +355,10 @@ class Cluster:
             return ""
 
     def _spawn(self, component: Component) -> None:
-        program = self.programs[component.name]
+        program = self.programs.get(component.name)
+        if program is None:
+            assert self.state is not None
+            raise FileNotFoundError(f"there are no programs of Kubernetes {self.state.parameters.version} here")
         environment = {name: os.environ[name] for name in ("PATH", "TMPDIR") if name in os.environ}
         with self._owned():
             child = spawn(

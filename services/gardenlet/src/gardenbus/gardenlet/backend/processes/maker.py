@@ -138,7 +138,7 @@ class ProcessesMaker:
                 except StaleFencingToken:
                     self._clusters.clear()
                     return
-                except (OSError, KeyError) as error:
+                except OSError as error:
                     _log.warning("component.not_started", directory=str(cluster.directory), reason=str(error))
                 if found >= _MOST_RESTARTS_A_ROUND:
                     break
@@ -211,12 +211,8 @@ class ProcessesMaker:
     async def _make_namespace(self, cluster: Cluster, request: StepRequest) -> Document:
         observed = _required(request)
         parameters = cluster_parameters(observed.spec, technical_id=technical_id(*request.shoot))
-        if parameters.version not in self._versions:
-            raise StepFailed(
-                f"Kubernetes {parameters.version or 'without a version'} cannot run on this seed; it has "
-                f"{', '.join(self._versions)}.",
-                (CONFIGURATION_PROBLEM,),
-            )
+        if (problem := self._version_problem(parameters.version)) is not None:
+            raise StepFailed(problem, (CONFIGURATION_PROBLEM,))
         maintenance = section(observed.spec, "maintenance")
         cluster.establish(request.uid, parameters, shoot=request.shoot, maintenance=maintenance)
         cluster.programs = self._versions[parameters.version]
@@ -231,6 +227,8 @@ class ProcessesMaker:
 
     async def _make_etcd(self, cluster: Cluster, request: StepRequest) -> Document:
         migrated = _migrated(request)
+        if "etcd" not in request.kept:
+            cluster.set_unused_data_aside()
         if cluster.is_empty:
             await self.backups.restore(cluster, migrated)
         if not is_hibernated(_required(request).spec):
@@ -375,9 +373,18 @@ class ProcessesMaker:
         if cluster.state is None:
             return {"ControlPlaneHealthy": "There is no control plane on this machine."}
         found = await control_plane_problems(self.session, cluster, observed)
-        if (problem := self.backups.problem(cluster)) is not None:
-            found["ControlPlaneHealthy"] = " ".join((f"{problem}.", found.get("ControlPlaneHealthy", ""))).strip()
+        backups = self.backups.problem(cluster)
+        first = (self._version_problem(cluster.state.parameters.version), backups and f"{backups}.")
+        if problems := [each for each in (*first, found.get("ControlPlaneHealthy")) if each]:
+            found["ControlPlaneHealthy"] = " ".join(problems)
         return found
+
+    def _version_problem(self, version: str) -> str | None:
+        if version in self._versions:
+            return None
+        return (
+            f"Kubernetes {version or 'without a version'} cannot run on this seed; it has {', '.join(self._versions)}."
+        )
 
     async def admin_kubeconfig(self, request: KubeconfigRequest) -> Document:
         """Sign a certificate with the shoot's own authority, here."""
