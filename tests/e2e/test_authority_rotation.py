@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from gardenbus.credentials.authority_rotation import AuthorityRotation
-from gardenbus.credentials.certificates import is_issued_by, read_certificate
+from gardenbus.credentials.certificates import is_issued_by, issued_at, read_certificate
 from tests.support.builders import a_cloudprofile, a_gardenlet_configuration, a_project, a_shoot
 from tests.support.control_planes import ControlPlanes
 from tests.support.eventually import eventually
@@ -19,7 +19,8 @@ from tests.support.landscape import Landscape, a_landscape, violations
 pytestmark = pytest.mark.slow
 
 SHOOTS = int(os.environ.get("GARDENBUS_ROTATION_SHOOTS", "60"))
-"""500 in docs/certificates.md."""
+MANY_SHOOTS, SHORT_LIFE_SECONDS = 500, 60
+"""Of the long proof."""
 
 FENCED = "is too old"
 """What a gardenlet that was killed had sent last may arrive when the next one is active: it does not count."""
@@ -29,11 +30,11 @@ SERVICES = ("identity", "gardenlet", "apiserver", "relay", "scheduler")
 NAMESPACE = "garden-dev"
 
 
-def _file(path: Path) -> Path:
+def _file(path: Path, shoots: int) -> Path:
     path.write_text(
         yaml.safe_dump_all(
             [
-                *(a_gardenlet_configuration(f"seed-{number}", SHOOTS // SEEDS + 5) for number in range(SEEDS)),
+                *(a_gardenlet_configuration(f"seed-{number}", shoots // SEEDS + 5) for number in range(SEEDS)),
                 a_project(),
                 a_cloudprofile(),
             ]
@@ -56,7 +57,7 @@ async def _until_placed(landscape: Landscape, names: Sequence[str]) -> dict[str,
         assert not waiting, f"{len(waiting)} are not up yet"
         return {f"{NAMESPACE}/{name}": status["seedName"] for name, status in found.items()}
 
-    return await eventually(placed, within=60 + SHOOTS, every=0.5)
+    return await eventually(placed, within=60 + len(names), every=0.5)
 
 
 async def _until_renewed(landscape: Landscape) -> None:
@@ -70,9 +71,30 @@ async def _until_renewed(landscape: Landscape) -> None:
 
 
 async def test_nothing_is_lost_doubled_or_torn_down(tmp_path: Path) -> None:
-    names = [f"shoot-{number}" for number in range(SHOOTS)]
-    early, during, late = names[: SHOOTS // 3], names[SHOOTS // 3 : 2 * SHOOTS // 3], names[2 * SHOOTS // 3 :]
-    async with a_landscape(tmp_path / "state", "-f", str(_file(tmp_path / "landscape.yaml"))) as landscape:
+    await _rotate_while_shoots_are_placed(tmp_path, SHOOTS)
+
+
+@pytest.mark.long
+@pytest.mark.timeout(900)
+async def test_nothing_is_with_many_shoots_and_certificates_of_a_minute(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GARDENBUS_CERTIFICATE_SECONDS", str(SHORT_LIFE_SECONDS))
+    await _rotate_while_shoots_are_placed(tmp_path, MANY_SHOOTS)
+    lives = [_life_seconds(file) for file in (tmp_path / "state").glob("gardenlets/*/credentials.pem")]
+    assert len(lives) == SEEDS
+    assert max(lives) <= SHORT_LIFE_SECONDS
+
+
+def _life_seconds(file: Path) -> float:
+    certificate = read_certificate(file.read_bytes())
+    return (certificate.not_valid_after_utc - issued_at(certificate)).total_seconds()
+
+
+async def _rotate_while_shoots_are_placed(tmp_path: Path, shoots: int) -> None:
+    names = [f"shoot-{number}" for number in range(shoots)]
+    early, during, late = names[: shoots // 3], names[shoots // 3 : 2 * shoots // 3], names[2 * shoots // 3 :]
+    async with a_landscape(tmp_path / "state", "-f", str(_file(tmp_path / "landscape.yaml", shoots))) as landscape:
         planes = ControlPlanes.of(landscape)
         await landscape.publish("garden.apply", [a_shoot(name) for name in early])
         before = await _until_placed(landscape, early)

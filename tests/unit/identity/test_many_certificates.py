@@ -12,8 +12,8 @@ from gardenbus.common.api.identity.signing_requests import key_of_request, new_s
 from gardenbus.credentials.certificates import new_key, new_request
 from tests.support.signing import START, Signing
 
-SEEDS = 200
-SAMPLE = 40
+SEEDS = 60
+SAMPLE = 20
 
 
 async def test_a_renewal_costs_the_same_however_many_there_are(tmp_path: Path) -> None:
