@@ -98,3 +98,13 @@ def test_a_context_of_gardenbus_becomes_one_of_nats_where_nats_can_come_in_by_it
     assert written["inbox_prefix"] == "_INBOX.ann"
     expected = {"user": "ann", "password": "s3cret"} if kind == "login" else {"nkey": str(file)}
     assert expected.items() <= written.items()
+
+
+@pytest.mark.parametrize("user", ["operator", "relay", "controllermanager", "seed:aws-cork"])
+def test_nobody_is_issued_the_name_of_somebody_else(place: Path, tmp_path: Path, user: str):
+    result = runner.invoke(
+        app, ["identity", "issue", "--user", user, "-o", str(tmp_path / "x.json"), "--dir", str(place)]
+    )
+    assert result.exit_code == 2
+    assert f"--user {user}: that name is for others" in " ".join(result.stderr.split())
+    assert not (tmp_path / "x.json").exists()

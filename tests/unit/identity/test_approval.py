@@ -110,6 +110,12 @@ TABLE: list[tuple[str, SigningRequest, ApprovalFacts, type[Decision] | str]] = [
     ("for the operator", a_request("ann", Principal("operator", "operator")), ApprovalFacts(), "InvalidRequest"),
     ("for a bootstrapper", a_request("ann", Principal("bootstrap", "4f2a91")), ApprovalFacts(), "InvalidRequest"),
     (
+        "for a person with a service's name",
+        a_request("ann", Principal("user", "relay")),
+        ApprovalFacts(),
+        "InvalidRequest",
+    ),
+    (
         "without a key encipherment",
         a_request("seed:aws-cork", usages=("client auth", "digital signature")),
         ApprovalFacts(),

@@ -149,7 +149,10 @@ def test_a_session_ends_with_the_credential_or_before() -> None:
     assert found.expires == int((NOW + timedelta(hours=1)).timestamp())
 
 
-@pytest.mark.parametrize("principal", [Principal("service", "relay"), Principal("operator", "operator")])
+@pytest.mark.parametrize(
+    "principal",
+    [Principal("service", "relay"), Principal("operator", "operator"), Principal("user", "controllermanager")],
+)
 def test_nobody_becomes_a_service_by_the_callout(principal: Principal) -> None:
     with pytest.raises(Forbidden):
         grant(Authenticated(principal, NOW + timedelta(days=1)), Subjects(), NOW, timedelta(hours=1))

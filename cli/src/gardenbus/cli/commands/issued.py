@@ -18,6 +18,7 @@ from gardenbus.cli.output.printers import table_text
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.durations import parse_duration
 from gardenbus.common.api.identity.issued_credentials import CREDENTIALS, PURPOSE_LABEL, credentials_secret
+from gardenbus.common.api.identity.permissions import service_names
 from gardenbus.common.api.identity.principals import Principal, Role
 from gardenbus.common.api.identity.roles import LANDSCAPE_ROLES, LandscapeRole, landscape_roles, role_patch
 from gardenbus.common.api.keys import GARDEN_NAMESPACE
@@ -119,10 +120,9 @@ def _principal(**names: str) -> Principal:
 def person(name: str) -> Principal:
     """A person or a program. Raises BadRequest for a name that is for others."""
     check_user(name)
-    if ":" in name or name == "operator":
-        raise BadRequest(
-            f"--user {name}: that name is for others: people's have no colon, and operator comes with `up`"
-        )
+    if ":" in name or name in ("operator", *service_names()):
+        why = "people's have no colon, operator comes with `up`, and services with their own keys"
+        raise BadRequest(f"--user {name}: that name is for others: {why}")
     return Principal("user", name)
 
 
