@@ -71,6 +71,8 @@ def registered(registrations: Sequence[Document]) -> frozenset[tuple[str, str]]:
 def enabled_types(spec: Document, registrations: Sequence[Document], cluster: str) -> frozenset[str]:
     """Types of the kind Extension that a shoot or seed (`cluster`) has: what it names, and what comes by itself."""
     stated = mappings(spec.get("extensions"))
+    if not stated and not registrations:
+        return frozenset()
     named = {only_text(each.get("type")) for each in stated if each.get("disabled") is not True}
     disabled = {only_text(each.get("type")) for each in stated if each.get("disabled") is True}
     return frozenset((named | (set(_automatic_types(registrations, cluster)) - disabled)) - {""})

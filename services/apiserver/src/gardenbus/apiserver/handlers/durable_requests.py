@@ -10,7 +10,7 @@ import asyncio
 import contextlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import chain, groupby
 from typing import NamedTuple
 
 import msgspec
@@ -231,7 +231,13 @@ class DurableRequestHandler:
     async def _process_run(self, requests: Sequence[DocumentRequest], reads: ReadCache) -> list[RejectedDocument]:
         """Handle requests for objects of one kind; returns those that are rejected."""
         await reads.fetch(request.key for request in requests)
-        await reads.prefetch_related([query for request in requests for query in self._queries_of(request)])
+        admitting = {
+            request.key: _admission_queries(self.writer.admission, request.document)
+            for request in requests
+            if request.verb == "apply"
+        }
+        of_access = (query for request in requests for query in self._access_queries(request))
+        await reads.prefetch_related(chain(of_access, *(found or () for found in admitting.values())))
         by_key: dict[ObjectKey, list[DocumentRequest]] = {}
         for request in requests:
             by_key.setdefault(request.key, []).append(request)
@@ -242,7 +248,7 @@ class DurableRequestHandler:
                 granted = await self._tentative_grant(request, reads)
                 if granted is not None:
                     grants[key] = granted
-                    new.append(_new_object(request, granted))
+                    new.append(_new_object(request, granted, admitting[key]))
         for key, written in (await self._creator.create(new, reads)).items():
             (request,) = by_key.pop(key)
             grants[key].written(written.outcome)
@@ -259,12 +265,8 @@ class DurableRequestHandler:
                 raise result
         return [rejection for result in results if not isinstance(result, Transient) for rejection in result]
 
-    def _queries_of(self, request: DocumentRequest) -> Sequence[RelatedQuery]:
-        """Queries of authorization and admission, as far as they are clear before merging."""
-        of_access = self.authorizer.queries(request.requester, Action.on(request.verb, request.key))
-        if request.verb != "apply":
-            return of_access
-        return (*of_access, *_admission_queries(self.writer.admission, request.document))
+    def _access_queries(self, request: DocumentRequest) -> Sequence[RelatedQuery]:
+        return self.authorizer.queries(request.requester, Action.on(request.verb, request.key))
 
     async def _tentative_grant(self, request: DocumentRequest, reads: ReadCache) -> AccessGrant | None:
         """The grant of a creation; None, without a line in the audit log, where it is left to `_process`."""
@@ -422,7 +424,7 @@ def _log_accepted(request: DocumentRequest, outcome: str) -> None:
     )
 
 
-def _new_object(request: DocumentRequest, granted: AccessGrant) -> NewObject:
+def _new_object(request: DocumentRequest, granted: AccessGrant, queries: Sequence[RelatedQuery] | None) -> NewObject:
     return NewObject(
         request.key,
         request.document,
@@ -431,14 +433,16 @@ def _new_object(request: DocumentRequest, granted: AccessGrant) -> NewObject:
         request.validation,
         request.span.traceparent,
         granted.checks,
+        queries,
     )
 
 
-def _admission_queries(admission: Admission, document: Mapping[str, object]) -> Sequence[RelatedQuery]:
+def _admission_queries(admission: Admission, document: Mapping[str, object]) -> Sequence[RelatedQuery] | None:
+    """Queries of admission for a new object, as it was sent; None where they cannot be said before it is merged."""
     try:
         return admission.related_queries(dict(document), None)
     except (Terminal, AttributeError, TypeError, KeyError):
-        return ()  # it is not valid; validation reports it later
+        return None  # it is not valid; validation reports it later
 
 
 def _is_already_deleted(rejection: RejectedDocument) -> bool:

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from gardenbus.apiserver.domain.related_objects import RelatedQuery
 from gardenbus.apiserver.registry.read_cache import ReadCache
 from gardenbus.apiserver.registry.retry_on_conflict import UnmetDependency, WriteResult
 from gardenbus.apiserver.registry.writer import ANY_CHANGE, ChangeChecks, Writer
@@ -36,6 +37,8 @@ class NewObject(NamedTuple):
     validation: FieldValidation
     trace: str = ""
     checks: ChangeChecks = ANY_CHANGE
+    queries: Sequence[RelatedQuery] | None = None
+    """What admission asks for, of the manifest as it was sent, where that was found out already."""
 
 
 class _AdmittedCreation(NamedTuple):
@@ -82,6 +85,7 @@ class BatchCreator:
                     user=one.user,
                     validation=one.validation,
                     checks=one.checks,
+                    queries=one.queries,
                 )
             except (UnmetDependency, Terminal, Conflict):
                 continue

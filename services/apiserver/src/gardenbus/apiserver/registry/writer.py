@@ -15,6 +15,7 @@ from gardenbus.apiserver.domain.controller_owned_kinds import reject_controller_
 from gardenbus.apiserver.domain.field_validation import Review, manifest_review, patch_review, status_review
 from gardenbus.apiserver.domain.operations import accept_operation, is_rollout_confined
 from gardenbus.apiserver.domain.plugins.plugin import VerbCheck, any_verb
+from gardenbus.apiserver.domain.related_objects import RelatedQuery
 from gardenbus.apiserver.registry.preconditions import (
     Precondition,
     check_identity,
@@ -185,7 +186,7 @@ class Writer:
             _WriteIntent(key, merge, user, _RequestOrder(origin), last_applied, review, checks, condition), reads
         )
 
-    async def new_object(
+    async def new_object(  # noqa: PLR0913
         self,
         given: Document,
         reads: ReadCache,
@@ -194,9 +195,11 @@ class Writer:
         user: str,
         validation: FieldValidation,
         checks: ChangeChecks = ANY_CHANGE,
+        queries: Sequence[RelatedQuery] | None = None,
     ) -> NewCreation | None:
         """The object that `apply` would create; None for a shoot that names a seed, as that is a bind.
 
+        `queries`: those of admission for the manifest as it was given, where they are known.
         Raises what `apply` raises.
         """
         reject_controller_owned(key)
@@ -206,7 +209,8 @@ class Writer:
         last_applied = encode(sent)
         merged = merging.new_object(sent, last_applied)
         checks.change(None, merged)
-        admitted = await self._admitted(merged, None, reads, user, checks)
+        is_as_given = merged is sent and sent == given
+        admitted = await self._admitted(merged, None, reads, user, checks, queries if is_as_given else None)
         if section(admitted.document, "spec").get("seedName"):
             return None
         creation = Creation(admitted.document, last_applied=last_applied, preconditions=admitted.preconditions)
@@ -328,10 +332,16 @@ class Writer:
         return written._replace(warnings=(*written.warnings, *warnings)) if warnings else written
 
     async def _admitted(
-        self, document: Document, current: Document | None, reads: ReadCache, user: str, checks: ChangeChecks
+        self,
+        document: Document,
+        current: Document | None,
+        reads: ReadCache,
+        user: str,
+        checks: ChangeChecks,
+        queries: Sequence[RelatedQuery] | None = None,
     ) -> _Admitted:
         admission, now = self.admission, self._clock.now()
-        related = await reads.related(admission.related_queries(document, current))
+        related = await reads.related(admission.related_queries(document, current) if queries is None else queries)
         with dependent():
             mutated = admission.mutate(document, current, related, user=user, now=now)
         validate(mutated.document, current)

@@ -49,6 +49,8 @@ class QuotaLimits(NamedTuple):
 
 def quota_keys(binding: Document) -> Sequence[ObjectKey]:
     """The Quotas that a SecretBinding or CredentialsBinding names, each once."""
+    if not binding.get("quotas"):
+        return ()
     namespace = only_text(section(binding, "metadata").get("namespace"))
     return list(
         dict.fromkeys(

@@ -29,9 +29,10 @@ def _queries(kind: str) -> Queries:
 
 def _mutate(kind: str) -> Mutate:
     def complete(shoot: Document, change: Change, related: RelatedObjects) -> Document:
-        if change.old is not None or not section(shoot, "spec") or _has_configuration(shoot):
+        listed = related.all_of.get(kind, ())
+        if not listed or change.old is not None or not section(shoot, "spec") or _has_configuration(shoot):
             return shoot
-        presets = [preset for preset in related.all_of.get(kind, ()) if _is_for(preset, shoot, related)]
+        presets = [preset for preset in listed if _is_for(preset, shoot, related)]
         best = max(presets, key=lambda preset: (_weight(preset), name_of(preset)), default=None)
         return shoot if best is None else _with_preset(shoot, section(best, "spec"))
 

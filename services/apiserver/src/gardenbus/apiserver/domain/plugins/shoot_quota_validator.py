@@ -53,9 +53,10 @@ def _admit(shoot: Document, change: Change, related: RelatedObjects) -> None:
     bindings = bindings_of(shoot)
     if not bindings or not (_wants_more(shoot, change.old) or _is_extended(shoot, change.old)):
         return
-    if missing := [key for key in _quota_keys(bindings, related) if key not in related.objects]:
+    named = tuple(_quota_keys(bindings, related))
+    if missing := [key for key in named if key not in related.objects]:
         raise Forbidden(_MISSING(binding=bindings[0], quota=missing[0]))
-    lifetime = shortest_lifetime(_limits(bindings, related))
+    lifetime = shortest_lifetime(_limits(bindings, related)) if named else None
     if lifetime is not None and _is_extended(shoot, change.old) and _expiration(shoot) > change.now + lifetime:
         raise Forbidden(_TOO_LONG(days=lifetime.days))
 
