@@ -1,5 +1,6 @@
 """The streams are what the module says, made once, and kept so."""
 
+import asyncio
 import json
 from typing import Any
 
@@ -126,6 +127,26 @@ async def test_work_has_no_limit_that_could_drop_it(jetstream: BusUnderTest):
 async def test_no_stream_gets_markers_of_the_servers(jetstream: BusUnderTest):
     for name in ("OBJECTS", "BINDINGS", "QUEUES", "EVENTS", "LEASES", "REPORTS", "REQUESTS"):
         assert not (await configuration(jetstream, name)).get("subject_delete_marker_ttl"), name
+
+
+async def test_an_order_that_is_given_again_or_has_anothers_message_id_is_not_dropped(jetstream: BusUnderTest):
+    """Of a manifest's hash for an id, or of a counter that two clients have."""
+    subjects, ann, eve = jetstream.subjects, "developer:ann", "developer:eve"
+    await change(jetstream, "REQUESTS", duplicate_window=120_000_000_000)  # as an older version made it
+    await jetstream.bus.ensure_streams()
+    orders = [
+        (subjects.as_user(ann, "apply"), "apply-apollo"),
+        (subjects.as_user(ann, "delete"), "delete-apollo"),
+        (subjects.as_user(ann, "apply"), "apply-apollo"),
+        (subjects.as_user(eve, "apply"), "delete-apollo"),
+    ]
+    stored = []
+    for subject, identity in orders:
+        stored.append(await jetstream.bus.publish(Message(subject, b"{}", {"Nats-Msg-Id": identity})))
+        await asyncio.sleep(0.25)
+    assert stored == [1, 2, 3, 4]
+    for name in ("REPORTS", "LEASES"):
+        assert (await configuration(jetstream, name))["duplicate_window"] == 100_000_000
 
 
 async def test_leases_of_an_older_version_lose_markers_and_rollups_in_place(jetstream: BusUnderTest):

@@ -14,7 +14,7 @@ from gardenbus.common.diagnostics.replication import assess_copies
 from gardenbus.common.diagnostics.target import DiagnosticsTarget
 from gardenbus.common.errors import Unavailable
 
-LEASE_SETTINGS = frozenset({"max_age", "duplicate_window"})
+LEASE_SETTINGS = frozenset({"max_age"})
 """Of LEASES, as lifecycle's configuration has them."""
 CONSUMER_SETTINGS: Mapping[str, Any] = {
     "ack_policy": "explicit",

@@ -23,7 +23,9 @@ QUEUES, EVENTS and REQUESTS allow atomic batches too, for `publish_many`: a sync
 each message makes ten times the rate.
 
 REQUESTS, REPORTS and LEASES are published on from outside, and no permission is about headers: `_FROM_OUTSIDE` has the
-settings by which a message there can do nothing to another. (A LEASES that an older version made takes TTLs for ever,
+settings by which a message there can do nothing to another. A server drops, with an acknowledgement, what has the
+message id of one before it, whoever sent that: ids are remembered there for 0.1 s, the least that it takes, as the
+same order may be meant again, and somebody else may count as well. (A LEASES that an older version made takes TTLs for ever,
 which no server lets one switch off: a message's TTL is about itself.)
 
 Only what is written here is compared and changed; what an operator added (replicas, placement, a mirror) stays.
@@ -44,8 +46,8 @@ from gardenbus.common.errors import SettingsInvalid
 _SECOND = 1_000_000_000
 _HOUR = 3600 * _SECOND
 _SHORT_DEDUPLICATION = {"duplicate_window": _SECOND}
-_FROM_OUTSIDE = {"allow_rollup_hdrs": False}
-_LEASE_LIFE = ("max_age", "duplicate_window")
+_FROM_OUTSIDE = {"allow_rollup_hdrs": False, "duplicate_window": _SECOND // 10}
+_LEASE_LIFE = ("max_age",)
 _UNAVAILABLE = 503
 _SHORT_OF_STORAGE = frozenset({10023, 10028, 10047})
 _SHORT_OF_SERVERS = 10005
@@ -152,7 +154,6 @@ def streams(subjects: Subjects, lease_seconds: float) -> Mapping[str, Configurat
         "LEASES": _last_per_subject([f"{prefix}.lease.>"])
         | {
             "max_age": lease,
-            "duplicate_window": min(lease, 120 * _SECOND),
             "subject_delete_marker_ttl": 0,
             **_FROM_OUTSIDE,
         },
