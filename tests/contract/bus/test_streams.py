@@ -140,7 +140,7 @@ async def test_an_order_that_is_given_again_or_has_anothers_message_id_is_not_dr
         (subjects.as_user(ann, "apply"), "apply-apollo"),
         (subjects.as_user(eve, "apply"), "delete-apollo"),
     ]
-    stored = []
+    stored: list[int] = []
     for subject, identity in orders:
         stored.append(await jetstream.bus.publish(Message(subject, b"{}", {"Nats-Msg-Id": identity})))
         await asyncio.sleep(0.25)

@@ -25,8 +25,8 @@ each message makes ten times the rate.
 REQUESTS, REPORTS and LEASES are published on from outside, and no permission is about headers: `_FROM_OUTSIDE` has the
 settings by which a message there can do nothing to another. A server drops, with an acknowledgement, what has the
 message id of one before it, whoever sent that: ids are remembered there for 0.1 s, the least that it takes, as the
-same order may be meant again, and somebody else may count as well. (A LEASES that an older version made takes TTLs for ever,
-which no server lets one switch off: a message's TTL is about itself.)
+same order may be meant again, and somebody else may count as well. (A LEASES that an older version made takes TTLs
+for ever, which no server lets one switch off: a message's TTL is about itself.)
 
 Only what is written here is compared and changed; what an operator added (replicas, placement, a mirror) stays.
 """
