@@ -24,25 +24,12 @@ from tests.support.clocks import FakeClock
 from tests.support.eventually import eventually
 from tests.support.maker_conformance import SHOOT, MakerConformance
 from tests.support.seed_backends import a_local_backend
+from tests.support.sessions import ROOT
 
 OBSERVED = ObservedShoot.of(a_shoot(), uid="u1", version=1, role="run")
 
-A_STEP = """
-import json, pathlib, sys, uuid
-given = json.load(sys.stdin)
-folder = pathlib.Path(given["seed"]["directory"], given["shoot"]["technicalID"])
-kept = given["kept"].get(given["step"], {})
-if given["step"] in ("secrets", "etcd", "infrastructure"):
-    folder.mkdir(parents=True, exist_ok=True)
-    kept = kept or {"id": uuid.uuid4().hex}
-    (folder / given["step"]).write_text(kept["id"])
-if given["step"] == "delete-namespace":
-    for file in folder.glob("*"):
-        file.unlink()
-    if folder.exists():
-        folder.rmdir()
-json.dump({} if given["step"] == "health" else {"kept": kept}, sys.stdout)
-"""
+COMMAND = ROOT / "examples" / "backend" / "exec_backend.py"
+PAGE = ROOT / "docs" / "backends.md"
 
 
 def a_command(directory: Path, text: str) -> list[str]:
@@ -78,17 +65,32 @@ async def failure_of(maker: ExecMaker, step: str = "etcd") -> StepFailed:
     return error.value
 
 
-class TestCommands(MakerConformance):
+class TestTheCommandOfThePage(MakerConformance):
     cuts = (0, 2, 5)
     kills = (-1, 1)
     killed_in = (("Create", False), ("Delete", False))
 
     def backend(self, directory: Path) -> SeedBackend:
-        options = {"commands": {"default": a_command(directory, A_STEP)}, "killAfterSeconds": 0.5}
+        options = {"commands": {"default": [sys.executable, "-S", str(COMMAND)]}, "killAfterSeconds": 0.5}
         return a_local_backend(directory, ShootBackendSettings(type="exec", options=options))
 
     def left(self, directory: Path) -> list[str]:
         return [str(path) for path in (directory / "exec").glob("*")]
+
+    async def test_the_file_has_the_spec_and_its_loss_is_a_problem(self, tmp_path: Path) -> None:
+        backend = await self.a_life(tmp_path, 1)
+        await self.run(backend, "Create", 1)
+        (file,) = (tmp_path / "exec").iterdir()
+        assert json.loads(file.read_text()) == self.observed().spec
+        file.unlink()
+        assert await backend.problems(self.observed()) == {"ControlPlaneHealthy": "Its file is gone."}
+        await backend.stop()
+
+
+def test_the_page_shows_the_command_as_it_is_and_it_has_at_most_40_lines() -> None:
+    source = COMMAND.read_text()
+    assert f"```python\n{source}```" in PAGE.read_text()
+    assert len(source.splitlines()) <= 40
 
 
 async def test_a_command_is_given_the_step_the_shoot_and_what_is_kept(
