@@ -7,7 +7,7 @@ import subprocess
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import yaml
 
@@ -51,6 +51,32 @@ def own_overlay(directory: Path) -> Path:
     there = os.path.relpath(ROOT / "deploy", directory)
     directory.mkdir()
     (directory / "kustomization.yaml").write_text(block.replace("../deploy/", f"{there}/"))
+    return directory
+
+
+class Guarded(NamedTuple):
+    """An overlay, and the components by which everybody proves who they are."""
+
+    overlay: str
+    components: tuple[str, ...]
+
+
+WITH_IDENTITIES = Guarded("single", ("identities",))
+CLUSTER_WITH_IDENTITIES = Guarded("ha", ("identities", "cluster-identities"))
+
+
+def with_components(directory: Path, guarded: Guarded) -> Path:
+    """A kustomization of one's own that adds components to an overlay, in a directory."""
+    there = os.path.relpath(KUBERNETES, directory)
+    directory.mkdir()
+    kustomization = {
+        "apiVersion": "kustomize.config.k8s.io/v1beta1",
+        "kind": "Kustomization",
+        "namespace": "gardenbus",
+        "resources": [f"{there}/overlays/{guarded.overlay}"],
+        "components": [f"{there}/components/{name}" for name in guarded.components],
+    }
+    (directory / "kustomization.yaml").write_text(yaml.safe_dump(kustomization))
     return directory
 
 
