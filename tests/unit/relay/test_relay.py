@@ -149,6 +149,31 @@ async def test_a_batch_whose_outcome_is_unknown_is_announced_again_and_the_last_
             await announced(bus, await store.create(a_shoot(f"s{number}")))
 
 
+class BusWithoutObjects(MemoryBus):
+    """Stores nothing in OBJECTS for a while."""
+
+    refusals = 3
+
+    async def publish_batch(
+        self, stream: str, messages: Sequence[Message], *, expected_last_sequence: int, whole: bool = False
+    ) -> int:
+        if stream == "OBJECTS" and self.refusals:
+            self.refusals -= 1
+            assert not await self.subjects("BINDINGS", ">"), "a seed was shown what the bus cannot bring back yet"
+            raise Unavailable("no answer in time")
+        return await super().publish_batch(stream, messages, expected_last_sequence=expected_last_sequence, whole=whole)
+
+
+async def test_a_seed_is_shown_nothing_that_a_store_which_goes_back_could_not_be_told_by_the_bus() -> None:
+    """Or it would run what the store, repaired from OBJECTS, has elsewhere."""
+    clock = SystemClock()
+    store, bus = MemoryStore(clock), BusWithoutObjects(clock)
+    async with running(store, bus):
+        await announced(bus, await store.create(a_seed("s1")))
+        assert not bus.refusals
+        assert await bus.subjects("BINDINGS", ">")
+
+
 async def test_only_one_of_two_relays_leads_and_the_other_follows_when_it_ends() -> None:
     clock = SystemClock()
     store, bus = MemoryStore(clock), ChoosyBus(clock)

@@ -14,8 +14,9 @@ that came back), it *recovers*: it compares the positions of the streams with th
     | has shoots |                                  | counts them by state, where an older version stored them   |
 
 A batch carries the sequence that the stream must stand at, and lets nobody else in between, so a relay that was paused
-while another took over cannot announce the past after the present. The first page after a recovery goes in batches that
-are stored whole or not at all: should one of its messages be what the server rejects, it is found that way.
+while another took over cannot announce the past after the present. BINDINGS gets nothing that OBJECTS does not have:
+from there a store that went back learns what a seed runs. The first page after a recovery goes in batches that are
+stored whole or not at all: should one of its messages be what the server rejects, it is found that way.
 """
 
 import asyncio
@@ -34,7 +35,7 @@ from gardenbus.common.controller.cancellation import is_cancelled
 from gardenbus.common.errors import BadRequest, Conflict, NotFound, Transient
 from gardenbus.common.ports.bus import Bus, Message, ReplayDone, StreamMessage, StreamPosition
 from gardenbus.common.ports.clock import Clock, timestamp
-from gardenbus.relay.domain.announcements import announcements
+from gardenbus.relay.domain.announcements import Announcements, announcements
 from gardenbus.relay.obsolete_messages import ObsoleteMessages
 from gardenbus.relay.ports.outbox import IndexedUpTo, Outbox, OutboxEntry, OutboxPage, Restored
 from gardenbus.relay.stream_watch import StreamWatch
@@ -179,8 +180,7 @@ class Relay:
         messages = announcements(page, self._subjects, announced_unblock_index=self._announced_unblock_index)
         last = page.entries[-1].entry
         results = await asyncio.gather(
-            self._publish(OBJECTS, messages.changed),
-            self._publish(BINDINGS, messages.bindings),
+            self._publish_changes(messages),
             self._publish_loose(messages.loose),
             self._prefetch(len(page.entries), last),
             return_exceptions=True,
@@ -198,6 +198,11 @@ class Relay:
             await self._outbox.trim(last, self._positions)
         self._is_cautious = False
         self.on_announced(page.entries)
+
+    async def _publish_changes(self, messages: Announcements) -> None:
+        """Publish what changed, then what seeds see of it: they act on what OBJECTS can bring back to the store."""
+        await self._publish(OBJECTS, messages.changed)
+        await self._publish(BINDINGS, messages.bindings)
 
     async def _publish_loose(self, messages: Sequence[Message]) -> None:
         """Publish queue messages and Events, without those that the bus can never store: they would block others."""
