@@ -7,6 +7,10 @@ from typing import Any
 
 from tests.simulation.connections import NATS, REDIS
 from tests.simulation.landscape import Landscape
+from tests.support.memory.store import MemoryStore
+
+LOSSES = 0.25
+"""Probability that a schedule in which a server goes back in time may have it come back empty."""
 
 
 @dataclass
@@ -19,14 +23,24 @@ class Faults:
     copies: dict[str, Any] = field(default_factory=dict[str, Any])
     dead: list[str] = field(default_factory=list[str])
     log: list[str] = field(default_factory=list[str])
+    _kinds: list[Callable[[], None]] = field(default_factory=list[Callable[[], None]])
+
+    def begin(self) -> None:
+        """A schedule begins: draw which faults it has, as many would hide what one of them alone breaks."""
+        kinds: list[Callable[[], None]] = [
+            *(self.kill_one, self.restart_one, self.restart_redis, self.restart_nats, self.let_time_pass)
+        ]
+        self._kinds = self.random.sample(kinds, self.random.randint(1, len(kinds)))
+        if self.restores:
+            self._kinds += [self.copy, self.restore, self.restore][: self.random.randint(0, 3)]
+        if len(self.restores) == 1 and self.random.random() < LOSSES:
+            self._kinds += [self.lose]
+        if self.kill_one in self._kinds:
+            self._kinds += [self.start_one]
 
     def strike(self) -> None:
         """One fault."""
-        choices: list[Callable[[], None]] = [self.kill_one, self.kill_one, self.start_one, self.start_one]
-        choices += [self.restart_redis, self.restart_nats, self.let_time_pass]
-        if self.restores:
-            choices += [self.copy, self.restore, self.restore]
-        self.random.choice(choices)()
+        self.random.choice(self._kinds)()
 
     def end(self) -> None:
         """No more of them: everybody is there again."""
@@ -48,6 +62,15 @@ class Faults:
         if self.dead:
             name = self.dead.pop(self.random.randrange(len(self.dead)))
             self.log.append(f"start {name}")
+            self.landscape.start(name)
+
+    def restart_one(self) -> None:
+        """An actor dies, and is there again at once."""
+        alive = [name for name in self.landscape.mains if name not in self.dead]
+        if alive:
+            name = self.random.choice(alive)
+            self.log.append(f"restart {name}")
+            self.landscape.kill(name)
             self.landscape.start(name)
 
     def let_time_pass(self) -> None:
@@ -82,12 +105,25 @@ class Faults:
             self.copy()
             return
         self.log.append(f"restore {what}")
-        landscape, copy = self.landscape, self.copies[what]
+        self._go_back(what, self.copies[what])
+
+    def lose(self) -> None:
+        """A server comes back with an empty disk, NATS with its streams in another incarnation."""
+        (what,) = self.restores
+        self.log.append(f"lose {what}")
+        self._go_back(what, MemoryStore(self.landscape.clock).copied() if what == REDIS else None)
+
+    def _go_back(self, what: str, copy: Any) -> None:
+        landscape = self.landscape
         landscape.network.drop(what)
         if what == REDIS:
             landscape.store.restore_copy(copy)
         else:
-            landscape.server.restore_streams(copy)
+            if copy is None:
+                for name in landscape.server.copy_streams():
+                    landscape.server.recreate(name)
+            else:
+                landscape.server.restore_streams(copy)
             self._reconnect()
         landscape.journal.on_restore(what, landscape.store.state, landscape.server)
 

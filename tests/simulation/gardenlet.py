@@ -1,7 +1,8 @@
 """Stranger's gardenlet of one seed: runs what is bound to it, over plain messages; its records survive a crash.
 
-It has the real cache of bindings, and the rules of a gardenlet: a control plane is torn down for a tombstone, a
-deletion or another object of the same name, and never for the mere absence of its binding, which it asks about.
+It has the real cache of bindings, and the rules of a gardenlet: a control plane is torn down for its tombstone, its
+deletion or another object of the same name, and never for the mere absence of its binding or for the tombstone of
+another one, which a stream that went back may bring again: it asks about it.
 """
 
 import asyncio
@@ -111,6 +112,9 @@ class Gardenlet:
             if record is not None and self._cache.is_complete:
                 await self._ask(name, record.uid, record.manifest)
         elif isinstance(observed, Tombstone):
+            if record is not None and not observed.is_about(record.uid):
+                await self._ask(name, record.uid, record.manifest)
+                return
             if record is not None:
                 self._end(name, record)
             await self._send(name, {}, {Header.QUERY: "gone", Header.SEQUENCE: str(observed.sequence)})

@@ -51,7 +51,7 @@ def _orders(landscape: Landscape) -> Iterator[str]:
             tombstone = landscape.store.state.tombstones.get(ObjectKey("shoot", NAMESPACE, name))
             taken = tombstone.origin.sequence if tombstone and tombstone.origin else 0
             is_fine = any(each.order.verb == "delete" or each.sequence == taken for each in admissible)
-            is_fine = is_fine or all(each.is_doubtful for each in admissible)
+            is_fine = is_fine or all(each.is_optional for each in admissible)
             was_deleted = any(each.order.verb == "delete" for each in journal.stored[name])
             if not is_fine and not (journal.restores and was_deleted and tombstone and tombstone.origin is None):
                 yield f"{name} is gone, and was last ordered with {admissible[0].order.number}"

@@ -2,20 +2,25 @@
 
 An order counts from the moment in which REQUESTS has stored it: the last one stored on an object decides. When a server
 goes back in time, orders of which nothing is left anywhere become *doubtful*: they may be lost with the copy. When both
-have, all that were stored before are: a copy of one may hold what a copy of the other has seen undone.
+have, all that were stored before are: a copy of one may hold what a copy of the other has seen undone. One whose
+deliveries were used up by restarts and deaths is rejected: kept on its own subject, and told.
 """
 
+import re
 from collections import defaultdict
 from dataclasses import dataclass, field
 
 from gardenbus.apiserver.handlers.durable_requests import LAST_WAIT
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.keys import Header, ObjectKey
+from gardenbus.common.controller.batch_consumer import BatchSettings
 from gardenbus.common.ports.bus import QueueMessage, StreamMessage
 from tests.simulation.client import LABEL, NAMESPACE, ORDER, Order
 from tests.simulation.gardenlet import PROGRESS
 from tests.support.memory.bus import MemoryServer
 from tests.support.memory.state import MemoryState
+
+_ORDER_OF_BODY = re.compile(rb'"%s":"(\d+)"' % LABEL.encode())
 
 
 class InvariantBroken(Exception):
@@ -29,6 +34,12 @@ class StoredOrder:
     order: Order
     sequence: int
     is_doubtful: bool = False
+    is_rejected: bool = False
+
+    @property
+    def is_optional(self) -> bool:
+        """It may count, or not: it may be lost with what a restore took away, or it was delivered too often."""
+        return self.is_doubtful or self.is_rejected
 
 
 @dataclass
@@ -66,6 +77,13 @@ class Journal:
         if self.deliveries.get(sequence, 0) >= LAST_WAIT:
             self.impatient.add(sequence)
 
+    def on_rejection(self, message: StreamMessage) -> None:
+        """A message is kept as rejected: not lost, if restarts and deaths have used its deliveries up."""
+        if found := _ORDER_OF_BODY.search(message.body):
+            for stored in self.stored[self.orders[int(found[1])].name]:
+                is_it = stored.order.number == int(found[1])
+                stored.is_rejected |= is_it and self.deliveries.get(stored.sequence, 0) > BatchSettings().max_deliveries
+
     def on_report(self, message: StreamMessage) -> None:
         """REPORTS has stored a message."""
         if number := message.headers.get(PROGRESS):
@@ -89,7 +107,7 @@ class Journal:
         if version is None:
             return
         last = self.seen.get((observer, key), 0)
-        if version < last:
+        if version < last and len(self.restores) < 2:  # what both have lost, nobody can know any more
             raise InvariantBroken(f"{observer} sees {key} go from version {last} back to {version}")
         self.seen[observer, key] = version
 
@@ -137,7 +155,7 @@ class Journal:
         found: list[StoredOrder] = []
         for stored in reversed(self.stored[name]):
             found.append(stored)
-            if not stored.is_doubtful:
+            if not stored.is_optional:
                 break
         return found
 

@@ -146,6 +146,7 @@ class Landscape:
         for name, note in (
             ("REQUESTS", self.journal.on_request),
             ("REPORTS", self.journal.on_report),
+            ("REJECTED", self.journal.on_rejection),
             ("OBJECTS", self.journal.on_announcement),
             ("BINDINGS", self.journal.on_announcement),
         ):
@@ -167,7 +168,6 @@ class Landscape:
 def beginnings(capacities: tuple[int, ...]) -> tuple[Any, Any]:
     """Copies of both servers with a profile, a project and seeds, all of it announced."""
     landscape = Landscape(Random(0), capacities)
-    landscape.network.has_faults = False
     landscape.store.state.is_open = True
     seeds = [a_seed(seed, shoots=str(capacity)) for seed, capacity in landscape.capacities.items()]
 

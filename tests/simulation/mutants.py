@@ -19,6 +19,7 @@ from gardenbus.common.controller.informer import Informer
 from gardenbus.common.controller.stream_incarnation import StreamIncarnation
 from gardenbus.common.ports.bus import QueueMessage, StreamMessage
 from gardenbus.common.ports.store import RequestOrigin, SeedBinding, UnblockIndexes, UnknownObject, Usage
+from gardenbus.relay.ports.outbox import Leadership
 from gardenbus.relay.relay import Relay
 from gardenbus.scheduler.controllers.shoots import ShootSchedulingReconciler
 from tests.simulation.connections import NATS, REDIS
@@ -49,6 +50,8 @@ _reject_poison = DeadLetter.reject_poison
 _handle_batch = ShootSchedulingReconciler.handle_batch
 _publish_batch = MemoryBus.publish_batch
 _head = MemoryOutbox.head
+_lead = MemoryOutbox.lead
+_recover = Relay._recover  # pyright: ignore[reportPrivateUsage]
 _bind_one = MemoryStore._bind_one  # pyright: ignore[reportPrivateUsage]
 _mark_one = MemoryStore._mark_one  # pyright: ignore[reportPrivateUsage]
 """The functions as they are: mutants add to them, or take away."""
@@ -71,6 +74,24 @@ async def _of_one_incarnation(self: StreamIncarnation, messages: Sequence[QueueM
 def _check_writes_alone(self: MemoryState, *, with_outbox: bool = True) -> None:
     if with_outbox and not self.is_open:
         raise store_is_closed()
+
+
+async def _lead_over_lives(self: MemoryOutbox, ttl_seconds: float) -> Leadership:
+    return msgspec.structs.replace(await _lead(self, ttl_seconds), is_continued=True)
+
+
+async def _recover_from_what_was(self: Relay) -> None:
+    positions = await self._outbox.positions()  # pyright: ignore[reportPrivateUsage]
+    with patch.object(self._outbox, "positions", lambda: _nothing_but(positions)):  # pyright: ignore[reportPrivateUsage]
+        await _recover(self)
+
+
+async def _nothing_but(value: Any) -> Any:
+    return value
+
+
+def _lead_with_no_check(self: MemoryOutbox) -> None:
+    return
 
 
 async def _repeat_nothing(self: Relay, recorded: Any, now: Any) -> None:
@@ -184,6 +205,10 @@ RARE: dict[str, Mutant] = {
     "incarnations of streams are ignored": Mutant([(StreamIncarnation, "of", _of_one_incarnation)], (NATS,)),
     "a restore is left half done": Mutant([(Relay, "_note_restored", _note_nothing)], (REDIS,)),
     "a tombstone for what nobody remembers": Mutant([(MemoryStore, "reannounce_object", _bury_the_unknown)], (REDIS,)),
+    "news of an older store are announced": Mutant([(MemoryOutbox, "_check_lead", _lead_with_no_check)], (REDIS,)),
+    "a relay goes on with what it read of an older store": Mutant(
+        [(MemoryOutbox, "lead", _lead_over_lives), (Relay, "_recover", _recover_from_what_was)], (REDIS,)
+    ),
     "reads of a closed store are answered": Mutant([(MemoryState, "check_open", _check_writes_alone)], (REDIS,)),
     "informers do not notice an older store": Mutant([(Informer, "_note_version", _ignore_version)], (REDIS,)),
     "usage of a lost history passes for the present": Mutant([(Usage, "follows", _follows_when_higher)], (REDIS,)),

@@ -13,11 +13,17 @@ from typing import Any, cast
 from gardenbus.common.errors import Unavailable
 from tests.simulation.actor import Actor
 
-LOST, RESPONSE_LOST, LATE, TWICE = 0.012, 0.012, 0.012, 0.02
-"""Probabilities of the faults of a request, where faults are on."""
+KINDS = ("lost", "late", "response lost", "twice")
+RATES = (0.01, 0.02, 0.05)
+"""Faults of a request, and with which probability each kind of them happens where it does."""
 
 SLOW_RESPONSE = 0.35
 """Probability that other things happen between a server's work and its response."""
+
+
+RANKED, UNRANKED, RANK_CHANGES = 0.5, 0.3, 0.03
+"""Probabilities: a schedule has fast and slow actors; there, any request comes next all the same; the fastest becomes
+the slowest. (Burckhardt et al., A Randomized Scheduler with Probabilistic Guarantees of Finding Bugs, ASPLOS 2010.)"""
 
 
 class Request:
@@ -50,8 +56,39 @@ class Network:
         self._random = random
         self._loop = loop
         self.in_flight: list[Request] = []
-        self.has_faults = True
+        self._kinds: list[str] = []
+        self._rate = 0.0
+        self._ranks: dict[str, float] | None = None
         self.after_work: Callable[[Request], None] = lambda _request: None
+
+    # ------------------------------------------------------------------------------------------ choosing
+
+    def begin(self, *, has_faults: bool) -> None:
+        """A schedule begins: draw which of the faults it has, and whether some actors are faster than others."""
+        random = self._random
+        self._kinds = random.sample(KINDS, random.randint(1, len(KINDS))) if has_faults else []
+        self._rate = random.choice(RATES)
+        self._ranks = {} if random.random() < RANKED else None
+
+    def end(self) -> None:
+        """Nothing bad happens any more, and all are equally fast."""
+        self._kinds, self._ranks = [], None
+
+    def _chosen(self) -> int:
+        """Which request comes next: any, or one of the actor with the highest rank, which changes now and then."""
+        in_flight, random, ranks = self.in_flight, self._random, self._ranks
+        if ranks is None or random.random() < UNRANKED:
+            return random.randrange(len(in_flight))
+        names = {request.actor.name: None for request in in_flight}
+        for name in names:
+            if name not in ranks:
+                ranks[name] = random.random()
+        fastest = max(names, key=ranks.__getitem__)
+        if random.random() < RANK_CHANGES:
+            ranks[fastest] = random.random() - 1.0
+        return next(index for index, request in enumerate(in_flight) if request.actor.name == fastest)
+
+    # ------------------------------------------------------------------------------------------ carrying out
 
     async def call(
         self, actor: Actor, server: str, label: str, work: Callable[[], Any], *, is_repeatable: bool = False
@@ -74,7 +111,7 @@ class Network:
     def deliver(self) -> Request:
         """Let one of the requests and responses in flight arrive."""
         in_flight = self.in_flight
-        index = self._random.randrange(len(in_flight))
+        index = self._chosen()
         request = in_flight[index]
         last = in_flight.pop()
         if request is not last:
@@ -86,26 +123,30 @@ class Network:
         return request
 
     def _arrive(self, request: Request) -> None:
-        draw = self._random.random() if self.has_faults else 1.0
-        if draw < LOST:
+        fault = self._fault()
+        if fault == "lost":
             request.finish(None, Unavailable("the request was lost"))
             return
-        if draw < LOST + LATE and request.future is not None:
+        if fault == "late" and request.future is not None:
             request.finish(None, Unavailable("the server did not respond in time"))
             request.future = None
             self.in_flight.append(request)
             return
         result, error = self._work(request)
-        if draw < LOST + LATE + RESPONSE_LOST:
+        if fault == "response lost":
             request.finish(None, Unavailable("the response was lost"))
             return
-        if request.is_repeatable and draw < LOST + LATE + RESPONSE_LOST + TWICE:
+        if fault == "twice" and request.is_repeatable:
             self.in_flight.append(Request(request.actor, request.server, request.label + " (again)", request.work))
         if request.future is not None and self._random.random() < SLOW_RESPONSE:
             request.outcome = (result, error)
             self.in_flight.append(request)
         else:
             request.finish(result, error)
+
+    def _fault(self) -> str:
+        draw = self._random.random()
+        return self._kinds[int(draw / self._rate)] if draw < self._rate * len(self._kinds) else ""
 
     def _work(self, request: Request) -> tuple[Any, BaseException | None]:
         try:

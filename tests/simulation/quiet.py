@@ -8,7 +8,7 @@ import structlog
 
 def be_quiet() -> None:
     """Log nothing, and collect garbage seldom."""
-    gc.set_threshold(100_000, 20, 100)
+    gc.disable()
     structlog.configure(
         wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL), cache_logger_on_first_use=True
     )

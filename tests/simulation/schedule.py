@@ -1,4 +1,8 @@
-"""One schedule: a landscape, what is ordered in it, and in which order everything happens, all from one number."""
+"""A history: a landscape, what is ordered in it, and in which order everything happens, all from one number.
+
+It consists of schedules, one after the other: orders, choice points in disorder, rest, and whether everything holds.
+Only the first begins with processes that start; the others find them at work.
+"""
 
 import random as global_random
 from collections.abc import Iterator, Sequence
@@ -18,6 +22,9 @@ from tests.simulation.services import RETRY_SECONDS
 CAPACITIES = ((1, 1), (2, 1), (2, 2))
 RESTORES = ((), (), (REDIS,), (NATS,), (REDIS, NATS))
 FAULT_RATES = (0.0, 0.01, 0.03, 0.08)
+SCHEDULES = 3
+"""Schedules of a history."""
+
 REST_SECONDS = 900.0
 REST_STEPS = 20_000
 TICK = 0.001
@@ -28,20 +35,22 @@ class Failure(NamedTuple):
     """What went wrong in a schedule, and where."""
 
     seed: int
+    schedule: int
     reason: str
     step: int
     faults: tuple[str, ...]
 
 
 class Outcome(NamedTuple):
-    """A schedule's number of choice points, and its failure if there is one."""
+    """Of a history: how many schedules and choice points it had, and its failure if there is one."""
 
+    schedules: int
     steps: int
     failure: Failure | None
     trace: tuple[str, ...]
 
 
-class Schedule:
+class History:
     """See the module. `is_traced` keeps what happened at each choice point.
 
     `restores`: the servers that may go back in time (None: drawn); where they are given, much goes wrong besides.
@@ -53,7 +62,7 @@ class Schedule:
     ) -> None:
         self.seed = seed
         self.random = Random(seed)
-        self.steps = 0
+        self.steps = self.schedules = 0
         self.trace: list[str] = []
         self._is_traced = is_traced
         self._is_strict = is_strict
@@ -77,17 +86,20 @@ class Schedule:
             landscape.add("watcher", landscape.watcher)
         for seed in landscape.capacities:
             landscape.add(f"gardenlet-{seed}", landscape.gardenlet_of(seed))
-        self._add_clients()
-
-    def _add_clients(self) -> None:
-        landscape, random = self.landscape, self.random
-        for number, names in enumerate((("a", "b"), ("c",)), 1):
-            orders = plan(random, names, random.randint(1, 4), number * 100)
-            landscape.journal.orders |= {order.number: order for order in orders}
-            landscape.add(f"client-{number}", self._ordering(orders))
         if random.random() < 0.25:
             messages = random.sample(GARBAGE, random.randint(1, 3))
             landscape.add("vandal", lambda actor: Vandal(landscape.parts(actor).bus, messages).run(actor))
+
+    def _add_orders(self) -> None:
+        """Clients with orders anew, in place of those who have placed theirs."""
+        landscape, random = self.landscape, self.random
+        for number, names in enumerate((("a", "b"), ("c",)), 1):
+            name = f"client-{number}"
+            if name in landscape.actors:
+                landscape.kill(name)
+            orders = plan(random, names, random.randint(1, 4), number * 100 + self.schedules * 10)
+            landscape.journal.orders |= {order.number: order for order in orders}
+            landscape.add(name, self._ordering(orders))
 
     def _ordering(self, orders: list[Order]) -> Main:
         landscape = self.landscape
@@ -104,19 +116,23 @@ class Schedule:
         failure: Failure | None = None
         try:
             self._populate()
-            self._disturb(self.random.randint(20, 200))
-            self._rest()
-            self._check()
+            for _ in range(SCHEDULES):
+                self.schedules += 1
+                self._add_orders()
+                self._disturb(self.random.randint(20, 200))
+                self._rest()
+                self._check()
         except (InvariantBroken, ActorDied, Livelock) as error:
-            failure = Failure(self.seed, str(error), self.steps, tuple(self.faults.log))
+            failure = Failure(self.seed, self.schedules, str(error), self.steps, tuple(self.faults.log))
         finally:
             self._close()
-        return Outcome(self.steps, failure, tuple(self.trace))
+        return Outcome(self.schedules, self.steps, failure, tuple(self.trace))
 
     def _disturb(self, points: int) -> None:
         """Choice points at which anything may happen."""
         fault_rate = self.random.choice(self._rates)
-        self.landscape.network.has_faults = fault_rate > 0
+        self.faults.begin()
+        self.landscape.network.begin(has_faults=fault_rate > 0)
         for _ in range(points):
             if self.random.random() < fault_rate:
                 self.faults.strike()
@@ -126,7 +142,7 @@ class Schedule:
     def _rest(self) -> None:
         """Nothing bad happens any more: everything comes to its end."""
         landscape = self.landscape
-        landscape.network.has_faults = False
+        landscape.network.end()
         self.faults.end()
         landscape.loop.run_ready()
         for name, gardenlet in landscape.gardenlets.items():
@@ -193,8 +209,8 @@ class Schedule:
                 self.landscape.kill(name)
 
 
-def run_schedule(
+def run_history(
     seed: int, *, is_traced: bool = False, restores: Sequence[str] | None = None, is_strict: bool = False
 ) -> Outcome:
-    """Run the schedule of a number."""
-    return Schedule(seed, is_traced=is_traced, restores=restores, is_strict=is_strict).run()
+    """Run the history of a number."""
+    return History(seed, is_traced=is_traced, restores=restores, is_strict=is_strict).run()

@@ -8,6 +8,7 @@ everybody who waits sleeps no longer than until `next_due_at`.
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
+from functools import lru_cache
 
 import msgspec
 
@@ -24,6 +25,7 @@ _SCHEDULE, _TARGET = "Nats-Schedule", "Nats-Schedule-Target"
 _SCHEDULER, _NEXT = "Nats-Scheduler", "Nats-Schedule-Next"
 
 
+@lru_cache(maxsize=1 << 16)
 def subject_matches(subject_filter: str, subject: str) -> bool:
     """True if a subject matches a filter with `*` and `>`."""
     words, parts = subject_filter.split("."), subject.split(".")
