@@ -222,12 +222,56 @@ def _options(value: Any) -> Document:
 
 
 _OPEN: Table = {OTHERS: ACCEPTED}
+
+
+def _without_effect(*names: str) -> Table:
+    """Fields that Gardener's gardenlet has and that nothing here reads, with whatever is below them."""
+    return dict.fromkeys(names, ACCEPTED)
+
+
+_OTHER_CONTROLLERS = _without_effect(
+    "backupBucket",
+    "backupEntry",
+    "bastion",
+    "controllerInstallation",
+    "controllerInstallationCare",
+    "controllerInstallationRequired",
+    "gardenlet",
+    "networkPolicy",
+    "seedAPIServerNetworkPolicy",
+    "selfHostedShootExposure",
+    "shootState",
+    "shootStateSync",
+    "shootStatus",
+    "tokenRequestor",
+    "tokenRequestorServiceAccount",
+    "tokenRequestorWorkloadIdentity",
+    "vpaEvictionRequirements",
+)
+_CLIENT_CONNECTION = _without_effect("kubeconfig", "acceptContentTypes", "contentType", "qps", "burst")
+
 _TABLE: Table = {
-    **_OPEN,
+    **_without_effect(
+        "seedClientConnection",
+        "shootClientConnection",
+        "leaderElection",
+        "logLevel",
+        "logFormat",
+        "kubernetesLogLevel",
+        "server",
+        "debugging",
+        "featureGates",
+        "logging",
+        "sni",
+        "etcdConfig",
+        "exposureClassHandlers",
+        "monitoring",
+        "nodeToleration",
+    ),
     "kind": Field(parse=reader.exactly(KIND), is_required=True),
     "apiVersion": Field(parse=_api_version, is_required=True),
     "seedConfig": {
-        **_OPEN,
+        **_without_effect("apiVersion", "kind", "status"),
         "metadata": {
             **_OPEN,
             "name": Field("seed_name", reader.label, is_required=True),
@@ -237,30 +281,40 @@ _TABLE: Table = {
         "spec": Field("spec", _seed_spec, is_required=True),
     },
     "resources": {
-        **_OPEN,
         "capacity": {OTHERS: Field("capacity.", _quantity)},
         "reserved": {OTHERS: Field("reserved.", _quantity)},
     },
     "controllers": {
-        **_OPEN,
+        **_OTHER_CONTROLLERS,
         "seed": {
-            **_OPEN,
+            **_without_effect("concurrentSyncs"),
             "leaseResyncSeconds": Field("lease.resync_seconds", reader.count),
             "leaseResyncMissThreshold": Field("lease.miss_threshold", reader.count),
             "syncPeriod": Field("seed_sync_period", reader.positive_duration),
         },
-        "seedCare": {**_OPEN, "syncPeriod": Field("seed_care_period", reader.positive_duration)},
+        "seedCare": {
+            **_without_effect("concurrentSyncs", "conditionThresholds"),
+            "syncPeriod": Field("seed_care_period", reader.positive_duration),
+        },
         "shoot": {
-            **_OPEN,
+            **_without_effect("dnsEntryTTLSeconds", "reconcileInMaintenanceOnly"),
             "concurrentSyncs": Field("shoot.concurrent_syncs", reader.count),
             "syncPeriod": Field("shoot.sync_period", reader.positive_duration),
             "retryDuration": Field("shoot.retry_duration", reader.positive_duration),
             "progressReportPeriod": Field("shoot.progress_report_period", reader.duration),
             "respectSyncPeriodOverwrite": Field("shoot.respect_ignore", reader.flag),
         },
-        "shootCare": {**_OPEN, "syncPeriod": Field("shoot_care_period", reader.positive_duration)},
+        "shootCare": {
+            **_without_effect(
+                "concurrentSyncs",
+                "conditionThresholds",
+                "managedResourceProgressingThreshold",
+                "staleExtensionHealthChecks",
+                "webhookRemediatorEnabled",
+            ),
+            "syncPeriod": Field("shoot_care_period", reader.positive_duration),
+        },
         "managedSeed": {
-            **_OPEN,
             "concurrentSyncs": Field("managed_seed.concurrent_syncs", reader.count),
             "syncPeriod": Field("managed_seed.sync_period", reader.positive_duration),
             "waitSyncPeriod": Field("managed_seed.wait_sync_period", reader.positive_duration),
@@ -269,8 +323,14 @@ _TABLE: Table = {
         },
     },
     "gardenClientConnection": {
-        **_OPEN,
-        "kubeconfigValidity": {**_OPEN, "validity": Field("certificate_validity", reader.positive_duration)},
+        **_CLIENT_CONNECTION,
+        **_without_effect(
+            "gardenClusterAddress", "gardenClusterCACert", "bootstrapKubeconfig", "kubeconfigSecret", "bootstrapToken"
+        ),
+        "kubeconfigValidity": {
+            **_without_effect("autoRotationJitterPercentageMin", "autoRotationJitterPercentageMax"),
+            "validity": Field("certificate_validity", reader.positive_duration),
+        },
     },
     "backend": {
         "type": Field("backend.type", reader.label),

@@ -5,8 +5,9 @@ entry `OTHERS`. Null counts as absent. Defaults are those of the structs that ar
 """
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import timedelta
+from difflib import get_close_matches
 from math import inf
 from typing import Any, NamedTuple, TypeVar, cast
 
@@ -22,6 +23,9 @@ Parse = Callable[[Any], Any]
 
 _LARGEST_PORT = 65_535
 _LABEL = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
+
+
+_NO_FIELD = ": no such field"
 
 
 class Field(NamedTuple):
@@ -115,7 +119,31 @@ def read(document: object, table: Table) -> Reading:
     """Read a document by a table."""
     reading = Reading({}, [], [])
     _walk(document, table, "", reading)
+    places = list(_places(table))
+    reading.problems[:] = [each + _hint(each, places) for each in reading.problems]
     return reading
+
+
+def _places(table: Table, path: str = "") -> Iterator[str]:
+    """The paths of all fields of a table, without the numbers of entries."""
+    for name, entry in table.items():
+        below = f"{path}.{name}" if path else name
+        if name != OTHERS:
+            yield below
+        if not isinstance(entry, Field):
+            yield from _places(entry.table if isinstance(entry, Entries) else entry, below)
+
+
+def _hint(problem: str, places: Sequence[str]) -> str:
+    """Where a field that does not exist might have been meant to stand, or how to be called."""
+    path, found, _ = problem.partition(_NO_FIELD)
+    if not found:
+        return ""
+    parent, _, name = re.sub(r"\[\d+\]", "", path).rpartition(".")
+    elsewhere = [place for place in places if place.rpartition(".")[2].lower() == name.lower()]
+    beside = {place.rpartition(".")[2]: place for place in places if place.rpartition(".")[0] == parent}
+    near = elsewhere or [beside[each] for each in get_close_matches(name, beside, n=1)]
+    return f"; did you mean {' or '.join(near[:2])}?" if near else ""
 
 
 def _walk(value: object, table: Table, path: str, reading: Reading) -> None:
@@ -129,7 +157,7 @@ def _walk(value: object, table: Table, path: str, reading: Reading) -> None:
             continue
         below = f"{path}.{name}" if path else f"{name}"
         if entry is None:
-            reading.problems.append(f"{below}: no such field")
+            reading.problems.append(f"{below}{_NO_FIELD}")
         elif isinstance(entry, Field):
             _read_field(name, fields.get(name), entry, below, reading)
         elif isinstance(entry, Entries):
