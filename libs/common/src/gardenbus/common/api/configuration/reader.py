@@ -135,7 +135,7 @@ def _places(table: Table, path: str = "") -> Iterator[str]:
 
 
 def _hint(problem: str, places: Sequence[str]) -> str:
-    """Where a field that does not exist might have been meant to stand, or how to be called."""
+    """The places or names that may have been meant by a field that does not exist."""
     path, found, _ = problem.partition(_NO_FIELD)
     if not found:
         return ""
