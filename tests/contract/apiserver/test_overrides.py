@@ -22,11 +22,17 @@ async def test_a_refused_override_names_its_field_and_what_to_do(apiserver: Apis
     assert [each["field"] for each in rejection["details"]] == [
         "spec.policy.overrideRules[0].jsonPatchOverrides[0].path"
     ]
+
+
+async def test_an_override_in_kubefleets_older_version_is_stored_in_the_newer_one(apiserver: Apiserver) -> None:
     older = {**a_cro(BLUE), "apiVersion": "placement.kubernetes-fleet.io/v1alpha1"}
-    assert (
-        "write apiVersion: placement.kubernetes-fleet.io/v1beta1"
-        in (await apiserver.rejection("apply", older))["message"]
-    )
+    await apiserver.request("apply", older)
+    stored = await apiserver.request(f"get.clusterresourceoverride._.{older['metadata']['name']}")
+    assert stored["apiVersion"] == "placement.kubernetes-fleet.io/v1beta1"
+    assert stored["spec"] == a_cro(BLUE)["spec"]
+    placement = {"apiVersion": "placement.kubernetes-fleet.io/v1alpha1", "kind": "ClusterResourcePlacement"}
+    refused = await apiserver.rejection("apply", {**placement, "metadata": {"name": "web"}})
+    assert "write apiVersion: placement.kubernetes-fleet.io/v1beta1" in refused["message"]
 
 
 async def test_of_two_overrides_for_an_object_one_is_taken(apiserver: Apiserver) -> None:

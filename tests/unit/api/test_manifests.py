@@ -53,6 +53,16 @@ def test_entries_of_a_typed_list_get_its_type() -> None:
     assert parse(json.dumps(body).encode()) == [a_shoot()]
 
 
+def test_overrides_of_the_older_version_become_those_of_the_one_that_is_stored() -> None:
+    older, newer = (f"placement.kubernetes-fleet.io/{version}" for version in ("v1alpha1", "v1beta1"))
+    plain = f'{{"apiVersion": "{older}", "kind": "ClusterResourceOverride"}}'.encode()
+    assert parse(plain) == [{"apiVersion": newer, "kind": "ClusterResourceOverride"}]
+    listed = (
+        f"kind: List\nitems: [{{apiVersion: {older}, kind: ResourceOverride}}, {{apiVersion: {older}, kind: Work}}]"
+    )
+    assert [each["apiVersion"] for each in parse(listed.encode())] == [newer, older]
+
+
 def test_an_empty_list_holds_nothing() -> None:
     assert parse(b'{"kind": "List", "apiVersion": "v1", "items": []}') == []
 

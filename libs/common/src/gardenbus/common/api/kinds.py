@@ -7,6 +7,7 @@ understood word in another group is rejected.
 import re
 from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
+from typing import Any
 
 import msgspec
 
@@ -308,6 +309,14 @@ def resolve(api_version: str, kind: str) -> KindSpec:
     return KindSpec(
         kind=kind, singular=singular, plural=_plural(singular), group=group, version=version, namespaced=None
     )
+
+
+def in_stored_version(manifest: dict[str, Any]) -> dict[str, Any]:
+    """A manifest in the version in which its kind is stored: KubeFleet serves overrides, field for field, in two."""
+    is_older = manifest.get("apiVersion") == f"{PLACEMENT}/v1alpha1"
+    if is_older and manifest.get("kind") in ("ClusterResourceOverride", "ResourceOverride"):
+        return {**manifest, "apiVersion": _PLACEMENT_V1BETA1}
+    return manifest
 
 
 def unregistered_kind(kind: str, api_version: str, *, is_namespaced: bool) -> KindSpec:

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, cast
 
 from gardenbus.common.api.document import Document, encode
+from gardenbus.common.api.kinds import in_stored_version
 from gardenbus.common.api.manifests.fast_json import LARGEST_FAST, is_deeper, read_fast
 from gardenbus.common.api.manifests.strict_json import NotJSON, read_json
 from gardenbus.common.api.manifests.strict_yaml import DEEPEST, DEEPEST_VALUE, read_yaml
@@ -29,7 +30,7 @@ def parse(body: bytes) -> Sequence[Document]:
     """
     plain = read_fast(body)
     if plain is not None and not _is_list(plain):
-        return [plain]
+        return [in_stored_version(plain)]
     values = read_values(body)
     if not values:
         raise BadRequest("the message holds no manifest: send JSON or YAML with apiVersion, kind and metadata")
@@ -90,7 +91,7 @@ def _manifests(value: Any, place: str) -> Iterator[Document]:
         return
     _check_depth(document, place)
     _check_size(document, place)
-    yield document
+    yield in_stored_version(document)
 
 
 def _is_list(document: Document) -> bool:
