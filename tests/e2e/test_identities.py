@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+import urllib.error
 import urllib.request
 from datetime import UTC, datetime
 from pathlib import Path
@@ -64,8 +65,8 @@ async def test_the_example_settles_and_nobody_asks_for_what_they_may_not(tmp_pat
 
 def _users(landscape: Landscape) -> list[str]:
     """Who is connected, a line a connection."""
-    port = landscape.describe()["ports"]["nats-monitor"]
-    with urllib.request.urlopen(f"http://127.0.0.1:{port}/connz?auth=1&limit=10000", timeout=30) as answer:
+    (monitoring,) = [each["health_url"] for each in landscape.describe()["services"] if each["name"] == "nats"]
+    with urllib.request.urlopen(f"{monitoring}/connz?auth=1&limit=10000", timeout=30) as answer:
         return [each.get("authorized_user", "") for each in json.load(answer)["connections"]]
 
 
@@ -154,6 +155,21 @@ async def test_nothing_below_the_state_directory_is_open_to_others(hosting: Land
         assert found == []
 
     await eventually(closed, within=20)
+
+
+async def test_no_port_tells_a_page_in_a_browser_anything(hosting: Landscape):
+    """Services answer to the names of the loopback alone; NATS answers any, and has its pages below a path of its own."""
+    described = hosting.describe()
+    found = {each["name"]: each["health_url"] for each in described["services"] if each["health_url"]}
+    found["nats"] = f"http://127.0.0.1:{described['ports']['nats-monitor']}"
+    assert len(found) > 8
+    for name, url in found.items():
+        for path in ("", "/metrics", "/readyz", "/connz", "/varz", "/jsz", "/healthz"):
+            request = urllib.request.Request(url + path, headers={"Host": "evil.example"})
+            with pytest.raises(urllib.error.HTTPError) as refused:
+                urllib.request.urlopen(request, timeout=30)
+            refused.value.close()
+            assert refused.value.code in (404, 421), (name, path)
 
 
 async def test_issued_credentials_let_in_until_they_are_revoked(hosting: Landscape, tmp_path: Path):

@@ -61,3 +61,11 @@ def test_a_name_that_no_user_can_have_is_refused(place: LandscapeDirectory):
     result = gardenbus("--dir", str(place.path), "--user", "Not A User")
     assert result.exit_code != 0
     assert "is no user" in result.output
+
+
+@pytest.mark.parametrize("user", ["controllermanager", "identity", "seed:aws-cork"])
+def test_nobody_is_let_in_as_a_service_or_an_agent(place: LandscapeDirectory, user: str):
+    read_key(place.dashboard_key)
+    result = gardenbus("--dir", str(place.path), "--user", user)
+    assert result.exit_code == 2
+    assert "that name is for others" in " ".join(result.output.split())

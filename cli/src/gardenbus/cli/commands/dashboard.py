@@ -29,9 +29,12 @@ def dashboard(
 
     Example: gardenbus dashboard --open
     """
+    from gardenbus.cli.commands.issued import person  # noqa: PLC0415  slow to import
+
     with exit_codes():
         place = LandscapeDirectory(directory or DEFAULT_DIRECTORY)
-        link = _link(url or _address(place), key_file or place.dashboard_key, user)
+        named = user if user == OPERATOR else person(user).name
+        link = _link(url or _address(place), key_file or place.dashboard_key, named)
     show_lines([link])
     if "#" in link:
         errors.print(f"it lets {user} in once, within {LINK_LIFE.total_seconds():g} s", style="dim")

@@ -28,7 +28,7 @@ from gardenbus.embedded.durability import Durability
 from gardenbus.embedded.ports import LOOPBACK, choose_port
 from gardenbus.embedded.process_specs import ProcessSpec
 from gardenbus.embedded.redis_users import OPERATOR, RedisUsers
-from gardenbus.embedded.servers import nats_configuration, redis_configuration
+from gardenbus.embedded.servers import nats_configuration, new_monitor_path, redis_configuration
 
 NUMBERS = (1, 2, 3)
 MASTER = "garden"
@@ -112,8 +112,13 @@ def _nats_spec(
     store = _store(plan.directory.nats, name)
     file = plan.directory.config / f"{name}.conf"
     routes = [f"{LOOPBACK}:{ports[f'nats-{each}-routes']}" for each in NUMBERS]
+    path = new_monitor_path()
     text = nats_configuration(
-        port=ports[name], monitor_port=ports[f"{name}-monitor"], store=store, durability=plan.durability
+        port=ports[name],
+        monitor_port=ports[f"{name}-monitor"],
+        monitor_path=path,
+        store=store,
+        durability=plan.durability,
     )
     own = routes[number - 1]
     text += route_configuration(name="gardenbus", listen=own, others=routes, admission=admission)
@@ -125,6 +130,7 @@ def _nats_spec(
         environ={"GOMAXPROCS": os.environ.get("GOMAXPROCS") or str(share_of_cores(os.cpu_count() or 1))},
         kind="nats",
         port=ports[f"{name}-monitor"],
+        path=path,
         store=store,
     )
 

@@ -52,6 +52,7 @@ from gardenbus.embedded.servers import (
     fits_address,
     keep_streams,
     nats_configuration,
+    new_monitor_path,
     redis_configuration,
 )
 
@@ -255,8 +256,13 @@ class EmbeddedLandscape:
     def _nats_spec(self, port: int, monitor_port: int) -> ProcessSpec:
         program = find_server(NATS_WITH_IDENTITIES if self._identities else NATS)
         file = self.directory.config / "nats.conf"
+        path = new_monitor_path()
         text = nats_configuration(
-            port=port, monitor_port=monitor_port, store=self.directory.nats, durability=self._options.durability
+            port=port,
+            monitor_port=monitor_port,
+            monitor_path=path,
+            store=self.directory.nats,
+            durability=self._options.durability,
         )
         if self._identities:
             text += self._identities.server_configuration()
@@ -271,6 +277,7 @@ class EmbeddedLandscape:
             environ={},
             kind="nats",
             port=monitor_port,
+            path=path,
             store=self.directory.nats,
         )
 

@@ -57,6 +57,9 @@ class ProcessSpec(NamedTuple):
     kind: Literal["service", "nats", "redis"] = "service"
     port: int | None = None
     """Port of Redis, or of NATS' monitoring."""
+
+    path: str = ""
+    """Path before the pages of NATS' monitoring."""
     url: str | None = None
     """Where people find it."""
     store: Path | None = None

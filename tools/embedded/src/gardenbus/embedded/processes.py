@@ -250,7 +250,7 @@ class ManagedProcess:
 
     def _find_health_url(self) -> str | None:
         if self.spec.kind == "nats":
-            url: str | None = f"http://{LOOPBACK}:{self.spec.port}"
+            url: str | None = f"http://{LOOPBACK}:{self.spec.port}{self.spec.path}"
         else:
             url = self._reported_url()
         if url != self._health_url:

@@ -6,6 +6,7 @@ A program on PATH is taken if it is new enough, else the one that the installed 
 import json
 import os
 import re
+import secrets
 import shutil
 import subprocess
 import sys
@@ -81,16 +82,25 @@ def _version_of(program: Path) -> tuple[int, int] | None:
     return (int(match[1]), int(match[2])) if match else None
 
 
-def nats_configuration(*, port: int, monitor_port: int, store: Path, durability: Durability) -> str:
-    """The text of nats.conf: loopback only, messages up to 8 MB.
+def new_monitor_path() -> str:
+    """A path that nobody guesses: NATS' monitoring answers any Host, so that any page in a browser could read it."""
+    return f"/{secrets.token_hex(12)}"
+
+
+def nats_configuration(
+    *, port: int, monitor_port: int, store: Path, durability: Durability, monitor_path: str = ""
+) -> str:
+    """The text of nats.conf: loopback only, messages up to 8 MB. `monitor_path` comes before the pages of monitoring.
 
     A duration is quoted: without quotes nats-server takes `2m` for two million, in seconds.
     """
     sync_interval = "always" if durability is Durability.POWER else '"2m"'
+    base = f"http_base_path: {json.dumps(monitor_path)}\n" if monitor_path else ""
     return (
         f"server_name: gardenbus-{port}\n"
         f'listen: "127.0.0.1:{port}"\n'
         f'http: "127.0.0.1:{monitor_port}"\n'
+        f"{base}"
         "max_payload: 8MB\n"
         "max_pending: 256MB\n"
         "jetstream {\n"
