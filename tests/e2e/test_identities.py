@@ -158,7 +158,7 @@ async def test_nothing_below_the_state_directory_is_open_to_others(hosting: Land
 
 
 async def test_no_port_tells_a_page_in_a_browser_anything(hosting: Landscape):
-    """Services answer to the names of the loopback alone; NATS answers any, and has its pages below a path of its own."""
+    """Services answer to names of the loopback alone; NATS answers any, and its pages are below a path of its own."""
     described = hosting.describe()
     found = {each["name"]: each["health_url"] for each in described["services"] if each["health_url"]}
     found["nats"] = f"http://127.0.0.1:{described['ports']['nats-monitor']}"
