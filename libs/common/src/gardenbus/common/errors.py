@@ -153,3 +153,14 @@ class SettingsInvalid(GardenbusError):
     def __init__(self, problems: tuple[str, ...]) -> None:
         super().__init__("; ".join(problems))
         self.problems = tuple(map(encodable, problems))
+
+
+def without_frames(error: BaseException) -> None:
+    """Take the frames off an error, and off what it came of, that is kept as a value.
+
+    They hold whatever was in hand, and often the error among it: a circle, which only the garbage collector opens.
+    """
+    each: BaseException | None = error
+    while each is not None:
+        each.__traceback__ = None
+        each = each.__cause__ or each.__context__

@@ -10,7 +10,7 @@ from gardenbus.common.api.document import Document
 from gardenbus.common.api.index_keys import FOLLOWING_KINDS
 from gardenbus.common.api.keys import Header, ObjectKey
 from gardenbus.common.api.manifests.parser import read_values
-from gardenbus.common.errors import BadRequest, GardenbusError, Unsupported
+from gardenbus.common.errors import BadRequest, GardenbusError, Unsupported, without_frames
 from gardenbus.common.ports.bus import QueueMessage
 from gardenbus.common.ports.clock import timestamp
 
@@ -46,6 +46,7 @@ class RejectedReport(Exception):
         self.queued = queued
         self.error = error
         self.about = about
+        without_frames(error)
 
 
 def read_report(queued: QueueMessage, seed: str, key: ObjectKey, incarnation: int) -> Report:

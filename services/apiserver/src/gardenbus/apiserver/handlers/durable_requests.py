@@ -48,6 +48,7 @@ from gardenbus.common.errors import (
     Transient,
     Unavailable,
     Unsupported,
+    without_frames,
 )
 from gardenbus.common.ports import tracing
 from gardenbus.common.ports.bus import Bus, QueueMessage, StreamMessage, WorkQueue
@@ -103,6 +104,10 @@ class RejectedDocument(msgspec.Struct, frozen=True):
     request: DocumentRequest | None = None
     has_unmet_dependency: bool = False
     document: Document | None = None
+
+    def __post_init__(self) -> None:
+        """Hold no batch by its error."""
+        without_frames(self.error)
 
 
 class _PreparedBatch(NamedTuple):
