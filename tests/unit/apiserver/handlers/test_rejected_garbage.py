@@ -1,6 +1,6 @@
-"""What is rejected is gone with its batch: an error that is kept holds no frames, which would hold all that was in hand.
+"""What is rejected is gone with its batch: an error that is kept holds no frames, which hold all that was in hand.
 
-The apiserver grew from 66 to 400 MB over 75,000 bad messages: its garbage collector, which would open circles, runs rarely.
+The apiserver grew from 66 to 400 MB over 75,000 bad messages: its garbage collector, which opens circles, runs rarely.
 """
 
 import gc
