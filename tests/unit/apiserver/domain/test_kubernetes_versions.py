@@ -30,6 +30,24 @@ OFFER: Document = {
 }
 
 
+def test_the_newest_image_is_one_of_the_machines_architecture() -> None:
+    versions = [{"version": "2.0.0"}, {"version": "1.0.0", "architectures": ["amd64", "arm64"]}]
+    offer: Document = {
+        "machineImages": [{"name": "old", "versions": [{"version": "9"}]}, {"name": "both", "versions": versions}]
+    }
+    images = [
+        with_newest_versions(a_spec("1.34.1", {"machine": machine}), {}, offer, NOW)["provider"]["workers"][0][
+            "machine"
+        ]
+        for machine in ({"architecture": "arm64"}, {"image": {"name": "both"}}, {"architecture": "riscv64"})
+    ]
+    assert [each.get("image") for each in images] == [
+        {"name": "both", "version": "1.0.0"},
+        {"name": "both", "version": "2.0.0"},
+        None,
+    ]
+
+
 @pytest.mark.parametrize(
     ("given", "newest"), [("", "1.34.10"), ("1.34", "1.34.10"), ("1.33", "1.33.7"), ("1.35", None), ("1", "1.34.10")]
 )

@@ -130,6 +130,40 @@ def test_what_it_does_not_offer_is_refused_with_what_is_nearest(spec: Document, 
     assert message in problems[field]
 
 
+ARMS = {
+    "machineTypes": [{"name": "m5.large"}, {"name": "m6g.large", "architecture": "arm64"}],
+    "machineImages": [
+        {"name": "old", "versions": [{"version": "1.0.0"}]},
+        {"name": "both", "versions": [{"version": "2.0.0", "architectures": ["amd64", "arm64"]}]},
+    ],
+}
+
+
+@pytest.mark.parametrize(
+    ("machine", "offered"),
+    [
+        ({"type": "m5.large"}, None),
+        ({"type": "m5.large", "architecture": "amd64", "image": {"name": "old", "version": "1.0.0"}}, None),
+        ({"type": "m6g.large", "architecture": "arm64", "image": {"name": "both", "version": "2.0.0"}}, None),
+        ({"type": "m6g.large"}, "arm64"),
+        ({"type": "m5.large", "architecture": "arm64"}, "amd64"),
+        ({"type": "m6g.large", "architecture": "arm64", "image": {"name": "old", "version": "1.0.0"}}, "amd64"),
+    ],
+)
+def test_machine_type_and_image_have_the_workers_architecture(machine: Document, offered: str | None) -> None:
+    """Gardener's cases of ShootValidator; what states none is amd64."""
+    profile = a_cloudprofile(spec=OFFER | ARMS)
+    field = "spec.provider.workers[0].machine.architecture"
+    pool: Document = {"name": "pool-a", "machine": machine, "zones": ["eu-west-1a"]}
+    spec = {"provider": {"workers": [pool]}}
+    given = "'arm64'" if machine.get("architecture") == "arm64" else "'amd64'"
+    expected = {} if offered is None else {field: f"the cloud profile does not offer {given}; there is {offered}"}
+    assert problems_of(spec, profile=profile) == expected
+    before = a_shoot(spec={"provider": {"workers": [{**pool, "machine": {"type": "m5.large"}}]}})
+    assert problems_of(spec, before, profile) == expected, "also in a change"
+    assert problems_of(spec, a_shoot(spec=spec), profile) == {}
+
+
 def test_everything_is_said_at_once() -> None:
     spec = {"region": "mars-1", "kubernetes": {"version": "9.99.0"}} | worker(machine={"type": "huge"})
     assert set(problems_of(spec)) == {

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import Any, cast
 
+from gardenbus.apiserver.domain.architectures import architecture_of, versions_for
 from gardenbus.apiserver.domain.rejection_messages import RejectionMessage
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.document_parts import mappings
@@ -108,11 +109,11 @@ def _with_image(worker: Any, images: Sequence[Document], now: datetime) -> Any:
     pool = cast("Document", worker)
     machine = section(pool, "machine")
     image = section(machine, "image")
-    name = image.get("name") or images[0].get("name")
     if image.get("version"):
         return pool
-    versions = next((one.get("versions") for one in images if one.get("name") == name), None)
-    newest = newest_version(versions, "", now)
+    runnable = versions_for(architecture_of(machine), images)
+    name = image.get("name") or next(iter(runnable), None)
+    newest = newest_version(runnable.get(name), "", now)
     if newest is None:
         return pool
     return {**pool, "machine": {**machine, "image": {**image, "name": name, "version": newest}}}

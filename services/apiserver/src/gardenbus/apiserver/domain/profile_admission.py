@@ -11,11 +11,18 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
+from gardenbus.apiserver.domain.architectures import (
+    DEFAULT_ARCHITECTURE,
+    architecture_of,
+    architectures_of,
+    architectures_of_image,
+    architectures_of_type,
+)
 from gardenbus.apiserver.domain.cloud_profiles import profile_key
 from gardenbus.apiserver.domain.rejection_messages import CHANGED_MEANWHILE, NOT_THERE, RejectionMessage
 from gardenbus.apiserver.domain.related_objects import ObjectQuery, RelatedObjects, RelatedQuery
 from gardenbus.common.api.document import Document, section
-from gardenbus.common.api.document_parts import is_deleting, mappings, namespace_of, only_text
+from gardenbus.common.api.document_parts import differ, is_deleting, mappings, namespace_of, only_text
 from gardenbus.common.api.garden.expirable_versions import is_expired
 from gardenbus.common.api.garden.profile_parts import binding_keys, profile_spec_of
 from gardenbus.common.api.keys import ObjectKey
@@ -136,16 +143,18 @@ def _sure_parts(offered: Document) -> Iterator[str]:
     for region in mappings(offered.get("regions")):
         yield f"region {region.get('name')}"
         yield from (f"zone {region.get('name')} {zone}" for zone in _names(region.get("zones")))
-    for kind, field in (("machine", "machineTypes"), ("volume", "volumeTypes")):
-        yield from (f"{kind} {name}" for name in _usable(offered.get(field)))
+    yield from (f"volume {name}" for name in _usable(offered.get("volumeTypes")))
+    for name in _usable(offered.get("machineTypes")):
+        yield from (f"machine {name} {architecture}" for architecture in architectures_of_type(name, offered))
     for entry in mappings(section(offered, "kubernetes").get("versions")):
         if not entry.get("expirationDate"):
             yield f"version {entry.get('version')}"
     for image in mappings(offered.get("machineImages")):
-        yield f"image {image.get('name')} None"
+        yield f"image {image.get('name')} None {DEFAULT_ARCHITECTURE}"
         for entry in mappings(image.get("versions")):
             if not entry.get("expirationDate"):
-                yield f"image {image.get('name')} {entry.get('version')}"
+                named = f"image {image.get('name')} {entry.get('version')}"
+                yield from (f"{named} {architecture}" for architecture in architectures_of(entry))
 
 
 def _named_parts(spec: Document) -> Iterator[str]:
@@ -157,10 +166,11 @@ def _named_parts(spec: Document) -> Iterator[str]:
         yield f"version {version}"
     for worker in mappings(provider.get("workers")):
         machine = section(worker, "machine")
+        architecture = machine.get("architecture") or DEFAULT_ARCHITECTURE
         if kind := machine.get("type"):
-            yield f"machine {kind}"
+            yield f"machine {kind} {architecture}"
         if image := section(machine, "image"):
-            yield f"image {image.get('name')} {image.get('version')}"
+            yield f"image {image.get('name')} {image.get('version')} {architecture}"
         if volume := section(worker, "volume").get("type"):
             yield f"volume {volume}"
         if version := section(worker, "kubernetes").get("version"):
@@ -228,10 +238,14 @@ def _of_worker(path: str, worker: Document, old: Document, offered: Document, *,
     version = only_text(section(worker, "kubernetes").get("version"))
     if version != section(old, "kubernetes").get("version"):
         yield _Choice(f"{path}.kubernetes.version", version, _kubernetes_versions(offered, now), nearest_versions)
-    if machine.get("type") != old_machine.get("type"):
-        yield _Choice(f"{path}.machine.type", only_text(machine.get("type")), _usable(offered.get("machineTypes")))
-    if section(machine, "image") != section(old_machine, "image"):
+    architecture = _Choice(f"{path}.machine.architecture", architecture_of(machine), ())
+    if differ(machine, old_machine, "type", "architecture"):
+        kind = only_text(machine.get("type"))
+        yield _Choice(f"{path}.machine.type", kind, _usable(offered.get("machineTypes")))
+        yield architecture._replace(offered=architectures_of_type(kind, offered))
+    if differ(machine, old_machine, "image", "architecture"):
         yield from _of_image(f"{path}.machine.image", section(machine, "image"), offered, now=now)
+        yield architecture._replace(offered=architectures_of_image(section(machine, "image"), offered))
     volume = section(worker, "volume").get("type")
     if volume != section(old, "volume").get("type"):
         yield _Choice(f"{path}.volume.type", only_text(volume), _usable(offered.get("volumeTypes")))

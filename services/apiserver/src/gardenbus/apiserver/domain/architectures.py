@@ -1,0 +1,48 @@
+"""Architectures of processors: what a worker pool asks for, and what machine types and images of a profile have.
+
+`amd64` where nothing is stated. Source: Gardener's plugins ShootMutator and ShootValidator.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from gardenbus.common.api.document import Document
+from gardenbus.common.api.document_parts import mappings, only_text
+
+DEFAULT_ARCHITECTURE = "amd64"
+
+
+def architecture_of(machine: Document) -> str:
+    """The architecture of a worker's machine, or of a machine type."""
+    return only_text(machine.get("architecture")) or DEFAULT_ARCHITECTURE
+
+
+def architectures_of(image_version: Document) -> Sequence[str]:
+    """Architectures that a version of a machine image has."""
+    stated: object = image_version.get("architectures")
+    return [str(each) for each in stated] if stated and isinstance(stated, list) else [DEFAULT_ARCHITECTURE]  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]  any list
+
+
+def architectures_of_type(name: str, offered: Document) -> Sequence[str]:
+    """The architecture of a machine type; none where the profile does not list it."""
+    return [architecture_of(each) for each in mappings(offered.get("machineTypes")) if each.get("name") == name]
+
+
+def architectures_of_image(image: Document, offered: Document) -> Sequence[str]:
+    """Architectures of an image's version; none where the profile does not list it."""
+    return list(_of_image(image, offered))
+
+
+def _of_image(image: Document, offered: Document) -> Iterator[str]:
+    for listed in mappings(offered.get("machineImages")):
+        for entry in mappings(listed.get("versions")) if listed.get("name") == image.get("name") else ():
+            if entry.get("version") == image.get("version"):
+                yield from architectures_of(entry)
+
+
+def versions_for(architecture: str, images: Sequence[Document]) -> Mapping[object, Sequence[Document]]:
+    """The versions of images that run on an architecture, by the image's name; images that have none are left out."""
+    runnable = {
+        image.get("name"): [each for each in mappings(image.get("versions")) if architecture in architectures_of(each)]
+        for image in images
+    }
+    return {name: versions for name, versions in runnable.items() if versions}
