@@ -58,6 +58,8 @@ class Journal:
     deliveries: dict[int, int] = field(default_factory=dict[int, int])
     impatient: set[int] = field(default_factory=set[int])
     """Requests that were decided on, at last, while earlier ones were in flight."""
+    forgotten: set[str] = field(default_factory=set[str])
+    """Control planes that neither server knew when both had gone back: their names may be given anew."""
 
     # ------------------------------------------------------------------------------------------ what is written
 
@@ -120,7 +122,7 @@ class Journal:
     def on_end(self, seed: str, uid: str) -> None:
         """A gardenlet tears a control plane down."""
         self.running[uid].discard(seed)
-        if uid not in self.removed and uid not in self.marked:
+        if uid not in self.removed and uid not in self.marked and uid not in self.forgotten:
             raise InvariantBroken(f"{seed} tears {uid} down, which nobody has deleted")
 
     # ------------------------------------------------------------------------------------------ restores
@@ -130,6 +132,11 @@ class Journal:
         self.restores.add(what)
         if what == "nats":
             self.reread(server)
+        else:
+            self._forget_lost(state, server)
+        if len(self.restores) > 1:
+            announced = {each.headers.get(Header.UID) for each in server.stream("OBJECTS").messages.values()}
+            self.forgotten |= {uid for uid in self.running if uid not in state.uids and uid not in announced}
         requests = server.stream("REQUESTS")
         in_flight = {sequence for consumer in requests.consumers.values() for sequence in consumer.in_flight}
         waiting = {each.headers.get(ORDER) for each in requests.messages.values() if each.sequence not in in_flight}
@@ -149,6 +156,18 @@ class Journal:
             for message in server.stream(stream).messages.values()
         }
         self.progress.clear()
+
+    def _forget_lost(self, state: MemoryState, server: MemoryServer) -> None:
+        """Versions that were read, and that neither side has: observers go back to what there is."""
+        for (observer, key), seen in self.seen.items():
+            row, tombstone = state.rows.get(key), state.tombstones.get(key)
+            last = server.stream("OBJECTS").last_on(f"garden.changed.{key.tail}")
+            known = (
+                row.stored.version if row else 0,
+                tombstone.version if tombstone else 0,
+                int(last.headers.get(Header.VERSION, "0")) if last else 0,
+            )
+            self.seen[observer, key] = min(seen, max(known))
 
     def admissible(self, name: str) -> list[StoredOrder]:
         """Orders of which one must have decided what became of an object, the last first."""
