@@ -2,7 +2,8 @@
 
 import asyncio
 from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from pathlib import Path
 from typing import Any
 
 from gardenbus.agent.connections import AgentConnections
@@ -12,7 +13,7 @@ from gardenbus.common.api.configuration.member_agent import MemberAgentConfigura
 from gardenbus.common.api.document import Document, encode, section
 from gardenbus.common.api.fleet.member_clusters import namespace_of
 from gardenbus.common.api.fleet.placement_parts import WORK_CLEANUP
-from gardenbus.common.api.keys import ObjectKey
+from gardenbus.common.api.keys import ObjectKey, Subjects
 from gardenbus.common.runtime.clock import SystemClock
 from gardenbus.memberagent.host import MemberAgentHost
 from tests.support.builders import merged
@@ -84,16 +85,23 @@ async def member_agents(garden: Garden, *configurations: Document) -> AsyncGener
             await asyncio.gather(task, return_exceptions=True)
 
 
-@asynccontextmanager
-async def member_agents_alone(garden: Garden, *configurations: Document) -> AsyncGenerator[MemberAgentHost]:
+def member_agents_alone(garden: Garden, *configurations: Document) -> AbstractAsyncContextManager[MemberAgentHost]:
     """A process whose agents have credentials of their own in their directories."""
+    return agents_of(garden.nats_url, garden.subjects, garden.directory, *configurations)
+
+
+@asynccontextmanager
+async def agents_of(
+    nats_url: str, subjects: Subjects, directory: Path, *configurations: Document
+) -> AsyncGenerator[MemberAgentHost]:
+    """The same, of any landscape."""
     host = MemberAgentHost(
         [read(each) for each in configurations],
-        bus=JetStreamBus(garden.subjects),
-        subjects=garden.subjects,
+        bus=JetStreamBus(subjects),
+        subjects=subjects,
         clock=SystemClock(),
-        state_directory=garden.directory,
-        connections=AgentConnections(garden.nats_url, garden.subjects),
+        state_directory=directory,
+        connections=AgentConnections(nats_url, subjects),
     )
     task = asyncio.create_task(host.run())
     try:

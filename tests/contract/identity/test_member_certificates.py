@@ -1,6 +1,5 @@
 """A member agent says when its certificate ends, and renews it in time, and when somebody demands it."""
 
-import asyncio
 import contextlib
 from collections.abc import AsyncGenerator
 from datetime import UTC, datetime, timedelta
@@ -10,19 +9,15 @@ import pytest
 from cryptography import x509
 
 from gardenbus.agent import certificate_manager, connections
-from gardenbus.agent.connections import AgentConnections
 from gardenbus.agent.domain.rotation import renewal_at
-from gardenbus.common.adapters.nats.jetstream import JetStreamBus
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.ports.clock import parse_timestamp
-from gardenbus.common.runtime.clock import SystemClock
 from gardenbus.credentials import certificates, secret_files
 from gardenbus.credentials.certificates import issued_at, read_certificate
-from gardenbus.memberagent.host import MemberAgentHost
 from tests.support.eventually import eventually
 from tests.support.guarded_landscape import GuardedLandscape, guarded_landscape
 from tests.support.identities import SUBJECTS
-from tests.support.member_agents import a_member_cluster, an_agent_configuration, cluster_key, read
+from tests.support.member_agents import a_member_cluster, agents_of, an_agent_configuration, cluster_key
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore:unclosed:ResourceWarning",  # the client leaves sockets of rejected connections to the collector
@@ -69,21 +64,9 @@ async def _lisbon(directory: Path, life_seconds: int, monkeypatch: pytest.Monkey
         token = (await landscape.operator.request("token.create", {"member": "lisbon"}))["token"]
         secret_files.make_directory(lisbon.directory)
         secret_files.write(lisbon.directory / "bootstrap-token", token.encode())
-        host = MemberAgentHost(
-            [read(an_agent_configuration(a_member_cluster()))],
-            bus=JetStreamBus(SUBJECTS),
-            subjects=SUBJECTS,
-            clock=SystemClock(),
-            state_directory=directory,
-            connections=AgentConnections(landscape.nats.url, SUBJECTS),
-        )
-        running = asyncio.create_task(host.run())
-        try:
+        agents = an_agent_configuration(a_member_cluster())
+        async with agents_of(landscape.nats.url, SUBJECTS, directory, agents):
             yield lisbon
-        finally:
-            running.cancel()
-            await asyncio.gather(running, return_exceptions=True)
-            await host.close()
 
 
 async def test_it_renews_its_certificate_between_70_and_90_percent_of_its_life(

@@ -3,6 +3,7 @@
 import pytest
 
 from gardenbus.common.api.document import Document
+from gardenbus.common.api.garden.hibernation import is_hibernation_enabled
 from gardenbus.gardenlet.domain.control_plane import (
     API_SERVER,
     CONTROLLER_MANAGER,
@@ -14,7 +15,6 @@ from gardenbus.gardenlet.domain.control_plane import (
     certificates,
     cluster_parameters,
     control_plane,
-    is_hibernated,
     least_nodes,
 )
 
@@ -72,4 +72,4 @@ def test_each_component_has_a_port_a_health_check_and_a_limit_of_memory() -> Non
     ("spec", "asleep"), [({}, False), ({"hibernation": {}}, False), ({"hibernation": {"enabled": True}}, True)]
 )
 def test_a_shoot_sleeps_when_it_is_told_to(spec: Document, asleep: bool) -> None:
-    assert is_hibernated(spec) is asleep
+    assert is_hibernation_enabled(spec) is asleep

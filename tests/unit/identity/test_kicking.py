@@ -6,7 +6,7 @@ import pytest
 
 from gardenbus.common.adapters.nats.system_account import ServerConnection
 from gardenbus.common.errors import Unavailable
-from gardenbus.identity.controllers.kicking import KickingController
+from gardenbus.identity.handlers.kicking import KickingController
 from tests.support.clocks import FakeClock
 
 

@@ -4,7 +4,6 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from Levenshtein import distance as edit_distance
 
 from gardenbus.apiserver.domain.profile_admission import profile_guards
 from gardenbus.apiserver.domain.related_objects import RelatedObjects
@@ -293,14 +292,6 @@ class TestReferences:
         (guard,) = profile_guards(a_shoot(), None, facts)
         assert (guard.kind, guard.name, guard.version) == ("version", "cloudprofile:_:aws", 7)
         assert profile_guards(a_shoot(spec={"purpose": "testing"}), a_shoot(), facts) == []
-
-
-@pytest.mark.parametrize(
-    ("one", "other", "distance"),
-    [("", "", 0), ("a", "", 1), ("kitten", "sitting", 3), ("m5.lrage", "m5.large", 2), ("flaw", "lawn", 2)],
-)
-def test_the_edit_distance_is_levenshteins(one: str, other: str, distance: int) -> None:
-    assert edit_distance(one, other) == edit_distance(other, one) == distance
 
 
 def test_the_nearest_come_first() -> None:

@@ -231,27 +231,34 @@ async def connected(
             fails_unauthorized=True,
             fails_unreachable=not waits,
         )
-        try:
-            async with asyncio.timeout(timeout_seconds):
-                try:
-                    bus = await stack.enter_async_context(opening)
-                except OutOfReach:
-                    await check_reachable(where.nats_url)
-                    raise
-        except TimeoutError as error:
-            raise Unavailable(
-                f"no NATS at {without_user(where.nats_url)} within {timeout_seconds:g} s: something listens there and "
-                "does not answer"
-            ) from error
-        except ServerUntrusted:
-            raise
-        except CredentialsRejected as error:
-            from gardenbus.cli.client.refusals import reason_for  # noqa: PLC0415  only who is refused asks
-
-            rejected = f"NATS at {without_user(where.nats_url)} does not let this user in"
-            raise CredentialsRejected(f"{rejected}: {reason_for(where, datetime.now(UTC))}") from error
+        async with _said(where, timeout_seconds):
+            try:
+                bus = await stack.enter_async_context(opening)
+            except OutOfReach:
+                await check_reachable(where.nats_url)
+                raise
         name = credentials.principal.user if credentials.principal is not None else ""
         yield ApiClient(bus, Subjects(where.prefix), user=name if credentials.is_outsider else "", name=name)
+
+
+@contextlib.asynccontextmanager
+async def _said(where: LandscapeTarget, timeout_seconds: float) -> AsyncGenerator[None]:
+    """Say where, and why, one is not let in, or nobody answers in time. Raises Unavailable, CredentialsRejected."""
+    try:
+        async with asyncio.timeout(timeout_seconds):
+            yield
+    except TimeoutError as error:
+        raise Unavailable(
+            f"no NATS at {without_user(where.nats_url)} within {timeout_seconds:g} s: something listens there and "
+            "does not answer"
+        ) from error
+    except ServerUntrusted:
+        raise
+    except CredentialsRejected as error:
+        from gardenbus.cli.client.refusals import reason_for  # noqa: PLC0415  only who is refused asks
+
+        rejected = f"NATS at {without_user(where.nats_url)} does not let this user in"
+        raise CredentialsRejected(f"{rejected}: {reason_for(where, datetime.now(UTC))}") from error
 
 
 _OF_WEB_SOCKETS = "aiohttp"

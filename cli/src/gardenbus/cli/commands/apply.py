@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Callable, Generator, Sequence
 from itertools import compress
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import typer
 from rich.markup import escape
@@ -63,21 +63,27 @@ IgnoreNotFound = Annotated[bool, typer.Option("--ignore-not-found", help="What i
 Recursive = Annotated[bool, typer.Option("-R", "--recursive", help="Folders with those below them.")]
 
 
-def apply(  # noqa: PLR0913 - one parameter an option
-    *,
-    files: Files,
-    recursive: Recursive = False,
-    namespace: FileNamespace = None,
-    dry_run: DryRun = None,
-    validate: Validate = "strict",
+class ApplyOptions(NamedTuple):
+    """The options of `apply`."""
+
+    files: Files
+    recursive: Recursive = False
+    namespace: FileNamespace = None
+    dry_run: DryRun = None
+    validate: Validate = "strict"
     wait: Annotated[
         bool, typer.Option("--wait", help="Return when Shoots and ManagedSeedSets are as --until says.")
-    ] = False,
+    ] = False
     until_condition: Annotated[
         str, typer.Option("--until", help="What --wait waits for: scheduled or reconciled.", metavar="GOAL")
-    ] = "reconciled",
-    timeout: Timeout = "5m",
-    output: Output = Format.TABLE,
+    ] = "reconciled"
+    timeout: Timeout = "5m"
+    output: Output = Format.TABLE
+
+
+def apply(
+    *,
+    options: ApplyOptions,
     landscape: LandscapeOptions,
 ) -> None:
     """Create or update what the manifests say: one line an object, created, configured or unchanged.
@@ -91,14 +97,16 @@ def apply(  # noqa: PLR0913 - one parameter an option
     """
     with exit_codes():
         validation, only_checks, timeout_seconds, condition_text = (
-            validation_of(validate),
-            is_dry_run(dry_run),
-            seconds_of(timeout),
-            parse_condition(until_condition),
+            validation_of(options.validate),
+            is_dry_run(options.dry_run),
+            seconds_of(options.timeout),
+            parse_condition(options.until_condition),
         )
         if condition_text.text not in ("scheduled", "reconciled"):
-            raise BadRequest(f"--until {until_condition!r}: scheduled or reconciled")
-        documents = [placed(each, namespace) for each in manifests_of(files, recursive=recursive)]
+            raise BadRequest(f"--until {options.until_condition!r}: scheduled or reconciled")
+        documents = [
+            placed(each, options.namespace) for each in manifests_of(options.files, recursive=options.recursive)
+        ]
 
     async def work(api: ApiClient) -> tuple[list[ApiResponse], bool]:
         api = api.validating(validation)
@@ -110,8 +118,8 @@ def apply(  # noqa: PLR0913 - one parameter an option
                     responses += await api.apply(chunk[first : first + step], is_dry_run=only_checks)
                     if advance:
                         advance(len(responses))
-        awaited = _awaited(documents, responses, condition_text) if wait and not only_checks else {}
-        is_done = report(documents, responses, output, dry=only_checks)
+        awaited = _awaited(documents, responses, condition_text) if options.wait and not only_checks else {}
+        is_done = report(documents, responses, options.output, dry=only_checks)
         return responses, await wait_for_conditions(api, awaited, timeout_seconds) and is_done
 
     _, is_done = run_with_client(work, *landscape)
@@ -178,7 +186,32 @@ def manifests_of(files: Sequence[Path], *, recursive: bool = True) -> Sequence[D
     return given.manifests
 
 
-def delete(  # noqa: PLR0913 - one parameter an option
+class DeleteOptions(NamedTuple):
+    """The options of `delete`."""
+
+    namespace: Namespace = None
+    files: Annotated[list[Path] | None, typer.Option("-f", "--filename", help="Delete what these manifests name.")] = (
+        None
+    )
+    recursive: Recursive = False
+    selector: Selector = ""
+    delete_all: Annotated[
+        bool, typer.Option("--all", help="All objects of the KIND, in the namespace or with -A in every one.")
+    ] = False
+    all_namespaces: Annotated[
+        bool, typer.Option("-A", "--all-namespaces", help="In all namespaces (--all wants this, or -n).")
+    ] = False
+    confirm: Annotated[
+        bool, typer.Option("--confirm", help=f"Set {CONFIRMATION} first (Shoots and Projects need it).")
+    ] = False
+    ignore_not_found: IgnoreNotFound = False
+    dry_run: DryRun = None
+    wait: Annotated[bool, typer.Option("--wait", help="Return when they are gone.")] = False
+    timeout: Timeout = "5m"
+    output: Output = Format.TABLE
+
+
+def delete(
     words: Annotated[
         list[str] | None,
         typer.Argument(
@@ -188,26 +221,7 @@ def delete(  # noqa: PLR0913 - one parameter an option
         ),
     ] = None,
     *,
-    namespace: Namespace = None,
-    files: Annotated[
-        list[Path] | None, typer.Option("-f", "--filename", help="Delete what these manifests name.")
-    ] = None,
-    recursive: Recursive = False,
-    selector: Selector = "",
-    delete_all: Annotated[
-        bool, typer.Option("--all", help="All objects of the KIND, in the namespace or with -A in every one.")
-    ] = False,
-    all_namespaces: Annotated[
-        bool, typer.Option("-A", "--all-namespaces", help="In all namespaces (--all wants this, or -n).")
-    ] = False,
-    confirm: Annotated[
-        bool, typer.Option("--confirm", help=f"Set {CONFIRMATION} first (Shoots and Projects need it).")
-    ] = False,
-    ignore_not_found: IgnoreNotFound = False,
-    dry_run: DryRun = None,
-    wait: Annotated[bool, typer.Option("--wait", help="Return when they are gone.")] = False,
-    timeout: Timeout = "5m",
-    output: Output = Format.TABLE,
+    options: DeleteOptions,
     landscape: LandscapeOptions,
 ) -> None:
     """Delete objects; exit code 1 when one is refused, or is not gone in time.
@@ -219,64 +233,66 @@ def delete(  # noqa: PLR0913 - one parameter an option
     gardenbus delete -f landscape/
     """
     with exit_codes():
-        only_checks, timeout_seconds = is_dry_run(dry_run), seconds_of(timeout)
-        if bool(words) == bool(files):
-            raise BadRequest("say what to delete: KIND NAME, KIND -l LABELS, KIND --all, or -f FILE")
-        if files and (selector or delete_all):
-            raise BadRequest(f"{'-l' if selector else '--all'} chooses among objects of a KIND, not of files")
-        wanted = parse_resources(words) if words else []
-        is_chosen = bool(selector) or delete_all
-        _check_chosen(wanted, selector, namespace, delete_all=delete_all, all_namespaces=all_namespaces)
-        documents: Sequence[Document] = () if is_chosen else _named(wanted, files, namespace, recursive=recursive)
+        only_checks, timeout_seconds = is_dry_run(options.dry_run), seconds_of(options.timeout)
+        wanted = _wanted(words, options)
+        is_chosen = bool(options.selector) or options.delete_all
+        documents: Sequence[Document] = () if is_chosen else _named(wanted, options)
 
     async def work(api: ApiClient) -> bool:
-        chosen = await _selected(api, wanted, selector, namespace) if is_chosen else documents
+        chosen = await selected_objects(api, wanted, options.selector, options.namespace) if is_chosen else documents
         responses: list[ApiResponse] = []
         for document in chosen:
-            deletion = {**document, "confirm": True} if confirm else document
+            deletion = {**document, "confirm": True} if options.confirm else document
             responses += await api.delete([deletion], is_dry_run=only_checks)
-        if ignore_not_found:
+        if options.ignore_not_found:
             is_there = [response.ok or response.error.get("code") != NOT_FOUND for response in responses]
             chosen, responses = list(compress(chosen, is_there)), list(compress(responses, is_there))
         elif not chosen:
             errors.print(
-                "nothing has these labels" if selector else f"no {', '.join(one.kind for one in wanted)} found"
+                "nothing has these labels" if options.selector else f"no {', '.join(one.kind for one in wanted)} found"
             )
-        is_done = report(chosen, responses, output, verb="deleted", dry=only_checks)
+        is_done = report(chosen, responses, options.output, verb="deleted", dry=only_checks)
         gone = parse_condition("delete")
         accepted = [key_of(each) for each, response in zip(chosen, responses, strict=True) if response.ok]
-        awaited = dict.fromkeys(accepted, gone) if wait and not only_checks else {}
+        awaited = dict.fromkeys(accepted, gone) if options.wait and not only_checks else {}
         return await wait_for_conditions(api, awaited, timeout_seconds) and is_done
 
     fail_unless(run_with_client(work, *landscape))
 
 
-def _named(
-    wanted: Sequence[ResourceArgs], files: list[Path] | None, namespace: str | None, *, recursive: bool
-) -> Sequence[Document]:
-    if files:
-        return [placed(each, namespace) for each in reversed(manifests_of(files, recursive=recursive))]
+def _wanted(words: list[str] | None, options: DeleteOptions) -> Sequence[ResourceArgs]:
+    """What is named. Raises BadRequest unless it is clear; --all needs a word about namespaces, as nothing is kept."""
+    if bool(words) == bool(options.files):
+        raise BadRequest("say what to delete: KIND NAME, KIND -l LABELS, KIND --all, or -f FILE")
+    is_all, chooser = options.delete_all, "-l" if options.selector else "--all"
+    is_chosen = bool(options.selector) or is_all
+    if options.files and is_chosen:
+        raise BadRequest(f"{chooser} chooses among objects of a KIND, not of files")
+    wanted = parse_resources(words) if words else []
+    if options.selector and is_all:
+        raise BadRequest("-l or --all, not both")
+    check_namespaces(options.namespace, all_namespaces=options.all_namespaces)
+    if is_chosen and (named := [one.kind for one in wanted if one.names]):
+        raise BadRequest(f"{named[0]}: names or {chooser}, not both")
+    is_anywhere = not options.namespace and not options.all_namespaces
+    if is_all and is_anywhere and (scoped := [one for one in wanted if one.is_namespaced]):
+        raise BadRequest(f"--all of {scoped[0].kind}: say in which namespace with -n, or in all of them with -A")
+    return wanted
+
+
+def _named(wanted: Sequence[ResourceArgs], options: DeleteOptions) -> Sequence[Document]:
+    if options.files:
+        manifests = manifests_of(options.files, recursive=options.recursive)
+        return [placed(each, options.namespace) for each in reversed(manifests)]
     if nameless := [one.kind for one in wanted if not one.names]:
         raise BadRequest(f"{nameless[0]}: say which one, or choose with -l or --all")
-    return [_reference(subject_tail(one, name, namespace)) for one in wanted for name in one.names]
+    return [_reference(subject_tail(one, name, options.namespace)) for one in wanted for name in one.names]
 
 
-def _check_chosen(
-    wanted: Sequence[ResourceArgs], selector: str, namespace: str | None, *, delete_all: bool, all_namespaces: bool
-) -> None:
-    """Raise BadRequest unless it is clear what is chosen; --all needs a word about namespaces, as nothing is kept."""
-    if selector and delete_all:
-        raise BadRequest("-l or --all, not both")
-    check_namespaces(namespace, all_namespaces=all_namespaces)
-    if (selector or delete_all) and (named := [one.kind for one in wanted if one.names]):
-        raise BadRequest(f"{named[0]}: names or {'-l' if selector else '--all'}, not both")
-    if delete_all and not namespace and not all_namespaces and (scoped := [one for one in wanted if one.is_namespaced]):
-        raise BadRequest(f"--all of {scoped[0].kind}: say in which namespace with -n, or in all of them with -A")
-
-
-async def _selected(
+async def selected_objects(
     api: ApiClient, wanted: Sequence[ResourceArgs], selector: str, namespace: str | None
 ) -> Sequence[Document]:
+    """The objects of some kinds with these labels."""
     return [
         document
         for one in wanted

@@ -93,12 +93,7 @@ def create(
                 api = None if without_requests else await stack.enter_async_context(connected(where))
                 requests = None if api is None else _requests(api.bus, connection, where)
                 source = BackupSource(RedisBackups(connection), where.prefix, _version(), requests)
-                if not delta:
-                    return await create_full(source, place, _now)
-                latest = await latest_of(place, await read_catalog(place), where.prefix)
-                if latest is None:
-                    raise NotFound(f"no full backup in {place.place} to go on from: leave out --delta")
-                return await create_delta(source, place, _now, latest)
+                return await (_delta(source, place, where) if delta else create_full(source, place, _now))
         finally:
             await connection.close()
             await place.close()
@@ -214,6 +209,13 @@ backup.command("create", help=help_of(create))(create)
 backup.command("ls", help=help_of(ls))(ls)
 backup.command("verify", help=help_of(verify_command))(verify_command)
 backup.command("restore", help=help_of(restore_command))(restore_command)
+
+
+async def _delta(source: BackupSource, place: BackupDestination, where: LandscapeTarget) -> Created | None:
+    latest = await latest_of(place, await read_catalog(place), where.prefix)
+    if latest is None:
+        raise NotFound(f"no full backup in {place.place} to go on from: leave out --delta")
+    return await create_delta(source, place, _now, latest)
 
 
 def _requests(bus: Bus, connection: "RedisConnection", where: LandscapeTarget) -> WaitingRequests:

@@ -1,6 +1,6 @@
 """`bind`, `cordon`, `uncordon`: where a shoot stands, and whether a seed takes new ones."""
 
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import typer
 
@@ -23,6 +23,7 @@ from gardenbus.cli.output.console import (
 )
 from gardenbus.cli.output.summaries import summarize_shoot
 from gardenbus.common.api.document import Document
+from gardenbus.common.api.document_parts import name_of
 from gardenbus.common.errors import BadRequest
 
 SeedName = Annotated[str, typer.Argument(help="Name of the seed.", metavar="SEED", autocompletion=completions.seeds)]
@@ -30,6 +31,21 @@ SeedNames = Annotated[
     list[str] | None,
     typer.Argument(help="Names of seeds, or -l.", metavar="SEED…", autocompletion=completions.seeds),
 ]
+
+
+class BindOptions(NamedTuple):
+    """The options of `bind`."""
+
+    force: Annotated[
+        bool,
+        typer.Option(
+            "--force",
+            help="Restore it from its last ShootState, because its seed is lost for good. "
+            "What the old seed reports afterwards is refused.",
+        ),
+    ] = False
+    namespace: Namespace = None
+    output: Output = Format.TABLE
 
 
 def bind(
@@ -43,16 +59,7 @@ def bind(
         str, typer.Argument(help="The seed that it shall be on.", metavar="SEED", autocompletion=completions.seeds)
     ],
     *,
-    force: Annotated[
-        bool,
-        typer.Option(
-            "--force",
-            help="Restore it from its last ShootState, because its seed is lost for good. "
-            "What the old seed reports afterwards is refused.",
-        ),
-    ] = False,
-    namespace: Namespace = None,
-    output: Output = Format.TABLE,
+    options: BindOptions,
     landscape: LandscapeOptions,
 ) -> None:
     """Bind a waiting shoot to a seed, or move a placed one there (control-plane migration).
@@ -66,7 +73,7 @@ def bind(
         shoot, seed = object_name(shoot, "shoot"), object_name(seed, "seed")
 
     async def work(api: ApiClient) -> tuple[Document, Document]:
-        before = await get_object(api, ResourceArgs("shoot", (shoot,), is_namespaced=True), shoot, namespace)
+        before = await get_object(api, ResourceArgs("shoot", (shoot,), is_namespaced=True), shoot, options.namespace)
         metadata = as_mapping(before.get("metadata"))
         body: dict[str, Any] = {
             "namespace": metadata.get("namespace"),
@@ -74,13 +81,13 @@ def bind(
             "seed": seed,
             "resourceVersion": metadata.get("resourceVersion"),
         }
-        if force:
+        if options.force:
             body["force"] = True
         return before, await api.call("bind", body)
 
     before, after = run_with_client(work, *landscape)
-    if not _printed(after, output):
-        show_lines([_bound(before, as_mapping(after), force=force)])
+    if not _printed(after, options.output):
+        show_lines([_bound(before, as_mapping(after), force=options.force)])
 
 
 def _bound(before: Document, after: Document, *, force: bool) -> str:
@@ -140,7 +147,7 @@ def _set_visible(
         names = list(dict.fromkeys(object_name(seed, "seed") for seed in seeds))
 
     async def work(api: ApiClient) -> tuple[list[tuple[Document, bool]], bool]:
-        chosen = names or [_name(seed) for seed in await api.items("seed", {"labelSelector": selector})]
+        chosen = names or [name_of(seed) for seed in await api.items("seed", {"labelSelector": selector})]
         if not chosen:
             errors.print("nothing has these labels")
         results: list[tuple[Document, bool]] = []
@@ -155,22 +162,14 @@ def _set_visible(
     word = "uncordoned" if visible else "cordoned"
     if output in PROGRAMS:
         documents = [document for document, _ in results]
-        show_document(
-            documents[0]
-            if len(names) == len(documents) == 1
-            else {"apiVersion": "v1", "kind": "List", "items": documents},
-            output,
-        )
+        is_one = len(names) == len(documents) == 1
+        show_document(documents[0] if is_one else {"apiVersion": "v1", "kind": "List", "items": documents}, output)
     elif output is Format.NAME:
         show_lines([qualified_name(document) for document, _ in results])
     else:
         for document, is_changed in results:
-            show_lines([f"seed {_name(document)} {word if is_changed else f'is {word} already'}"])
+            show_lines([f"seed {name_of(document)} {word if is_changed else f'is {word} already'}"])
     fail_unless(is_complete)
-
-
-def _name(document: Document) -> str:
-    return str(as_mapping(document.get("metadata")).get("name"))
 
 
 def _printed(document: Document, output: Format) -> bool:

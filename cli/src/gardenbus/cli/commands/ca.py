@@ -61,8 +61,7 @@ def rotate(
         where = identity or _identity_of(target.directory)
         rotation, now = AuthorityRotation(where / "ca.crt", where / "ca.key"), datetime.now(UTC)
         found = rotation.read() if finish else rotation.begin(now)
-        if not found.is_rotating:
-            raise BadRequest("no rotation has begun: `gardenbus ca rotate` begins one")
+        _check_begun(is_rotating=found.is_rotating)
 
     async def work(api: ApiClient) -> list[str]:
         left = behind(await api.items(SINGULAR), lambda pem: is_issued_by(read_certificate(pem), found.signing), now)
@@ -84,6 +83,11 @@ def rotate(
         asyncio.run(until_served(target.nats_url, found.signing_pem))
         rotation.finish()
     show_lines(["the old authority is trusted no longer"])
+
+
+def _check_begun(*, is_rotating: bool) -> None:
+    if not is_rotating:
+        raise BadRequest("no rotation has begun: `gardenbus ca rotate` begins one")
 
 
 def _identity_of(directory: Path | None) -> Path:

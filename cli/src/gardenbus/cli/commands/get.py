@@ -62,6 +62,32 @@ Words = Annotated[
 ]
 
 
+SeedUsage = Mapping[str, int] | None
+"""Shoots by seed; None for those who read seeds, and not what is on them."""
+
+ObjectsByKind = dict[str, list[Document]]
+"""Objects by kind."""
+
+
+class GetOptions(NamedTuple):
+    """The options of `get`."""
+
+    files: Annotated[list[Path] | None, typer.Option("-f", "--filename", help="What these manifests name.")] = None
+    recursive: Recursive = False
+    namespace: Namespace = None
+    all_namespaces: AllNamespaces = False
+    selector: Selector = ""
+    field_selector: FieldSelector = ""
+    output: AnyOutput = "table"
+    ignore_not_found: IgnoreNotFound = False
+    sort_by: Annotated[str, typer.Option(help="Sort by a field: .metadata.creationTimestamp", metavar="PATH")] = ""
+    no_headers: Annotated[bool, typer.Option("--no-headers", help="Rows without titles.")] = False
+    show_labels: Annotated[bool, typer.Option("--show-labels", help="Labels in a column of their own.")] = False
+    chunk_size: Annotated[int, typer.Option(help="Objects per request of a list.", min=1, metavar="NUMBER")] = PAGE
+    limit: Annotated[int, typer.Option(help="Show so many of each kind (0: all).", min=0, metavar="NUMBER")] = 0
+    watch: Annotated[bool, typer.Option("-w", "--watch", help="Go on with what changes, until Ctrl-C.")] = False
+
+
 class GetRequest(NamedTuple):
     """Arguments of `get`."""
 
@@ -69,18 +95,13 @@ class GetRequest(NamedTuple):
     namespace: str | None
     query: dict[str, str]
     printing: Printer
-    sort_by: str
-    headers: bool
-    labels: bool
-    chunk_size: int = PAGE
-    limit: int = 0
-    ignores_missing: bool = False
+    options: GetOptions
 
     @property
     def is_streamed(self) -> bool:
         """True when rows are printed as they arrive: nothing has to be known of the whole list before."""
         is_list = len(self.wanted) == 1 and not self.wanted[0].names
-        is_plain = not self.sort_by and not self.query["fieldSelector"]
+        is_plain = not self.options.sort_by and not self.query["fieldSelector"]
         return is_list and is_plain and self.printing.way in ("table", "wide", "name", "custom-columns")
 
     @property
@@ -94,30 +115,10 @@ class GetRequest(NamedTuple):
         return len(self.wanted) > 1
 
 
-SeedUsage = Mapping[str, int] | None
-"""Shoots by seed; None for those who read seeds, and not what is on them."""
-
-ObjectsByKind = dict[str, list[Document]]
-"""Objects by kind."""
-
-
-def get(  # noqa: PLR0913 - one parameter an option
+def get(
     words: Words = None,
     *,
-    files: Annotated[list[Path] | None, typer.Option("-f", "--filename", help="What these manifests name.")] = None,
-    recursive: Recursive = False,
-    namespace: Namespace = None,
-    all_namespaces: AllNamespaces = False,
-    selector: Selector = "",
-    field_selector: FieldSelector = "",
-    output: AnyOutput = "table",
-    ignore_not_found: IgnoreNotFound = False,
-    sort_by: Annotated[str, typer.Option(help="Sort by a field: .metadata.creationTimestamp", metavar="PATH")] = "",
-    no_headers: Annotated[bool, typer.Option("--no-headers", help="Rows without titles.")] = False,
-    show_labels: Annotated[bool, typer.Option("--show-labels", help="Labels in a column of their own.")] = False,
-    chunk_size: Annotated[int, typer.Option(help="Objects per request of a list.", min=1, metavar="NUMBER")] = PAGE,
-    limit: Annotated[int, typer.Option(help="Show so many of each kind (0: all).", min=0, metavar="NUMBER")] = 0,
-    watch: Annotated[bool, typer.Option("-w", "--watch", help="Go on with what changes, until Ctrl-C.")] = False,
+    options: GetOptions,
     landscape: LandscapeOptions,
 ) -> None:
     """Show one object, some, or all of a kind.
@@ -131,38 +132,14 @@ def get(  # noqa: PLR0913 - one parameter an option
     gardenbus get shoots -w -o custom-columns=NAME:.metadata.name,SEED:.spec.seedName
     """
     with exit_codes():
-        if bool(words) == bool(files):
-            raise BadRequest("say what to get: KIND, KIND NAME, or -f FILE")
-        wanted = (
-            parse_resources(words) if words else named_in(manifests_of(files or [], recursive=recursive), namespace)
-        )
-        check_namespaces(namespace, all_namespaces=all_namespaces)
-        if (selector or field_selector) and any(meant.names for meant in wanted):
-            raise BadRequest("names or selectors, not both")
-        if watch and any(meant.kind == "event" for meant in wanted):
-            raise BadRequest("Events are watched with `gardenbus events -w`")
-        query = {"labelSelector": selector, "fieldSelector": field_selector}
-        request = GetRequest(
-            wanted,
-            None if files else namespace,
-            query,
-            parse_printer(output),
-            sort_by,
-            not no_headers,
-            show_labels,
-            chunk_size,
-            limit,
-            ignore_not_found,
-        )
-        if sort_by:
-            sort_key(sort_by)
+        request = _request(words, options)
 
     async def work(api: ApiClient) -> bool:
-        if request.is_streamed and not watch:
+        if request.is_streamed and not options.watch:
             await _stream(api, request)
             return True
         scopes = scopes_of(request.wanted, request.namespace)
-        start = await present_position(api, scopes) if watch else None
+        start = await present_position(api, scopes) if options.watch else None
         objects, is_complete = await _fetch(api, request)
         await _warn(api, request, objects)
         usage = await _usage(api, request)
@@ -173,6 +150,24 @@ def get(  # noqa: PLR0913 - one parameter an option
         return is_complete
 
     fail_unless(run_with_client(work, *landscape))
+
+
+def _request(words: list[str] | None, options: GetOptions) -> GetRequest:
+    """Read what is requested. Raises BadRequest."""
+    if bool(words) == bool(options.files):
+        raise BadRequest("say what to get: KIND, KIND NAME, or -f FILE")
+    manifests = manifests_of(options.files, recursive=options.recursive) if options.files else ()
+    wanted = parse_resources(words) if words else named_in(manifests, options.namespace)
+    check_namespaces(options.namespace, all_namespaces=options.all_namespaces)
+    if (options.selector or options.field_selector) and any(meant.names for meant in wanted):
+        raise BadRequest("names or selectors, not both")
+    if options.watch and any(meant.kind == "event" for meant in wanted):
+        raise BadRequest("Events are watched with `gardenbus events -w`")
+    if options.sort_by:
+        sort_key(options.sort_by)
+    query = {"labelSelector": options.selector, "fieldSelector": options.field_selector}
+    namespace = None if options.files else options.namespace
+    return GetRequest(wanted, namespace, query, parse_printer(options.output), options)
 
 
 def named_in(manifests: Sequence[Document], namespace: str | None) -> list[ResourceArgs]:
@@ -200,16 +195,16 @@ async def _fetch(api: ApiClient, request: GetRequest) -> tuple[ObjectsByKind, bo
             try:
                 objects[wanted.kind].append(await get_object(api, wanted, name, request.namespace))
             except ApiError as refused:
-                if not request.ignores_missing or refused.error.get("code") != NOT_FOUND:
+                if not request.options.ignore_not_found or refused.error.get("code") != NOT_FOUND:
                     print_api_error(refused.error)
                     is_complete = False
             except NotFound as missing:
-                if not request.ignores_missing:
+                if not request.options.ignore_not_found:
                     print_error(missing.message)
                     is_complete = False
-    if request.sort_by:
+    if request.options.sort_by:
         for documents in objects.values():
-            documents.sort(key=sort_key(request.sort_by))
+            documents.sort(key=sort_key(request.options.sort_by))
     return objects, is_complete
 
 
@@ -220,7 +215,7 @@ async def _warn(api: ApiClient, request: GetRequest, objects: ObjectsByKind) -> 
         found = objects[wanted.kind]
         if selector := request.query["fieldSelector"]:
             warnings += await selector_warnings(api, _list_tail(request, wanted), wanted.kind, selector, found)
-        if path := plain_path(request.sort_by):
+        if path := plain_path(request.options.sort_by):
             warnings += path_warnings(SORT, wanted.kind, [path], found)
     for warning in warnings:
         errors.print(f"warning: {warning}", style="yellow", markup=False)
@@ -232,15 +227,15 @@ def _list_tail(request: GetRequest, wanted: ResourceArgs) -> str:
 
 async def _pages(api: ApiClient, request: GetRequest, wanted: ResourceArgs) -> AsyncGenerator[list[Document]]:
     """A list in chunks, up to the limit; says on standard error when there is more."""
-    size, left, tail = request.chunk_size, request.limit, _list_tail(request, wanted)
+    size, left, tail = request.options.chunk_size, request.options.limit, _list_tail(request, wanted)
     async with aclosing(api.pages(tail, request.query, size=min(size, left + 1) if left else size)) as pages:
         async for page in pages:
-            if not request.limit:
+            if not request.options.limit:
                 yield page
                 continue
             yield page[:left]
             if len(page) > left:
-                errors.print(f"--limit {request.limit}: there are more")
+                errors.print(f"--limit {request.options.limit}: there are more")
                 return
             left -= len(page)
 
@@ -254,7 +249,7 @@ async def _stream(api: ApiClient, request: GetRequest) -> None:
         async for page in pages:
             if is_long:
                 rows.append(wanted.kind, page, usage)
-            elif len(page) < request.chunk_size:
+            elif len(page) < request.options.chunk_size:
                 _show(request, {wanted.kind: page}, usage)
             else:
                 rows.begin({wanted.kind: page}, usage)
@@ -275,9 +270,12 @@ async def _usage(api: ApiClient, request: GetRequest) -> SeedUsage:
 def _show(request: GetRequest, objects: ObjectsByKind, usage: SeedUsage) -> None:
     documents = [document for each in objects.values() for document in each]
     printing = request.printing
+    headers = not request.options.no_headers
     if not printing.is_table:
         if documents or not request.is_one:
-            sys.stdout.write(render_documents(printing, documents, is_one=request.is_one, headers=request.headers))
+            sys.stdout.write(
+                render_documents(printing, documents, is_one=request.is_one, headers=not request.options.no_headers)
+            )
         return
     if not documents and not request.is_one:
         errors.print(f"no {', '.join(objects)} found")
@@ -294,8 +292,8 @@ def _show(request: GetRequest, objects: ObjectsByKind, usage: SeedUsage) -> None
                 each,
                 TableContext(datetime.now(UTC), usage),
                 wide=printing.way == "wide",
-                labels=request.labels,
-                headers=request.headers,
+                labels=request.options.show_labels,
+                headers=headers,
                 prefix=f"{kind}/" if request.is_mixed else "",
             )
         )
@@ -340,7 +338,7 @@ class WatchedRows:
                     sys.stdout.write(render_change(self._request.printing, document))
                 continue
             self._widths[kind] = column_widths([titles, *rows])
-            sys.stdout.write(table_text(titles if self._request.headers else None, rows, self._widths[kind]))
+            sys.stdout.write(table_text(None if self._request.options.no_headers else titles, rows, self._widths[kind]))
         sys.stdout.flush()
 
     def append(self, kind: str, documents: Sequence[Document], usage: SeedUsage) -> None:
@@ -376,7 +374,7 @@ class WatchedRows:
         return [column.title for column in self._columns(kind)]
 
     def _columns(self, kind: str) -> Sequence[TableColumn]:
-        return shown_columns(kind, wide=self._request.printing.way == "wide", labels=self._request.labels)
+        return shown_columns(kind, wide=self._request.printing.way == "wide", labels=self._request.options.show_labels)
 
     def _row(self, kind: str, document: Document, usage: SeedUsage) -> Sequence[str]:
         if self._request.printing.columns:

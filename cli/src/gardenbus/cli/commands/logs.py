@@ -5,7 +5,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 import typer
 
@@ -29,7 +29,23 @@ class LogOutput(StrEnum):
     JSON = "json"
 
 
-def logs(  # noqa: PLR0913 - one parameter an option
+class LogsOptions(NamedTuple):
+    """The options of `logs`."""
+
+    follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on with what comes, until Ctrl-C.")] = False
+    since: Annotated[str, typer.Option("--since", help="Only what is younger: 90s, 5m, 2h, 1d.")] = ""
+    tail: Annotated[int | None, typer.Option("--tail", min=0, help="Only the last so many lines.")] = None
+    level: Annotated[str, typer.Option("--level", help="debug, info, warning (warn) or error, and what is worse.")] = (
+        "debug"
+    )
+    trace: Annotated[str, typer.Option("--trace", help="Only this trace (its id, or how it begins).")] = ""
+    shoot: Annotated[str, typer.Option("--shoot", help="Only about NAMESPACE/NAME, with its traces.")] = ""
+    grep: Annotated[str, typer.Option("--grep", help="Only lines that match; a regular expression.")] = ""
+    output: Annotated[LogOutput, typer.Option("-o", "--output", help="For people, or as written.")] = LogOutput.TEXT
+    directory: Directory = None
+
+
+def logs(
     services: Annotated[
         list[str] | None,
         typer.Argument(
@@ -37,17 +53,7 @@ def logs(  # noqa: PLR0913 - one parameter an option
         ),
     ] = None,
     *,
-    follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on with what comes, until Ctrl-C.")] = False,
-    since: Annotated[str, typer.Option("--since", help="Only what is younger: 90s, 5m, 2h, 1d.")] = "",
-    tail: Annotated[int | None, typer.Option("--tail", min=0, help="Only the last so many lines.")] = None,
-    level: Annotated[
-        str, typer.Option("--level", help="debug, info, warning (warn) or error, and what is worse.")
-    ] = "debug",
-    trace: Annotated[str, typer.Option("--trace", help="Only this trace (its id, or how it begins).")] = "",
-    shoot: Annotated[str, typer.Option("--shoot", help="Only about NAMESPACE/NAME, with its traces.")] = "",
-    grep: Annotated[str, typer.Option("--grep", help="Only lines that match; a regular expression.")] = "",
-    output: Annotated[LogOutput, typer.Option("-o", "--output", help="For people, or as written.")] = LogOutput.TEXT,
-    directory: Directory = None,
+    options: LogsOptions,
 ) -> None:
     """Show the logs of the local landscape's services, merged by time; one shoot or trace through all of them.
 
@@ -58,30 +64,34 @@ def logs(  # noqa: PLR0913 - one parameter an option
     """
     wanted = services or []
     with exit_codes():
-        youngest = datetime.now(UTC) - parse_duration(since) if since else None
+        youngest = datetime.now(UTC) - parse_duration(options.since) if options.since else None
         line_filter = LineFilter(
-            level=level.lower(), since=youngest, trace=trace, grep=grep, shoot=object_name(shoot, "shoot")
+            level=options.level.lower(),
+            since=youngest,
+            trace=options.trace,
+            grep=options.grep,
+            shoot=object_name(options.shoot, "shoot"),
         )
         if STANDARD_INPUT in wanted:
-            _show_piped(line_filter, tail, output)
+            _show_piped(line_filter, options.tail, options.output)
             return
-        chosen = directory or DEFAULT_DIRECTORY
+        chosen = options.directory or DEFAULT_DIRECTORY
         files = LandscapeDirectory(chosen).logs
         if not files.is_dir():
             raise Unavailable(
                 f"no logs in {chosen}: name a landscape with --dir, or pipe: {COMPOSE} | gardenbus logs -"
             )
         sources = log_sources(files, wanted)
-        if not sources and not follow:
+        if not sources and not options.follow:
             raise BadRequest(f"there are no logs in {files} yet")
         appended = LogTail(files, wanted, sources)
         width = max([LEAST_WIDTH, *(len(source.name) for source in sources)])
-        shown = _show(_last(filter(line_filter.matches, merged_lines(sources)), tail), output, width)
-        if not shown and not follow:
+        shown = _show(_last(filter(line_filter.matches, merged_lines(sources)), options.tail), options.output, width)
+        if not shown and not options.follow:
             errors.print("no line fits", markup=False)
-        if follow:
+        if options.follow:
             for batch in appended.batches():
-                _show(filter(line_filter.matches, batch), output, width)
+                _show(filter(line_filter.matches, batch), options.output, width)
 
 
 def _show_piped(line_filter: LineFilter, tail: int | None, output: LogOutput) -> None:

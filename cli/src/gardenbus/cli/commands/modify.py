@@ -14,7 +14,7 @@ import yaml
 from gardenbus.cli import completions
 from gardenbus.cli.client.api import ApiClient, ApiResponse
 from gardenbus.cli.client.resource_args import ResourceArgs, get_object, parse_resources
-from gardenbus.cli.commands.apply import report
+from gardenbus.cli.commands.apply import report, selected_objects
 from gardenbus.cli.commands.editor import open_editor
 from gardenbus.cli.commands.options import (
     AllNamespaces,
@@ -76,20 +76,26 @@ class PatchType(StrEnum):
     JSON = "json"
 
 
-def patch(  # noqa: PLR0913 - one parameter an option
-    words: Names,
-    *,
-    text: Annotated[
-        str | None, typer.Option("-p", "--patch", help="The patch, as JSON or YAML.", metavar="PATCH")
-    ] = None,
-    file: Annotated[Path | None, typer.Option("--patch-file", help="A file with the patch.")] = None,
+class PatchOptions(NamedTuple):
+    """The options of `patch`."""
+
+    text: Annotated[str | None, typer.Option("-p", "--patch", help="The patch, as JSON or YAML.", metavar="PATCH")] = (
+        None
+    )
+    file: Annotated[Path | None, typer.Option("--patch-file", help="A file with the patch.")] = None
     patch_type: Annotated[
         PatchType, typer.Option("--type", help="A JSON merge patch, or a list of operations (RFC 6902).")
-    ] = PatchType.MERGE,
-    dry_run: DryRun = None,
-    validate: Validate = "strict",
-    namespace: Namespace = None,
-    output: Output = Format.TABLE,
+    ] = PatchType.MERGE
+    dry_run: DryRun = None
+    validate: Validate = "strict"
+    namespace: Namespace = None
+    output: Output = Format.TABLE
+
+
+def patch(
+    words: Names,
+    *,
+    options: PatchOptions,
     landscape: LandscapeOptions,
 ) -> None:
     """Change fields of objects.
@@ -99,9 +105,9 @@ def patch(  # noqa: PLR0913 - one parameter an option
     gardenbus patch seed aws-cork --type json -p '[{"op": "remove", "path": "/spec/taints/0"}]'
     """
     with exit_codes():
-        wanted, only_checks, validation = _named(words), is_dry_run(dry_run), validation_of(validate)
-        value: Any = _patch_value(text, file)
-        if patch_type is PatchType.MERGE and not as_mapping(value):
+        wanted, only_checks, validation = _named(words), is_dry_run(options.dry_run), validation_of(options.validate)
+        value: Any = _patch_value(options.text, options.file)
+        if options.patch_type is PatchType.MERGE and not as_mapping(value):
             raise BadRequest("a merge patch is one mapping: {spec: {purpose: testing}}")
 
     def merge(_: Document) -> Document:
@@ -110,16 +116,16 @@ def patch(  # noqa: PLR0913 - one parameter an option
     def operations(document: Document) -> Document:
         return merge_patch_between(document, patched(document, value))
 
-    make = merge if patch_type is PatchType.MERGE else operations
+    make = merge if options.patch_type is PatchType.MERGE else operations
 
     async def work(api: ApiClient) -> bool:
-        documents = await _all_found(api, wanted, namespace, "")
+        documents = await _all_found(api, wanted, options.namespace, "")
         validating = api.validating(validation)
         sent = [
             await changed(validating, each, make, is_dry_run=only_checks, is_conditional=make is operations)
             for each in documents
         ]
-        return report(documents, sent, output, verb="patched", dry=only_checks)
+        return report(documents, sent, options.output, verb="patched", dry=only_checks)
 
     fail_unless(run_with_client(work, *landscape))
 
@@ -242,10 +248,15 @@ def edit(
         if not is_sent:
             raise typer.Exit(Exit.FAILED)
     finally:
-        if is_sent:
-            file.unlink(missing_ok=True)
-        else:
-            errors.print(f"your text is kept in {file}; `gardenbus apply -f` takes it", markup=False)
+        _finish(file, is_sent=is_sent)
+
+
+def _finish(file: Path, *, is_sent: bool) -> None:
+    """Remove the text that was sent; name the file of one that was not."""
+    if is_sent:
+        file.unlink(missing_ok=True)
+    else:
+        errors.print(f"your text is kept in {file}; `gardenbus apply -f` takes it", markup=False)
 
 
 async def _send_edited(api: ApiClient, document: Document, before: Document, after: Document) -> ApiResponse:
@@ -330,13 +341,7 @@ def _wanted(words: list[str], selector: str) -> list[ResourceArgs]:
 
 async def _all_found(
     api: ApiClient, wanted: Sequence[ResourceArgs], namespace: str | None, selector: str
-) -> list[Document]:
+) -> Sequence[Document]:
     if not selector:
         return [await get_object(api, one, name, namespace) for one in wanted for name in one.names]
-    return [
-        document
-        for one in wanted
-        for document in await api.items(
-            f"{one.kind}.{namespace}" if namespace and one.is_namespaced else one.kind, {"labelSelector": selector}
-        )
-    ]
+    return await selected_objects(api, wanted, selector, namespace)

@@ -2,7 +2,7 @@
 
 from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import msgspec
 import typer
@@ -89,31 +89,35 @@ def _as_duration(default: str, help_text: str) -> Any:
     )
 
 
-def autoscaler(  # noqa: PLR0913  every knob of the simulation
-    *,
-    days: Annotated[int, typer.Option(min=1, max=366, help="How long.")] = 30,
-    seed: Annotated[int, typer.Option(help="Of the random numbers: the same seed gives the same shoots.")] = 1,
-    least: Annotated[int, typer.Option("--min", min=0, help="minReplicas.")] = 1,
-    most: Annotated[int, typer.Option("--max", min=1, help="maxReplicas.")] = 20,
-    target: Annotated[int, typer.Option(min=1, max=100, help="averageUtilization of shoots, in percent.")] = 80,
-    capacity: Annotated[int, typer.Option(min=1, help="Shoots on one seed.")] = 20,
+class ScenarioOptions(NamedTuple):
+    """The options of `simulate autoscaler`."""
+
+    days: Annotated[int, typer.Option(min=1, max=366, help="How long.")] = 30
+    seed: Annotated[int, typer.Option(help="Of the random numbers: the same seed gives the same shoots.")] = 1
+    least: Annotated[int, typer.Option("--min", min=0, help="minReplicas.")] = 1
+    most: Annotated[int, typer.Option("--max", min=1, help="maxReplicas.")] = 20
+    target: Annotated[int, typer.Option(min=1, max=100, help="averageUtilization of shoots, in percent.")] = 80
+    capacity: Annotated[int, typer.Option(min=1, help="Shoots on one seed.")] = 20
     build_time: Annotated[timedelta, _as_duration("10m", "From order to a seed that takes shoots")] = timedelta(
         minutes=10
-    ),
-    removal_time: Annotated[timedelta, _as_duration("5m", "From removal to nothing left to pay")] = timedelta(
-        minutes=5
-    ),
-    window_up: Annotated[timedelta, _as_duration("0s", "Stabilization window of scaleUp")] = timedelta(),
-    window_down: Annotated[timedelta, _as_duration("5m", "Stabilization window of scaleDown")] = timedelta(minutes=5),
-    sync_period: Annotated[timedelta, _as_duration("15s", "How often is looked")] = timedelta(seconds=15),
-    drain: Annotated[bool, typer.Option(help="Whether seeds in use are emptied to go.")] = True,
-    shoots_per_day: Annotated[float, typer.Option(min=0, help="Arrivals a day, in a daily wave.")] = 240.0,
-    lifetime: Annotated[timedelta, _as_duration("12h", "Mean lifetime of a shoot")] = timedelta(hours=12),
-    bursts: Annotated[int, typer.Option(min=0, help="Times that many shoots come within a minute.")] = 4,
-    burst_shoots: Annotated[int, typer.Option(min=0, help="How many come in a burst.")] = 80,
-    mass_deletions: Annotated[int, typer.Option(min=0, help="Times that most shoots are deleted at once.")] = 3,
-    plot: Annotated[Path | None, typer.Option(metavar="FILE.png", help="Draw the course into this file.")] = None,
-    output: Output = Format.TABLE,
+    )
+    removal_time: Annotated[timedelta, _as_duration("5m", "From removal to nothing left to pay")] = timedelta(minutes=5)
+    window_up: Annotated[timedelta, _as_duration("0s", "Stabilization window of scaleUp")] = timedelta()
+    window_down: Annotated[timedelta, _as_duration("5m", "Stabilization window of scaleDown")] = timedelta(minutes=5)
+    sync_period: Annotated[timedelta, _as_duration("15s", "How often is looked")] = timedelta(seconds=15)
+    drain: Annotated[bool, typer.Option(help="Whether seeds in use are emptied to go.")] = True
+    shoots_per_day: Annotated[float, typer.Option(min=0, help="Arrivals a day, in a daily wave.")] = 240.0
+    lifetime: Annotated[timedelta, _as_duration("12h", "Mean lifetime of a shoot")] = timedelta(hours=12)
+    bursts: Annotated[int, typer.Option(min=0, help="Times that many shoots come within a minute.")] = 4
+    burst_shoots: Annotated[int, typer.Option(min=0, help="How many come in a burst.")] = 80
+    mass_deletions: Annotated[int, typer.Option(min=0, help="Times that most shoots are deleted at once.")] = 3
+    plot: Annotated[Path | None, typer.Option(metavar="FILE.png", help="Draw the course into this file.")] = None
+    output: Output = Format.TABLE
+
+
+def autoscaler(
+    *,
+    options: ScenarioOptions,
 ) -> None:
     """Let a SeedAutoscaler follow shoots that come and go for a month of virtual time; offline.
 
@@ -126,35 +130,38 @@ def autoscaler(  # noqa: PLR0913  every knob of the simulation
     from gardenbus.autoscaling.simulation.simulator import SeedSetModel  # noqa: PLC0415  as above
     from gardenbus.autoscaling.simulation.workload import ShootWorkload  # noqa: PLC0415  other commands need not pay for it
 
-    if least > most:
-        print_error(f"--min ({least}) must not be above --max ({most})")
+    if options.least > options.most:
+        print_error(f"--min ({options.least}) must not be above --max ({options.most})")
         raise typer.Exit(Exit.USAGE)
     scenario = AutoscalerScenario(
         load=ShootWorkload(
-            days=days,
-            shoots_per_day=shoots_per_day,
-            lifetime_hours=max(lifetime.total_seconds(), 1) / 3600,
-            bursts=bursts,
-            burst_shoots=burst_shoots,
-            mass_deletions=mass_deletions,
-            seed=seed,
+            days=options.days,
+            shoots_per_day=options.shoots_per_day,
+            lifetime_hours=max(options.lifetime.total_seconds(), 1) / 3600,
+            bursts=options.bursts,
+            burst_shoots=options.burst_shoots,
+            mass_deletions=options.mass_deletions,
+            seed=options.seed,
         ),
         seeds=SeedSetModel(
-            capacity=capacity, build_seconds=_seconds(build_time), removal_seconds=_seconds(removal_time), drain=drain
+            capacity=options.capacity,
+            build_seconds=_seconds(options.build_time),
+            removal_seconds=_seconds(options.removal_time),
+            drain=options.drain,
         ),
-        least=least,
-        most=most,
-        target=target,
-        window_up_seconds=_seconds(window_up),
-        window_down_seconds=_seconds(window_down),
-        sync_seconds=max(_seconds(sync_period), 1),
+        least=options.least,
+        most=options.most,
+        target=options.target,
+        window_up_seconds=_seconds(options.window_up),
+        window_down_seconds=_seconds(options.window_down),
+        sync_seconds=max(_seconds(options.sync_period), 1),
     )
     trace = simulate(scenario)
     summary = summary_of(scenario, trace)
-    if plot is not None:
-        _draw(plot, scenario, trace)
-    if not printed(output, msgspec.to_builtins(summary), [f"{summary.seed_hours.ratio}"]):
-        _print(summary, trace, plot)
+    if options.plot is not None:
+        _draw(options.plot, scenario, trace)
+    if not printed(options.output, msgspec.to_builtins(summary), [f"{summary.seed_hours.ratio}"]):
+        _print(summary, trace, options.plot)
 
 
 def _print(summary: "SimulationSummary", trace: "SimulationTrace", plot: Path | None) -> None:

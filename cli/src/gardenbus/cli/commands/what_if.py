@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import msgspec
 import typer
@@ -26,15 +26,16 @@ SHOWN = 40
 """Rows of shoots that are shown before the rest is counted."""
 
 
-def what_if(  # noqa: PLR0913  one parameter an option
-    *,
+class WhatIfOptions(NamedTuple):
+    """The options of `simulate what-if`."""
+
     files: Annotated[
         list[Path] | None,
         typer.Option("-f", "--filename", help="Suppose it of the landscape in FILE or folder, not of the live one."),
-    ] = None,
+    ] = None
     add_seed: Annotated[
         list[Path] | None, typer.Option(help="Suppose that there were the Seeds of FILE, ready.", metavar="FILE")
-    ] = None,
+    ] = None
     remove_seed: Annotated[
         list[str] | None,
         typer.Option(
@@ -42,21 +43,26 @@ def what_if(  # noqa: PLR0913  one parameter an option
             metavar="SEED",
             autocompletion=completions.seeds,
         ),
-    ] = None,
+    ] = None
     cordon: Annotated[
         list[str] | None,
         typer.Option(help="Suppose that SEED took no more shoots.", metavar="SEED", autocompletion=completions.seeds),
-    ] = None,
-    shoots: Annotated[int, typer.Option(min=0, help="Suppose so many more shoots, each as --like says.")] = 0,
+    ] = None
+    shoots: Annotated[int, typer.Option(min=0, help="Suppose so many more shoots, each as --like says.")] = 0
     like: Annotated[
         str,
         typer.Option(
             help="The shoot that they are like: NAME or NAMESPACE/NAME.", autocompletion=completions.shoot_names
         ),
-    ] = "",
-    strategy: Annotated[Strategy | None, typer.Option(help="Suppose that candidates were chosen so.")] = None,
-    show_all: Annotated[bool, typer.Option("--all", help="Show every shoot and seed, also unchanged seeds.")] = False,
-    output: Output = Format.TABLE,
+    ] = ""
+    strategy: Annotated[Strategy | None, typer.Option(help="Suppose that candidates were chosen so.")] = None
+    show_all: Annotated[bool, typer.Option("--all", help="Show every shoot and seed, also unchanged seeds.")] = False
+    output: Output = Format.TABLE
+
+
+def what_if(
+    *,
+    options: WhatIfOptions,
     landscape: LandscapeOptions,
 ) -> None:
     """Say what a change would do to the live landscape, or to one in files; nothing is written anywhere.
@@ -73,27 +79,30 @@ def what_if(  # noqa: PLR0913  one parameter an option
     from gardenbus.scheduling.what_if import WhatIfChanges, compare_schedules  # noqa: PLC0415  as above
 
     with exit_codes():
-        if bool(shoots) != bool(like):
-            raise BadRequest("--shoots and --like go together: so many more, like this one")
+        if bool(options.shoots) != bool(options.like):
+            raise BadRequest("--shoots and --like go together: so many more, options.like this one")
         supposition = WhatIfChanges(
-            added=tuple(ready_seeds_in(read_files(add_seed))) if add_seed else (),
-            removed=tuple(object_name(seed, "seed") for seed in remove_seed or ()),
-            cordoned=tuple(object_name(seed, "seed") for seed in cordon or ()),
-            shoots=shoots,
-            like=object_name(like, "shoot"),
-            strategy=str(strategy) if strategy is not None else None,
+            added=tuple(ready_seeds_in(read_files(options.add_seed))) if options.add_seed else (),
+            removed=tuple(object_name(seed, "seed") for seed in options.remove_seed or ()),
+            cordoned=tuple(object_name(seed, "seed") for seed in options.cordon or ()),
+            shoots=options.shoots,
+            like=object_name(options.like, "shoot"),
+            strategy=str(options.strategy) if options.strategy is not None else None,
         )
         filters = load_filters()
-        given = read_files(files) if files else []
+        given = read_files(options.files) if options.files else []
         documents, current = with_ready_seeds(given), strategy_in(given) or Strategy.SAME_REGION
-    if not files:
+    if not options.files:
         documents, current = run_with_client(current_documents, *landscape)
     with exit_codes():
         found = compare_schedules(documents, supposition, strategy=str(current), filters=filters)
     places = [f"{change.shoot} {change.after or '-'}" for change in found.shoots]
-    if not printed(output, msgspec.to_builtins(found), places):
+    if not printed(options.output, msgspec.to_builtins(found), places):
         show_difference(
-            found, supposition, show_all=show_all, shorten=full_reason if output is Format.WIDE else brief_reason
+            found,
+            supposition,
+            show_all=options.show_all,
+            shorten=full_reason if options.output is Format.WIDE else brief_reason,
         )
 
 

@@ -1,10 +1,11 @@
 """Columns of the kinds of batch placement for `get`, and a few words on where each stands. Pure."""
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, cast
+from collections.abc import Mapping, Sequence
+from typing import cast
 
 from gardenbus.cli.manifests.files import as_mapping
 from gardenbus.cli.output.columns import (
+    Cell,
     TableColumn,
     TableContext,
     age_of,
@@ -12,8 +13,11 @@ from gardenbus.cli.output.columns import (
     condition_status,
     field,
     labels_of,
+    shown,
+    value_at,
 )
 from gardenbus.common.api.document import Document, section
+from gardenbus.common.api.document_parts import namespace_of
 from gardenbus.common.api.fleet.member_clusters import CLUSTER_NAMESPACE_PREFIX, HEALTHY, JOINED
 from gardenbus.common.api.fleet.overrides import OVERRIDE_INDEX_LABEL, OVERRIDE_KINDS, OVERRIDE_LABEL, selectors_of
 from gardenbus.common.api.fleet.overrides import SNAPSHOT_KINDS as OVERRIDE_SNAPSHOT_KINDS
@@ -27,46 +31,29 @@ from gardenbus.common.api.fleet.placements import CLUSTER_KIND, KINDS, NAMESPACE
 from gardenbus.common.api.fleet.rows import cluster_row, placement_row
 from gardenbus.common.api.garden.rows import condition
 
-Cell = Callable[[Document, TableContext], str]
-
 NODE_COUNT = "kubernetes-fleet.io/node-count"
 
 
-def _at(document: Document, *path: str) -> Any:
-    value: object = document
-    for part in path:
-        value = as_mapping(value).get(part)
-    return value
-
-
 def _entries(document: Document, *path: str) -> Sequence[Document]:
-    value = _at(document, *path)
+    value = value_at(document, *path)
     return [as_mapping(each) for each in cast("list[object]", value)] if isinstance(value, list) else []
 
 
 def _label(name: str) -> Cell:
-    return lambda document, _: str(_at(document, "metadata", "labels", name) or "")
+    return field("metadata", "labels", name)
 
 
-def _joined(document: Document, _context: TableContext) -> str:
-    return cluster_row(document).joined or "Unknown"
-
-
-def _healthy(document: Document, _context: TableContext) -> str:
-    return cluster_row(document).healthy or "Unknown"
-
-
-def _taints(document: Document, _context: TableContext) -> str:
-    return ",".join(cluster_row(document).taints)
+def type_of(document: Document, _context: TableContext | None = None) -> str:
+    """Return the placement type of a placement's policy."""
+    return placement_row(document).type
 
 
 def _last_heartbeat(document: Document, context: TableContext) -> str:
     return age_of(cluster_row(document).heartbeat, context.now) or "<never>"
 
 
-def type_of(document: Document, _context: TableContext | None = None) -> str:
-    """Return the placement type of a placement's policy."""
-    return placement_row(document).type
+def _scheduled_reason(document: Document, context: TableContext) -> str:
+    return condition_reason(f"{document.get('kind')}Scheduled")(document, context)
 
 
 def _clusters(document: Document, _context: TableContext) -> str:
@@ -81,12 +68,8 @@ def _of_placement(kind: str) -> Cell:
     return lambda document, context: condition_status(f"{document.get('kind')}{kind}")(document, context)
 
 
-def _scheduled_reason(document: Document, context: TableContext) -> str:
-    return condition_reason(f"{document.get('kind')}Scheduled")(document, context)
-
-
 def _is_latest(document: Document, _context: TableContext) -> str:
-    return "yes" if _at(document, "metadata", "labels", IS_LATEST_LABEL) == "true" else "no"
+    return "yes" if value_at(document, "metadata", "labels", IS_LATEST_LABEL) == "true" else "no"
 
 
 def _chosen(document: Document, _context: TableContext) -> str:
@@ -107,22 +90,14 @@ def _size_of_data(document: Document, _context: TableContext) -> str:
 
 def state_of(document: Document, _context: TableContext | None = None) -> str:
     """The state of a binding; one on its way out is `Deleting`, whatever it was."""
-    if _at(document, "metadata", "deletionTimestamp"):
+    if value_at(document, "metadata", "deletionTimestamp"):
         return "Deleting"
-    return str(_at(document, "spec", "state") or "")
-
-
-def _was(document: Document, _context: TableContext) -> str:
-    return str(_at(document, "metadata", "annotations", PREVIOUS_STATE) or "")
+    return str(value_at(document, "spec", "state") or "")
 
 
 def _scores(document: Document, _context: TableContext) -> str:
-    score = as_mapping(_at(document, "spec", "clusterDecision", "clusterScore"))
+    score = as_mapping(value_at(document, "spec", "clusterDecision", "clusterScore"))
     return f"{score.get('affinityScore')}/{score.get('priorityScore')}" if score else ""
-
-
-def _work_cluster(document: Document, _context: TableContext) -> str:
-    return str(_at(document, "metadata", "namespace") or "").removeprefix(CLUSTER_NAMESPACE_PREFIX)
 
 
 _PLACEMENT = (
@@ -155,7 +130,7 @@ _BINDING = (
     TableColumn("SYNCED", condition_status("WorkSynchronized")),
     TableColumn("APPLIED", condition_status("Applied")),
     TableColumn("AVAILABLE", condition_status("Available")),
-    TableColumn("WAS", _was, wide=True),
+    TableColumn("WAS", field("metadata", "annotations", PREVIOUS_STATE), wide=True),
     TableColumn("POLICY", field("spec", "schedulingPolicySnapshotName"), wide=True),
     TableColumn("RESOURCES", field("spec", "resourceSnapshotName"), wide=True),
     TableColumn("AFFINITY/SPREAD", _scores, wide=True),
@@ -174,13 +149,13 @@ _OVERRIDE_SNAPSHOT = (
 
 FLEET_COLUMNS: Mapping[str, Sequence[TableColumn]] = {
     "membercluster": (
-        TableColumn("JOINED", _joined),
-        TableColumn("HEALTHY", _healthy),
+        TableColumn("JOINED", shown(lambda document: cluster_row(document).joined or "Unknown")),
+        TableColumn("HEALTHY", shown(lambda document: cluster_row(document).healthy or "Unknown")),
         TableColumn("LAST SEEN", _last_heartbeat),
         TableColumn("NODES", field("status", "properties", NODE_COUNT, "value")),
         TableColumn("CPU", field("status", "resourceUsage", "available", "cpu")),
         TableColumn("MEMORY", field("status", "resourceUsage", "available", "memory")),
-        TableColumn("TAINTS", _taints, wide=True),
+        TableColumn("TAINTS", shown(lambda document: ",".join(cluster_row(document).taints)), wide=True),
         TableColumn("LABELS", labels_of, wide=True),
     ),
     **dict.fromkeys(KINDS, _PLACEMENT),
@@ -203,7 +178,7 @@ FLEET_COLUMNS: Mapping[str, Sequence[TableColumn]] = {
     "clusterresourceenvelope": (TableColumn("MANIFESTS", _size_of_data),),
     "resourceenvelope": (TableColumn("MANIFESTS", _size_of_data),),
     "work": (
-        TableColumn("CLUSTER", _work_cluster),
+        TableColumn("CLUSTER", shown(lambda document: namespace_of(document).removeprefix(CLUSTER_NAMESPACE_PREFIX))),
         TableColumn("PLACEMENT", _label(PARENT_LABEL)),
         TableColumn("MANIFESTS", _count("spec", "workload", "manifests")),
         TableColumn("APPLIED", condition_status("Applied")),
@@ -227,8 +202,8 @@ def fleet_summary(document: Document) -> str:
             return f"{type_of(document)}, Scheduled {scheduled.get('status') or 'Unknown'}"
         case singular if singular in (of(CLUSTER_KIND).binding.lower(), of(NAMESPACED_KIND).binding.lower()):
             placement, cluster = (
-                _at(document, "metadata", "labels", PARENT_LABEL),
-                _at(document, "spec", "targetCluster"),
+                value_at(document, "metadata", "labels", PARENT_LABEL),
+                value_at(document, "spec", "targetCluster"),
             )
             return f"{placement} on {cluster}: {state_of(document)}, {_progress(document)}"
         case _:

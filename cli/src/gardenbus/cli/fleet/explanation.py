@@ -8,6 +8,7 @@ import msgspec
 from gardenbus.cli.fleet.decisions import named
 from gardenbus.cli.fleet.placement_state import PlacementState
 from gardenbus.cli.manifests.files import as_mapping
+from gardenbus.cli.output.console import counted
 from gardenbus.common.api.document import Document
 from gardenbus.common.api.fleet.placement_parts import (
     BINDING_CLEANUP,
@@ -88,16 +89,16 @@ def policy_words(placement: Placement) -> Iterator[str]:
             yield "PickAll"
     affinity = policy.cluster_affinity
     if affinity.required and affinity.required.cluster_selector_terms:
-        yield _counted(len(affinity.required.cluster_selector_terms), "required term")
+        yield counted(len(affinity.required.cluster_selector_terms), "required term")
     if affinity.required_always and affinity.required_always.cluster_selector_terms:
-        yield f"{_counted(len(affinity.required_always.cluster_selector_terms), 'term')} required always"
+        yield f"{counted(len(affinity.required_always.cluster_selector_terms), 'term')} required always"
     if affinity.preferred and policy.placement_type == PICK_N:
-        yield _counted(len(affinity.preferred), "preferred term")
+        yield counted(len(affinity.preferred), "preferred term")
     for constraint in policy.topology_spread_constraints:
         how = "must" if constraint.is_hard else "should"
         yield f"{how} spread over {constraint.topology_key} (max skew {constraint.max_skew})"
     if policy.tolerations:
-        yield _counted(len(policy.tolerations), "toleration")
+        yield counted(len(policy.tolerations), "toleration")
 
 
 def occasions(placement: Placement, *, fulfilled: bool | None, reason: str) -> Iterator[str]:
@@ -254,10 +255,6 @@ def _bound(binding: ResourceBinding, rolling: _Rolling) -> str:
     period = float(rolling.update.unavailable_period_seconds)
     left = readiness(binding, unavailable_period_seconds=period, now=rolling.now).wait_seconds
     return "" if left is None else f"{left:.0f}s to pass: nobody can tell whether it works"
-
-
-def _counted(number: int, what: str) -> str:
-    return f"{number} {what}{'' if number == 1 else 's'}"
 
 
 def encoded(response: Document) -> Document:

@@ -7,6 +7,7 @@ from gardenbus.cli.client.api import ApiClient
 from gardenbus.cli.client.resource_args import ResourceArgs, get_object, parse_resource
 from gardenbus.cli.manifests.files import as_mapping
 from gardenbus.common.api.document import Document
+from gardenbus.common.api.document_parts import name_of
 from gardenbus.common.api.fleet.placement_parts import IS_LATEST_LABEL, of
 from gardenbus.common.api.fleet.placements import CLUSTER_KIND, KINDS, NAMESPACED_KIND, PARENT_LABEL
 from gardenbus.common.errors import BadRequest, GardenbusError, NotFound
@@ -102,14 +103,10 @@ async def read_placement_state(api: ApiClient, placement: Document) -> Placement
         placement,
         snapshots[0] if len(snapshots) == 1 else None,
         sorted(bindings, key=lambda binding: str(as_mapping(binding.get("metadata")).get("name"))),
-        next((each for each in map(_name, resources) if each.endswith("-snapshot")), ""),
-        [_name(cluster) for cluster in clusters],
+        next((each for each in map(name_of, resources) if each.endswith("-snapshot")), ""),
+        [name_of(cluster) for cluster in clusters],
     )
 
 
 def _tail(kind: str, namespace: str) -> str:
     return f"{kind.lower()}.{namespace}" if namespace else kind.lower()
-
-
-def _name(document: Document) -> str:
-    return str(as_mapping(document.get("metadata")).get("name"))

@@ -21,11 +21,14 @@ class TableContext(NamedTuple):
     """Shoots by seed; None for those who may not know."""
 
 
+Cell = Callable[[Document, TableContext], str]
+
+
 class TableColumn(NamedTuple):
     """One column; a `wide` one is shown on `-o wide` alone."""
 
     title: str
-    cell: Callable[[Document, TableContext], str]
+    cell: Cell
     wide: bool = False
 
 
@@ -41,13 +44,16 @@ def age_of(instant: object, now: datetime) -> str:
     return f"{max(0, int(elapsed.total_seconds()))}s"
 
 
-def field(*path: str) -> Callable[[Document, TableContext], str]:
+def shown(text_of: Callable[[Document], str]) -> Cell:
+    """A cell that needs nothing but the document."""
+    return lambda document, _: text_of(document)
+
+
+def field(*path: str) -> Cell:
     """A cell that shows one field; lists are joined by commas."""
 
     def cell(document: Document, _context: TableContext) -> str:
-        value: object = document
-        for part in path:
-            value = as_mapping(value).get(part)
+        value = value_at(document, *path)
         if isinstance(value, list):
             return ",".join(map(str, cast("list[object]", value)))
         return "" if value is None else str(value)
@@ -55,35 +61,38 @@ def field(*path: str) -> Callable[[Document, TableContext], str]:
     return cell
 
 
-def names_in(*path: str, key: str = "name") -> Callable[[Document, TableContext], str]:
+def age(*path: str) -> Cell:
+    """A cell that shows the time since an instant."""
+    return lambda document, context: age_of(value_at(document, *path), context.now)
+
+
+def names_in(*path: str, key: str = "name") -> Cell:
     """A cell that shows one key of each entry of a list."""
 
     def cell(document: Document, _context: TableContext) -> str:
-        value: object = document
-        for part in path:
-            value = as_mapping(value).get(part)
+        value = value_at(document, *path)
         entries = cast("list[object]", value) if isinstance(value, list) else []
         return ",".join(str(as_mapping(entry).get(key) or "") for entry in entries)
 
     return cell
 
 
-def condition_status(name: str) -> Callable[[Document, TableContext], str]:
+def value_at(document: Document, *path: str) -> object:
+    """The value of a field, however deep; None where there is none."""
+    value: object = document
+    for part in path:
+        value = as_mapping(value).get(part)
+    return value
+
+
+def condition_status(name: str) -> Cell:
     """A cell that shows the status of a condition."""
-
-    def cell(document: Document, _context: TableContext) -> str:
-        return str(condition(document, name).get("status") or "")
-
-    return cell
+    return lambda document, _: str(condition(document, name).get("status") or "")
 
 
-def condition_reason(name: str) -> Callable[[Document, TableContext], str]:
+def condition_reason(name: str) -> Cell:
     """A cell that shows the reason of a condition."""
-
-    def cell(document: Document, _context: TableContext) -> str:
-        return str(condition(document, name).get("reason") or "")
-
-    return cell
+    return lambda document, _: str(condition(document, name).get("reason") or "")
 
 
 def labels_of(document: Document, _context: TableContext) -> str:

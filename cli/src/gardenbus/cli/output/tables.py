@@ -11,20 +11,25 @@ from gardenbus.cli.manifests.files import as_mapping
 from gardenbus.cli.output.columns import (
     TableColumn,
     TableContext,
-    age_of,
+    age,
     condition_reason,
     condition_status,
     field,
     labels_of,
     names_in,
+    shown,
 )
 from gardenbus.cli.output.landscape_tables import readiness, used_of
 from gardenbus.cli.output.summaries import summarize_shoot
 from gardenbus.common.api.conditions import conditions_of
-from gardenbus.common.api.document import Document, section
+from gardenbus.common.api.document import Document
 from gardenbus.common.api.garden.rows import seed_row, set_row
 from gardenbus.common.api.identity.signing_requests import NOT_AFTER
 from gardenbus.common.api.kinds import KINDS
+
+NAMESPACE = TableColumn("NAMESPACE", field("metadata", "namespace"))
+NAME = TableColumn("NAME", field("metadata", "name"))
+AGE = TableColumn("AGE", age("metadata", "creationTimestamp"))
 
 STYLES: Mapping[str, str] = {
     "ready": "green",
@@ -81,44 +86,17 @@ def row_of(columns: Sequence[TableColumn], document: Document, context: TableCon
 
 def columns_of(kind: str) -> Sequence[TableColumn]:
     """The columns of a kind (lower-case singular)."""
-    name = TableColumn("NAME", _name)
-    age = TableColumn("AGE", _age)
     specific = _COLUMNS.get(kind) or FLEET_COLUMNS.get(kind, ())
     if kind == "event":
         return specific
-    scope = () if kind in _CLUSTER_SCOPED else (TableColumn("NAMESPACE", _namespace),)
+    scope = () if kind in _CLUSTER_SCOPED else (NAMESPACE,)
     narrow = [column for column in specific if not column.wide]
-    return (*scope, name, *narrow, age, *(column for column in specific if column.wide))
-
-
-def _metadata(document: Document) -> Document:
-    return as_mapping(document.get("metadata"))
-
-
-def _name(document: Document, _context: TableContext) -> str:
-    return str(_metadata(document).get("name") or "")
-
-
-def _namespace(document: Document, _context: TableContext) -> str:
-    return str(_metadata(document).get("namespace") or "")
-
-
-def _age(document: Document, context: TableContext) -> str:
-    return age_of(_metadata(document).get("creationTimestamp"), context.now)
+    return (*scope, NAME, *narrow, AGE, *(column for column in specific if column.wide))
 
 
 def _operation(document: Document, _context: TableContext) -> str:
     operation = as_mapping(as_mapping(document.get("status")).get("lastOperation"))
     return f"{operation.get('type') or ''} {operation.get('state') or ''}".strip() or "<none>"
-
-
-def _progress(document: Document, _context: TableContext) -> str:
-    return f"{summarize_shoot(document).progress}%"
-
-
-def _healthy(document: Document, _context: TableContext) -> str:
-    labels = as_mapping(_metadata(document).get("labels"))
-    return str(labels.get("shoot.gardener.cloud/status") or "")
 
 
 def _generation(document: Document, _context: TableContext) -> str:
@@ -131,48 +109,16 @@ def _seed_shoots(document: Document, context: TableContext) -> str:
     return used_of(None if context.usage is None else context.usage.get(row.name, 0), row.capacity)
 
 
-def _pending_replica(document: Document, _context: TableContext) -> str:
-    return set_row(document).pending_replica
-
-
 def _about(document: Document, _context: TableContext) -> str:
     about = as_mapping(document.get("involvedObject"))
     namespace = about.get("namespace")
     return f"{about.get('kind')} {f'{namespace}/' if namespace else ''}{about.get('name')}"
 
 
-def _distances(document: Document, _context: TableContext) -> str:
-    return ",".join(as_mapping(document.get("data")))
-
-
-def _seed(document: Document, _context: TableContext) -> str:
-    return summarize_shoot(document).seed or "<none>"
-
-
-def _description(document: Document, _context: TableContext) -> str:
-    return summarize_shoot(document).description
-
-
-def _readiness(document: Document, _context: TableContext) -> str:
-    return readiness(seed_row(document)).plain
-
-
 def _conditions(document: Document, _context: TableContext) -> str:
     """`Approved,Issued` as kubectl writes it."""
     names = [str(each.get("type")) for each in conditions_of(document)] or ["Pending"]
     return ",".join([*names, "Issued"] if as_mapping(document.get("status")).get("certificate") else names)
-
-
-def _expiry(document: Document, _context: TableContext) -> str:
-    return str(section(document, "metadata", "annotations").get(NOT_AFTER) or "")
-
-
-def _renewed(document: Document, context: TableContext) -> str:
-    return age_of(as_mapping(document.get("spec")).get("renewTime"), context.now)
-
-
-def _last_seen(document: Document, context: TableContext) -> str:
-    return age_of(document.get("lastTimestamp"), context.now)
 
 
 def _profile(document: Document, context: TableContext) -> str:
@@ -185,19 +131,19 @@ _COLUMNS: Mapping[str, Sequence[TableColumn]] = {
     "shoot": (
         TableColumn("PROVIDER", field("spec", "provider", "type")),
         TableColumn("REGION", field("spec", "region")),
-        TableColumn("SEED", _seed),
+        TableColumn("SEED", shown(lambda document: summarize_shoot(document).seed or "<none>")),
         TableColumn("OPERATION", _operation),
-        TableColumn("PROGRESS", _progress),
-        TableColumn("STATUS", _healthy),
+        TableColumn("PROGRESS", shown(lambda document: f"{summarize_shoot(document).progress}%")),
+        TableColumn("STATUS", field("metadata", "labels", "shoot.gardener.cloud/status")),
         TableColumn("PURPOSE", field("spec", "purpose"), wide=True),
         TableColumn("PROFILE", _profile, wide=True),
         TableColumn("GENERATION", _generation, wide=True),
-        TableColumn("DESCRIPTION", _description, wide=True),
+        TableColumn("DESCRIPTION", shown(lambda document: summarize_shoot(document).description), wide=True),
     ),
     "seed": (
         TableColumn("PROVIDER", field("spec", "provider", "type")),
         TableColumn("REGION", field("spec", "provider", "region")),
-        TableColumn("GARDENLET", _readiness),
+        TableColumn("GARDENLET", shown(lambda document: readiness(seed_row(document)).plain)),
         TableColumn("SHOOTS", _seed_shoots),
         TableColumn("OPERATION", _operation),
         TableColumn("ZONES", field("spec", "provider", "zones"), wide=True),
@@ -216,7 +162,7 @@ _COLUMNS: Mapping[str, Sequence[TableColumn]] = {
     ),
     "exposureclass": (TableColumn("HANDLER", field("handler")),),
     "namespace": (),
-    "configmap": (TableColumn("KEYS", _distances, wide=True),),
+    "configmap": (TableColumn("KEYS", shown(lambda document: ",".join(as_mapping(document.get("data")))), wide=True),),
     "managedseed": (
         TableColumn("SHOOT", field("spec", "shoot", "name")),
         TableColumn("REGISTERED", condition_reason("SeedRegistered")),
@@ -225,7 +171,7 @@ _COLUMNS: Mapping[str, Sequence[TableColumn]] = {
         TableColumn("REPLICAS", field("spec", "replicas")),
         TableColumn("READY", field("status", "readyReplicas")),
         TableColumn("UPDATED", field("status", "updatedReplicas")),
-        TableColumn("PENDING", _pending_replica),
+        TableColumn("PENDING", shown(lambda document: set_row(document).pending_replica)),
     ),
     "seedautoscaler": (
         TableColumn("SET", field("spec", "scaleTargetRef", "name")),
@@ -238,16 +184,16 @@ _COLUMNS: Mapping[str, Sequence[TableColumn]] = {
     ),
     "lease": (
         TableColumn("HOLDER", field("spec", "holderIdentity")),
-        TableColumn("RENEWED", _renewed),
+        TableColumn("RENEWED", age("spec", "renewTime")),
     ),
     "certificatesigningrequest": (
         TableColumn("SIGNERNAME", field("spec", "signerName"), wide=True),
         TableColumn("REQUESTOR", field("spec", "username")),
         TableColumn("CONDITION", _conditions),
-        TableColumn("EXPIRES", _expiry),
+        TableColumn("EXPIRES", field("metadata", "annotations", NOT_AFTER)),
     ),
     "event": (
-        TableColumn("LAST SEEN", _last_seen),
+        TableColumn("LAST SEEN", age("lastTimestamp")),
         TableColumn("TYPE", field("type")),
         TableColumn("REASON", field("reason")),
         TableColumn("OBJECT", _about),

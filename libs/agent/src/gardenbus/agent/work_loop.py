@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable
 
 import structlog
 
+from gardenbus.common.controller.reconcile_ids import bound_reconcile_id
 from gardenbus.common.errors import GardenbusError
 
 _log = structlog.stdlib.get_logger()
@@ -43,13 +44,17 @@ class WorkLoop:
             await self._wait()
         while True:
             self._triggered.clear()
-            try:
-                await self._work()
-            except (GardenbusError, OSError) as error:
-                _log.warning("round.interrupted", loop=self.name, reason=str(error), **self._fields)
-            except Exception:  # noqa: BLE001 - a loop that nothing may end
-                _log.exception("round.crashed", loop=self.name, **self._fields)
+            with bound_reconcile_id():
+                await self._round()
             await self._wait()
+
+    async def _round(self) -> None:
+        try:
+            await self._work()
+        except (GardenbusError, OSError) as error:
+            _log.warning("round.interrupted", loop=self.name, reason=str(error), **self._fields)
+        except Exception:  # noqa: BLE001 - a loop that nothing may end
+            _log.exception("round.crashed", loop=self.name, **self._fields)
 
     async def _wait(self) -> None:
         with contextlib.suppress(TimeoutError):

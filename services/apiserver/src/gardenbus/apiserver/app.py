@@ -3,7 +3,6 @@
 from pathlib import Path
 
 from gardenbus.apiserver.controllers.garbage_collector import CONTROLLER, GarbageCollector
-from gardenbus.apiserver.controllers.informer_controller import InformerController
 from gardenbus.apiserver.controllers.namespaced_cloud_profiles import NamespacedCloudProfiles
 from gardenbus.apiserver.controllers.use_as_seed import UseAsSeed
 from gardenbus.apiserver.domain.admission import Admission
@@ -26,6 +25,7 @@ from gardenbus.common.api.kinds import register_groups
 from gardenbus.common.controller.batch_consumer import BatchConsumer, BatchSettings
 from gardenbus.common.controller.dead_letter import DeadLetter
 from gardenbus.common.controller.informer import Informer
+from gardenbus.common.controller.informer_controller import InformerController
 from gardenbus.common.errors import Unavailable
 from gardenbus.common.ports.bus import WorkQueue
 from gardenbus.common.ports.connections import Connections

@@ -290,7 +290,7 @@ class Gardenlet:
     async def _reconcile_seed(self) -> None:
         async with self._seed_lock:
             if self.is_active:
-                await self.seed.round()
+                await self.seed.reconcile()
 
     async def _become_active(self, fencing_token: FencingToken) -> None:
         await self.backend.acquire(fencing_token)

@@ -17,12 +17,12 @@ from gardenbus.common.runtime.service import ServiceContext
 from gardenbus.credentials.authorities import AuthoritiesFile
 from gardenbus.identity.adapters.signing_authority import SigningAuthority
 from gardenbus.identity.controllers import signing
-from gardenbus.identity.controllers.kicking import KickingController
 from gardenbus.identity.controllers.signing import SigningController
 from gardenbus.identity.controllers.token_requestor import TokenRequestorController
 from gardenbus.identity.domain.requests_cache import RequestsCache
 from gardenbus.identity.handlers.callout import CalloutHandler
 from gardenbus.identity.handlers.credentials_cache import KINDS, NAMESPACES, CredentialsCache
+from gardenbus.identity.handlers.kicking import KickingController
 from gardenbus.identity.registry import IssuedCertificates
 from gardenbus.identity.settings import IdentitySettings
 

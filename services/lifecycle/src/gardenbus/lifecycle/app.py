@@ -5,6 +5,7 @@ import structlog
 from gardenbus.common.adapters.nats.streams import StreamSettings
 from gardenbus.common.controller.enqueuer import Enqueuer
 from gardenbus.common.controller.informer import Informer
+from gardenbus.common.controller.reconcile_ids import bound_reconcile_id
 from gardenbus.common.errors import Transient
 from gardenbus.common.ports.clock import Clock
 from gardenbus.common.ports.connections import Connections
@@ -43,13 +44,9 @@ async def start_lifecycle(
     seeds = GardenletLifecycleReconciler(store, leases, clock, configuration)
     informer = Informer(store, bus, subjects, KINDS)
     informer.subscribe(seeds.watch)
+    period_seconds, is_per_seed = configuration.monitor_period.total_seconds(), context.settings.per_seed_metrics
     gauges = SeedGauges(
-        store,
-        leases.records,
-        seeds.seeds,
-        clock,
-        late_after_seconds=configuration.monitor_period.total_seconds() / 2,
-        is_per_seed=context.settings.per_seed_metrics,
+        store, leases.records, seeds.seeds, clock, late_after_seconds=period_seconds / 2, is_per_seed=is_per_seed
     )
     informer.subscribe(gauges.watch)
     await _start_migrations(context, informer, connections)
@@ -65,7 +62,6 @@ async def start_lifecycle(
     context.spawn("probe", leases.renew_probe())
     context.spawn("seeds", seeds.run(seeds_sleep))
     context.spawn("gauges", gauges.run(context.settings.fleet_metrics_seconds))
-    period_seconds = configuration.monitor_period.total_seconds()
     context.spawn("resync", _resync_forever(leases, seeds, resync_sleep, period_seconds))
     health = context.health
     health.add_readiness("informer", lambda: None if informer.synced else "the Seeds are not cached yet")
@@ -102,7 +98,8 @@ async def _resync_forever(
     await leases.caught_up.wait()
     while True:
         try:
-            await leases.resync(frozenset(seeds.seeds))
+            with bound_reconcile_id():
+                await leases.resync(frozenset(seeds.seeds))
         except Transient as error:
             log.warning("resync.interrupted", reason=error.message)
         await seeds_sleep.pause(period_seconds)

@@ -15,16 +15,15 @@ process, a delivery would count against messages that no handler has seen.
 """
 
 import asyncio
-import secrets
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from typing import Protocol
 
 import msgspec
 import structlog
-from structlog.contextvars import bound_contextvars
 
 from gardenbus.common.controller.cancellation import unless_set
+from gardenbus.common.controller.reconcile_ids import bound_reconcile_id
 from gardenbus.common.errors import Transient
 from gardenbus.common.ports.bus import QueueMessage, WorkQueue
 from gardenbus.common.ports.clock import Clock
@@ -131,7 +130,7 @@ class BatchConsumer:
         together, isolated = arrange(messages, self._settings)
         for portion in ([together] if together else []) + [[message] for message in isolated]:
             is_poison = portion[0].deliveries > self._settings.max_deliveries
-            with bound_contextvars(reconcile_id=secrets.token_hex(8)):
+            with bound_reconcile_id():
                 await self._retry_while_unavailable(portion, self._reject_all if is_poison else self._handle)
             self._observer.finished(portion)
 

@@ -6,14 +6,13 @@ waits is reconciled once, at the earliest of its times; added while it is being 
 
 import asyncio
 import heapq
-import secrets
 from collections.abc import Awaitable, Callable, Hashable, Mapping
 from dataclasses import KW_ONLY, dataclass, field
 from typing import Generic, TypeVar
 
 import structlog
-from structlog.contextvars import bound_contextvars
 
+from gardenbus.common.controller.reconcile_ids import bound_reconcile_id
 from gardenbus.common.errors import GardenbusError
 from gardenbus.common.ports.clock import Clock
 
@@ -107,7 +106,7 @@ class DelayingQueue(Generic[Key]):
 
     async def _run_one(self, key: Key) -> None:
         requeue_after: float | None = self.retry_seconds
-        with bound_contextvars(reconcile_id=secrets.token_hex(8)):
+        with bound_reconcile_id():
             try:
                 requeue_after = await self.reconcile(key)
             except self.expected as error:

@@ -1,33 +1,6 @@
 """Answered requests: everything below `garden.api.` and `garden.as.<user>.api.`.
 
-| subject behind `api.` | body | result |
-|---|---|---|
-| `apply` | manifests | the object; several: a list, ok only if all are |
-| `patch.<kind>.<ns>.<name>`, `patch` | a JSON merge patch; `{"kind", "namespace", "name", "patch"}` | the object |
-| `delete.<kind>.<ns>.<name>`, `delete` | nothing; manifests, or kind, namespace, name, confirm? | its remains |
-| `get.<kind>.<ns>.<name>` | | the object |
-| `list.<kind>[.<ns>]` | `{"limit", "continue", "labelSelector", "fieldSelector"}` | items and `continue` |
-| `bind` | `{"namespace", "name", "seed", "resourceVersion"?, "force"?}`; a placed shoot is moved | the shoot |
-| `scale` | `{"namespace"?, "name", "replicas"?, "resourceVersion"?}` of a ManagedSeedSet | its scale |
-| `explain[.shoot].<ns>.<name>` | | its assignment, or why it is unschedulable |
-| `explain-seed.<name>` | | its feasibility, and the unschedulable shoots that fit |
-| `waiting[.<schedulerName>]` | `{"limit", "namespace", "name", "classes"}` | unschedulable shoots, next attempts |
-| `retry.shoot.<ns>.<name>` | | a shoot without seed is scheduled now |
-| `lost` | | what streams have lost, or a store that went back, of what was acknowledged |
-| `unknown` | | what runs on seeds, and is neither stored nor remembered |
-| `adopt.shoot.<ns>.<name>` | `{"seed"}` | such a shoot, stored again as its gardenlet holds it |
-| `forget.shoot.<ns>.<name>` | `{"seed"}` | such a shoot is torn down |
-| `position.<stream>` | | what a stream's information says of its end, for those who may not ask for that |
-| `csr.create`, `csr.get`, `csr.approve`, `csr.deny` | see signing_requests.py | the request |
-| `token.create` | `{"seed"?, "member"?, "ttlSeconds"?, "description"?}` | a bootstrap token |
-| `adminkubeconfig.<ns>.<name>` | `{"expirationSeconds"?}` | a kubeconfig of a shoot, from its seed's gardenlet |
-| `kinds`, `census`, `usage` | | |
-| `census.shoot` | | shoots by state, how many are busy, and those that are the longest |
-| `whoami` | | the requester, as the server has proved it, and its roles |
-| `readable` | | the kinds, namespaces and Projects that the requester may read |
-| `watch` | `{"scopes": [{"kind", "namespace"?}], "after"?, "seconds"?}` | what changes, within some seconds |
-| `can-i` | `{"verb", "kind", "name"?, "namespace"?, "user"?}`, `{"namespace"?, "user"?}` | an authorization, or all |
-
+The requests, with bodies and results, are in `tools/docs` (`channels`, `messages`) and docs/reference/subjects.md.
 Each request is authorized first (`domain/authorization`), where the landscape has identities.
 
 A request that writes comes, in the order of the bus, after all durable requests that were stored before it. With the

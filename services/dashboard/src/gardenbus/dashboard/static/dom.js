@@ -50,6 +50,7 @@ const PATHS = {
 export const icon = (name) => s("svg", { class: "icon", viewBox: "0 0 24 24", "aria-hidden": "true" }, (PATHS[name] ?? []).map((d) => s("path", { d })));
 
 export const empty = (name, title, ...words) => h("div", { class: "empty" }, icon(name), h("strong", null, title), words);
+export const failed = (error) => h("div", { class: "card", role: "alert" }, empty("search", "This could not be read", h("p", null, error.message), h("p", null, "It is tried again.")));
 export const loading = () => h("p", { class: "loading" }, "Loading…");
 
 export function meter(share, tone, label) {

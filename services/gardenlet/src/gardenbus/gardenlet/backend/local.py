@@ -17,10 +17,10 @@ import secrets
 
 from gardenbus.common.api.configuration.failure_injection import FailureRequest, parse_step_failures
 from gardenbus.common.api.document import Document
+from gardenbus.common.api.garden.hibernation import is_hibernation_enabled
 from gardenbus.common.errors import Unsupported
 from gardenbus.gardenlet.backend.directory_maker import DirectoryMaker
 from gardenbus.gardenlet.backend.port import Kept, KubeconfigRequest, MakerContext, StepFailed, StepRequest
-from gardenbus.gardenlet.domain.control_plane import is_hibernated
 from gardenbus.gardenlet.domain.flows import CONTROL_PLANE
 from gardenbus.gardenlet.domain.operations import ObservedShoot
 from gardenbus.gardenlet.domain.shoot_record import HIBERNATED
@@ -47,7 +47,7 @@ class LocalMaker(DirectoryMaker):
         step = request.step
         await self._clock.sleep(self._settings.step_seconds_by_name.get(step, self._settings.step_seconds))
         self._inject_failure(request)
-        if step == CONTROL_PLANE and request.observed is not None and is_hibernated(request.observed.spec):
+        if step == CONTROL_PLANE and request.observed is not None and is_hibernation_enabled(request.observed.spec):
             return {HIBERNATED: True}
         field = _LASTING.get(step)
         return {} if field is None else {field: request.kept.get(step, {}).get(field) or secrets.token_hex(8)}

@@ -93,7 +93,7 @@ class SeedReconciler:
         self._last_report = ({}, "")
         self._registered_at = self._last_report_at = self._cared_at = float("-inf")
 
-    async def round(self) -> None:
+    async def reconcile(self) -> None:
         """Register when needed, check health when due, report what differs. Called after each renewal of the Lease."""
         now = self._clock.monotonic()
         if not self.is_registered or self._cache.seed is None or self._cache.seed_is_unconfirmed:

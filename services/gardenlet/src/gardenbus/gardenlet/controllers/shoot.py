@@ -30,7 +30,6 @@ from gardenbus.common.errors import Unavailable
 from gardenbus.common.ports import tracing
 from gardenbus.common.ports.clock import Clock
 from gardenbus.gardenlet.backend.seed_backend import SeedBackend
-from gardenbus.gardenlet.controllers.shoot_states import KEEP_AGAIN_SECONDS, SAVE_AGAIN_SECONDS, ShootStates
 from gardenbus.gardenlet.domain.flows import SAVE_STATE
 from gardenbus.gardenlet.domain.grace_periods import GracePeriods
 from gardenbus.gardenlet.domain.operations import (
@@ -66,6 +65,7 @@ from gardenbus.gardenlet.domain.shoot_status import (
 from gardenbus.gardenlet.handlers.binding_cache import BindingCache, Tombstone
 from gardenbus.gardenlet.handlers.final_reports import FinalReports, result_of
 from gardenbus.gardenlet.handlers.reporter import SeedReporter
+from gardenbus.gardenlet.handlers.shoot_states import KEEP_AGAIN_SECONDS, SAVE_AGAIN_SECONDS, ShootStates
 from gardenbus.gardenlet.metrics import observe_operation
 from gardenbus.gardenlet.operation.flow_runner import FlowResult, run_flow
 from gardenbus.gardenlet.operation.teardown import tear_down

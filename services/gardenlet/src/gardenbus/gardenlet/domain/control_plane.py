@@ -123,11 +123,6 @@ def cluster_parameters(spec: Document, *, technical_id: str) -> ClusterParameter
     )
 
 
-def is_hibernated(spec: Document) -> bool:
-    """True if the shoot shall be asleep."""
-    return section(spec, "hibernation").get("enabled") is True
-
-
 def least_nodes(spec: Document) -> int:
     """Nodes that the worker pools of a Shoot have at least."""
     workers = cast("list[Document]", section(spec, "provider").get("workers") or [])

@@ -14,6 +14,7 @@ from gardenbus.common.api.configuration.controller_manager import LifecycleConfi
 from gardenbus.common.api.document import Document, StoredObject
 from gardenbus.common.api.keys import GARDEN_NAMESPACE, ObjectKey
 from gardenbus.common.controller.event_recorder import EventRecorder
+from gardenbus.common.controller.reconcile_ids import bound_reconcile_id
 from gardenbus.common.errors import Conflict, NotFound, Transient
 from gardenbus.common.ports.clock import Clock
 from gardenbus.common.ports.store import Store
@@ -76,14 +77,15 @@ class GardenletLifecycleReconciler:
         await self._leases.caught_up.wait()
         while True:
             try:
-                pause_seconds = await self.assess_seeds()
+                with bound_reconcile_id():
+                    pause_seconds = await self.reconcile()
             except Transient as error:
                 log.warning("assessment.interrupted", reason=error.message)
                 pause_seconds = RETRY_SECONDS
             await self._clock.sleep(SHORTEST_PAUSE_SECONDS)
             await alarm.pause(pause_seconds - SHORTEST_PAUSE_SECONDS)
 
-    async def assess_seeds(self) -> float:
+    async def reconcile(self) -> float:
         """Assess all Seeds once and act; returns the seconds until the next assessment is due. Raises Transient."""
         began = self._clock.monotonic()
         await self._publish_warnings()

@@ -14,6 +14,7 @@ import structlog
 
 from gardenbus.common.api.configuration.controller_manager import LifecycleConfiguration
 from gardenbus.common.api.keys import LEASE_NAMESPACE, PROBE_LEASE, Subjects
+from gardenbus.common.controller.reconcile_ids import bound_reconcile_id
 from gardenbus.common.controller.unreadable import skip_unreadable
 from gardenbus.common.errors import Transient
 from gardenbus.common.ports.bus import Bus, FollowEvent, FollowRestarted, Message, ReplayDone, StreamMessage
@@ -140,7 +141,7 @@ class LeaseWatcher:
 
     def _on_event(self, event: FollowEvent) -> None:
         if isinstance(event, StreamMessage):
-            with skip_unreadable(event):
+            with skip_unreadable(event), bound_reconcile_id():
                 self._on_message(event)
         elif isinstance(event, ReplayDone):
             self._replaying = False

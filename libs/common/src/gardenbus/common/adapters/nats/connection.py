@@ -256,8 +256,7 @@ class Connection(Client):
         self._where, self.client_name = url.rsplit("@", 1)[-1], name
         self._fails_unauthorized, self._fails_unreachable = fails_unauthorized, fails_unreachable
         self._credentials, self._public_nkey = credentials, credentials.nkey
-        self._greeted_at = None
-        self.jetstream_api = credentials.jetstream_api
+        self.jetstream_api, self._greeted_at = credentials.jetstream_api, None
 
         async def reconnected() -> None:
             log.info("server.reached", server="nats", url=self._where)

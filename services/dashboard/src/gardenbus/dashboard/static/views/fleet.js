@@ -1,13 +1,14 @@
 // Placements and member clusters: which there are, what was decided, how far it is.
 
 import { get } from "../api.js";
-import { empty, h, loading, meter, setText } from "../dom.js";
+import { empty, failed, h, loading, meter, setText } from "../dom.js";
 import { ago, count, many, now, pathOf } from "../format.js";
 import { live } from "../live.js";
 import { pager } from "../pager.js";
 
 const PAGE = 100;
 const REFRESH_MS = 1200;
+const RETRY_MS = 3000;
 const LATE_MS = 300000; // from then on a cluster takes nothing new
 
 // A list that the server filters: a search, a choice, a table; read again when something of a fleet has changed.
@@ -28,8 +29,13 @@ function listPage(main, { query }, { path, title, sub, states, columns, line, no
     timer = 0;
     const mine = ++generation;
     const filters = new URLSearchParams(Object.entries(wanted).filter(([, value]) => value));
-    const response = await get(`${path}?${new URLSearchParams([...filters, ["offset", first], ["limit", PAGE]])}`).catch(() => null);
-    if (isOver || mine !== generation || !response) return;
+    const response = await get(`${path}?${new URLSearchParams([...filters, ["offset", first], ["limit", PAGE]])}`).catch((error) => error);
+    if (isOver || mine !== generation) return;
+    if (response instanceof Error) {
+      if (isLive()) place.replaceChildren(failed(response));
+      timer ||= setTimeout(read, RETRY_MS);
+      return;
+    }
     const { items, total } = response;
     if (total && !items.length) {
       first = 0;

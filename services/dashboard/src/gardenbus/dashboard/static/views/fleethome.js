@@ -1,10 +1,12 @@
 // The home page of a landscape of member clusters alone: how they are, and how far its placements are.
 
 import { get } from "../api.js";
-import { empty, h, loading, meter } from "../dom.js";
+import { empty, failed, h, loading, meter } from "../dom.js";
 import { count, pathOf } from "../format.js";
+import { live } from "../live.js";
 
 const REFRESH_MS = 1200;
+const RETRY_MS = 3000;
 
 export function fleetHome(main) {
   const place = h("div", null, loading());
@@ -14,8 +16,13 @@ export function fleetHome(main) {
 
   async function read() {
     timer = 0;
-    const fleet = await get("fleet").catch(() => null);
-    if (isOver || !fleet) return;
+    const fleet = await get("fleet").catch((error) => error);
+    if (isOver) return;
+    if (fleet instanceof Error) {
+      if (live.state !== "lost") place.replaceChildren(failed(fleet));
+      timer ||= setTimeout(read, RETRY_MS);
+      return;
+    }
     place.replaceChildren(tiles(fleet), h("div", { class: "fleet-home" },
       trouble("Clusters that take nothing new", "#/clusters?state=unwell", fleet.clusters - fleet.clustersWell, fleet.unwell.map((name) => h("a", { class: "link", href: pathOf("membercluster", "", name), "data-walk": true }, name)), "All clusters are well."),
       trouble("Placements that are not fulfilled", "#/placements?state=unfulfilled", fleet.placements - fleet.fulfilled, fleet.unfulfilled.map((each) => [h("a", { class: "link", href: pathOf(each.kind, each.namespace, each.name), "data-walk": true }, each.name), each.reason && h("span", { class: "when" }, ` ${each.reason}`)]), "All placements are fulfilled.")));

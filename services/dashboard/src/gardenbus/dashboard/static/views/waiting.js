@@ -1,8 +1,9 @@
 // Who waits for a seed, by cause: how many, since when, and when each is tried again. A group shows a page at a time.
 
 import { get, send, session } from "../api.js";
-import { empty, h, loading, setText } from "../dom.js";
+import { empty, failed, h, loading, setText } from "../dom.js";
 import { ago, count, many, pathOf, until } from "../format.js";
+import { live } from "../live.js";
 import { toast } from "../overlays.js";
 import { pager } from "../pager.js";
 
@@ -10,6 +11,7 @@ const PAGE = 25;
 const GROUPS = 25;
 const OPEN_AT_FIRST = 200; // groups are open at first while so many shoots wait altogether, of more the largest
 const REFRESH_MS = 2000;
+const RETRY_MS = 3000;
 
 export function waitingPage(main, { query }) {
   const wanted = { search: query.get("search") ?? "" };
@@ -34,8 +36,13 @@ export function waitingPage(main, { query }) {
   async function read() {
     timer = 0;
     const mine = ++generation;
-    const response = await get(`waiting?${new URLSearchParams({ ...wanted, offset: first, limit: GROUPS })}`).catch(() => null);
-    if (isOver || mine !== generation || !response) return;
+    const response = await get(`waiting?${new URLSearchParams({ ...wanted, offset: first, limit: GROUPS })}`).catch((error) => error);
+    if (isOver || mine !== generation) return;
+    if (response instanceof Error) {
+      if (live.state !== "lost") place.replaceChildren(failed(response));
+      timer ||= setTimeout(read, RETRY_MS);
+      return;
+    }
     setText(tally, response.total ? `${many(response.total, "shoot")}, ${many(response.groups, "cause")}` : "");
     turn.show(first, response.items.length, response.groups);
     if (!response.items.length) {
@@ -78,8 +85,9 @@ function group(cause, wanted, isOpen) {
 
   async function read() {
     const mine = ++generation;
-    const response = await get(`waiting/shoots?${new URLSearchParams({ ...wanted, cause, offset: first, limit: PAGE })}`).catch(() => null);
-    if (mine !== generation || !response) return;
+    const response = await get(`waiting/shoots?${new URLSearchParams({ ...wanted, cause, offset: first, limit: PAGE })}`).catch((error) => error);
+    if (mine !== generation) return;
+    if (response instanceof Error) return live.state === "lost" || list.replaceChildren(h("li", { role: "alert" }, response.message));
     if (!response.items.length && first) {
       first = Math.max(0, Math.ceil(response.total / PAGE) - 1) * PAGE;
       return response.total ? read() : undefined;

@@ -20,6 +20,7 @@ import msgspec
 import structlog
 
 from gardenbus.common.api.document import Document, section
+from gardenbus.common.api.garden.hibernation import is_hibernation_enabled
 from gardenbus.common.errors import Conflict, GardenbusError, SettingsInvalid, Unavailable
 from gardenbus.common.ports.clock import timestamp
 from gardenbus.gardenlet.backend.cleanup import clean_up
@@ -47,7 +48,6 @@ from gardenbus.gardenlet.domain.control_plane import (
     SCHEDULER,
     Component,
     cluster_parameters,
-    is_hibernated,
 )
 from gardenbus.gardenlet.domain.flows import CONTROL_PLANE
 from gardenbus.gardenlet.domain.operations import ObservedShoot
@@ -231,7 +231,7 @@ class ProcessesMaker:
             cluster.set_unused_data_aside()
         if cluster.is_empty:
             await self.backups.restore(cluster, migrated)
-        if not is_hibernated(_required(request).spec):
+        if not is_hibernation_enabled(_required(request).spec):
             async with start_slots():
                 await self._start(cluster, ETCD)
         cluster.note_data(present=not cluster.is_empty)
@@ -240,7 +240,7 @@ class ProcessesMaker:
         return {}
 
     async def _make_control_plane(self, cluster: Cluster, request: StepRequest) -> Document:
-        if is_hibernated(_required(request).spec):
+        if is_hibernation_enabled(_required(request).spec):
             await cluster.stop((API_SERVER, CONTROLLER_MANAGER, SCHEDULER))
             keeper = self.backups.keeper(cluster)
             if keeper is not None and cluster.child(ETCD) is not None:
@@ -259,7 +259,7 @@ class ProcessesMaker:
 
     async def _await_api_server(self, cluster: Cluster, request: StepRequest) -> Document:
         """Wait until objects can be made: the service account of the default namespace is the controllers' work."""
-        if is_hibernated(_required(request).spec):
+        if is_hibernation_enabled(_required(request).spec):
             return {}
         deadline = self._clock.monotonic() + READY_SECONDS
         client = self.session.client(cluster)
@@ -271,7 +271,7 @@ class ProcessesMaker:
 
     async def _apply_system_components(self, cluster: Cluster, request: StepRequest) -> Document:
         observed = _required(request)
-        if not is_hibernated(observed.spec):
+        if not is_hibernation_enabled(observed.spec):
             client = self.session.client(cluster)
             for each in components_of(cluster, observed):
                 await client.apply(each.path, each.manifest, manager=FIELD_MANAGER)

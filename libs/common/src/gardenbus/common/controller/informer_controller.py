@@ -8,6 +8,7 @@ import structlog
 
 from gardenbus.common.api.document import StoredObject
 from gardenbus.common.api.keys import ObjectKey
+from gardenbus.common.controller.reconcile_ids import bound_reconcile_id
 from gardenbus.common.errors import Conflict, Transient
 from gardenbus.common.ports.clock import Clock
 
@@ -66,8 +67,9 @@ class InformerController(ABC):
         for key in sorted(due):
             self._rejected.discard(key)
             try:
-                if await self.reconcile(key):
-                    self._rejected.add(key)
+                with bound_reconcile_id():
+                    if await self.reconcile(key):
+                        self._rejected.add(key)
             except Conflict:
                 self._due.add(key)
             except Transient as error:
