@@ -231,7 +231,7 @@ async def connected(
             fails_unauthorized=True,
             fails_unreachable=not waits,
         )
-        async with _said(where, timeout_seconds):
+        async with _explaining(where, timeout_seconds):
             try:
                 bus = await stack.enter_async_context(opening)
             except OutOfReach:
@@ -242,7 +242,7 @@ async def connected(
 
 
 @contextlib.asynccontextmanager
-async def _said(where: LandscapeTarget, timeout_seconds: float) -> AsyncGenerator[None]:
+async def _explaining(where: LandscapeTarget, timeout_seconds: float) -> AsyncGenerator[None]:
     """Say where, and why, one is not let in, or nobody answers in time. Raises Unavailable, CredentialsRejected."""
     try:
         async with asyncio.timeout(timeout_seconds):
