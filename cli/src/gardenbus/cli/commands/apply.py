@@ -261,7 +261,7 @@ def delete(
 
 
 def _wanted(words: list[str] | None, options: DeleteOptions) -> Sequence[ResourceArgs]:
-    """Read what is to be deleted. Raises BadRequest unless it is clear; --all needs a word about namespaces, as nothing is kept."""
+    """Read what is to be deleted. Raises BadRequest unless it is clear; --all needs a word about namespaces."""
     if bool(words) == bool(options.files):
         raise BadRequest("say what to delete: KIND NAME, KIND -l LABELS, KIND --all, or -f FILE")
     is_all, chooser = options.delete_all, "-l" if options.selector else "--all"
