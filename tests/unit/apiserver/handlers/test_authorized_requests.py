@@ -368,3 +368,9 @@ async def test_one_scope_that_is_forbidden_refuses_the_watch(landscape: Landscap
     scopes = [{"kind": "shoot", "namespace": "garden-dev"}, {"kind": "shoot", "namespace": "garden-prod"}]
     refused = await landscape.response("vera", "watch", {"scopes": scopes})
     assert refused["error"]["message"].startswith('user "vera" cannot watch shoots in namespace "garden-prod"')
+
+
+async def test_who_may_ask_without_naming_a_user_is_the_operator(landscape: Landscape) -> None:
+    """Nobody else may publish there where identities are on: what is made so is the operator's."""
+    made = await landscape.response("", "apply", a_shoot("raw", spec={"secretBindingName": "cloud"}), is_insider=True)
+    assert made["result"]["metadata"]["annotations"]["gardener.cloud/created-by"] == "operator"

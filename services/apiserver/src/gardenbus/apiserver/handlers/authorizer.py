@@ -18,12 +18,13 @@ from gardenbus.apiserver.domain.authorization.custom_verbs import check_change, 
 from gardenbus.apiserver.domain.authorization.decision import AuthorizationFacts, authorize
 from gardenbus.apiserver.domain.authorization.seed_graph import references_of
 from gardenbus.apiserver.domain.related_objects import ObjectQuery, ProjectQuery, RelatedQuery
+from gardenbus.apiserver.domain.request_subjects import ANONYMOUS
 from gardenbus.apiserver.handlers.audit_log import AuditLog
 from gardenbus.apiserver.handlers.seed_graph_reader import is_reachable
 from gardenbus.apiserver.registry.read_cache import ReadCache
 from gardenbus.apiserver.registry.writer import ChangeChecks
 from gardenbus.common.api.document import Document
-from gardenbus.common.api.identity.principals import principal_of
+from gardenbus.common.api.identity.principals import OPERATOR, principal_of
 from gardenbus.common.api.identity.roles import LANDSCAPE_ROLES
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.api.restored_requests import REQUEST_INFO
@@ -98,8 +99,14 @@ class Authorizer:
         return self._audit is not None
 
     def requester(self, user: str, headers: Mapping[str, str], request_id: str) -> Requester:
-        """The requester of a message whose sender was checked: what comes from outside says who sent it."""
-        return Requester(user, is_insider=REQUEST_INFO not in headers, request_id=request_id)
+        """The requester of a message whose sender was checked: what comes from outside says who sent it.
+
+        Where identities are on, the server lets nobody but the operator ask without naming a user.
+        """
+        is_insider = REQUEST_INFO not in headers
+        if self.is_enforced and is_insider and user == ANONYMOUS:
+            user = OPERATOR
+        return Requester(user, is_insider=is_insider, request_id=request_id)
 
     def decides_on(self, requester: Requester) -> bool:
         """True when there is something to decide about the requests of this one."""
