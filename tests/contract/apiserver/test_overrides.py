@@ -2,6 +2,7 @@
 
 import asyncio
 
+from gardenbus.common.api.document import Document
 from gardenbus.common.api.keys import ObjectKey
 from tests.contract.apiserver.conftest import Apiserver
 from tests.support.overrides import SETTINGS, a_cro, an_ro, for_clusters, to
@@ -25,7 +26,7 @@ async def test_a_refused_override_names_its_field_and_what_to_do(apiserver: Apis
 
 
 async def test_an_override_in_kubefleets_older_version_is_stored_in_the_newer_one(apiserver: Apiserver) -> None:
-    older = {**a_cro(BLUE), "apiVersion": "placement.kubernetes-fleet.io/v1alpha1"}
+    older: Document = {**a_cro(BLUE), "apiVersion": "placement.kubernetes-fleet.io/v1alpha1"}
     await apiserver.request("apply", older)
     stored = await apiserver.request(f"get.clusterresourceoverride._.{older['metadata']['name']}")
     assert stored["apiVersion"] == "placement.kubernetes-fleet.io/v1beta1"
