@@ -222,7 +222,8 @@ class KubernetesClient:
         if isinstance(error, aiohttp.ClientConnectorCertificateError):
             verified = getattr(error.certificate_error, "verify_message", "") or str(error.certificate_error)
             return UntrustedServer(f"{self._url} is not the server that is trusted: {verified}")
-        return Unreachable(f"{self._url} does not answer: {error or type(error).__name__}")
+        reason = error.os_error if isinstance(error, aiohttp.ClientConnectorError) else error  # the error names objects
+        return Unreachable(f"{self._url} does not answer: {str(reason) or type(error).__name__}")
 
 
 def client_tls(*, authority: str, certificate: str, key: str) -> ssl.SSLContext:

@@ -11,6 +11,7 @@ import tempfile
 from datetime import datetime
 from pathlib import Path
 from typing import Any, NamedTuple, cast
+from urllib.parse import urlsplit
 
 import aiohttp
 import yaml
@@ -98,8 +99,8 @@ class _KubeconfigReading(NamedTuple):
 
     def access(self, cluster: Document, user: Document) -> Access:
         server = str(cluster.get("server") or "").rstrip("/")
-        if not server.startswith("https://"):
-            raise self.problem("cluster.server", f"must begin with https://, is {server!r}")
+        if not _is_https(server):
+            raise self.problem("cluster.server", f"must be https://HOST:PORT, is {server!r}")
         if cluster.get("insecure-skip-tls-verify"):
             raise self.problem("cluster.insecure-skip-tls-verify", "is not done: give certificate-authority-data")
         if cluster.get("proxy-url"):
@@ -161,3 +162,11 @@ class _KubeconfigReading(NamedTuple):
                 except (OSError, ssl.SSLError) as error:
                     raise self.problem("user.client-key", "is no key, or not that of the certificate") from error
         return context
+
+
+def _is_https(server: str) -> bool:
+    try:
+        parts = urlsplit(server)
+        return parts.scheme == "https" and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        return False
