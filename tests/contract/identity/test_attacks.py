@@ -12,9 +12,11 @@ from gardenbus.common.adapters.nats.credentials import Login, login_credentials,
 from gardenbus.common.api.document import Document, encode
 from gardenbus.common.api.identity.permissions import STREAMS
 from gardenbus.common.api.identity.principals import Principal
+from gardenbus.common.api.identity.signing_requests import new_signing_request
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.errors import Unavailable
 from gardenbus.credentials import secret_files
+from gardenbus.credentials.certificates import new_key, new_request
 from tests.support.builders import a_cloudprofile, a_project, a_seed, a_shoot
 from tests.support.eventually import eventually
 from tests.support.guarded_landscape import CLOCK, GuardedLandscape, guarded_landscape
@@ -197,3 +199,22 @@ async def test_without_credentials_there_is_no_way_in(landscape: GuardedLandscap
         await landscape.connect(login_credentials(Login("ann", "guessed")), "ann")
     with pytest.raises(Unavailable):
         await landscape.connect(login_credentials(Login("operator", "guessed")), "operator")
+
+
+async def test_requests_for_certificates_fill_no_store(landscape: GuardedLandscape) -> None:
+    """Each would be kept: they are small, and neither many at once nor many that live."""
+    cork, key = Principal("gardenlet", "aws-cork"), new_key()
+    thief = await _come_in(landscape, cork)
+    subject = f"garden.as.{cork.token}.api.csr.create"
+
+    async def code(name: str, pem: bytes) -> int:
+        body = encode(new_signing_request(name, pem))
+        answer = msgspec.json.decode((await thief.request_raw(subject, body, timeout_seconds=20)).body)
+        return 200 if answer["ok"] else answer["error"]["code"]
+
+    codes = [await code("large", bytes(40_000)), *[await code(f"many-{n}", new_request(cork, key)) for n in range(30)]]
+    assert codes[:2] == [400, 200]
+    assert codes[-1] == 429
+    assert codes.count(200) < 30
+    assert not await landscape.stored(ObjectKey("certificatesigningrequest", "", "large"))
+    assert await landscape.stored(ObjectKey("certificatesigningrequest", "", "many-0"))

@@ -9,6 +9,7 @@ from gardenbus.common.api.identity.principals import Principal
 from gardenbus.common.api.identity.signing_requests import SIGNER, USAGES, SigningRequest
 from gardenbus.credentials.certificates import new_key, new_request
 from gardenbus.identity.domain.approval import (
+    MOST_LIVING,
     ApprovalFacts,
     Approve,
     Decision,
@@ -58,6 +59,7 @@ def a_token(
     return ApprovalFacts(token=token)
 
 
+TOO_MANY = ApprovalFacts(living=MOST_LIVING)
 LIVES = NOW + timedelta(days=3)
 BOOTSTRAPPER = "bootstrap:4f2a91"
 
@@ -97,6 +99,7 @@ TABLE: list[tuple[str, SigningRequest, ApprovalFacts, type[Decision] | str]] = [
         Approve,
     ),
     ("a gardenlet for itself", a_request("seed:aws-cork"), ApprovalFacts(lives_until=LIVES), Approve),
+    ("a gardenlet with too many that live", a_request("seed:aws-cork"), TOO_MANY, "TooManyCertificates"),
     ("a member agent for itself", a_request("member:paris", PARIS), ApprovalFacts(), Approve),
     ("a gardenlet for another seed", a_request("seed:aws-dublin"), ApprovalFacts(), "NotOwnName"),
     ("a member agent for a seed", a_request("member:paris"), ApprovalFacts(), "NotOwnName"),

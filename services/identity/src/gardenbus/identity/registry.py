@@ -63,13 +63,15 @@ class IssuedCertificates:
             return ApprovalFacts()
         issued = self._requests.issued_to(principal)
         last_issued_at = issued[-1].created_at if issued else None
-        lives_until = self._requests.lives_until(principal, revoked, now)
+        ends = self._requests.living_ends(principal, revoked, now)
+        lives_until = max(ends, default=None)
         if lives_until is None and not revoked.rejects(principal.user, issued_at=last_issued_at):
             lives_until = await self._stated_end(principal, now)
         facts = ApprovalFacts(
             token=token.token if token else None,
             same_key=self._requests.with_same_key(request),
             lives_until=lives_until,
+            living=len(ends),
             is_revoked=revoked.rejects(request.username, issued_at=last_issued_at),
         )
         if token is None or token.token.bound_to is not None:

@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 
 from gardenbus.apiserver.domain.operators import check_operator
+from gardenbus.apiserver.handlers.request_rate import RequestRate
 from gardenbus.apiserver.registry.preconditions import Precondition
 from gardenbus.apiserver.registry.read_cache import ReadCache
 from gardenbus.apiserver.registry.retry_on_conflict import StaleVersion
@@ -27,6 +28,9 @@ from gardenbus.common.ports.clock import Clock, timestamp
 from gardenbus.common.ports.store import Store
 
 VERBS = ("create", "get", "approve", "deny")
+MOST_BYTES = 32 * 1024
+"""Of a request for a certificate: one by a key on P-256 has less than 2 KiB, with RSA's longest keys 6."""
+
 _ATTEMPTS = 10
 
 
@@ -43,6 +47,7 @@ class SigningRequests:
     def __init__(self, store: Store, clock: Clock) -> None:
         self._store = store
         self._clock = clock
+        self._rate = RequestRate(clock)
 
     async def respond(
         self, verb: str, body: bytes, *, user: str, is_operator: bool, writer: Writer, reads: ReadCache
@@ -50,6 +55,8 @@ class SigningRequests:
         """The result of one request."""
         match verb:
             case "create":
+                if not is_operator:
+                    self._rate.take(user)
                 return await self._create(body, user=user, writer=writer, reads=reads)
             case "get":
                 return msgspec.Raw((await self._own(_body(body).name, user)).encoded())
@@ -61,6 +68,8 @@ class SigningRequests:
                 raise Unsupported(f"csr.{verb[:40]} is no request: there are {', '.join(VERBS)}")
 
     async def _create(self, body: bytes, *, user: str, writer: Writer, reads: ReadCache) -> Any:
+        if len(body) > MOST_BYTES:
+            raise BadRequest(f"a {signing_requests.KIND} has at most {MOST_BYTES} bytes, not {len(body)}")
         documents = parse(body)
         if len(documents) != 1 or documents[0].get("kind") != signing_requests.KIND:
             raise BadRequest(f"send one {signing_requests.KIND} of {signing_requests.API_VERSION}")

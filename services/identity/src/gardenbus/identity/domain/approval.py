@@ -61,6 +61,10 @@ class NotOurs(NamedTuple):
 Decision = Approve | Deny | Wait | NotOurs
 
 
+MOST_LIVING = 64
+"""Certificates of one gardenlet, or member agent, that live: each is kept until its end. It has two while it renews."""
+
+
 class ApprovalFacts(NamedTuple):
     """Facts known when a request is decided about."""
 
@@ -70,6 +74,8 @@ class ApprovalFacts(NamedTuple):
     """Names of the requests before it that are for the same key."""
     lives_until: datetime | None = None
     """The end of the last certificate of that name that lives; None: there is none."""
+    living: int = 0
+    """How many certificates of that name live."""
     is_revoked: bool = False
     """The requester was revoked, and has got no certificate since."""
     approved: str = ""
@@ -132,6 +138,8 @@ def _renewal(requester: Principal, principal: Principal, facts: ApprovalFacts) -
         return Deny("NotOwnName", f"{requester.user} asks for a certificate of {principal.user}")
     if facts.is_revoked:
         return Wait(f"the credentials of {requester.user} were revoked")
+    if facts.living >= MOST_LIVING:
+        return Deny("TooManyCertificates", f"{principal.user} has {facts.living} that live: revoke it, if it is stolen")
     return Approve(f"{requester.user} renews its own")
 
 

@@ -56,16 +56,15 @@ class RequestsCache:
             None,
         )
 
-    def lives_until(self, principal: Principal, revocations: Revocations, now: datetime) -> datetime | None:
-        """The end of the last certificate of a principal that lives; None when there is none."""
-        ends = [
+    def living_ends(self, principal: Principal, revocations: Revocations, now: datetime) -> Sequence[datetime]:
+        """The ends of a principal's certificates that live."""
+        return [
             each.not_after
             for each in self.issued_to(principal)
             if each.not_after is not None
             and each.not_after > now
             and not revocations.rejects(principal.user, each.serial, each.created_at)
         ]
-        return max(ends, default=None)
 
     def _remove(self, name: str) -> None:
         cached = self._cached.pop(name, None)
