@@ -8,6 +8,7 @@ from gardenbus.common.api.garden.decoded_seeds import decode_seed_row
 from gardenbus.common.api.garden.rows import seed_row
 
 TEXTS = st.sampled_from(["", "a", "aws", "True", "GardenletReady", "2026-01-02T03:04:05Z", "12", "1k", "1500m", "ü"])
+CONDITIONS = st.sampled_from(["GardenletReady", "BackupBucketsReady", "other"])
 ANYTHING = st.one_of(st.none(), st.booleans(), st.integers(-5, 5), st.floats(-1, 1), TEXTS, st.lists(TEXTS, max_size=2))
 MAPS = st.dictionaries(st.sampled_from(["set", "seed.example.com/cordoned-by", "other"]), TEXTS, max_size=2)
 
@@ -24,10 +25,11 @@ SEEDS = st.fixed_dictionaries(
         "spec": fields(
             provider=fields(type=TEXTS, region=TEXTS, zones=st.lists(TEXTS, max_size=3)),
             settings=fields(scheduling=fields(visible=st.booleans())),
+            backup=st.dictionaries(TEXTS, TEXTS, max_size=1),
             taints=st.lists(fields(key=TEXTS), max_size=2),
         ),
         "status": fields(
-            conditions=st.lists(fields(type=TEXTS, status=TEXTS, reason=TEXTS, message=TEXTS), max_size=3),
+            conditions=st.lists(fields(type=CONDITIONS, status=TEXTS, reason=TEXTS, message=TEXTS), max_size=3),
             allocatable=fields(shoots=st.one_of(TEXTS, st.integers(0, 10**20), st.just("9" * 20))),
         ),
     },

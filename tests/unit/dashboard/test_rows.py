@@ -136,3 +136,11 @@ def test_an_autoscaler_is_shown_with_its_metric_beside_the_target():
     )
     blind = merged(AUTOSCALER, {"status": {"currentMetrics": []}})
     assert autoscaler_row(blind).reason == "all metrics can be told"
+
+
+@pytest.mark.parametrize(("status", "lacks"), [("True", False), ("False", True), ("Unknown", True), (None, True)])
+def test_a_seed_whose_backup_bucket_is_not_ready_is_shown_as_closed(status: str | None, lacks: bool):
+    conditions = [{"type": "BackupBucketsReady", "status": status}] if status else []
+    backup = {"provider": "aws"}
+    assert seed_row(a_seed("aws", spec={"backup": backup}, status={"conditions": conditions})).lacks_backups is lacks
+    assert not seed_row(a_seed("aws", status={"conditions": conditions})).lacks_backups

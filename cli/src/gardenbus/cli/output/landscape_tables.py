@@ -53,7 +53,10 @@ def readiness(seed: SeedRow) -> Text:
         return Text("deleting", style="magenta")
     words = {"True": ("ready", "green"), "Unknown": ("unknown", "red"), "": ("not reported", "yellow")}
     word, style = words.get(seed.ready, (seed.reason or seed.ready, "red"))
-    return Text(word if seed.is_visible else f"{word}, hidden", style=style)
+    closed = "" if seed.is_visible else ", hidden"
+    if seed.ready == "True" and seed.lacks_backups:
+        closed, style = f"{closed}, without backups", "yellow"
+    return Text(word + closed, style=style)
 
 
 def used_of(used: int | None, capacity: float | None) -> str:

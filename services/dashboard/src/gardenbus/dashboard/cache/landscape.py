@@ -269,7 +269,7 @@ def _named(keys: Iterable[ObjectKey], words: Sequence[str]) -> Iterable[ObjectKe
 
 
 def _is_open(seed: SeedRow) -> bool:
-    return seed.ready == "True" and seed.is_visible and not seed.is_deleting
+    return seed.ready == "True" and seed.is_visible and not seed.is_deleting and not seed.lacks_backups
 
 
 def _counted(row: ShootRow) -> list[str]:

@@ -50,7 +50,8 @@ export const objectPathOf = (kind, namespace, name) => path("object", kind, name
 // What a seed's health comes to: a tone, and the word for it.
 export function health(seed) {
   if (seed.deleting) return ["idle", "being deleted"];
-  if (seed.ready === "True") return seed.visible ? ["good", "ready"] : ["warn", seed.cordoned ? "cordoned" : "hidden"];
+  if (seed.ready === "True" && !seed.visible) return ["warn", seed.cordoned ? "cordoned" : "hidden"];
+  if (seed.ready === "True") return seed.lacksBackups ? ["warn", "backups not ready"] : ["good", "ready"];
   if (seed.ready === "") return ["hollow", "not reported yet"];
   return ["bad", seed.ready === "Unknown" ? "gardenlet is silent" : "not ready"];
 }
@@ -64,7 +65,9 @@ export function fill(seed) {
 
 // The same of a manifest, for a page that has no row yet.
 export function healthOf({ metadata = {}, spec = {}, status = {} }) {
-  const ready = (status.conditions ?? []).find((each) => each.type === "GardenletReady")?.status ?? "";
+  const statusOf = (type) => (status.conditions ?? []).find((each) => each.type === type)?.status ?? "";
+  const ready = statusOf("GardenletReady");
+  const lacksBackups = Boolean(spec.backup) && statusOf("BackupBucketsReady") !== "True";
   const cordoned = Object.keys(metadata.annotations ?? {}).some((name) => name.endsWith("/cordoned-by"));
-  return health({ deleting: Boolean(metadata.deletionTimestamp), ready, visible: spec.settings?.scheduling?.visible !== false, cordoned });
+  return health({ deleting: Boolean(metadata.deletionTimestamp), ready, visible: spec.settings?.scheduling?.visible !== false, cordoned, lacksBackups });
 }

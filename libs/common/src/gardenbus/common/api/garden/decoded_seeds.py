@@ -4,10 +4,13 @@ Only what the row shows is decoded, in one pass; a Seed of another shape than it
 Both ways give the same row.
 """
 
+from typing import Any
+
 import msgspec
 
 from gardenbus.common.api.decoding import json_decoder
 from gardenbus.common.api.garden.rows import SeedRow, capacity_of, seed_row
+from gardenbus.common.api.garden.seeds import BACKUP_BUCKETS_READY
 from gardenbus.common.api.numbers import whole_number
 
 
@@ -43,6 +46,7 @@ class _SeedSpec(msgspec.Struct, frozen=True, gc=False):
     provider: _SeedProvider | None = None
     settings: _SeedSettings | None = None
     taints: list[_SeedTaint] | None = None
+    backup: Any = None
 
 
 class _SeedCondition(msgspec.Struct, frozen=True, gc=False):
@@ -91,6 +95,7 @@ def _row_of(seed: _Seed) -> SeedRow:
     provider, settings = spec.provider or _SeedProvider(), spec.settings or _SeedSettings()
     conditions = status.conditions or ()
     ready = next((each for each in conditions if each.type == "GardenletReady"), _NO_CONDITION)
+    backups = next((each for each in conditions if each.type == BACKUP_BUCKETS_READY), _NO_CONDITION)
     return SeedRow(
         name=metadata.name,
         namespace=metadata.namespace or "",
@@ -108,4 +113,5 @@ def _row_of(seed: _Seed) -> SeedRow:
         is_cordoned=any(name.endswith("/cordoned-by") for name in metadata.annotations or ()),
         is_managed=bool((metadata.labels or {}).get("set")),
         taints=tuple(taint.key or "" for taint in spec.taints or ()),
+        lacks_backups=spec.backup is not None and backups.status != "True",
     )

@@ -12,6 +12,7 @@ from gardenbus.common.api.conditions import conditions_of, get_condition
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.document_parts import mappings
 from gardenbus.common.api.garden.seed_autoscalers import DEFAULT_UTILIZATION
+from gardenbus.common.api.garden.seeds import BACKUP_BUCKETS_READY
 from gardenbus.common.api.numbers import whole_number
 from gardenbus.common.api.quantities import parse_quantity
 from gardenbus.common.errors import GardenbusError
@@ -92,6 +93,8 @@ class SeedRow(TableRow, frozen=True):
     """True when it is a ManagedSeed (by its labels)."""
 
     taints: tuple[str, ...]
+    lacks_backups: bool = False
+    """True when its backup bucket is not (or not yet) ready: a scheduler leaves it out."""
 
 
 class SetRow(TableRow, frozen=True):
@@ -173,6 +176,8 @@ def seed_row(document: Document) -> SeedRow:
         is_cordoned=any(name.endswith("/cordoned-by") for name in annotations),
         is_managed=bool(section(document, "metadata", "labels").get("set")),
         taints=tuple(text(taint.get("key")) for taint in mappings(spec.get("taints"))),
+        lacks_backups=spec.get("backup") is not None
+        and condition(document, BACKUP_BUCKETS_READY).get("status") != "True",
     )
 
 
