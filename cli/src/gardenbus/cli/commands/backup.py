@@ -176,21 +176,8 @@ def restore_command(
         where = find_landscape(*landscape)
         connection = connect_store(where, landscape.directory, redis_url)
 
-    async def work() -> RestoredChain:
-        from gardenbus.common.adapters.redis.backups import RedisBackups  # noqa: PLC0415  slow to import
-
-        try:
-            chain = chosen_chain(await read_catalog(place), to, place.place)
-            await _check_nobody_serves(where)
-            async with connected(where, makes=("REQUESTS",)) as api:
-                requests = _requests(api.bus, connection, where)
-                return await restore(RedisBackups(connection), place, chain, where.prefix, requests)
-        finally:
-            await connection.close()
-            await place.close()
-
     with exit_codes():
-        done = asyncio.run(work())
+        done = asyncio.run(restored_from(place, to, where, connection))
         backups = f"{counted(len(done.chain.backups), 'backup')}, up to {done.chain.last.name}"
         waiting = [
             f"{counted(done.requests, 'request')} put back that waited then: they are carried out once services run."
@@ -203,6 +190,23 @@ def restore_command(
                 "Start the services. `gardenbus doctor` names what gardenlets run and the store does not know.",
             ]
         )
+
+
+async def restored_from(
+    place: BackupDestination, to: str, where: LandscapeTarget, connection: "RedisConnection"
+) -> RestoredChain:
+    """Restore a backup (`""`: the latest) while nobody serves; closes both. Raises as `restore` does."""
+    from gardenbus.common.adapters.redis.backups import RedisBackups  # noqa: PLC0415  slow to import
+
+    try:
+        chain = chosen_chain(await read_catalog(place), to, place.place)
+        await _check_nobody_serves(where)
+        async with connected(where, makes=("REQUESTS",)) as api:
+            requests = _requests(api.bus, connection, where)
+            return await restore(RedisBackups(connection), place, chain, where.prefix, requests)
+    finally:
+        await connection.close()
+        await place.close()
 
 
 backup.command("create", help=help_of(create))(create)

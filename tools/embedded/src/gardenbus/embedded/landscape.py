@@ -42,6 +42,7 @@ from gardenbus.embedded.process_specs import (
 )
 from gardenbus.embedded.processes import ManagedProcess, landscape_environ
 from gardenbus.embedded.redis_users import OPERATOR, RedisUsers, redis_users
+from gardenbus.embedded.restoring import restore_backup
 from gardenbus.embedded.server_certificate import keep_certificate
 from gardenbus.embedded.servers import (
     NATS,
@@ -59,6 +60,8 @@ from gardenbus.embedded.servers import (
 START_SECONDS = 60.0
 NEWCOMER_SECONDS = 0.1
 """Further time for each agent that has to be let in first."""
+
+SERVERS = ("nats", "redis", "sentinel")
 
 ADMITTING = ("apiserver", "identity")
 """Without these nobody gets a token."""
@@ -89,6 +92,8 @@ class UpOptions(NamedTuple):
     backend: str | None = None
     is_cluster: bool = False
     """Three servers of NATS, and a Redis with replicas and Sentinels."""
+    restored_from: str = ""
+    """Place of the backup that the store begins with."""
 
 
 class EmbeddedLandscape:
@@ -339,10 +344,15 @@ class EmbeddedLandscape:
         self.processes += started
         deadline = asyncio.get_running_loop().time() + START_SECONDS + NEWCOMER_SECONDS * len(self._newcomers)
         late = [process for process in started if self._newcomers and process.spec.role in AGENTS]
-        for process in started:
-            if process not in late:
-                process.start()
+        servers = [process for process in started if process.spec.role in SERVERS]
+        for process in servers:
+            process.start()
         try:
+            if self._options.restored_from:
+                await self._restore(servers, deadline)
+            for process in started:
+                if process not in (*servers, *late):
+                    process.start()
             if late:
                 await self._admit([process for process in started if process.spec.role in ADMITTING], deadline)
             for process in late:
@@ -350,6 +360,15 @@ class EmbeddedLandscape:
             await self._until_ready(started, deadline)
         finally:
             await fork_server.close()
+
+    async def _restore(self, servers: Sequence[ManagedProcess], deadline: float) -> None:
+        """Fill the store before anybody serves it."""
+        await self._until_ready(servers, deadline)
+        try:
+            done = await restore_backup(self._options.restored_from, self.target, self.directory.path)
+        except (GardenbusError, OSError) as error:
+            raise StartFailed(f"nothing is restored from {self._options.restored_from}: {error}") from error
+        self._notify(f"{done.objects} objects and {done.requests} requests restored, as of {done.taken_at}")
 
     async def _admit(self, admitting: Sequence[ManagedProcess], deadline: float) -> None:
         """Have tokens lie ready for agents that start for the first time, once somebody can make and check them."""

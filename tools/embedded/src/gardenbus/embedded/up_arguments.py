@@ -10,6 +10,7 @@ from gardenbus.cli.contexts.addresses import check_nats_url, check_redis_url
 from gardenbus.cli.local.directory import DEFAULT_DIRECTORY
 from gardenbus.cli.manifests.files import SortedManifests, read_sources, sort_manifests
 from gardenbus.cli.output.console import exit_codes
+from gardenbus.common.backups.destinations import destination_of
 from gardenbus.embedded.durability import Durability
 from gardenbus.embedded.examples import Example
 from gardenbus.embedded.process_specs import parse_replicas
@@ -60,6 +61,10 @@ class UpArguments(NamedTuple):
     insecure: Annotated[
         bool, typer.Option("--insecure", help="Let everybody on this machine into NATS, as whoever they say they are.")
     ] = False
+    restore: Annotated[
+        str,
+        typer.Option(help="Begin with the latest backup in this place (as `backup create -d`).", metavar="PLACE"),
+    ] = ""
 
     @property
     def paths(self) -> list[Path]:
@@ -79,6 +84,8 @@ def read_options(arguments: UpArguments) -> "UpOptions":
             check_nats_url(arguments.nats_url)
         if arguments.redis_url is not None:
             check_redis_url(arguments.redis_url)
+        if arguments.restore:
+            destination_of(arguments.restore)
     return UpOptions(
         directory=arguments.directory or DEFAULT_DIRECTORY,
         given=given,
@@ -94,6 +101,7 @@ def read_options(arguments: UpArguments) -> "UpOptions":
         backend=arguments.backend,
         is_insecure=arguments.insecure,
         is_cluster=arguments.cluster,
+        restored_from=arguments.restore,
     )
 
 
@@ -137,6 +145,7 @@ def detached_arguments(options: "UpOptions", files: list[Path]) -> list[str]:
         "--durability": options.durability.value,
         "--log-level": options.log_level,
         "--backend": options.backend,
+        "--restore": options.restored_from or None,
     }
     return [
         "up",
