@@ -155,7 +155,7 @@ async def test_a_kubeconfig_gets_the_token_of_its_current_user_and_the_authoriti
     await requesting.ask({field: {"kubeconfig": given}}, **{"gardenbus.io/user": "ann", BUNDLE: "true"})
     secret = await requesting.secret()
     assert set(secret["data"]) == {"kubeconfig"}
-    assert not secret.get("stringData")
+    assert "stringData" not in secret
     written = yaml.safe_load(base64.b64decode(secret["data"]["kubeconfig"]))
     (other, own) = written["users"]
     assert other == KUBECONFIG["users"][0]

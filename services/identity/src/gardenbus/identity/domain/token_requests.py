@@ -159,9 +159,9 @@ def with_token(secret: Document, request: RequestedToken, password: str, authori
         data = {name: value for name, value in data.items() if name != _BUNDLE}
     encoded = {name: base64.b64encode(value.encode()).decode() for name, value in given.items()}
     changed = {**secret, "metadata": annotated, "data": {**data, **encoded}}
-    if texts := section(secret, "stringData"):  # what is written to `data` counts, until a manifest says otherwise
-        changed["stringData"] = {name: text for name, text in texts.items() if name not in given}
-    return changed
+    texts = section(changed, "stringData")  # what is written to `data` counts, until a manifest says otherwise
+    changed["stringData"] = {name: text for name, text in texts.items() if name not in given}
+    return changed if changed["stringData"] else {name: part for name, part in changed.items() if name != "stringData"}
 
 
 def checking_secret(request: RequestedToken, requester: str) -> Document | None:
