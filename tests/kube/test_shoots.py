@@ -1,14 +1,17 @@
 """Shoots that are real: ordered, reached by kubectl, put to sleep, woken, moved, and gone without a trace."""
 
+import base64
 import json
 import signal
 import time
 from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+from cryptography import x509
 
 from gardenbus.common.api.document import section
 from gardenbus.gardenlet.backend.processes.child import running_below
@@ -83,9 +86,9 @@ class Clusters:
 
         return await eventually(held, within=WITHIN, every=0.2)
 
-    async def kubeconfig(self, name: str) -> Path:
+    async def kubeconfig(self, name: str, *options: str) -> Path:
         file = self.directory / f"{name}.kubeconfig"
-        done = await self.landscape.command("kubeconfig", f"{NAMESPACE}/{name}", "--file", str(file))
+        done = await self.landscape.command("kubeconfig", f"{NAMESPACE}/{name}", "--file", str(file), *options)
         assert done.code == 0, done.stderr
         return file
 
@@ -170,6 +173,12 @@ async def a_shoot_sleeps_and_wakes(clusters: Clusters, name: str) -> None:
     assert "written" in await clusters.kubectl(await clusters.kubeconfig(name), "get", "configmaps", "-o", "name")
 
 
+def life_of(kubeconfig: Document) -> timedelta:
+    """Of the certificate, from now on."""
+    data = base64.b64decode(kubeconfig["users"][0]["user"]["client-certificate-data"])
+    return x509.load_pem_x509_certificate(data).not_valid_after_utc - datetime.now(UTC)
+
+
 def port_of(kubeconfig: Document) -> int:
     return int(kubeconfig["clusters"][0]["cluster"]["server"].rpartition(":")[2])
 
@@ -233,7 +242,8 @@ async def one_of_the_same_name_is_another(clusters: Clusters, name: str) -> None
     old_file = (clusters.directory / f"{name}.kubeconfig").rename(clusters.directory / f"{name}.before")
     await clusters.landscape.publish("garden.apply", [an_order(name)])
     await clusters.until(name, is_done("Create"))
-    new_file = await clusters.kubeconfig(name)
+    new_file = await clusters.kubeconfig(name, "--expiration", "10m")
+    assert life_of(yaml.safe_load(new_file.read_text())) < timedelta(minutes=12)
     assert "written" not in await clusters.kubectl(new_file, "get", "configmaps", "-o", "name")
     server = yaml.safe_load(new_file.read_text())["clusters"][0]["cluster"]["server"]
     with pytest.raises(AssertionError, match="unknown authority"):

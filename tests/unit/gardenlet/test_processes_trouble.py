@@ -81,6 +81,9 @@ async def test_a_shoot_whose_version_has_gone_from_the_seed_says_so_and_can_be_p
         said = (await maker.problems(observed, {}))["ControlPlaneHealthy"]
         assert said.startswith("Kubernetes 1.34.4 cannot run on this seed; it has 1.33.9. etcd has ended")
         assert (await failure_of(maker, "etcd")).message == "etcd: there are no programs of Kubernetes 1.34.4 here"
+        (cluster,) = maker.clusters
+        with pytest.raises(OSError, match="no programs of Kubernetes"):  # which backups log, and go on with others
+            cluster.program("etcdctl")
         await maker.make(a_request("delete-namespace"))
         assert not list((tmp_path / "seed" / "control-planes").iterdir())
     finally:

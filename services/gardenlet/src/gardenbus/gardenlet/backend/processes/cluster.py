@@ -158,6 +158,13 @@ class Cluster:
         assert self.state is not None
         return [each for each in control_plane(self.state.parameters, self.where) if each.name in names]
 
+    def program(self, name: str) -> Path:
+        """A program of its version. Raises FileNotFoundError where the seed has that version no longer."""
+        if name not in self.programs:
+            version = self.state.parameters.version if self.state else "without a version"
+            raise FileNotFoundError(f"there are no programs of Kubernetes {version} here")
+        return self.programs[name]
+
     # ------------------------------------------------------------------------------------------ directory
 
     def establish(
@@ -289,27 +296,23 @@ class Cluster:
         if running is not None and running.child.is_alive:
             if running.arguments[-len(component.arguments) :] == component.arguments:
                 return
-            await self._end([component.name])
+            await self.end([component.name])
         self._spawn(component)
 
     async def stop(self, names: Collection[str]) -> None:
-        """End components, in the reverse of their order, and forget that they shall run. Raises StaleFencingToken."""
+        """End components, and forget that they shall run. Raises StaleFencingToken."""
         if self.state is None:
             return
         left = tuple(name for name in self.state.running if name not in names)
         self._keep(msgspec.structs.replace(self.state, running=left))
-        await self._end(names)
-
-    async def end(self, names: Collection[str]) -> None:
-        """End components that shall go on running later. Raises StaleFencingToken."""
-        await self._end(names)
+        await self.end(names)
 
     async def end_all(self) -> None:
         """End whatever runs; it is started again by the next owner. Raises StaleFencingToken."""
         with self._owned():
             for component in self._alive().values():
                 component.signal(signal.SIGTERM)
-        await self._end(tuple(self._children))
+        await self.end(tuple(self._children))
 
     def tend(self) -> bool:
         """Start anew what has ended though it shall run, each time a little later; returns whether something had.
@@ -355,10 +358,7 @@ class Cluster:
             return ""
 
     def _spawn(self, component: Component) -> None:
-        program = self.programs.get(component.name)
-        if program is None:
-            assert self.state is not None
-            raise FileNotFoundError(f"there are no programs of Kubernetes {self.state.parameters.version} here")
+        program = self.program(component.name)
         environment = {name: os.environ[name] for name in ("PATH", "TMPDIR") if name in os.environ}
         with self._owned():
             child = spawn(
@@ -370,7 +370,8 @@ class Cluster:
             self._children[component.name] = Running(child, (str(program), *component.arguments))
         self._started_at[component.name] = self._clock.monotonic()
 
-    async def _end(self, names: Collection[str]) -> None:
+    async def end(self, names: Collection[str]) -> None:
+        """End components that shall go on running later, in the reverse of their order. Raises StaleFencingToken."""
         order = [name for name in reversed(PORTS) if name in names]
         for name in order:
             child = self.child(name)

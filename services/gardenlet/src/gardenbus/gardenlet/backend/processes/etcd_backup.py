@@ -14,6 +14,7 @@ import shutil
 import zlib
 from collections.abc import Awaitable, Callable
 from datetime import datetime
+from io import BufferedIOBase
 from pathlib import Path
 
 import msgspec
@@ -102,9 +103,10 @@ async def restore_chain(
             raise StepFailed(f"The etcd snapshot {chain.full.name} in {folder.place} is damaged.")
         if chain.deltas:
             snapshot = await _replayed(cluster, folder, chain, ready, snapshot, scratch / "replay")
-        await _restore(
-            cluster, snapshot, restored, f"--bump-revision={REVISIONS_SKIPPED}", "--mark-compacted", *_unhashed(chain)
-        )
+        options = (f"--bump-revision={REVISIONS_SKIPPED}", "--mark-compacted")
+        if chain.deltas:  # the database of a stopped etcd has no hash at its end, as a snapshot has
+            options = (*options, "--skip-hash-check")
+        await _restore(cluster, snapshot, restored, *options)
         cluster.adopt_data(restored)
     except NotFound as error:
         raise StepFailed(
@@ -113,11 +115,6 @@ async def restore_chain(
         ) from error
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
-
-
-def _unhashed(chain: Chain) -> list[str]:
-    """Option for the database of a stopped etcd, which has no hash at its end, as a snapshot has."""
-    return ["--skip-hash-check"] if chain.deltas else []
 
 
 async def _replayed(
@@ -167,7 +164,7 @@ async def _restore(cluster: Cluster, snapshot: Path, data: Path, *options: str) 
 
 async def _run(cluster: Cluster, program: str, *arguments: str) -> bytes:
     process = await asyncio.create_subprocess_exec(
-        str(cluster.programs[program]),
+        str(cluster.program(program)),
         *arguments,
         stdin=asyncio.subprocess.DEVNULL,
         stdout=asyncio.subprocess.PIPE,
@@ -190,24 +187,25 @@ async def _run(cluster: Cluster, program: str, *arguments: str) -> bytes:
 
 def _pack(draft: Path, packed: Path) -> str:
     """Pack a snapshot; returns the SHA-256 of what it was before."""
-    found = hashlib.sha256()
     packed.unlink(missing_ok=True)
     packed.touch(mode=0o600)
     with draft.open("rb") as source, gzip.open(packed, "wb", compresslevel=6) as target:
-        while chunk := source.read(_CHUNK_BYTES):
-            found.update(chunk)
-            target.write(chunk)
-    return found.hexdigest()
+        return _copy(source, target)
 
 
 def _unpack(file: Path, snapshot: Path) -> str | None:
     """Unpack a snapshot; returns its SHA-256, None for a file that is damaged."""
-    found = hashlib.sha256()
     try:
         with gzip.open(file, "rb") as source, snapshot.open("wb") as target:
-            while chunk := source.read(_CHUNK_BYTES):
-                found.update(chunk)
-                target.write(chunk)
+            return _copy(source, target)
     except (EOFError, gzip.BadGzipFile, zlib.error):
         return None
+
+
+def _copy(source: BufferedIOBase, target: BufferedIOBase) -> str:
+    """Returns the SHA-256 of what was copied."""
+    found = hashlib.sha256()
+    while chunk := source.read(_CHUNK_BYTES):
+        found.update(chunk)
+        target.write(chunk)
     return found.hexdigest()

@@ -53,9 +53,7 @@ from gardenbus.gardenlet.domain.flows import CONTROL_PLANE
 from gardenbus.gardenlet.domain.operations import ObservedShoot
 from gardenbus.gardenlet.domain.shoot_record import HIBERNATED, ShootName
 from gardenbus.gardenlet.domain.shoot_status import technical_id
-from gardenbus.gardenlet.domain.system_components import (
-    FIELD_MANAGER,
-)
+from gardenbus.gardenlet.domain.system_components import FIELD_MANAGER
 
 _log = structlog.stdlib.get_logger()
 
