@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import re
 import subprocess
 import time
 from collections.abc import Iterator
@@ -16,7 +17,7 @@ from tests.docker.test_compose import COMPOSE_DIRECTORY, Deployment, docker, has
 from tests.docker.test_identities_file import redis_with_tls
 from tests.support.eventually import eventually
 from tests.support.landscape import GARDENBUS
-from tests.support.sessions import ROOT
+from tests.support.sessions import ROOT, blocks
 
 pytestmark = [pytest.mark.docker, pytest.mark.slow, pytest.mark.timeout(900)]
 
@@ -104,6 +105,12 @@ def routes(deployment: Deployment) -> list[str]:
     """Names of the servers that the first one has routes to."""
     said = inside(deployment, "nats", "wget -q -O - http://127.0.0.1:8222/routez")
     return sorted({route["remote_name"] for route in json.loads(said)["routes"]})
+
+
+def test_the_page_names_the_files_that_are_brought_up_here() -> None:
+    here = f"tests/docker/{Path(__file__).name}"
+    (part,) = [block for block in blocks(ROOT / "docs" / "identities.md") if block.argument == here]
+    assert re.findall(r"-f (\S+)", part.text) == FILES
 
 
 def test_who_reaches_the_port_of_the_routes_does_not_join_the_cluster(deployment: Deployment) -> None:
