@@ -190,7 +190,7 @@ async def _end_groups(groups: Sequence[int], kill_after_seconds: float) -> None:
     loop = asyncio.get_running_loop()
     deadline = loop.time() + kill_after_seconds
     try:
-        while loop.time() < deadline and any(_is_alive(group) for group in groups):  # noqa: ASYNC110  not our children only
+        while loop.time() < deadline and any(_signal(group, 0) for group in groups):  # noqa: ASYNC110  not our children only
             await asyncio.sleep(_POLL_SECONDS)
     finally:
         for group in groups:
@@ -217,14 +217,10 @@ def _groups_with(mark: bytes) -> set[int]:
     return groups
 
 
-def _signal(group: int, number: signal.Signals) -> None:
-    with contextlib.suppress(ProcessLookupError, PermissionError):
-        os.killpg(group, number)
-
-
-def _is_alive(group: int) -> bool:
+def _signal(group: int, number: int) -> bool:
+    """Send a signal to a group, 0 to ask only; returns whether there is one that takes it."""
     try:
-        os.killpg(group, 0)
+        os.killpg(group, number)
     except (ProcessLookupError, PermissionError):
         return False
     return True

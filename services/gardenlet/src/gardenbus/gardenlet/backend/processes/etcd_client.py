@@ -88,7 +88,8 @@ class EtcdClient:
                     )
                 yield response
         except (aiohttp.ClientError, TimeoutError, OSError, msgspec.MsgspecError) as error:
-            raise Unavailable(f"{url} does not answer as it should: {str(error) or type(error).__name__}") from error
+            reason = str(getattr(error, "os_error", error)) or type(error).__name__  # aiohttp's own text names objects
+            raise Unavailable(f"{url} does not answer as it should: {reason}") from error
 
 
 def _events(line: bytes) -> tuple[EtcdEvent, ...]:
