@@ -12,6 +12,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding
 
 from gardenbus.common.api.document import encode
+from gardenbus.common.api.identity.issued_credentials import IssuedCredentials, read_credentials
 from gardenbus.common.api.identity.principals import Principal
 from gardenbus.common.api.keys import Subjects
 from gardenbus.common.errors import BadRequest, Forbidden
@@ -19,7 +20,6 @@ from gardenbus.credentials.certificates import Authority, Issued, new_authority,
 from gardenbus.credentials.new_nkeys import new_nkey
 from gardenbus.credentials.tokens import AuthorizationRequest, ClientInfo, ConnectOptions, ServerId
 from gardenbus.identity.domain.authentication import Authenticated, Facts, authenticate, grant
-from gardenbus.identity.domain.issued_credentials import IssuedCredentials, read_credentials
 from gardenbus.identity.domain.revocations import Revocations
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)

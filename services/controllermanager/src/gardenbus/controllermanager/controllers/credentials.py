@@ -12,11 +12,11 @@ from gardenbus.common.api.document import StoredObject
 from gardenbus.common.api.garden.credentials_bindings import BINDING_KINDS, CREDENTIALS_KINDS, credentials_of
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.controller.controller import Done, ReconcileRequest, ReconcileResult
+from gardenbus.common.controller.writes import update
 from gardenbus.common.errors import Forbidden
 from gardenbus.common.ports.store import WritePrecondition
 from gardenbus.controllermanager.domain.protection import EXTERNAL_FINALIZER, protected_credentials
 from gardenbus.controllermanager.handlers.loop import BuiltLoop, Loop, LoopContext
-from gardenbus.controllermanager.registry.writes import update
 
 log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 
@@ -40,7 +40,7 @@ class CredentialsReconciler:
             return Done()
         unused = WritePrecondition("references", stored.key.stored, f"{stored.key} is in use")
         try:
-            await update(self._store, stored, document, *(() if bindings else (unused,)))
+            await update(self._store, stored, document, () if bindings else (unused,))
         except Forbidden:
             return Done("a binding has come about: its news bring the credentials back")
         log.info("credentials.reconciled", object=str(stored.key), bindings=len(bindings))

@@ -18,6 +18,7 @@ from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.controller.controller import Done, ReconcileRequest, ReconcileResult, RequeueAfter
 from gardenbus.common.controller.enqueue_on_change import beyond_status
 from gardenbus.common.controller.event_recorder import EventRecorder
+from gardenbus.common.controller.writes import update, version_precondition
 from gardenbus.common.errors import AlreadyExists, Conflict, Forbidden, InvalidResource, NotFound, Unavailable
 from gardenbus.common.ports.store import WritePrecondition
 from gardenbus.controllermanager import metrics
@@ -43,7 +44,6 @@ from gardenbus.controllermanager.domain.projects import (
 )
 from gardenbus.controllermanager.handlers.loop import REPORTER, BuiltLoop, Loop, LoopContext
 from gardenbus.controllermanager.handlers.namespace_contents import NamespaceContents
-from gardenbus.controllermanager.registry.writes import update
 
 NAME = KIND = "project"
 KEPT = ("namespace", "resourcequota")
@@ -102,9 +102,7 @@ class ProjectReconciler:
         key = _namespace_key(stored)
         namespace = await self._store.get(key)
         plan = plan_namespace(stored.document(), None if namespace is None else namespace.document())
-        unchanged = WritePrecondition(
-            "version", stored.key.stored, f"{stored.key} changed meanwhile", version=stored.version
-        )
+        unchanged = version_precondition(stored)
         match plan:
             case KeepNamespace():
                 return ""
@@ -132,9 +130,7 @@ class ProjectReconciler:
             raise Conflict(f"{namespace} is gone")
         document = None if existing is None else existing.document()
         wanted = resource_quota(stored.document(), namespace.name, quota, document)
-        unchanged = WritePrecondition(
-            "version", namespace.stored, f"{namespace} changed meanwhile", version=owner.version
-        )
+        unchanged = version_precondition(owner)
         if existing is None:
             await self._create(wanted, unchanged)
         elif wanted != document:
@@ -220,7 +216,7 @@ class ProjectReconciler:
     ) -> StoredObject:
         """Write an object; what has changed meanwhile, also a shoot that has come about, is looked at again."""
         try:
-            return await update(self._store, stored, document, *preconditions)
+            return await update(self._store, stored, document, preconditions)
         except Forbidden as error:
             if preconditions:
                 raise Conflict(error.message) from error

@@ -13,11 +13,11 @@ from gardenbus.common.api.document import StoredObject
 from gardenbus.common.api.garden.credentials_bindings import BINDING_KINDS, CREDENTIALS_KINDS
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.controller.controller import Done, ReconcileRequest, ReconcileResult
+from gardenbus.common.controller.writes import update
 from gardenbus.common.ports.clock import parse_timestamp
 from gardenbus.controllermanager.domain.protection import REFERENCE_LABEL_PREFIX
 from gardenbus.controllermanager.domain.stale_projects import last_activity_of, with_activity
 from gardenbus.controllermanager.handlers.loop import BuiltLoop, Loop, LoopContext
-from gardenbus.controllermanager.registry.writes import update
 
 NAME, KIND = "projectactivity", "project"
 

@@ -15,11 +15,11 @@ from gardenbus.common.api.index_keys import index_keys_of
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.controller.controller import Done, ReconcileRequest, ReconcileResult, RequeueAfter
 from gardenbus.common.controller.event_recorder import EventRecorder
+from gardenbus.common.controller.writes import update
 from gardenbus.common.errors import Forbidden
 from gardenbus.common.ports.store import WritePrecondition
 from gardenbus.controllermanager.domain.protection import labelled
 from gardenbus.controllermanager.handlers.loop import REPORTER, BuiltLoop, Loop, LoopContext
-from gardenbus.controllermanager.registry.writes import update
 
 REFERRING_KINDS = ("shoot", "namespacedcloudprofile", *BINDING_KINDS)
 IN_USE_SECONDS = 60.0
@@ -57,7 +57,7 @@ class ProtectionReconciler:
     async def _release(self, stored: StoredObject) -> ReconcileResult:
         unused = WritePrecondition("references", stored.key.stored, f"{stored.key} is in use")
         try:
-            await update(self._store, stored, without_finalizer(stored.document()), unused)
+            await update(self._store, stored, without_finalizer(stored.document()), (unused,))
         except Forbidden as error:
             await self._events.record(stored.key, stored.uid, reason="ResourceReferenced", message=error.message)
             return RequeueAfter(IN_USE_SECONDS, error.message)

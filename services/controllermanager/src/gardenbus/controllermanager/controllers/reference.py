@@ -14,6 +14,7 @@ from gardenbus.common.api.document import StoredObject
 from gardenbus.common.api.garden.named_references import REFERENCED_KINDS
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.controller.controller import Done, Reconcile, ReconcileRequest, ReconcileResult, RequeueAfter
+from gardenbus.common.controller.writes import update
 from gardenbus.common.ports.store import Store
 from gardenbus.controllermanager.domain.references import (
     FINALIZER,
@@ -24,7 +25,6 @@ from gardenbus.controllermanager.domain.references import (
 )
 from gardenbus.controllermanager.handlers.loop import BuiltLoop, Changed, Loop, LoopContext
 from gardenbus.controllermanager.handlers.shoot_parts import is_status_alone, may_use_objects
-from gardenbus.controllermanager.registry.writes import update
 
 USING_KINDS = ("shoot", "seed")
 MISSING_SECONDS = 60.0

@@ -16,6 +16,7 @@ from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.controller.controller import Done, ReconcileRequest, ReconcileResult, RequeueAfter
 from gardenbus.common.controller.event_recorder import EventRecorder
 from gardenbus.common.controller.listing import list_all
+from gardenbus.common.controller.writes import update
 from gardenbus.common.errors import Conflict, Forbidden, NotFound
 from gardenbus.common.ports.clock import parse_timestamp, timestamp
 from gardenbus.common.ports.store import WritePrecondition
@@ -32,7 +33,6 @@ from gardenbus.controllermanager.domain.stale_projects import (
     with_staleness,
 )
 from gardenbus.controllermanager.handlers.loop import REPORTER, BuiltLoop, Loop, LoopContext
-from gardenbus.controllermanager.registry.writes import update
 
 NAME, KIND = "staleproject", "project"
 
@@ -85,7 +85,7 @@ class StaleProjectReconciler:
     async def _mark(self, stored: StoredObject, staleness: Staleness, namespace: str) -> None:
         preconditions = () if staleness == Staleness() else await self._preconditions(namespace)
         try:
-            await update(self._store, stored, with_staleness(stored.document(), staleness), *preconditions)
+            await update(self._store, stored, with_staleness(stored.document(), staleness), preconditions)
         except Forbidden as error:
             raise Conflict(error.message) from error
         log.info(
@@ -99,7 +99,7 @@ class StaleProjectReconciler:
         preconditions = await self._preconditions(namespace)
         document = confirmed(with_staleness(stored.document(), staleness))
         try:
-            written = await update(self._store, stored, document, *preconditions)
+            written = await update(self._store, stored, document, preconditions)
             await self._store.delete(written, preconditions=preconditions)
         except Forbidden as error:
             raise Conflict(error.message) from error

@@ -10,8 +10,9 @@ from collections.abc import Sequence
 import structlog
 
 from gardenbus.common.api.document import StoredObject
+from gardenbus.common.controller.writes import version_precondition
 from gardenbus.common.errors import NotFound
-from gardenbus.common.ports.store import Store, WritePrecondition
+from gardenbus.common.ports.store import Store
 from gardenbus.controllermanager import metrics
 from gardenbus.controllermanager.domain.projects import stages_of
 
@@ -59,9 +60,7 @@ class NamespaceContents:
         """Delete one object; whether it is still there."""
         if stored.is_deleting:
             return True
-        guard = WritePrecondition(
-            "version", namespace.key.stored, f"{namespace.key} changed meanwhile", version=namespace.version
-        )
+        guard = version_precondition(namespace)
         try:
             left = await self._store.delete(stored, preconditions=(guard,))
         except NotFound:

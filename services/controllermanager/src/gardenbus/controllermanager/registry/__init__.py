@@ -1,1 +1,1 @@
-"""Writes of the loops: requests through admission, and updates on the version that was read."""
+"""Writes of the loops over Shoots: requests through admission, and the status."""

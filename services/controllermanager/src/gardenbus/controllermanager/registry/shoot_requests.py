@@ -10,9 +10,9 @@ from gardenbus.common.api.document import Document, StoredObject
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.controller.api_client import ApiserverClient, RequestPrecondition
 from gardenbus.common.controller.controller import RequeueAfter
+from gardenbus.common.controller.writes import update
 from gardenbus.common.errors import Conflict, NotFound
 from gardenbus.common.ports.store import Store
-from gardenbus.controllermanager.registry.writes import update
 
 LATE_SECONDS = 0.1
 """Past an instant that is waited for, so that a clock that was set meanwhile does not make it one too early."""

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from cryptography import x509
 
+from gardenbus.common.api.identity.issued_credentials import IssuedCredentials, has_password
 from gardenbus.common.api.identity.nkeys import verify
 from gardenbus.common.api.identity.permissions import permissions_of, service_names
 from gardenbus.common.api.identity.principals import Principal
@@ -15,7 +16,6 @@ from gardenbus.common.api.keys import Subjects
 from gardenbus.common.errors import BadRequest, Forbidden
 from gardenbus.credentials import proof
 from gardenbus.credentials.tokens import AuthorizationRequest, Grant
-from gardenbus.identity.domain.issued_credentials import IssuedCredentials, has_password
 from gardenbus.identity.domain.revocations import Revocations
 
 

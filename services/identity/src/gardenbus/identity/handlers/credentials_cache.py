@@ -9,16 +9,17 @@ import structlog
 from gardenbus.common.api.decoding import json_decoder
 from gardenbus.common.api.document import StoredObject
 from gardenbus.common.api.identity.bootstrap_tokens import is_token_secret, read_token
-from gardenbus.common.api.identity.issued_credentials import CREDENTIALS, PURPOSE_LABEL
-from gardenbus.common.api.identity.revocations import REVOCATIONS
-from gardenbus.common.api.keys import GARDEN_NAMESPACE, ObjectKey
-from gardenbus.common.errors import BadRequest
-from gardenbus.common.ports.clock import parse_timestamp
-from gardenbus.identity.domain.issued_credentials import (
+from gardenbus.common.api.identity.issued_credentials import (
+    CREDENTIALS,
+    PURPOSE_LABEL,
     IssuedCredentials,
     credentials_of_token,
     read_credentials,
 )
+from gardenbus.common.api.identity.revocations import REVOCATIONS
+from gardenbus.common.api.keys import GARDEN_NAMESPACE, ObjectKey
+from gardenbus.common.errors import BadRequest
+from gardenbus.common.ports.clock import parse_timestamp
 from gardenbus.identity.domain.revocations import Revocations, read_revocations
 
 KINDS = ("secret", "configmap")

@@ -10,13 +10,14 @@
 
 import structlog
 
-from gardenbus.common.api.document import Document, StoredObject, section
+from gardenbus.common.api.document import StoredObject, section
 from gardenbus.common.api.document_parts import FINALIZER, is_deleting
 from gardenbus.common.api.garden.seed_management import REMOVAL_ANNOTATION
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.controller.api_client import RequestPrecondition
 from gardenbus.common.controller.controller import Done, ReconcileRequest, ReconcileResult, Requeue, RequeueAfter
 from gardenbus.common.controller.event_recorder import EventRecorder
+from gardenbus.common.controller.writes import update
 from gardenbus.common.errors import Conflict, Forbidden, NotFound, Terminal, Unavailable
 from gardenbus.common.ports.clock import Clock
 from gardenbus.common.ports.store import Store, WritePrecondition
@@ -129,19 +130,8 @@ class ManagedSeedSetReconciler:
         preconditions = [
             WritePrecondition("version", key.stored, f"{key} has come about meanwhile") for key in decision.absent
         ]
-        written = await self._updated(stored, document, preconditions)
+        written = await update(self._store, stored, document, preconditions)
         return None if decision.released and not others else written
-
-    async def _updated(
-        self, stored: StoredObject, document: Document, preconditions: list[WritePrecondition]
-    ) -> StoredObject:
-        try:
-            written = await self._store.update(stored, document, preconditions=preconditions)
-        except NotFound as error:
-            raise Conflict(f"{stored.key} is gone") from error
-        if not isinstance(written, StoredObject):
-            raise Conflict(f"{stored.key} changed meanwhile")
-        return written
 
     async def _execute(self, action: Action, written: StoredObject) -> bool:
         """Execute one action; whether to go on with the next. Raises Conflict when the decision is outdated."""
@@ -216,13 +206,13 @@ class ManagedSeedSetReconciler:
         current = written.document()
         if action.updates:
             noted = with_rejected_update(current, action.updates, error.message, self._clock.now())
-            await self._updated(written, noted, [])
+            await update(self._store, written, noted, [])
             await self._record_events(written, (SetEvent("UpdateFailed", error.message, "Warning"),))
             return False
         if action.creates:
             key = ObjectKey("shoot", written.key.namespace, action.creates)
             noted = with_rejected_creation(current, action.creates, error.message)
-            await self._updated(written, noted, [WritePrecondition("version", key.stored, f"{key} is there")])
+            await update(self._store, written, noted, [WritePrecondition("version", key.stored, f"{key} is there")])
         raise error
 
     async def _superseded(self, decision: SetDecision, written: StoredObject, error: Conflict) -> None:
@@ -234,7 +224,7 @@ class ManagedSeedSetReconciler:
             return
         key = ObjectKey("shoot", written.key.namespace, name)
         noted = with_rejected_creation(stored.document(), name, error.message)
-        await self._updated(stored, noted, [WritePrecondition("version", key.stored, f"{key} is there")])
+        await update(self._store, stored, noted, [WritePrecondition("version", key.stored, f"{key} is there")])
 
     async def _executed(self, action: Action, stored: StoredObject) -> None:
         name, about = _description(action)

@@ -14,6 +14,7 @@ from gardenbus.common.api.fleet.placement_parts import DisruptionBudget, Evictio
 from gardenbus.common.api.fleet.placements import CLUSTER_KIND, Placement
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.controller.controller import Done, ReconcileRequest, ReconcileResult
+from gardenbus.common.controller.writes import update, version_precondition
 from gardenbus.common.errors import Terminal
 from gardenbus.common.ports.clock import Clock, timestamp
 from gardenbus.common.ports.store import Store, WritePrecondition
@@ -21,8 +22,8 @@ from gardenbus.fleet.eviction import EvictionResult, assess_eviction, is_termina
 from gardenbus.placement import metrics
 from gardenbus.placement.domain.policy_snapshots import annotated, incremented
 from gardenbus.placement.domain.rollout_documents import EVICTS, STEP, with_eviction_result
+from gardenbus.placement.store.binding_deletion import delete_binding
 from gardenbus.placement.store.resource_snapshots import rollout_objects
-from gardenbus.placement.store.writes import delete_binding, update, version_precondition
 
 log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 

@@ -5,12 +5,12 @@ import structlog
 from gardenbus.common.api.fleet.overrides import SNAPSHOT_KINDS, override_kind
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.controller.controller import Done, ReconcileRequest, ReconcileResult
+from gardenbus.common.controller.writes import create_all, delete, update, version_precondition
 from gardenbus.common.ports.store import Store
 from gardenbus.placement import metrics
 from gardenbus.placement.domain.override_snapshots import labelled_latest, plan_override
 from gardenbus.placement.domain.policy_snapshots import retired
 from gardenbus.placement.store.resource_snapshots import read_all
-from gardenbus.placement.store.writes import create_all, delete, update, version_precondition
 
 log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 

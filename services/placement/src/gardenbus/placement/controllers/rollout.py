@@ -19,6 +19,7 @@ from gardenbus.common.api.fleet.placement_parts import UNSCHEDULED, ResourceBind
 from gardenbus.common.api.fleet.placements import Placement
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.controller.controller import Done, ReconcileRequest, ReconcileResult, Requeue, RequeueAfter
+from gardenbus.common.controller.writes import record_warning, run_all, update, version_precondition
 from gardenbus.common.errors import Terminal
 from gardenbus.common.ports.clock import Clock, timestamp
 from gardenbus.common.ports.store import Store, WritePrecondition
@@ -30,16 +31,10 @@ from gardenbus.placement import metrics
 from gardenbus.placement.cache.placement_cache import PlacementCache
 from gardenbus.placement.domain.policy_snapshots import incremented, is_active
 from gardenbus.placement.domain.rollout_documents import STEP, rolled_out, with_rollout, with_strategy
+from gardenbus.placement.store.binding_deletion import delete_binding
 from gardenbus.placement.store.owned_objects import placement_of
 from gardenbus.placement.store.resource_groups import ResourceGroups
 from gardenbus.placement.store.resource_snapshots import read_all, rollout_objects
-from gardenbus.placement.store.writes import (
-    delete_binding,
-    record_warning,
-    run_all,
-    update,
-    version_precondition,
-)
 
 log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 

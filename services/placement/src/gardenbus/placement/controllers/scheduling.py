@@ -24,6 +24,15 @@ from gardenbus.common.api.fleet.placement_parts import BINDING_CLEANUP, PolicySn
 from gardenbus.common.api.fleet.placements import SCHEDULER_CLEANUP, Placement
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.controller.controller import Done, ReconcileRequest, ReconcileResult, Requeue, RequeueAfter
+from gardenbus.common.controller.writes import (
+    create_all,
+    delete,
+    record_warning,
+    run_all,
+    update,
+    update_ignoring_status,
+    version_precondition,
+)
 from gardenbus.common.errors import InvalidResource, Terminal
 from gardenbus.common.ports.clock import Clock, timestamp
 from gardenbus.common.ports.store import Store, WritePrecondition
@@ -35,15 +44,6 @@ from gardenbus.placement.domain.bindings import given_up, new_binding, rebound
 from gardenbus.placement.domain.policy_snapshots import CLOSED, CYCLE, active_one, annotated, incremented
 from gardenbus.placement.domain.scheduling_status import with_failure, with_outcome
 from gardenbus.placement.store.owned_objects import PlacementParts, owned_objects, placement_of
-from gardenbus.placement.store.writes import (
-    create_all,
-    delete,
-    record_warning,
-    run_all,
-    update,
-    update_ignoring_status,
-    version_precondition,
-)
 
 log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 

@@ -13,6 +13,7 @@ from gardenbus.common.api.document import Document, StoredObject, section
 from gardenbus.common.api.document_parts import with_finalizer, without_finalizer
 from gardenbus.common.api.fleet.placements import PLACEMENT_CLEANUP, SCHEDULER_CLEANUP, Placement
 from gardenbus.common.controller.controller import Done, ReconcileRequest, ReconcileResult, RequeueAfter
+from gardenbus.common.controller.writes import create_all, delete, record_warning, update, version_precondition
 from gardenbus.common.errors import Terminal, Unavailable
 from gardenbus.common.ports.clock import Clock, timestamp
 from gardenbus.common.ports.store import Store
@@ -24,7 +25,6 @@ from gardenbus.placement.domain.policy_snapshots import active_one, plan_policy,
 from gardenbus.placement.domain.resource_snapshots import EXTERNAL, ResourcePlan, plan_resources, selected
 from gardenbus.placement.store.owned_objects import owned_objects, placement_of
 from gardenbus.placement.store.selected_resources import select
-from gardenbus.placement.store.writes import create_all, delete, record_warning, update, version_precondition
 
 log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 

@@ -3,6 +3,7 @@
 from gardenbus.common.api.fleet.placements import Placement
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.controller.controller import Done, ReconcileRequest, ReconcileResult, RequeueAfter
+from gardenbus.common.controller.writes import update
 from gardenbus.common.errors import InvalidResource
 from gardenbus.common.ports.clock import Clock, timestamp
 from gardenbus.common.ports.store import Store
@@ -11,7 +12,6 @@ from gardenbus.placement import metrics
 from gardenbus.placement.domain.placement_status import status_of
 from gardenbus.placement.domain.policy_snapshots import active_one
 from gardenbus.placement.store.owned_objects import owned_objects, placement_of
-from gardenbus.placement.store.writes import update
 
 LARGE = 100
 """Number of bindings above which a status is renewed at a limited rate."""

@@ -25,6 +25,7 @@ from gardenbus.common.api.fleet.placements import placement_kind
 from gardenbus.common.api.fleet.works import WORK_KIND, Work
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.controller.controller import Done, ReconcileRequest, ReconcileResult, RequeueAfter
+from gardenbus.common.controller.writes import delete, update, version_precondition
 from gardenbus.common.errors import AlreadyExists, InvalidResource
 from gardenbus.common.ports.clock import Clock, timestamp
 from gardenbus.common.ports.store import Store, WritePrecondition
@@ -41,7 +42,6 @@ from gardenbus.placement.domain.works import (
 )
 from gardenbus.placement.store.override_snapshots import OverrideGone, override_snapshots
 from gardenbus.placement.store.resource_groups import ResourceGroups
-from gardenbus.placement.store.writes import delete, update, version_precondition
 
 log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 

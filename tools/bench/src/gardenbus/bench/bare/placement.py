@@ -27,7 +27,7 @@ from gardenbus.placement.domain.bindings import new_binding
 from gardenbus.placement.domain.policy_snapshots import CYCLE, incremented
 from gardenbus.placement.domain.scheduling_status import with_outcome
 from gardenbus.placement.settings import PlacementSettings
-from gardenbus.placement.store.writes import create_all, update
+from gardenbus.common.controller.writes import create_all, update
 
 CLUSTERS_VARIABLE = "GARDENBUS_BENCH_CLUSTERS"
 """A file of JSON: placement name to the names of its clusters."""

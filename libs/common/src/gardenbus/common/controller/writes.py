@@ -1,14 +1,12 @@
-"""Writes of the reconcilers: on the version read, and under preconditions."""
+"""Writes of reconcilers: on the version that was read, under preconditions, with what the controller understands."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 
 from gardenbus.common.api.document import Document, StoredObject
-from gardenbus.common.api.fleet.placement_parts import ResourceBinding
 from gardenbus.common.controller.enqueue_on_change import beyond_status
 from gardenbus.common.errors import AlreadyExists, Conflict, GardenbusError, NotFound
 from gardenbus.common.ports.store import Creation, EventRecord, Store, WritePrecondition
-from gardenbus.fleet.binding_states import By, check
 
 CREATIONS_PER_CALL = 50
 WRITES_AT_ONCE = 32
@@ -26,7 +24,10 @@ def version_precondition(stored: StoredObject) -> WritePrecondition:
 async def update(
     store: Store, base: StoredObject, document: Document, preconditions: Sequence[WritePrecondition] = ()
 ) -> StoredObject:
-    """Write on exactly what was read. Raises Conflict, also when it is gone, and Unavailable."""
+    """Write on exactly what was read; one that was deleted and has no finalizer left is gone then.
+
+    Raises Conflict when it is gone or has changed, Forbidden when something refers to what must be free, Unavailable.
+    """
     try:
         result = await store.update(base, document, preconditions=preconditions)
     except NotFound as error:
@@ -121,13 +122,3 @@ async def record_warning(
     """Record a Warning Event about an object. Raises Unavailable."""
     event = EventRecord(about.key, about.uid, "Warning", reason, message, reporter, action)
     await store.record_event(event)
-
-
-async def delete_binding(
-    store: Store, base: StoredObject, preconditions: Sequence[WritePrecondition], *, by: By, now: str
-) -> None:
-    """Delete a binding, if its state allows it. Raises UnexpectedState, Conflict, Unavailable."""
-    document = base.document()
-    document["metadata"]["deletionTimestamp"] = now
-    check(ResourceBinding.from_document(base.encoded()), ResourceBinding.from_document(document), by)
-    await delete(store, base, preconditions)
