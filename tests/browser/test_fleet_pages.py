@@ -203,3 +203,25 @@ def test_a_phone_is_wide_enough_and_everything_has_a_name(
     assert page.evaluate(NAMELESS) == []
     assert page.locator("main h1").count() == 1
     keep(page, f"phone-{path.partition('/')[0] or 'fleet'}")
+
+
+@pytest.mark.parametrize(
+    ("path", "read", "sign"),
+    [
+        ("", "**/api/fleet", ".fleet-home"),
+        ("placements", "**/api/placements?*", "[data-placement=web]"),
+        ("clusters", "**/api/clusters?*", "[data-cluster=east]"),
+        ("waiting", "**/api/waiting?*", "text=Nobody waits"),
+    ],
+)
+def test_a_list_that_cannot_be_read_says_so_and_is_read_again(
+    fleet: tuple[str, Fleet], open_page: Open, path: str, read: str, sign: str
+):
+    page = open_page("about:blank")
+    is_away = [True]
+    page.route(read, lambda route: route.abort() if is_away else route.continue_())
+    page.goto(f"{fleet[0]}/#/{path}")
+    expect(page.get_by_role("alert").filter(has_text="This could not be read")).to_be_visible()
+    is_away.clear()
+    expect(page.locator(sign)).to_be_visible()
+    expect(page.get_by_text("This could not be read")).to_have_count(0)

@@ -10,7 +10,7 @@ from gardenbus.cli.local.directory import ServiceStatus
 from gardenbus.cli.output.columns import TableContext, age_of
 from gardenbus.cli.output.console import LEAST_LAST_WIDTH, rows_text
 from gardenbus.cli.output.landscape_tables import used_of
-from gardenbus.cli.output.summaries import summarize_shoot, usage_of
+from gardenbus.cli.output.summaries import summarize_shoot
 from gardenbus.cli.output.tables import objects_table
 from gardenbus.common.api.document import Document
 from gardenbus.common.api.garden.rows import seed_row
@@ -37,12 +37,6 @@ def drawn(renderable: object) -> str:
 def placed(name: str, seed: str, actual: str = "") -> Document:
     operation = {"type": "Create", "state": "Processing", "progress": 40, "description": "Waiting for machines"}
     return a_shoot(name, spec={"seedName": seed}, status={"seedName": actual or seed, "lastOperation": operation})
-
-
-def test_a_moving_shoot_counts_on_both_seeds():
-    rows = [summarize_shoot(placed("a", "s1")), summarize_shoot(placed("b", "s1", "s2")), summarize_shoot(a_shoot("c"))]
-
-    assert usage_of(rows) == {"s1": 2, "s2": 1}
 
 
 @pytest.mark.parametrize(

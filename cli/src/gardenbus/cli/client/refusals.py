@@ -41,12 +41,7 @@ def _of_file(file: Path, ca: str | None, now: datetime) -> str:
 
 def _problem_of_certificate(file: Path, ca: str | None) -> str:
     from gardenbus.credentials.authorities import AuthoritiesFile  # noqa: PLC0415  slow to import, and seldom needed
-    from gardenbus.credentials.certificates import (  # noqa: PLC0415
-        belong_together,
-        is_issued_by,
-        read_certificate,
-        read_key,
-    )
+    from gardenbus.credentials.certificates import belong_together, is_issued_by, read_certificate, read_key  # noqa: PLC0415
 
     content = file.read_bytes()
     certificate = read_certificate(content)

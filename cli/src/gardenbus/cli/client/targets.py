@@ -100,12 +100,7 @@ def _in_directory(directory: Path, prefix: str | None) -> LandscapeTarget:
 
 def credentials_of(where: LandscapeTarget) -> "Credentials":
     """Credentials for a landscape. Raises SettingsInvalid for an unusable file, BadRequest for a wrong name."""
-    from gardenbus.common.adapters.nats.credentials import (  # noqa: PLC0415  what works offline need not pay for it
-        NO_CREDENTIALS,
-        Login,
-        login_credentials,
-        read_credentials,
-    )
+    from gardenbus.common.adapters.nats.credentials import NO_CREDENTIALS, Login, login_credentials, read_credentials  # noqa: PLC0415  what works offline need not pay for it
     from gardenbus.common.api.identity.principals import principal_of  # noqa: PLC0415  as above
 
     if where.credentials is not None:

@@ -87,12 +87,7 @@ def _explain_apply(
     *,
     landscape: LandscapeOptions,
 ) -> None:
-    from gardenbus.cli.commands.explain_apply import (  # noqa: PLC0415  shoots are explained without it
-        explain_apply,
-        explanations,
-        manifests,
-        show_explanations,
-    )
+    from gardenbus.cli.commands.explain_apply import explain_apply, explanations, manifests, show_explanations  # noqa: PLC0415  shoots are explained without it
 
     with exit_codes():
         documents = manifests([Path(each) for each in files], namespace)
@@ -111,10 +106,7 @@ def _explain_placement(
     landscape: LandscapeOptions,
     show_all: bool,
 ) -> None:
-    from gardenbus.cli.commands.explain_placements import (  # noqa: PLC0415  shoots are explained without it
-        explain_placement,
-        show_placement,
-    )
+    from gardenbus.cli.commands.explain_placements import explain_placement, show_placement  # noqa: PLC0415  shoots are explained without it
 
     response = run_with_client(lambda api: explain_placement(api, wanted, namespace), *landscape)
     if not printed(output, response, [str(each["cluster"]) for each in response["decisions"] if each["selected"]]):

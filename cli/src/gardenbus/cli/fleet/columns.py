@@ -21,12 +21,7 @@ from gardenbus.common.api.document_parts import namespace_of
 from gardenbus.common.api.fleet.member_clusters import CLUSTER_NAMESPACE_PREFIX, HEALTHY, JOINED
 from gardenbus.common.api.fleet.overrides import OVERRIDE_INDEX_LABEL, OVERRIDE_KINDS, OVERRIDE_LABEL, selectors_of
 from gardenbus.common.api.fleet.overrides import SNAPSHOT_KINDS as OVERRIDE_SNAPSHOT_KINDS
-from gardenbus.common.api.fleet.placement_parts import (
-    IS_LATEST_LABEL,
-    PREVIOUS_STATE,
-    RESOURCE_INDEX_LABEL,
-    of,
-)
+from gardenbus.common.api.fleet.placement_parts import IS_LATEST_LABEL, PREVIOUS_STATE, RESOURCE_INDEX_LABEL, of
 from gardenbus.common.api.fleet.placements import CLUSTER_KIND, KINDS, NAMESPACED_KIND, PARENT_LABEL
 from gardenbus.common.api.fleet.rows import cluster_row, placement_row
 from gardenbus.common.api.garden.rows import condition

@@ -1,6 +1,5 @@
 """Tables and lines about seeds and shoots that `top`, `get` and the screen of `up` have in common. Pure."""
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 
@@ -10,7 +9,6 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from gardenbus.cli.output.summaries import ShootSummary
 from gardenbus.common.api.garden.rows import SeedRow, ShootState
 
 SEED_ROWS = 20
@@ -78,11 +76,6 @@ def bar(used: int, seed: SeedRow) -> RenderableType:
         complete_style="red" if is_nearly_full else "green",
         finished_style="red",
     )
-
-
-def shoots_line(shoots: Sequence[ShootSummary]) -> Text:
-    """Shoots by state."""
-    return states_line(Counter(shoot.state for shoot in shoots))
 
 
 def states_line(states: Mapping[ShootState, int]) -> Text:

@@ -1,8 +1,5 @@
 """Summaries of shoots and sets: rows with what only the command line shows of them. Pure."""
 
-from collections import Counter
-from collections.abc import Iterable, Mapping
-
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.garden.rows import SetRow, ShootRow, number, set_fields, shoot_fields, text
 
@@ -58,11 +55,3 @@ def summarize_set(document: Document) -> SetSummary:
     observed = number(section(document, "status").get("observedGeneration"))
     is_observed = observed == number(section(document, "metadata").get("generation"))
     return SetSummary(**set_fields(document), is_observed=is_observed)
-
-
-def usage_of(shoots: Iterable[ShootRow]) -> Mapping[str, int]:
-    """Return the shoots per seed; a migrating one counts on both."""
-    used: Counter[str] = Counter()
-    for shoot in shoots:
-        used.update({shoot.seed, shoot.actual_seed} - {""})
-    return used

@@ -81,11 +81,7 @@ async def _serve(  # noqa: PLR0913 - the parts of a dashboard
     """Wait for the first visit; then follow the landscape and serve."""
     await first_visit(address)
     _follow(context, cache, changes, updater)
-    from gardenbus.dashboard.cache.operations import (  # noqa: PLC0415 - as below
-        AdminConnection,
-        OperationsApi,
-        OperationsCache,
-    )
+    from gardenbus.dashboard.cache.operations import AdminConnection, OperationsApi, OperationsCache  # noqa: PLC0415 - as below
     from gardenbus.dashboard.web.application import application, landscape_views  # noqa: PLC0415 - loaded when it is wanted
     from gardenbus.dashboard.web.server import HttpServer  # noqa: PLC0415 - as above
 

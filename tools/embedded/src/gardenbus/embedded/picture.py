@@ -14,7 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from gardenbus.cli.local.directory import ServiceStatus
-from gardenbus.cli.output.landscape_tables import BAR_WIDTH, STATE_STYLES, seeds_table, shoots_line
+from gardenbus.cli.output.landscape_tables import BAR_WIDTH, STATE_STYLES, seeds_table, states_line
 from gardenbus.cli.output.summaries import SetSummary, ShootSummary, usage_of
 from gardenbus.common.api.garden.rows import SeedRow, ShootState
 from gardenbus.common.api.garden.unschedulable import brief_reason
@@ -62,7 +62,7 @@ def picture(scene: Scene, size: TerminalSize | None = None) -> RenderableType:
         above.append(seeds_table(scene.seeds, usage_of(scene.shoots), is_tight=is_tight))
     above += [set_line(each) for each in sorted(scene.sets, key=lambda each: each.name)]
     if scene.seeds or scene.shoots:
-        above.append(shoots_line(scene.shoots))
+        above.append(states_line(Counter(shoot.state for shoot in scene.shoots)))
     is_busy = any(shoot.state in _BUSY for shoot in scene.shoots)
     has_unschedulable = scene.is_converged and any(not shoot.seed for shoot in scene.shoots)
     messages = scene.messages[-1:] if is_tight and (is_busy or has_unschedulable) else scene.messages

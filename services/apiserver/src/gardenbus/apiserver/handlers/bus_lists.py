@@ -1,6 +1,5 @@
 """Lists of what is only on the bus: Events, and the Leases that gardenlets renew."""
 
-import re
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
@@ -10,9 +9,8 @@ from gardenbus.common.api.decoding import json_decoder
 from gardenbus.common.api.document import section
 from gardenbus.common.api.keys import CLUSTER_SCOPE, PROBE_LEASE, Subjects
 from gardenbus.common.api.list_selectors import ObjectPredicate
+from gardenbus.common.api.names import NAME
 from gardenbus.common.ports.bus import Bus, ReplayDone, StreamMessage
-
-_NAME = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")
 
 _decode = json_decoder(dict[str, Any])
 
@@ -47,7 +45,7 @@ class BusLists:
         `namespace` None means all, "" none.
         """
         scope = "*" if namespace is None else namespace or CLUSTER_SCOPE
-        about = f"{kind if _NAME.fullmatch(kind) else '*'}.{scope}.{name if _NAME.fullmatch(name) else '>'}"
+        about = f"{kind if NAME.fullmatch(kind) else '*'}.{scope}.{name if NAME.fullmatch(name) else '>'}"
         subject_filter = f"{self._subjects.prefix}.event.{about}"
         newest: dict[str, bytes] = {}
         for message in await self._messages("EVENTS", subject_filter, last_per_subject=False):

@@ -6,7 +6,6 @@ authorized anew, and nobody outside has a consumer without a filter.
 
 import asyncio
 import contextlib
-import re
 from collections import Counter
 from collections.abc import AsyncIterator, Generator, Sequence
 
@@ -17,6 +16,7 @@ from gardenbus.apiserver.handlers.bus_lists import as_object
 from gardenbus.apiserver.handlers.query_bodies import read_body
 from gardenbus.common.api.keys import Header, Subjects
 from gardenbus.common.api.kinds import by_word
+from gardenbus.common.api.names import LABEL
 from gardenbus.common.api.watches import (
     MOST_CHANGES,
     MOST_SCOPES,
@@ -37,8 +37,6 @@ MOST_OF_ALL = 250
 
 MOST_BYTES = 1024 * 1024
 """Of manifests in one response."""
-
-_NAMESPACE = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 
 
 class Watches:
@@ -163,6 +161,6 @@ def _understood(scope: WatchedKind) -> WatchedKind:
         raise Unsupported("scopes: Leases are not watched: list.lease")
     if spec.namespaced is False:
         return WatchedKind(spec.singular, "")
-    if scope.namespace is not None and not _NAMESPACE.fullmatch(scope.namespace):
+    if scope.namespace is not None and not LABEL.fullmatch(scope.namespace):
         raise BadRequest(f"scopes: namespace {scope.namespace[:63]!r} is none")
     return WatchedKind(spec.singular, scope.namespace)

@@ -20,12 +20,7 @@ from gardenbus.common.controller.event_recorder import EventRecorder
 from gardenbus.common.errors import Terminal
 from gardenbus.common.ports.clock import timestamp
 from gardenbus.controllermanager import metrics
-from gardenbus.controllermanager.domain.shoot_expiry import (
-    AnnotateExpiration,
-    DeleteExpired,
-    KeepShoot,
-    decide_expiry,
-)
+from gardenbus.controllermanager.domain.shoot_expiry import AnnotateExpiration, DeleteExpired, KeepShoot, decide_expiry
 from gardenbus.controllermanager.handlers.loop import REPORTER, BuiltLoop, Loop, LoopContext
 from gardenbus.controllermanager.handlers.shoot_parts import bindings_part, is_status_alone
 from gardenbus.controllermanager.registry.shoot_requests import LATE_SECONDS, ShootRequests

@@ -6,14 +6,7 @@ from typing import NamedTuple
 
 from starlette.responses import Response
 
-from gardenbus.common.api.identity.login_tokens import (
-    SESSION_LIFE,
-    Claims,
-    cookie_name,
-    page_token,
-    signed,
-    verified,
-)
+from gardenbus.common.api.identity.login_tokens import SESSION_LIFE, Claims, cookie_name, page_token, signed, verified
 from gardenbus.common.errors import Forbidden
 from gardenbus.common.ports.clock import Clock
 from gardenbus.common.runtime.login_keys import new_claims

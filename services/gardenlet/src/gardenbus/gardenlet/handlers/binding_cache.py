@@ -3,7 +3,6 @@
 Absence proves nothing: an object is gone only after a tombstone, or when another object has its name.
 """
 
-import re
 from collections.abc import Collection, Mapping
 from typing import Any, NamedTuple
 
@@ -13,12 +12,11 @@ import structlog
 from gardenbus.common.api.decoding import json_decoder
 from gardenbus.common.api.document import Document
 from gardenbus.common.api.keys import LEFT, Header, ObjectKey, Subjects
+from gardenbus.common.api.names import NAME
 from gardenbus.common.ports import tracing
 from gardenbus.common.ports.bus import StreamMessage
 from gardenbus.gardenlet.domain.operations import ObservedShoot
 from gardenbus.gardenlet.domain.shoot_record import ShootName
-
-_NAME = re.compile(r"[a-z0-9]([-a-z0-9.]*[a-z0-9])?")
 
 _log = structlog.stdlib.get_logger()
 _decode = json_decoder(dict[str, Any])
@@ -85,7 +83,7 @@ class BindingCache:
         try:
             if message.subject.startswith(self._bindings):
                 namespace, _, name = message.subject.removeprefix(self._bindings).partition(".")
-                if not (_NAME.fullmatch(namespace) and _NAME.fullmatch(name)):
+                if not (NAME.fullmatch(namespace) and NAME.fullmatch(name)):
                     raise ValueError("these are no names of a namespace and of a shoot")  # noqa: TRY301
                 self._unreplayed.discard((namespace, name))
                 if trace := tracing.received(message.headers):

@@ -135,13 +135,14 @@ class LeaseWatcher:
         filters = [self._subjects.lease("*")]
         async with self._bus.follow(self._stream, filters, last_per_subject=True) as follower:
             async for event in follower:
-                self._on_event(event)
+                with bound_reconcile_id():
+                    self._on_event(event)
                 if isinstance(event, FollowRestarted):
                     await self._set_clocks()
 
     def _on_event(self, event: FollowEvent) -> None:
         if isinstance(event, StreamMessage):
-            with skip_unreadable(event), bound_reconcile_id():
+            with skip_unreadable(event):
                 self._on_message(event)
         elif isinstance(event, ReplayDone):
             self._replaying = False

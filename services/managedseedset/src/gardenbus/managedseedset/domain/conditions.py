@@ -13,14 +13,7 @@ A condition that was never True is not written at all.
 from collections.abc import Sequence
 from datetime import datetime
 
-from gardenbus.common.api.conditions import (
-    FALSE,
-    TRUE,
-    build_condition,
-    conditions_of,
-    get_condition,
-    merge_conditions,
-)
+from gardenbus.common.api.conditions import FALSE, TRUE, build_condition, conditions_of, get_condition, merge_conditions
 from gardenbus.common.api.document import Document
 from gardenbus.common.api.garden.seed_management import DEFAULT_PRIORITY, PRIORITY
 from gardenbus.common.ports.clock import timestamp

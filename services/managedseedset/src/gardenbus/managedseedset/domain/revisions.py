@@ -10,12 +10,7 @@ import msgspec
 
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.document_parts import name_of
-from gardenbus.common.api.garden.managed_seed_sets import (
-    owner_reference,
-    revision_hash,
-    same_templates,
-    templates_of,
-)
+from gardenbus.common.api.garden.managed_seed_sets import owner_reference, revision_hash, same_templates, templates_of
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.api.kinds import APPS, REVISION_KIND
 from gardenbus.managedseedset.domain.ownership import controls

@@ -38,12 +38,7 @@ from gardenbus.scheduler.metrics import SchedulerMetrics
 from gardenbus.scheduler.tracing import begin_attempt, begin_bind, begin_decision
 from gardenbus.scheduling.assignment import decide
 from gardenbus.scheduling.cache import SchedulingCache
-from gardenbus.scheduling.equivalence_classes import (
-    SchedulingRequest,
-    pending_shoot,
-    request_of,
-    skip_reason,
-)
+from gardenbus.scheduling.equivalence_classes import SchedulingRequest, pending_shoot, request_of, skip_reason
 from gardenbus.scheduling.results import Assignment, Unschedulable
 from gardenbus.scheduling.snapshot import Snapshot
 from gardenbus.scheduling.usage_index import UsageIndex

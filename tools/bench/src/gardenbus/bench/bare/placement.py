@@ -15,6 +15,7 @@ from gardenbus.common.api.document import StoredObject, section
 from gardenbus.common.api.fleet.placement_parts import ClusterDecision, ClusterScore, of
 from gardenbus.common.api.fleet.placements import CLUSTER_KIND, PARENT_LABEL, Placement
 from gardenbus.common.api.keys import ObjectKey
+from gardenbus.common.controller.writes import create_all, update
 from gardenbus.common.ports.bus import QueueMessage, WorkQueue
 from gardenbus.common.ports.clock import Clock, timestamp
 from gardenbus.common.ports.store import Store
@@ -27,7 +28,6 @@ from gardenbus.placement.domain.bindings import new_binding
 from gardenbus.placement.domain.policy_snapshots import CYCLE, incremented
 from gardenbus.placement.domain.scheduling_status import with_outcome
 from gardenbus.placement.settings import PlacementSettings
-from gardenbus.common.controller.writes import create_all, update
 
 CLUSTERS_VARIABLE = "GARDENBUS_BENCH_CLUSTERS"
 """A file of JSON: placement name to the names of its clusters."""

@@ -9,10 +9,10 @@ without a password; it may do everything all the same, as Redis loads its append
 
 import hashlib
 import json
-import re
 from collections.abc import Mapping
 from typing import Literal, get_args
 
+from gardenbus.common.api.names import LABEL
 from gardenbus.common.errors import BadRequest
 
 RedisUser = Literal[
@@ -33,7 +33,6 @@ RedisUser = Literal[
 
 USERS: tuple[RedisUser, ...] = get_args(RedisUser)
 
-_PREFIX = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 
 _CONNECTION = (
     "ping",
@@ -114,7 +113,7 @@ def acl_file(prefix: str, passwords: Mapping[RedisUser, str]) -> str:
 
     Raises BadRequest for a prefix that could not be one: in the file it might be read as another rule.
     """
-    if not _PREFIX.fullmatch(prefix):
+    if not LABEL.fullmatch(prefix):
         raise BadRequest(f"{prefix!r} is no prefix: write small letters, digits and '-', as in garden")
     # Redis reads its append-only file back as this user, and leaves out each transaction that it may not execute.
     lines = ["user default off resetpass ~* &* +@all"]

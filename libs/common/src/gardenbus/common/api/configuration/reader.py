@@ -15,6 +15,7 @@ import yaml
 
 from gardenbus.common.api.document import Document
 from gardenbus.common.api.durations import parse_duration
+from gardenbus.common.api.names import LABEL
 from gardenbus.common.errors import SettingsInvalid
 
 T = TypeVar("T")
@@ -22,7 +23,6 @@ Parse = Callable[[Any], Any]
 """Checks a value and returns what is kept of it, None for nothing. Raises ValueError."""
 
 _LARGEST_PORT = 65_535
-_LABEL = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 
 
 _NO_FIELD = ": no such field"
@@ -249,7 +249,7 @@ def _is_mapping_of(value: object, of: type) -> bool:
 text = checked(lambda value: isinstance(value, str), "must be a text")
 name = checked(lambda value: isinstance(value, str) and value != "", "must be a text")
 label = checked(
-    lambda value: isinstance(value, str) and _LABEL.fullmatch(value) is not None,
+    lambda value: isinstance(value, str) and LABEL.fullmatch(value) is not None,
     "must be a lower-case RFC 1123 label",
 )
 flag = checked(lambda value: isinstance(value, bool), "must be true or false")

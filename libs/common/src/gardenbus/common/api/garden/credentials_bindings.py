@@ -3,20 +3,18 @@
 They are stored as they were sent: what cannot be a name of an object is no reference.
 """
 
-import re
 from collections.abc import Sequence
 from typing import Any
 
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.garden.quotas import quota_keys
 from gardenbus.common.api.keys import ObjectKey
+from gardenbus.common.api.names import NAME
 
 BINDING_KINDS = ("secretbinding", "credentialsbinding")
 
 CREDENTIALS_KINDS = ("secret", "internalsecret", "workloadidentity")
 """Kinds that bindings refer to as credentials; a SecretBinding to the first alone."""
-
-_NAME = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")
 
 
 def credentials_of(binding: Document) -> ObjectKey | None:
@@ -49,4 +47,4 @@ def referred(kind: str, reference: Document, default: object) -> ObjectKey | Non
 
 def name_of(value: object) -> str:
     """The value, where it can be a name of an object; "" otherwise."""
-    return value if isinstance(value, str) and _NAME.fullmatch(value) else ""
+    return value if isinstance(value, str) and NAME.fullmatch(value) else ""

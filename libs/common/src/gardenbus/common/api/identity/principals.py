@@ -4,10 +4,10 @@ A principal's user name is what subjects, `created-by` and the audit log say; a 
 Gardener's words (https://gardener.cloud/docs/gardener/concepts/gardenlet/#tls-bootstrapping).
 """
 
-import re
 from typing import Literal, NamedTuple
 
 from gardenbus.common.api.fleet.member_clusters import REPORTER_PREFIX
+from gardenbus.common.api.names import LABEL
 from gardenbus.common.api.users import check_user, subject_token
 from gardenbus.common.errors import BadRequest
 
@@ -33,7 +33,6 @@ _PREFIXES: dict[Role, str] = {
     "extension": "extension:",
     "bootstrap": "bootstrap:",
 }
-_LABEL = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 _LABELLED: frozenset[Role] = frozenset({"gardenlet", "member-agent", "scheduler", "extension"})
 """Roles whose names are a part of subjects and of consumers' names: a dot or an underscore would name another's."""
 
@@ -126,6 +125,6 @@ def groups_of(principal: Principal) -> tuple[str, ...]:
 
 def _checked(principal: Principal) -> Principal:
     """Raise BadRequest for a name that a role cannot have."""
-    if principal.role in _LABELLED and not _LABEL.fullmatch(principal.name):
+    if principal.role in _LABELLED and not LABEL.fullmatch(principal.name):
         raise BadRequest(f"{principal.user!r}: the name of a {principal.role} has at most 63 of a-z, 0-9 and -")
     return principal

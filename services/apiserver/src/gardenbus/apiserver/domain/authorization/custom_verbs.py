@@ -18,10 +18,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from gardenbus.apiserver.domain.authorization.actions import BIND, Action, Permit, Rejection, Requester
-from gardenbus.apiserver.domain.authorization.project_roles import (
-    MANAGE_MEMBERS,
-    is_meant,
-)
+from gardenbus.apiserver.domain.authorization.project_roles import MANAGE_MEMBERS, is_meant
 from gardenbus.apiserver.domain.rejection_messages import RejectionMessage
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.document_parts import mappings

@@ -15,14 +15,7 @@ from gardenbus.common.errors import Unavailable
 from gardenbus.gardenlet.backend.nats.settings import read_settings
 from gardenbus.gardenlet.backend.outside_maker import OutsideMaker
 from gardenbus.gardenlet.backend.port import MakerContext, StepFailed
-from gardenbus.gardenlet.backend.step_responses import (
-    NO_REASON,
-    StepResponse,
-    done,
-    has_failed,
-    is_unreadable,
-    not_yet,
-)
+from gardenbus.gardenlet.backend.step_responses import NO_REASON, StepResponse, done, has_failed, is_unreadable, not_yet
 
 MOST_REQUEST_BYTES = 1_000_000
 """The server ends a connection that sends more than 1 MiB at once, the header included."""

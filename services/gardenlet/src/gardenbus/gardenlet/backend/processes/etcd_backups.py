@@ -21,12 +21,7 @@ from gardenbus.common.ports.clock import timestamp
 from gardenbus.gardenlet.backend.port import BackendEvent, MakerContext, StaleFencingToken, StepFailed
 from gardenbus.gardenlet.backend.processes.backup_keeper import BackupTimes, EtcdBackupKeeper
 from gardenbus.gardenlet.backend.processes.cluster import Cluster
-from gardenbus.gardenlet.backend.processes.etcd_backup import (
-    EtcdBackup,
-    Ready,
-    restore_chain,
-    save_snapshot,
-)
+from gardenbus.gardenlet.backend.processes.etcd_backup import EtcdBackup, Ready, restore_chain, save_snapshot
 from gardenbus.gardenlet.backend.processes.etcd_client import EtcdClient
 
 _log = structlog.stdlib.get_logger()

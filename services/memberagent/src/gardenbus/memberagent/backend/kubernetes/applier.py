@@ -16,12 +16,7 @@ from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.fleet.apply_order import wave_of
 from gardenbus.common.errors import GardenbusError, InvalidResource
 from gardenbus.memberagent.backend.kubernetes.connection import ClusterConnection
-from gardenbus.memberagent.backend.kubernetes.inventory import (
-    FIELD_MANAGER,
-    AppliedResource,
-    AppliedWork,
-    Inventory,
-)
+from gardenbus.memberagent.backend.kubernetes.inventory import FIELD_MANAGER, AppliedResource, AppliedWork, Inventory
 from gardenbus.memberagent.backend.kubernetes.ownership import belongs_to, deletion_problem, takeover_problem
 from gardenbus.memberagent.backend.kubernetes.removal import AT_ONCE, WHOLE_CLUSTER, remove_resources, together
 from gardenbus.memberagent.backend.port import ApplyResult, Manifest
