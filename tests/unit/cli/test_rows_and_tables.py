@@ -21,6 +21,7 @@ from gardenbus.embedded.picture import (
     status_line,
     unplaced_lines,
     unplaced_table,
+    usage_of,
 )
 from tests.support.builders import a_seed, a_shoot
 
@@ -37,6 +38,12 @@ def drawn(renderable: object) -> str:
 def placed(name: str, seed: str, actual: str = "") -> Document:
     operation = {"type": "Create", "state": "Processing", "progress": 40, "description": "Waiting for machines"}
     return a_shoot(name, spec={"seedName": seed}, status={"seedName": actual or seed, "lastOperation": operation})
+
+
+def test_a_moving_shoot_counts_on_both_seeds():
+    rows = [summarize_shoot(placed("a", "s1")), summarize_shoot(placed("b", "s1", "s2")), summarize_shoot(a_shoot("c"))]
+
+    assert usage_of(rows) == {"s1": 2, "s2": 1}
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 import io
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from rich import box
@@ -15,7 +15,7 @@ from rich.text import Text
 
 from gardenbus.cli.local.directory import ServiceStatus
 from gardenbus.cli.output.landscape_tables import BAR_WIDTH, STATE_STYLES, seeds_table, states_line
-from gardenbus.cli.output.summaries import SetSummary, ShootSummary, usage_of
+from gardenbus.cli.output.summaries import SetSummary, ShootSummary
 from gardenbus.common.api.garden.rows import SeedRow, ShootState
 from gardenbus.common.api.garden.unschedulable import brief_reason
 
@@ -218,3 +218,11 @@ def status_line(scene: Scene) -> str:
 
 def _namespaced_name(shoot: ShootSummary) -> tuple[str, str]:
     return shoot.namespace, shoot.name
+
+
+def usage_of(shoots: Iterable[ShootSummary]) -> Mapping[str, int]:
+    """The shoots per seed; a migrating one counts on both."""
+    used: Counter[str] = Counter()
+    for shoot in shoots:
+        used.update({shoot.seed, shoot.actual_seed} - {""})
+    return used
