@@ -10,11 +10,13 @@ import pytest
 
 from gardenbus.common.api.configuration.gardenlet import ShootBackendSettings
 from gardenbus.common.runtime.clock import SystemClock
-from gardenbus.gardenlet.backend.port import FencingToken, StepFailed
+from gardenbus.gardenlet.backend.port import FencingToken, StepFailed, StepRequest
 from gardenbus.gardenlet.backend.processes.cluster import Cluster
+from gardenbus.gardenlet.backend.processes.etcd_backup import REVISIONS_SKIPPED
 from gardenbus.gardenlet.backend.processes.maker import ProcessesMaker
 from gardenbus.gardenlet.backend.seed_backend import SeedBackend
 from gardenbus.gardenlet.domain.control_plane import ETCD
+from gardenbus.gardenlet.domain.etcd_events import EtcdEvent, KeyValue
 from gardenbus.gardenlet.domain.operations import ObservedShoot
 from gardenbus.gardenlet.domain.shoot_record import Run, ShootRecord
 from tests.support.builders import a_shoot
@@ -106,3 +108,23 @@ async def test_data_that_was_damaged_before_etcd_was_ready_for_the_first_time_is
     assert done.run is not None
     assert "etcd" in done.run.done
     assert cluster.child(ETCD) is not None
+
+
+async def test_data_of_a_shoot_that_has_moved_is_restored_once_more_when_its_first_start_was_cut(
+    backend: SeedBackend,
+) -> None:
+    """What the shoot came with is kept until its etcd was ready."""
+    maker = backend.maker
+    assert isinstance(maker, ProcessesMaker)
+    await backend.perform(SHOOT, "etcd", observed())
+    cluster = cluster_of(backend)
+    written = await maker.session.etcd(cluster).transact([EtcdEvent(KeyValue("Lw==", 0, "Lw=="))])
+    saved = await maker.make(StepRequest(SHOOT, "u1", "stop-control-plane", "Migrate", observed(), kept={}))
+    await maker.make(StepRequest(SHOOT, "u1", "release-etcd", "Migrate", observed(), kept={}))
+    log_folder = cluster.data / "member" / "wal"
+    log_folder.mkdir(parents=True)
+    database(cluster).parent.mkdir()
+    database(cluster).write_bytes(b"half")
+    kept = {"stop-control-plane": saved}
+    await maker.make(StepRequest(SHOOT, "u1", "etcd", "Restore", observed(), kept=kept))
+    assert await maker.session.etcd(cluster).revision() >= written + REVISIONS_SKIPPED
