@@ -17,6 +17,7 @@ from gardenbus.autoscaler.controllers import seed_autoscaler
 from gardenbus.autoscaler.domain import status
 from gardenbus.autoscaling import decision
 from gardenbus.cli.commands import simulate_autoscaler
+from gardenbus.cli.lazy import with_options
 from gardenbus.cli.simulate.ready_seeds import with_ready_seeds
 from gardenbus.common.api.configuration.controller_manager import (
     LifecycleConfiguration,
@@ -237,7 +238,7 @@ def test_every_word_of_the_annotation_use_as_seed_on_the_page_is_known() -> None
 
 def test_every_option_of_simulate_autoscaler_is_on_the_page() -> None:
     alone = typer.Typer(add_completion=False)
-    alone.command()(simulate_autoscaler.autoscaler)
+    alone.command()(with_options(simulate_autoscaler.autoscaler))
     parameters = typer.main.get_command(alone).params
     options = {option for each in parameters for option in (*each.opts, *each.secondary_opts)}
 
