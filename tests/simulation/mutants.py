@@ -198,18 +198,20 @@ MUTANTS: dict[str, Mutant] = {
         [(DurableRequestHandler, "_wait_for_earlier", _decide_at_once)]
     ),
     "a cluster event after the mark is missed": Mutant([(MemoryState, "unblock", _enqueue_nobody)]),
-}
-"""Each is found within some two hundred schedules."""
-
-RARE: dict[str, Mutant] = {
     "incarnations of streams are ignored": Mutant([(StreamIncarnation, "of", _of_one_incarnation)], (NATS,)),
-    "a restore is left half done": Mutant([(Relay, "_note_restored", _note_nothing)], (REDIS,)),
-    "a tombstone for what nobody remembers": Mutant([(MemoryStore, "reannounce_object", _bury_the_unknown)], (REDIS,)),
+    "a tombstone for what nobody remembers": Mutant(
+        [(MemoryStore, "reannounce_object", _bury_the_unknown)], (REDIS, NATS)
+    ),
     "news of an older store are announced": Mutant([(MemoryOutbox, "_check_lead", _lead_with_no_check)], (REDIS,)),
     "a relay goes on with what it read of an older store": Mutant(
         [(MemoryOutbox, "lead", _lead_over_lives), (Relay, "_recover", _recover_from_what_was)], (REDIS,)
     ),
     "reads of a closed store are answered": Mutant([(MemoryState, "check_open", _check_writes_alone)], (REDIS,)),
+}
+"""Each is found within a few hundred schedules."""
+
+RARE: dict[str, Mutant] = {
+    "a restore is left half done": Mutant([(Relay, "_note_restored", _note_nothing)], (REDIS,)),
     "informers do not notice an older store": Mutant([(Informer, "_note_version", _ignore_version)], (REDIS,)),
     "usage of a lost history passes for the present": Mutant([(Usage, "follows", _follows_when_higher)], (REDIS,)),
     "work is acknowledged before it is done": Mutant([(ShootSchedulingReconciler, "handle_batch", _acknowledge_first)]),
@@ -217,4 +219,4 @@ RARE: dict[str, Mutant] = {
     "a bind does not check the shoot's seed": Mutant([(MemoryStore, "_bind_one", _bind_again)]),
     "a cluster event before the mark is missed": Mutant([(MemoryStore, "_mark_one", _mark_whatever_was_seen)]),
 }
-"""These need coincidences: hundreds or thousands of schedules."""
+"""These need coincidences: thousands of schedules."""
