@@ -207,13 +207,13 @@ MUTANTS: dict[str, Mutant] = {
         [(MemoryOutbox, "lead", _lead_over_lives), (Relay, "_recover", _recover_from_what_was)], (REDIS,)
     ),
     "reads of a closed store are answered": Mutant([(MemoryState, "check_open", _check_writes_alone)], (REDIS,)),
+    "informers do not notice an older store": Mutant([(Informer, "_note_version", _ignore_version)], (REDIS,)),
+    "usage of a lost history passes for the present": Mutant([(Usage, "follows", _follows_when_higher)], (REDIS,)),
 }
 """Each is found within a few hundred schedules."""
 
 RARE: dict[str, Mutant] = {
     "a restore is left half done": Mutant([(Relay, "_note_restored", _note_nothing)], (REDIS,)),
-    "informers do not notice an older store": Mutant([(Informer, "_note_version", _ignore_version)], (REDIS,)),
-    "usage of a lost history passes for the present": Mutant([(Usage, "follows", _follows_when_higher)], (REDIS,)),
     "work is acknowledged before it is done": Mutant([(ShootSchedulingReconciler, "handle_batch", _acknowledge_first)]),
     "announcements go wherever the stream stands": Mutant([(MemoryBus, "publish_batch", _publish_anywhere)]),
     "a bind does not check the shoot's seed": Mutant([(MemoryStore, "_bind_one", _bind_again)]),
