@@ -43,7 +43,8 @@ GUARDED = ("cloudprofile", "namespacedcloudprofile", "exposureclass", "secretbin
 """Kinds that the write which deletes them looks after."""
 PROTECTED = ("quota", "secret", "configmap", "workloadidentity", "internalsecret")
 """Kinds that a finalizer keeps, once the controller manager has seen that something names them."""
-USING = ("shoot", "seed", "secretbinding", "credentialsbinding")
+BINDINGS = ("secretbinding", "credentialsbinding")
+"""Kinds whose references the store counts: no finalizer goes while there is one."""
 KINDS = (*PROTECTED, *GUARDED, "shoot", "seed")
 """In an order in which all may be made."""
 CLUSTER_SCOPED = ("cloudprofile", "exposureclass", "seed")
@@ -153,6 +154,10 @@ def finalizers(document: Document) -> set[str]:
     return set(document["metadata"].get("finalizers") or ())
 
 
+def is_held(document: Document | None) -> bool:
+    return document is not None and not {GARDENER, BY_BINDING}.isdisjoint(finalizers(document))
+
+
 def is_deleting(document: Document) -> bool:
     return bool(document["metadata"].get("deletionTimestamp"))
 
@@ -197,7 +202,8 @@ class References(RuleBasedStateMachine):
         self.queue: dict[tuple[str, ObjectKey], None] = {}
         self.timers: dict[tuple[str, ObjectKey], None] = {}
         self.seen: set[tuple[ObjectKey, ObjectKey]] = set()
-        """Uses (by whom, of what) that every replica has heard of and acted on, and that were never given up since."""
+        """Uses (by whom, of what) that were never given up since every replica has acted on them, or a binding's was
+        of something held."""
 
     def do(self, awaitable: Awaitable[T]) -> T:
         async def done() -> T:
@@ -329,6 +335,7 @@ class References(RuleBasedStateMachine):
         self.seen &= uses
         lost = {(user, used) for user, used in self.seen if used not in documents}
         assert not lost, f"of those that the controller manager knew of: {lost}"
+        self.seen |= {(user, used) for user, used in uses if user.kind in BINDINGS and is_held(documents.get(used))}
 
 
 def uses_in(documents: Mapping[ObjectKey, Document]) -> Iterator[tuple[ObjectKey, ObjectKey]]:
