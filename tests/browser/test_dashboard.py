@@ -359,6 +359,17 @@ def test_a_page_that_may_only_look_offers_nothing_to_change(url: str, open_page:
     expect(page.get_by_role("button", name="Delete")).to_have_count(0)
 
 
+def test_the_page_of_a_shoot_that_waits_follows_its_seeds(writable: str, open_page: Open):
+    """Its own object stays as it is: a seed that it does not fit anyway gives it no other chance."""
+    verdict = open_page(f"{writable}/#/object/shoot/garden-dev/tantalus").locator(".verdict")
+    expect(verdict).to_contain_text("does not tolerate")
+    seed = open_page(f"{writable}/#/object/seed/_/aws-lab")
+    seed.get_by_role("button", name="Cordon", exact=True).click()
+    expect(verdict).not_to_contain_text("does not tolerate")
+    seed.get_by_role("button", name="Uncordon").click()
+    expect(verdict).to_contain_text("does not tolerate")
+
+
 def test_a_seed_is_cordoned_where_changes_are_allowed(writable: str, url: str, open_page: Open):
     page = open_page(f"{writable}/#/object/seed/_/gcp-iowa")
     looking = open_page(url)

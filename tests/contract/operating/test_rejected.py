@@ -58,7 +58,7 @@ async def test_what_was_rejected_is_listed_with_its_reason_and_field(operator: O
     assert operator.call("rejected", "show", "999999").code == 1
 
 
-async def test_the_same_again_is_refused_again_and_taken_once(operator: Operator, refuse: Refuse) -> None:
+async def test_the_same_again_is_refused_again_and_not_sent_once_more(operator: Operator, refuse: Refuse) -> None:
     identity = await refuse("again")
 
     first, second = (operator.call("rejected", "replay", str(identity)) for _ in range(2))

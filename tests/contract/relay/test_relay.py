@@ -419,6 +419,7 @@ async def test_orders_that_were_carried_out_in_a_store_that_went_back_are_named(
     shutil.copytree(joint.redis.directory / "appendonlydir", joint.redis.directory / "older")
     await asyncio.to_thread(joint.redis.start)
     await joint.create(a_seed("s2"))
+    await joint.quiet()
     await published(joint, 2)
     queue = await joint.bus.work_queue("REQUESTS", "apiserver", SUBJECTS.apply)
     await queue.ack_many(await queue.fetch(2, 5))

@@ -11,7 +11,6 @@ from gardenbus.common.diagnostics.rejected_messages import (
     body_of,
     fields_in,
     read_rejected_message,
-    replay_id,
 )
 
 AT = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
@@ -75,9 +74,3 @@ def test_a_document_is_edited_as_yaml_and_sent_as_json() -> None:
     for broken in ("# only why\n", "a: ["):
         with pytest.raises(ValueError, match=r"nothing is left|not YAML"):
             body_of(broken)
-
-
-def test_a_replay_is_the_same_one_only_with_the_same_content() -> None:
-    assert replay_id(refused(), SHOOT) == replay_id(refused(), SHOOT)
-    assert replay_id(refused(), SHOOT) != replay_id(refused(), b"{}")
-    assert replay_id(refused()._replace(id=8), SHOOT) != replay_id(refused(), SHOOT)

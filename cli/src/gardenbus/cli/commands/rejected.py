@@ -92,9 +92,9 @@ def replay(
     edit: Annotated[bool, typer.Option("--edit", help="Change it in $EDITOR first.")] = False,
     landscape: LandscapeOptions,
 ) -> None:
-    """Send messages again to where they were sent, each once, and say what became of them.
+    """Send messages again to where they were sent, and say what became of them.
 
-    Sent twice within two minutes, the second is recognised and not taken again. Ends with 1 when one is refused again.
+    One that was refused again less than two minutes ago is not sent once more. Ends with 1 when one is refused again.
 
     Example: gardenbus rejected replay 3 --edit
     """
@@ -129,7 +129,7 @@ async def _replayed(api: ApiClient, original: RejectedMessage, *, is_edited: boo
     body = edited(original) if is_edited and not original.is_queued_work else original.body
     outcome = await replay_message(api, original, body)
     if outcome.is_duplicate:
-        errors.print(f"{original.id}: was sent again already; it is not taken twice")
+        errors.print(f"{original.id}: was sent again already, and is not sent once more")
     match outcome.state:
         case "queued":
             show_lines([f"{original.id}: {outcome.message}"])

@@ -257,11 +257,9 @@ class Relay:
         leadership = await self._outbox.lead(self._settings.lead_ttl_seconds)
         if not leadership.leading:
             raise Conflict("another relay leads by now")
-        recorded = (
-            await self._outbox.positions()
-        )  # of the store that was found open or closed, or nothing of it is noted
+        recorded = await self._outbox.positions()
         now = await self._positions_now()
-        await self._keep_lead()
+        await self._keep_lead()  # these are positions of the store that was found open or closed
         restored_from = recorded[RESTORED].sequence if RESTORED in recorded else 0
         if not leadership.is_open:
             await self._watch.compare()

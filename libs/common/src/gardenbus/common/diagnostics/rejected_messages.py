@@ -106,11 +106,6 @@ def as_text(rejected: RejectedMessage) -> str:
     return rejected.body.decode("utf-8", "replace")
 
 
-def replay_id(rejected: RejectedMessage, body: bytes) -> str:
-    """Message id of a replay, by which the server drops duplicates: a digest of the message and its replacement."""
-    return f"rejected-{rejected.id}-{hashlib.sha256(body).hexdigest()[:16]}"
-
-
 def body_of(text: str) -> bytes:
     """Body for an edited text: JSON where it is one document. Raises ValueError when it is no YAML."""
     try:

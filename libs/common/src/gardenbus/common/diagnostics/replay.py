@@ -1,19 +1,22 @@
-"""Rejected messages of a landscape: read from their stream, and sent again to where they were sent, each once."""
+"""Rejected messages of a landscape: read from their stream, and sent again to where they were sent."""
 
 import asyncio
+import hashlib
+from datetime import UTC, datetime, timedelta
 from typing import Any, Literal, NamedTuple
 
 import msgspec
 
 from gardenbus.common.diagnostics import jetstream
 from gardenbus.common.diagnostics.bus_client import BusClient
-from gardenbus.common.diagnostics.rejected_messages import RejectedMessage, read_rejected_message, replay_id
+from gardenbus.common.diagnostics.rejected_messages import RejectedMessage, read_rejected_message
 from gardenbus.common.errors import BadRequest, NotFound, Unavailable
 from gardenbus.common.ports.bus import ReplayDone, StreamMessage
 
 OUTCOME_SECONDS = 15.0
 POLL_SECONDS = 0.1
-_MESSAGE_ID = "Nats-Msg-Id"
+REPEATED_WITHIN = timedelta(minutes=2)
+"""What was refused again so recently is not sent once more."""
 
 
 class ReplayOutcome(NamedTuple):
@@ -51,19 +54,32 @@ async def rejected_message(api: BusClient, identity: int) -> RejectedMessage:
 async def replay_message(api: BusClient, original: RejectedMessage, body: bytes) -> ReplayOutcome:
     """Send a body to where the original was sent, and wait for what comes of it.
 
-    Raises BadRequest when the original was not kept whole and the body is its own, Unavailable.
+    One that was sent again and refused again within REPEATED_WITHIN is not sent once more. Raises BadRequest when the
+    original was not kept whole and the body is its own, Unavailable.
     """
     if original.is_queued_work:
         await api.bus.request(original.subject, b"")
         return ReplayOutcome("queued", f"{original.subject} is queued again")
     if original.is_cut and body == original.body:
         raise BadRequest(f"{original.id}: only its first {len(body)} bytes were kept: send the original anew")
-    headers = {_MESSAGE_ID: replay_id(original, body)}
-    response = msgspec.json.decode(await api.bus.request(original.subject, body, headers=headers), type=dict[str, Any])
+    if (earlier := await _rejected_again(api, original, body)) is not None:
+        return earlier
+    response = msgspec.json.decode(await api.bus.request(original.subject, body), type=dict[str, Any])
     if "seq" not in response:
         raise Unavailable(f"{original.id}: {original.subject} does not keep it: {response.get('error')}")
-    outcome = await _outcome(api, original, str(response["stream"]), int(response["seq"]))
-    return outcome._replace(is_duplicate=bool(response.get("duplicate")))
+    return await _outcome(api, original, str(response["stream"]), int(response["seq"]))
+
+
+async def _rejected_again(api: BusClient, original: RejectedMessage, body: bytes) -> ReplayOutcome | None:
+    digest, since = hashlib.sha256(body).hexdigest(), datetime.now(UTC) - REPEATED_WITHIN
+    for repeated in reversed(await rejected_after(api, original.id)):
+        if (repeated.subject, repeated.digest) == (original.subject, digest) and repeated.at >= since:
+            return _repeated(repeated)._replace(is_duplicate=True)
+    return None
+
+
+def _repeated(rejected: RejectedMessage) -> ReplayOutcome:
+    return ReplayOutcome("rejected", f"{rejected.reason}: {rejected.message}", repeated=rejected.id)
 
 
 async def _outcome(api: BusClient, original: RejectedMessage, stream: str, sequence: int) -> ReplayOutcome:
@@ -80,5 +96,5 @@ async def _outcome(api: BusClient, original: RejectedMessage, stream: str, seque
             and (sent is None or repeated.at >= sent.at)
             and repeated.object == original.object
         ):
-            return ReplayOutcome("rejected", f"{repeated.reason}: {repeated.message}", repeated=repeated.id)
+            return _repeated(repeated)
     return ReplayOutcome("taken", original.object or original.subject)

@@ -12,6 +12,7 @@ import { ShootTable, tally } from "../table.js";
 import { yamlView } from "../yaml.js";
 
 const REFRESH_MS = 1200;
+const SEEDS_MS = 5000;
 const OF_FLEETS = new Set(["membercluster", "clusterresourceplacement", "resourceplacement", "clusterresourcebinding", "resourcebinding", "clusterschedulingpolicysnapshot", "schedulingpolicysnapshot"]);
 const card = (title, hint, ...body) => h("section", { class: "card" }, h("header", null, h("h2", null, title), hint && h("span", { class: "hint" }, hint)), body);
 const fact = (name, value) => (value === undefined || value === null || value === "" ? null : [h("dt", null, name), h("dd", null, value)]);
@@ -23,6 +24,8 @@ export function objectPage(main, { path: [kind, space, ...rest] }) {
   main.append(place);
   let isOver = false;
   let timer = 0;
+  let isUrgent = false;
+  let isWaiting = false;
   let table = null;
   let isOpen = false;
 
@@ -32,6 +35,13 @@ export function objectPage(main, { path: [kind, space, ...rest] }) {
     table = new ShootTable({ seed: name }, { counted: (total) => { hint.textContent = tally(total); list.hidden = total === 0; } });
     list.append(h("header", null, h("h2", null, "Shoots here"), hint), table.element);
     list.hidden = true;
+  }
+
+  function readIn(milliseconds, urgent) {
+    if (timer && (isUrgent || !urgent)) return;
+    clearTimeout(timer);
+    isUrgent = urgent;
+    timer = setTimeout(read, milliseconds);
   }
 
   async function read() {
@@ -55,6 +65,7 @@ export function objectPage(main, { path: [kind, space, ...rest] }) {
 
   function draw({ object, yaml, related, events, moves }, why, filled) {
     const { metadata = {}, spec = {}, status = {} } = object;
+    isWaiting = kind === "shoot" && !spec.seedName;
     const opened = new Set([...place.querySelectorAll("details[open] > summary b")].map((each) => each.textContent));
     const isManifestOpen = isOpen;
     const manifest = h("details", { class: "card wide", ontoggle: (event) => (isOpen = event.target.open) }, h("summary", { class: "manifest-head" }, h("b", null, "Manifest"), h("button", { class: "button small", type: "button", onclick: (event) => copy(event, yaml) }, "Copy YAML")));
@@ -84,7 +95,8 @@ export function objectPage(main, { path: [kind, space, ...rest] }) {
     update(batches) {
       table?.update(batches);
       const mine = batches.some((batch) => batch.reload || batch.manyShoots || (batch.fleet && OF_FLEETS.has(kind)) || (batch[kind] ?? []).some((row) => row.name === name && (row.namespace ?? "") === namespace) || batch.gone?.some((each) => each[0] === kind && each[1] === namespace && each[2] === name) || batch.events?.some((event) => event.kind === kind && event.name === name && event.namespace === namespace));
-      if (mine && !timer) timer = setTimeout(read, REFRESH_MS);
+      if (mine) readIn(REFRESH_MS, true);
+      else if (isWaiting && batches.some((batch) => batch.seed?.length || batch.gone?.some((each) => each[0] === "seed"))) readIn(SEEDS_MS, false); // why it waits is of the seeds
     },
     tick: () => table?.tick(),
     end() {
