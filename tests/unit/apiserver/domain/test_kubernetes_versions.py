@@ -48,6 +48,12 @@ def test_the_newest_image_is_one_of_the_machines_architecture() -> None:
     ]
 
 
+@pytest.mark.parametrize("name", [["gardenlinux"], {"is": "none"}, 7, True])
+def test_the_name_of_an_image_that_is_no_text_is_left_to_validation(name: Any) -> None:
+    spec = a_spec("1.34.1", {"machine": {"image": {"name": name}}})
+    assert with_newest_versions(spec, {}, OFFER, NOW) == spec
+
+
 @pytest.mark.parametrize(
     ("given", "newest"), [("", "1.34.10"), ("1.34", "1.34.10"), ("1.33", "1.33.7"), ("1.35", None), ("1", "1.34.10")]
 )

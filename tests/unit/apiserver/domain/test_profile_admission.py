@@ -163,6 +163,18 @@ def test_machine_type_and_image_have_the_workers_architecture(machine: Document,
     assert problems_of(spec, a_shoot(spec=spec), profile) == {}
 
 
+def test_the_architecture_that_is_the_default_may_be_written_out() -> None:
+    """Also where the image is not offered any more: nothing was chosen anew."""
+    machine: Document = {"type": "gone", "image": {"name": "old", "version": "0.9.0"}}
+    pools = [
+        {"provider": {"workers": [{"name": "pool-a", "machine": each, "zones": ["eu-west-1a"]}]}}
+        for each in (machine, machine | {"architecture": "amd64"})
+    ]
+    profile = a_cloudprofile(spec=OFFER | ARMS)
+    assert problems_of(pools[1], a_shoot(spec=pools[0]), profile) == {}
+    assert problems_of(pools[0], a_shoot(spec=pools[1]), profile) == {}
+
+
 def test_everything_is_said_at_once() -> None:
     spec = {"region": "mars-1", "kubernetes": {"version": "9.99.0"}} | worker(machine={"type": "huge"})
     assert set(problems_of(spec)) == {

@@ -7,7 +7,7 @@ from typing import Any, cast
 from gardenbus.apiserver.domain.architectures import architecture_of, versions_for
 from gardenbus.apiserver.domain.rejection_messages import RejectionMessage
 from gardenbus.common.api.document import Document, section
-from gardenbus.common.api.document_parts import mappings
+from gardenbus.common.api.document_parts import mappings, only_text
 from gardenbus.common.api.garden.expirable_versions import newest_version, numbers_of
 from gardenbus.common.errors import FieldProblem
 
@@ -109,10 +109,10 @@ def _with_image(worker: Any, images: Sequence[Document], now: datetime) -> Any:
     pool = cast("Document", worker)
     machine = section(pool, "machine")
     image = section(machine, "image")
-    if image.get("version"):
+    if image.get("version") or not isinstance(image.get("name") or "", str):
         return pool
     runnable = versions_for(architecture_of(machine), images)
-    name = image.get("name") or next(iter(runnable), None)
+    name = only_text(image.get("name")) or next(iter(runnable), None)
     newest = newest_version(runnable.get(name), "", now)
     if newest is None:
         return pool

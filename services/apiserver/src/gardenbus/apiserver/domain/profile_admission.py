@@ -239,11 +239,12 @@ def _of_worker(path: str, worker: Document, old: Document, offered: Document, *,
     if version != section(old, "kubernetes").get("version"):
         yield _Choice(f"{path}.kubernetes.version", version, _kubernetes_versions(offered, now), nearest_versions)
     architecture = _Choice(f"{path}.machine.architecture", architecture_of(machine), ())
-    if differ(machine, old_machine, "type", "architecture"):
+    is_other = not old_machine or architecture_of(machine) != architecture_of(old_machine)
+    if is_other or differ(machine, old_machine, "type"):
         kind = only_text(machine.get("type"))
         yield _Choice(f"{path}.machine.type", kind, _usable(offered.get("machineTypes")))
         yield architecture._replace(offered=architectures_of_type(kind, offered))
-    if differ(machine, old_machine, "image", "architecture"):
+    if is_other or differ(machine, old_machine, "image"):
         yield from _of_image(f"{path}.machine.image", section(machine, "image"), offered, now=now)
         yield architecture._replace(offered=architectures_of_image(section(machine, "image"), offered))
     volume = section(worker, "volume").get("type")

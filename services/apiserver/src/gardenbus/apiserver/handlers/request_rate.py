@@ -21,7 +21,7 @@ class RequestRate:
 
     def take(self, user: str) -> None:
         """Count one request. Raises TooManyRequests."""
-        now = self._clock.now().timestamp()
+        now = self._clock.monotonic()
         free_at = max(self._free_at.get(user, now), now)
         if free_at - now > (BURST - 1) * EACH_SECONDS:
             raise TooManyRequests(f"{user!r} asks too often: {BURST} at once, then one every {EACH_SECONDS:g} s")

@@ -1,4 +1,4 @@
-"""Objects that shoots use, and that must not go before them: Secrets, ConfigMaps and WorkloadIdentities.
+"""Objects that Shoots and Seeds use, and that must not go before them: Secrets, ConfigMaps and WorkloadIdentities.
 
 Source: Gardener's `pkg/controller/reference` and `pkg/controllermanager/controller/shoot/reference`.
 """
@@ -9,6 +9,7 @@ from typing import Any, cast
 
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.document_parts import FINALIZER as GARDENER_FINALIZER
+from gardenbus.common.api.document_parts import with_finalizer, without_finalizer
 from gardenbus.common.api.garden.named_references import named_references
 from gardenbus.common.api.keys import ObjectKey
 
@@ -27,12 +28,8 @@ def referenced_objects(document: Document) -> frozenset[ObjectKey]:
 
 def with_protection(document: Document, *, is_protected: bool) -> Document | None:
     """The object with, or without, the finalizer; None when nothing changes. One that is being deleted gets none."""
-    metadata = section(document, "metadata")
-    finalizers = _texts(metadata.get("finalizers"))
-    if is_protected == (FINALIZER in finalizers) or (is_protected and metadata.get("deletionTimestamp")):
-        return None
-    others = [name for name in finalizers if name != FINALIZER]
-    return {**document, "metadata": {**metadata, "finalizers": [*others, FINALIZER] if is_protected else others}}
+    changed = with_finalizer(document, FINALIZER) if is_protected else without_finalizer(document, FINALIZER)
+    return None if changed is document else changed
 
 
 class ReferenceIndex:

@@ -18,6 +18,9 @@ REFERABLE_KINDS: Mapping[tuple[str, str], str] = {
 }
 """Kinds that `spec.resources` may name, by their API version and kind."""
 
+CREDENTIAL_KINDS: Sequence[tuple[str, str]] = [each for each in REFERABLE_KINDS if each[1] != "ConfigMap"]
+"""Those that credentials are in, by their API version and kind."""
+
 REFERENCED_KINDS: Sequence[str] = tuple(REFERABLE_KINDS.values())
 
 

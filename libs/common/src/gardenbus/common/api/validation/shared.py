@@ -109,12 +109,16 @@ def check_resources(holder: FieldCursor) -> None:
     """Note references of `resources` that have no name of their own, or name what cannot be referred to."""
     holder.named_entries("resources")
     for resource in holder.entries("resources"):
-        reference = resource.section("resourceRef", required=True)
-        version, kind = (reference.text(field, required=True) for field in ("apiVersion", "kind"))
-        reference.text("name", required=True)
-        if version and kind and (version, kind) not in REFERABLE_KINDS:
-            choices = " or ".join(f"{name} ({group})" for group, name in REFERABLE_KINDS)
-            reference.add_error("kind", f"must be {choices}, not {shown(kind)} ({version})")
+        check_reference(resource.section("resourceRef", required=True), tuple(REFERABLE_KINDS))
+
+
+def check_reference(reference: FieldCursor, kinds: Sequence[tuple[str, str]]) -> None:
+    """Note a reference to an object that lacks a part, or whose API version and kind are none of some."""
+    version, kind = (reference.text(field, required=True) for field in ("apiVersion", "kind"))
+    reference.text("name", required=True)
+    if version and kind and (version, kind) not in kinds:
+        choices = " or ".join(f"{name} ({group})" for group, name in kinds)
+        reference.add_error("kind", f"must be {choices}, not {shown(kind)} ({version})")
 
 
 def check_ranges(holder: FieldCursor, fields: Sequence[str] = RANGES, families: Sequence[str] = IP_FAMILIES) -> None:

@@ -2,8 +2,10 @@
 
 from collections.abc import Sequence
 
+from gardenbus.common.api.garden.named_references import CREDENTIAL_KINDS
 from gardenbus.common.api.garden.shoots import UNMANAGED_DNS
 from gardenbus.common.api.validation.field_cursor import FieldCursor
+from gardenbus.common.api.validation.shared import check_reference
 
 
 def check_providers(dns: FieldCursor) -> None:
@@ -12,6 +14,8 @@ def check_providers(dns: FieldCursor) -> None:
     taken: set[tuple[object, object]] = set()
     for provider in providers:
         kind, secret = provider.content.get("type"), provider.content.get("secretName")
+        if provider.content.get("credentialsRef") is not None:
+            check_reference(provider.section("credentialsRef"), CREDENTIAL_KINDS)
         if kind == UNMANAGED_DNS and secret:
             provider.add_error("secretName", f"must not be set when the type is {UNMANAGED_DNS}")
         elif secret and not kind:

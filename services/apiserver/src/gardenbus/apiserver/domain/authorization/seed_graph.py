@@ -15,6 +15,7 @@ from collections.abc import Collection, Iterator
 from gardenbus.apiserver.domain.managed_seeds import shoot_key
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.document_parts import mappings, only_text
+from gardenbus.common.api.garden.named_references import REFERENCED_KINDS
 from gardenbus.common.api.garden.profile_parts import binding_keys, profile_key
 from gardenbus.common.api.keys import GARDEN_NAMESPACE, LEASE_NAMESPACE, ObjectKey
 
@@ -126,9 +127,9 @@ def _referred(reference: Document, namespace: str, default: str = "") -> Iterato
 
 
 def _in_namespace(reference: Document, namespace: str) -> Iterator[ObjectKey]:
-    """The object of a reference that cannot leave the namespace."""
+    """The object of a reference that cannot leave the namespace, of a kind that Shoots and Seeds may name."""
     kind = only_text(reference.get("kind")).lower()
-    if kind in _REFERABLE:
+    if kind in REFERENCED_KINDS:
         yield from _named(kind, namespace, reference.get("name"))
 
 
