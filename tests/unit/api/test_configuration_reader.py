@@ -57,3 +57,22 @@ def test_the_refusal_names_where_the_field_may_have_been_meant_to_stand(given: d
     header = {"apiVersion": scheduler.API_VERSION, "kind": scheduler.KIND}
     with pytest.raises(SettingsInvalid, match=f"^{re.escape(problem)}$"):
         scheduler.parse_configuration(msgspec.json.encode({**header, **given}))
+
+
+def test_what_was_stored_with_fields_that_do_not_exist_is_read_leniently() -> None:
+    """A gardenlet that runs on a seed must not be kept from starting by a field that was passed over so far."""
+    text = msgspec.json.encode(
+        {
+            "apiVersion": GARDENLET_VERSION,
+            "kind": gardenlet.KIND,
+            "controllers": {"shoot": {"concurentSyncs": 7, "concurrentSyncs": 3}},
+            "seedConfig": {
+                "metadata": {"name": "aws-eu1"},
+                "spec": {"provider": {"type": "aws", "region": "eu-west-1"}},
+            },
+        }
+    )
+    with pytest.raises(SettingsInvalid, match="concurentSyncs: no such field"):
+        gardenlet.parse_configurations(text)
+    (configuration,) = gardenlet.parse_configurations(text, is_lenient=True)
+    assert configuration.shoot.concurrent_syncs == 3

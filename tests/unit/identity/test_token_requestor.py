@@ -121,6 +121,22 @@ async def test_old_credentials_are_removed_at_their_own_end(requesting: Requesti
     assert second != first
 
 
+@pytest.mark.parametrize("broken", ["kubeconfig", "duration"])
+async def test_a_request_that_cannot_be_read_any_more_ends_no_credentials(requesting: Requesting, broken: str) -> None:
+    await requesting.ask(**{"gardenbus.io/user": "ann"})
+    (issued,) = await requesting.checked()
+    stored = await requesting.store.get(KEY)
+    assert stored is not None
+    document = stored.document()
+    if broken == "kubeconfig":
+        document["data"]["kubeconfig"] = base64.b64encode(b"current-context: nothing").decode()
+    else:
+        document["metadata"]["annotations"][DURATION] = "for ever"
+    await requesting.store.update(stored, document)
+    await requesting.controller.reconcile(issued)
+    assert await requesting.checked() == [issued]
+
+
 @pytest.mark.parametrize(
     "user", ["operator", "seed:aws-cork", "member:paris", "bootstrap:4f2a91", "apiserver", "identity", "", "Not A Name"]
 )

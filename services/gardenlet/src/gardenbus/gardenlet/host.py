@@ -241,7 +241,7 @@ class GardenletHost(AgentHost):
         if self._invalid.get(seed) == deployed:
             return
         try:
-            (configuration,) = parse_configurations(text_of(deployed.gardenlet or {}), source=f"gardenlet of {seed}")
+            configuration = _configuration_of(deployed)
         except SettingsInvalid as error:
             self._invalid[seed] = deployed
             _log.error("gardenlet.rejected", seed=seed, reason="; ".join(error.problems))
@@ -467,6 +467,17 @@ class GardenletHost(AgentHost):
                 return None if response.status == _OK else f"{url} answers {response.status}"
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             return f"{url} does not answer: {type(error).__name__}"
+
+
+def _configuration_of(deployed: GardenletDeployment) -> GardenletConfiguration:
+    """The configuration of a deployed gardenlet; fields that do not exist are logged. Raises SettingsInvalid."""
+    text, source = text_of(deployed.gardenlet or {}), f"gardenlet of {deployed.managed_seed}"
+    (configuration,) = parse_configurations(text, source=source, is_lenient=True)
+    try:
+        parse_configurations(text, source=source)
+    except SettingsInvalid as error:
+        _log.warning("gardenlet.fields_unknown", seed=deployed.managed_seed, reason="; ".join(error.problems))
+    return configuration
 
 
 async def _run(hosted: HostedGardenlet) -> None:

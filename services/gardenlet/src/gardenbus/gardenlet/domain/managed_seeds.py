@@ -262,7 +262,10 @@ def _wanted(
     configuration = managed_gardenlet_configuration(parent, managed_seed)
     try:
         parse_configurations(
-            text_of(configuration), source="The configuration of the gardenlet", backends=snapshot.backends
+            text_of(configuration),
+            source="The configuration of the gardenlet",
+            backends=snapshot.backends,
+            is_lenient=True,
         )
     except SettingsInvalid as error:
         return CannotReconcile("; ".join(error.problems))

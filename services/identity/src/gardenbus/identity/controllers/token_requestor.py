@@ -35,6 +35,7 @@ from gardenbus.identity.domain.token_requests import (
     decide,
     read_token_request,
     renewal,
+    requested_principal,
     with_token,
 )
 
@@ -143,7 +144,7 @@ class TokenRequestorController:
         is_requested = requesting is not None and requesting.uid == uid and not requesting.is_deleting
         if is_requested and requesting is not None and _is_request(requesting):
             with contextlib.suppress(BadRequest):
-                requested = read_token_request(requesting.document()).principal
+                requested = requested_principal(requesting.document())
                 if requested == credentials.principal and now < credentials.expires:
                     return (credentials.expires - now).total_seconds()
         with contextlib.suppress(NotFound):  # another replica was faster

@@ -102,7 +102,7 @@ def read_token_request(secret: Document) -> RequestedToken:
     text, authorities = _content(secret)
     token = _token(text)
     return RequestedToken(
-        _requested(annotations),
+        requested_principal(secret),
         _life(annotations.get(DURATION_ANNOTATION)),
         str(token.get("user", "")),
         str(token.get("password", "")),
@@ -111,6 +111,22 @@ def read_token_request(secret: Document) -> RequestedToken:
         parse_timestamp(annotations.get(RENEW_ANNOTATION)),
         authorities if annotations.get(BUNDLE_ANNOTATION) == "true" else None,
     )
+
+
+def requested_principal(secret: Document) -> Principal:
+    """The principal whose credentials a Secret requests. Raises BadRequest, naming the annotation."""
+    annotations = section(section(secret, "metadata"), "annotations")
+    user, where = str(annotations.get(USER_ANNOTATION, "")), f"metadata.annotations.{USER_ANNOTATION}"
+    if not user and (name := annotations.get(f"{_SERVICE_ACCOUNT}name")):
+        if not (namespace := annotations.get(f"{_SERVICE_ACCOUNT}namespace")):
+            raise BadRequest(f"metadata.annotations.{_SERVICE_ACCOUNT}namespace: is needed: that of the ServiceAccount")
+        user = f"{SERVICE_ACCOUNT_PREFIX}{namespace}:{name}"
+    if not user:
+        raise BadRequest(f"{where}: is needed: whose credentials, as scheduler:mine")
+    principal = principal_of(user)
+    if principal.role not in _ROLES or user in service_names():
+        raise BadRequest(f"{where}: {user!r}: only users', schedulers' and extensions' can be requested")
+    return principal
 
 
 def decide(
@@ -172,20 +188,6 @@ def checking_secret(request: RequestedToken, requester: str) -> Document | None:
     secret = credentials_secret(name, request.principal, request.expires, password=request.password)
     secret["metadata"]["annotations"] = {REQUESTED_BY_ANNOTATION: requester}
     return secret
-
-
-def _requested(annotations: Document) -> Principal:
-    user, where = str(annotations.get(USER_ANNOTATION, "")), f"metadata.annotations.{USER_ANNOTATION}"
-    if not user and (name := annotations.get(f"{_SERVICE_ACCOUNT}name")):
-        if not (namespace := annotations.get(f"{_SERVICE_ACCOUNT}namespace")):
-            raise BadRequest(f"metadata.annotations.{_SERVICE_ACCOUNT}namespace: is needed: that of the ServiceAccount")
-        user = f"{SERVICE_ACCOUNT_PREFIX}{namespace}:{name}"
-    if not user:
-        raise BadRequest(f"{where}: is needed: whose credentials, as scheduler:mine")
-    principal = principal_of(user)
-    if principal.role not in _ROLES or user in service_names():
-        raise BadRequest(f"{where}: {user!r}: only users', schedulers' and extensions' can be requested")
-    return principal
 
 
 def _life(text: Any) -> timedelta:

@@ -126,19 +126,24 @@ class GardenletConfiguration(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def parse_configurations(
-    text: str | bytes, *, source: str = "configuration", backends: Collection[str] = ()
+    text: str | bytes, *, source: str = "configuration", backends: Collection[str] = (), is_lenient: bool = False
 ) -> tuple[GardenletConfiguration, ...]:
     """Read a file of one or several GardenletConfigurations (YAML or JSON).
 
-    `backends`: those that are installed where the gardenlet runs; empty where that is not known. Raises SettingsInvalid
-    with `source`, path and reason of everything that is wrong, and when there is none in it.
+    `backends`: those that are installed where the gardenlet runs; empty where that is not known. `is_lenient`: fields
+    that do not exist are passed over, as in what was stored before they were rejected. Raises SettingsInvalid with
+    `source`, path and reason of everything that is wrong, and when there is none in it.
     """
     documents = reader.load_all(text, source=source)
     readings = [reader.read(document, _TABLE) for document in documents]
     problems = [
         problem
         for each in readings
-        for problem in (*each.problems, *_reservation_problems(each.values), *_backend_problems(each.values, backends))
+        for problem in (
+            *_faults(each, is_lenient=is_lenient),
+            *_reservation_problems(each.values),
+            *_backend_problems(each.values, backends),
+        )
     ]
     if not documents:
         problems.append(f"there is no {KIND} in it")
@@ -148,6 +153,10 @@ def parse_configurations(
         _configuration(each.values, cast("Document", document))
         for document, each in zip(documents, readings, strict=True)
     )
+
+
+def _faults(reading: reader.Reading, *, is_lenient: bool) -> list[str]:
+    return [each for each in reading.problems if not (is_lenient and reader.is_unknown_field(each))]
 
 
 _GROUPS: Mapping[str, type[msgspec.Struct]] = {

@@ -124,6 +124,11 @@ def read(document: object, table: Table) -> Reading:
     return reading
 
 
+def is_unknown_field(problem: str) -> bool:
+    """True for a problem of `read` that is a field which does not exist."""
+    return _NO_FIELD in problem
+
+
 def _places(table: Table, path: str = "") -> Iterator[str]:
     """The paths of all fields of a table, without the numbers of entries."""
     for name, entry in table.items():
