@@ -1,6 +1,7 @@
 """The dashboard's page of operations on a real NATS server."""
 
 import asyncio
+import hashlib
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -58,6 +59,7 @@ async def read(app: ASGIApp, path: str) -> Any:
 
 async def reject(bus: JetStreamBus, body: bytes = BODY) -> None:
     headers = {Header.SUBJECT: "garden.apply", Header.REASON: "Invalid: spec.region: is needed"}
+    headers[Header.SHA256] = hashlib.sha256(body).hexdigest()
     await bus.publish(Message(SUBJECTS.rejected("garden.apply"), body, headers))
 
 
@@ -146,7 +148,10 @@ async def test_a_replayed_message_goes_to_where_it_was_sent_and_its_outcome_is_s
     await work.ack()
     outcome = await replaying
     assert (outcome["state"], outcome["message"]) == ("taken", "shoot garden-dev/apollo")
-    assert (await replayed())["isDuplicate"]
+    await reject(bus)  # as a service that was sent it once more
+    again = await replayed()
+    assert (again["state"], again["isDuplicate"], again["repeated"]) == ("rejected", True, 2)
+    assert not await queue.fetch(1, 0)
 
 
 async def test_the_next_attempt_of_a_shoot_is_read_from_its_queue(app: ASGIApp, bus: JetStreamBus):

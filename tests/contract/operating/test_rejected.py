@@ -65,7 +65,7 @@ async def test_the_same_again_is_refused_again_and_not_sent_once_more(operator: 
 
     assert first.code == 1
     assert "refused again, as " in first.stderr
-    assert "was sent again already" in second.stderr
+    assert "rejected again within two minutes; it is not sent once more" in second.stderr
     assert len([each for each in rejections(operator) if each["object"].endswith("/again")]) == 2
 
 

@@ -184,7 +184,8 @@ async def test_shoots_of_an_older_version_are_counted_a_page_at_a_time(
     connection = kit.connection
     assert connection is not None
     for name in ("a", "b", "c", "d", "e"):
-        await kit.created(a_shoot(name, status={"lastOperation": {"type": "Reconcile", "state": "Failed"}}))
+        operation = {"type": "Reconcile", "state": "Failed", "description": "long enough to be compressed; " * 9}
+        await kit.created(a_shoot(name, status={"lastOperation": operation}))
     for name in ("a", "b", "c", "d"):  # as a version without the index has left them
         await connection.command("HDEL", connection.key(f"o:shoot:garden-dev:{name}"), "cnt", "op")
     await connection.command("HSET", connection.key("states"), "failed", "1")

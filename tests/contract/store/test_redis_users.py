@@ -250,6 +250,26 @@ async def test_connections_share_what_tls_trusts_until_the_file_is_another_one(g
         assert await query(pool, address, [("PING",)]) == [b"PONG"]
 
 
+async def test_a_client_certificate_that_was_renewed_is_read_again(guarded: Server, tmp_path: Path):
+    async with behind_tls(guarded, tmp_path, ["127.0.0.1"]) as (end, ca):
+        file = tmp_path / "client.pem"
+        pool = connection_pool(
+            f"rediss://operator:operator@{end}?ssl_certfile={file}&ssl_keyfile={file}", RedisAccess(ca=str(ca))
+        )
+        address = ServerAddress("127.0.0.1", int(end.partition(":")[2].partition("/")[0]))
+        contexts: list[ssl.SSLContext | None] = []
+        for is_renewed in (True, True, False):
+            if is_renewed:
+                mine = new_authority("client", datetime.now(UTC))
+                secret_files.write(file, mine.certificate + mine.key)
+            connection: Any = connection_to(pool, address)
+            await connection.connect()
+            contexts.append(connection.ssl_context.context)
+            await connection.disconnect()
+        assert contexts[0] is not contexts[1]
+        assert contexts[1] is contexts[2]
+
+
 async def test_tls_needs_the_name_of_the_server(guarded: Server, tmp_path: Path):
     async with behind_tls(guarded, tmp_path, ["redis.example"]) as (end, ca):
         connection = RedisConnection(f"rediss://operator:operator@{end}", access=RedisAccess(ca=str(ca)))

@@ -129,7 +129,7 @@ async def _replayed(api: ApiClient, original: RejectedMessage, *, is_edited: boo
     body = edited(original) if is_edited and not original.is_queued_work else original.body
     outcome = await replay_message(api, original, body)
     if outcome.is_duplicate:
-        errors.print(f"{original.id}: was sent again already, and is not sent once more")
+        errors.print(f"{original.id}: the same was rejected again within two minutes; it is not sent once more")
     match outcome.state:
         case "queued":
             show_lines([f"{original.id}: {outcome.message}"])

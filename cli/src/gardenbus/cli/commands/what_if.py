@@ -80,7 +80,7 @@ def what_if(
 
     with exit_codes():
         if bool(options.shoots) != bool(options.like):
-            raise BadRequest("--shoots and --like go together: so many more, options.like this one")
+            raise BadRequest("--shoots and --like go together: so many more, like this one")
         supposition = WhatIfChanges(
             added=tuple(ready_seeds_in(read_files(options.add_seed))) if options.add_seed else (),
             removed=tuple(object_name(seed, "seed") for seed in options.remove_seed or ()),

@@ -14,9 +14,10 @@ that came back), it *recovers*: it compares the positions of the streams with th
     | has shoots |                                  | counts them by state, where an older version stored them   |
 
 A batch carries the sequence that the stream must stand at, and lets nobody else in between, so a relay that was paused
-while another took over cannot announce the past after the present. BINDINGS gets nothing that OBJECTS does not have:
-from there a store that went back learns what a seed runs. The first page after a recovery goes in batches that are
-stored whole or not at all: should one of its messages be what the server rejects, it is found that way.
+while another took over cannot announce the past after the present. BINDINGS gets nothing that OBJECTS does not have,
+but for what was removed since: from there a store that went back learns what a seed runs. The first page after a
+recovery goes in batches that are stored whole or not at all: should one of its messages be what the server rejects, it
+is found that way.
 """
 
 import asyncio

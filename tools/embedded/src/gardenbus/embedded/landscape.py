@@ -342,14 +342,14 @@ class EmbeddedLandscape:
             for spec in specs
         ]
         self.processes += started
-        deadline = asyncio.get_running_loop().time() + START_SECONDS + NEWCOMER_SECONDS * len(self._newcomers)
         late = [process for process in started if self._newcomers and process.spec.role in AGENTS]
         servers = [process for process in started if process.spec.role in SERVERS]
         for process in servers:
             process.start()
         try:
             if self._options.restored_from:
-                await self._restore(servers, deadline)
+                await self._restore(servers, asyncio.get_running_loop().time() + START_SECONDS)
+            deadline = asyncio.get_running_loop().time() + START_SECONDS + NEWCOMER_SECONDS * len(self._newcomers)
             for process in started:
                 if process not in (*servers, *late):
                     process.start()

@@ -23,7 +23,7 @@ import msgspec
 from gardenbus.common.errors import Terminal
 from gardenbus.common.ports.backups import BackupRecord, StoreState, WaitingRequest
 
-FORMAT = 2
+FORMAT = 3
 """Raised when an older version would misread a file."""
 
 _REQUEST = b'{"type":"request"'

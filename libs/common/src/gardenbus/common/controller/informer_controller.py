@@ -50,12 +50,18 @@ class InformerController(ABC):
     async def run(self, start: Callable[[], Awaitable[None]]) -> None:
         """Start the informer, then reconcile for ever."""
         await start()
+        retry_at: float | None = None
         while True:
+            if not self._rejected:
+                retry_at = None
+            elif retry_at is None:
+                retry_at = asyncio.get_running_loop().time() + REJECTED_RETRY_SECONDS
             try:
-                async with asyncio.timeout(REJECTED_RETRY_SECONDS if self._rejected else None):
+                async with asyncio.timeout_at(retry_at):
                     await self._is_due.wait()
             except TimeoutError:
                 self._due |= self._rejected
+                retry_at = None
             self._is_due.clear()
             if not await self.reconcile_due():
                 await self._clock.sleep(RETRY_SECONDS)

@@ -4,6 +4,7 @@ import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, cast
 
+from gardenbus.common.adapters.redis.compression import decompress
 from gardenbus.common.adapters.redis.connection import RedisConnection
 from gardenbus.common.adapters.redis.records import event_fields, packed_fields, read_record, restored_fields
 from gardenbus.common.adapters.redis.store import origin_text
@@ -262,7 +263,7 @@ def _indexed(record: StoredObject) -> dict[str, Any]:
 def _countable(member: bytes, status: bytes) -> dict[str, str]:
     """A shoot for the index of states."""
     namespace, _, name = member.decode().partition("/")
-    operation = section({"status": _decode(b"{%b}" % status)}, "status", "lastOperation")
+    operation = section({"status": _decode(b"{%b}" % decompress(status))}, "status", "lastOperation")
     return {"ns": namespace, "name": name, "op": operation_key(operation)}
 
 

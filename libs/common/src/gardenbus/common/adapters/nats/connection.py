@@ -462,6 +462,7 @@ class Connection(Client):
         except (TimeoutError, ssl.SSLError):  # somebody may be there
             raise
         except (OSError, UnicodeError) as error:
+            self._greeted_at = None
             self._unreached.add(s.uri.netloc)
             if self._fails_unreachable and self._unreached.issuperset(each.uri.netloc for each in self._server_pool):
                 raise OutOfReach(f"NATS at {self._where} is out of reach: {error}") from error

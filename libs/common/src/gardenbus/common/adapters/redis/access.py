@@ -41,23 +41,28 @@ class _PasswordFile(CredentialProvider):
 
 
 class _Trust:
-    """The settings of TLS that the connections of a pool share, made anew when the file of authorities is another one.
+    """The settings of TLS that the connections of a pool share, made anew when one of their files is another one.
 
     Each connection would read all authorities of the system again, 20 ms and a megabyte of it.
     """
 
     def __init__(self) -> None:
         self._context: ssl.SSLContext | None = None
-        self._file: tuple[int, int] | None = None
+        self._files: list[tuple[int, int] | None] = []
 
     def context(self, given: RedisSSLContext) -> ssl.SSLContext:
-        """The settings that the options of the URL ask for. Raises OSError where the file is none."""
+        """The settings that the options of the URL ask for. Raises OSError where a file is none."""
         untyped = cast("Any", given)
-        status = Path(untyped.ca_certs).stat() if untyped.ca_certs else None
-        file = (status.st_ino, status.st_mtime_ns) if status is not None else None
-        if self._context is None or file != self._file:
-            self._context, self._file = cast("ssl.SSLContext", untyped.get()), file
+        files = [_stamp(file) for file in (untyped.ca_certs, untyped.certfile, untyped.keyfile)]
+        if self._context is None or files != self._files:
+            untyped.context = None  # what it has made before
+            self._context, self._files = cast("ssl.SSLContext", untyped.get()), files
         return self._context
+
+
+def _stamp(file: str | None) -> tuple[int, int] | None:
+    status = Path(file).stat() if file else None
+    return (status.st_ino, status.st_mtime_ns) if status is not None else None
 
 
 class _TlsConnection(SSLConnection):

@@ -1,5 +1,6 @@
 """Stored objects as Redis hashes: the fields of `functions/`, read and written in one place."""
 
+import zlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -9,6 +10,7 @@ from gardenbus.common.adapters.redis.compression import compress, decompress
 from gardenbus.common.api.document import Document, Parts, StoredObject, encode, section, split
 from gardenbus.common.api.index_keys import IndexKeys, index_keys_of
 from gardenbus.common.api.keys import ObjectKey
+from gardenbus.common.errors import Unavailable
 from gardenbus.common.ports.store import EventRecord
 
 PARTS = (
@@ -41,7 +43,7 @@ def event_fields(event: EventRecord, now: str) -> dict[str, str]:
 
 
 def read_record(key: ObjectKey, values: Sequence[bytes | None]) -> StoredObject | None:
-    """Build an object from the fields PARTS (and PRIVATE, when given); None when there is none."""
+    """Build an object from the fields PARTS (and PRIVATE, when given); None when there is none. Raises Unavailable."""
     fields = [value or b"" for value in values]
     if not fields[11]:
         return None
@@ -53,8 +55,8 @@ def read_record(key: ObjectKey, values: Sequence[bytes | None]) -> StoredObject 
             meta=fields[2],
             labels=fields[3],
             finalizers=tuple(fields[4].decode().split("\n")) if fields[4] else (),
-            spec=decompress(fields[5]),
-            status=decompress(fields[6]),
+            spec=_text(key, fields[5]),
+            status=_text(key, fields[6]),
             rest=fields[7],
             seed_name=fields[8].decode(),
             status_seed_name=fields[9].decode(),
@@ -66,9 +68,16 @@ def read_record(key: ObjectKey, values: Sequence[bytes | None]) -> StoredObject 
         deleting_at=fields[14].decode(),
         pending=fields[15],
         scheduling_generation=int(fields[16] or 0),
-        last_applied=decompress(fields[17]) if len(fields) > len(PARTS) else b"",
+        last_applied=_text(key, fields[17]) if len(fields) > len(PARTS) else b"",
         report_stamps=fields[18] if len(fields) > len(PARTS) else b"",
     )
+
+
+def _text(key: ObjectKey, field: bytes) -> bytes:
+    try:
+        return decompress(field)
+    except zlib.error as error:
+        raise Unavailable(f"{key}: a stored field cannot be read: {error}") from error
 
 
 def written_fields(parts: Parts, index_keys: IndexKeys) -> dict[str, str]:
