@@ -7,8 +7,8 @@ Acknowledgements are written without waiting: one that is lost leads to a redeli
 The server knows what an acknowledgement is about by the message's number alone, and a stream that is lost, or restored
 from an older copy, gives numbers again. So nothing is written about a message of another process of the server (where
 there is one server, only another process has a stream with another past, unless it was removed by request), nor about
-one of a consumer that is known to have been removed since: a fetch says so, it was created at another time, or its
-deliveries are counted from the beginning. Such a message is delivered again, if it is there.
+one of a consumer that is known to have been removed since: a fetch says so, or its deliveries are counted from the
+beginning. Such a message is delivered again, if it is there.
 """
 
 import asyncio
@@ -109,8 +109,7 @@ class JetStreamQueueMessage:
 
     def _is_of_this_stream(self) -> bool:
         origin = self._origin
-        is_same = (self._connection.server_id, self._consumer.restarts) == (origin.server_id, origin.restarts)
-        return is_same and not self._consumer.is_in_doubt
+        return (self._connection.server_id, self._consumer.restarts) == (origin.server_id, origin.restarts)
 
 
 class _Origin(NamedTuple):
@@ -126,22 +125,13 @@ class _ConsumerLife:
 
     def __init__(self) -> None:
         self.restarts = 0
-        self.is_in_doubt = False
-        """Nobody has replied for it: it was removed, or has no leader for a moment."""
         self._sequence = 0
-        self._created = ""
 
     def observe(self, sequence: int) -> None:
         """A delivery: each has a higher number than the one before it, in the order of their arrival."""
         if sequence <= self._sequence:
             self.restart()
         self._sequence = sequence
-
-    def confirm(self, created: str) -> None:
-        """It is there, since a time."""
-        if self._created not in ("", created):
-            self.restart()
-        self._created, self.is_in_doubt = created, False
 
     def restart(self) -> None:
         """The server says that it is gone."""
@@ -183,9 +173,7 @@ class _FetchInbox:
                 self.messages.append(work)
         elif message.subject == f"{self.subject}.{self._request_number}":
             self.status = message
-            if message.status == _NOBODY:
-                self._consumer.is_in_doubt = True
-            elif _is_removal(message):
+            if _is_removal(message):
                 self._consumer.restart()
         if (self.status or len(self.messages) >= self._limit) and self.done is not None and not self.done.done():
             self.done.set_result(None)
@@ -246,8 +234,7 @@ class JetStreamQueue:
         }
         endpoint = f"CONSUMER.CREATE.{self._stream}.{self._consumer}.{self._filter}"
         try:
-            found = await call(self._connection, endpoint, {"stream_name": self._stream, "config": settings})
-            self._life.confirm(str(found.get("created", "")))
+            await call(self._connection, endpoint, {"stream_name": self._stream, "config": settings})
         except JetStreamError as api_error:
             error = api_error.translated()
             if isinstance(error, Unavailable):
