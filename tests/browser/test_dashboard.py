@@ -175,7 +175,7 @@ def test_the_funnel_of_a_shoot_that_fits_nowhere_names_the_rule(url: str, open_p
     page = open_page(f"{url}/#/object/shoot/garden-dev/tantalus")
     expect(page.locator(".funnel [data-rule=taints]")).to_contain_text("0")
     expect(page.locator(".funnel [data-rule=shoot-selector]")).to_be_visible()
-    expect(page.locator(".verdict")).to_contain_text("does not tolerate")
+    expect(page.locator(".against")).to_contain_text("does not tolerate")
     expect(page.locator(".event", has_text="SchedulingFailed").first).to_be_visible()
     keep(page, "decision-light")
     page.get_by_text("Manifest").click()
@@ -361,13 +361,13 @@ def test_a_page_that_may_only_look_offers_nothing_to_change(url: str, open_page:
 
 def test_the_page_of_a_shoot_that_waits_follows_its_seeds(writable: str, open_page: Open):
     """Its own object stays as it is: a seed that it does not fit anyway gives it no other chance."""
-    verdict = open_page(f"{writable}/#/object/shoot/garden-dev/tantalus").locator(".verdict")
-    expect(verdict).to_contain_text("does not tolerate")
+    against = open_page(f"{writable}/#/object/shoot/garden-dev/tantalus").locator(".against")
+    expect(against).to_contain_text("does not tolerate")
     seed = open_page(f"{writable}/#/object/seed/_/aws-lab")
     seed.get_by_role("button", name="Cordon", exact=True).click()
-    expect(verdict).not_to_contain_text("does not tolerate")
+    expect(against).not_to_contain_text("does not tolerate")
     seed.get_by_role("button", name="Uncordon").click()
-    expect(verdict).to_contain_text("does not tolerate")
+    expect(against).to_contain_text("does not tolerate")
 
 
 def test_a_seed_is_cordoned_where_changes_are_allowed(writable: str, url: str, open_page: Open):
