@@ -12,8 +12,10 @@ from gardenbus.apiserver.registry.read_cache import ManifestCache
 from gardenbus.apiserver.registry.seed_binder import SeedBinder
 from gardenbus.apiserver.registry.writer import Writer
 from gardenbus.common.api.document import Document, encode
+from gardenbus.common.api.identity.roles import landscape_roles
 from gardenbus.common.api.keys import Subjects
 from gardenbus.common.ports.bus import Request
+from tests.support.builders import a_cloudprofile, a_project, a_seed, a_shoot
 from tests.support.clocks import FakeClock
 from tests.support.memory.bus import MemoryBus
 from tests.support.memory.store import MemoryStore
@@ -80,3 +82,27 @@ class AuthorizedApiserver:
         """The code of the response."""
         response = await self.response(user, tail, body)
         return 200 if response["ok"] else response["error"]["code"]
+
+
+async def two_projects() -> AuthorizedApiserver:
+    """Two projects, their people, and a shoot of each on a seed of its own."""
+    apiserver = AuthorizedApiserver()
+    await apiserver.create([
+        landscape_roles({"root": "operator", "eve": "viewer"}),
+        a_cloudprofile(),
+        a_seed("aws"),
+        a_seed("gcp"),
+        a_project("dev", "garden-dev", spec=members(adam="admin", vera="viewer", otto="owner", uma="uam")),
+        a_project("prod", "garden-prod", spec=members(paul="admin")),
+        a_secret("dev-cloud"),
+        a_secret("prod-cloud", "garden-prod"),
+        a_binding("cloud", "dev-cloud"),
+        a_binding("cloud", "prod-cloud", "garden-prod"),
+        a_shoot("apollo", spec={"secretBindingName": "cloud"}),
+        a_shoot("zeus", "garden-prod", spec={"secretBindingName": "cloud"}),
+    ])  # fmt: skip
+    for namespace, name, seed in (("garden-dev", "apollo", "aws"), ("garden-prod", "zeus", "gcp")):
+        binding = {"namespace": namespace, "name": name, "seed": seed}
+        bound = await apiserver.response("", "bind", binding, is_insider=True)
+        assert bound["ok"], bound
+    return apiserver

@@ -66,7 +66,7 @@ async def test_a_refusal_is_told(words: Sequence[bytes]) -> None:
 
 async def test_a_ping_is_no_leave_to_come_in_and_a_pong_is() -> None:
     async with a_server(b"PING\r\n", b"PONG\r\n") as url:
-        await opened(url)
+        assert (await opened(url)).is_closed, "it was opened, and closed at the end"
 
 
 @pytest.mark.parametrize("stays", [True, False], ids=["stays silent", "goes without a word"])

@@ -11,35 +11,15 @@ from gardenbus.common.api.document import Document, encode
 from gardenbus.common.api.identity.roles import landscape_roles
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.ports.bus import Request
-from tests.support.authorized_apiserver import SUBJECTS, a_binding, a_secret, members
+from tests.support.authorized_apiserver import SUBJECTS, a_binding, a_secret, members, two_projects
 from tests.support.authorized_apiserver import AuthorizedApiserver as Landscape
 from tests.support.builders import a_cloudprofile, a_project, a_seed, a_shoot
 
 
 @pytest.fixture
 async def landscape() -> Landscape:
-    """Two projects, their people, and a shoot of each on a seed of its own."""
-    landscape = Landscape()
-    await landscape.create([
-        landscape_roles({"root": "operator", "eve": "viewer"}),
-        a_cloudprofile(),
-        a_seed("aws"),
-        a_seed("gcp"),
-        a_project("dev", "garden-dev", spec=members(adam="admin", vera="viewer", otto="owner", uma="uam")),
-        a_project("prod", "garden-prod", spec=members(paul="admin")),
-        a_secret("dev-cloud"),
-        a_secret("prod-cloud", "garden-prod"),
-        a_binding("cloud", "dev-cloud"),
-        a_binding("cloud", "prod-cloud", "garden-prod"),
-        a_shoot("apollo", spec={"secretBindingName": "cloud"}),
-        a_shoot("zeus", "garden-prod", spec={"secretBindingName": "cloud"}),
-    ])  # fmt: skip
-    for namespace, name, seed in (("garden-dev", "apollo", "aws"), ("garden-prod", "zeus", "gcp")):
-        bound = await landscape.response(
-            "", "bind", {"namespace": namespace, "name": name, "seed": seed}, is_insider=True
-        )
-        assert bound["ok"], bound
-    return landscape
+    """See `two_projects`."""
+    return await two_projects()
 
 
 @pytest.mark.parametrize(

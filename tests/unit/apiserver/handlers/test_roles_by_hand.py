@@ -5,8 +5,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from gardenbus.common.api.document import Document
-from gardenbus.common.api.identity.roles import landscape_roles
-from tests.support.authorized_apiserver import AuthorizedApiserver, a_binding, a_secret, members
+from tests.support.authorized_apiserver import AuthorizedApiserver, a_secret, two_projects
 from tests.support.builders import a_cloudprofile, a_project, a_seed, a_shoot
 
 LABEL = {"metadata": {"labels": {"a": "b"}}}
@@ -106,27 +105,8 @@ TABLE: dict[str, set[str]] = {
 
 
 async def _a_landscape() -> AuthorizedApiserver:
-    landscape = AuthorizedApiserver()
-    await landscape.create([
-        landscape_roles({"root": "operator", "eve": "viewer"}),
-        a_cloudprofile(),
-        a_seed("aws"),
-        a_seed("gcp"),
-        a_project("dev", "garden-dev", spec=members(adam="admin", vera="viewer", otto="owner", uma="uam")),
-        a_project("prod", "garden-prod", spec=members(paul="admin")),
-    ])  # fmt: skip
-    for namespace, name, cloud, seed in (
-        ("garden-dev", "apollo", "dev-cloud", "aws"),
-        ("garden-prod", "zeus", "prod-cloud", "gcp"),
-    ):
-        await landscape.create([
-            a_secret(cloud, namespace),
-            a_binding("cloud", cloud, namespace),
-            a_configmap("notes", namespace),
-            a_shoot(name, namespace, spec={"secretBindingName": "cloud"}),
-        ])  # fmt: skip
-        binding = {"namespace": namespace, "name": name, "seed": seed}
-        assert (await landscape.response("", "bind", binding, is_insider=True))["ok"]
+    landscape = await two_projects()
+    await landscape.create([a_configmap("notes", namespace) for namespace in ("garden-dev", "garden-prod")])
     return landscape
 
 
