@@ -472,10 +472,10 @@ class GardenletHost(AgentHost):
 def _configuration_of(deployed: GardenletDeployment) -> GardenletConfiguration:
     """The configuration of a deployed gardenlet; fields that do not exist are logged. Raises SettingsInvalid."""
     text, source = text_of(deployed.gardenlet or {}), f"gardenlet of {deployed.managed_seed}"
-    (configuration,) = parse_configurations(text, source=source, is_lenient=True)
     try:
-        parse_configurations(text, source=source)
+        (configuration,) = parse_configurations(text, source=source)
     except SettingsInvalid as error:
+        (configuration,) = parse_configurations(text, source=source, is_lenient=True)
         _log.warning("gardenlet.fields_unknown", seed=deployed.managed_seed, reason="; ".join(error.problems))
     return configuration
 

@@ -260,7 +260,7 @@ class Relay:
             raise Conflict("another relay leads by now")
         recorded = await self._outbox.positions()
         now = await self._positions_now()
-        await self._keep_lead()  # these are positions of the store that was found open or closed
+        await self._keep_lead()
         restored_from = recorded[RESTORED].sequence if RESTORED in recorded else 0
         if not leadership.is_open:
             await self._watch.compare()

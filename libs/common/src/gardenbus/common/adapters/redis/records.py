@@ -23,7 +23,7 @@ PRIVATE = ("last", "rf")
 """Fields that only the apiserver reads."""
 
 COMPRESSED = ("spec", "status", "last")
-"""Fields that no function looks into and that are long."""
+"""Long fields. No function looks into them, but for a ResourceQuota's status, which `quotas.lua` writes as it is."""
 
 _LONGEST_OF_ONE_BYTE, _LONGEST_OF_TWO = 0xFF, 0xFFFF
 
