@@ -14,6 +14,7 @@ from gardenbus.common.runtime.controllers import start_controller
 from gardenbus.common.runtime.service import ServiceContext
 from gardenbus.lifecycle.controllers.gardenlet_lifecycle import REPORTER, GardenletLifecycleReconciler
 from gardenbus.lifecycle.controllers.migration import CONTROLLER, MigrationReconciler
+from gardenbus.lifecycle.controllers.unknown_objects import UnknownObjectsReconciler
 from gardenbus.lifecycle.domain.outage import is_probe_lost
 from gardenbus.lifecycle.handlers.interruptible_sleep import InterruptibleSleep
 from gardenbus.lifecycle.handlers.leases import LeaseWatcher
@@ -61,6 +62,7 @@ async def start_lifecycle(
     context.spawn("leases", leases.follow())
     context.spawn("probe", leases.renew_probe())
     context.spawn("seeds", seeds.run(seeds_sleep))
+    context.spawn("unknown", UnknownObjectsReconciler(store, seeds.seeds, clock).run(period_seconds))
     context.spawn("gauges", gauges.run(context.settings.fleet_metrics_seconds))
     context.spawn("resync", _resync_forever(leases, seeds, resync_sleep, period_seconds))
     health = context.health

@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from gardenbus.common.api.conditions import UNKNOWN, conditions_of, get_condition
+from gardenbus.common.api.conditions import FALSE, UNKNOWN, condition_status, conditions_of, get_condition
 from gardenbus.common.api.decoding import json_decoder
 from gardenbus.common.api.document import StoredObject
-from gardenbus.common.api.garden.seeds import GARDENLET_READY
+from gardenbus.common.api.garden.seeds import GARDENLET_READY, OBJECTS_KNOWN
 from gardenbus.lifecycle.domain.conditions import STATUS_UNKNOWN
 from gardenbus.lifecycle.domain.freshness import LeaseRecord, expires_at
 from gardenbus.lifecycle.domain.outage import (
@@ -26,10 +26,12 @@ class WatchedSeed(NamedTuple):
     """The part of a Seed that the assessment needs.
 
     `has_reported`: it has conditions, so a gardenlet has reported once. `is_expired`: it was turned Unknown already.
+    `has_unknown`: objects run on it that the store neither has nor remembers.
     """
 
     has_reported: bool
     is_expired: bool
+    has_unknown: bool = False
 
 
 def watched_seed(stored: StoredObject) -> WatchedSeed:
@@ -40,6 +42,7 @@ def watched_seed(stored: StoredObject) -> WatchedSeed:
     return WatchedSeed(
         has_reported=bool(conditions),
         is_expired=ready.get("status") == UNKNOWN and ready.get("reason") == STATUS_UNKNOWN,
+        has_unknown=condition_status(conditions, OBJECTS_KNOWN) == FALSE,
     )
 
 
