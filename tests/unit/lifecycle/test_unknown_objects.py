@@ -3,7 +3,7 @@ from datetime import UTC, datetime, timedelta
 from gardenbus.common.api.conditions import conditions_of, get_condition
 from gardenbus.common.api.document import Document
 from gardenbus.common.api.keys import ObjectKey
-from gardenbus.lifecycle.domain.unknown_objects import with_objects_known
+from gardenbus.lifecycle.domain.unknown_objects import with_objects_condition
 from tests.support.builders import a_condition, a_seed
 
 NOON = datetime(2026, 1, 2, 12, 0, tzinfo=UTC)
@@ -11,7 +11,7 @@ SHOOTS = [ObjectKey("shoot", "garden-dev", f"shoot-{number}") for number in rang
 
 
 def written(seed: Document, unknown: list[ObjectKey], *, later: float = 0) -> Document:
-    document = with_objects_known(seed, unknown, NOON + timedelta(seconds=later))
+    document = with_objects_condition(seed, unknown, NOON + timedelta(seconds=later))
     assert document is not None
     return document
 
@@ -30,9 +30,9 @@ def test_a_seed_says_what_runs_on_it_that_nobody_remembers_and_how_much_more() -
 
 
 def test_nothing_is_written_while_nothing_changes_and_a_seed_without_such_objects_has_no_condition() -> None:
-    assert with_objects_known(a_seed(), [], NOON) is None
+    assert with_objects_condition(a_seed(), [], NOON) is None
     seed = written(a_seed(), SHOOTS[:2])
-    assert with_objects_known(seed, SHOOTS[:2], NOON + timedelta(hours=1)) is None
+    assert with_objects_condition(seed, SHOOTS[:2], NOON + timedelta(hours=1)) is None
     fewer = the(written(seed, SHOOTS[:1], later=60))
     assert (fewer["lastTransitionTime"], fewer["lastUpdateTime"]) == ("2026-01-02T12:00:00Z", "2026-01-02T12:01:00Z")
 
@@ -40,7 +40,7 @@ def test_nothing_is_written_while_nothing_changes_and_a_seed_without_such_object
 def test_once_all_is_decided_the_condition_is_true_and_stays() -> None:
     known = written(written(a_seed(), SHOOTS[:1]), [], later=60)
     assert (the(known)["status"], the(known)["reason"]) == ("True", "AllObjectsKnown")
-    assert with_objects_known(known, [], NOON + timedelta(hours=1)) is None
+    assert with_objects_condition(known, [], NOON + timedelta(hours=1)) is None
 
 
 def test_other_conditions_and_fields_stay() -> None:
@@ -53,4 +53,4 @@ def test_other_conditions_and_fields_stay() -> None:
 
 
 def test_a_seed_that_no_gardenlet_has_ever_reported_for_gets_no_condition_which_would_say_that_one_has() -> None:
-    assert with_objects_known(a_seed(ready=False), SHOOTS[:1], NOON) is None
+    assert with_objects_condition(a_seed(ready=False), SHOOTS[:1], NOON) is None

@@ -15,7 +15,7 @@ from gardenbus.common.errors import Conflict, NotFound, Transient
 from gardenbus.common.ports.clock import Clock
 from gardenbus.common.ports.store import Store
 from gardenbus.lifecycle.domain.assessment import WatchedSeed
-from gardenbus.lifecycle.domain.unknown_objects import with_objects_known
+from gardenbus.lifecycle.domain.unknown_objects import with_objects_condition
 
 _log = structlog.stdlib.get_logger()
 
@@ -43,13 +43,13 @@ class UnknownObjectsReconciler:
         unknown: defaultdict[str, list[ObjectKey]] = defaultdict(list)
         for found in await self._store.unknown_objects():
             unknown[found.seed].append(found.key)
-        told = {name for name, seed in self._seeds.items() if seed.has_unknown}
-        for name in sorted(told | unknown.keys()):
+        reported = {name for name, seed in self._seeds.items() if seed.has_unknown}
+        for name in sorted(reported | unknown.keys()):
             await self._reconcile_seed(name, unknown[name])
 
     async def _reconcile_seed(self, name: str, unknown: list[ObjectKey]) -> None:
         stored = await self._store.get(ObjectKey("seed", "", name))
-        document = with_objects_known(stored.document(), unknown, self._clock.now()) if stored else None
+        document = with_objects_condition(stored.document(), unknown, self._clock.now()) if stored else None
         if stored is None or document is None:
             return
         try:

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from gardenbus.common.api.conditions import FALSE, UNKNOWN, condition_status, conditions_of, get_condition
 from gardenbus.common.api.decoding import json_decoder
 from gardenbus.common.api.document import StoredObject
-from gardenbus.common.api.garden.seeds import GARDENLET_READY, OBJECTS_KNOWN
+from gardenbus.common.api.garden.seeds import GARDENLET_READY, OBJECTS_CONDITION
 from gardenbus.lifecycle.domain.conditions import STATUS_UNKNOWN
 from gardenbus.lifecycle.domain.freshness import LeaseRecord, expires_at
 from gardenbus.lifecycle.domain.outage import (
@@ -42,7 +42,7 @@ def watched_seed(stored: StoredObject) -> WatchedSeed:
     return WatchedSeed(
         has_reported=bool(conditions),
         is_expired=ready.get("status") == UNKNOWN and ready.get("reason") == STATUS_UNKNOWN,
-        has_unknown=condition_status(conditions, OBJECTS_KNOWN) == FALSE,
+        has_unknown=condition_status(conditions, OBJECTS_CONDITION) == FALSE,
     )
 
 

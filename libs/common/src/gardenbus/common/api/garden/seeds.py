@@ -14,7 +14,7 @@ from gardenbus.common.api.views import ConditionView, LastOperation, Metadata, T
 GARDENLET_READY = "GardenletReady"
 BACKUP_BUCKETS_READY = "BackupBucketsReady"
 SEED_SYSTEM_COMPONENTS_HEALTHY = "SeedSystemComponentsHealthy"
-OBJECTS_KNOWN = "ObjectsKnown"
+OBJECTS_CONDITION = "ObjectsKnown"
 EMERGENCY_STOP = "shoot.gardener.cloud/emergency-stop-reconciliations"
 SHOOTS = "shoots"
 
