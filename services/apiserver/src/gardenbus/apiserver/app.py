@@ -53,7 +53,9 @@ async def start_apiserver(context: ServiceContext[ApiserverSettings], connection
     register_groups(filter(None, context.settings.groups.split(",")))
     manifests = ManifestCache(store)
     writer = Writer(store, context.clock, Admission(enabled_plugins(context.settings.configuration)))
-    authorizer = Authorizer(store, AuditLog(context.clock), is_enforced=context.settings.enforces_authorization)
+    audit = AuditLog(context.clock)
+    context.stack.callback(audit.close)
+    authorizer = Authorizer(store, audit, is_enforced=context.settings.enforces_authorization)
     static = context.settings.static_users
     user_of = StaticUsers(Path(static)).user_of if static else as_stated
     requests, reports = await _handlers(context, connections, writer, manifests, authorizer, user_of)

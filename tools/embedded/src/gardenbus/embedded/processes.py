@@ -11,6 +11,7 @@ import asyncio
 import contextlib
 import ctypes
 import os
+import shutil
 import signal
 import sys
 import time
@@ -37,6 +38,7 @@ LONG_LIFE_SECONDS = 5.0
 BACKOFF_BASE_SECONDS = 0.2
 BACKOFF_CAP_SECONDS = 10.0
 LARGEST_LOG_BYTES = 16 * 1024 * 1024
+"""Beyond it a log begins anew; the one before it is kept. NATS logs each refused message, however many are sent."""
 LANDSCAPE_VARIABLE = "GARDENBUS_LANDSCAPE"
 
 _PR_SET_PDEATHSIG = 1
@@ -116,8 +118,6 @@ class ManagedProcess:
 
     def start(self) -> None:
         """Start it, and again whenever it ends."""
-        if self.log_file.exists() and self.log_file.stat().st_size > LARGEST_LOG_BYTES:
-            self.log_file.replace(self.log_file.with_suffix(".log.1"))
         self._life = asyncio.create_task(self._live(), name=f"process {self.spec.name}")
 
     def reload(self) -> None:
@@ -162,6 +162,7 @@ class ManagedProcess:
 
     async def _spawn(self) -> Child:
         self.health_file.unlink(missing_ok=True)
+        self._shorten_log()
         environ = {**landscape_environ(self._directory), **self.spec.environ}
         with self.log_file.open("ab") as log:
             forked = await self._fork_server.fork(self.spec.command, environ, log=log) if self._fork_server else None
@@ -184,11 +185,19 @@ class ManagedProcess:
         async with aiohttp.ClientSession(timeout=timeout) as session:
             while process.returncode is None:
                 self.trouble = await self._probe(session)
+                self._shorten_log()
                 if self.spec.store is not None:
                     await self._watch_writes(process, session)
                 if self.state in ("starting", "ready"):
                     self._set_state("starting" if self.trouble else "ready")
                 await asyncio.sleep(PROBE_SECONDS if self.trouble else WATCH_SECONDS)
+
+    def _shorten_log(self) -> None:
+        """Move a log that is too long aside and begin it anew; the child appends to the same file, so it is copied."""
+        with contextlib.suppress(OSError):  # none yet, or no room for the copy: the next look finds it again
+            if self.log_file.stat().st_size > LARGEST_LOG_BYTES:
+                shutil.copyfile(self.log_file, self.log_file.with_suffix(".log.1"))
+                os.truncate(self.log_file, 0)
 
     async def _watch_writes(self, process: Child, session: aiohttp.ClientSession) -> None:
         """See whether a server can write; restart a nats-server that could again but does not."""

@@ -1,18 +1,20 @@
 """Dead letter: keeps what no consumer can process, with the reason, so that an operator can inspect and replay it.
 
 One policy for every consumer of a work queue: the message (at most 64 KB of it) goes to
-`<prefix>.rejected.<verb>.<sender>`, of which the stream keeps a share for each sender, it is counted and logged, and
-the object that it is about, where one is stored, gets a Warning Event. May be repeated.
+`<prefix>.rejected.<verb>.<sender>`, of which the stream keeps a share for each sender, it is counted and logged (the
+same of one sender once a minute, with `times`), and the object that it is about, where one is stored, gets a Warning
+Event. May be repeated.
 """
 
 import hashlib
+import time
 from collections.abc import Callable
 
-import structlog
 from prometheus_client import Counter
 
 from gardenbus.common.api.document import Document, StoredObject, encode
 from gardenbus.common.api.keys import CLUSTER_SCOPE, Header, ObjectKey, Subjects
+from gardenbus.common.controller.repeated_lines import RepeatedLines
 from gardenbus.common.errors import GardenbusError, InvalidResource, Terminal
 from gardenbus.common.ports import tracing
 from gardenbus.common.ports.bus import Message, QueueMessage, StreamMessage
@@ -34,8 +36,6 @@ EVENT_TEXT_LIMIT = 1024
 
 ObjectOf = Callable[[str], ObjectKey | None]
 """The object that a message is about, by its subject; None where it names none."""
-
-_log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 
 
 class HandlerFailed(Terminal):
@@ -83,6 +83,7 @@ class DeadLetter:
         self._object_of = object_of
         self._event_reason = event_reason
         self._consequence = consequence
+        self._lines = RepeatedLines("message.rejected", time.monotonic)
 
     async def reject(
         self,
@@ -97,10 +98,10 @@ class DeadLetter:
 
         Raises Unavailable: the message must then not be acknowledged.
         """
-        reason = rejection_reason(error)
+        reason, rejected_subject = rejection_reason(error), self._subjects.rejected(message.subject)
         await self._bus.publish(
             rejected_message(
-                rejected_subject=self._subjects.rejected(message.subject),
+                rejected_subject=rejected_subject,
                 subject=message.subject,
                 body=message.body,
                 reason=reason,
@@ -108,8 +109,9 @@ class DeadLetter:
             )
         )
         REJECTED.labels(error.reason).inc()
-        _log.warning(
-            "message.rejected",
+        self._lines.warn(
+            rejected_subject,
+            reason[:500],
             subject=message.subject,
             sequence=message.sequence,
             reason=reason[:500],

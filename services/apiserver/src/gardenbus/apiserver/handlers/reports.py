@@ -5,6 +5,7 @@ the dead letter. Stamps tell which of two reports is the newer (report_stamps.py
 """
 
 import asyncio
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -46,6 +47,7 @@ from gardenbus.common.api.identity.principals import SEED_USER_PREFIX
 from gardenbus.common.api.keys import Header, ObjectKey, Subjects
 from gardenbus.common.api.validation.manifest import validate_status
 from gardenbus.common.controller.dead_letter import DeadLetter
+from gardenbus.common.controller.repeated_lines import RepeatedLines
 from gardenbus.common.controller.stream_incarnation import StreamIncarnation
 from gardenbus.common.errors import BadRequest, Conflict, Forbidden, NotFound, Terminal, Unavailable
 from gardenbus.common.ports import tracing
@@ -75,6 +77,7 @@ class ReportHandler:
     def __post_init__(self) -> None:
         self._slots = asyncio.Semaphore(self.concurrency)
         self._incarnation = StreamIncarnation(self.bus, self.store, self.subjects.stream("REPORTS"))
+        self._unknown_lines = RepeatedLines("object.unknown", time.monotonic)
 
     async def refresh(self) -> None:
         """Read which incarnation of REPORTS this is: at the start and after every reconnect."""
@@ -287,7 +290,8 @@ class ReportHandler:
     async def _warn_of_unknown(self, report: Report, reads: ReadCache) -> None:
         """Say of an object on a seed that it is kept until somebody decides: the store cannot tell that it left."""
         UNKNOWN_OBJECTS.labels(report.key.kind).inc()
-        _log.warning("object.unknown", object=str(report.key), uid=report.uid, seed=report.seed)
+        key = str(report.key)
+        self._unknown_lines.warn(report.seed, key, object=key, uid=report.uid, seed=report.seed)
         cluster = cluster_of(report.seed)
         seed = await reads.get(ObjectKey(CLUSTER_KIND, "", cluster) if cluster else ObjectKey("seed", "", report.seed))
         if seed is not None:

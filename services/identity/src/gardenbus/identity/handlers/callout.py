@@ -8,6 +8,7 @@ from cryptography import x509
 
 from gardenbus.common.api.identity.nkeys import KeyPair
 from gardenbus.common.api.keys import Subjects
+from gardenbus.common.controller.repeated_lines import RepeatedLines
 from gardenbus.common.errors import Forbidden
 from gardenbus.common.ports.clock import Clock
 from gardenbus.credentials.tokens import denied, granted, read_request, user_token
@@ -49,6 +50,7 @@ class CalloutHandler:
         self._clock = clock
         self._session = session
         self._users: dict[str, str] = {}
+        self._lines = RepeatedLines("connection.refused", clock.monotonic)
 
     def respond(self, token: str) -> str:
         """The response to a server's request. Raises BadRequest when it is no request of a server's."""
@@ -62,7 +64,7 @@ class CalloutHandler:
         except Forbidden as error:
             metrics.CALLOUTS.labels("refused").inc()
             about = request.client_info
-            log.warning("connection.refused", reason=error.message, host=about.host, client=about.name[:80])
+            self._lines.warn(about.host, error.message, reason=error.message, host=about.host, client=about.name[:80])
             return denied(request, error.message, self._issuer, issued_at)
         metrics.CALLOUTS.labels("granted").inc()
         if found.serial:
