@@ -24,11 +24,11 @@ class Livelock(Exception):
 class Callback:
     """A callback that is to run; `when` is 0 for one that is ready: `asyncio.Handle` at a third of its cost."""
 
-    __slots__ = ("_args", "_callback", "_context", "_when", "is_cancelled")
+    __slots__ = ("_when", "args", "callback", "context", "is_cancelled")
 
     def __init__(self, when: float, callback: Callable[..., object], args: Any, context: Context | None) -> None:
-        self._when, self._callback, self._args = when, callback, args
-        self._context = context if context is not None else copy_context()
+        self._when, self.callback, self.args = when, callback, args
+        self.context = copy_context() if context is None else context
         self.is_cancelled = False
 
     def cancel(self) -> None:
@@ -42,10 +42,6 @@ class Callback:
     def when(self) -> float:
         """The time at which it is due."""
         return self._when
-
-    def run(self) -> None:
-        """Call it in its context."""
-        self._context.run(self._callback, *self._args)
 
 
 class NumberedTask(asyncio.Task[Any]):
@@ -91,7 +87,7 @@ class SimulationLoop(asyncio.AbstractEventLoop):
             callback = ready.popleft()
             if not callback.is_cancelled:
                 try:
-                    callback.run()
+                    callback.context.run(callback.callback, *callback.args)
                 except Exception as error:  # noqa: BLE001 - asyncio tells it and goes on
                     self.call_exception_handler({"exception": error})
         raise Livelock(f"{MAX_CALLBACKS} callbacks, and still there are more")

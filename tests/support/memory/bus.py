@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from datetime import datetime, timedelta
-from functools import partial
+from functools import lru_cache, partial
 
 import msgspec
 
@@ -57,6 +57,7 @@ class MemoryServer:
         self._waiters: dict[str, dict[asyncio.Future[None], None]] = {}  # in order: who waited first is woken first
         kinds = stream_kinds(Subjects(prefix), timedelta(seconds=lease_seconds))
         self._streams = {kind.name: self._made(kind, self._incarnation) for kind in kinds}
+        self._stream_names: dict[str, str] = {}
 
     def stream(self, name: str) -> MemoryStream:
         """A stream, caught up with the clock. Raises NotFound."""
@@ -68,11 +69,12 @@ class MemoryServer:
 
     def stream_of(self, subject: str) -> MemoryStream | None:
         """The stream that keeps a subject's messages."""
-        for stream in self._streams.values():
-            if any(subject_matches(each, subject) for each in stream.kind.filters):
-                stream.tick()
-                return stream
-        return None
+        if subject not in self._stream_names:
+            kinds = (stream.kind for stream in self._streams.values())
+            matching = (kind.name for kind in kinds if any(subject_matches(each, subject) for each in kind.filters))
+            self._stream_names[subject] = next(matching, "")
+        name = self._stream_names[subject]
+        return self.stream(name) if name else None
 
     def recreate(self, name: str) -> None:
         """Lose a stream with all that is in it; followers notice."""
@@ -549,6 +551,7 @@ class MemoryBus:
         self.server.notify_waiters()
 
 
+@lru_cache(maxsize=1 << 12)
 def _check_subject(subject: str) -> None:
     words = subject.split(".")
     if not all(words) or any(c.isspace() or c in "*>" for c in subject):

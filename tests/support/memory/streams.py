@@ -261,8 +261,12 @@ class MemoryStream:
 
     def tick(self) -> None:
         """Let happen what is due."""
-        if not (self._ends_at or self._fires_at or any(each.in_flight for each in self.consumers.values())):
-            return
+        if not (self._ends_at or self._fires_at):
+            for consumer in self.consumers.values():
+                if consumer.in_flight:
+                    break
+            else:
+                return
         now = self._clock.now()
         for sequence in [sequence for sequence, due_at in self._fires_at.items() if due_at <= now]:
             self._fire(self.messages[sequence])
