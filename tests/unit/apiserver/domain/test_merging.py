@@ -2,8 +2,19 @@
 
 import json
 
-from gardenbus.apiserver.domain.merging import apply_three_way, merge_patch, without_system_fields
-from gardenbus.common.api.document import Document
+import pytest
+
+from gardenbus.apiserver.domain.merging import (
+    CONFIRMED_BY,
+    CREATED_BY,
+    apply_three_way,
+    is_sent_whole,
+    merge_patch,
+    without_system_fields,
+)
+from gardenbus.common.api.document import STATUS_LABEL, Document
+from gardenbus.common.api.garden.tolerations import UNCHECKED_TOLERATIONS
+from tests.support.admissions import all_related_queries
 from tests.support.builders import a_shoot
 
 
@@ -105,3 +116,23 @@ def test_a_merge_patch_follows_the_examples_of_its_rfc() -> None:
         ({}, {"a": {"bb": {"ccc": None}}}, {"a": {"bb": {}}}),
     ]
     assert [merge_patch(current, patch) for current, patch, _ in cases] == [result for *_, result in cases]
+
+
+@pytest.mark.parametrize(
+    ("metadata", "status", "is_whole"),
+    [
+        ({}, None, True),
+        ({"labels": {"a": "b"}, "annotations": {"c": "d"}}, None, True),
+        ({"annotations": {CREATED_BY: "ann", CONFIRMED_BY: "bob", UNCHECKED_TOLERATIONS: "key"}}, None, True),
+        ({"labels": {STATUS_LABEL: "healthy"}}, None, False),
+        ({"uid": "u"}, None, False),
+        ({}, {"conditions": []}, False),
+    ],
+)
+def test_admission_asks_for_the_same_where_the_system_only_took_annotations_of_its_own_out(
+    metadata: Document, status: Document | None, is_whole: bool
+) -> None:
+    given = a_shoot(metadata=metadata) | ({} if status is None else {"status": status})
+    sent = without_system_fields(given)
+    assert is_sent_whole(sent, given) == is_whole
+    assert all_related_queries(sent, None) == all_related_queries(given, None)

@@ -22,7 +22,8 @@ _SUFFIXES = {
     "Pi": Fraction(2**50),
     "Ei": Fraction(2**60),
 }
-_LONGEST = 64
+LONGEST = 64
+"""Characters of a quantity; a longer text is none."""
 
 
 def parse_quantity(value: str | float) -> Fraction:
@@ -36,10 +37,10 @@ def parse_quantity(value: str | float) -> Fraction:
         if not isfinite(value):
             raise ValueError(f"{value!r} is not a quantity")
         return Fraction(str(value))
-    match = _QUANTITY.fullmatch(value) if len(value) <= _LONGEST else None
+    match = _QUANTITY.fullmatch(value) if len(value) <= LONGEST else None
     if match is None:
         raise ValueError(
-            f"{value[:_LONGEST]!r} is not a quantity: write a number with an optional suffix, as 10, 1500m, 1k or 1Ki"
+            f"{value[:LONGEST]!r} is not a quantity: write a number with an optional suffix, as 10, 1500m, 1k or 1Ki"
         )
     number, suffix = match.groups()
     if suffix is None:

@@ -33,8 +33,11 @@ def version_problems(spec: Document, before: Document) -> Iterator[FieldProblem]
     yield from _change_problems(path, version, section(before, "kubernetes").get("version"))
     pools = {pool.get("name"): pool for pool in mappings(section(before, "provider").get("workers"))}
     for index, pool in enumerate(mappings(section(spec, "provider").get("workers"))):
-        own, old = (section(one, "kubernetes").get("version") for one in (pool, pools.get(pool.get("name"), {})))
-        if own is None or (own == old and version == section(before, "kubernetes").get("version")):
+        own = section(pool, "kubernetes").get("version")
+        if own is None:
+            continue
+        old = section(pools.get(pool.get("name"), {}), "kubernetes").get("version")
+        if own == old and version == section(before, "kubernetes").get("version"):
             continue
         path = f"spec.provider.workers[{index}].kubernetes.version"
         yield from _change_problems(path, own, old)
@@ -42,8 +45,10 @@ def version_problems(spec: Document, before: Document) -> Iterator[FieldProblem]
 
 
 def _change_problems(path: str, version: object, before: object) -> Iterator[FieldProblem]:
+    if before is None or version == before:
+        return
     now, then = numbers_of(version), numbers_of(before)
-    if not now or not then or version == before:
+    if not now or not then:
         return
     if now < then[: len(now)]:
         yield FieldProblem(path, _LOWERED(before=before, version=version))

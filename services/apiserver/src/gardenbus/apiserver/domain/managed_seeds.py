@@ -7,7 +7,13 @@ name, ResourceReferenceManager.
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from gardenbus.apiserver.domain.rejection_messages import CHANGED_MEANWHILE, NOT_THERE, SAME_SEED, RejectionMessage
+from gardenbus.apiserver.domain.rejection_messages import (
+    CHANGED_MEANWHILE,
+    NOT_THERE,
+    SAME_SEED,
+    RejectionMessage,
+    unchanged,
+)
 from gardenbus.apiserver.domain.related_objects import (
     ManagedSeedOfShootQuery,
     ObjectQuery,
@@ -115,8 +121,8 @@ def guards_of_managed_seed(
     if key is None or shoot is None or not _is_decided_anew(managed_seed, old):
         return ()
     version = section(shoot, "metadata").get("resourceVersion")
-    preconditions = [_unchanged(key, int(version))] if version else []
-    return [*preconditions, _unchanged(namesake(managed_seed), 0)] if old is None else preconditions
+    preconditions = [unchanged(key, int(version))] if version else []
+    return [*preconditions, unchanged(namesake(managed_seed), 0)] if old is None else preconditions
 
 
 def shoot_key(managed_seed: Document) -> ObjectKey | None:
@@ -207,7 +213,3 @@ def _template_problems(managed_seed: Document, old: Document | None, shoot: Docu
 
 def _seed_spec(managed_seed: Document) -> Document:
     return section(seed_template_of(managed_seed), "spec")
-
-
-def _unchanged(key: ObjectKey, version: int) -> WritePrecondition:
-    return WritePrecondition("version", key.stored, CHANGED_MEANWHILE(object=key), version=version)

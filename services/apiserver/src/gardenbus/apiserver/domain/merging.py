@@ -77,6 +77,16 @@ def without_system_fields(given: Document) -> Document:
     return {**without(given, "status"), "metadata": metadata}
 
 
+def is_sent_whole(sent: Document, given: Document) -> bool:
+    """True when `without_system_fields` took at most annotations of the system out, which no query of admission reads.
+
+    `sent` is what it made of `given`.
+    """
+    taken_of, metadata = section(given, "metadata"), section(sent, "metadata")
+    is_whole = "status" not in given and len(taken_of) == len(metadata)
+    return is_whole and taken_of.get("labels") == metadata.get("labels")
+
+
 def _never_missed(last_applied: Document) -> Document:
     """Without the seed of a shoot: a manifest that does not name it leaves the shoot where it is."""
     if last_applied.get("kind") != "Shoot" or "seedName" not in section(last_applied, "spec"):

@@ -19,7 +19,7 @@ from gardenbus.apiserver.domain.architectures import (
     architectures_of_type,
 )
 from gardenbus.apiserver.domain.cloud_profiles import profile_key
-from gardenbus.apiserver.domain.rejection_messages import CHANGED_MEANWHILE, NOT_THERE, RejectionMessage
+from gardenbus.apiserver.domain.rejection_messages import NOT_THERE, RejectionMessage, unchanged
 from gardenbus.apiserver.domain.related_objects import ObjectQuery, RelatedObjects, RelatedQuery
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.document_parts import differ, is_deleting, mappings, namespace_of, only_text
@@ -114,7 +114,7 @@ def profile_guards(shoot: Document, old: Document | None, related: RelatedObject
         found = related.objects.get(key)
         version = found["metadata"].get("resourceVersion") if found is not None else None
         if version:
-            guards.append(WritePrecondition("version", key.stored, CHANGED_MEANWHILE(object=key), version=int(version)))
+            guards.append(unchanged(key, int(version)))
     return guards
 
 

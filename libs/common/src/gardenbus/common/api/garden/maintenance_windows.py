@@ -12,6 +12,7 @@ from hashlib import sha256
 from typing import Any, NamedTuple
 
 from gardenbus.common.api.document import Document, section
+from gardenbus.common.api.short_cache import short_cache
 from gardenbus.common.errors import FieldProblem
 
 PATH = "spec.maintenance.timeWindow"
@@ -80,7 +81,12 @@ def window_problems(shoot_spec: Mapping[str, Any]) -> Iterator[FieldProblem]:
 
 def _since_midnight(value: object) -> timedelta | None:
     """Time since midnight UTC; None for what is no time."""
-    found = _TIME.fullmatch(value) if isinstance(value, str) else None
+    return _parse_time(value) if isinstance(value, str) else None
+
+
+@short_cache(4096)
+def _parse_time(text: str) -> timedelta | None:
+    found = _TIME.fullmatch(text)
     if found is None:
         return None
     local = timedelta(hours=int(found["hour"]), minutes=int(found["minute"]), seconds=int(found["second"]))

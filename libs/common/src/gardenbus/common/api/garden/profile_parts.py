@@ -50,8 +50,8 @@ def offered_parts(profile_spec: Document) -> frozenset[ProfilePart]:
 
 def used_parts(shoot_spec: Document) -> Sequence[ProfilePart]:
     """The parts that a shoot uses, each once."""
-    named = {(field, name): None for field, name in _used(shoot_spec) if name and isinstance(name, str)}
-    return [ProfilePart(field, name) for field, name in named if name.isprintable()]
+    named = dict.fromkeys(each for each in _used(shoot_spec) if each[1] and isinstance(each[1], str))
+    return [ProfilePart(*each) for each in named if each[1].isprintable()]
 
 
 def part_references(profile: ObjectKey, parts: Iterable[ProfilePart]) -> Iterator[str]:

@@ -8,6 +8,7 @@ are counted in thousandths, memory and storage in bytes. Source: Gardener's `plu
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
+from functools import lru_cache
 from math import ceil
 from typing import Any, NamedTuple
 
@@ -15,7 +16,7 @@ from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.document_parts import mappings, only_text
 from gardenbus.common.api.garden.profile_parts import binding_keys, profile_key
 from gardenbus.common.api.keys import ObjectKey
-from gardenbus.common.api.quantities import parse_quantity
+from gardenbus.common.api.quantities import LONGEST, parse_quantity
 
 KIND = "quota"
 EXPIRATION_ANNOTATION = "shoot.gardener.cloud/expiration-timestamp"
@@ -90,10 +91,10 @@ def expiration_of(created_at: datetime, lifetime: timedelta) -> datetime:
 def demand_of(shoot_spec: Document, namespace: str) -> Mapping[str, int]:
     """The demand of a shoot: the count of each unit at the maxima of its worker pools."""
     profile = profile_key(shoot_spec, namespace)
-    demand: Counter[str] = Counter({_LOADBALANCERS: 2 if _has_ingress(shoot_spec) else 1})
+    demand = {_LOADBALANCERS: 2 if _has_ingress(shoot_spec) else 1}
     if profile is not None:
-        for unit, count in _pools(shoot_spec, profile):
-            demand[unit] += count
+        for unit, count in _pools(shoot_spec, profile.stored):
+            demand[unit] = demand.get(unit, 0) + count
     return {unit: count for unit, count in demand.items() if count > 0}
 
 
@@ -133,7 +134,7 @@ def bindings_of(shoot: Document) -> Sequence[ObjectKey]:
     return binding_keys(section(shoot, "spec"), only_text(section(shoot, "metadata").get("namespace")))
 
 
-def _pools(shoot_spec: Document, profile: ObjectKey) -> Iterator[tuple[str, int]]:
+def _pools(shoot_spec: Document, profile: str) -> Iterator[tuple[str, int]]:
     for worker in mappings(section(shoot_spec, "provider").get("workers")):
         machine, maximum = only_text(section(worker, "machine").get("type")), worker.get("maximum")
         if not machine.isprintable() or not isinstance(maximum, int):
@@ -146,8 +147,8 @@ def _pools(shoot_spec: Document, profile: ObjectKey) -> Iterator[tuple[str, int]
             yield _unit(_STORAGE, profile, machine, volume_type), size * maximum
 
 
-def _unit(kind: str, profile: ObjectKey, *names: str) -> str:
-    return _SEPARATOR.join((kind, profile.stored, *names))
+def _unit(kind: str, profile: str, *names: str) -> str:
+    return _SEPARATOR.join((kind, profile, *names))
 
 
 def _has_ingress(shoot_spec: Document) -> bool:
@@ -165,9 +166,17 @@ def _named(listed: Any, name: str) -> Document:
 
 def _amount(value: Any, parts: int) -> int:
     """A quantity in parts, rounded up; -1 for what is none."""
-    if not isinstance(value, str | int | float):
-        return -1
+    if isinstance(value, str):
+        return _amount_of_text(value, parts) if len(value) <= LONGEST else -1
+    return _amount_of(value, parts) if isinstance(value, int | float) else -1
+
+
+def _amount_of(value: str | float, parts: int) -> int:
     try:
         return ceil(parse_quantity(value) * parts)
     except ValueError:
         return -1
+
+
+_amount_of_text = lru_cache(maxsize=4096)(_amount_of)
+"""Remembered for texts alone: a number would be found under one that equals it, as 1 and True do."""

@@ -10,7 +10,7 @@ which there is no object is any namespace, unlike in Kubernetes. Source: Kuberne
 from collections.abc import Sequence
 
 from gardenbus.apiserver.domain.plugins.plugin import AdmissionPlugin, AdmissionRule, Change
-from gardenbus.apiserver.domain.rejection_messages import CHANGED_MEANWHILE, RejectionMessage
+from gardenbus.apiserver.domain.rejection_messages import CHANGED_MEANWHILE, RejectionMessage, unchanged
 from gardenbus.apiserver.domain.related_objects import ObjectQuery, RelatedObjects, RelatedQuery
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.document_parts import is_deleting, key_of_document, name_of, namespace_of
@@ -51,8 +51,7 @@ def _guards(document: Document, old: Document | None, related: RelatedObjects) -
     namespace = None if key is None else related.objects.get(key)
     if key is None or namespace is None:
         return ()
-    version = int(section(namespace, "metadata")["resourceVersion"])
-    return (WritePrecondition("version", key.stored, CHANGED_MEANWHILE(object=key), version=version),)
+    return (unchanged(key, int(section(namespace, "metadata")["resourceVersion"])),)
 
 
 PLUGIN = AdmissionPlugin(

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 
 from gardenbus.apiserver.domain.plugins.plugin import AdmissionPlugin, AdmissionRule, Change
-from gardenbus.apiserver.domain.rejection_messages import CHANGED_MEANWHILE, RejectionMessage
+from gardenbus.apiserver.domain.rejection_messages import CHANGED_MEANWHILE, RejectionMessage, unchanged
 from gardenbus.apiserver.domain.related_objects import ObjectQuery, QuotasQuery, RelatedObjects, RelatedQuery
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.document_parts import is_deleting, key_of_document, namespace_of
@@ -97,7 +97,7 @@ def _metrics_of(unit: str, related: RelatedObjects) -> Mapping[str, int]:
 
 def _unchanged(key: ObjectKey, related: RelatedObjects) -> WritePrecondition:
     version = section(related.objects[key], "metadata").get("resourceVersion")
-    return WritePrecondition("version", key.stored, CHANGED_MEANWHILE(object=key), version=int(version or 0))
+    return unchanged(key, int(version or 0))
 
 
 def _quota_keys(bindings: Sequence[ObjectKey], related: RelatedObjects) -> Iterator[ObjectKey]:
