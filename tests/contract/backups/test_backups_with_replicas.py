@@ -10,6 +10,7 @@ import pytest
 
 from gardenbus.cli.client.store_address import connect_store
 from gardenbus.cli.client.targets import LandscapeTarget
+from gardenbus.cli.local.directory import LandscapeDirectory, LandscapeFile
 from gardenbus.common.adapters.redis.backups import RedisBackups
 from gardenbus.common.adapters.redis.connection import RedisConnection
 from gardenbus.common.adapters.redis.store import RedisStore
@@ -222,3 +223,37 @@ async def test_the_command_line_finds_the_store_by_sentinels_and_waits_for_the_r
     monkeypatch.setenv("GARDENBUS_REDIS_REPLICAS", "two")
     with pytest.raises(BadRequest, match="GARDENBUS_REDIS_REPLICAS is 'two'"):
         connect_store(where, None, None)
+
+
+async def test_a_restore_into_a_cluster_of_this_machine_waits_for_a_replica_and_leaves_no_lead_while_there_is_none(
+    servers: RedisReplicas, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("GARDENBUS_REDIS_REPLICAS", raising=False)
+    place = LandscapeDirectory(tmp_path / "lab")
+    landscape = LandscapeFile(nats_url="nats://127.0.0.1:1", redis_url=servers.url, ports={"redis-1": 1})
+    place.write(landscape)
+    where = LandscapeTarget(landscape.nats_url, "local", directory=place.path)
+    connection = connect_store(where, None, None)
+    try:
+        await connection.ensure_ready()
+        backups = RedisBackups(connection)
+        replicas = await asyncio.to_thread(servers.replicas)
+        for each in replicas:
+            each.pause()
+        try:
+            with pytest.raises(Unavailable, match="0 of 1 Redis replicas have it"):
+                await backups.begin_restore("one", "restore-1")
+        finally:
+            for each in replicas:
+                each.resume()
+        assert await connection.command("EXISTS", "local:leader", "local:restoring") == 0
+
+        async def is_begun() -> None:
+            try:
+                await backups.begin_restore("one", "restore-2")
+            except Unavailable as error:
+                raise AssertionError from error
+
+        await eventually(is_begun, within=20)
+    finally:
+        await connection.close()

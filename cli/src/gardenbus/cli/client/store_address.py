@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 REPLICAS = "GARDENBUS_REDIS_REPLICAS"
 MAX_REPLICAS = 16
+CLUSTER_REPLICAS = 1
+"""The same in a landscape of `up --cluster`."""
 
 
 def local_landscape(where: LandscapeTarget, directory: Path | None) -> LandscapeFile | None:
@@ -32,15 +34,21 @@ def redis_url_of(landscape: LandscapeFile | None, redis_url: str | None) -> str 
 
 
 def connect_store(where: LandscapeTarget, directory: Path | None, redis_url: str | None) -> "RedisConnection":
-    """Open a connection to the store. Raises BadRequest when nothing says where it is."""
+    """Open a connection to the store, whose writes wait for replicas as those of the landscape's services do.
+
+    Raises BadRequest when nothing says where it is.
+    """
     from gardenbus.common.adapters.redis.access import CA, PASSWORD_FILE, RedisAccess  # noqa: PLC0415  slow to import
     from gardenbus.common.adapters.redis.connection import RedisConnection  # noqa: PLC0415
 
-    chosen = redis_url_of(local_landscape(where, directory), redis_url)
+    local = local_landscape(where, directory)
+    chosen = redis_url_of(local, redis_url)
     if not chosen:
         raise BadRequest("where is Redis? Name it with --redis-url, or in GARDENBUS_REDIS_URL")
     access = RedisAccess(os.environ.get(PASSWORD_FILE, ""), os.environ.get(CA, ""))
-    return RedisConnection(chosen, where.prefix, access=access, replicas=_replicas(os.environ.get(REPLICAS, "")))
+    is_cluster = local is not None and chosen == local.redis_url and "redis-1" in local.ports
+    replicas = _replicas(os.environ.get(REPLICAS, "")) or is_cluster * CLUSTER_REPLICAS
+    return RedisConnection(chosen, where.prefix, access=access, replicas=replicas)
 
 
 def _replicas(number: str) -> int:

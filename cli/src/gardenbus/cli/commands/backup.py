@@ -193,7 +193,7 @@ def restore_command(
 
 
 async def restored_from(
-    place: BackupDestination, to: str, where: LandscapeTarget, connection: "RedisConnection"
+    place: BackupDestination, to: str, where: LandscapeTarget, connection: "RedisConnection", leader: str = ""
 ) -> RestoredChain:
     """Restore a backup (`""`: the latest) while nobody serves; closes both. Raises as `restore` does."""
     from gardenbus.common.adapters.redis.backups import RedisBackups  # noqa: PLC0415  slow to import
@@ -203,7 +203,7 @@ async def restored_from(
         await _check_nobody_serves(where)
         async with connected(where, makes=("REQUESTS",)) as api:
             requests = _requests(api.bus, connection, where)
-            return await restore(RedisBackups(connection), place, chain, where.prefix, requests)
+            return await restore(RedisBackups(connection), place, chain, where.prefix, requests, leader)
     finally:
         await connection.close()
         await place.close()

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Literal, NamedTuple
 
+from gardenbus.cli.client.store_address import CLUSTER_REPLICAS, REPLICAS
 from gardenbus.cli.local.directory import LandscapeDirectory
 from gardenbus.common.api.garden.shoots import DEFAULT_SCHEDULER
 
@@ -73,7 +74,7 @@ class ProcessSpec(NamedTuple):
 
 
 _SHARED = {"GARDENBUS_SHARED_CONNECTION": "true"}
-_CLUSTERED = {"GARDENBUS_STREAM_REPLICAS": "3", "GARDENBUS_REDIS_REPLICAS": "1"}
+_CLUSTERED = {"GARDENBUS_STREAM_REPLICAS": "3", REPLICAS: str(CLUSTER_REPLICAS)}
 
 
 class Addresses(NamedTuple):

@@ -1,6 +1,7 @@
 """Restores a backup into the empty store of a landscape whose servers run, and whose services do not yet."""
 
 import asyncio
+import uuid
 from pathlib import Path
 
 from gardenbus.cli.client.store_address import connect_store
@@ -18,10 +19,12 @@ ATTEMPTS_SECONDS = 30
 async def restore_backup(place: str, target: LandscapeTarget, directory: Path) -> RestoredChain:
     """Restore the latest backup. Raises BackupInvalid, Conflict where the store is not empty, NotFound, Unavailable."""
     loop = asyncio.get_running_loop()
+    leader = f"restore-{uuid.uuid4().hex[:8]}"
     deadline = loop.time() + ATTEMPTS_SECONDS
     while True:
         try:
-            return await restored_from(destination_of(place), "", target, connect_store(target, directory, None))
+            connection = connect_store(target, directory, None)
+            return await restored_from(destination_of(place), "", target, connection, leader)
         except Unavailable:
             if loop.time() > deadline:
                 raise

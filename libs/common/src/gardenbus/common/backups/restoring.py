@@ -83,9 +83,11 @@ async def restore(
     chain: Chain,
     prefix: str,
     requests: WaitingRequests | None = None,
+    leader: str = "",
 ) -> RestoredChain:
     """Check a chain, store it in an empty store, and put back the requests that waited at its end (None: left out).
 
+    Who tries again after a failure does so as the same `leader`, whose lead stays for a while; "" is a new one.
     Raises BackupInvalid, Conflict, NotFound, Unavailable.
     """
     async with _readers(destination, chain.backups) as readers:
@@ -99,7 +101,7 @@ async def restore(
                 f"{chain.last.name} is of the landscape {header.prefix}, and this is {prefix}: restore it with "
                 f"--prefix {header.prefix}"
             )
-        await store.begin_restore(chain.last.name, f"restore-{uuid.uuid4().hex[:8]}")
+        await store.begin_restore(chain.last.name, leader or f"restore-{uuid.uuid4().hex[:8]}")
         owners: set[str] = set()
         count = removals = 0
         records = joined(readers)

@@ -49,6 +49,7 @@ class RedisBackups:
     async def begin_restore(self, name: str, leader: str) -> None:
         """Take the lead."""
         await self._connection.ensure_library()
+        await self._connection.ensure_replicas()
         self._leader = leader
         reply = await self._connection.call(
             "restore_begin", {"name": name, "leader": leader, "ttl_ms": LEAD_MILLISECONDS}

@@ -279,6 +279,11 @@ class RedisConnection:
         await self.command("PING")
         await self._load_and_join()
 
+    async def ensure_replicas(self) -> None:
+        """Raise Unavailable while fewer replicas than a write has to be on have what was written until now."""
+        if self._replicated_writes is not None:
+            await self._written_once([("SET", self.key("confirmed"), "")])
+
     async def close(self) -> None:
         """Close all connections."""
         if self._replication is not None:
