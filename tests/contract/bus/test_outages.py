@@ -6,11 +6,14 @@ import time
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 from structlog.testing import capture_logs
 
+from gardenbus.common.adapters.nats import api
 from gardenbus.common.adapters.nats import follower as follower_adapter
+from gardenbus.common.adapters.nats.connection import Connection, Unanswered
 from gardenbus.common.adapters.nats.jetstream import JetStreamBus, connect
 from gardenbus.common.controller.timers import Timers
 from gardenbus.common.errors import Unavailable
@@ -431,3 +434,31 @@ async def test_a_complaint_of_the_server_ends_in_a_new_connection(own: BusUnderT
 
     await until_true(lost_and_found)
     assert await own.announce("a") == 1
+
+
+async def test_a_consumer_that_no_server_answers_for_is_soon_asked_for_again_by_another_name(
+    jetstream: BusUnderTest, monkeypatch: pytest.MonkeyPatch
+):
+    """So it is while a cluster elects who leads its metadata, and where the one that is to have it just died."""
+    lost: list[tuple[str, float]] = []
+
+    async def call(connection: Connection, endpoint: str, payload: Any = None, *, timeout_seconds: float = 5.0) -> Any:
+        if endpoint.startswith("CONSUMER.CREATE") and len(lost) < 5:
+            lost.append((endpoint, timeout_seconds))
+            raise Unanswered(f"no answer on {endpoint}")
+        return await api.call(connection, endpoint, payload, timeout_seconds=timeout_seconds)
+
+    await jetstream.announce("a")
+    async with jetstream.bus.follow(jetstream.stream("OBJECTS"), []) as follower:
+        assert len(await replay(follower)) == 1
+        monkeypatch.setattr(follower_adapter, "call", call)
+        cast("Any", follower)._invalidate("as after a lost connection")
+        await jetstream.announce("b")
+        event = await next_event(follower)
+    assert isinstance(event, StreamMessage)
+    assert event.sequence == 2
+    assert len({endpoint for endpoint, _ in lost}) == 5
+    waited = [seconds for _, seconds in lost]
+    assert waited == sorted(set(waited))
+    assert sum(waited) <= 10
+    assert api.patience_seconds(100) == api.API_TIMEOUT_SECONDS

@@ -11,6 +11,8 @@ from gardenbus.common.errors import BadRequest, Conflict, GardenbusError, NotFou
 from gardenbus.common.ports.bus import StreamMessage
 
 API_TIMEOUT_SECONDS = 5.0
+_FIRST_TIMEOUT_SECONDS = 1.0
+_LONGER_SECONDS = 0.5
 
 WRONG_LAST_SEQUENCE = frozenset({10071, 10164})
 BATCH_INCOMPLETE = 10176
@@ -24,6 +26,15 @@ _SHORTEST_ELECTION_NANOSECONDS = 4_000_000_000
 
 _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder().decode
+
+
+def patience_seconds(attempt: int) -> float:
+    """Longest wait for an answer in the first attempt (0) and in later ones, for requests that may be sent again.
+
+    A cluster loses requests: until a dead leader of its metadata is replaced (4 to 10 s), and when it has one consumer
+    made by a server that just died. Nobody answers those: the next is sent soon; a slow server gets longer each time.
+    """
+    return min(API_TIMEOUT_SECONDS, _FIRST_TIMEOUT_SECONDS + attempt * _LONGER_SECONDS)
 
 
 class JetStreamError(Exception):

@@ -14,6 +14,7 @@ arrives there, so a slow reader slows the server down.
 """
 
 import asyncio
+import itertools
 import secrets
 import time
 from collections import deque
@@ -23,6 +24,7 @@ from typing import Any
 import structlog
 
 from gardenbus.common.adapters.nats.api import (
+    API_TIMEOUT_SECONDS,
     NO_MESSAGE,
     AckSubject,
     JetStreamError,
@@ -30,9 +32,16 @@ from gardenbus.common.adapters.nats.api import (
     delivered,
     from_nanoseconds,
     nanoseconds,
+    patience_seconds,
     read_ack_subject,
 )
-from gardenbus.common.adapters.nats.connection import Connection, RawMessage, decode_headers, publish_command
+from gardenbus.common.adapters.nats.connection import (
+    Connection,
+    RawMessage,
+    Unanswered,
+    decode_headers,
+    publish_command,
+)
 from gardenbus.common.adapters.nats.outside import last_message
 from gardenbus.common.errors import BadRequest, Unavailable
 from gardenbus.common.ports.bus import FollowEvent, FollowRestarted, ReplayDone, StreamPosition
@@ -95,7 +104,10 @@ class JetStreamFollower:
 
     async def open(self) -> None:
         """Create the consumer. Raises Unavailable, or BadRequest when the filters do not suit the stream."""
-        position, pending = await self._create()
+        try:
+            position, pending = await self._create(patience_seconds(1))
+        except Unanswered:
+            position, pending = await self._create(API_TIMEOUT_SECONDS)
         self._created, self._target = position.created, position.sequence
         self._server = self._connection.server_id
         if pending == 0:
@@ -196,9 +208,9 @@ class JetStreamFollower:
         last_activity_at = self._last_activity_at
         restarted: list[FollowEvent] = []
         log.info("follower.resumed", stream=self._stream, after=self._last, reason=self._invalid_reason)
-        while True:
+        for attempt in itertools.count():
             try:
-                position, pending = await self._create()
+                position, pending = await self._create(patience_seconds(attempt))
                 reason = await self._reason_to_restart(position, time.monotonic() - last_activity_at)
             except (Unavailable, BadRequest) as error:
                 log.debug("follower.delayed", stream=self._stream, reason=error.message)
@@ -213,7 +225,8 @@ class JetStreamFollower:
                 continue
             if not self._replayed:
                 self._target = position.sequence if pending else 0
-            return restarted
+            break
+        return restarted
 
     async def _reason_to_restart(self, position: StreamPosition, silent_seconds: float) -> str | None:
         if position.created != self._created:
@@ -244,8 +257,11 @@ class JetStreamFollower:
             raise Unavailable(str(error)) from error
         return nanoseconds(found["message"]["time"]) == self._last_at
 
-    async def _create(self) -> tuple[StreamPosition, int]:
-        """A new consumer, then the stream's position and how many messages the consumer has before it."""
+    async def _create(self, timeout_seconds: float) -> tuple[StreamPosition, int]:
+        """A new consumer, then the stream's position and how many messages the consumer has before it.
+
+        Each is awaited for so long. Raises Unavailable, Unanswered among them, or BadRequest.
+        """
         self._stop_listening()
         self._received.clear()
         self._consumer_sequence = 0
@@ -259,8 +275,9 @@ class JetStreamFollower:
                 self._connection,
                 self._endpoint(name),
                 {"stream_name": self._stream, "config": self._settings(name, inbox)},
+                timeout_seconds=timeout_seconds,
             )
-            response = await call(self._connection, f"STREAM.INFO.{self._stream}")
+            response = await call(self._connection, f"STREAM.INFO.{self._stream}", timeout_seconds=timeout_seconds)
         except JetStreamError as api_error:
             self._invalidate(str(api_error))
             error = api_error.translated()

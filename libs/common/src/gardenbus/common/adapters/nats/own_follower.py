@@ -20,6 +20,7 @@ numbers of its consumer would show the younger one what it missed.
 """
 
 import asyncio
+import itertools
 import secrets
 import time
 from collections import deque
@@ -30,12 +31,14 @@ import msgspec
 import structlog
 
 from gardenbus.common.adapters.nats.api import (
+    API_TIMEOUT_SECONDS,
     CONSUMER_NOT_FOUND,
     STREAM_NOT_FOUND,
     AckSubject,
     JetStreamError,
     call,
     delivered,
+    patience_seconds,
     read_ack_subject,
 )
 from gardenbus.common.adapters.nats.connection import Connection, RawMessage, decode_headers, publish_command
@@ -72,6 +75,9 @@ class _OwnConsumer:
         """Stream sequence of the last message received."""
 
         self.is_replayed = False
+        self.answer_seconds = API_TIMEOUT_SECONDS
+        """Longest wait for the answer to each request about it."""
+
         self.received: deque[tuple[RawMessage, AckSubject]] = deque()
         self.arrived = asyncio.Event()
         self._connection = connection
@@ -97,6 +103,7 @@ class _OwnConsumer:
                     self._connection,
                     f"CONSUMER.CREATE.{self._stream}.{self.name}.{self._settings['filter_subject']}",
                     request,
+                    timeout_seconds=self.answer_seconds,
                 )
             except JetStreamError as error:
                 if error.number not in _EXISTS or attempt == _ATTEMPTS - 1:
@@ -108,7 +115,7 @@ class _OwnConsumer:
 
     async def _remove(self) -> None:
         try:
-            await call(self._connection, f"CONSUMER.DELETE.{self._stream}.{self.name}")
+            await self._call("DELETE")
         except JetStreamError as error:
             if error.number != CONSUMER_NOT_FOUND:
                 raise
@@ -119,7 +126,7 @@ class _OwnConsumer:
         Raises Conflict when it is somebody else's, Unavailable, JetStreamError.
         """
         try:
-            found = await call(self._connection, f"CONSUMER.INFO.{self._stream}.{self.name}")
+            found = await self._call("INFO")
         except JetStreamError as error:
             if error.number in (CONSUMER_NOT_FOUND, STREAM_NOT_FOUND):
                 return None
@@ -128,6 +135,10 @@ class _OwnConsumer:
         if metadata.get("owner") != self._owner:
             raise Conflict(f"another process follows {self._stream} as {self.name}")
         return bool(found["delivered"]["consumer_seq"] == self._sequence)
+
+    async def _call(self, verb: str) -> dict[str, Any]:
+        endpoint = f"CONSUMER.{verb}.{self._stream}.{self.name}"
+        return await call(self._connection, endpoint, timeout_seconds=self.answer_seconds)
 
     async def fetch(self) -> None:
         """Request messages, unless a request is under way. Raises Unavailable."""
@@ -321,7 +332,9 @@ class OwnFollower:
         reason = next(each.invalid_reason for each in self._consumers if each.invalid_reason)
         log.info("follower.resumed", stream=self._stream, reason=reason)
         restarted: list[FollowEvent] = []
-        while True:
+        for attempt in itertools.count():
+            for each in self._consumers:
+                each.answer_seconds = patience_seconds(attempt)
             try:
                 if restarted or not await self._resumed():
                     if not restarted:
@@ -333,7 +346,8 @@ class OwnFollower:
                 log.debug("follower.delayed", stream=self._stream, reason=str(error))
                 await asyncio.sleep(RETRY_SECONDS)
             else:
-                return restarted
+                break
+        return restarted
 
     async def _resumed(self) -> bool:
         """Go on where each consumer stood; False when one is gone."""
