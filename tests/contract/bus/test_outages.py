@@ -461,4 +461,4 @@ async def test_a_consumer_that_no_server_answers_for_is_soon_asked_for_again_by_
     waited = [seconds for _, seconds in lost]
     assert waited == sorted(set(waited))
     assert sum(waited) <= 10
-    assert api.patience_seconds(100) == api.API_TIMEOUT_SECONDS
+    assert api.attempt_timeout_seconds(100) == api.API_TIMEOUT_SECONDS

@@ -28,8 +28,8 @@ _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder().decode
 
 
-def patience_seconds(attempt: int) -> float:
-    """Longest wait for an answer in the first attempt (0) and in later ones, for requests that may be sent again.
+def attempt_timeout_seconds(attempt: int) -> float:
+    """Longest wait for a response in the first attempt (0) and in later ones, for requests that may be sent again.
 
     A cluster loses requests: until a dead leader of its metadata is replaced (4 to 10 s), and when it has one consumer
     made by a server that just died. Nobody answers those: the next is sent soon; a slow server gets longer each time.

@@ -28,11 +28,11 @@ from gardenbus.common.adapters.nats.api import (
     NO_MESSAGE,
     AckSubject,
     JetStreamError,
+    attempt_timeout_seconds,
     call,
     delivered,
     from_nanoseconds,
     nanoseconds,
-    patience_seconds,
     read_ack_subject,
 )
 from gardenbus.common.adapters.nats.connection import (
@@ -105,7 +105,7 @@ class JetStreamFollower:
     async def open(self) -> None:
         """Create the consumer. Raises Unavailable, or BadRequest when the filters do not suit the stream."""
         try:
-            position, pending = await self._create(patience_seconds(1))
+            position, pending = await self._create(attempt_timeout_seconds(1))
         except Unanswered:
             position, pending = await self._create(API_TIMEOUT_SECONDS)
         self._created, self._target = position.created, position.sequence
@@ -210,7 +210,7 @@ class JetStreamFollower:
         log.info("follower.resumed", stream=self._stream, after=self._last, reason=self._invalid_reason)
         for attempt in itertools.count():
             try:
-                position, pending = await self._create(patience_seconds(attempt))
+                position, pending = await self._create(attempt_timeout_seconds(attempt))
                 reason = await self._reason_to_restart(position, time.monotonic() - last_activity_at)
             except (Unavailable, BadRequest) as error:
                 log.debug("follower.delayed", stream=self._stream, reason=error.message)

@@ -36,9 +36,9 @@ from gardenbus.common.adapters.nats.api import (
     STREAM_NOT_FOUND,
     AckSubject,
     JetStreamError,
+    attempt_timeout_seconds,
     call,
     delivered,
-    patience_seconds,
     read_ack_subject,
 )
 from gardenbus.common.adapters.nats.connection import Connection, RawMessage, decode_headers, publish_command
@@ -75,8 +75,8 @@ class _OwnConsumer:
         """Stream sequence of the last message received."""
 
         self.is_replayed = False
-        self.answer_seconds = API_TIMEOUT_SECONDS
-        """Longest wait for the answer to each request about it."""
+        self.timeout_seconds = API_TIMEOUT_SECONDS
+        """Longest wait for the response to each request about it."""
 
         self.received: deque[tuple[RawMessage, AckSubject]] = deque()
         self.arrived = asyncio.Event()
@@ -103,7 +103,7 @@ class _OwnConsumer:
                     self._connection,
                     f"CONSUMER.CREATE.{self._stream}.{self.name}.{self._settings['filter_subject']}",
                     request,
-                    timeout_seconds=self.answer_seconds,
+                    timeout_seconds=self.timeout_seconds,
                 )
             except JetStreamError as error:
                 if error.number not in _EXISTS or attempt == _ATTEMPTS - 1:
@@ -138,7 +138,7 @@ class _OwnConsumer:
 
     async def _call(self, verb: str) -> dict[str, Any]:
         endpoint = f"CONSUMER.{verb}.{self._stream}.{self.name}"
-        return await call(self._connection, endpoint, timeout_seconds=self.answer_seconds)
+        return await call(self._connection, endpoint, timeout_seconds=self.timeout_seconds)
 
     async def fetch(self) -> None:
         """Request messages, unless a request is under way. Raises Unavailable."""
@@ -334,7 +334,7 @@ class OwnFollower:
         restarted: list[FollowEvent] = []
         for attempt in itertools.count():
             for each in self._consumers:
-                each.answer_seconds = patience_seconds(attempt)
+                each.timeout_seconds = attempt_timeout_seconds(attempt)
             try:
                 if restarted or not await self._resumed():
                     if not restarted:
