@@ -80,7 +80,7 @@ def check_client(client: Environment) -> None:
 
 
 def check_size(environment: Environment, extent: str) -> None:
-    """SystemExit unless an installation is as large as `docs/install.md` states, within a tenth; before anything ran."""
+    """SystemExit unless an installation that never ran is as large as `docs/install.md` states, within a tenth."""
     found = re.search(STATED[extent], (ROOT / "docs" / "install.md").read_text())
     actual = environment.megabytes()
     if found is None or abs(actual - int(found[1])) > actual / 10:
