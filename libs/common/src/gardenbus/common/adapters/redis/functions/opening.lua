@@ -68,25 +68,32 @@ local function join(keys, args)
   return {'ok', is_open(P) and 1 or 0, is_open(P) and not was_open and 1 or 0}
 end
 
--- Who took the lead here, in this library's memory. A lead ends with the life of Redis in which it was taken, though the
--- key comes back with the data: a relay must not note in a store that went back what it has found out about the one before.
+-- Who took the lead here, in this library's memory, and which opening there was then. A lead ends with the life of Redis in
+-- which it was taken, though the key comes back with the data: a relay must not note in a store that went back what it has
+-- found out about the one before. It ends as well where another opening has come with the data: that of a master which led in
+-- between, while this library's memory stayed (a planned failover, and one back). So what a store has that was not compared
+-- with the bus yet is read and noted by a relay that has learned so, as it took the lead.
 local led = {}
+
+local function opening_of(P)
+  return redis.call('GET', P .. ':opening') or ''
+end
 
 local function holds_lead(P, leader)
   return redis.call('GET', P .. ':leader') == leader
 end
 
 local function leads(P, leader)
-  return holds_lead(P, leader) and led[P .. ' ' .. leader] or false
+  return holds_lead(P, leader) and led[P .. ' ' .. leader] == opening_of(P)
 end
 
 -- Takes or keeps the lead; returns whether nobody else has led since the last time, and all is as this leader left it.
 local function take_lead(P, op)
-  local is_continued = led[P .. ' ' .. op.leader] and redis.call('GET', P .. ':led') == op.leader
+  local is_continued = led[P .. ' ' .. op.leader] == opening_of(P) and redis.call('GET', P .. ':led') == op.leader
   redis.call('SET', P .. ':leader', op.leader, 'PX', op.ttl_ms)
   if not is_continued then
     redis.call('SET', P .. ':led', op.leader)
-    led[P .. ' ' .. op.leader] = true
+    led[P .. ' ' .. op.leader] = opening_of(P)
   end
   return is_continued
 end
@@ -123,6 +130,7 @@ local function open_fence(keys, args)
     redis.call('SET', P .. ':usage_version', whole(math.max(counter(P, 'usage_version') + op.leap, op.floor)))
     redis.call('SET', P .. ':gain_objects', whole(math.max(counter(P, 'gain_objects'), op.gain)))
     redis.call('SET', P .. ':opening', opening)
+    led[P .. ' ' .. op.leader] = opening
     remember(op.db .. ' ' .. P, opening)
   end
   return {'ok', counter(P, 'version')}
