@@ -102,7 +102,7 @@ class StreamHistories(Protocol):
         last_sequence: int = 0,
         acknowledged: int = 0,
     ) -> StreamHistory:
-        """Remember what was seen of a stream, and return its history.
+        """Remember what was seen of a stream, and return its history. It lasts once a later write of the caller does.
 
         `acknowledged`: up to where its consumer has acknowledged it.
 

@@ -8,7 +8,7 @@ by one; the others of their message are applied.
 
 import asyncio
 import contextlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, groupby
 from typing import NamedTuple
@@ -88,6 +88,8 @@ class DocumentRequest(msgspec.Struct, frozen=True):
     document: Document
     origin: RequestOrigin
     validation: FieldValidation
+    queries: Sequence[RelatedQuery] | None = None
+    """What admission asks for; see `_admission_queries`."""
     span: tracing.Span = tracing.NOT_TRACED
 
     @property
@@ -110,8 +112,30 @@ class RejectedDocument(msgspec.Struct, frozen=True):
         without_frames(self.error)
 
 
-class _PreparedBatch(NamedTuple):
-    """A batch that was read while another one was carried out."""
+class _ParsedDocument(NamedTuple):
+    """A document and its number in the message."""
+
+    number: int
+    key: ObjectKey
+    document: Document
+    queries: Sequence[RelatedQuery] | None
+
+
+class _ParsedMessage(NamedTuple):
+    """A message without the incarnation of its stream."""
+
+    queued: QueueMessage
+    message: StreamMessage
+    """As it was sent, if it was put back from a backup."""
+    sent_at: tuple[int, int] | None
+    verb: str
+    requester: Requester
+    validation: FieldValidation
+    documents: Sequence[_ParsedDocument]
+
+
+class _Batch(NamedTuple):
+    """A batch that was read."""
 
     queued_messages: Sequence[QueueMessage]
     requests: list[DocumentRequest]
@@ -143,8 +167,8 @@ class DurableRequestHandler:
         self._slots = asyncio.Semaphore(self.concurrency)
         self._incarnation = StreamIncarnation(self.bus, self.store, self.subjects.stream("REQUESTS"))
         self._is_located = False
-        self._prepared: _PreparedBatch | None = None
-        self._in_flight: frozenset[ObjectKey] = frozenset()
+        self._prepared: _Batch | None = None
+        self._in_flight: frozenset[ObjectKey] | None = None
 
     async def refresh(self) -> None:
         """Read which incarnation of REQUESTS this is: at the start and after every reconnect."""
@@ -156,16 +180,18 @@ class DurableRequestHandler:
         """Handle a batch and acknowledge it. Raises Unavailable; a second time has the same result."""
         if not self._is_located:
             await self.refresh()
-        requests, rejected, reads = await self._prepared_or_read(queued_messages)
-        self._in_flight = frozenset(request.key for request in requests)
+        batch = await self._prepared_or_read(queued_messages)
+        rejected = batch.rejected
+        self._in_flight = frozenset(request.key for request in batch.requests)
         try:
-            for _, run in groupby(requests, key=lambda request: request.key.kind):
-                rejected += await self._process_run(list(run), reads)
+            for _, run in groupby(batch.requests, key=lambda request: request.key.kind):
+                rejected += await self._process_run(list(run), batch.reads)
             unfinished = {id(rejection.queued) for rejection in rejected}
             await self.queue.ack_many([queued for queued in queued_messages if id(queued) not in unfinished])
-            await self._finish_rejected(rejected, reads)
+            await self._finish_rejected(rejected, batch.reads)
         finally:  # a span that is not ended is not exported
-            for request in requests:
+            self._in_flight = None
+            for request in batch.requests:
                 request.span.end(failed="interrupted")
 
     # ------------------------------------------------------------------------------------------ reading
@@ -173,57 +199,76 @@ class DurableRequestHandler:
     async def prepare(self, queued_messages: Sequence[QueueMessage]) -> None:
         """Read the messages of the next batch, and its objects but for those that the present batch may change.
 
-        Other objects, which admission needs, are read when it is handled.
+        Other objects, which admission needs, are read when it is handled, unless nothing is in flight by now.
         """
-        if not self._is_located:
-            return
-        requests, rejected = await self._read(queued_messages)
-        reads = ReadCache(self.store, self.manifests)
-        await reads.fetch(request.key for request in requests if request.key not in self._in_flight)
-        self._prepared = _PreparedBatch(queued_messages, requests, rejected, reads)
+        if self._is_located:
+            self._prepared = await self._read(queued_messages)
 
-    async def _prepared_or_read(
-        self, queued_messages: Sequence[QueueMessage]
-    ) -> tuple[list[DocumentRequest], list[RejectedDocument], ReadCache]:
+    async def _prepared_or_read(self, queued_messages: Sequence[QueueMessage]) -> _Batch:
         """The prepared batch, or the same read now."""
         prepared, self._prepared = self._prepared, None
         if prepared is not None and list(prepared.queued_messages) == list(queued_messages):
-            return prepared.requests, prepared.rejected, prepared.reads
-        return *await self._read(queued_messages), ReadCache(self.store, self.manifests)
+            return prepared
+        return await self._read(queued_messages)
 
-    async def _read(
-        self, queued_messages: Sequence[QueueMessage]
-    ) -> tuple[list[DocumentRequest], list[RejectedDocument]]:
-        requests: list[DocumentRequest] = []
+    async def _read(self, queued_messages: Sequence[QueueMessage]) -> _Batch:
+        """Read a batch in one round trip: where its messages belong, and what they are about."""
         rejected: list[RejectedDocument] = []
-        incarnations = await self._incarnation.of(queued_messages)
-        for number, (queued, incarnation) in enumerate(zip(queued_messages, incarnations, strict=True), 1):
+        parsed: list[_ParsedMessage | None] = []
+        for number, queued in enumerate(queued_messages, 1):
             if number % READ_TOGETHER == 0:
                 await asyncio.sleep(0)
-            message, place = queued.message, (incarnation, queued.message.sequence)
+            parsed.append(await self._parsed(queued, rejected))
+        reads = ReadCache(self.store, self.manifests)
+        documents = [document for message in parsed if message is not None for document in message.documents]
+        incarnations, _ = await asyncio.gather(
+            self._incarnation.of(queued_messages), self._read_ahead(documents, reads)
+        )
+        located = zip(parsed, incarnations, strict=True)
+        requests = [
+            request
+            for message, incarnation in located
+            if message is not None
+            for request in _requests_of(message, incarnation)
+        ]
+        return _Batch(queued_messages, requests, rejected, reads)
+
+    async def _read_ahead(self, documents: Sequence[_ParsedDocument], reads: ReadCache) -> None:
+        """Read what the batch in flight cannot change.
+
+        What belongs to an object only if nothing is in flight and all are of one kind: another may change it.
+        """
+        keys = [document.key for document in documents]
+        related: list[RelatedQuery] = []
+        if self._in_flight is not None:
+            keys = [key for key in keys if key not in self._in_flight]
+        elif len({key.kind for key in keys}) == 1:
+            related = [query for document in documents for query in document.queries or ()]
+        await reads.prefetch_related(related, keys)
+
+    async def _parsed(self, queued: QueueMessage, rejected: list[RejectedDocument]) -> _ParsedMessage | None:
+        """A message and its documents, but for those that it adds to `rejected`."""
+        try:
+            message, sent_at = _as_sent(queued.message, self.subjects)
+            user, verb = parse_request_subject(message.subject, self.subjects)
+            check_sender(message.headers, user, self.user_of)
+            reject_durable_dry_run(message.headers)
+            validation = validation_of(message.headers, FieldValidation.WARN)
+            documents = parse(message.body)
+            requester = self.authorizer.requester(user, message.headers, f"requests/{message.sequence}")
+        except Terminal as error:
+            rejected.append(RejectedDocument(queued, error))
+            return None
+        parsed: list[_ParsedDocument] = []
+        for number, document in enumerate(documents):
             try:
-                message, place = _as_sent(message, place, self.subjects)
-                user, verb = parse_request_subject(message.subject, self.subjects)
-                check_sender(message.headers, user, self.user_of)
-                reject_durable_dry_run(message.headers)
-                validation = validation_of(message.headers, FieldValidation.WARN)
-                documents = parse(message.body)
-                requester = self.authorizer.requester(user, message.headers, f"requests/{message.sequence}")
+                key = key_of(document) if verb == "apply" else await self._reference(document)
             except Terminal as error:
-                rejected.append(RejectedDocument(queued, error))
-                continue
-            parent = tracing.received(message.headers)
-            is_traced = bool(parent) or tracing.is_on()
-            for index, document in enumerate(documents):
-                origin = RequestOrigin(*place, index)
-                try:
-                    key = key_of(document) if verb == "apply" else await self._reference(document)
-                except Terminal as error:
-                    rejected.append(RejectedDocument(queued, error, document=document))
-                else:
-                    span = spans.durable_request(message, verb, key, parent) if is_traced else tracing.NOT_TRACED
-                    requests.append(DocumentRequest(queued, verb, requester, key, document, origin, validation, span))
-        return requests, rejected
+                rejected.append(RejectedDocument(queued, error, document=document))
+            else:
+                queries = _admission_queries(self.writer.admission, document) if verb == "apply" else None
+                parsed.append(_ParsedDocument(number, key, document, queries))
+        return _ParsedMessage(queued, message, sent_at, verb, requester, validation, parsed)
 
     async def _reference(self, document: Document) -> ObjectKey:
         try:
@@ -235,14 +280,9 @@ class DurableRequestHandler:
 
     async def _process_run(self, requests: Sequence[DocumentRequest], reads: ReadCache) -> list[RejectedDocument]:
         """Handle requests for objects of one kind; returns those that are rejected."""
-        await reads.fetch(request.key for request in requests)
-        admitting = {
-            request.key: _admission_queries(self.writer.admission, request.document)
-            for request in requests
-            if request.verb == "apply"
-        }
         of_access = (query for request in requests for query in self._access_queries(request))
-        await reads.prefetch_related(chain(of_access, *(found or () for found in admitting.values())))
+        of_admission = (query for request in requests for query in request.queries or ())
+        await reads.prefetch_related(chain(of_access, of_admission), [request.key for request in requests])
         by_key: dict[ObjectKey, list[DocumentRequest]] = {}
         for request in requests:
             by_key.setdefault(request.key, []).append(request)
@@ -253,7 +293,7 @@ class DurableRequestHandler:
                 granted = await self._tentative_grant(request, reads)
                 if granted is not None:
                     grants[key] = granted
-                    new.append(_new_object(request, granted, admitting[key]))
+                    new.append(_new_object(request, granted))
         for key, written in (await self._creator.create(new, reads)).items():
             (request,) = by_key.pop(key)
             grants[key].written(written.outcome)
@@ -396,22 +436,36 @@ class DurableRequestHandler:
         action = rejection.request.verb.capitalize() if rejection.request is not None else ""
         message = rejection.queued.message
         with contextlib.suppress(BadRequest):
-            message, _ = _as_sent(message, (0, 0), self.subjects)
+            message, _ = _as_sent(message, self.subjects)
         await self.dead_letter.reject(message, rejection.error, document=rejection.document, about=about, action=action)
         if rejection.request is not None:
             rejection.request.span.end(failed=rejection.error.message)
 
 
-def _as_sent(
-    message: StreamMessage, place: tuple[int, int], subjects: Subjects
-) -> tuple[StreamMessage, tuple[int, int]]:
-    """A message and its place on the bus; of one that was put back from a backup those at which it was sent.
+def _requests_of(parsed: _ParsedMessage, incarnation: int) -> Iterable[DocumentRequest]:
+    """The requests of a message of this incarnation of its stream, unless it says where it was sent."""
+    place = parsed.sent_at or (incarnation, parsed.message.sequence)
+    parent = tracing.received(parsed.message.headers)
+    is_traced = bool(parent) or tracing.is_on()
+    for number, key, document, queries in parsed.documents:
+        yield DocumentRequest(
+            queued=parsed.queued,
+            verb=parsed.verb,
+            requester=parsed.requester,
+            key=key,
+            document=document,
+            origin=RequestOrigin(*place, number),
+            validation=parsed.validation,
+            queries=queries,
+            span=spans.durable_request(parsed.message, parsed.verb, key, parent) if is_traced else tracing.NOT_TRACED,
+        )
 
-    Raises BadRequest.
-    """
+
+def _as_sent(message: StreamMessage, subjects: Subjects) -> tuple[StreamMessage, tuple[int, int] | None]:
+    """A message, and the place at which it was sent if it was put back from a backup. Raises BadRequest."""
     sent = sent_as(message.subject, message.headers, subjects)
     if sent.place is None:
-        return message, place
+        return message, None
     return msgspec.structs.replace(message, subject=sent.subject, headers=sent.headers), sent.place
 
 
@@ -429,7 +483,7 @@ def _log_accepted(request: DocumentRequest, outcome: str) -> None:
     )
 
 
-def _new_object(request: DocumentRequest, granted: AccessGrant, queries: Sequence[RelatedQuery] | None) -> NewObject:
+def _new_object(request: DocumentRequest, granted: AccessGrant) -> NewObject:
     return NewObject(
         request.key,
         request.document,
@@ -438,7 +492,7 @@ def _new_object(request: DocumentRequest, granted: AccessGrant, queries: Sequenc
         request.validation,
         request.span.traceparent,
         granted.checks,
-        queries,
+        request.queries,
     )
 
 

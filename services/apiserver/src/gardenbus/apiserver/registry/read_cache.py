@@ -1,6 +1,8 @@
 """Reads of a batch: every object once, in few round trips, decoded at most once a version."""
 
+import asyncio
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
 
 import msgspec
 
@@ -120,9 +122,12 @@ class ReadCache:
         self._listed.clear()
         self._has_listed_projects = False
 
-    async def prefetch_related(self, queries: Iterable[RelatedQuery]) -> None:
-        """Read ahead what `related` will need, as far as one round trip can."""
-        await self.fetch(key for query in queries if (key := self._key_of(query)) is not None)
+    async def prefetch_related(self, queries: Iterable[RelatedQuery], keys: Iterable[ObjectKey] = ()) -> None:
+        """Read ahead what `related` will need, as far as one round trip can, and other objects with it."""
+        queries = list(queries)
+        found = (key for query in queries if (key := self._key_of(query)) is not None)
+        kinds = {query.kind for query in queries if isinstance(query, KindQuery)}
+        await asyncio.gather(self.fetch(chain(keys, found)), self._list_kinds(kinds))
 
     async def related(self, queries: Sequence[RelatedQuery]) -> RelatedObjects:
         """Objects of queries, as they are now; the same queries on the same reads find the same, but for demands."""
@@ -236,12 +241,14 @@ class ReadCache:
         above = ObjectKey("cloudprofile", "", cloud_profile)
         return [profile for profile in await self._all_of("namespacedcloudprofile") if parent_key(profile) == above]
 
-    async def _list_kinds(self, kinds: Sequence[str]) -> dict[str, Sequence[Document]]:
+    async def _list_kinds(self, kinds: Iterable[str]) -> dict[str, Sequence[Document]]:
         """All objects of some kinds, listed once a batch."""
+        found: dict[str, Sequence[Document]] = {}
         for kind in kinds:
             if kind not in self._listed:
                 self._listed[kind] = await self._all_of(kind)
-        return {kind: self._listed[kind] for kind in kinds}
+            found[kind] = self._listed[kind]
+        return found
 
     async def _all_of(self, kind: str) -> Sequence[Document]:
         found: list[Document] = []

@@ -11,7 +11,8 @@ Redis replies to a write before it knows that its append-only file could be exte
 where it ends instead): on a full disk all commands of one turn of its loop are acknowledged and lost with the process.
 So a write counts when a PING that was sent after its reply is answered with PONG: Redis refuses even that once it has
 failed to extend the file. Where a write has to be on replicas, `WAIT` stands before that PING, and the epoch of the
-master with it (replication.py); all of it leaves with the write (replicated_writes.py).
+master with it (replication.py); all of it leaves with the write (replicated_writes.py). The file and the replicas get
+writes in their order, so what counts only with a later write (`call` without `confirm`) needs no PING of its own.
 """
 
 import asyncio
@@ -171,12 +172,17 @@ class RedisConnection:
         self._check_opening(opening[1] if len(opening) > 1 else None)
         return replies
 
-    async def call(self, function: str, operation: Mapping[str, Any], *, read_only: bool = False) -> list[Any]:
-        """Call one of our functions. Raises Unavailable when the server is away, fenced or its outbox is full."""
+    async def call(
+        self, function: str, operation: Mapping[str, Any], *, read_only: bool = False, confirm: bool = True
+    ) -> list[Any]:
+        """Call one of our functions. Raises Unavailable when the server is away, fenced or its outbox is full.
+
+        `confirm=False`: what is written may be lost until a later write counts.
+        """
         if function in BATCH_FUNCTIONS:
             return _raise_unavailable(await self._call_batched(function, _pack(operation)))
         command = self._function("FCALL_RO" if read_only else "FCALL", function, _pack(operation))
-        return await self._read(command) if read_only else (await self._write([command]))[0]
+        return (await (self._write([command]) if confirm and not read_only else self._unconfirmed([command])))[0]
 
     async def read_and_write(
         self, reading: tuple[str, Mapping[str, Any]], writing: tuple[str, Mapping[str, Any]] | None = None
@@ -184,17 +190,19 @@ class RedisConnection:
         """Call a function that reads, then one that writes (if any), in one round trip; returns both replies.
 
         What was read counts as written then, where writes have to be on replicas: `WAIT` is about the writes of one
-        connection, so something is written after what was read in any case. Raises as `call` does.
+        connection, so something is written after what was read in any case. Elsewhere nothing is confirmed: only for
+        what may be written twice. Raises as `call` does.
         """
-        read = self._function("FCALL_RO", reading[0], _pack(reading[1]))
+        commands = [self._function("FCALL_RO", reading[0], _pack(reading[1]))]
         if writing is not None:
-            written = self._function("FCALL", writing[0], _pack(writing[1]))
-        elif self._replicated_writes is not None:
-            written = ("SET", self.key("confirmed"), "")
-        else:
-            return await self._read(read), []
-        replies = await self._write([read, written])
-        return replies[0], replies[1]
+            commands.append(self._function("FCALL", writing[0], _pack(writing[1])))
+        if self._replicated_writes is None:
+            read, *written = await self._unconfirmed(commands)
+            return read, written[0] if written else []
+        if writing is None:
+            commands.append(("SET", self.key("confirmed"), ""))
+        read, written = await self._write(commands)
+        return read, written
 
     async def call_batch(
         self, function: str, operations: Sequence[Mapping[str, Any]]
@@ -312,16 +320,20 @@ class RedisConnection:
         await self._load_and_join()
         return await self.pipeline(commands)
 
-    async def _read(self, command: Command) -> list[Any]:
-        """Call a function that reads, and once more if the store is closed for us but open for another version."""
+    async def _unconfirmed(self, commands: Sequence[Command]) -> list[Any]:
+        """Call functions that read, or whose writes need not count yet.
+
+        Once more if the store is closed for us but open for another version.
+        """
         opening = [self._replication.opening_command()] if self._replication is not None else []
-        reply, *openings = await self._called([command, *opening])
-        if _is_closed(reply) and await self._joined():
-            reply, *openings = await self._called([command, *opening])
-        _raise_unavailable(reply)
-        for each in openings:
+        replies = await self._called([*commands, *opening])
+        if any(map(_is_closed, replies[: len(commands)])) and await self._joined():
+            replies = await self._called([*commands, *opening])
+        for reply in replies[: len(commands)]:
+            _raise_unavailable(reply)
+        for each in replies[len(commands) :]:
             self._check_opening(each)
-        return reply
+        return replies[: len(commands)]
 
     async def _write(self, commands: Sequence[Command]) -> list[Any]:
         """Call functions, and once more if the store is closed for us but open for another version.

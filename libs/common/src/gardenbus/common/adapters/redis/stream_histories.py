@@ -29,10 +29,10 @@ class RedisStreamHistories:
         last_sequence: int = 0,
         acknowledged: int = 0,
     ) -> StreamHistory:
-        """Remember what was seen."""
+        """Remember what was seen; it counts with what is written by it: without that nothing relies on it."""
         numbers = [number for entry in entries for number in (entry.sequence, entry.at)]
         seen = {"entries": numbers, "acknowledged": acknowledged}
-        return await self._call("observe_stream", stream, created, last_sequence, seen)
+        return await self._call("observe_stream", stream, created, last_sequence, seen, confirm=False)
 
     async def restart_stream(
         self, stream: str, created: int, last_sequence: int, *, seen: int, ended_at: str = ""
@@ -46,7 +46,7 @@ class RedisStreamHistories:
         return tuple(map(_decode_loss, await self._connection.call("losses", {}, read_only=True)))
 
     async def _call(
-        self, function: str, stream: str, created: int, last: int, arguments: dict[str, Any]
+        self, function: str, stream: str, created: int, last: int, arguments: dict[str, Any], *, confirm: bool = True
     ) -> StreamHistory:
         now = time.time_ns()
         operation = {
@@ -56,7 +56,7 @@ class RedisStreamHistories:
             "proposed": _digits(now),
             "now": timestamp(datetime.fromtimestamp(now / 1e9, UTC)),
         }
-        reply = await self._connection.call(function, operation | arguments)
+        reply = await self._connection.call(function, operation | arguments, confirm=confirm)
         return StreamHistory(*(int(number) for number in reply[1:]))
 
 
