@@ -106,8 +106,8 @@ class RedisOutbox(RedisStreamHistories):
         await self._connection.wait("XREAD", "COUNT", 1, "BLOCK", int(seconds * 1000), "STREAMS", key, self._last_seen)
 
     async def trim(self, last: str | None, positions: Mapping[str, StreamPosition]) -> None:
-        """Trim, and remember the positions."""
-        await self._led("trim", self._trimming(last, positions))
+        """Trim, and remember the positions; what is lost of it is announced once more."""
+        await self._led("trim", self._trimming(last, positions), confirm=False)
 
     def _trimming(self, last: str | None, positions: Mapping[str, StreamPosition]) -> dict[str, Any]:
         return {
@@ -240,8 +240,8 @@ class RedisOutbox(RedisStreamHistories):
         if self._clock.monotonic() >= self._renew_at and not (await self.lead(self._lead_seconds)).is_continued:
             raise Conflict("another relay leads by now, or the store is another one")
 
-    async def _led(self, function: str, operation: dict[str, Any]) -> Sequence[Any]:
-        return _as_leader(await self._connection.call(function, operation | {"leader": self._leader}))
+    async def _led(self, function: str, operation: dict[str, Any], *, confirm: bool = True) -> Sequence[Any]:
+        return _as_leader(await self._connection.call(function, operation | {"leader": self._leader}, confirm=confirm))
 
 
 def _indexed(record: StoredObject) -> dict[str, Any]:
