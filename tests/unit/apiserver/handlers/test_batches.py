@@ -1,6 +1,7 @@
 """Durable requests end the same however they are divided into batches, each prepared while another one is in hand."""
 
 import asyncio
+from collections.abc import Sequence
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -10,11 +11,11 @@ from gardenbus.apiserver.handlers.authorizer import Authorizer
 from gardenbus.apiserver.handlers.durable_requests import DurableRequestHandler
 from gardenbus.apiserver.registry.read_cache import ManifestCache
 from gardenbus.apiserver.registry.writer import Writer
-from gardenbus.common.api.document import Document, encode
+from gardenbus.common.api.document import Document, StoredObject, encode
 from gardenbus.common.api.keys import ObjectKey, Subjects
 from gardenbus.common.controller.batch_consumer import BatchConsumer, BatchSettings
 from gardenbus.common.controller.dead_letter import DeadLetter
-from gardenbus.common.ports.bus import Message
+from gardenbus.common.ports.bus import Message, WorkQueue
 from gardenbus.common.ports.clock import Clock
 from gardenbus.common.ports.connections import Connections
 from gardenbus.common.runtime.clock import SystemClock
@@ -29,12 +30,39 @@ Request = tuple[str, dict[str, str] | None]
 """An object's name, and what it shall hold (None: it shall go)."""
 
 
+class CountingStore(MemoryStore):
+    """Notes the names of what is read. The next read, if it is held, returns what was there when it began."""
+
+    def __init__(self, clock: Clock, *, is_open: bool) -> None:
+        super().__init__(clock, is_open=is_open)
+        self.read: list[str] = []
+        self._held: asyncio.Event | None = None
+
+    def hold_next_read(self) -> asyncio.Event:
+        """Set it to let that read return."""
+        self._held = asyncio.Event()
+        return self._held
+
+    @property
+    def is_read_to_be_held(self) -> bool:
+        """False once the read has begun."""
+        return self._held is not None
+
+    async def get_many(self, keys: Sequence[ObjectKey]) -> Sequence[StoredObject | None]:
+        self.read += [key.name for key in keys]
+        found = await super().get_many(keys)
+        held, self._held = self._held, None
+        if held is not None:
+            await held.wait()
+        return found
+
+
 class Consuming:
     """The requests' intake on a bus and a store in memory."""
 
     def __init__(self, clock: Clock | None = None) -> None:
         clock = clock or SystemClock()
-        self.store, self.bus = MemoryStore(clock, is_open=True), MemoryBus(clock)
+        self.store, self.bus = CountingStore(clock, is_open=True), MemoryBus(clock)
         self.clock = clock
 
     async def publish(self, requests: list[Request]) -> None:
@@ -43,12 +71,9 @@ class Consuming:
             subject = SUBJECTS.delete if data is None else SUBJECTS.apply
             await self.bus.publish(Message(subject, encode(a_configmap(name, data))))
 
-    async def process(self, requests: list[Request], batch: int, wait_seconds: float = 0.01) -> None:
-        """Publish all, then take them."""
-        await self.publish(requests)
-        queue = await self.bus.work_queue("REQUESTS", "apiserver", ">")
-        dead_letter = DeadLetter(Connections(self.store, self.bus, SUBJECTS), reporter="apiserver")
-        handler = DurableRequestHandler(
+    def handler(self, queue: WorkQueue, dead_letter: DeadLetter) -> DurableRequestHandler:
+        """The handler of what the queue holds."""
+        return DurableRequestHandler(
             bus=self.bus,
             store=self.store,
             clock=self.clock,
@@ -61,6 +86,13 @@ class Consuming:
             consumer="apiserver",
             concurrency=10,
         )
+
+    async def process(self, requests: list[Request], batch: int, wait_seconds: float = 0.01) -> None:
+        """Publish all, then take them."""
+        await self.publish(requests)
+        queue = await self.bus.work_queue("REQUESTS", "apiserver", ">")
+        dead_letter = DeadLetter(Connections(self.store, self.bus, SUBJECTS), reporter="apiserver")
+        handler = self.handler(queue, dead_letter)
         consumer = BatchConsumer(
             "requests",
             queue,
@@ -113,3 +145,39 @@ async def test_a_deletion_waits_for_the_creation_that_a_dead_replica_had_fetched
     assert len(await dead.fetch(1, 0)) == 1
     await consuming.process([("a", None)], batch=1, wait_seconds=30)
     assert await consuming.standing() == {}
+
+
+async def test_a_batch_that_is_prepared_while_nothing_is_in_flight_reads_nothing_more() -> None:
+    consuming = Consuming()
+    await consuming.publish([("a", {"x": "1"}), ("b", {"x": "2"})])
+    queue = await consuming.bus.work_queue("REQUESTS", "apiserver", ">")
+    handler = consuming.handler(queue, DeadLetter(Connections(consuming.store, consuming.bus, SUBJECTS), reporter="x"))
+    await handler.refresh()
+    messages = await queue.fetch(10, 0)
+    await handler.prepare(messages)
+    assert {"a", "b"} <= set(consuming.store.read)
+    consuming.store.read.clear()
+    await handler.handle(messages)
+    assert consuming.store.read == []
+    assert await consuming.standing() == {"a": {"x": "1"}, "b": {"x": "2"}}
+
+
+async def test_what_is_prepared_while_a_batch_is_tried_again_is_read_once_more() -> None:
+    """The batch may change it: what is read in between is not relied on."""
+    consuming = Consuming()
+    await consuming.publish([("a", {"x": "1"}), ("a", {"x": "2"})])
+    queue = await consuming.bus.work_queue("REQUESTS", "apiserver", ">")
+    handler = consuming.handler(queue, DeadLetter(Connections(consuming.store, consuming.bus, SUBJECTS), reporter="x"))
+    await handler.refresh()
+    first, second = await queue.fetch(1, 0), await queue.fetch(1, 0)
+    held = consuming.store.hold_next_read()
+    preparing = asyncio.create_task(handler.prepare(second))
+    while consuming.store.is_read_to_be_held:
+        await asyncio.sleep(0)
+    await handler.handle(first)
+    held.set()
+    await preparing
+    consuming.store.read.clear()
+    await handler.handle(second)
+    assert consuming.store.read == ["a", "garden"]
+    assert await consuming.standing() == {"a": {"x": "2"}}

@@ -169,6 +169,7 @@ class DurableRequestHandler:
         self._is_located = False
         self._prepared: _Batch | None = None
         self._in_flight: frozenset[ObjectKey] | None = None
+        self._handled = 0
 
     async def refresh(self) -> None:
         """Read which incarnation of REQUESTS this is: at the start and after every reconnect."""
@@ -178,19 +179,25 @@ class DurableRequestHandler:
 
     async def handle(self, queued_messages: Sequence[QueueMessage]) -> None:
         """Handle a batch and acknowledge it. Raises Unavailable; a second time has the same result."""
-        if not self._is_located:
-            await self.refresh()
-        batch = await self._prepared_or_read(queued_messages)
+        self._handled += 1
+        self._in_flight = frozenset()
+        try:
+            if not self._is_located:
+                await self.refresh()
+            await self._carry_out(await self._prepared_or_read(queued_messages))
+        finally:
+            self._in_flight = None
+
+    async def _carry_out(self, batch: _Batch) -> None:
         rejected = batch.rejected
         self._in_flight = frozenset(request.key for request in batch.requests)
         try:
             for _, run in groupby(batch.requests, key=lambda request: request.key.kind):
                 rejected += await self._process_run(list(run), batch.reads)
             unfinished = {id(rejection.queued) for rejection in rejected}
-            await self.queue.ack_many([queued for queued in queued_messages if id(queued) not in unfinished])
+            await self.queue.ack_many([queued for queued in batch.queued_messages if id(queued) not in unfinished])
             await self._finish_rejected(rejected, batch.reads)
         finally:  # a span that is not ended is not exported
-            self._in_flight = None
             for request in batch.requests:
                 request.span.end(failed="interrupted")
 
@@ -201,8 +208,12 @@ class DurableRequestHandler:
 
         Other objects, which admission needs, are read when it is handled, unless nothing is in flight by now.
         """
-        if self._is_located:
-            self._prepared = await self._read(queued_messages)
+        if not self._is_located:
+            return
+        handled = self._handled
+        batch = await self._read(queued_messages)
+        if self._handled == handled:  # else what was in flight is tried again, and may change what was read
+            self._prepared = batch
 
     async def _prepared_or_read(self, queued_messages: Sequence[QueueMessage]) -> _Batch:
         """The prepared batch, or the same read now."""
