@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner, Result
@@ -9,10 +10,15 @@ from typer.testing import CliRunner, Result
 from gardenbus.cli.commands import options
 from gardenbus.cli.main import app
 from gardenbus.common.api.identity.principals import Principal
-from gardenbus.common.api.identity.signing_requests import key_of_request, new_signing_request
+from gardenbus.common.api.identity.signing_requests import (
+    key_of_request,
+    new_signing_request,
+    with_certificate,
+)
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.credentials.certificates import new_key, new_request
 from tests.support.builders import a_seed
+from tests.support.fleets import a_member_document
 from tests.support.memory_api import MemoryApi
 
 REVOKED = ObjectKey("configmap", "garden", "revoked-credentials")
@@ -91,14 +97,30 @@ def revoked(landscape: MemoryApi) -> dict[str, str]:
     return json.loads(stored.encoded())["data"] if stored is not None else {}
 
 
-def test_seeds_users_and_serial_numbers_are_revoked_one_after_another(landscape: MemoryApi) -> None:
-    asyncio.run(landscape.create([a_seed("aws-cork")]))
-    serial = "497ace1151364eee1a7e1664b5fb60bee9e6cfac"
-    for what in ("aws-cork", "member:paris", "ann", serial):
-        assert run("certificate", "revoke", what, "--reason", "stolen").exit_code == 0
+def test_seeds_users_and_serial_numbers_are_revoked_one_after_another(landscape: MemoryApi, tmp_path: Path) -> None:
+    serial, now = "497ace1151364eee1a7e1664b5fb60bee9e6cfac", "2026-03-01T12:00:00Z"
+    signed = new_signing_request("one", new_request(Principal("user", "eve"), new_key()))
+    recorded = with_certificate(signed, b"its certificate", serial=serial, not_after=now)
+    asyncio.run(landscape.create([a_seed("aws-cork"), a_member_document("paris"), recorded]))
+    assert run("identity", "issue", "--user", "ann", "-o", str(tmp_path / "ann.json")).exit_code == 0
+    for what in ("aws-cork", "member:paris", "ann", "eve", serial):
+        revoking = run("certificate", "revoke", what, "--reason", "stolen")
+        assert revoking.exit_code == 0, revoking.output
     lines = revoked(landscape)
-    assert set(lines) == {"seed:aws-cork", "member:paris", "ann", serial}
+    assert set(lines) == {"seed:aws-cork", "member:paris", "ann", "eve", serial}
     assert all(line.endswith("Z stolen") for line in lines.values())
+
+
+@pytest.mark.parametrize("what", ["aws-crok", "seed:aws-crok", "member:paris", "anne", "scheduler:x", "0" * 40])
+def test_what_nobody_knows_is_revoked_when_that_is_meant_alone(landscape: MemoryApi, what: str) -> None:
+    asyncio.run(landscape.create([a_seed("aws-cork")]))
+    misspelt = run("certificate", "revoke", what)
+    assert misspelt.exit_code == 1
+    assert f"nothing of the name {what} is known" in misspelt.output
+    assert "revoked:" not in misspelt.output
+    assert not revoked(landscape)
+    assert run("certificate", "revoke", what, "--force").exit_code == 0
+    assert set(revoked(landscape)) == {what}
 
 
 @pytest.mark.usefixtures("landscape")

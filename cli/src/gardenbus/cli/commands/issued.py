@@ -95,14 +95,16 @@ def ls(*, output: Output = Format.TABLE, landscape: LandscapeOptions) -> None:
 
     Example: gardenbus identity ls
     """
-
-    async def work(api: ApiClient) -> list[Document]:
-        return await api.items(f"secret.{GARDEN_NAMESPACE}", {"labelSelector": f"{PURPOSE_LABEL}={CREDENTIALS}"})
-
-    rows = sorted((_row(each) for each in run_with_client(work, *landscape)), key=lambda row: row["user"])
+    rows = run_with_client(issued_rows, *landscape)
     if not printed(output, {"items": rows}, [row["secret"] for row in rows]):
         lines = [[row["user"], row["by"], row["expires"], row["secret"]] for row in rows]
         show_lines(table_text(["USER", "BY", "EXPIRES", "SECRET"], lines).splitlines())
+
+
+async def issued_rows(api: ApiClient) -> list[dict[str, str]]:
+    """Credentials that were issued, in the order of their users. Raises ApiError, Unavailable."""
+    found = await api.items(f"secret.{GARDEN_NAMESPACE}", {"labelSelector": f"{PURPOSE_LABEL}={CREDENTIALS}"})
+    return sorted(map(_row, found), key=lambda row: row["user"])
 
 
 def _principal(**names: str) -> Principal:

@@ -2,7 +2,8 @@
 
 | stream   | keeps            | what its settings are for                                              |
 |----------|------------------|------------------------------------------------------------------------|
-| REQUESTS | until acked      | durable apply and delete, in the order of the bus                      |
+| REQUESTS | until acked      | durable apply and delete, in the order of the bus; of one sender, who  |
+|          |                  | is in the subject, at most 50,000 of each: more are refused at once    |
 | OBJECTS  | last per subject | the state of every object; only the relay publishes, in batches;       |
 |          |                  | tombstones end by a TTL of their own; no markers of the server's,      |
 |          |                  | which would move the last sequence; as many consumers as BINDINGS, so  |
@@ -63,6 +64,9 @@ REJECTED_MESSAGES = 16_384
 """At 64 KB each 1 GB. Not stated in bytes: the server would set the whole gigabyte aside, and not start without it."""
 
 REJECTED_PER_SENDER = 2048
+REQUESTS_PER_SENDER = 50_000
+"""Requests of one subject that wait; the server refuses more, so that others' are not behind those of one for ever."""
+SHARE_OF_EACH = {"max_msgs_per_subject": REQUESTS_PER_SENDER, "discard": "new", "discard_new_per_subject": True}
 """Share of one sender: its newest. It takes eight of them to push out what others had rejected."""
 
 MAX_CONSUMERS = 20_000
@@ -144,7 +148,7 @@ def streams(subjects: Subjects, lease_seconds: float) -> Mapping[str, Configurat
                 *restored_subjects(subjects),
             ]
         )
-        | {"allow_atomic": True, **_FROM_OUTSIDE},
+        | {"allow_atomic": True, **_FROM_OUTSIDE, **SHARE_OF_EACH},
         "OBJECTS": _last_per_subject([f"{prefix}.changed.>"])
         | {"allow_atomic": True, "allow_msg_ttl": True, "max_consumers": MAX_CONSUMERS, **_SHORT_DEDUPLICATION},
         "QUEUES": _work_queue([f"{prefix}.queue.>", f"{prefix}.later.>"])
@@ -188,7 +192,7 @@ async def ensure_streams(connection: Connection, subjects: Subjects, settings: S
 
 
 async def _ensure(connection: Connection, name: str, wanted: Configuration, settings: StreamSettings) -> None:
-    actual = await _configuration(connection, name)
+    actual, messages = await _existing(connection, name)
     if actual is None:
         try:
             replicas = _replicas(settings, is_clustered=connection.is_clustered) or 1
@@ -196,13 +200,16 @@ async def _ensure(connection: Connection, name: str, wanted: Configuration, sett
         except JetStreamError as api_error:
             if api_error.number != STREAM_NAME_IN_USE:
                 raise
-            actual = await _configuration(connection, name)  # somebody was faster, with other settings
+            actual, messages = await _existing(connection, name)  # somebody was faster, with other settings
         else:
             log.info("stream.created", stream=name)
             return
     if actual is None:
         return
     stated = _stated(wanted, actual, settings, is_clustered=connection.is_clustered)
+    if stated.get("discard") == "new" and messages > stated["max_msgs_per_subject"]:
+        for setting in SHARE_OF_EACH:  # the server drops what is beyond when the share changes: when it has less
+            stated.pop(setting)
     changes = {key: value for key, value in stated.items() if actual.get(key, _absent(value)) != value}
     if changes:
         await call(connection, f"STREAM.UPDATE.{name}", {**actual, **changes})
@@ -237,11 +244,12 @@ def _absent(value: Any) -> Any:
     return type(value)()
 
 
-async def _configuration(connection: Connection, name: str) -> Configuration | None:
+async def _existing(connection: Connection, name: str) -> tuple[Configuration | None, int]:
+    """The configuration of a stream, None for one that there is not, and how many messages it has."""
     try:
         response = await call(connection, f"STREAM.INFO.{name}", timeout_seconds=INFO_SECONDS)
     except JetStreamError as api_error:
         if api_error.number == STREAM_NOT_FOUND:
-            return None
+            return None, 0
         raise
-    return response["config"]
+    return response["config"], int(response["state"]["messages"])

@@ -19,7 +19,7 @@ import structlog
 
 from gardenbus.common.adapters.nats.api import JetStreamError, call
 from gardenbus.common.adapters.nats.connection import Connection, RawMessage, Unanswered
-from gardenbus.common.errors import Unavailable
+from gardenbus.common.errors import TooManyRequests, Unavailable
 
 QUESTION_SECONDS = 2.0
 FORGOTTEN_AFTER_SECONDS = 30.0
@@ -27,6 +27,9 @@ SUGGESTION = "its disk is full, or was: make room, then restart it (or the serve
 
 SHORT_OF_STORAGE = frozenset({10023, 10028, 10047, 10077})
 """Insufficient resources, limit of the account, limit of the server, a write that failed."""
+
+TOO_MANY_OF_ONE = "JetStream: maximum messages per subject exceeded"
+"""How a server refuses what is beyond a subject's share of a stream; its number is that of any write that failed."""
 
 _STREAMS = {
     **dict.fromkeys(("apply", "delete", "as", "restored"), "REQUESTS"),
@@ -91,7 +94,9 @@ class WriteBreaker:
             log.info("stream.writable", stream=stream)
 
     def explained(self, subject: str, error: JetStreamError) -> Unavailable | None:
-        """The refusal of a server that is short of storage; None for any other error."""
+        """The refusal of a server that is short of storage, or has a sender's share already; None for others."""
+        if str(error).startswith(TOO_MANY_OF_ONE):
+            return TooManyRequests(f"too many messages on {subject} wait for the apiserver: send this again later")
         if error.number not in SHORT_OF_STORAGE:
             return None
         stream = self._stream(subject)
