@@ -8,20 +8,30 @@ import pytest
 import yaml
 
 from tests.support.builders import a_cloudprofile, a_gardenlet_configuration, a_project
-from tests.support.landscape import GARDENBUS, Landscape, attached, violations
+from tests.support.landscape import GARDENBUS, Document, Landscape, attached, violations
 
 SESSION = Path(__file__).parents[2] / "examples" / "session"
+FRAIL = "frail"
+
+
+def _a_frail_seed() -> Document:
+    """A seed for no shoots, which is taken as sick when its Lease was not renewed for four seconds."""
+    configuration = a_gardenlet_configuration(FRAIL)
+    configuration["controllers"] = {"seed": {"leaseResyncSeconds": 1, "leaseResyncMissThreshold": 4}}
+    configuration["seedConfig"]["spec"]["settings"] = {"scheduling": {"visible": False}}
+    return configuration
 
 
 @pytest.fixture(scope="session")
 def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """The directory of a landscape for tests that stop nothing of it, and mind only what they made themselves.
 
-    It has the gardenlet of examples/session (seed `earth-1`) and one with room for two shoots (seed `seed-a`).
+    It has the gardenlet of examples/session (seed `earth-1`), one with room for two shoots (seed `seed-a`), and one that is
+    taken as sick soon and gets no shoots (seed `frail`).
     """
     parent = tmp_path_factory.mktemp("host")
     file = parent / "landscape.yaml"
-    file.write_text(yaml.safe_dump_all([a_gardenlet_configuration(), a_project(), a_cloudprofile()]))
+    file.write_text(yaml.safe_dump_all([a_gardenlet_configuration(), _a_frail_seed(), a_project(), a_cloudprofile()]))
     at = ("--dir", str(parent / "state"))
     up = [str(GARDENBUS), "up", *at, "--detach", "-f", str(file), "-f", str(SESSION / "gardenlet.yaml")]
     subprocess.run(up, check=True, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, timeout=90)
