@@ -26,8 +26,8 @@ def _a_frail_seed() -> Document:
 def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """The directory of a landscape for tests that stop nothing of it, and mind only what they made themselves.
 
-    It has the gardenlet of examples/session (seed `earth-1`), one with room for two shoots (seed `seed-a`), and one that is
-    taken as sick soon and gets no shoots (seed `frail`).
+    It has the gardenlet of examples/session (seed `earth-1`), one with room for two shoots (seed `seed-a`), and
+    one that is soon taken as sick and gets no shoots (seed `frail`).
     """
     parent = tmp_path_factory.mktemp("host")
     file = parent / "landscape.yaml"

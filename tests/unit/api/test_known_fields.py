@@ -154,6 +154,14 @@ def test_templates_are_warned_of_like_what_they_become() -> None:
         ),
         ({"region": 5}, "spec.region: must be a string, not 5: put it in quotes"),
         ({"hibernation": {"enabled": "yes"}}, "spec.hibernation.enabled: must be true or false, not 'yes'"),
+        (
+            {"kubernetes": {"kubelet": {"imageMinimumGCAge": "1 hour"}}},
+            "spec.kubernetes.kubelet.imageMinimumGCAge: must be a duration, as 90s or 1h30m, not '1 hour'",
+        ),
+        (
+            {"kubernetes": {"kubelet": {"kubeReserved": {"memory": "2Gib"}}}},
+            "spec.kubernetes.kubelet.kubeReserved.memory: must be a quantity, as 500m or 2Gi, not '2Gib'",
+        ),
         ({"networking": []}, "spec.networking: must be a mapping, not a list"),
         ({"tolerations": {}}, "spec.tolerations: must be a list, not a mapping"),
         (
@@ -180,6 +188,13 @@ def test_a_fault_names_its_path_and_what_was_meant(changes: Document, said: str)
 )
 def test_open_parts_stay_open(changes: Document) -> None:
     assert faults(a_shoot(**changes)) == []
+
+
+@pytest.mark.parametrize("reserved", ["2Gi", "500m", "1e3", 2, 0.5, None])
+@pytest.mark.parametrize("age", ["90s", "1h30m", "1.5h", "0", None])
+def test_quantities_and_durations_are_written_as_gardener_reads_them(reserved: object, age: object) -> None:
+    kubelet = {"kubeReserved": {"memory": reserved}, "imageMinimumGCAge": age}
+    assert faults(a_shoot(spec={"kubernetes": {"kubelet": kubelet}})) == []
 
 
 def test_a_whole_number_may_be_written_as_a_float() -> None:

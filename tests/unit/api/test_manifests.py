@@ -162,6 +162,8 @@ def test_aliases_and_merge_keys_are_expanded_into_copies() -> None:
         (b"x" * 9_000_000, "8388608 are allowed"),
         (b'{"a": "' + b"x" * 5_000_000 + b'"}', "1048576 are allowed"),
         (b'{"a": 1} {"b": 1, "b": 1}', "b: given twice"),
+        (b'{"kind": "List", "itms": []}', "items: must be a list of manifests, not null"),
+        (b"kind: List\nitems: {}", "items: must be a list of manifests, not a mapping"),
         (b'{"kind": "List", "items": [{"a": 1}, 7]}', r"items\[1\]: a number is no manifest"),
     ],
 )

@@ -55,6 +55,11 @@ WORKER: Document = {"name": "a", "minimum": 1, "maximum": 2}
         ({"provider": {"workers": [WORKER | {"maximum": "2"}]}}, "spec.provider.workers[0].maximum"),
         ({"provider": {"workers": [WORKER | {"maximum": True}]}}, "spec.provider.workers[0].maximum"),
         ({"provider": {"workers": [WORKER | {"maximum": 2.5}]}}, "spec.provider.workers[0].maximum"),
+        ({"provider": {"workers": [WORKER | {"volume": {"size": "20Gib"}}]}}, "spec.provider.workers[0].volume.size"),
+        (
+            {"provider": {"workers": [WORKER | {"dataVolumes": [{"name": "d", "size": "1Ti"}]}]}},
+            "spec.provider.workers[0].dataVolumes[0].size",
+        ),
         ({"provider": {"workers": [WORKER | {"zones": "a"}]}}, "spec.provider.workers[0].zones"),
         ({"provider": {"workers": [WORKER | {"zones": [1]}]}}, "spec.provider.workers[0].zones[0]"),
         ({"provider": {"workers": [WORKER | {"zones": ["a", "a"]}]}}, "spec.provider.workers[0].zones[1]"),
@@ -152,6 +157,12 @@ def test_times_that_were_stored_before_they_were_checked_may_stay() -> None:
     stored = a_shoot(spec={"hibernation": {"schedules": [{"start": "daily"}]}, "purpose": "testing"})
     changed = a_shoot(spec={"hibernation": {"schedules": [{"start": "daily"}]}, "purpose": "evaluation"})
     validate(changed, stored)
+
+
+def test_a_volume_of_a_size_that_was_stored_before_may_stay() -> None:
+    stored = a_shoot(spec={"provider": {"workers": [WORKER | {"volume": {"size": "20G"}}]}})
+    validate(merged(stored, {"spec": {"purpose": "testing"}}), stored)
+    validate(a_shoot(spec={"provider": {"workers": [WORKER | {"volume": {"size": "20Gi"}}]}}), None)
 
 
 def test_a_tolerated_key_may_have_several_values() -> None:

@@ -135,6 +135,11 @@ def test_an_unknown_group_is_answered_with_those_that_there_are() -> None:
         resolve("apps.example/v1", "Deployment")
 
 
+def test_a_kind_that_is_in_another_group_is_named_with_it() -> None:
+    with pytest.raises(Unsupported, match=r"for a SeedAutoscaler write seedmanagement\.gardener\.cloud/v1alpha1"):
+        resolve("autoscaling.gardener.example/v1", "SeedAutoscaler")
+
+
 def test_no_word_means_two_kinds() -> None:
     words = [word for spec in KINDS.values() for word in (spec.singular, spec.plural, *spec.short_names)]
     assert sorted(words) == sorted(set(words))

@@ -5,7 +5,8 @@ from datetime import timedelta
 
 _SECONDS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "μs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
 _PART = re.compile(r"([0-9]+\.?[0-9]*|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h)")
-_WHOLE = re.compile(rf"(?P<sign>[-+]?)(?:0|(?P<parts>(?:{_PART.pattern})+))")
+DURATION_PATTERN = rf"(?P<sign>[-+]?)(?:0|(?P<parts>(?:{_PART.pattern})+))"
+_WHOLE = re.compile(DURATION_PATTERN)
 _LONGEST = 64
 
 

@@ -287,7 +287,7 @@ def resolve(api_version: str, kind: str) -> KindSpec:
     """
     group, _, version = api_version.rpartition("/")
     if group not in GROUPS and group not in _registered_groups:
-        raise Unsupported(_unknown_group(api_version, group))
+        raise Unsupported(_unknown_group(api_version, group, kind))
     if not _VERSION.fullmatch(version):
         raise Unsupported(f"apiVersion: {api_version[:80]!r} has no version as v1 or v1beta1 at its end")
     if not _KIND.fullmatch(kind):
@@ -386,9 +386,15 @@ def understood_kinds() -> tuple[KindSpec, ...]:
     return _UNDERSTOOD
 
 
-def _unknown_group(api_version: str, group: str) -> str:
+def _unknown_group(api_version: str, group: str, kind: str) -> str:
     if group.endswith((".config.gardener.cloud", ".admission.gardener.cloud", ".config.k8s.io")):
         return f"apiVersion: {api_version[:120]} is the configuration file of a component, not an object to be stored"
+    registered = KINDS.get(kind.lower())
+    if registered is not None and registered.understood and registered.kind == kind:
+        return (
+            f"apiVersion: the group {group[:120]!r} is not known here: for a {kind} write {registered.api_version}, or "
+            "have the apiserver accept the group, in GARDENBUS_GROUPS"
+        )
     gardener = ", ".join(sorted(name.removesuffix(".gardener.cloud") for name in GROUPS if "gardener" in name))
     fleet, kubernetes = f"{PLACEMENT}, {CLUSTER}", ", ".join((*CARRIED_GROUPS, COORDINATION, CERTIFICATES))
     return (

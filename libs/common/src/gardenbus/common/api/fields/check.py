@@ -4,14 +4,17 @@ Valid manifests pass in one typed conversion (compiled once for each shape); onl
 find those that are at fault. `null` counts as absent.
 """
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import msgspec
 
+from gardenbus.common.api.durations import DURATION_PATTERN
 from gardenbus.common.api.fields.shapes import FieldType, ListOf, MapOf, Shape
 from gardenbus.common.api.fields.suggestions import suggestion
+from gardenbus.common.api.quantities import QUANTITY_PATTERN
 from gardenbus.common.api.shown_values import shown, with_article
 from gardenbus.common.errors import FieldProblem
 
@@ -67,16 +70,21 @@ class _Root(NamedTuple):
 
 # -------------------------------------------------------------------------------------------- fast
 
+
+def _text_like(pattern: str) -> Any:
+    return Annotated[str, msgspec.Meta(pattern=rf"^(?:{pattern})\Z")]
+
+
 _SCALAR_TYPES: Mapping[str, Any] = {
     "open": Any,
     "string": str | None,
     "time": str | None,
-    "duration": str | None,
+    "duration": _text_like(DURATION_PATTERN) | None,
     "bytes": str | None,
     "integer": int | None,
     "number": float | None,
     "boolean": bool | None,
-    "quantity": str | int | float | None,
+    "quantity": _text_like(QUANTITY_PATTERN) | int | float | None,
     "int-or-string": int | str | None,
 }
 
@@ -149,6 +157,12 @@ def _is_text(value: Any) -> bool:
     return isinstance(value, str)
 
 
+def _fits(pattern: str) -> Callable[[Any], bool]:
+    """Whether a value is text that matches a pattern."""
+    compiled = re.compile(pattern)
+    return lambda value: isinstance(value, str) and compiled.fullmatch(value) is not None
+
+
 def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
@@ -157,15 +171,17 @@ def _is_whole(value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
 
 
+_is_quantity = _fits(QUANTITY_PATTERN)
+
 _SCALARS: Mapping[str, tuple[Callable[[Any], bool], str]] = {
     "string": (_is_text, "a string"),
     "time": (_is_text, "a time, as 2026-01-02T03:04:05Z"),
-    "duration": (_is_text, "a duration, as 90s or 1h30m"),
+    "duration": (_fits(DURATION_PATTERN), "a duration, as 90s or 1h30m"),
     "bytes": (_is_text, "base64 text"),
     "integer": (_is_whole, "a whole number"),
     "number": (_is_number, "a number"),
     "boolean": (lambda value: isinstance(value, bool), "true or false"),
-    "quantity": (lambda value: _is_text(value) or _is_number(value), "a quantity, as 500m or 2Gi"),
+    "quantity": (lambda value: _is_number(value) or _is_quantity(value), "a quantity, as 500m or 2Gi"),
     "int-or-string": (lambda value: _is_text(value) or _is_whole(value), "a whole number or a string"),
 }
 

@@ -12,6 +12,7 @@ from gardenbus.common.api.kinds import in_stored_version
 from gardenbus.common.api.manifests.fast_json import LARGEST_FAST, is_deeper, read_fast
 from gardenbus.common.api.manifests.strict_json import NotJSON, read_json
 from gardenbus.common.api.manifests.strict_yaml import DEEPEST, DEEPEST_VALUE, read_yaml
+from gardenbus.common.api.shown_values import shown
 from gardenbus.common.errors import BadRequest
 
 LARGEST_MESSAGE = 8 * 1024 * 1024
@@ -29,7 +30,7 @@ def parse(body: bytes) -> Sequence[Document]:
     an object over 1 MiB, or an empty message. An empty `List` has no manifests.
     """
     plain = read_fast(body)
-    if plain is not None and not _is_list(plain):
+    if plain is not None and plain.get("kind") != "List" and not _is_list(plain):
         return [in_stored_version(plain)]
     values = read_values(body)
     if not values:
@@ -89,6 +90,8 @@ def _manifests(value: Any, place: str) -> Iterator[Document]:
         for position, entry in enumerate(document["items"]):
             yield from _manifests(_with_type(entry, document, kind), f"{place}items[{position}]: ")
         return
+    if document.get("kind") == "List":
+        raise BadRequest(f"{place}items: must be a list of manifests, not {shown(document.get('items'))}")
     _check_depth(document, place)
     _check_size(document, place)
     yield in_stored_version(document)

@@ -55,6 +55,10 @@ class _Machine(_ManifestPart, frozen=True):
     type: str | None = None
 
 
+class _Volume(_ManifestPart, frozen=True):
+    size: Annotated[str, Meta(pattern=r"\A[0-9]+Gi\Z")] | None = None
+
+
 class _Worker(_ManifestPart, frozen=True):
     name: _Label
     zones: list[_Text] | None = None
@@ -62,6 +66,8 @@ class _Worker(_ManifestPart, frozen=True):
     machine: _Machine | None = None
     minimum: _Count | None = None
     maximum: _Count | None = None
+    volume: _Volume | None = None
+    data_volumes: list[_Volume] | None = None
 
 
 class _Provider(_ManifestPart, frozen=True):

@@ -1,5 +1,7 @@
 """The rules of a Shoot. Source: Gardener's `pkg/api/core/validation/shoot.go`, for the fields that are read here."""
 
+import re
+
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.garden.hibernation import schedule_problems
 from gardenbus.common.api.garden.maintenance_windows import window_problems
@@ -36,6 +38,8 @@ def check(manifest: FieldCursor, old: Document | None) -> None:
         check_times(spec)
     if spec.content.get("resources") != before.get("resources"):
         check_resources(spec)
+    if spec.content.get("provider") != before.get("provider"):
+        _check_volumes(spec.section("provider"))
     if spec.content.get("dns") != before.get("dns"):
         check_providers(spec.section("dns"))
     if old is not None and spec:
@@ -95,6 +99,16 @@ def _check_provider(spec: FieldCursor) -> None:
         if least is not None and most is not None and least > most:
             worker.add_error("maximum", f"must not be below minimum ({least}), but is {most}")
     unique(workers, "name")
+
+
+def _check_volumes(provider: FieldCursor) -> None:
+    for worker in provider.entries("workers"):
+        for volume in (worker.section("volume"), *worker.entries("dataVolumes")):
+            volume.text("size", rule=_volume_size_problem)
+
+
+def _volume_size_problem(size: str) -> str:
+    return "" if re.fullmatch(r"[0-9]+Gi", size) else f"must be whole gibibytes, as 50Gi, not {size!r}"
 
 
 def _check_networking(spec: FieldCursor) -> None:
