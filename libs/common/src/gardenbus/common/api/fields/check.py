@@ -158,7 +158,7 @@ def _is_text(value: Any) -> bool:
 
 
 def _fits(pattern: str) -> Callable[[Any], bool]:
-    """Whether a value is text that matches a pattern."""
+    """Return the check that a value is text that matches a pattern."""
     compiled = re.compile(pattern)
     return lambda value: isinstance(value, str) and compiled.fullmatch(value) is not None
 
