@@ -7,7 +7,7 @@ import pytest
 
 from gardenbus.cli.commands.describe import condition_lines, head_lines, operation_lines, sections_of
 from gardenbus.cli.describe.related import is_owned_by, listed, roles_of
-from gardenbus.cli.wait.conditions import failure_message, parse_condition, progress_text
+from gardenbus.cli.wait.conditions import failure_message, has_given_up, parse_condition, progress_text
 from gardenbus.cli.wait.waiter import PendingWaits, key_of
 from gardenbus.common.api.document import Document
 from gardenbus.common.api.keys import ObjectKey
@@ -81,6 +81,16 @@ def test_waiting_ends_for_who_arrives_and_for_who_has_failed():
     assert (progress_text(None), progress_text(a_shoot())) == ("not there", "nothing reported yet")
     assert key_of(placed()) == apollo
     assert key_of({"kind": "shoot", "namespace": "garden-dev", "name": "apollo"}) == apollo
+
+
+def test_a_failure_from_before_the_last_change_does_not_end_a_wait() -> None:
+    operation = {"state": "Failed", "type": "Create"}
+    failed = a_shoot(metadata={"generation": 2}, status={"lastOperation": operation, "observedGeneration": 2})
+    assert has_given_up(failed)
+    assert not has_given_up(merged(failed, {"metadata": {"generation": 3}}))
+    deleting = merged(failed, {"metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z"}})
+    assert not has_given_up(deleting)
+    assert has_given_up(merged(deleting, {"status": {"lastOperation": {"type": "Delete"}}}))
 
 
 def test_an_operation_is_drawn_with_its_progress():

@@ -134,6 +134,14 @@ def failure_message(document: Document | None) -> str:
     return str(operation.get("description") or "no reason given") if operation.get("state") == "Failed" else ""
 
 
+def has_given_up(document: Document | None) -> bool:
+    """True if a Failed operation is about the object as it is wanted now, and not one from before its last change."""
+    metadata, status = as_mapping((document or {}).get("metadata")), as_mapping((document or {}).get("status"))
+    is_of_deletion = as_mapping(status.get("lastOperation")).get("type") == "Delete"
+    is_current = status.get("observedGeneration") in (None, metadata.get("generation"))
+    return bool(failure_message(document)) and is_current and (is_of_deletion or not metadata.get("deletionTimestamp"))
+
+
 def progress_text(document: Document | None) -> str:
     """Last state in a few words, for a wait that timed out."""
     if document is None:

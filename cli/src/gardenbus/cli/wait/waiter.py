@@ -10,7 +10,7 @@ from gardenbus.cli.client.following import present_position
 from gardenbus.cli.client.resource_args import ResourceArgs
 from gardenbus.cli.client.watch import WatchCache, changes
 from gardenbus.cli.manifests.files import as_mapping
-from gardenbus.cli.wait.conditions import WaitCondition, failure_message
+from gardenbus.cli.wait.conditions import WaitCondition, has_given_up
 from gardenbus.common.api.document import Document
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.api.watches import WatchedKind
@@ -79,7 +79,7 @@ class PendingWaits:
             self._on_met(key)
             return
         self.left[key] = document
-        if failure_message(document):
+        if has_given_up(document):
             self.keys.discard(key)
 
 
