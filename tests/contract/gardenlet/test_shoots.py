@@ -6,6 +6,7 @@ import msgspec
 
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.keys import Header, ObjectKey
+from gardenbus.common.ports.bus import StreamMessage
 from gardenbus.gardenlet.domain.flows import shoot_flow
 from tests.support.builders import a_shoot
 from tests.support.eventually import eventually
@@ -16,6 +17,18 @@ NAME = ("garden-dev", "apollo")
 SEED = ObjectKey("seed", "", "aws-eu1")
 FAIL = "local.backend.gardenbus.io/fail"
 UNHEALTHY = "local.backend.gardenbus.io/unhealthy"
+
+
+async def until_recorded(garden: Garden, *reasons: str) -> None:
+    """Wait until the Events of the shoot have these reasons, one after the other."""
+    found: list[str] = []
+    async with asyncio.timeout(10):
+        async with garden.bus.follow(garden.subjects.stream("EVENTS"), [garden.subjects.event(APOLLO)]) as follower:
+            async for each in follower:
+                if isinstance(each, StreamMessage):
+                    found.append(msgspec.json.decode(each.body)["reason"])
+                if found[-len(reasons) :] == list(reasons):
+                    return
 
 
 async def warned(garden: Garden, reason: str) -> None:
@@ -185,6 +198,7 @@ async def test_a_deleted_shoot_is_torn_down_and_leaves_nothing(garden: Garden) -
         assert list((garden.directory / "aws-eu1" / "shoots").iterdir()) == []
 
     await eventually(nothing_left, within=5)
+    await until_recorded(garden, "Reconciling", "Reconciled", "Deleting", "Deleted")
 
 
 async def test_the_end_of_a_deletion_is_reported_once_whatever_is_observed_meanwhile(garden: Garden) -> None:

@@ -19,6 +19,7 @@ from gardenbus.gardenlet.backend.local_files import LocalFiles
 from gardenbus.gardenlet.backend.port import FencingToken, MakerContext, StepFailed, StepRequest
 from gardenbus.gardenlet.backend.seed_backend import SeedBackend
 from gardenbus.gardenlet.domain.operations import ObservedShoot
+from gardenbus.gardenlet.domain.shoot_status import CONDITIONS, CONSTRAINTS, CheckError
 from tests.support.builders import a_shoot
 from tests.support.clocks import FakeClock
 from tests.support.eventually import eventually
@@ -296,7 +297,10 @@ async def test_health_names_problems_and_is_one_when_it_fails(tmp_path: Path) ->
     assert await answers.problems(OBSERVED, {"control-plane": {"hibernated": True}}) == {}
     fails = an_exec_maker(tmp_path / "b", "raise SystemExit('no route')")
     problems = await fails.problems(OBSERVED, {})
-    assert problems["ControlPlaneHealthy"].endswith("ended with 1: no route")
+    assert problems.pop("ControlPlaneHealthy").endswith("ended with 1: no route")
+    assert set(map(type, problems.values())) == {CheckError}
+    assert problems.keys() == {*CONDITIONS, *CONSTRAINTS} - {"ControlPlaneHealthy"}
+    assert "/healthz" not in answers.healthy_message
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,8 @@ from gardenbus.common.api.configuration.failure_injection import parse_step_fail
 from gardenbus.common.api.document import Document
 from gardenbus.common.api.garden.error_codes import NON_RETRYABLE
 from gardenbus.gardenlet.domain.failures import StepFailure
+from gardenbus.gardenlet.domain.flows import OperationType
+from gardenbus.gardenlet.domain.operation_events import failure_event, start_event, success_event
 from gardenbus.gardenlet.domain.operations import ObservedShoot
 from gardenbus.gardenlet.domain.seed_status import (
     SeedFindings,
@@ -19,6 +21,7 @@ from gardenbus.gardenlet.domain.seed_status import (
 )
 from gardenbus.gardenlet.domain.shoot_record import Run, ShootRecord, with_status
 from gardenbus.gardenlet.domain.shoot_status import (
+    CheckError,
     awaiting_dependency,
     care_patch,
     failed,
@@ -188,6 +191,62 @@ def test_care_reports_what_changed_and_keeps_the_time_of_what_did_not() -> None:
     assert "constraints" not in patch
 
 
+def node_status(
+    status: Document, problem: str | None, *, at: timedelta, minutes: int | None = 1
+) -> tuple[Document, str]:
+    """Care once more, with this threshold; returns the whole status, and that of EveryNodeReady."""
+    thresholds = {} if minutes is None else {"EveryNodeReady": timedelta(minutes=minutes)}
+    problems = {} if problem is None else {"EveryNodeReady": problem, "HibernationPossible": problem}
+    patch = care_patch(status, problems, has_workers=True, now=INSTANT + at, thresholds=thresholds)
+    after = status | patch
+    return after, next(each["status"] for each in after["conditions"] if each["type"] == "EveryNodeReady")
+
+
+def test_a_condition_is_progressing_for_its_threshold_before_it_is_false() -> None:
+    minute = timedelta(minutes=1)
+    status, first = node_status({}, None, at=timedelta())
+    assert first == "True"
+    _, at_once = node_status(status, "Node 3.", at=minute, minutes=None)
+    assert at_once == "False"
+    status, failing = node_status(status, "Node 3.", at=minute)
+    assert failing == "Progressing"
+    assert {each["status"] for each in status["constraints"]} == {"True", "False"}  # these have no thresholds
+    status, still = node_status(status, "Node 4.", at=2 * minute)
+    assert still == "Progressing"
+    operation = {"state": "Succeeded", "lastUpdateTime": "2026-01-02T03:06:30Z"}
+    _, reconciled_since = node_status(status | {"lastOperation": operation}, "Node 4.", at=2.2 * minute)
+    assert reconciled_since == "Progressing"
+    status, over = node_status(status, "Node 4.", at=2.2 * minute)
+    assert over == "False"
+    _, again = node_status(status | {"lastOperation": operation}, "Node 4.", at=3 * minute)
+    assert again == "Progressing"
+    _, well = node_status(status, None, at=3 * minute)
+    assert well == "True"
+
+
+def test_a_condition_that_nobody_could_check_is_unknown() -> None:
+    status = care_patch({}, {"EveryNodeReady": CheckError("No answer.")}, has_workers=True, now=INSTANT)
+    nodes = next(each for each in status["conditions"] if each["type"] == "EveryNodeReady")
+    assert (nodes["status"], nodes["reason"], nodes["message"]) == ("Unknown", "ConditionCheckError", "No answer.")
+
+
+@pytest.mark.parametrize(
+    ("operation", "reasons"),
+    [
+        ("Create", ["Reconciling", "Reconciled", "ReconcileError"]),
+        ("Restore", ["Reconciling", "Reconciled", "ReconcileError"]),
+        ("Delete", ["Deleting", "Deleted", "DeleteError"]),
+        ("Migrate", ["PrepareMigration", "MigrationPrepared", "MigrationPreparationFailed"]),
+    ],
+)
+def test_the_events_of_an_operation_are_gardeners(operation: OperationType, reasons: list[str]) -> None:
+    last = {"type": operation, "description": "Flow: no."}
+    events = [start_event(operation), success_event(operation), failure_event(last)]
+    assert [each.reason for each in events] == reasons
+    assert [each.type for each in events] == ["Normal", "Normal", "Warning"]
+    assert events[2].message == "Flow: no."
+
+
 def test_a_backend_that_has_not_looked_claims_nothing() -> None:
     status = care_patch({}, {"EveryNodeReady": "Node 3."}, has_workers=True, now=INSTANT, healthy_message="Simulated.")
     messages = {each["type"]: each["message"] for each in [*status["conditions"], *status["constraints"]]}
@@ -215,6 +274,23 @@ def patch_of(
     return seed_status_patch(
         seed, configured(a_configuration(**configuration)), findings or SeedFindings(), identity=IDENTITY, now=now
     )
+
+
+def test_a_seeds_condition_has_a_threshold_of_its_own() -> None:
+    care = {"conditionThresholds": [{"type": "SeedSystemComponentsHealthy", "duration": "1m"}]}
+
+    def reported(seed: Document, minutes: float) -> list[str]:
+        now = INSTANT + timedelta(minutes=minutes)
+        return [
+            each["status"]
+            for each in patch_of(
+                seed, SeedFindings(system_problem="No disk."), now=now, controllers={"seedCare": care}
+            ).get("conditions", [])
+        ]
+
+    assert reported(reconciled_seed(), 1) == ["Progressing"]
+    conditions = [a_condition("SeedSystemComponentsHealthy", "Progressing")]
+    assert reported(reconciled_seed(status={"conditions": conditions}), 1e6) == ["True", "False"]
 
 
 def reconciled_seed(**changes: Any) -> Document:

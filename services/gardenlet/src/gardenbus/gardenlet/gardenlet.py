@@ -16,7 +16,6 @@ from gardenbus.common.api.configuration.gardenlet import GardenletConfiguration
 from gardenbus.common.api.document import section
 from gardenbus.common.api.keys import ObjectKey, Subjects
 from gardenbus.common.controller.delaying_queue import DelayingQueue
-from gardenbus.common.errors import Unavailable
 from gardenbus.common.ports.bus import Bus, StreamMessage
 from gardenbus.common.ports.clock import Clock
 from gardenbus.gardenlet.backend.deployments import DeploymentStore
@@ -263,7 +262,10 @@ class Gardenlet:
 
     async def care(self) -> None:
         """Check the health of every shoot once, and record what has happened to some besides."""
-        await self._record_events()
+        while self._events and self.is_active:
+            found = self._events.popleft()
+            key = ObjectKey("shoot", *found.shoot)
+            self.reporter.enqueue_event(key, found.uid, kind="Warning", reason=found.reason, message=found.message)
         for observed in self.cache.present():
             if not self.is_active:
                 return
@@ -272,16 +274,6 @@ class Gardenlet:
             if passes > 1:
                 self._whole_reports[name] = passes - 1
             await self.shoots.care(observed, everything=passes > 0)
-
-    async def _record_events(self) -> None:
-        """Record what the backend tells of; an outage of the bus may lose it."""
-        while self._events and self.is_active:
-            found = self._events.popleft()
-            key = ObjectKey("shoot", *found.shoot)
-            try:
-                await self.reporter.event(key, found.uid, kind="Warning", reason=found.reason, message=found.message)
-            except Unavailable as error:
-                _log.info("event.lost", shoot=str(key), reason=error.message)
 
     def _until_next_round(self) -> float:
         took = self._clock.monotonic() - self._round_began

@@ -4,6 +4,7 @@ Source: Gardener's `v1beta1/helper/{condition_builder,condition}.go`.
 """
 
 from collections.abc import Iterable, Sequence
+from datetime import datetime, timedelta
 from typing import Any, cast
 
 from gardenbus.common.api.document import Document
@@ -83,6 +84,23 @@ def build_condition(
     if (new["reason"], new["message"], list(codes)) != (old.get("reason"), old.get("message"), old.get("codes") or []):
         new["lastUpdateTime"] = now
     return new, new != old
+
+
+def failed_status(
+    old: Document, reason: str, threshold: timedelta | None, *, now: datetime, succeeded_at: datetime | None = None
+) -> str:
+    """Status of a condition whose check has failed: Progressing for as long as its threshold allows, else False.
+
+    `succeeded_at`: end of the last operation, if that was successful; the threshold counts from then as well.
+    Source: Gardener's `FailedCondition` in `v1beta1/helper/condition.go`.
+    """
+    before = old.get("status")
+    if threshold is None or before not in (TRUE, PROGRESSING, FALSE):
+        return FALSE
+    since = datetime.fromisoformat(str(old.get("lastTransitionTime"))) if before == PROGRESSING else succeeded_at
+    is_recent = any(each is not None and now - each <= threshold for each in (since, succeeded_at))
+    is_another = before == FALSE and reason != old.get("reason")
+    return PROGRESSING if before == TRUE or is_recent or is_another else FALSE
 
 
 def observed_condition(

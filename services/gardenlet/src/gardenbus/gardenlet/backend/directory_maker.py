@@ -26,6 +26,7 @@ class DirectoryMaker(ABC):
         self.context = context
         self.owned = context.owned
         self.directory = context.directory.absolute()
+        self.healthy_message = self.healthy_message or f"The backend {context.settings.type} has named no problem."
         self._buckets = BucketDirectory(context.directory / "buckets", context.owned)
         self._health = HealthServer(context.directory / "healthz-fails")
 

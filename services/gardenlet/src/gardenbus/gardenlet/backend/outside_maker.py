@@ -10,7 +10,7 @@ from gardenbus.gardenlet.backend.step_responses import StepResponse
 from gardenbus.gardenlet.domain.flows import CONTROL_PLANE
 from gardenbus.gardenlet.domain.operations import ObservedShoot
 from gardenbus.gardenlet.domain.shoot_record import HIBERNATED, ShootName
-from gardenbus.gardenlet.domain.shoot_status import technical_id
+from gardenbus.gardenlet.domain.shoot_status import CONDITIONS, CONSTRAINTS, CheckError, technical_id
 
 HEALTH = "health"
 """Name of the request that looks whether a shoot is well; it is no step of a flow."""
@@ -58,7 +58,7 @@ class OutsideMaker(DirectoryMaker):
         return response.kept
 
     async def problems(self, observed: ObservedShoot, kept: Kept) -> dict[str, str]:
-        """Problems that the answer to `health` names; without an answer that is a problem itself."""
+        """Problems that the answer to `health` names; without an answer that is one itself, and others are unknown."""
         if not self.looks or kept.get(CONTROL_PLANE, {}).get(HIBERNATED):
             return {}
         given = {
@@ -70,7 +70,8 @@ class OutsideMaker(DirectoryMaker):
         try:
             return (await self.request_step(HEALTH, given)).problems
         except StepFailed as error:
-            return {"ControlPlaneHealthy": error.message}
+            unknown: dict[str, str] = dict.fromkeys((*CONDITIONS, *CONSTRAINTS), CheckError(error.message))
+            return unknown | {"ControlPlaneHealthy": error.message}
 
     async def admin_kubeconfig(self, request: KubeconfigRequest) -> Document:
         """None: whoever is asked has none to give. Raises Unsupported."""

@@ -21,7 +21,7 @@ from gardenbus.common.api.configuration.gardenlet import GardenletConfiguration
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.keys import GARDEN_NAMESPACE, ObjectKey
 from gardenbus.common.controller.backoff import Backoff
-from gardenbus.common.errors import GardenbusError, Unavailable
+from gardenbus.common.errors import GardenbusError
 from gardenbus.common.ports.clock import Clock
 from gardenbus.gardenlet.backend.deployments import DeploymentStore
 from gardenbus.gardenlet.backend.installed import installed_backends
@@ -250,7 +250,7 @@ class ManagedSeedReconciler:
             self._attempts.pop(name, None)
             requeue_after = None if decided.requeue_after is None else self._jittered(decided.requeue_after)
         is_changed = self._report(name, document, findings)
-        await self._record_event(name, document, findings)
+        self._record_event(name, document, findings)
         if not isinstance(decided.step, NoAction):
             self._log_finished(name, decided, problem, seconds=self._clock.monotonic() - began)
         return min(requeue_after, REPEAT_SECONDS) if is_changed and requeue_after is not None else requeue_after
@@ -353,8 +353,8 @@ class ManagedSeedReconciler:
             self._reporter.enqueue_status(ObjectKey(MANAGED_SEED, *name), uid, patch)
         return bool(patch)
 
-    async def _record_event(self, name: ShootName, document: Document, findings: tuple[DesiredCondition, ...]) -> None:
-        """Record an Event when the last condition changed; an outage of the bus may lose it."""
+    def _record_event(self, name: ShootName, document: Document, findings: tuple[DesiredCondition, ...]) -> None:
+        """Record an Event when the last condition changed."""
         if not findings or self._last_conditions.get(name) == findings[-1]:
             return
         found = self._last_conditions[name] = findings[-1]
@@ -363,12 +363,8 @@ class ManagedSeedReconciler:
             return
         kind = "Warning" if found.reason == reconcile_error("").reason else "Normal"
         uid = str(document["metadata"].get("uid") or "")
-        try:
-            await self._reporter.event(
-                ObjectKey(MANAGED_SEED, *name), uid, kind=kind, reason=found.reason, message=found.message
-            )
-        except Unavailable as error:
-            _log.info("event.lost", managed_seed="/".join(name), reason=error.message)
+        key = ObjectKey(MANAGED_SEED, *name)
+        self._reporter.enqueue_event(key, uid, kind=kind, reason=found.reason, message=found.message)
 
     def _jittered(self, period: timedelta) -> float:
         """Spread the syncs of ManagedSeeds that were reconciled together."""

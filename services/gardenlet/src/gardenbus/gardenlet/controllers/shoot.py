@@ -26,12 +26,12 @@ from gardenbus.common.api.configuration.gardenlet import ShootSettings
 from gardenbus.common.api.document import Document
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.controller.backoff import Backoff
-from gardenbus.common.errors import Unavailable
 from gardenbus.common.ports import tracing
 from gardenbus.common.ports.clock import Clock
 from gardenbus.gardenlet.backend.seed_backend import SeedBackend
 from gardenbus.gardenlet.domain.flows import SAVE_STATE
 from gardenbus.gardenlet.domain.grace_periods import GracePeriods
+from gardenbus.gardenlet.domain.operation_events import OperationEvent, failure_event, start_event, success_event
 from gardenbus.gardenlet.domain.operations import (
     REPEAT_AFTER,
     SEED_NOT_READY_RETRY,
@@ -291,6 +291,8 @@ class ShootReconciler:
             state=record.state if resumed else self._states.initial_state(observed, record, run.operation),
         )
         record = self._keep(observed, record, patch)
+        if not resumed:
+            self._record(observed, start_event(run.operation))
         result = await run_flow(
             self._backend,
             record,
@@ -316,6 +318,7 @@ class ShootReconciler:
     async def _succeed(self, observed: ObservedShoot, record: ShootRecord, run: Run) -> ShootResult:
         now = self._clock.now()
         was_or_is_hibernated = record.is_hibernated or "hibernated" in record.status
+        self._record(observed, success_event(run.operation))
         patch = succeeded(run.operation, now=now, is_hibernated=record.is_hibernated if was_or_is_hibernated else None)
         if run.operation in {"Migrate", "Delete"}:
             record = msgspec.structs.replace(record, attempts=0, retry_at=None, failed={})
@@ -339,21 +342,15 @@ class ShootReconciler:
         record = msgspec.structs.replace(result.record, attempts=attempts, retry_at=now + timedelta(seconds=wait))
         self._keep(observed, record, patch)
         reason = "; ".join(failure.message for failure in result.failures)
-        await self._record_failure(observed, patch["lastOperation"])
+        self._record(observed, failure_event(patch["lastOperation"]))
         if patch["lastOperation"]["state"] == "Failed":
             return ShootResult("failed", None, reason)
         return ShootResult("error", wait, reason)
 
-    async def _record_failure(self, observed: ObservedShoot, operation: Document) -> None:
-        """Record a Warning Event; an outage of the bus may lose it."""
-        key = observed.key
-        reason = "DeleteError" if operation["type"] == "Delete" else "ReconcileError"
-        try:
-            await self._reporter.event(
-                key, observed.uid, kind="Warning", reason=reason, message=operation["description"]
-            )
-        except Unavailable as error:
-            _log.info("event.lost", shoot=str(key), reason=error.message)
+    def _record(self, observed: ObservedShoot, event: OperationEvent) -> None:
+        self._reporter.enqueue_event(
+            observed.key, observed.uid, kind=event.type, reason=event.reason, message=event.message
+        )
 
     async def _tear_down(
         self,
@@ -374,6 +371,7 @@ class ShootReconciler:
             now=self._clock.now(),
             healthy_message=self._backend.healthy_message,
             is_hibernated=record.is_hibernated,
+            thresholds=dict(self._settings.condition_thresholds),
         )
 
     async def care(self, observed: ObservedShoot, *, everything: bool) -> None:

@@ -4,11 +4,20 @@ A sync does not turn conditions to Progressing, so that a ready seed stays sched
 Source: Gardener's `gardenlet/controller/seed/{seed,care,lease}` and `cmd/gardenlet/app/app.go`.
 """
 
-from datetime import datetime
+from collections.abc import Mapping
+from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from gardenbus.agent.domain.allocatable import allocatable
-from gardenbus.common.api.conditions import FALSE, TRUE, build_condition, conditions_of, get_condition, get_or_init
+from gardenbus.common.api.conditions import (
+    FALSE,
+    TRUE,
+    build_condition,
+    conditions_of,
+    failed_status,
+    get_condition,
+    get_or_init,
+)
 from gardenbus.common.api.configuration.gardenlet import GardenletConfiguration
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.garden.seeds import (
@@ -79,7 +88,9 @@ def seed_status_patch(
         wanted["clientCertificateExpirationTimestamp"] = timestamp(findings.certificate_expires_at)
     patch = {field: value for field, value in wanted.items() if status.get(field) != value}
     conditions = [
-        condition for condition in _conditions(seed, findings, now=now) if condition not in conditions_of(seed)
+        each
+        for each in _conditions(seed, findings, dict(configuration.seed_condition_thresholds), now=now)
+        if each not in conditions_of(seed)
     ]
     return patch | ({"conditions": conditions} if conditions else {})
 
@@ -114,22 +125,27 @@ def _last_operation(seed: Document, findings: SeedFindings, *, now: datetime) ->
     return {"lastOperation": {**operation, "lastUpdateTime": timestamp(now)}}
 
 
-def _conditions(seed: Document, findings: SeedFindings, *, now: datetime) -> list[Document]:
+def _conditions(
+    seed: Document, findings: SeedFindings, thresholds: Mapping[str, timedelta], *, now: datetime
+) -> list[Document]:
+    def failed(kind: str, reason: str, problem: str) -> Document:
+        old = get_or_init(conditions_of(seed), kind, timestamp(now))
+        status = failed_status(old, reason, thresholds.get(kind), now=now)
+        return _condition(seed, kind, status, (reason, problem), now=now)
+
     healthy = ("SystemComponentsRunning", findings.healthy_message or "All system components are healthy.")
     checks = [
         _condition(seed, GARDENLET_READY, TRUE, ("GardenletReady", "Gardenlet is posting ready status."), now=now),
         _condition(seed, SEED_SYSTEM_COMPONENTS_HEALTHY, TRUE, healthy, now=now)
         if findings.system_problem is None
-        else _condition(
-            seed, SEED_SYSTEM_COMPONENTS_HEALTHY, FALSE, ("SystemComponentsUnhealthy", findings.system_problem), now=now
-        ),
+        else failed(SEED_SYSTEM_COMPONENTS_HEALTHY, "SystemComponentsUnhealthy", findings.system_problem),
     ]
     if section(seed, "spec").get("backup"):
         available = ("BackupBucketsAvailable", findings.healthy_message or "Backup Buckets are available.")
         checks.append(
             _condition(seed, BACKUP_BUCKETS_READY, TRUE, available, now=now)
             if findings.bucket_problem is None
-            else _condition(seed, BACKUP_BUCKETS_READY, FALSE, ("BackupBucketsError", findings.bucket_problem), now=now)
+            else failed(BACKUP_BUCKETS_READY, "BackupBucketsError", findings.bucket_problem)
         )
     if is_stopped(seed):
         texts = ("EmergencyStopShootReconciliations", "Reconciliation of shoots is stopped by annotation.")

@@ -4,11 +4,11 @@ A patch holds whole fields; None removes a field.
 Source: Gardener's `gardenlet/controller/shoot/shoot/reconciler.go` and `gardenlet/controller/shoot/care`.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, cast
 
-from gardenbus.common.api.conditions import FALSE, TRUE, build_condition, get_or_init
+from gardenbus.common.api.conditions import TRUE, UNKNOWN, build_condition, failed_status, get_or_init
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.ports.clock import timestamp
 from gardenbus.gardenlet.domain.failures import StepFailure, is_final
@@ -71,6 +71,13 @@ CONSTRAINTS: Mapping[str, tuple[str, str, str]] = {
 
 NOT_CHECKED = ("ConditionNotChecked", "Shoot cluster has been hibernated.", "ConditionNotChecked")
 """Reasons and message of all conditions of a shoot that is hibernated."""
+
+
+class CheckError(str):
+    """A problem of the check itself: nobody could look, and the condition is Unknown."""
+
+    __slots__ = ()
+
 
 _TIMES = frozenset({"lastUpdateTime", "lastTransitionTime"})
 
@@ -211,7 +218,7 @@ def _not_yet(operation: OperationType, old: Document, text: str, *, now: datetim
     return {"lastOperation": last_operation(operation, "Error", progress, text, now=now)}
 
 
-def care_patch(
+def care_patch(  # noqa: PLR0913 - what a check goes by
     status: Document,
     problems: Mapping[str, str],
     *,
@@ -219,14 +226,17 @@ def care_patch(
     now: datetime,
     healthy_message: str = "",
     is_hibernated: bool = False,
+    thresholds: Mapping[str, timedelta] = {},
 ) -> Document:
     """Conditions and constraints by the backend's findings: `problems` maps a type to its problem.
 
-    Only fields that differ are in the patch. A check is True or False, never Progressing. `healthy_message` takes the
-    place of Gardener's messages where the backend has not looked at what they speak of. Conditions of a shoot that is
-    hibernated are not checked.
+    Only fields that differ are in the patch. `healthy_message` takes the place of Gardener's messages where the backend
+    has not looked at what they speak of. Conditions of a shoot that is hibernated are not checked. `thresholds`: how
+    long a condition is Progressing before it is False; constraints have none.
     """
     patch: Document = {}
+    last = section(status, "lastOperation")
+    succeeded_at = datetime.fromisoformat(last["lastUpdateTime"]) if last.get("state") == "Succeeded" else None
     for field, checks in (("conditions", CONDITIONS), ("constraints", CONSTRAINTS)):
         old: list[Document] = status.get(field) or []
         checked = [
@@ -236,6 +246,9 @@ def care_patch(
                 if is_hibernated and field == "conditions"
                 else (reason_true, healthy_message or message, reason_false),
                 problems.get(kind),
+                failed_as=lambda old, reason: failed_status(
+                    old, reason, thresholds.get(old["type"]), now=now, succeeded_at=succeeded_at
+                ),
                 now=now,
             )
             for kind, (reason_true, message, reason_false) in checks.items()
@@ -246,7 +259,18 @@ def care_patch(
     return patch
 
 
-def _checked(old: Document, texts: tuple[str, str, str], problem: str | None, *, now: datetime) -> Document:
+def _checked(
+    old: Document,
+    texts: tuple[str, str, str],
+    problem: str | None,
+    *,
+    failed_as: Callable[[Document, str], str],
+    now: datetime,
+) -> Document:
     reason_true, message, reason_false = texts
-    status, reason, text = (TRUE, reason_true, message) if problem is None else (FALSE, reason_false, problem)
+    status, reason, text = TRUE, reason_true, message
+    if isinstance(problem, CheckError):
+        status, reason, text = UNKNOWN, "ConditionCheckError", str(problem)
+    elif problem is not None:
+        status, reason, text = failed_as(old, reason_false), reason_false, problem
     return build_condition(old, now=timestamp(now), status=status, reason=reason, message=text)[0]

@@ -1,10 +1,12 @@
 """Reporter of one seed, with its fencing token in every report.
 
 Status patches of an object are coalesced while one is pending, so a burst of progress is few messages, and an outage
-of the bus loses nothing. Objects are reported in the order of their first pending patch.
+of the bus loses nothing. Objects are reported in the order of their first pending patch. Events go before patches; an
+outage of the bus may lose them.
 """
 
 import asyncio
+from collections import deque
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
@@ -24,6 +26,9 @@ from gardenbus.gardenlet.metrics import REPORTS, REPORTS_DELAYED
 _log = structlog.stdlib.get_logger()
 
 _BATCH = 50
+_MOST_EVENTS = 1000
+"""Events that wait to be sent; the oldest go when there are more."""
+
 _PAUSE_SECONDS = 1.0
 _LISTS_BY_TYPE = ("conditions", "constraints")
 
@@ -39,6 +44,12 @@ class _Pending(NamedTuple):
     trace: str = ""
 
 
+class _Event(NamedTuple):
+    about: _About
+    body: Document
+    trace: str
+
+
 class SeedReporter(Reporter):
     """See the module. Without a fencing token nothing is accepted or sent."""
 
@@ -47,6 +58,7 @@ class SeedReporter(Reporter):
         self._seed_name = seed_name
         self._clock = clock
         self._pending: dict[_About, _Pending] = {}
+        self._events: deque[_Event] = deque(maxlen=_MOST_EVENTS)
         self._enqueued = asyncio.Event()
         self.fencing_token: FencingToken | None = None
 
@@ -54,6 +66,7 @@ class SeedReporter(Reporter):
         """Drop pending reports and the fencing token: another holder reports from now on."""
         self.fencing_token = None
         self._pending.clear()
+        self._events.clear()
 
     def enqueue_status(self, key: ObjectKey, uid: str, patch: Document, *, within_seconds: float = 0.0) -> None:
         """Report a status patch within `within_seconds`, as part of the current trace."""
@@ -71,17 +84,19 @@ class SeedReporter(Reporter):
         """Confirm that a shoot's tombstone of that sequence was handled. Raises Unavailable."""
         await self.publish(key, {}, {Header.QUERY: "gone", Header.SEQUENCE: str(tombstone)})
 
-    async def event(self, key: ObjectKey, uid: str, *, kind: str, reason: str, message: str) -> None:
-        """Record an Event about an object. Raises Unavailable."""
-        body = {"type": kind, "reason": reason, "message": message}
-        await self.publish(key, body, {Header.VERB: "event", Header.UID: uid, tracing.TRACEPARENT: tracing.current()})
+    def enqueue_event(self, key: ObjectKey, uid: str, *, kind: str, reason: str, message: str) -> None:
+        """Have an Event about an object recorded."""
+        if self.fencing_token is not None:
+            body = {"type": kind, "reason": reason, "message": message}
+            self._events.append(_Event(_About(key, uid), body, tracing.current()))
+            self._enqueued.set()
 
     async def run(self) -> None:
         """Send due reports until cancelled."""
         while True:
             wait = await self.flush()
             self._enqueued.clear()
-            if any(pending.due <= self._clock.monotonic() for pending in self._pending.values()):
+            if self._events or any(pending.due <= self._clock.monotonic() for pending in self._pending.values()):
                 continue
             try:
                 async with asyncio.timeout(wait):
@@ -90,7 +105,8 @@ class SeedReporter(Reporter):
                 continue
 
     async def flush(self, *, everything: bool = False) -> float | None:
-        """Send due reports (or all); returns the seconds until the next is due, None when none is pending."""
+        """Send Events and due reports (or all); returns the seconds until the next report is due, None without one."""
+        await self._send_events()
         now = self._clock.monotonic()
         due = [about for about, pending in self._pending.items() if everything or pending.due <= now]
         for start in range(0, len(due), _BATCH):
@@ -98,6 +114,16 @@ class SeedReporter(Reporter):
         if not self._pending:
             return None
         return max(0.0, min(pending.due for pending in self._pending.values()) - self._clock.monotonic())
+
+    async def _send_events(self) -> None:
+        while self._events:
+            event = self._events.popleft()
+            headers = {Header.VERB: "event", Header.UID: event.about.uid, tracing.TRACEPARENT: event.trace}
+            try:
+                await self.publish(event.about.key, event.body, headers)
+            except Unavailable as error:
+                _log.info("event.lost", object=str(event.about.key), lost=len(self._events) + 1, reason=error.message)
+                self._events.clear()
 
     async def _send(self, abouts: Sequence[_About]) -> None:
         batch = {about: self._pending.pop(about) for about in abouts if about in self._pending}

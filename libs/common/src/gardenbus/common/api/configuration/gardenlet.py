@@ -3,9 +3,9 @@
 Source: Gardener's `pkg/apis/config/gardenlet/v1alpha1` and its validation.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from datetime import timedelta
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import msgspec
 
@@ -36,6 +36,13 @@ class LeaseSettings(msgspec.Struct, frozen=True, kw_only=True):
         return timedelta(seconds=self.resync_seconds * self.miss_threshold)
 
 
+class ConditionThreshold(NamedTuple):
+    """Time for which a condition that was True is Progressing, when its check fails, before it is False."""
+
+    type: str = ""
+    duration: timedelta = timedelta()
+
+
 class ShootSettings(msgspec.Struct, frozen=True, kw_only=True):
     """Reconciliation of shoots."""
 
@@ -50,6 +57,9 @@ class ShootSettings(msgspec.Struct, frozen=True, kw_only=True):
 
     progress_report_period: timedelta = timedelta(0)
     """Least time between two reports of progress; zero reports each step at once."""
+
+    condition_thresholds: Sequence[ConditionThreshold] = ()
+    """By condition: how long it is Progressing before it is False."""
 
     respect_ignore: bool = False
     """`shoot.gardener.cloud/ignore` counts outside the garden namespace, too (respectSyncPeriodOverwrite)."""
@@ -114,6 +124,7 @@ class GardenletConfiguration(msgspec.Struct, frozen=True, kw_only=True):
     lease: LeaseSettings = LeaseSettings()
     seed_sync_period: timedelta = timedelta(minutes=1)
     seed_care_period: timedelta = timedelta(seconds=30)
+    seed_condition_thresholds: Sequence[ConditionThreshold] = ()
     shoot: ShootSettings = ShootSettings()
     shoot_care_period: timedelta = timedelta(minutes=1)
     managed_seed: ManagedSeedSettings = ManagedSeedSettings()
@@ -238,6 +249,14 @@ def _without_effect(*names: str) -> Table:
     return dict.fromkeys(names, ACCEPTED)
 
 
+def _thresholds(attribute: str) -> reader.Entries:
+    table: Table = {
+        "type": Field("type", reader.text, is_required=True),
+        "duration": Field("duration", reader.duration, is_required=True),
+    }
+    return reader.Entries(attribute, table, ConditionThreshold, "thresholds of conditions", may_be_empty=True)
+
+
 _OTHER_CONTROLLERS = _without_effect(
     "backupBucket",
     "backupEntry",
@@ -302,7 +321,8 @@ _TABLE: Table = {
             "syncPeriod": Field("seed_sync_period", reader.positive_duration),
         },
         "seedCare": {
-            **_without_effect("concurrentSyncs", "conditionThresholds"),
+            **_without_effect("concurrentSyncs"),
+            "conditionThresholds": _thresholds("seed_condition_thresholds"),
             "syncPeriod": Field("seed_care_period", reader.positive_duration),
         },
         "shoot": {
@@ -316,11 +336,11 @@ _TABLE: Table = {
         "shootCare": {
             **_without_effect(
                 "concurrentSyncs",
-                "conditionThresholds",
                 "managedResourceProgressingThreshold",
                 "staleExtensionHealthChecks",
                 "webhookRemediatorEnabled",
             ),
+            "conditionThresholds": _thresholds("shoot.condition_thresholds"),
             "syncPeriod": Field("shoot_care_period", reader.positive_duration),
         },
         "managedSeed": {

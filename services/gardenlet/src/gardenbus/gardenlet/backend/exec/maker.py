@@ -49,7 +49,8 @@ class ExecMaker(OutsideMaker):
         self._limits = CommandLimits(self._settings.timeout_seconds, self._settings.kill_after_seconds)
         self.looks = bool(self._settings.command(HEALTH))
         self.kubernetes_version = self._settings.kubernetes_version
-        self.healthy_message = "" if self.looks else "Nobody has looked: the backend has no command for `health`."
+        if not self.looks:
+            self.healthy_message = "Nobody has looked: the backend has no command for `health`."
 
     async def take_over(self, shoots: Mapping[ShootName, Kept]) -> None:
         """End commands that the former owner has left running on this machine."""

@@ -1,0 +1,51 @@
+"""Events of a shoot's operations, in Gardener's words.
+
+Source: Gardener's `gardenlet/controller/shoot/shoot/reconciler.go`, and `core/v1beta1` for the reasons.
+"""
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from gardenbus.common.api.document import Document
+from gardenbus.gardenlet.domain.flows import OperationType
+
+
+class OperationEvent(NamedTuple):
+    """An Event about a shoot. `type`: Normal or Warning."""
+
+    type: str
+    reason: str
+    message: str
+
+
+_RECONCILE = ("Reconciling", "Reconciled", "ReconcileError")
+_OPERATIONS: Mapping[OperationType, tuple[tuple[str, str, str], str, str]] = {
+    "Create": (_RECONCILE, "Reconciling Shoot cluster", "Reconciled Shoot cluster"),
+    "Reconcile": (_RECONCILE, "Reconciling Shoot cluster", "Reconciled Shoot cluster"),
+    "Restore": (_RECONCILE, "Restoring Shoot cluster", "Restored Shoot cluster"),
+    "Delete": (("Deleting", "Deleted", "DeleteError"), "Deleting Shoot cluster", "Deleted Shoot cluster"),
+    "Migrate": (
+        ("PrepareMigration", "MigrationPrepared", "MigrationPreparationFailed"),
+        "Preparing Shoot cluster for migration",
+        "Prepared Shoot cluster for migration",
+    ),
+}
+"""The reasons of start, success and failure, and the messages of start and success."""
+
+
+def start_event(operation: OperationType) -> OperationEvent:
+    """The Event of an operation that begins."""
+    (reason, _, _), message, _ = _OPERATIONS[operation]
+    return OperationEvent("Normal", reason, message)
+
+
+def success_event(operation: OperationType) -> OperationEvent:
+    """The Event of an operation that is complete."""
+    (_, reason, _), _, message = _OPERATIONS[operation]
+    return OperationEvent("Normal", reason, message)
+
+
+def failure_event(last_operation: Document) -> OperationEvent:
+    """The Event of an attempt that has failed, of its `status.lastOperation`."""
+    (_, _, reason), _, _ = _OPERATIONS[last_operation["type"]]
+    return OperationEvent("Warning", reason, last_operation["description"])
