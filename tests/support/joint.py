@@ -120,7 +120,9 @@ class Joint:
 
 def stream_of(subject: str) -> str:
     """The stream that a subject of a landscape's belongs to."""
-    return {"changed": "OBJECTS", "binding": "BINDINGS", "view": "BINDINGS", "queue": "QUEUES"}[subject.split(".")[1]]
+    return {"changed": "OBJECTS", "binding": "BINDINGS", "view": "BINDINGS", "queue": "QUEUES", "later": "QUEUES"}[
+        subject.split(".")[1]
+    ]
 
 
 @pytest.fixture

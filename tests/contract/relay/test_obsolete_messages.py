@@ -6,8 +6,9 @@ from pathlib import Path
 
 from gardenbus.common.api.document import StoredObject
 from gardenbus.common.api.keys import Header, ObjectKey
+from gardenbus.common.controller.timers import Timers
 from gardenbus.common.errors import NotFound, Transient
-from gardenbus.common.ports.bus import StreamMessage, StreamPosition
+from gardenbus.common.ports.bus import Message, StreamMessage, StreamPosition
 from gardenbus.common.ports.store import SeedBinding
 from tests.support.builders import a_seed, a_shoot, a_shoot_state, merged
 from tests.support.eventually import eventually
@@ -170,3 +171,19 @@ async def until_nothing(joint: Joint, subject: str) -> None:
         assert await last(joint, subject) is None
 
     await eventually(empty, within=15)
+
+
+async def test_a_message_among_the_timers_that_is_none_is_removed_and_timers_stay(joint: Joint) -> None:
+    stream, work = SUBJECTS.stream("QUEUES"), "garden.queue.scheduling.mine.garden-dev.apollo"
+    naked, ended = SUBJECTS.later("garden.queue.nobody.x.y"), SUBJECTS.later("garden.queue.nobody.x.z")
+    for subject in (naked, ended):
+        await joint.bus.publish(Message(subject, b"{}"))
+    await Timers(joint.bus, SUBJECTS).enqueue_after(work, 3600)
+    await joint.bus.publish(Message(work))
+    joint.start_relay()
+    await joint.quiet()
+    await joint.stop_relays()
+    joint.start_relay()
+    for subject in (naked, ended):
+        await until_nothing(joint, subject)
+    assert set(await joint.bus.subjects(stream, "garden.>")) == {SUBJECTS.later(work), work}

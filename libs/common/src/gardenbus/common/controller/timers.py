@@ -16,6 +16,9 @@ import msgspec
 from gardenbus.common.api.keys import Header, Subjects
 from gardenbus.common.ports.bus import Bus, Headers, Message
 
+SCHEDULE = "Nats-Schedule"
+"""Header by which a message is a timer: when it is due."""
+
 SOONEST_SECONDS = 1.0
 """A timer in the past fires at once and could run hot; the clock that was read may be behind the server's."""
 
@@ -43,7 +46,7 @@ def timer_message(subjects: Subjects, timer: Timer, now: datetime) -> Message:
         subjects.later(timer.work_subject),
         headers={
             **timer.headers,
-            "Nats-Schedule": f"@at {due_at.strftime('%Y-%m-%dT%H:%M:%S.%f')[:-3]}Z",
+            SCHEDULE: f"@at {due_at.strftime('%Y-%m-%dT%H:%M:%S.%f')[:-3]}Z",
             "Nats-Schedule-Target": timer.work_subject,
             Header.ATTEMPT: str(timer.attempt),
         },
@@ -77,7 +80,7 @@ class Timers:
     async def due(self, work_subject: str) -> str | None:
         """Time at which the timer of a queue subject is due (RFC 3339), or None. Raises Unavailable."""
         timer = await self._bus.last(self.subjects.stream("QUEUES"), self.subjects.later(work_subject))
-        at, _, due = (timer.headers.get("Nats-Schedule", "") if timer else "").partition(" ")
+        at, _, due = (timer.headers.get(SCHEDULE, "") if timer else "").partition(" ")
         return due if at == "@at" else None
 
     async def next_attempt(self, work_subject: str) -> NextAttempt:
