@@ -168,8 +168,8 @@ async def test_a_binding_that_is_in_the_store_and_not_in_the_cache_keeps_its_sec
     before = await garden.store.get(key)
 
     context = garden.context("secret")._replace(bindings=CachedBindings())
-    reconciler = credentials.CredentialsReconciler(context, "secret")
-    assert isinstance(await reconciler.reconcile(request_of(LOOPS["secret"], key)), Done)
+    loop = LOOPS["secret"].build(context)
+    assert isinstance(await loop.reconcile(request_of(LOOPS["secret"], key)), Done)
     assert await garden.store.get(key) == before
 
 

@@ -7,7 +7,7 @@ import structlog
 
 from gardenbus.common.api.document import StoredObject
 from gardenbus.common.api.keys import ObjectKey
-from gardenbus.common.controller.controller import Done, ReconcileRequest, ReconcileResult, Requeue
+from gardenbus.common.controller.controller import Done, ReconcileResult, Requeue
 from gardenbus.common.controller.enqueue_on_change import beyond_status
 from gardenbus.common.errors import NotFound
 from gardenbus.controllermanager import metrics
@@ -19,7 +19,7 @@ from gardenbus.controllermanager.domain.bastions import (
     decide_bastion,
     shoot_of,
 )
-from gardenbus.controllermanager.handlers.loop import BuiltLoop, Loop, LoopContext
+from gardenbus.controllermanager.handlers.loop import BuiltLoop, Loop, LoopContext, existing
 from gardenbus.controllermanager.registry.shoot_requests import until
 
 NAME = KIND = "bastion"
@@ -36,11 +36,8 @@ class BastionReconciler:
         self._clock = context.clock
         self._longest = context.configuration.bastion.max_lifetime
 
-    async def reconcile(self, request: ReconcileRequest) -> ReconcileResult:
+    async def reconcile(self, stored: StoredObject) -> ReconcileResult:
         """Reconcile a Bastion. Raises Conflict, Unavailable."""
-        stored = await self._store.get(ObjectKey(KIND, request.namespace, request.name))
-        if stored is None:
-            return Done("it is gone")
         bastion, now = stored.document(), self._clock.now()
         shoot = await self._store.get(shoot_of(bastion))
         decision = decide_bastion(bastion, None if shoot is None else shoot.document(), now, self._longest)
@@ -75,7 +72,7 @@ def _build(context: LoopContext) -> BuiltLoop:
                 if bastion.key.namespace == key.namespace and shoot_of(bastion.document()) == key:
                     context.enqueue(bastion.key)
 
-    return BuiltLoop(BastionReconciler(context).reconcile, changed)
+    return BuiltLoop(existing(context, KIND, BastionReconciler(context).reconcile), changed)
 
 
 def _place(shoot: StoredObject) -> object:

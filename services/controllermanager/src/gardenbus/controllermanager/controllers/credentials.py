@@ -11,12 +11,12 @@ import structlog
 from gardenbus.common.api.document import StoredObject
 from gardenbus.common.api.garden.credentials_bindings import BINDING_KINDS, CREDENTIALS_KINDS, credentials_of
 from gardenbus.common.api.keys import ObjectKey
-from gardenbus.common.controller.controller import Done, ReconcileRequest, ReconcileResult
+from gardenbus.common.controller.controller import Done, ReconcileResult
 from gardenbus.common.controller.writes import update
 from gardenbus.common.errors import Forbidden
 from gardenbus.common.ports.store import WritePrecondition
 from gardenbus.controllermanager.domain.protection import EXTERNAL_FINALIZER, protected_credentials
-from gardenbus.controllermanager.handlers.loop import BuiltLoop, Loop, LoopContext
+from gardenbus.controllermanager.handlers.loop import BuiltLoop, Loop, LoopContext, existing
 
 log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 
@@ -24,16 +24,12 @@ log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 class CredentialsReconciler:
     """Reconciles one object with credentials at a time."""
 
-    def __init__(self, context: LoopContext, kind: str) -> None:
+    def __init__(self, context: LoopContext) -> None:
         self._store = context.store
         self._bindings = context.bindings
-        self._kind = kind
 
-    async def reconcile(self, request: ReconcileRequest) -> ReconcileResult:
+    async def reconcile(self, stored: StoredObject) -> ReconcileResult:
         """Protect credentials while bindings refer to them, or release them. Raises Conflict, Unavailable."""
-        stored = await self._store.get(ObjectKey(self._kind, request.namespace, request.name))
-        if stored is None:
-            return Done("it is gone")
         bindings = self._bindings.referring_to(stored.key)
         document = protected_credentials(stored.document(), bindings)
         if document == stored.document():
@@ -61,7 +57,7 @@ def _loop(kind: str) -> Loop:
             elif new is not None and (EXTERNAL_FINALIZER in new.parts.finalizers) != bindings.is_referred_to(key):
                 context.enqueue(key)
 
-        return BuiltLoop(CredentialsReconciler(context, kind).reconcile, changed)
+        return BuiltLoop(existing(context, kind, CredentialsReconciler(context).reconcile), changed)
 
     return Loop(kind, kind, (kind, *BINDING_KINDS), build, methodcaller("workers", "secretbinding"))
 

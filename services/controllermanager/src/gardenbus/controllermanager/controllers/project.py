@@ -15,7 +15,7 @@ from gardenbus.common.api.document_parts import FINALIZER, without_finalizer
 from gardenbus.common.api.garden.credentials_bindings import BINDING_KINDS, CREDENTIALS_KINDS
 from gardenbus.common.api.garden.projects import Project
 from gardenbus.common.api.keys import ObjectKey
-from gardenbus.common.controller.controller import Done, ReconcileRequest, ReconcileResult, RequeueAfter
+from gardenbus.common.controller.controller import Done, ReconcileResult, RequeueAfter
 from gardenbus.common.controller.enqueue_on_change import beyond_status
 from gardenbus.common.controller.event_recorder import EventRecorder
 from gardenbus.common.controller.writes import update, version_precondition
@@ -42,7 +42,7 @@ from gardenbus.controllermanager.domain.projects import (
     resource_quota,
     with_phase,
 )
-from gardenbus.controllermanager.handlers.loop import REPORTER, BuiltLoop, Loop, LoopContext
+from gardenbus.controllermanager.handlers.loop import REPORTER, BuiltLoop, Loop, LoopContext, existing
 from gardenbus.controllermanager.handlers.namespace_contents import NamespaceContents
 
 NAME = KIND = "project"
@@ -70,11 +70,8 @@ class ProjectReconciler:
         self._contents = NamespaceContents(context.store)
         self._quotas = context.configuration.project.quotas
 
-    async def reconcile(self, request: ReconcileRequest) -> ReconcileResult:
+    async def reconcile(self, stored: StoredObject) -> ReconcileResult:
         """Reconcile a project. Raises Conflict, Unavailable."""
-        stored = await self._store.get(ObjectKey(KIND, "", request.name))
-        if stored is None:
-            return Done("it is gone")
         if stored.is_deleting:
             return await self._delete(stored) if FINALIZER in stored.parts.finalizers else Done("it is leaving")
         return await self._keep(stored)
@@ -250,7 +247,7 @@ def _build(context: LoopContext) -> BuiltLoop:
         if owner is not None and (owner.is_deleting or key.kind in KEPT):
             context.enqueue(owner.key)
 
-    return BuiltLoop(ProjectReconciler(context).reconcile, changed)
+    return BuiltLoop(existing(context, KIND, ProjectReconciler(context).reconcile), changed)
 
 
 LOOP = Loop(NAME, KIND, (KIND, *KEPT, *CONTENTS), _build, attrgetter("project.concurrent_syncs"))

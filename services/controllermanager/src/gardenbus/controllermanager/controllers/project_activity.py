@@ -12,12 +12,12 @@ import structlog
 from gardenbus.common.api.document import StoredObject
 from gardenbus.common.api.garden.credentials_bindings import BINDING_KINDS, CREDENTIALS_KINDS
 from gardenbus.common.api.keys import ObjectKey
-from gardenbus.common.controller.controller import Done, ReconcileRequest, ReconcileResult
+from gardenbus.common.controller.controller import Done, ReconcileResult
 from gardenbus.common.controller.writes import update
 from gardenbus.common.ports.clock import parse_timestamp
 from gardenbus.controllermanager.domain.protection import REFERENCE_LABEL_PREFIX
 from gardenbus.controllermanager.domain.stale_projects import last_activity_of, with_activity
-from gardenbus.controllermanager.handlers.loop import BuiltLoop, Loop, LoopContext
+from gardenbus.controllermanager.handlers.loop import BuiltLoop, Loop, LoopContext, existing
 
 NAME, KIND = "projectactivity", "project"
 
@@ -44,11 +44,10 @@ class ProjectActivityReconciler:
         self._store = context.store
         self._clock = context.clock
 
-    async def reconcile(self, request: ReconcileRequest) -> ReconcileResult:
+    async def reconcile(self, stored: StoredObject) -> ReconcileResult:
         """Record that a project is active now. Raises Conflict, Unavailable."""
-        stored = await self._store.get(ObjectKey(KIND, "", request.name))
-        if stored is None or stored.is_deleting:
-            return Done("it is gone, or leaving")
+        if stored.is_deleting:
+            return Done("it is being deleted")
         project, now = stored.document(), self._clock.now()
         last = last_activity_of(project)
         if last is None or now - last >= RESOLUTION:
@@ -65,7 +64,7 @@ def _build(context: LoopContext) -> BuiltLoop:
         if project is not None:
             context.enqueue(project)
 
-    return BuiltLoop(ProjectActivityReconciler(context).reconcile, changed)
+    return BuiltLoop(existing(context, KIND, ProjectActivityReconciler(context).reconcile), changed)
 
 
 def _counts(context: LoopContext, old: StoredObject | None, new: StoredObject | None) -> bool:

@@ -13,13 +13,13 @@ from gardenbus.common.api.document_parts import FINALIZER, with_finalizer, witho
 from gardenbus.common.api.garden.credentials_bindings import BINDING_KINDS, references_of
 from gardenbus.common.api.index_keys import index_keys_of
 from gardenbus.common.api.keys import ObjectKey
-from gardenbus.common.controller.controller import Done, ReconcileRequest, ReconcileResult, RequeueAfter
+from gardenbus.common.controller.controller import Done, ReconcileResult, RequeueAfter
 from gardenbus.common.controller.event_recorder import EventRecorder
 from gardenbus.common.controller.writes import update
 from gardenbus.common.errors import Forbidden
 from gardenbus.common.ports.store import WritePrecondition
 from gardenbus.controllermanager.domain.protection import labelled
-from gardenbus.controllermanager.handlers.loop import REPORTER, BuiltLoop, Loop, LoopContext
+from gardenbus.controllermanager.handlers.loop import REPORTER, BuiltLoop, Loop, LoopContext, existing
 
 REFERRING_KINDS = ("shoot", "namespacedcloudprofile", *BINDING_KINDS)
 IN_USE_SECONDS = 60.0
@@ -31,17 +31,13 @@ log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 class ProtectionReconciler:
     """Reconciles one object of a kind at a time."""
 
-    def __init__(self, context: LoopContext, kind: str) -> None:
+    def __init__(self, context: LoopContext) -> None:
         self._store = context.store
         self._bindings = context.bindings
         self._events = EventRecorder(context.store, REPORTER)
-        self._kind = kind
 
-    async def reconcile(self, request: ReconcileRequest) -> ReconcileResult:
+    async def reconcile(self, stored: StoredObject) -> ReconcileResult:
         """Protect an object, or release it. Raises Conflict, Unavailable."""
-        stored = await self._store.get(ObjectKey(self._kind, request.namespace, request.name))
-        if stored is None:
-            return Done("it is gone")
         if not stored.is_deleting:
             await self._protect(stored)
             return Done()
@@ -49,7 +45,7 @@ class ProtectionReconciler:
 
     async def _protect(self, stored: StoredObject) -> None:
         document = with_finalizer(stored.document())
-        if self._kind == "quota":
+        if stored.key.kind == "quota":
             document = labelled(document, self._bindings.referring_to(stored.key))
         if document != stored.document():
             await update(self._store, stored, document)
@@ -105,7 +101,9 @@ def _is_protected(stored: StoredObject) -> bool:
 
 def _loop(kind: str) -> Loop:
     def build(context: LoopContext) -> BuiltLoop:
-        return BuiltLoop(ProtectionReconciler(context, kind).reconcile, _Changes(context, kind).changed)
+        return BuiltLoop(
+            existing(context, kind, ProtectionReconciler(context).reconcile), _Changes(context, kind).changed
+        )
 
     referring = REFERRING_KINDS if kind != "quota" else BINDING_KINDS
     return Loop(kind, kind, tuple(dict.fromkeys((kind, *referring))), build, methodcaller("workers", kind))

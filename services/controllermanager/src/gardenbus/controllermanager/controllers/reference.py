@@ -13,7 +13,7 @@ import structlog
 from gardenbus.common.api.document import StoredObject
 from gardenbus.common.api.garden.named_references import REFERENCED_KINDS
 from gardenbus.common.api.keys import ObjectKey
-from gardenbus.common.controller.controller import Done, Reconcile, ReconcileRequest, ReconcileResult, RequeueAfter
+from gardenbus.common.controller.controller import Done, ReconcileResult, RequeueAfter
 from gardenbus.common.controller.writes import update
 from gardenbus.common.ports.store import Store
 from gardenbus.controllermanager.domain.references import (
@@ -23,7 +23,7 @@ from gardenbus.controllermanager.domain.references import (
     referenced_objects,
     with_protection,
 )
-from gardenbus.controllermanager.handlers.loop import BuiltLoop, Changed, Loop, LoopContext
+from gardenbus.controllermanager.handlers.loop import BuiltLoop, Changed, Loop, LoopContext, existing
 from gardenbus.controllermanager.handlers.shoot_parts import is_status_alone, may_use_objects
 
 USING_KINDS = ("shoot", "seed")
@@ -36,15 +36,11 @@ log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 class ReferenceReconciler:
     """Protects what one Shoot or Seed uses, and itself while it uses something."""
 
-    def __init__(self, context: LoopContext, kind: str) -> None:
+    def __init__(self, context: LoopContext) -> None:
         self._store = context.store
-        self._kind = kind
 
-    async def reconcile(self, request: ReconcileRequest) -> ReconcileResult:
+    async def reconcile(self, stored: StoredObject) -> ReconcileResult:
         """Reconcile an object of the kind. Raises Conflict, Unavailable."""
-        stored = await self._store.get(ObjectKey(self._kind, request.namespace, request.name))
-        if stored is None:
-            return Done("it is gone")
         names = sorted(referenced_objects(stored.document()))
         found = [(key, used) for key, used in zip(names, await self._store.get_many(names), strict=True)]
         for _, used in found:
@@ -59,18 +55,13 @@ class ReferenceReconciler:
 class ReferencedObjectReconciler:
     """Takes the finalizer off one object that nothing uses any more."""
 
-    def __init__(self, context: LoopContext, kind: str, index: ReferenceIndex) -> None:
+    def __init__(self, context: LoopContext, index: ReferenceIndex) -> None:
         self._store = context.store
-        self._kind = kind
         self._index = index
 
-    async def reconcile(self, request: ReconcileRequest) -> ReconcileResult:
+    async def reconcile(self, stored: StoredObject) -> ReconcileResult:
         """Reconcile an object. Raises Conflict, Unavailable."""
-        key = ObjectKey(self._kind, request.namespace, request.name)
-        stored = await self._store.get(key)
-        if stored is None:
-            return Done("it is gone")
-        if self._index.is_used(key):
+        if self._index.is_used(stored.key):
             return Done("it is in use")
         await _protect(self._store, stored, is_protected=False)
         return Done("nothing uses it")
@@ -90,7 +81,7 @@ def _loop_over(kind: str) -> Loop:
     name = f"{kind}reference"
 
     def build(context: LoopContext) -> BuiltLoop:
-        return BuiltLoop(ReferenceReconciler(context, kind).reconcile, _protecting(context.enqueue))
+        return BuiltLoop(existing(context, kind, ReferenceReconciler(context).reconcile), _protecting(context.enqueue))
 
     syncs = attrgetter("shoot_reference.concurrent_syncs") if kind == "shoot" else methodcaller("workers", name)
     return Loop(name, kind, (kind,), build, syncs)
@@ -119,8 +110,8 @@ def _loop_of(kind: str) -> Loop:
 
     def build(context: LoopContext) -> BuiltLoop:
         index = ReferenceIndex()
-        reconcile: Reconcile = ReferencedObjectReconciler(context, kind, index).reconcile
-        return BuiltLoop(reconcile, _releasing(context.enqueue, kind, index))
+        reconcile = ReferencedObjectReconciler(context, index).reconcile
+        return BuiltLoop(existing(context, kind, reconcile), _releasing(context.enqueue, kind, index))
 
     syncs = attrgetter("shoot_reference.concurrent_syncs")
     return Loop(f"shootreference{kind}", kind, (*USING_KINDS, kind), build, syncs)

@@ -12,7 +12,7 @@ import structlog
 from gardenbus.common.api.document import Document, StoredObject, section
 from gardenbus.common.api.garden.hibernation import is_hibernation_enabled
 from gardenbus.common.api.keys import ObjectKey
-from gardenbus.common.controller.controller import Done, ReconcileRequest, ReconcileResult, Requeue, RequeueAfter
+from gardenbus.common.controller.controller import Done, ReconcileResult, Requeue, RequeueAfter
 from gardenbus.common.controller.event_recorder import EventRecorder
 from gardenbus.common.errors import Terminal
 from gardenbus.controllermanager import metrics
@@ -25,7 +25,7 @@ from gardenbus.controllermanager.domain.shoot_hibernation import (
     decide_hibernation,
     with_trigger_time,
 )
-from gardenbus.controllermanager.handlers.loop import REPORTER, BuiltLoop, Loop, LoopContext
+from gardenbus.controllermanager.handlers.loop import REPORTER, BuiltLoop, Loop, LoopContext, existing
 from gardenbus.controllermanager.handlers.shoot_parts import is_status_alone
 from gardenbus.controllermanager.registry.shoot_requests import ShootRequests, until
 
@@ -46,11 +46,8 @@ class ShootHibernationReconciler:
         self._events = EventRecorder(context.store, REPORTER)
         self._deadline = context.configuration.shoot_hibernation.trigger_deadline
 
-    async def reconcile(self, request: ReconcileRequest) -> ReconcileResult:
+    async def reconcile(self, stored: StoredObject) -> ReconcileResult:
         """Reconcile a shoot. Raises Conflict, Unavailable."""
-        stored = await self._store.get(ObjectKey(KIND, request.namespace, request.name))
-        if stored is None:
-            return Done("it is gone")
         now = self._clock.now()
         decision = decide_hibernation(stored.document(), now, self._deadline)
         match decision:
@@ -89,7 +86,7 @@ def _build(context: LoopContext) -> BuiltLoop:
         if _relevant(new) and (old is None or _relevant(old) != _relevant(new)):
             context.enqueue(key)
 
-    return BuiltLoop(ShootHibernationReconciler(context).reconcile, changed)
+    return BuiltLoop(existing(context, KIND, ShootHibernationReconciler(context).reconcile), changed)
 
 
 def _relevant(stored: StoredObject) -> object:

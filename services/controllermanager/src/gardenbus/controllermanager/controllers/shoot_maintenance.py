@@ -13,7 +13,7 @@ import structlog
 from gardenbus.common.api.document import Document, StoredObject, section
 from gardenbus.common.api.garden.profile_parts import profile_key, profile_spec_of
 from gardenbus.common.api.keys import ObjectKey
-from gardenbus.common.controller.controller import Done, ReconcileRequest, ReconcileResult
+from gardenbus.common.controller.controller import Done, ReconcileResult
 from gardenbus.common.controller.event_recorder import EventRecorder
 from gardenbus.common.errors import Terminal
 from gardenbus.controllermanager import metrics
@@ -32,7 +32,7 @@ from gardenbus.controllermanager.domain.shoot_maintenance import (
     rejected,
     without_request_patch,
 )
-from gardenbus.controllermanager.handlers.loop import REPORTER, BuiltLoop, Loop, LoopContext
+from gardenbus.controllermanager.handlers.loop import REPORTER, BuiltLoop, Loop, LoopContext, existing
 from gardenbus.controllermanager.handlers.moments import Moments
 from gardenbus.controllermanager.handlers.shoot_parts import is_status_alone, maintenance_part
 from gardenbus.controllermanager.registry.shoot_requests import ShootRequests
@@ -53,11 +53,8 @@ class ShootMaintenanceReconciler:
         self._requests = ShootRequests(context.store, context.api)
         self._events = EventRecorder(context.store, REPORTER)
 
-    async def reconcile(self, request: ReconcileRequest) -> ReconcileResult:
+    async def reconcile(self, stored: StoredObject) -> ReconcileResult:
         """Reconcile a shoot. Raises Conflict, Unavailable."""
-        stored = await self._store.get(ObjectKey(KIND, request.namespace, request.name))
-        if stored is None:
-            return Done("it is gone")
         now = self._clock.now()
         decision = decide_maintenance(stored.document(), now)
         match decision:
@@ -159,7 +156,7 @@ class MaintenanceClock:
 
 def _build(context: LoopContext) -> BuiltLoop:
     clock = MaintenanceClock(context)
-    return BuiltLoop(ShootMaintenanceReconciler(context).reconcile, clock.changed, clock.run)
+    return BuiltLoop(existing(context, KIND, ShootMaintenanceReconciler(context).reconcile), clock.changed, clock.run)
 
 
 def _relevant(stored: StoredObject) -> object:

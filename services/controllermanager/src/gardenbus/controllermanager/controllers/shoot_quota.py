@@ -15,13 +15,13 @@ from gardenbus.common.api.garden.quotas import (
     shortest_lifetime,
 )
 from gardenbus.common.api.keys import ObjectKey
-from gardenbus.common.controller.controller import Done, ReconcileRequest, ReconcileResult, Requeue, RequeueAfter
+from gardenbus.common.controller.controller import Done, ReconcileResult, Requeue, RequeueAfter
 from gardenbus.common.controller.event_recorder import EventRecorder
 from gardenbus.common.errors import Terminal
 from gardenbus.common.ports.clock import timestamp
 from gardenbus.controllermanager import metrics
 from gardenbus.controllermanager.domain.shoot_expiry import AnnotateExpiration, DeleteExpired, KeepShoot, decide_expiry
-from gardenbus.controllermanager.handlers.loop import REPORTER, BuiltLoop, Loop, LoopContext
+from gardenbus.controllermanager.handlers.loop import REPORTER, BuiltLoop, Loop, LoopContext, existing
 from gardenbus.controllermanager.handlers.shoot_parts import bindings_part, is_status_alone
 from gardenbus.controllermanager.registry.shoot_requests import LATE_SECONDS, ShootRequests
 
@@ -41,11 +41,10 @@ class ShootQuotaReconciler:
         self._events = EventRecorder(context.store, REPORTER)
         self._period_seconds = context.configuration.shoot_quota.sync_period.total_seconds()
 
-    async def reconcile(self, request: ReconcileRequest) -> ReconcileResult:
+    async def reconcile(self, stored: StoredObject) -> ReconcileResult:
         """Reconcile a shoot. Raises Conflict, Unavailable."""
-        stored = await self._store.get(ObjectKey(KIND, request.namespace, request.name))
-        if stored is None or stored.is_deleting:
-            return Done("it is gone" if stored is None else "it is being deleted")
+        if stored.is_deleting:
+            return Done("it is being deleted")
         if not bindings_of(stored.document()) and EXPIRATION_ANNOTATION not in stored.annotations:
             return Done("it has no credentials, and so no Quotas")
         found = await self._lifetime(stored)
@@ -120,7 +119,7 @@ class QuotaEnqueuer:
 
 
 def _build(context: LoopContext) -> BuiltLoop:
-    return BuiltLoop(ShootQuotaReconciler(context).reconcile, QuotaEnqueuer(context).changed)
+    return BuiltLoop(existing(context, KIND, ShootQuotaReconciler(context).reconcile), QuotaEnqueuer(context).changed)
 
 
 def _relevant(stored: StoredObject) -> object:

@@ -8,7 +8,7 @@ import structlog
 
 from gardenbus.common.api.document import StoredObject
 from gardenbus.common.api.keys import ObjectKey
-from gardenbus.common.controller.controller import Done, ReconcileRequest, ReconcileResult, RequeueAfter
+from gardenbus.common.controller.controller import Done, ReconcileResult, RequeueAfter
 from gardenbus.common.errors import Terminal
 from gardenbus.controllermanager import metrics
 from gardenbus.controllermanager.domain.shoot_retry import (
@@ -21,7 +21,7 @@ from gardenbus.controllermanager.domain.shoot_retry import (
     decide_retry,
     is_rate_limited,
 )
-from gardenbus.controllermanager.handlers.loop import BuiltLoop, Loop, LoopContext
+from gardenbus.controllermanager.handlers.loop import BuiltLoop, Loop, LoopContext, existing
 from gardenbus.controllermanager.registry.shoot_requests import ShootRequests, until
 
 NAME, KIND = "shootretry", "shoot"
@@ -41,11 +41,8 @@ class ShootRetryReconciler:
         configuration = context.configuration.shoot_retry
         self._period = RetryPeriod(configuration.retry_period, configuration.retry_jitter_period)
 
-    async def reconcile(self, request: ReconcileRequest) -> ReconcileResult:
+    async def reconcile(self, stored: StoredObject) -> ReconcileResult:
         """Reconcile a shoot. Raises Conflict, Unavailable."""
-        stored = await self._store.get(ObjectKey(KIND, request.namespace, request.name))
-        if stored is None:
-            return Done("it is gone")
         now = self._clock.now()
         decision = decide_retry(stored.document(), now, self._period)
         match decision:
@@ -74,7 +71,7 @@ def _build(context: LoopContext) -> BuiltLoop:
         if new is not None and RATE_LIMITED.encode() in new.parts.status and is_rate_limited(new.document()):
             context.enqueue(key)
 
-    return BuiltLoop(ShootRetryReconciler(context).reconcile, changed)
+    return BuiltLoop(existing(context, KIND, ShootRetryReconciler(context).reconcile), changed)
 
 
 LOOP = Loop(NAME, KIND, (KIND,), _build, attrgetter("shoot_retry.concurrent_syncs"))

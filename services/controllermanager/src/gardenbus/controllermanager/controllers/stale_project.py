@@ -13,7 +13,7 @@ from gardenbus.common.api.document import StoredObject
 from gardenbus.common.api.garden.credentials_bindings import BINDING_KINDS, references_of
 from gardenbus.common.api.garden.projects import Project
 from gardenbus.common.api.keys import ObjectKey
-from gardenbus.common.controller.controller import Done, ReconcileRequest, ReconcileResult, RequeueAfter
+from gardenbus.common.controller.controller import Done, ReconcileResult, RequeueAfter
 from gardenbus.common.controller.event_recorder import EventRecorder
 from gardenbus.common.controller.listing import list_all
 from gardenbus.common.controller.writes import update
@@ -32,7 +32,7 @@ from gardenbus.controllermanager.domain.stale_projects import (
     staleness_of,
     with_staleness,
 )
-from gardenbus.controllermanager.handlers.loop import REPORTER, BuiltLoop, Loop, LoopContext
+from gardenbus.controllermanager.handlers.loop import REPORTER, BuiltLoop, Loop, LoopContext, existing
 
 NAME, KIND = "staleproject", "project"
 
@@ -48,11 +48,10 @@ class StaleProjectReconciler:
         self._events = EventRecorder(context.store, REPORTER)
         self._configuration = context.configuration.project
 
-    async def reconcile(self, request: ReconcileRequest) -> ReconcileResult:
+    async def reconcile(self, stored: StoredObject) -> ReconcileResult:
         """Check a project. Raises Conflict, Unavailable."""
-        stored = await self._store.get(ObjectKey(KIND, "", request.name))
-        if stored is None or stored.is_deleting:
-            return Done("it is gone, or leaving")
+        if stored.is_deleting:
+            return Done("it is being deleted")
         await self._check(stored)
         return RequeueAfter(self._configuration.stale_sync_period.total_seconds())
 
@@ -132,7 +131,7 @@ def _build(context: LoopContext) -> BuiltLoop:
             if project is not None:
                 context.enqueue(project)
 
-    return BuiltLoop(StaleProjectReconciler(context).reconcile, changed)
+    return BuiltLoop(existing(context, KIND, StaleProjectReconciler(context).reconcile), changed)
 
 
 LOOP = Loop(NAME, KIND, ("project", "namespace"), _build, attrgetter("project.concurrent_syncs"))

@@ -4,14 +4,14 @@ Each loop is a constant `LOOP` of its module; `app.LOOPS` lists them. All share 
 that any of them follows. The permission table names the queues (`common.api.identity.permissions`).
 """
 
-from collections.abc import Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, NamedTuple
 
 from gardenbus.common.api.configuration.controller_manager import ControllerManagerConfiguration
 from gardenbus.common.api.document import StoredObject
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.controller.api_client import ApiserverClient
-from gardenbus.common.controller.controller import Reconcile
+from gardenbus.common.controller.controller import Done, Reconcile, ReconcileRequest, ReconcileResult
 from gardenbus.common.controller.enqueue_on_change import ObjectLister
 from gardenbus.common.ports.clock import Clock
 from gardenbus.common.ports.store import Store
@@ -54,6 +54,18 @@ class BuiltLoop(NamedTuple):
     changed: Changed
     run: Callable[[], Coroutine[Any, Any, None]] | None = None
     """What runs beside it, until cancelled: enqueues objects by the clock."""
+
+
+def existing(
+    context: LoopContext, kind: str, reconcile: Callable[[StoredObject], Awaitable[ReconcileResult]]
+) -> Reconcile:
+    """Reconciler of requests that reads the object first; nothing is left to do for one that is gone."""
+
+    async def reconcile_request(request: ReconcileRequest) -> ReconcileResult:
+        stored = await context.store.get(ObjectKey(kind, request.namespace, request.name))
+        return Done("it is gone") if stored is None else await reconcile(stored)
+
+    return reconcile_request
 
 
 class Loop(NamedTuple):
