@@ -10,6 +10,7 @@ from typing import Any
 import prometheus_client
 
 from gardenbus.agent.connections import AgentConnections
+from gardenbus.agent.host import HostPorts
 from gardenbus.apiserver.app import start_apiserver
 from gardenbus.apiserver.settings import ApiserverSettings
 from gardenbus.common.adapters.nats import jetstream
@@ -77,14 +78,14 @@ class Garden:
     async def start_alone(self, *configurations: Document, directory: Path | None = None) -> GardenletHost:
         """Start a process whose gardenlets have credentials of their own in their directories."""
         bus = JetStreamBus(self.subjects)
-        host = GardenletHost(
-            [configured(each) for each in configurations],
-            bus=bus,
-            subjects=self.subjects,
-            clock=SystemClock(),
-            state_directory=directory or self.directory,
-            connections=AgentConnections(self.nats_url, self.subjects),
+        ports = HostPorts(
+            bus,
+            self.subjects,
+            SystemClock(),
+            directory or self.directory,
+            AgentConnections(self.nats_url, self.subjects),
         )
+        host = GardenletHost([configured(each) for each in configurations], ports)
         await host.start()
         self.running[host] = (asyncio.create_task(host.run()), AsyncExitStack())
         return host
@@ -95,13 +96,8 @@ class Garden:
         bus = await connection.enter_async_context(
             jetstream.connect(self.nats_url, "gardenlet", self.subjects.prefix, manages_streams=False)
         )
-        host = GardenletHost(
-            [configured(each) for each in configurations],
-            bus=bus,
-            subjects=self.subjects,
-            clock=SystemClock(),
-            state_directory=directory or self.directory,
-        )
+        ports = HostPorts(bus, self.subjects, SystemClock(), directory or self.directory)
+        host = GardenletHost([configured(each) for each in configurations], ports)
         await host.start()
         self.running[host] = (asyncio.create_task(host.run()), connection)
         return host

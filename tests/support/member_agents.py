@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from gardenbus.agent.connections import AgentConnections
+from gardenbus.agent.host import HostPorts
 from gardenbus.common.adapters.nats import jetstream
 from gardenbus.common.adapters.nats.jetstream import JetStreamBus
 from gardenbus.common.api.configuration.member_agent import MemberAgentConfiguration, parse_configurations
@@ -70,13 +71,8 @@ def a_work(*manifests: Document, name: str = "shop-work", cluster: str = "lisbon
 async def member_agents(garden: Garden, *configurations: Document) -> AsyncGenerator[MemberAgentHost]:
     """A process's worth of agents."""
     async with jetstream.connect(garden.nats_url, "memberagent", garden.subjects.prefix, manages_streams=False) as bus:
-        host = MemberAgentHost(
-            [read(each) for each in configurations],
-            bus=bus,
-            subjects=garden.subjects,
-            clock=SystemClock(),
-            state_directory=garden.directory,
-        )
+        ports = HostPorts(bus, garden.subjects, SystemClock(), garden.directory)
+        host = MemberAgentHost([read(each) for each in configurations], ports)
         task = asyncio.create_task(host.run())
         try:
             yield host
@@ -95,14 +91,8 @@ async def agents_of(
     nats_url: str, subjects: Subjects, directory: Path, *configurations: Document
 ) -> AsyncGenerator[MemberAgentHost]:
     """The same, of any landscape."""
-    host = MemberAgentHost(
-        [read(each) for each in configurations],
-        bus=JetStreamBus(subjects),
-        subjects=subjects,
-        clock=SystemClock(),
-        state_directory=directory,
-        connections=AgentConnections(nats_url, subjects),
-    )
+    ports = HostPorts(JetStreamBus(subjects), subjects, SystemClock(), directory, AgentConnections(nats_url, subjects))
+    host = MemberAgentHost([read(each) for each in configurations], ports)
     task = asyncio.create_task(host.run())
     try:
         yield host

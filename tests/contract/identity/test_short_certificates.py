@@ -10,6 +10,7 @@ import pytest
 
 from gardenbus.agent import certificate_manager, connections
 from gardenbus.agent.connections import AgentConnections
+from gardenbus.agent.host import HostPorts
 from gardenbus.common.adapters.nats.jetstream import JetStreamBus
 from gardenbus.common.api.configuration.gardenlet import parse_configurations
 from gardenbus.common.api.document import encode
@@ -83,14 +84,10 @@ async def fleet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterato
         configurations = [
             one for seed in SEEDS for one in parse_configurations(encode(a_gardenlet_configuration(seed, 200)).decode())
         ]
-        host = GardenletHost(
-            configurations,
-            bus=JetStreamBus(SUBJECTS),
-            subjects=SUBJECTS,
-            clock=SystemClock(),
-            state_directory=directory,
-            connections=AgentConnections(landscape.nats.url, SUBJECTS),
+        ports = HostPorts(
+            JetStreamBus(SUBJECTS), SUBJECTS, SystemClock(), directory, AgentConnections(landscape.nats.url, SUBJECTS)
         )
+        host = GardenletHost(configurations, ports)
         await host.start()
         running = asyncio.create_task(host.run())
         try:

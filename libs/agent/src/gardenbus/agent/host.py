@@ -5,7 +5,7 @@ import contextlib
 from abc import ABC, abstractmethod
 from collections.abc import Coroutine, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from gardenbus.agent.connections import AgentConnections, OwnConnection
 from gardenbus.common.api.identity.principals import Principal
@@ -18,23 +18,21 @@ AGENTS_A_FOLLOWER = 100
 """Agents that share one consumer."""
 
 
+class HostPorts(NamedTuple):
+    """Ports of a host. `connections` are those of agents with credentials of their own, which share `bus` otherwise."""
+
+    bus: Bus
+    subjects: Subjects
+    clock: Clock
+    state_directory: Path
+    connections: AgentConnections | None = None
+
+
 class AgentHost(ABC):
     """All agents of one process, which come and go while it runs."""
 
-    def __init__(
-        self,
-        *,
-        bus: Bus,
-        subjects: Subjects,
-        clock: Clock,
-        state_directory: Path,
-        connections: AgentConnections | None = None,
-    ) -> None:
-        self._bus = bus
-        self._subjects = subjects
-        self._clock = clock
-        self._directory = state_directory
-        self._connections = connections
+    def __init__(self, ports: HostPorts) -> None:
+        self._bus, self._subjects, self._clock, self._directory, self._connections = ports
         self._tasks: asyncio.TaskGroup | None = None
 
     async def run(self) -> None:

@@ -1,6 +1,7 @@
 """Wires an apiserver: batch consumers, the API service, controllers."""
 
 from pathlib import Path
+from typing import NamedTuple
 
 from gardenbus.apiserver.controllers.garbage_collector import CONTROLLER, GarbageCollector
 from gardenbus.apiserver.controllers.namespaced_cloud_profiles import NamespacedCloudProfiles
@@ -47,6 +48,16 @@ async def build(context: ServiceContext[ApiserverSettings]) -> None:
     await start_apiserver(context, await connect_all(context, reporter=REPORTER))
 
 
+class _Parts(NamedTuple):
+    """Parts that the handlers and controllers of one apiserver share."""
+
+    connections: Connections
+    writer: Writer
+    manifests: ManifestCache
+    authorizer: Authorizer
+    user_of: UserOf
+
+
 async def start_apiserver(context: ServiceContext[ApiserverSettings], connections: Connections) -> None:
     """Start everything on the context's tasks; returns once requests are consumed."""
     store, bus = connections.store, connections.bus
@@ -57,27 +68,25 @@ async def start_apiserver(context: ServiceContext[ApiserverSettings], connection
     context.stack.callback(audit.close)
     authorizer = Authorizer(store, audit, is_enforced=context.settings.enforces_authorization)
     static = context.settings.static_users
-    user_of = StaticUsers(Path(static)).user_of if static else as_stated
-    requests, reports = await _handlers(context, connections, writer, manifests, authorizer, user_of)
+    parts = _Parts(
+        connections, writer, manifests, authorizer, StaticUsers(Path(static)).user_of if static else as_stated
+    )
+    requests, reports = await _handlers(context, parts)
     for refresh in (requests.refresh, reports.refresh):
         await context.wait_for("nats", refresh)
         bus.on_reconnect(refresh)
-    await _start_controllers(context, connections, writer, manifests)
+    await _start_controllers(context, parts)
     _start_consumer(context, "requests", requests, context.settings.request_batch)
     _start_consumer(context, "reports", reports, context.settings.report_batch)
-    await _serve_api(context, connections, writer, manifests, authorizer, user_of)
+    await _serve_api(context, parts)
     context.health.add_readiness("store", lambda: _problem_of_reading(connections.store))
 
 
 async def _handlers(
-    context: ServiceContext[ApiserverSettings],
-    connections: Connections,
-    writer: Writer,
-    manifests: ManifestCache,
-    authorizer: Authorizer,
-    user_of: UserOf,
+    context: ServiceContext[ApiserverSettings], parts: _Parts
 ) -> tuple[DurableRequestHandler, ReportHandler]:
     """The handlers of durable requests and of reports, on their queues."""
+    connections, writer, manifests, authorizer, user_of = parts
     store, bus, subjects = connections.store, connections.bus, connections.subjects
     dead_letter = DeadLetter(connections, reporter=REPORTER, object_of=reported_object(subjects))
 
@@ -121,14 +130,8 @@ async def _problem_of_reading(store: Store) -> str | None:
     return None
 
 
-async def _serve_api(
-    context: ServiceContext[ApiserverSettings],
-    connections: Connections,
-    writer: Writer,
-    manifests: ManifestCache,
-    authorizer: Authorizer,
-    user_of: UserOf,
-) -> None:
+async def _serve_api(context: ServiceContext[ApiserverSettings], parts: _Parts) -> None:
+    connections, writer, manifests, authorizer, user_of = parts
     store, bus, subjects = connections.store, connections.bus, connections.subjects
     api = ApiHandler(
         bus=bus,
@@ -149,9 +152,8 @@ async def _serve_api(
     await context.wait_for("nats", lambda: bus.serve("apiserver", VERSION, handlers, metadata=about))
 
 
-async def _start_controllers(
-    context: ServiceContext[ApiserverSettings], connections: Connections, writer: Writer, manifests: ManifestCache
-) -> None:
+async def _start_controllers(context: ServiceContext[ApiserverSettings], parts: _Parts) -> None:
+    connections, writer, manifests = parts[:3]
     store, bus, subjects = connections.store, connections.bus, connections.subjects
     use_as_seed = UseAsSeed(store, context.clock, writer, manifests)
     writer.add_follow_up(use_as_seed.follow_up)

@@ -4,11 +4,10 @@ from pathlib import Path
 
 import msgspec
 
-from gardenbus.agent.connections import AgentConnections, connect_agents
-from gardenbus.agent.host import spawn_host
+from gardenbus.agent.connections import connect_agents
+from gardenbus.agent.host import HostPorts, spawn_host
 from gardenbus.common.api.identity.principals import Principal
 from gardenbus.common.api.keys import Subjects
-from gardenbus.common.ports.bus import Bus
 from gardenbus.common.runtime.service import ServiceContext
 from gardenbus.gardenlet import metrics
 from gardenbus.gardenlet.host import GardenletHost
@@ -26,26 +25,8 @@ async def build(context: ServiceContext[GardenletSettings]) -> None:
         for each in settings.configurations
     }
     bus, connections = await connect_agents(context, agents, awaited_streams=STREAMS)
-    await start_gardenlets(context, bus=bus, subjects=Subjects(settings.prefix), connections=connections)
-
-
-async def start_gardenlets(
-    context: ServiceContext[GardenletSettings],
-    *,
-    bus: Bus,
-    subjects: Subjects,
-    connections: AgentConnections | None = None,
-) -> GardenletHost:
-    """Start all gardenlets on the context's tasks."""
-    settings = context.settings
-    host = GardenletHost(
-        settings.configurations,
-        bus=bus,
-        subjects=subjects,
-        clock=context.clock,
-        state_directory=Path(settings.state_dir),
-        connections=connections,
-    )
+    ports = HostPorts(bus, Subjects(settings.prefix), context.clock, Path(settings.state_dir), connections)
+    host = GardenletHost(settings.configurations, ports)
     context.stack.push_async_callback(host.close)
     await host.start()
     gardenlets = host.gardenlets.values()  # a live view: gardenlets come and go
@@ -54,4 +35,3 @@ async def start_gardenlets(
     context.health.add_page("/seeds", lambda: (200, msgspec.json.encode(host.endpoints()).decode() + "\n"))
     context.health.add_agents("heartbeats", healthy=host.health, ready=host.readiness)
     spawn_host(context, "gardenlets", host)
-    return host

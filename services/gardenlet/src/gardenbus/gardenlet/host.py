@@ -11,27 +11,25 @@ from collections.abc import Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from importlib.metadata import PackageNotFoundError, version
-from pathlib import Path
 from typing import Any
 
 import aiohttp
 import structlog
 
 from gardenbus.agent.certificate_manager import BROUGHT, has_credentials, write_token
-from gardenbus.agent.connections import AgentConnections, OwnConnection
+from gardenbus.agent.connections import OwnConnection
 from gardenbus.agent.domain.rotation import is_renewal_demanded
 from gardenbus.agent.files import make_directory
 from gardenbus.agent.follower import RESTART_SECONDS, follow_last
-from gardenbus.agent.host import AgentHost, connect, in_chunks
+from gardenbus.agent.host import AgentHost, HostPorts, connect, in_chunks
 from gardenbus.agent.work_loop import WorkLoop
 from gardenbus.common.api.configuration.gardenlet import GardenletConfiguration, parse_configurations
 from gardenbus.common.api.document import section
 from gardenbus.common.api.identity.principals import Principal
-from gardenbus.common.api.keys import ObjectKey, Subjects
+from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.controller.api_client import ApiserverClient
 from gardenbus.common.errors import GardenbusError, SettingsInvalid, Unavailable
-from gardenbus.common.ports.bus import Bus, StreamMessage
-from gardenbus.common.ports.clock import Clock
+from gardenbus.common.ports.bus import StreamMessage
 from gardenbus.gardenlet.backend.deployments import ClientCertificate, DeploymentStore
 from gardenbus.gardenlet.backend.holder_identity import HolderIdentity
 from gardenbus.gardenlet.backend.installed import new_maker
@@ -85,19 +83,8 @@ class HostedGardenlet:
 class GardenletHost(AgentHost):
     """All gardenlets of one process. Implements `controllers.managed_seeds.GardenletDeployer`."""
 
-    def __init__(
-        self,
-        configurations: Sequence[GardenletConfiguration],
-        *,
-        bus: Bus,
-        subjects: Subjects,
-        clock: Clock,
-        state_directory: Path,
-        connections: AgentConnections | None = None,
-    ) -> None:
-        super().__init__(
-            bus=bus, subjects=subjects, clock=clock, state_directory=state_directory, connections=connections
-        )
+    def __init__(self, configurations: Sequence[GardenletConfiguration], ports: HostPorts) -> None:
+        super().__init__(ports)
         self._session: aiohttp.ClientSession | None = None
         self._hosted: dict[str, HostedGardenlet] = {}
         self._deployment_stores: dict[str, DeploymentStore] = {}

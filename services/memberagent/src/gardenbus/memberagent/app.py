@@ -2,11 +2,10 @@
 
 from pathlib import Path
 
-from gardenbus.agent.connections import AgentConnections, connect_agents
-from gardenbus.agent.host import spawn_host
+from gardenbus.agent.connections import connect_agents
+from gardenbus.agent.host import HostPorts, spawn_host
 from gardenbus.common.api.identity.principals import Principal
 from gardenbus.common.api.keys import Subjects
-from gardenbus.common.ports.bus import Bus
 from gardenbus.common.runtime.service import ServiceContext
 from gardenbus.memberagent import metrics
 from gardenbus.memberagent.backend.open_files import allow_open_files
@@ -30,33 +29,14 @@ async def build(context: ServiceContext[MemberAgentSettings]) -> None:
     }
     enrols = any(each.enrol_seeds for each in settings.configurations)
     bus, connections = await connect_agents(context, agents, needs_shared=enrols, awaited_streams=STREAMS)
-    start_agents(context, bus=bus, subjects=Subjects(settings.prefix), connections=connections)
-
-
-def start_agents(
-    context: ServiceContext[MemberAgentSettings],
-    *,
-    bus: Bus,
-    subjects: Subjects,
-    connections: AgentConnections | None = None,
-) -> MemberAgentHost:
-    """Start all agents on the context's tasks."""
-    settings = context.settings
     allow_open_files(OTHER_FILES + sum(len(each.clusters) for each in settings.configurations))
-    host = MemberAgentHost(
-        settings.configurations,
-        bus=bus,
-        subjects=subjects,
-        clock=context.clock,
-        state_directory=Path(settings.state_dir),
-        connections=connections,
-    )
+    ports = HostPorts(bus, Subjects(settings.prefix), context.clock, Path(settings.state_dir), connections)
+    host = MemberAgentHost(settings.configurations, ports)
     context.stack.push_async_callback(host.close)
     context.health.add_readiness("connections", lambda: host.connection_problem)
     metrics.CLUSTERS.set_function(lambda: sum(agent.is_active for agent in host.agents.values()))
     metrics.WORKS.set_function(lambda: sum(len(agent.cache.works) for agent in host.agents.values()))
     context.health.add_readiness(
-        "told", lambda: None if host.is_synced else "what the stream holds has not been told yet"
+        "objects", lambda: None if host.is_synced else "the stream OBJECTS is not replayed yet"
     )
     spawn_host(context, "agents", host)
-    return host

@@ -8,18 +8,17 @@ follower observes Seeds, and every MemberCluster and Work, because any cluster m
 import asyncio
 from collections.abc import Collection, Coroutine, Sequence
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import msgspec
 import structlog
 
 from gardenbus.agent.activity import Activity
-from gardenbus.agent.connections import AgentConnections, OwnConnection
+from gardenbus.agent.connections import OwnConnection
 from gardenbus.agent.domain.enrolment import SEED_ANNOTATION
 from gardenbus.agent.domain.rotation import is_renewal_demanded
 from gardenbus.agent.follower import follow_last
-from gardenbus.agent.host import AgentHost, connect, in_chunks
+from gardenbus.agent.host import AgentHost, HostPorts, connect, in_chunks
 from gardenbus.agent.reporter import Reporter
 from gardenbus.common.api.configuration.member_agent import (
     ClusterSettings,
@@ -30,9 +29,8 @@ from gardenbus.common.api.decoding import json_decoder
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.fleet.member_clusters import CLUSTER_NAMESPACE_PREFIX, namespace_of, reporter_of
 from gardenbus.common.api.identity.principals import Principal
-from gardenbus.common.api.keys import Header, ObjectKey, Subjects
+from gardenbus.common.api.keys import Header, ObjectKey
 from gardenbus.common.ports.bus import Bus, StreamMessage
-from gardenbus.common.ports.clock import Clock
 from gardenbus.memberagent.agent import MemberClusterAgent
 from gardenbus.memberagent.backend.installed import new_backend
 from gardenbus.memberagent.backend.port import BackendContext
@@ -53,20 +51,9 @@ _decode = json_decoder(dict[str, object])
 class MemberAgentHost(AgentHost):
     """All member agents of one process."""
 
-    def __init__(
-        self,
-        configurations: Sequence[MemberAgentConfiguration],
-        *,
-        bus: Bus,
-        subjects: Subjects,
-        clock: Clock,
-        state_directory: Path,
-        connections: AgentConnections | None = None,
-    ) -> None:
-        super().__init__(
-            bus=bus, subjects=subjects, clock=clock, state_directory=state_directory, connections=connections
-        )
-        self._read = object_reader(bus, subjects)
+    def __init__(self, configurations: Sequence[MemberAgentConfiguration], ports: HostPorts) -> None:
+        super().__init__(ports)
+        self._read = object_reader(ports.bus, ports.subjects)
         self._readers: dict[str, ReadObject] = {}
         self._own: dict[str, OwnConnection] = {}
         self._enrolling = next((each for each in configurations if each.enrol_seeds), None)

@@ -4,6 +4,7 @@ A requester of whom nothing has to be decided costs no read.
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 from gardenbus.apiserver.domain.authorization.actions import (
     UNLIMITED,
@@ -35,30 +36,20 @@ BINDINGS_OF_CREDENTIALS = ("secretbinding", "credentialsbinding")
 """Kinds that may refer to another namespace: who writes one must be able to read what it refers to."""
 
 
+@dataclass(eq=False, slots=True)
 class AccessGrant:
     """An action that is allowed, for the writer and the audit log."""
 
-    __slots__ = ("_action", "_audit", "_is_tentative", "_permit", "_requester")
-
-    def __init__(
-        self,
-        requester: Requester,
-        action: Action,
-        permit: Permit,
-        audit: AuditLog | None,
-        *,
-        is_tentative: bool = False,
-    ) -> None:
-        self._requester = requester
-        self._action = action
-        self._permit = permit
-        self._audit = audit
-        self._is_tentative = is_tentative
+    requester: Requester
+    action: Action
+    permit: Permit
+    audit: AuditLog | None
+    is_tentative: bool = field(default=False, kw_only=True)
 
     @property
     def is_operators(self) -> bool:
         """True when the requester may do everything."""
-        return self._permit.verbs is None
+        return self.permit.verbs is None
 
     @property
     def checks(self) -> ChangeChecks:
@@ -67,23 +58,23 @@ class AccessGrant:
 
     def check_change(self, old: Document | None, new: Document) -> None:
         """Raise MissingVerb for a bind or a reference that the requester may not make."""
-        self._reject(check_change(old, new, self._requester, self._permit))
+        self._reject(check_change(old, new, self.requester, self.permit))
 
     def check_verbs(self, old: Document | None, new: Document) -> None:
         """Raise MissingVerb for a change within the object that takes a verb which the requester does not have."""
-        self._reject(check_verbs(old, new, self._requester, self._permit))
+        self._reject(check_verbs(old, new, self.requester, self.permit))
 
     def _reject(self, rejection: Rejection | None) -> None:
         if rejection is None:
             return
-        if self._audit is not None and not self._is_tentative:
-            self._audit.forbidden(self._requester, self._action, rejection)
+        if self.audit is not None and not self.is_tentative:
+            self.audit.forbidden(self.requester, self.action, rejection)
         raise MissingVerb(rejection.detail)
 
     def written(self, outcome: str, *, is_dry_run: bool = False) -> None:
         """Log the write, if it is a privileged one."""
-        if self._audit is not None and not is_dry_run and is_privileged(self._action, is_operator=self.is_operators):
-            self._audit.written(self._requester, self._action, outcome)
+        if self.audit is not None and not is_dry_run and is_privileged(self.action, is_operator=self.is_operators):
+            self.audit.written(self.requester, self.action, outcome)
 
 
 class Authorizer:

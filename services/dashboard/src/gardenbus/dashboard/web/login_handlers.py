@@ -4,6 +4,7 @@ A link is spent by an Event under its id: JetStream takes only the first message
 login comes of it whichever replica is asked, and every login stands among the Events.
 """
 
+from dataclasses import dataclass
 from typing import Protocol
 
 import msgspec
@@ -46,33 +47,24 @@ class SignOn(Protocol):
         ...
 
 
+@dataclass(eq=False, kw_only=True)
 class LoginHandlers:
     """Handlers of logins; a session begins with each that succeeds."""
 
-    def __init__(
-        self,
-        *,
-        gate: Gate,
-        api: GardenApiClient,
-        rights: Rights,
-        clock: Clock,
-        files: StaticFiles,
-        sign_on: SignOn | None = None,
-    ) -> None:
-        self._gate = gate
-        self._api = api
-        self._rights = rights
-        self._clock = clock
-        self._files = files
-        self._sign_on = sign_on
+    gate: Gate
+    api: GardenApiClient
+    rights: Rights
+    clock: Clock
+    files: StaticFiles
+    sign_on: SignOn | None = None
 
     async def page(self, _: Request) -> Response:
         """Respond with the page that a login begins on."""
-        return self._files.named("login.html")
+        return self.files.named("login.html")
 
     async def ways(self, _: Request) -> Response:
         """Respond with the ways to log in."""
-        return json_response({"how": HOW, "hasSignOn": self._sign_on is not None})
+        return json_response({"how": HOW, "hasSignOn": self.sign_on is not None})
 
     async def by_link(self, request: Request) -> Response:
         """Begin the session of a link. Raises BadRequest, Forbidden, Unavailable."""
@@ -81,12 +73,12 @@ class LoginHandlers:
         except (msgspec.MsgspecError, UnicodeDecodeError) as error:
             raise BadRequest(f'send {{"token": …}}: {error}') from error
         try:
-            claims = self._gate.link_claims(token)
+            claims = self.gate.link_claims(token)
         except Forbidden as error:
             raise Forbidden(f"this link lets nobody in: {error.message}. For a new one {HOW}") from error
         await self._admit(claims, "link")
         response = json_response({"user": claims.user})
-        self._gate.let_in(response, claims.user)
+        self.gate.let_in(response, claims.user)
         return response
 
     async def begin_sign_on(self, _: Request) -> Response:
@@ -101,29 +93,29 @@ class LoginHandlers:
         """
         claims = await self._provider().finish(request)
         await self._admit(claims, "oidc")
-        response = self._files.named("welcome.html")
-        self._gate.let_in(response, claims.user)
+        response = self.files.named("welcome.html")
+        self.gate.let_in(response, claims.user)
         return response
 
     async def log_out(self, _: Request) -> Response:
         """End the session of this browser."""
         response = json_response({"ok": True})
-        self._gate.let_out(response)
+        self.gate.let_out(response)
         return response
 
     def _provider(self) -> SignOn:
-        if self._sign_on is None:
+        if self.sign_on is None:
             raise BadRequest(f"this dashboard asks no provider who you are: {HOW}")
-        return self._sign_on
+        return self.sign_on
 
     async def _admit(self, claims: Claims, way: str) -> None:
         """Spend what lets somebody in. Raises Forbidden the second time, and for those who have no role anywhere."""
-        if not (await self._rights.of(claims.user)).has_role:
+        if not (await self.rights.of(claims.user)).has_role:
             raise Forbidden(f"{claims.user} has no role here: an operator, or an admin of a project, gives one")
         key = ObjectKey("login", GARDEN_NAMESPACE, claims.id)
-        body = msgspec.json.encode(_event(key, claims.user, way, timestamp(self._clock.now())))
+        body = msgspec.json.encode(_event(key, claims.user, way, timestamp(self.clock.now())))
         try:
-            await self._api.bus.publish(Message(self._api.subjects.event(key), body), expected_subject_sequence=0)
+            await self.api.bus.publish(Message(self.api.subjects.event(key), body), expected_subject_sequence=0)
         except Conflict as error:
             raise Forbidden(f"this login was used before: for a new one {HOW}") from error
         _log.info("user.logged_in", user=claims.user, way=way)

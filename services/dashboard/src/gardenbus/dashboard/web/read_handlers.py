@@ -2,6 +2,7 @@
 
 import asyncio
 import heapq
+from dataclasses import dataclass
 from typing import Any
 
 import yaml
@@ -31,64 +32,55 @@ MOST_FOUND = 40
 MOST_RELATED = 200
 
 
+@dataclass(eq=False, kw_only=True)
 class ReadHandlers:
     """Read-only handlers."""
 
-    def __init__(
-        self,
-        *,
-        cache: DashboardCache,
-        api: GardenApiClient,
-        clock: Clock,
-        prefix: str,
-        allows_writes: bool,
-        readable: Readable,
-    ) -> None:
-        self._cache = cache
-        self._readable = readable
-        self._api = api
-        self._clock = clock
-        self._prefix = prefix
-        self._allows_writes = allows_writes
+    cache: DashboardCache
+    api: GardenApiClient
+    clock: Clock
+    prefix: str
+    allows_writes: bool
+    readable: Readable
 
     async def session(self, request: Request) -> Response:
         """Respond with the page's permissions. A foreign page cannot read this, so it never learns the token."""
         session = session_of(request)
         return json_response(
             {
-                "allowWrites": self._allows_writes,
+                "allowWrites": self.allows_writes,
                 "token": session.page_token,
-                "prefix": self._prefix,
+                "prefix": self.prefix,
                 "user": session.user,
-                "isOperator": self._readable.is_operators,
+                "isOperator": self.readable.is_operators,
             }
         )
 
     async def landscape(self, _: Request) -> Response:
         """Respond with the landscape in numbers."""
-        return json_response({"summary": self._cache.summary(), "now": milliseconds(self._clock.now())})
+        return json_response({"summary": self.cache.summary(), "now": milliseconds(self.clock.now())})
 
     async def seeds(self, _: Request) -> Response:
         """Respond with all seeds."""
-        return json_response({"items": self._cache.shown_seeds(), "now": milliseconds(self._clock.now())})
+        return json_response({"items": self.cache.shown_seeds(), "now": milliseconds(self.clock.now())})
 
     async def shoots(self, request: Request) -> Response:
         """Respond with a page of the shoots, filtered and sorted."""
         query = query_from(dict(request.query_params))
-        page = self._cache.shoots_page(query)
+        page = self.cache.shoots_page(query)
         return json_response({"items": page.rows, "total": page.total, "offset": query.offset})
 
     async def places(self, _: Request) -> Response:
         """Respond with filters for shoots: namespaces, providers with regions, and seeds."""
         regions: dict[str, set[str]] = {}
-        of_seeds = ((row.provider, row.region) for row in self._cache.seeds.values())
-        for provider, region in (*self._cache.lists.regions, *of_seeds):
+        of_seeds = ((row.provider, row.region) for row in self.cache.seeds.values())
+        for provider, region in (*self.cache.lists.regions, *of_seeds):
             regions.setdefault(provider, set()).add(region)
         return json_response(
             {
-                "namespaces": sorted(self._cache.lists.namespaces),
+                "namespaces": sorted(self.cache.lists.namespaces),
                 "providers": {provider: sorted(found) for provider, found in sorted(regions.items())},
-                "seeds": sorted(row.name for row in self._cache.seeds.values()),
+                "seeds": sorted(row.name for row in self.cache.seeds.values()),
             }
         )
 
@@ -96,18 +88,18 @@ class ReadHandlers:
         """Respond with the sets of seeds and their autoscalers."""
         return json_response(
             {
-                "sets": sorted(self._cache.sets.values(), key=lambda row: row.name),
-                "autoscalers": sorted(self._cache.autoscalers.values(), key=lambda row: row.name),
+                "sets": sorted(self.cache.sets.values(), key=lambda row: row.name),
+                "autoscalers": sorted(self.cache.autoscalers.values(), key=lambda row: row.name),
             }
         )
 
     async def history(self, request: Request) -> Response:
         """Respond with the history of an autoscaler's sizes. Raises NotFound."""
         key = ObjectKey("seedautoscaler", request.path_params["namespace"], request.path_params["name"])
-        row = self._cache.autoscalers.get(key)
+        row = self.cache.autoscalers.get(key)
         if row is None:
             raise NotFound(f"{key} is not there")
-        return json_response({"autoscaler": row, "samples": self._cache.histories.get(key, []), "now": self._now()})
+        return json_response({"autoscaler": row, "samples": self.cache.histories.get(key, []), "now": self._now()})
 
     async def events(self, request: Request) -> Response:
         """Respond with the newest Events, of a kind, namespace, name or type."""
@@ -115,7 +107,7 @@ class ReadHandlers:
         if unknown := sorted(wanted.keys() - {"kind", "namespace", "name", "type"}):
             raise BadRequest(f"{unknown[0]}: no such parameter; there are kind, namespace, name, type")
         found: list[Document] = []
-        for event in reversed(self._cache.events.values()):
+        for event in reversed(self.cache.events.values()):
             if all(event[name] == value for name, value in wanted.items()):
                 found.append(event)
                 if len(found) >= MOST_EVENTS:
@@ -125,14 +117,14 @@ class ReadHandlers:
     async def search(self, request: Request) -> Response:
         """Respond with objects whose names contain all words; those that begin with the first word come first."""
         words = request.query_params.get("q", "").lower().split()
-        found = self._cache.named(words, MOST_FOUND) if words else []
+        found = self.cache.named(words, MOST_FOUND) if words else []
         first = heapq.nsmallest(MOST_FOUND, found, key=lambda key: (_rank(key, words[0]), key.namespace, key.name))
         return json_response({"items": [_found(key) for key in first]})
 
     async def get_object(self, request: Request) -> Response:
         """Respond with an object: manifest (credentials hidden), related objects, and Events."""
         key = key_in(request)
-        api = acting(self._api, request)
+        api = acting(self.api, request)
         document, events = await asyncio.gather(api.get(key), self._events_of(key))
         shown = redacted(document)
         related = [*related_to(document), *self._referrers(key)]
@@ -149,15 +141,15 @@ class ReadHandlers:
         )
 
     async def _events_of(self, key: ObjectKey) -> list[Document]:
-        return await self._api.events_of(key) if self._readable.allows("event", key.namespace, "") else []
+        return await self.api.events_of(key) if self.readable.allows("event", key.namespace, "") else []
 
     async def fill(self, request: Request) -> Response:
         """Respond with the history of a seed's number of shoots. Raises NotFound."""
         name = request.path_params["name"]
-        row = self._cache.seeds.get(ObjectKey("seed", "", name))
+        row = self.cache.seeds.get(ObjectKey("seed", "", name))
         if row is None:
             raise NotFound(f"seed {name} is not there")
-        history = self._cache.fills.get(name)
+        history = self.cache.fills.get(name)
         samples = [] if history is None else [each._asdict() for each in history.samples]
         return json_response({"samples": samples, "capacity": row.capacity, "now": self._now()})
 
@@ -173,16 +165,16 @@ class ReadHandlers:
 
     async def _explanation(self, request: Request) -> Document:
         namespace, name = request.path_params["namespace"], request.path_params["name"]
-        return await acting(self._api, request).request(f"explain.shoot.{namespace}.{name}")
+        return await acting(self.api, request).request(f"explain.shoot.{namespace}.{name}")
 
     async def explain_seed(self, request: Request) -> Response:
         """Respond with a seed's usability, by filter, and the waiting shoots that fit on it."""
-        api = acting(self._api, request)
+        api = acting(self.api, request)
         return json_response(await api.request(f"explain-seed.{request.path_params['name']}"))
 
     def _referrers(self, key: ObjectKey) -> list[Related]:
         """Return cached objects that refer to this one."""
-        cache = self._cache
+        cache = self.cache
         match key.kind:
             case "managedseedset":
                 scalers = [each for each, row in cache.autoscalers.items() if row.target == key.name]
@@ -198,11 +190,11 @@ class ReadHandlers:
 
     def _with_presence(self, related: Related) -> Document:
         """Report whether an object is in the cache; one of a kind that is not followed counts as being there."""
-        row = self._cache.row(ObjectKey(related.kind, related.namespace, related.name))
+        row = self.cache.row(ObjectKey(related.kind, related.namespace, related.name))
         return {"known": row is not None or related.kind not in SHOWN}
 
     def _now(self) -> int:
-        return milliseconds(self._clock.now())
+        return milliseconds(self.clock.now())
 
 
 def _rank(key: ObjectKey, word: str) -> int:

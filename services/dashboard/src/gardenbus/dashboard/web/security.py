@@ -7,6 +7,7 @@ way to do so is answered without a session.
 
 import secrets
 from collections.abc import Collection
+from dataclasses import KW_ONLY, dataclass
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
@@ -49,6 +50,7 @@ SECURITY_HEADERS = {
 }
 
 
+@dataclass(eq=False)
 class SecurityMiddleware:
     """Rejects forbidden requests, and adds the security headers to all responses.
 
@@ -56,25 +58,17 @@ class SecurityMiddleware:
     find the session in the request's state.
     """
 
-    def __init__(
-        self,
-        app: ASGIApp,
-        *,
-        allowed_hosts: Collection[str],
-        allows_writes: bool,
-        nobodys: Session,
-        gate: Gate | None = None,
-    ) -> None:
-        self._app = app
-        self._allowed_hosts = allowed_hosts
-        self._allows_writes = allows_writes
-        self._nobodys = nobodys
-        self._gate = gate
+    app: ASGIApp
+    _: KW_ONLY
+    allowed_hosts: Collection[str]
+    allows_writes: bool
+    nobodys: Session
+    gate: Gate | None = None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request."""
         if scope["type"] != "http":
-            await self._app(scope, receive, send)
+            await self.app(scope, receive, send)
             return
 
         async def send_with_headers(message: Message) -> None:
@@ -87,11 +81,11 @@ class SecurityMiddleware:
             await send(message)
 
         path, headers = scope["path"], Headers(scope=scope)
-        session = self._nobodys if self._gate is None else self._gate.session(headers.get("cookie", ""))
+        session = self.nobodys if self.gate is None else self.gate.session(headers.get("cookie", ""))
         rejection = self.rejection(scope["method"], path, headers, session, scheme=scope["scheme"])
         if rejection is None:
             scope.setdefault("state", {})["session"] = session
-            await self._app(scope, receive, send_with_headers)
+            await self.app(scope, receive, send_with_headers)
         elif rejection.code == UNAUTHORIZED and not path.startswith("/api/"):
             await RedirectResponse("/login", status_code=303)(scope, receive, send_with_headers)
         else:
@@ -104,14 +98,14 @@ class SecurityMiddleware:
     ) -> "HttpRejection | None":
         """Return why a request is rejected, or None."""
         host = headers.get("host", "")
-        if "*" not in self._allowed_hosts and host_name(host) not in self._allowed_hosts:
+        if "*" not in self.allowed_hosts and host_name(host) not in self.allowed_hosts:
             return HttpRejection(421, f"this dashboard is not called {host!r}: see GARDENBUS_DASHBOARD_ALLOWED_HOSTS")
-        is_public = self._gate is not None and (path in PUBLIC_PATHS or path.startswith("/static/"))
+        is_public = self.gate is not None and (path in PUBLIC_PATHS or path.startswith("/static/"))
         if session is None and not is_public:
             return HttpRejection(UNAUTHORIZED, "log in: run `gardenbus dashboard` and open the link that it prints")
         if method in SAFE_METHODS:
             return None
-        if not self._allows_writes and path not in (LOGIN_BY_LINK, LOG_OUT):
+        if not self.allows_writes and path not in (LOGIN_BY_LINK, LOG_OUT):
             return HttpRejection(403, "this dashboard only shows: start it with GARDENBUS_DASHBOARD_ALLOW_WRITES=true")
         if headers.get("origin", f"{scheme}://{host}") != f"{scheme}://{host}":
             return HttpRejection(403, "this request comes from a foreign page")
