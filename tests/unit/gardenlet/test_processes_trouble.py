@@ -8,10 +8,12 @@ from pathlib import Path
 import pytest
 
 from gardenbus.common.api.configuration.gardenlet import ShootBackendSettings
+from gardenbus.common.api.garden.error_codes import NON_RETRYABLE
 from gardenbus.common.errors import SettingsInvalid
 from gardenbus.common.runtime.clock import SystemClock
 from gardenbus.gardenlet.backend.port import MakerContext, StepFailed, StepRequest
 from gardenbus.gardenlet.backend.processes.binaries import PROGRAMS
+from gardenbus.gardenlet.backend.processes.child import running_below
 from gardenbus.gardenlet.backend.processes.maker import ProcessesMaker
 from gardenbus.gardenlet.domain.operations import ObservedShoot
 from tests.support.builders import a_shoot
@@ -95,6 +97,26 @@ async def test_programs_that_have_gone_are_a_problem_of_the_seed(tmp_path: Path)
     (tmp_path / "bin" / "etcd").rename(tmp_path / "bin" / "etcd.old")
     problem = await maker.seed_problem()
     assert problem == f"Programs are gone: {tmp_path}/bin/etcd."
+
+
+@pytest.mark.parametrize("step", ["etcd", "control-plane"])
+async def test_a_control_plane_that_does_not_fit_the_machine_is_not_started_until_it_does(
+    tmp_path: Path, step: str
+) -> None:
+    maker = a_maker(tmp_path / "seed", programs(tmp_path / "bin"))
+    maker.memory_file = tmp_path / "meminfo"
+    for before in ("namespace", "secrets"):
+        await maker.make(a_request(before))
+    maker.memory_file.write_text("MemTotal:  8000000 kB\nMemAvailable:  409600 kB\n")
+    failure = await failure_of(maker, step)
+    assert failure.message.startswith("The machine has 400 MiB of memory left")
+    assert failure.codes == ("ERR_INFRA_RESOURCES_DEPLETED",)
+    assert not set(failure.codes) & NON_RETRYABLE
+    assert not list(running_below(tmp_path))
+    maker.memory_file.write_text("MemTotal:  8000000 kB\nMemAvailable:  4096000 kB\n")
+    await maker.start()
+    assert "the end of its log" in (await failure_of(maker, step)).message  # it was started
+    await maker.stop()
 
 
 async def test_a_full_disk_is_a_problem_of_the_seed_and_steps_go_on_where_they_were(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ same machine does, with all that runs.
 import asyncio
 import contextlib
 import os
+import re
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
@@ -58,6 +59,10 @@ from gardenbus.gardenlet.domain.system_components import FIELD_MANAGER
 _log = structlog.stdlib.get_logger()
 
 CONFIGURATION_PROBLEM = "ERR_CONFIGURATION_PROBLEM"
+RESOURCES_DEPLETED = "ERR_INFRA_RESOURCES_DEPLETED"
+LEAST_MEMORY_MIB = 512
+"""Memory that has to be left for another control plane: it takes half of that, and what runs needs some."""
+
 BACKUP = "etcdBackup"
 READY_SECONDS = 120.0
 CLEANUP_SECONDS = 60.0
@@ -71,6 +76,7 @@ class ProcessesMaker:
 
     healthy_message = ""
     has_kubeconfigs = True
+    memory_file = Path("/proc/meminfo")
 
     def __init__(self, context: MakerContext) -> None:
         self._context = context
@@ -231,6 +237,7 @@ class ProcessesMaker:
             await self.backups.restore(cluster, migrated)
         if not is_hibernation_enabled(_required(request).spec):
             async with start_slots():
+                self._check_memory(cluster)
                 await self._start(cluster, ETCD)
         cluster.note_data(present=not cluster.is_empty)
         if migrated is not None:
@@ -246,6 +253,7 @@ class ProcessesMaker:
             await cluster.stop(PORTS)
             return {HIBERNATED: True}
         async with start_slots():
+            self._check_memory(cluster)
             await self._start(cluster, ETCD)
             await self._start(cluster, API_SERVER)
             await self._start(cluster, CONTROLLER_MANAGER)
@@ -254,6 +262,16 @@ class ProcessesMaker:
             else:
                 await cluster.stop([SCHEDULER])
         return {}
+
+    def _check_memory(self, cluster: Cluster) -> None:
+        """Raise StepFailed where another API server does not fit the machine; it is tried again later."""
+        left = re.search(r"MemAvailable: *(\d+) kB", self.memory_file.read_text())
+        if cluster.child(API_SERVER) is None and left and (mib := int(left[1]) >> 10) < LEAST_MEMORY_MIB:
+            raise StepFailed(
+                f"The machine has {mib} MiB of memory left, and starts no control plane with less than "
+                f"{LEAST_MEMORY_MIB}: have shoots hibernate, or move them away.",
+                (RESOURCES_DEPLETED,),
+            )
 
     async def _await_api_server(self, cluster: Cluster, request: StepRequest) -> Document:
         """Wait until objects can be made: the service account of the default namespace is the controllers' work."""
