@@ -1,4 +1,7 @@
-"""The manifests of deploy/kubernetes on a real API server: every field is known, pods meet the namespace's standard."""
+"""The manifests of deploy/kubernetes on a real API server: every field is known, pods meet the namespace's standard.
+
+They are stored too, and the cluster's controllers make pods of them: all that a pod names is there.
+"""
 
 import asyncio
 import base64
@@ -8,8 +11,12 @@ import re
 import sys
 from pathlib import Path
 
+import pytest
+
+from tests.support.eventually import eventually
 from tests.support.kube_clusters import real_clusters
 from tests.support.kubectl import Kubectl
+from tests.support.kubernetes_landscape import Landscape, read_landscape
 from tests.support.kubernetes_manifests import (
     CLUSTER_WITH_IDENTITIES,
     KUBERNETES,
@@ -21,9 +28,13 @@ from tests.support.kubernetes_manifests import (
     with_components,
 )
 
-DIRECTORIES = (KUBERNETES / "overlays" / "single", KUBERNETES / "overlays" / "ha", KUBERNETES / "second-scheduler")
+SECOND_SCHEDULER = KUBERNETES / "second-scheduler"
+DIRECTORIES = (KUBERNETES / "overlays" / "single", KUBERNETES / "overlays" / "ha", SECOND_SCHEDULER)
+MADE_ANEW = "deployments,statefulsets,services,networkpolicies,poddisruptionbudgets"
+"""What is not the same in two overlays, and would be replaced one by one: no pod is ever ready here."""
 
 
+@pytest.mark.timeout(300)
 async def test_an_api_server_takes_every_manifest_without_a_warning(tmp_path: Path, binaries: str):
     kubeconfig = tmp_path / "kubeconfig"
     async with real_clusters(tmp_path, binaries, ["here"]) as (cluster,):
@@ -43,13 +54,38 @@ async def test_an_api_server_takes_every_manifest_without_a_warning(tmp_path: Pa
         guarded = [
             with_components(tmp_path / each.overlay, each) for each in (WITH_IDENTITIES, CLUSTER_WITH_IDENTITIES)
         ]
-        for directory in (*DIRECTORIES, *guarded, own_overlay(tmp_path / "my")):
-            file = tmp_path / "rendered.yaml"
-            text = render(directory)
-            file.write_text(text)
-            strictly = ("--dry-run=server", "--validate=strict", "--warnings-as-errors")
-            said = await kubectl.text("apply", *strictly, "-f", str(file))
-            assert said.count("(server dry run)") == text.count("\n---\n") + 1, directory
+        for directory in (*DIRECTORIES, guarded[0]):
+            said = await _applied(kubectl, directory, "--dry-run=server")
+            assert said.count("(server dry run)") == render(directory).count("\n---\n") + 1, directory
+        own = own_overlay(tmp_path / "my")
+        kustomization = own / "kustomization.yaml"
+        second = f"resources:\n- {os.path.relpath(SECOND_SCHEDULER, own)}\n"
+        kustomization.write_text(kustomization.read_text().replace("resources:\n", second, 1))
+        for directory in (guarded[1], own):
+            await _applied(kubectl, directory, "--server-side", "--force-conflicts")
+            await _is_complete(kubectl)
+            await kubectl.text("delete", MADE_ANEW, "--all", "-n", "gardenbus")
+
+
+async def _applied(kubectl: Kubectl, directory: Path, *options: str) -> str:
+    """What kubectl says when it applies a directory, without any warning."""
+    file = kubectl.kubeconfig.with_name("rendered.yaml")
+    file.write_text(render(directory))
+    return await kubectl.text("apply", "--validate=strict", "--warnings-as-errors", *options, "-f", str(file))
+
+
+async def _is_complete(kubectl: Kubectl) -> None:
+    """All pods are made, controllers complain of nothing, and what objects name is there."""
+
+    async def made() -> Landscape:
+        landscape = await read_landscape(kubectl)
+        assert (landscape.warnings(), landscape.missing_pods()) == ([], [])
+        return landscape
+
+    landscape = await eventually(made, within=90, every=1)
+    assert {pod["status"]["phase"] for pod in landscape.of("Pod").values()} == {"Pending"}
+    assert list(landscape.dangling()) == []
+    assert list(landscape.closed_ports()) == []
 
 
 def _preparation() -> str:
