@@ -2,12 +2,14 @@
 
 import asyncio
 import itertools
+import os
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
 
 from gardenbus.common.backups.destinations import destination_of, folder_of
+from gardenbus.common.backups.directory import DirectoryDestination
 from gardenbus.common.errors import BadRequest, NotFound, Unavailable
 from gardenbus.common.ports.backups import BackupDestination, BackupFolder, StoredFile
 from tests.support.s3_server import KEYS, make_bucket, start_s3
@@ -99,6 +101,24 @@ async def test_what_is_put_again_replaces_what_was_there(destination: BackupDest
 async def folder(request: pytest.FixtureRequest, tmp_path: Path) -> BackupFolder:
     """A destination that has folders."""
     return folder_of(str(tmp_path / "backups") if request.param == "directory" else in_a_bucket(request, "/all"))
+
+
+async def test_a_copy_that_cannot_be_finished_leaves_nothing_in_a_directory_and_an_abandoned_one_goes(
+    tmp_path: Path,
+) -> None:
+    directory, source = tmp_path / "there", tmp_path / "source"
+    source.write_bytes(b"one")
+    (directory / "b.gz").mkdir(parents=True)
+    young, old = directory / "young.gz.partial", directory / "old.gz.partial"
+    young.write_bytes(b"of another process")
+    old.write_bytes(b"of one that died")
+    os.utime(old, (0, 0))
+    destination = DirectoryDestination(directory)
+    with pytest.raises(Unavailable, match="directory"):
+        await destination.put("b.gz", source)
+    assert sorted(path.name for path in directory.iterdir()) == ["b.gz", young.name]
+    await destination.put("c.gz", source)
+    assert [each.name for each in await destination.list()] == ["c.gz"]
 
 
 async def test_folders_have_files_of_their_own_and_go_with_all_that_is_in_them(

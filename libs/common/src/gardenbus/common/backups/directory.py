@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import os
 import shutil
+import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TypeVar
@@ -12,6 +13,8 @@ from gardenbus.common.errors import BadRequest, NotFound, Unavailable
 from gardenbus.common.ports.backups import StoredFile
 
 _PARTIAL = ".partial"
+ABANDONED_SECONDS = 3600.0
+"""Silence after which a copy that was not finished is nobody's."""
 
 Result = TypeVar("Result")
 
@@ -32,7 +35,7 @@ class DirectoryDestination:
         return await self._io(self._list)
 
     async def put(self, name: str, file: Path) -> None:
-        """Copy, sync, rename, sync."""
+        """Copy, sync, rename, sync. What cannot be finished, as on a full disk, leaves nothing."""
         await self._io(lambda: self._put(name, file))
 
     async def fetch(self, name: str, into: Path) -> Path:
@@ -88,17 +91,30 @@ class DirectoryDestination:
 
     def _put(self, name: str, file: Path) -> None:
         self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self._remove_abandoned()
         partial = self._directory / f"{name}{_PARTIAL}"
-        with file.open("rb") as source, open(partial, "wb", opener=_for_owner) as target:
-            shutil.copyfileobj(source, target)
-            target.flush()
-            os.fsync(target.fileno())
-        partial.replace(self._directory / name)
+        try:
+            with file.open("rb") as source, open(partial, "wb", opener=_for_owner) as target:
+                shutil.copyfileobj(source, target)
+                target.flush()
+                os.fsync(target.fileno())
+            partial.replace(self._directory / name)
+        except OSError:
+            with contextlib.suppress(OSError):
+                partial.unlink()
+            raise
         descriptor = os.open(self._directory, os.O_RDONLY)
         try:
             os.fsync(descriptor)
         finally:
             os.close(descriptor)
+
+    def _remove_abandoned(self) -> None:
+        """Give back the room of copies whose process died; somebody may be at work on a younger one."""
+        for path in self._directory.glob(f"*{_PARTIAL}"):
+            with contextlib.suppress(OSError):
+                if time.time() - path.stat().st_mtime > ABANDONED_SECONDS:
+                    path.unlink()
 
     async def _io(self, work: Callable[[], Result]) -> Result:
         try:
