@@ -161,7 +161,7 @@ async def wait_for_conditions(api: ApiClient, awaited: dict[ObjectKey, WaitCondi
 
 @contextlib.contextmanager
 def _progress(total: int) -> Generator[Callable[[int], None] | None]:
-    """A bar on a terminal where there is much to do; what it yields is told how much is done."""
+    """A bar on a terminal where there is much to do; call what it yields with the number that is done."""
     if total <= STEP or not is_animated(errors):
         yield None
         return

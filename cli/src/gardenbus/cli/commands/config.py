@@ -101,7 +101,7 @@ def _camel_case(key: str) -> str:
 
 
 def current_context() -> None:
-    """Print the context that is meant when nothing else says; exit code 1 when there is none.
+    """Print the current context; exit code 1 when there is none.
 
     Example: gardenbus config current-context
     """

@@ -269,7 +269,7 @@ def shoots_view(states: Mapping[ShootState, int], shoots: Iterable[BusyShoot], n
 
 
 class ServiceSampler:
-    """The processes of a local landscape, looked at again and again."""
+    """Samples the processes of a local landscape."""
 
     def __init__(self, directory: Path) -> None:
         self._directory = LandscapeDirectory(directory)
@@ -326,7 +326,7 @@ class QueueSampler:
         self._before: dict[str, tuple[float, int]] = {}
 
     async def sample(self) -> TopView:
-        """Each queue: how much waits, how much is in hand, how much was handed out a second since the last look."""
+        """Each queue: messages that wait, those in flight, and deliveries a second since the last sample."""
         table = _table(
             "QUEUE", ">WAITING", ">IN HAND", ">PER SECOND", ">REDELIVERED", ">LATER", ">LISTENING", ">OLDEST"
         )

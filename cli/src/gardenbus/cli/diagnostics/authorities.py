@@ -1,4 +1,4 @@
-"""The certificate authority whose files are on this machine: its age, and who is behind in a rotation."""
+"""The certificate authority with files on this machine: its age, and users who have yet to renew in a rotation."""
 
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
@@ -15,7 +15,7 @@ CHECK = "authority"
 
 
 def behind(requests: Sequence[Document], is_new: Callable[[bytes], bool], now: datetime) -> list[str]:
-    """Users whose last certificate that lives is not of the authority that signs now, by name."""
+    """Users whose latest valid certificate is not of the authority that signs now, by name."""
     last: dict[str, tuple[datetime, bytes]] = {}
     for request in requests:
         pem = decoded(section(request, "status").get("certificate"))

@@ -84,7 +84,7 @@ def _size_of_data(document: Document, _context: TableContext) -> str:
 
 
 def state_of(document: Document, _context: TableContext | None = None) -> str:
-    """The state of a binding; one on its way out is `Deleting`, whatever it was."""
+    """The state of a binding; one that is being deleted is `Deleting`, whatever it was."""
     if value_at(document, "metadata", "deletionTimestamp"):
         return "Deleting"
     return str(value_at(document, "spec", "state") or "")

@@ -52,7 +52,7 @@ def ready_url(name: str, health_url: str) -> str:
 
 
 class LandscapeFile(msgspec.Struct, frozen=True, kw_only=True):
-    """The content of landscape.json: where everything is, and who looks after it."""
+    """The content of landscape.json: addresses and processes of a landscape, and the `up` that runs it."""
 
     nats_url: str
     redis_url: str
@@ -70,7 +70,7 @@ class LandscapeFile(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LandscapeInUse(Exception):
-    """Another `up` looks after this directory; `pid` is its process."""
+    """Another `up` runs the landscape of this directory; `pid` is its process."""
 
     def __init__(self, directory: Path, pid: int | None) -> None:
         super().__init__(
@@ -182,7 +182,7 @@ class LandscapeDirectory:
 
 @contextlib.contextmanager
 def writing(path: Path) -> Generator[None]:
-    """Tell of what goes wrong inside as DirectoryUnwritable."""
+    """Raise DirectoryUnwritable for an OSError inside."""
     try:
         yield
     except OSError as error:

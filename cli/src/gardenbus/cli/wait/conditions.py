@@ -33,7 +33,7 @@ class WaitCondition(NamedTuple):
 
     @property
     def unmet(self) -> str:
-        """The word after `not`, where it has not come about."""
+        """The word after `not`, where the condition is not met."""
         return self.past if self.text in ("delete", "create") else self.text
 
 

@@ -149,7 +149,7 @@ def _write(file: Path, content: bytes) -> None:
 
 
 def _give(directory: Path, owners: Owners) -> None:
-    """Hand what was made to the users as whom the containers run."""
+    """Change the owner of what was made to the users that the containers run as."""
     special = {NATS: owners.nats, REDIS: owners.redis}
     for holder in directory.iterdir():
         owner = special.get(holder.name, owners.services)

@@ -1,4 +1,4 @@
-"""The keys of a landscape that looks after its own: made once, kept, and repaired when their making was cut short.
+"""The keys of a landscape that makes its own: made once, kept, and repaired when their making was cut short.
 
     ca.crt, ca.key              the certificate authority
     server.crt, server.key      NATS' certificate

@@ -23,7 +23,7 @@ _encode_json = msgspec.json.Encoder().encode
 
 
 class ClientInfo(msgspec.Struct, frozen=True):
-    """The connection that wants in."""
+    """The connection that is to be authenticated."""
 
     host: str = ""
     id: int = 0
@@ -43,14 +43,14 @@ class ConnectOptions(msgspec.Struct, frozen=True, rename={"password": "pass"}):
 
 
 class ServerId(msgspec.Struct, frozen=True):
-    """The server that asks."""
+    """The server that sends the request."""
 
     id: str
     name: str = ""
 
 
 class AuthorizationRequest(msgspec.Struct, frozen=True):
-    """May this connection come in? `user_nkey` is the name that the server gave it."""
+    """Request to authenticate a connection. `user_nkey` is the name that the server gave it."""
 
     server_id: ServerId
     user_nkey: str
@@ -93,7 +93,7 @@ def read_request(token: str) -> AuthorizationRequest:
 
 
 def user_token(grant: Grant, user_nkey: str, issuer: KeyPair, issued_at: int) -> str:
-    """The token of a user that comes in."""
+    """The token of a user that is admitted."""
     nats: dict[str, Any] = {
         "type": "user",
         "version": 2,
@@ -109,12 +109,12 @@ def user_token(grant: Grant, user_nkey: str, issuer: KeyPair, issued_at: int) ->
 
 
 def granted(request: AuthorizationRequest, user: str, issuer: KeyPair, issued_at: int) -> str:
-    """The response that lets a connection in with a user's token."""
+    """The response that admits a connection with a user's token."""
     return _response(request, {"jwt": user}, issuer, issued_at)
 
 
 def denied(request: AuthorizationRequest, reason: str, issuer: KeyPair, issued_at: int) -> str:
-    """The response that keeps a connection out. The server logs the reason; the client learns only that it is out."""
+    """The response that rejects a connection. The server logs the reason, which the client does not learn."""
     return _response(request, {"error": reason}, issuer, issued_at)
 
 

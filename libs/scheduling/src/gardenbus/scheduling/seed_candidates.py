@@ -10,7 +10,7 @@ from gardenbus.common.errors import InvalidResource
 
 
 class SeedCandidate(msgspec.Struct, frozen=True, eq=False):
-    """A Seed with what the filters need at hand. `capacity` None: no limit.
+    """A Seed with what the filters need, precomputed. `capacity` None: no limit.
 
     `scheduling_generation` numbers its changes that matter to scheduling; None: nobody does.
 

@@ -120,7 +120,7 @@ def _follow(
 
 
 def _logins(settings: DashboardSettings, clock: Clock, key: bytes | None) -> "tuple[Gate | None, SignOn | None]":
-    """The gate and its provider; None, None where nobody has to log in."""
+    """The gate and its identity provider; None, None where nobody has to log in."""
     from gardenbus.dashboard.web.gate import Gate  # noqa: PLC0415 - loaded when it is wanted
 
     if key is None:

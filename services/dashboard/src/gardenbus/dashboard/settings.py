@@ -1,4 +1,4 @@
-"""Settings of the dashboard: its address, who gets in, and whether it may change anything."""
+"""Settings of the dashboard: its address, its logins, and whether it may change anything."""
 
 import sys
 from collections.abc import Mapping, Sequence

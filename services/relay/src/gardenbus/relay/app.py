@@ -1,4 +1,4 @@
-"""Puts a relay together."""
+"""Composition root of the relay."""
 
 from collections.abc import Callable
 from importlib.metadata import version

@@ -1,4 +1,4 @@
-"""Tells how far Redis' replicas are, in the metadata of the relay's service: who has NATS only sees it there."""
+"""Reports how far Redis' replicas are, in the metadata of the relay's service, for those who see NATS alone."""
 
 from collections.abc import Awaitable, Callable, Mapping
 

@@ -45,7 +45,7 @@ def bench(  # noqa: PLR0913 - one parameter an option
 
 
 def _run_all(scenarios: Sequence[ScenarioName], options: BenchOptions, *, as_json: bool, output: Path | None) -> bool:
-    """Measure one after the other; returns True if any did not come about."""
+    """Measure one after the other; returns True if any failed."""
     import uvloop  # noqa: PLC0415
 
     from gardenbus.bench import report, stats  # noqa: PLC0415

@@ -18,7 +18,7 @@ def size_of(scenario: ScenarioName, options: BenchOptions) -> ScenarioSize:
 
 
 async def run_scenario(scenario: ScenarioName, options: BenchOptions, progress: ReportProgress) -> ScenarioStats:
-    """Measure one scenario on servers of its own. Raises BenchFailed when it does not come about."""
+    """Measure one scenario on servers of its own. Raises BenchFailed."""
     described = machine()
     task = ScenarioTask(scenario.value, size_of(scenario, options), options.durability, progress)
     stats = await SCENARIOS[scenario].measure(task)

@@ -273,7 +273,7 @@ class WatchRequest(TypedView, frozen=True):
 
 
 class AccessReview(TypedView, frozen=True):
-    """An action that may be allowed; without verb all that are. `user`: somebody else, whom operators may ask about."""
+    """An action that may be allowed; without verb all that are. `user`: another user, which operators may ask about."""
 
     verb: str = ""
     kind: str = ""

@@ -28,7 +28,7 @@ TOKENS_AT_ONCE = 16
 def agents_of(
     directory: LandscapeDirectory, configurations: Configurations, seeds: Iterable[str]
 ) -> Mapping[Principal, Path]:
-    """The configured agents that come in as themselves, and their directories.
+    """The configured agents that connect as themselves, and their directories.
 
     A member cluster that is a shoot has its agent ask for the shoot's kubeconfig, which is the process's right alone.
     """

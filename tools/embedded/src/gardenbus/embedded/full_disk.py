@@ -49,7 +49,7 @@ class DiskRoom(NamedTuple):
 
 
 def room_of(directory: Path) -> DiskRoom | None:
-    """The room where a directory lies; None when that cannot be told."""
+    """The free space of a directory's disk; None when it is not known."""
     try:
         found = os.statvfs(directory)
     except OSError:

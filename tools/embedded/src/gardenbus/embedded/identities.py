@@ -86,7 +86,7 @@ class EmbeddedIdentities:
         return x509.load_pem_x509_certificates(self._directory.authorities.read_bytes())
 
     def environ(self, role: str) -> dict[str, str]:
-        """Settings of a service that say who it is, and whom it trusts; gardenlets come in as themselves."""
+        """Settings of a service's credentials and trusted authorities; gardenlets connect as themselves."""
         trust = {"GARDENBUS_NATS_CA": str(self.authorities_file)} if self._has_tls else {}
         if role == "gardenlet":
             return trust

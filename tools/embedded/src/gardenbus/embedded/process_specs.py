@@ -201,7 +201,7 @@ def unknown_schedulers(replicas: Mapping[str, int], schedulers: Iterable[str]) -
 def dashboard_spec(
     directory: LandscapeDirectory, *, addresses: Addresses, host: str, port: int, log_level: str | None = None
 ) -> ProcessSpec:
-    """The dashboard, on the port given; it speaks to the bus only."""
+    """The dashboard, on the port given; it connects to the bus only."""
     name = "dashboard"
     environ = {key: value for key, value in addresses.environ(name).items() if key != "GARDENBUS_REDIS_URL"}
     own = {

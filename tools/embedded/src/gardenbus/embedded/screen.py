@@ -17,7 +17,7 @@ MESSAGE_LINES = 4
 
 
 class Screen:
-    """Shows scenes and news. Close it before printing anything else."""
+    """Shows scenes and what happens. Close it before printing anything else."""
 
     def __init__(self) -> None:
         self.began = time.monotonic()
@@ -35,7 +35,7 @@ class Screen:
         return time.monotonic() - self.began
 
     def notify(self, text: str) -> None:
-        """Tell something that happened."""
+        """Show something that happened."""
         self.messages.append(f"{self.age:6.1f} s  {text}")
         if self._live is None:
             self._print(text)

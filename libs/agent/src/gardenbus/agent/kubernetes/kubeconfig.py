@@ -1,4 +1,4 @@
-"""Kubeconfigs: one server, and who comes to it. Every field that would be left out silently is an error that says so.
+"""Kubeconfigs: one server, and its user. Every field that would be left out silently is an error that says so.
 
 Files that a kubeconfig names are relative to its own directory. Programs that it names are not run, and servers whose
 certificates nobody checks are not talked to.

@@ -31,7 +31,7 @@ class WaitingRequests:
         self._incarnation = StreamIncarnation(bus, histories, self.stream)
 
     async def are_there(self) -> bool:
-        """Tell whether any request waits."""
+        """True if any request waits."""
         try:
             return await self._bus.first_from(self.stream, 0) is not None
         except NotFound:

@@ -113,7 +113,7 @@ async def work(target: DiagnosticsTarget) -> Sequence[DiagnosticFinding]:
 def assess_listeners(
     target: DiagnosticsTarget, first: Sequence[ConsumerState], second: Sequence[ConsumerState]
 ) -> list[DiagnosticFinding]:
-    """Queues that nobody listened on at two looks, with nothing in hand either."""
+    """Queues without a waiting consumer at two checks, and without messages in flight."""
     was_listening = {(each.stream, each.name) for each in first if each.listening or each.in_flight}
     found: list[DiagnosticFinding] = []
     if not any(each.stream == target.api.subjects.stream("REQUESTS") for each in second):

@@ -186,7 +186,7 @@ def _not_found() -> web.Response:
 
 
 def is_loopback(host: str) -> bool:
-    """Tell whether a name or address is this machine's own, whatever its case."""
+    """True if a name or address is this machine's own, whatever its case."""
     name = host.lower().strip("[]")
     return name in ("localhost", "::1") or _LOOPBACK.fullmatch(name) is not None
 

@@ -93,7 +93,7 @@ class _PluginTrace:
 
 
 class AdmissionTrace:
-    """A chain that does what another one does, and tells of the manifest that it had last."""
+    """A chain that runs another one, and traces each plug-in's effect on the manifest."""
 
     def __init__(self, admission: Admission) -> None:
         self._plugins = admission.plugins

@@ -118,7 +118,7 @@ def admit_change(shoot: Document, old: Document) -> None:
 
 
 def admit_deletion(document: Document) -> None:
-    """Raise Forbidden for the deletion of a shoot whose control plane is on its way; other kinds pass."""
+    """Raise Forbidden for the deletion of a shoot whose control plane is being migrated; other kinds pass."""
     if document.get("kind") != "Shoot" or is_deleting(document):
         return
     if phase := _phase(document):

@@ -12,7 +12,7 @@ from gardenbus.common.ports.store import WritePrecondition
 
 
 class RejectionMessage(NamedTuple):
-    """A sentence; `{…}` stand for values of the case at hand."""
+    """A sentence; each `{…}` is replaced by a value."""
 
     sentence: str
 

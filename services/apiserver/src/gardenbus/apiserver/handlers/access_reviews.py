@@ -115,7 +115,7 @@ class AccessReviews:
         return {"user": user, "groups": list(groups), "role": role, "authorization": self._authorizer.is_enforced}
 
     async def _about(self, review: AccessReviewBody, requester: Requester, reads: ReadCache) -> Requester:
-        """The requester, or another one whom an operator asks about."""
+        """The requester, or the other user that an operator asks about."""
         if review.user in ("", requester.user) and not review.groups:
             return requester
         if review.user:

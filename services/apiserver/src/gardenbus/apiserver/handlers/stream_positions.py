@@ -1,4 +1,4 @@
-"""Positions of streams, for those who may not look at the streams: agents outside the services."""
+"""Positions of streams, for agents outside the services, which may not read JetStream's API."""
 
 from typing import Any
 

@@ -159,7 +159,7 @@ class ProjectReconciler:
         return Done("it is released")
 
     async def _release(self, stored: StoredObject, key: ObjectKey) -> bool:
-        """Release the namespace; whether that is done. Raises Conflict when a shoot has come about meanwhile."""
+        """Release the namespace; True when done. Raises Conflict when a shoot was created meanwhile."""
         namespace = await self._store.get(key)
         plan = plan_release(stored.document(), None if namespace is None else namespace.document())
         if isinstance(plan, NothingToRelease):
@@ -211,7 +211,7 @@ class ProjectReconciler:
     async def _updated(
         self, stored: StoredObject, document: Document, *preconditions: WritePrecondition
     ) -> StoredObject:
-        """Write an object; what has changed meanwhile, also a shoot that has come about, is looked at again."""
+        """Write an object; Conflict when it has changed, or a shoot was created, so that it is reconciled again."""
         try:
             return await update(self._store, stored, document, preconditions)
         except Forbidden as error:

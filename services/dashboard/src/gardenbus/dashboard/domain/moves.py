@@ -24,7 +24,7 @@ class ShootMove(msgspec.Struct, frozen=True, rename="camel"):
 
 
 def moves_of(events: Iterable[Document]) -> list[ShootMove]:
-    """Return the moves that a shoot's Events tell of, the newest first; the Events may come in any order."""
+    """Return the moves in a shoot's Events, the newest first; the Events may come in any order."""
     found: list[ShootMove] = []
     for event in sorted(events, key=lambda each: str(each["at"])):
         if event["reason"] == REQUESTED and (match := _REQUESTED.match(str(event["message"]))):

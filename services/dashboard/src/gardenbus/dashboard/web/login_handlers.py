@@ -36,7 +36,7 @@ class LinkToken(msgspec.Struct, frozen=True):
 
 
 class SignOn(Protocol):
-    """Login at somebody else's, who tells this dashboard who it is (OpenID Connect)."""
+    """Port to a login at an identity provider (OpenID Connect)."""
 
     async def begin(self) -> Response:
         """Send the browser there."""
@@ -86,7 +86,7 @@ class LoginHandlers:
         return await self._provider().begin()
 
     async def finish_sign_on(self, request: Request) -> Response:
-        """Begin the session of whom the provider names. Raises Forbidden, Unavailable.
+        """Begin the session of the user that the provider names. Raises Forbidden, Unavailable.
 
         The browser comes from another site, so it does not send the new cookie with a redirect: a page of ours does
         that.

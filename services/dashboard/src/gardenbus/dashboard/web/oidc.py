@@ -75,7 +75,7 @@ def provider_of(settings: DashboardSettings) -> Provider:
 
 
 class OpenIdConnect:
-    """Sends browsers to the provider, and reads whom it names."""
+    """Sends browsers to the provider, and reads the user that it names."""
 
     def __init__(self, provider: Provider, gate: Gate, clock: Clock) -> None:
         self._provider = provider

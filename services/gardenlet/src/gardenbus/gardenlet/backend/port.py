@@ -75,7 +75,7 @@ class StepRequest(NamedTuple):
 
 
 class KubeconfigRequest(NamedTuple):
-    """A kubeconfig that is asked for: of which shoot, made out to whom, and for how long."""
+    """Request for a kubeconfig: its shoot, its user, and its life."""
 
     shoot: ShootName
     uid: str

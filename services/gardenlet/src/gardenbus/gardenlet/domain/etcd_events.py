@@ -1,4 +1,4 @@
-"""Changes of a shoot's etcd: as its gateway tells them, as they are kept between two backups, and as transactions.
+"""Changes of a shoot's etcd: as its gateway reports them, as they are kept between two backups, and as transactions.
 
 Keys and values are base64, as etcd's JSON gateway has them. Every revision of etcd is one transaction, whose events
 come together; a restore carries them out one by one, and ends at the very revision at which the last of them was taken.
@@ -83,7 +83,7 @@ def transactions(changes: Iterable[Changes]) -> Iterator[tuple[int, Sequence[Etc
 
 
 def transaction_request(events: Sequence[EtcdEvent]) -> Document:
-    """Transaction that does what events tell."""
+    """Transaction that carries events out."""
     return {"success": [_operation(each) for each in events]}
 
 

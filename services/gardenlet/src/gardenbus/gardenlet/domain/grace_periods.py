@@ -1,4 +1,4 @@
-"""Grace period before a wait is reported in the Shoot's status: the other side is normally on its way."""
+"""Grace period before a wait is reported in the Shoot's status: it normally ends soon."""
 
 from collections.abc import Hashable
 

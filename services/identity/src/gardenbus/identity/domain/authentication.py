@@ -40,7 +40,7 @@ class Authenticated(NamedTuple):
 
 
 def authenticate(request: AuthorizationRequest, facts: Facts) -> Authenticated:
-    """Authenticate a connection. Raises Forbidden, saying why it is nobody."""
+    """Authenticate a connection. Raises Forbidden with the reason."""
     options = request.connect_opts
     try:
         if options.auth_token:

@@ -1,4 +1,4 @@
-"""Has connections closed whose credentials were withdrawn; whoever has others comes in again by itself.
+"""Closes connections whose credentials were revoked; clients with other credentials reconnect by themselves.
 
 Twice, since another replica may have let one in that had not heard of it yet.
 """

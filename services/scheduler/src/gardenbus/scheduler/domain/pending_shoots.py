@@ -1,4 +1,4 @@
-"""A pending shoot on its way from the queue to the store: bound, or marked unschedulable."""
+"""A pending shoot in flight, from the queue to the store: bound, or marked unschedulable."""
 
 from dataclasses import dataclass
 from typing import NamedTuple

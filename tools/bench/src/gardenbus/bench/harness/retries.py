@@ -25,7 +25,7 @@ LEAST_FREE_MB = 100.0
 
 
 class BenchFailed(Exception):
-    """A measurement did not come about; the message names what was missing."""
+    """A measurement failed; the message names what was missing."""
 
 
 class Retries:

@@ -46,7 +46,7 @@ class JetStreamError(Exception):
         self.code = code
 
     def translated(self) -> GardenbusError:
-        """The error of ours that tells the caller what to do."""
+        """Our error for an exception of the client, by what the caller should do."""
         text = str(self)
         if self.number in WRONG_LAST_SEQUENCE:
             return Conflict(text)

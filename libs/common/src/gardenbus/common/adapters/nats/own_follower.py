@@ -164,7 +164,7 @@ class _OwnConsumer:
             self._listener = None
 
     def invalidate(self, reason: str) -> None:
-        """Have it looked at."""
+        """Have it checked again."""
         self.stop()
         self.invalid_reason = self.invalid_reason or reason
         self.arrived.set()

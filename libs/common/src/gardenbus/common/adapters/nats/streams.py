@@ -117,7 +117,7 @@ def _work_queue(subjects: list[str]) -> Configuration:
 
 
 def _kept_for_a_time(subjects: Subjects) -> Mapping[str, Configuration]:
-    """The streams of what people look at: Events, and messages that were rejected."""
+    """The streams that people read: Events, and rejected messages."""
     return {
         "EVENTS": {
             "subjects": [f"{subjects.prefix}.event.>"],

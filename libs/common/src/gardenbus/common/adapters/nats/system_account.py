@@ -51,7 +51,7 @@ _decode = json_decoder(_ConnectionsResponse)
 
 
 class SystemAccount:
-    """Asks by a connection of the system account's user."""
+    """Sends requests on a connection of the system account's user."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection

@@ -179,7 +179,7 @@ class _FetchInbox:
             self.done.set_result(None)
 
     def abandon(self) -> None:
-        """Release what came, and what may still be on its way: nobody fetches any more."""
+        """Release what was fetched, and what may still arrive: nobody fetches any more."""
         self._is_abandoned = True
         for work in self.messages:
             self._release(work)

@@ -108,7 +108,7 @@ class _ReplyProtocol(asyncio.Protocol):
             self.lose(f"protocol error: {error}")
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Tell everybody who waits."""
+        """Fail all calls that wait for a response."""
         self.lose(str(exc) if exc else "the server closed the connection")
 
     def _receive_reply(self, reply: Any) -> None:

@@ -123,7 +123,7 @@ class RedisReads(RedisStreamHistories):
         return sorted(ObjectKey.from_stored(key.decode()) for key in keys)
 
     async def exists_uid(self, uid: str) -> bool:
-        """Tell whether a uid is stored."""
+        """True if a uid is stored."""
         return bool(await self._read_one("HEXISTS", self._connection.key("uids"), uid))
 
     async def unschedulable_classes(self, scheduler_name: str) -> Sequence[UnschedulableClass]:

@@ -79,7 +79,7 @@ def reference(labels: Mapping[str, str]) -> Document | None:
 
 
 def suffix_of(envelope: Document) -> str:
-    """The part of a Work's name that tells envelopes apart."""
+    """The part of a Work's name that identifies its envelope."""
     labels = labels_of(envelope)
     text = "/".join(labels[name] for name in (TYPE_LABEL, NAMESPACE_LABEL, NAME_LABEL))
     return f"envelope-{hashlib.sha256(text.encode()).hexdigest()[:8]}"

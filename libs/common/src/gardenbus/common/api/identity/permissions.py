@@ -118,7 +118,7 @@ class _Insider(NamedTuple):
         return self.calls(*(f"STREAM.INFO.{self.stream(name)}" for name in names or STREAMS))
 
     def manage(self, service: str) -> Permissions:
-        """Create and change the streams that a service looks after."""
+        """Create and change the streams that a service manages."""
         names = [self.stream(name) for name in managed_streams(service)]
         return self.calls(*(f"STREAM.{verb}.{name}" for verb in ("CREATE", "UPDATE") for name in names))
 

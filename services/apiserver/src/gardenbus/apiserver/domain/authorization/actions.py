@@ -74,7 +74,7 @@ class Requester(NamedTuple):
 
     @property
     def is_trusted(self) -> bool:
-        """True for whom nothing has to be decided."""
+        """True for requesters who may do everything."""
         return self.is_insider and self.user in TRUSTED_INSIDERS
 
     @property

@@ -60,7 +60,7 @@ class ExecMaker(OutsideMaker):
             _log.warning("command.survivors_ended", seed=self._seed["name"], count=ended)
 
     def prepare(self) -> None:
-        """Make the directory that commands are told."""
+        """Make the directory that commands get in their input."""
         make_directory(self._directory)
 
     async def seed_problem(self) -> str | None:

@@ -60,7 +60,7 @@ class EtcdClient:
         raise Unavailable(f"{self._url} has ended a watch before revision {until}")
 
     async def transact(self, events: Sequence[EtcdEvent]) -> int:
-        """Do what events tell, in one transaction; returns its revision."""
+        """Carry events out in one transaction; returns its revision."""
         return await self._post("/v3/kv/txn", transaction_request(events))
 
     async def grant(self, lease: int) -> None:
