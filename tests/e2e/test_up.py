@@ -149,6 +149,7 @@ async def test_one_directory_has_one_supervisor_and_two_landscapes_do_not_distur
 ):
     file = str(a_landscape_file(tmp_path, a_shoot("neighbour")))
     assert (await gardenbus("up", "--dir", str(place), "--detach", "-f", file)).code == 0
+    assert " manifests: " in (place / "logs/up.log").read_text(), "whoever waited for it finds what was in the files"
 
     second = await gardenbus("up", "--dir", str(place))
     assert second.code == 1

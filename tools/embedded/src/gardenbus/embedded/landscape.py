@@ -139,7 +139,7 @@ class EmbeddedLandscape:
         return str(self._identities.authorities_file) if self._identities else ""
 
     async def start(self, supervisor_pid: int) -> None:
-        """Bring everything up until it is ready.
+        """Bring everything up until it is ready; that it is, is recorded once `note_ready` is called.
 
         Raises StartFailed, PortTaken, ServerMissing, DirectoryUnwritable, Unavailable.
         """
@@ -168,6 +168,9 @@ class EmbeddedLandscape:
         if self._identities is not None:
             keeping = keep_certificate(self._identities, self._reload_nats, notify=self._notify)
             self._keeping = asyncio.create_task(keeping, name="certificate of NATS")
+
+    def note_ready(self) -> None:
+        """Record that all runs, and has what it was to begin with: `up --detach` returns."""
         self._write("ready")
 
     def _reload_nats(self) -> None:

@@ -98,6 +98,7 @@ class Up:
             following = asyncio.create_task(cache.run(), name="mirror")
             try:
                 await self._apply(api, self._options.given.manifests)
+                self._landscape.note_ready()
                 return await self._watch(api, cache)
             finally:
                 following.cancel()

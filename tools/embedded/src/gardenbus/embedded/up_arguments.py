@@ -32,7 +32,9 @@ class UpArguments(NamedTuple):
         list[str] | None,
         typer.Option(help="How many of a service, as scheduler=2, or of one scheduler, as scheduler/mine=2."),
     ] = None
-    detach: Annotated[bool, typer.Option("--detach", help="Return when it is ready; stop it with `down`.")] = False
+    detach: Annotated[
+        bool, typer.Option("--detach", help="Return when it has all that is in the files; stop it with `down`.")
+    ] = False
     fresh: Annotated[bool, typer.Option("--fresh", help="Begin anew: remove the state in --dir first.")] = False
     exit_when_converged: Annotated[
         bool, typer.Option("--exit-when-settled", help="End with 0 when there is nothing left to do, 1 after 120 s.")
