@@ -164,6 +164,9 @@ def cases_of_references() -> Iterator[Case]:
     running = {"technicalID": "t", "lastOperation": {"type": "Reconcile", "state": "Succeeded", "progress": 100}}
     yield Case("FinalizerRemoval", a_shoot(), a_shoot(metadata={"finalizers": ["gardener"]}, status=running))
     yield Case("NamespacedCloudProfileValidator", a_namespaced_cloudprofile())
+    taken = a_namespaced_cloudprofile(spec={"machineTypes": [{"name": "m5.large"}]})
+    yield Case("NamespacedCloudProfileValidator", taken, None, related(PROFILE))
+    yield Case(manager, WITH_SECRET, None, related(PROFILE, merged(OF_SECRET, {"provider": {"type": "gcp"}})))
     yield Case("ResourceQuota", a_shoot())
 
 
@@ -248,6 +251,9 @@ def cases_of_shoots() -> Iterator[Case]:
 
     name = "ShootValidator"
     yield Case(name, a_shoot(), None, RelatedObjects(projects={"garden-dev": a_project(**DELETING)}))
+    sleepless = {"status": {"constraints": [{"type": "HibernationPossible", "status": "False", "message": "no"}]}}
+    yield Case(name, merged(a_shoot(spec={"hibernation": {"enabled": True}}), sleepless), a_shoot())
+    yield Case(name, a_shoot(), None, related(a_cloudprofile(spec={"limits": {"maxNodesTotal": 2}}), **BOUND))
     moving = placed(status={"seedName": "other"})
     yield Case(name, merged(moving, {"spec": {"purpose": "testing"}}), moving)
     yield Case(name, of_version("1.33.1"), of_version("1.34.1"))

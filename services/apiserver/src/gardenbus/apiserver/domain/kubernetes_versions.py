@@ -1,13 +1,13 @@
 """Kubernetes versions and machine images of a profile: which one a shoot gets, and how its version may change."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, cast
 
-from gardenbus.apiserver.domain.architectures import architecture_of, versions_for
 from gardenbus.apiserver.domain.rejection_messages import RejectionMessage
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.document_parts import mappings, only_text
+from gardenbus.common.api.garden.architectures import architecture_of, versions_for
 from gardenbus.common.api.garden.expirable_versions import newest_version, numbers_of
 from gardenbus.common.errors import FieldProblem
 
@@ -76,7 +76,7 @@ def with_newest_versions(spec: Document, before: Document, offered: Document, no
     A version of two numbers is the newest patch of that minor; once it is set, it stays until the minor changes.
     Source: Gardener's plugin ShootMutator. A profile that lists none leaves them open.
     """
-    return _with_images(_with_version(spec, before, offered, now), offered, now)
+    return _with_images(_with_version(spec, before, offered, now), before, offered, now)
 
 
 def _with_version(spec: Document, before: Document, offered: Document, now: datetime) -> Document:
@@ -96,19 +96,24 @@ def _with_version(spec: Document, before: Document, offered: Document, now: date
     return spec if version is None else {**spec, "kubernetes": {**section(spec, "kubernetes"), "version": version}}
 
 
-def _with_images(spec: Document, offered: Document, now: datetime) -> Document:
+def _with_images(spec: Document, before: Document, offered: Document, now: datetime) -> Document:
     listed: Any = section(spec, "provider").get("workers")
     images = mappings(offered.get("machineImages"))
     if not isinstance(listed, list) or not images:
         return spec
     workers = cast("list[Any]", listed)
-    completed = [_with_image(worker, images, now) for worker in workers]
+    had = {
+        pool.get("name"): section(pool, "machine", "image")
+        for pool in mappings(section(before, "provider").get("workers"))
+    }
+    completed = [_with_image(worker, had, images, now) for worker in workers]
     if all(new is old for new, old in zip(completed, workers, strict=True)):
         return spec
     return {**spec, "provider": {**section(spec, "provider"), "workers": completed}}
 
 
-def _with_image(worker: Any, images: Sequence[Document], now: datetime) -> Any:
+def _with_image(worker: Any, had: Mapping[Any, Document], images: Sequence[Document], now: datetime) -> Any:
+    """The worker pool with its image; what it leaves open of one that it had stays for maintenance to update."""
     if not isinstance(worker, dict) or not isinstance(cast("Document", worker).get("machine"), dict):
         return cast("Any", worker)
     pool = cast("Document", worker)
@@ -116,6 +121,9 @@ def _with_image(worker: Any, images: Sequence[Document], now: datetime) -> Any:
     image = section(machine, "image")
     if image.get("version") or not isinstance(image.get("name") or "", str):
         return pool
+    kept = had.get(only_text(pool.get("name")), {})
+    if kept.get("version") and image.get("name") in (None, "", kept.get("name")):
+        return {**pool, "machine": {**machine, "image": kept}}
     runnable = versions_for(architecture_of(machine), images)
     name = only_text(image.get("name")) or next(iter(runnable), None)
     newest = newest_version(runnable.get(name), "", now)

@@ -18,7 +18,7 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 from gardenbus.common.api.document import Document, section
-from gardenbus.common.api.garden.maintenance_windows import MaintenanceWindow, effective_window
+from gardenbus.common.api.garden.maintenance_windows import NEEDS_RETRY, MaintenanceWindow, effective_window
 from gardenbus.common.api.merge_patches import merge_patch_between
 from gardenbus.common.ports.clock import parse_timestamp, timestamp
 from gardenbus.controllermanager.domain.dropped_fields import without_dropped_fields
@@ -27,7 +27,6 @@ from gardenbus.controllermanager.domain.shoot_updates import CONTROL_PLANE, Vers
 
 OPERATION = "gardener.cloud/operation"
 MAINTENANCE_OPERATION = "maintenance.gardener.cloud/operation"
-NEEDS_RETRY = "maintenance.shoot.gardener.cloud/needs-retry-operation"
 MAINTAIN, RECONCILE, RETRY = "maintain", "reconcile", "retry"
 SEPARATOR = ";"
 

@@ -5,7 +5,7 @@ more (a forced update). Lists that a profile leaves empty say nothing.
 Source: Gardener's `pkg/controllermanager/controller/shoot/maintenance`.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
@@ -18,7 +18,7 @@ from gardenbus.common.api.garden.expirable_versions import (
     next_higher,
     numbers_of,
 )
-from gardenbus.controllermanager.domain.version_constraints import satisfies
+from gardenbus.common.api.garden.pool_constraints import pool_architecture, runs_on
 
 KUBERNETES, MACHINE_IMAGE = "Kubernetes", "Machine image"
 CONTROL_PLANE = "Control Plane"
@@ -27,7 +27,6 @@ _SAME_NUMBERS = {"patch": 2, "minor": 1, "major": 0}
 """How many numbers of an image's version an automatic update keeps, by its update strategy."""
 
 _DEFAULT_STRATEGY = "major"
-_DEFAULT_ARCHITECTURE = "amd64"
 
 
 class VersionUpdate(NamedTuple):
@@ -140,7 +139,8 @@ def _image_update(
     if entry is None or not isinstance(name, str):
         return None
     strategy = str(entry.get("updateStrategy") or _DEFAULT_STRATEGY)
-    listed = list(_usable_images(entry, pool, offered, kubelet))
+    architecture = pool_architecture(pool, offered)
+    listed = [one for one in mappings(entry.get("versions")) if runs_on(one, pool, architecture, kubelet)]
     need = _need(
         version,
         listed,
@@ -181,22 +181,3 @@ def _need(
 def _is_automatic(spec: Document, field: str) -> bool:
     """True unless automatic updates are switched off."""
     return section(spec, "maintenance", "autoUpdate").get(field) is not False
-
-
-def _usable_images(image: Document, pool: Document, offered: Document, kubelet: str) -> Iterator[Document]:
-    """The versions of an image that run on a pool's machines, with its container runtime and its kubelet."""
-    machine = section(pool, "machine")
-    types = mappings(offered.get("machineTypes"))
-    of_type = next((one.get("architecture") for one in types if one.get("name") == machine.get("type")), None)
-    architecture = machine.get("architecture") or of_type or _DEFAULT_ARCHITECTURE
-    runtime = section(pool, "cri").get("name")
-    for version in mappings(image.get("versions")):
-        runtimes = [one.get("name") for one in mappings(version.get("cri"))]
-        constraint = version.get("kubeletVersionConstraint")
-        if architecture not in (version.get("architectures") or [_DEFAULT_ARCHITECTURE]):
-            continue
-        if runtime and runtimes and runtime not in runtimes:
-            continue
-        if isinstance(constraint, str) and constraint and not satisfies(numbers_of(kubelet), constraint):
-            continue
-        yield version

@@ -16,6 +16,8 @@ from gardenbus.common.api.short_cache import short_cache
 from gardenbus.common.errors import FieldProblem
 
 PATH = "spec.maintenance.timeWindow"
+NEEDS_RETRY = "maintenance.shoot.gardener.cloud/needs-retry-operation"
+"""Annotation of a failed shoot whose change waits for the window: it is tried again then."""
 SHORTEST = timedelta(minutes=30)
 LONGEST = timedelta(hours=6)
 FINISHING = timedelta(minutes=15)

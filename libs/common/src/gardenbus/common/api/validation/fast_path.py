@@ -13,7 +13,7 @@ from msgspec import Meta, Struct
 
 from gardenbus.common.api.document import Document
 from gardenbus.common.api.garden.maintenance_windows import window_problems
-from gardenbus.common.api.networks import ip_family_of
+from gardenbus.common.api.networks import ip_family_of, overlap
 
 _LABEL = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?"
 _SUBDOMAIN = rf"{_LABEL}(\.{_LABEL})*"
@@ -117,8 +117,17 @@ class _Restriction(_ManifestPart, frozen=True):
     options: dict[str, str] | None = None
 
 
+class _AdmissionPlugin(_ManifestPart, frozen=True):
+    kubeconfig_secret_name: None = None
+
+
+class _APIServer(_ManifestPart, frozen=True):
+    admission_plugins: list[_AdmissionPlugin] | None = None
+
+
 class _Kubernetes(_ManifestPart, frozen=True):
     version: str | None = None
+    kube_api_server: _APIServer | None = msgspec.field(name="kubeAPIServer", default=None)
 
 
 class _Hibernation(_ManifestPart, frozen=True):
@@ -199,9 +208,15 @@ def _are_valid_workers(workers: Sequence[_Worker]) -> bool:
 def _is_valid_networking(networking: _Networking) -> bool:
     families = networking.ip_families or ("IPv4",)
     ranges = (networking.nodes, networking.pods, networking.services)
-    return _are_distinct(networking.ip_families) and all(
-        text is None or ip_family_of(text) in families for text in ranges
+    return (
+        _are_distinct(networking.ip_families)
+        and all(text is None or ip_family_of(text) in families for text in ranges)
+        and _are_disjoint(*(text for text in ranges if text is not None))
     )
+
+
+def _are_disjoint(*ranges: str) -> bool:
+    return not any(overlap(one, other) for number, one in enumerate(ranges) for other in ranges[:number])
 
 
 def _are_distinct(texts: Sequence[str] | None) -> bool:

@@ -3,6 +3,7 @@
 import re
 
 from gardenbus.common.api.document import Document, section
+from gardenbus.common.api.document_parts import mappings
 from gardenbus.common.api.garden.hibernation import schedule_problems
 from gardenbus.common.api.garden.maintenance_windows import window_problems
 from gardenbus.common.api.keys import GARDEN_NAMESPACE
@@ -11,6 +12,7 @@ from gardenbus.common.api.validation.metadata import label_problem, subdomain_pr
 from gardenbus.common.api.validation.shared import (
     RANGES,
     check_access_restrictions,
+    check_disjoint,
     check_ip_families,
     check_ranges,
     check_resources,
@@ -36,10 +38,14 @@ def check(manifest: FieldCursor, old: Document | None) -> None:
     before = section(old or {}, "spec")
     if any(spec.content.get(field) != before.get(field) for field in ("hibernation", "maintenance")):
         check_times(spec)
+    if spec.content.get("networking") != before.get("networking"):
+        check_disjoint(spec.section("networking"))
     if spec.content.get("resources") != before.get("resources"):
         check_resources(spec)
     if spec.content.get("provider") != before.get("provider"):
         _check_volumes(spec.section("provider"))
+    if any(spec.content.get(field) != before.get(field) for field in ("resources", "kubernetes")):
+        _check_admission_plugins(spec)
     if spec.content.get("dns") != before.get("dns"):
         check_providers(spec.section("dns"))
     if old is not None and spec:
@@ -122,6 +128,16 @@ def _check_control_plane(spec: FieldCursor) -> None:
     control_plane.unique_texts("zones")
     tolerance = control_plane.section("highAvailability").section("failureTolerance", required=True)
     tolerance.choice("type", FAILURE_TOLERANCES, required=True)
+
+
+def _check_admission_plugins(spec: FieldCursor) -> None:
+    """A kubeconfig reaches its admission plug-in by the resources that are brought to the seed."""
+    resources = (section(resource, "resourceRef") for resource in mappings(spec.content.get("resources")))
+    secrets = {reference.get("name") for reference in resources if reference.get("kind") == "Secret"}
+    for plugin in spec.nested("kubernetes", "kubeAPIServer").entries("admissionPlugins"):
+        name = plugin.text("kubeconfigSecretName")
+        if name is not None and name not in secrets:
+            plugin.add_error("kubeconfigSecretName", f"the Secret {name} must stand in spec.resources, too")
 
 
 def _check_dns(spec: FieldCursor) -> None:

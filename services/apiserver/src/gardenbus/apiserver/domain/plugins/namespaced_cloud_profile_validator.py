@@ -1,4 +1,4 @@
-"""NamespacedCloudProfileValidator: the parent exists, and the merged profile stands in the status.
+"""NamespacedCloudProfileValidator: the parent exists and is overridden as far as that goes; both stand in the status.
 
 Facts: the parent. Source: `plugin/pkg/namespacedcloudprofile/validator`.
 """
@@ -7,11 +7,15 @@ from collections.abc import Sequence
 
 from gardenbus.apiserver.domain.cloud_profiles import parent_key, with_parent
 from gardenbus.apiserver.domain.plugins.plugin import AdmissionPlugin, AdmissionRule, Change
-from gardenbus.apiserver.domain.rejection_messages import NOT_THERE
+from gardenbus.apiserver.domain.rejection_messages import NOT_THERE, RejectionMessage
 from gardenbus.apiserver.domain.related_objects import ObjectQuery, RelatedObjects, RelatedQuery
-from gardenbus.common.api.document import Document
+from gardenbus.common.api.document import Document, section
+from gardenbus.common.api.document_parts import is_deleting
+from gardenbus.common.api.garden.profile_overrides import override_problems
 from gardenbus.common.api.validation.field_cursor import invalid
 from gardenbus.common.errors import FieldProblem
+
+_AT_ODDS = RejectionMessage("with {parent} above it: {reason}")
 
 
 def _queries(profile: Document, _old: Document | None) -> Sequence[RelatedQuery]:
@@ -25,15 +29,23 @@ def _mutate(profile: Document, _change: Change, related: RelatedObjects) -> Docu
     return profile if above is None else with_parent(profile, above)
 
 
-def _admit(profile: Document, _change: Change, related: RelatedObjects) -> None:
+def _admit(profile: Document, change: Change, related: RelatedObjects) -> None:
     parent = parent_key(profile)
-    if parent is not None and parent not in related.objects:
+    if parent is None:
+        return
+    above = related.objects.get(parent)
+    if above is None:
         raise invalid([FieldProblem("spec.parent.name", NOT_THERE(object=parent))])
+    own, before = section(profile, "spec"), section(change.old or {}, "spec")
+    if own != before and not is_deleting(profile):
+        found = override_problems(own, before, section(above, "spec"), change.now)
+        if problems := [FieldProblem(each.field, _AT_ODDS(parent=parent, reason=each.reason)) for each in found]:
+            raise invalid(problems)
 
 
 PLUGIN = AdmissionPlugin(
     name="NamespacedCloudProfileValidator",
-    acts="rejects a NamespacedCloudProfile without its parent, and merges the two in the status",
-    rejections=(NOT_THERE,),
+    acts="rejects a NamespacedCloudProfile without its parent, or at odds with it, and merges the two in the status",
+    rejections=(NOT_THERE, _AT_ODDS),
     rules=(AdmissionRule(("NamespacedCloudProfile",), queries=_queries, mutate=_mutate, admit=_admit),),
 )

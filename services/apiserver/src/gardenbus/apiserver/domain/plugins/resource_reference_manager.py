@@ -9,7 +9,12 @@ from collections.abc import Sequence
 from gardenbus.apiserver.domain.annotations import creator_warnings, with_creator
 from gardenbus.apiserver.domain.named_objects import admit_named_objects, named_object_queries
 from gardenbus.apiserver.domain.plugins.plugin import AdmissionPlugin, AdmissionRule, Change
-from gardenbus.apiserver.domain.profile_admission import admit_references, profile_guards, profile_queries
+from gardenbus.apiserver.domain.profile_admission import (
+    OTHER_BINDING,
+    admit_references,
+    profile_guards,
+    profile_queries,
+)
 from gardenbus.apiserver.domain.profile_removals import STAYS, removal_guards, removal_queries
 from gardenbus.apiserver.domain.rejection_messages import CHANGED_MEANWHILE, IN_USE, NOT_THERE, RejectionMessage
 from gardenbus.apiserver.domain.related_objects import RelatedObjects
@@ -57,7 +62,7 @@ _NAMING = (
 PLUGIN = AdmissionPlugin(
     name="ResourceReferenceManager",
     acts="records the creator; rejects an object that names what does not exist; keeps what is in use",
-    rejections=(NOT_THERE, CHANGED_MEANWHILE, STAYS, IN_USE, _ENTRIES),
+    rejections=(NOT_THERE, OTHER_BINDING, CHANGED_MEANWHILE, STAYS, IN_USE, _ENTRIES),
     rules=(
         AdmissionRule(mutate=_mutate, warn=_warn),
         AdmissionRule(("Shoot",), queries=profile_queries, admit=_admit, guards=profile_guards),

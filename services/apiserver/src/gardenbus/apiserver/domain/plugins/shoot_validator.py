@@ -9,15 +9,24 @@ from gardenbus.apiserver.domain.kubernetes_versions import VERSION_REJECTIONS, v
 from gardenbus.apiserver.domain.migration import MOVING, admit_change
 from gardenbus.apiserver.domain.placed_shoots import PLACED_REJECTIONS, admit_placed, placed_shoot_queries
 from gardenbus.apiserver.domain.plugins.plugin import AdmissionPlugin, AdmissionRule, Change
-from gardenbus.apiserver.domain.profile_admission import NOT_OFFERED, OTHER_TYPE, admit_offered, profile_queries
+from gardenbus.apiserver.domain.profile_admission import (
+    NOT_ALLOWED,
+    NOT_OFFERED,
+    OTHER_TYPE,
+    admit_offered,
+    profile_queries,
+)
 from gardenbus.apiserver.domain.rejection_messages import RejectionMessage
 from gardenbus.apiserver.domain.related_objects import ProjectQuery, RelatedObjects, RelatedQuery
 from gardenbus.common.api.document import Document, section
-from gardenbus.common.api.document_parts import differ, is_deleting, name_of, namespace_of
+from gardenbus.common.api.document_parts import differ, is_deleting, mappings, name_of, namespace_of
+from gardenbus.common.api.garden.hibernation import is_hibernation_enabled
 from gardenbus.common.api.validation.field_cursor import invalid
 from gardenbus.common.errors import Forbidden
 
 _PROJECT_DELETING = RejectionMessage("metadata.namespace: the project {project} is being deleted")
+
+_NOT_POSSIBLE = RejectionMessage("spec.hibernation.enabled: the constraint HibernationPossible is {status}: {message}")
 
 LONGEST_NAMES = 21
 """Characters that project and shoot name should have together; Gardener allows no more."""
@@ -47,9 +56,19 @@ def _admit(shoot: Document, change: Change, related: RelatedObjects) -> None:
         raise Forbidden(_PROJECT_DELETING(project=name_of(project)))
     if change.old is not None:
         admit_change(shoot, change.old)
+        _admit_hibernation(shoot, change.old)
     _admit_versions(shoot, change.old)
     admit_placed(shoot, change.old or {}, related)
     admit_offered(shoot, change.old, related, now=change.now)
+
+
+def _admit_hibernation(shoot: Document, old: Document) -> None:
+    """A cluster that could not be woken up again is not put to sleep."""
+    if is_hibernation_enabled(section(old, "spec")) or not is_hibernation_enabled(section(shoot, "spec")):
+        return
+    for constraint in mappings(section(shoot, "status").get("constraints")):
+        if constraint.get("type") == "HibernationPossible" and (status := constraint.get("status")) != "True":
+            raise Forbidden(_NOT_POSSIBLE(status=status, message=constraint.get("message")))
 
 
 def _admit_versions(shoot: Document, old: Document | None) -> None:
@@ -63,7 +82,10 @@ def _admit_versions(shoot: Document, old: Document | None) -> None:
 PLUGIN = AdmissionPlugin(
     name="ShootValidator",
     acts="rejects what the cloud profile does not offer, a seed that cannot take the shoot, and forbidden changes",
-    rejections=(_PROJECT_DELETING, MOVING, *VERSION_REJECTIONS, *PLACED_REJECTIONS, NOT_OFFERED, OTHER_TYPE),
+    rejections=(
+        *(_PROJECT_DELETING, MOVING, _NOT_POSSIBLE),
+        *(*VERSION_REJECTIONS, *PLACED_REJECTIONS, NOT_OFFERED, NOT_ALLOWED, OTHER_TYPE),
+    ),
     rules=(
         AdmissionRule(("Shoot",), queries=profile_queries),
         AdmissionRule(("Shoot",), queries=_queries, warn=_warn, admit=_admit),

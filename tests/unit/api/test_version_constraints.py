@@ -2,7 +2,7 @@
 
 import pytest
 
-from gardenbus.controllermanager.domain.version_constraints import satisfies
+from gardenbus.common.api.garden.version_constraints import satisfies
 
 
 @pytest.mark.parametrize(
