@@ -18,6 +18,7 @@ from gardenbus.common.adapters.redis.connection import RedisConnection
 from gardenbus.common.api.identity.accounts import AUTH_CALLOUT, COMES_IN_BY
 from gardenbus.common.api.keys import Subjects
 from gardenbus.common.diagnostics.findings import DiagnosticFinding, worst
+from gardenbus.common.errors import NotFound
 from gardenbus.common.ports.bus import Handler, Message, Request, ServiceIdentity
 from tests.contract.operating.conftest import Operator
 from tests.support.eventually import eventually
@@ -69,7 +70,10 @@ async def ward(nats_server: Server, redis_server: Server) -> AsyncIterator[Ward]
     }
 
     async def answer(request: Request) -> bytes:
-        return json.dumps({"ok": True, "result": answers[request.subject.removeprefix("garden.api.")]}).encode()
+        tail = request.subject.removeprefix("garden.api.")
+        if tail not in answers:
+            raise NotFound(f"nobody has told what to answer to {tail}")
+        return json.dumps({"ok": True, "result": answers[tail]}).encode()
 
     redis = RedisConnection(redis_server.url)
     client = await nats.connect(nats_server.url)  # pyright: ignore[reportUnknownMemberType]
