@@ -3,7 +3,7 @@ from datetime import UTC, datetime, timedelta
 from gardenbus.common.api.conditions import conditions_of, get_condition
 from gardenbus.common.api.document import Document
 from gardenbus.common.api.keys import ObjectKey
-from gardenbus.lifecycle.domain.unknown_objects import with_objects_condition
+from gardenbus.lifecycle.domain.conditions import with_objects_condition
 from tests.support.builders import a_condition, a_seed
 
 NOON = datetime(2026, 1, 2, 12, 0, tzinfo=UTC)

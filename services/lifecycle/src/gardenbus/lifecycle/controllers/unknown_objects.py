@@ -15,7 +15,7 @@ from gardenbus.common.errors import Conflict, NotFound, Transient
 from gardenbus.common.ports.clock import Clock
 from gardenbus.common.ports.store import Store
 from gardenbus.lifecycle.domain.assessment import WatchedSeed
-from gardenbus.lifecycle.domain.unknown_objects import with_objects_condition
+from gardenbus.lifecycle.domain.conditions import with_objects_condition
 
 _log = structlog.stdlib.get_logger()
 

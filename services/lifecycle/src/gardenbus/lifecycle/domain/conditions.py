@@ -1,4 +1,4 @@
-"""Conditions of a silent seed and of its shoots, and renewal of the gardenlet's client certificate.
+"""Conditions of a silent seed and of its shoots, and of objects that nobody remembers; renewal of a client certificate.
 
 Source of the rules: `pkg/controllermanager/controller/gardenletlifecycle/reconciler.go` of Gardener.
 """
@@ -8,6 +8,8 @@ from datetime import datetime, timedelta
 from typing import Any, NamedTuple, cast
 
 from gardenbus.common.api.conditions import (
+    FALSE,
+    TRUE,
     UNKNOWN,
     build_condition,
     conditions_of,
@@ -16,8 +18,9 @@ from gardenbus.common.api.conditions import (
     merge_conditions,
 )
 from gardenbus.common.api.document import Document, section
-from gardenbus.common.api.garden.seeds import GARDENLET_READY
+from gardenbus.common.api.garden.seeds import GARDENLET_READY, OBJECTS_CONDITION
 from gardenbus.common.api.garden.shoot_status import with_status_label
+from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.ports.clock import parse_timestamp, timestamp
 
 STATUS_UNKNOWN = "StatusUnknown"
@@ -25,6 +28,7 @@ SEED_MESSAGE = "Gardenlet stopped posting status updates."
 SHOOT_MESSAGE = "Gardenlet stopped sending heartbeats."
 OPERATION_ANNOTATION = "gardener.cloud/operation"
 RECONCILE = "reconcile"
+NAMED_OBJECTS = 5
 
 SHOOT_CONDITIONS = (
     "APIServerAvailable",
@@ -85,6 +89,25 @@ def expire_shoot(document: Document, seed: str, now: datetime) -> Document | Non
     if conditions == status.get("conditions") and constraints == status.get("constraints"):
         return None
     return with_status_label(_with_status(document, conditions=conditions, constraints=constraints))
+
+
+def with_objects_condition(seed: Document, unknown: Sequence[ObjectKey], now: datetime) -> Document | None:
+    """The Seed with condition ObjectsKnown, False while something `unknown` runs there; None without a change.
+
+    It gets one when it first needs it (as of an emergency stop), and none before a gardenlet has reported for it.
+    """
+    conditions = conditions_of(seed)
+    if not conditions or (not unknown and get_condition(conditions, OBJECTS_CONDITION) is None):
+        return None
+    status, reason, message = TRUE, "AllObjectsKnown", "All objects that run here are known."
+    if unknown:
+        named = ", ".join(f"{key.kind} {key.namespace}/{key.name}" for key in unknown[:NAMED_OBJECTS])
+        more = f" and {len(unknown) - NAMED_OBJECTS} more" if len(unknown) > NAMED_OBJECTS else ""
+        status, reason = FALSE, "ObjectsUnknown"
+        message = f"Objects run here that the store does not have here: {named}{more}. Adopt or forget them."
+    old = get_or_init(conditions, OBJECTS_CONDITION, timestamp(now))
+    new, changed = build_condition(old, now=timestamp(now), status=status, reason=reason, message=message)
+    return _with_status(seed, conditions=merge_conditions(conditions, new)) if changed else None
 
 
 def expired_certificate(document: Document, now: datetime) -> str | None:
