@@ -54,7 +54,8 @@ BY_HAND: Mapping[Principal, str] = {
         may not subscribe: garden.api.>
     """,
     Principal("service", "dashboard"): """
-        may publish: garden.api.list.shoot $JS.API.CONSUMER.CREATE.OBJECTS.f.garden.changed.shoot.>
+        may publish: garden.api.list.shoot garden.api.unknown garden.api.lost
+            $JS.API.CONSUMER.CREATE.OBJECTS.f.garden.changed.shoot.>
         may not publish: $JS.API.CONSUMER.CREATE.OBJECTS.f
             $JS.API.CONSUMER.CREATE.OBJECTS.f.garden.changed.secret.> garden.apply garden.api.apply
             garden.changed.shoot.dev.a $JS.API.STREAM.PURGE.OBJECTS $JS.API.STREAM.MSG.GET.OBJECTS

@@ -289,6 +289,7 @@ def _placement(insider: _Insider) -> Permissions:
 
 
 _READS = ("get", "list", "explain", "explain-seed", "waiting", "unknown")
+_OF_LANDSCAPE = ("kinds", "census", "usage", "waiting", "unknown", "lost")
 
 
 def _dashboard(insider: _Insider) -> Permissions:
@@ -302,7 +303,7 @@ def _dashboard(insider: _Insider) -> Permissions:
         + insider.read("REQUESTS", "REPORTS", "QUEUES", "REJECTED")
         + insider.calls(*(f"CONSUMER.LIST.{insider.stream(name)}" for name in STREAMS), "INFO", "STREAM.LIST")
         + insider.publish(*(f"api.{verb}.>" for verb in _READS))
-        + insider.publish("api.kinds", "api.census", "api.usage", "api.waiting", "api.unknown", "as.*.api.>")
+        + insider.publish(*(f"api.{verb}" for verb in _OF_LANDSCAPE), "as.*.api.>")
         + insider.publish(f"event.login.{GARDEN_NAMESPACE}.*")
         + Permissions(("$SRV.PING", "$SRV.INFO", "$SRV.STATS"), ())
     )
