@@ -64,10 +64,12 @@ REJECTED_MESSAGES = 16_384
 """At 64 KB each 1 GB. Not stated in bytes: the server would set the whole gigabyte aside, and not start without it."""
 
 REJECTED_PER_SENDER = 2048
+"""Share of one sender: its newest. It takes eight of them to push out what others had rejected."""
+
 REQUESTS_PER_SENDER = 50_000
 """Requests of one subject that wait; the server refuses more, so that others' are not behind those of one for ever."""
+
 SHARE_OF_EACH = {"max_msgs_per_subject": REQUESTS_PER_SENDER, "discard": "new", "discard_new_per_subject": True}
-"""Share of one sender: its newest. It takes eight of them to push out what others had rejected."""
 
 MAX_CONSUMERS = 20_000
 EVENTS_PER_OBJECT = 100
