@@ -1,5 +1,6 @@
 """A landscape in which everybody has to prove who they are."""
 
+import asyncio
 import json
 import subprocess
 import sys
@@ -199,6 +200,33 @@ async def test_issued_credentials_let_in_until_they_are_revoked(hosting: Landsca
                 await _let_in(url, content, owner, ca)
 
     await eventually(is_out, within=20, every=0.5)
+
+
+async def test_fifty_come_in_while_the_identity_service_is_killed_and_sessions_go_on(tmp_path: Path):
+    """One replica is enough on one machine: the server waits about as long as a restart takes."""
+    async with a_landscape(tmp_path / "state") as landscape:
+        file = tmp_path / "ann.json"
+        assert (await landscape.command("identity", "issue", "--user", "ann", "-o", str(file))).code == 0
+        url, ca = landscape.describe()["nats_url"], authorities_of(landscape.directory)
+        running = Connection()
+        await running.open(url, "running", credentials=read_credentials(file, "ann", ca), on_reconnect=lambda: None)
+
+        async def come_in() -> None:
+            while True:
+                try:
+                    return await _let_in(url, file, "ann", ca)
+                except Unavailable:
+                    await asyncio.sleep(0.2)
+
+        coming = [asyncio.create_task(come_in()) for _ in range(25)]
+        await asyncio.sleep(0)
+        landscape.kill("identity")
+        coming += [asyncio.create_task(come_in()) for _ in range(25)]
+        await asyncio.wait_for(asyncio.gather(*coming), 60)
+        assert (running.losses, running.is_connected) == (0, True)
+        await running.close()
+        (identity,) = [each for each in landscape.describe()["services"] if each["name"] == "identity"]
+        assert identity["restarts"] == 1
 
 
 async def _let_in(url: str, file: Path, owner: str | Principal, ca: str) -> None:
