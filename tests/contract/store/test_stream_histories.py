@@ -87,7 +87,8 @@ async def test_what_a_stream_has_lost_is_noted_with_what_waited(kit: StoreUnderT
     await kit.store.observe_stream("EVENTS", CREATED + 1, last_sequence=2)
     found = [(each.stream, each.first, each.last, each.waiting) for each in await kit.store.stream_losses()]
     assert found == [(REQUESTS, 5, 9, 3), ("REPORTS", 5, 9, 5), ("EVENTS", 1, 7, 7)]
-    (loss, *_) = await kit.store.stream_losses()
+    (loss, *_, of_events) = await kit.store.stream_losses()
+    assert "carried out" not in of_events.text, "nobody carries out an Event"
     assert loss.since == "2026-01-01T00:00:00Z"
     assert loss.till
     assert "REQUESTS has lost messages 5 to 9 (stored after 2026-01-01T00:00:00Z until" in loss.text

@@ -48,6 +48,10 @@ class StreamHistory(msgspec.Struct, frozen=True):
         return self.previous if is_older else self.incarnation
 
 
+_WORK = ("REQUESTS", "REPORTS")
+"""Streams whose messages are carried out: nobody acknowledges those of others."""
+
+
 class StreamLoss(msgspec.Struct, frozen=True):
     """Messages that a stream has lost as it went back, or (`of_store`) a store that did after they were acknowledged.
 
@@ -87,7 +91,8 @@ class StreamLoss(msgspec.Struct, frozen=True):
                 "what was not announced of them is gone"
             )
         waiting = f"; {self.waiting} of them, from {self.last - self.waiting + 1} on, nobody had carried out"
-        return f"{self.stream} has lost messages {span} (stored{stored}){waiting if self.waiting else ''}"
+        is_shown = self.waiting and self.stream.endswith(_WORK)
+        return f"{self.stream} has lost messages {span} (stored{stored}){waiting if is_shown else ''}"
 
 
 class StreamHistories(Protocol):
