@@ -61,6 +61,9 @@ NAMELESS = """[...document.querySelectorAll('a[href], button, input, select')]
 .filter((each) => each.offsetParent && !each.textContent.trim())
 .filter((each) => !each.getAttribute('aria-label') && !each.title).map((each) => each.outerHTML)"""
 
+IS_WHOLE = "(selector) => ((found) => found.scrollWidth <= found.clientWidth)(document.querySelector(selector))"
+"""Whether nothing of what is found is cut off at its right."""
+
 UNTIL_LOST = """async () => {
   while (document.querySelector('.lost').hidden) await new Promise((done) => requestAnimationFrame(done));
 }"""
@@ -211,6 +214,7 @@ def test_a_seed_shows_its_state_its_shoots_and_its_fill_on_the_first_screen(url:
     expect(page.locator(".seed-shoots .grid-row:visible").first).to_be_in_viewport()
     expect(page.locator("svg.chart.fill")).to_be_in_viewport()
     expect(page.locator("svg.chart.fill")).to_have_attribute("aria-label", re.compile(r"\d+ now, of 20 places"))
+    page.wait_for_function(IS_WHOLE, arg=".seed-shoots .grid-head")
     keep(page, "seed-light")
 
 
@@ -249,9 +253,11 @@ def test_operations_shows_checks_queues_and_services(url: str, open_page: Open, 
     page = open_page(f"{url}/#/operations")
     expect(page.locator("[data-check=streams]")).to_contain_text("all 8 are there")
     expect(page.locator("[data-check=redis]")).to_contain_text("skipped")
+    expect(page.locator("[data-check=lost]")).to_contain_text("no stream has lost messages")
     expect(page.locator("[data-queue=scheduling-default-scheduler]")).to_contain_text(re.compile(r"\d\.\d"))
     expect(page.locator("[data-service=scheduler] td").nth(2)).to_have_text("1")
     expect(page.locator("[data-service=apiserver] td").nth(1)).to_have_text(re.compile(r"\d+\.\d+\.\d+"))
+    page.wait_for_function(IS_WHOLE, arg="[data-part=queues] .scrolls")
     keep(page, "operations-light")
 
 

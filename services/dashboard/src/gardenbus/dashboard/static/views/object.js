@@ -144,7 +144,9 @@ function actions(kind, namespace, name, spec) {
 // The way of a shoot that was moved between seeds, the latest move first.
 function moved(moves, status) {
   const seed = (name) => h("a", { class: "link", href: pathOf("seed", "", name) }, name);
-  const state = (move, index) => (move.isTakenBack ? ["", "taken back"] : index === 0 && status.seedName !== move.to ? ["busy", "under way"] : ["good", "done"]);
+  const { type, state: how } = status.lastOperation ?? {};
+  const isRestoring = type === "Restore" && how !== "Succeeded";
+  const state = (move, index) => (move.isTakenBack ? ["", "taken back"] : index === 0 && (status.seedName !== move.to || isRestoring) ? ["busy", "under way"] : ["good", "done"]);
   return card("Moved", moves.length > 1 ? `${count(moves.length)} times in 24 hours` : "", h("ul", { class: "lines moves" }, moves.map((move, index) => {
     const [tone, words] = state(move, index);
     return h("li", null, h("span", null, seed(move.before), " → ", seed(move.to)), " ", h("span", { class: `chip ${tone}` }, words), h("span", { class: "when", title: move.at }, ` ${ago(move.at)} ago, by ${move.user}`));
