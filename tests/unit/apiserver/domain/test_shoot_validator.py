@@ -192,6 +192,30 @@ def test_a_pool_keeps_its_image_until_another_is_named(
 
 
 @pytest.mark.parametrize(
+    ("pool", "version"),
+    [
+        ({}, "4.2.0"),
+        ({"kubernetes": {"version": "1.33.5"}}, "4.2.0"),
+        ({"cri": {"name": "containerd", "containerRuntimes": [{"type": "gvisor"}]}}, "4.2.0"),
+        ({"cri": {"name": "docker"}}, None),
+    ],
+)
+def test_the_newest_image_is_one_that_runs_with_kubelet_and_runtime_of_the_pool(
+    pool: Document, version: str | None
+) -> None:
+    open_pool: Document = {"name": "pool-a", "machine": {"type": "m5.large"}, **pool}
+    mutated = mutate(shoot_of(open_pool), None, facts(), user="ann", now=NOW).document
+    assert section(mutated["spec"]["provider"]["workers"][0], "machine", "image").get("version") == version
+
+
+def test_an_image_for_older_kubelets_is_not_the_newest_for_a_newer_one() -> None:
+    listed = [{"version": "1.0.0"}, {"version": "2.0.0", "kubeletVersionConstraint": "< 1.34"}]
+    limited = a_cloudprofile(spec={**OFFER, "machineImages": [{"name": "gardenlinux", "versions": listed}]})
+    mutated = mutate(shoot_of({"name": "pool-a", "machine": {}}), None, facts(limited), user="ann", now=NOW).document
+    assert mutated["spec"]["provider"]["workers"][0]["machine"]["image"]["version"] == "1.0.0"
+
+
+@pytest.mark.parametrize(
     ("provider", "refused"),
     [
         ({"type": "aws"}, ALLOWED),

@@ -7,8 +7,9 @@ from typing import Any, cast
 from gardenbus.apiserver.domain.rejection_messages import RejectionMessage
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.document_parts import mappings, only_text
-from gardenbus.common.api.garden.architectures import architecture_of, versions_for
+from gardenbus.common.api.garden.architectures import architecture_of
 from gardenbus.common.api.garden.expirable_versions import newest_version, numbers_of
+from gardenbus.common.api.garden.pool_constraints import kubelet_of, runnable_images
 from gardenbus.common.errors import FieldProblem
 
 LARGEST_SKEW = 3
@@ -102,18 +103,17 @@ def _with_images(spec: Document, before: Document, offered: Document, now: datet
     if not isinstance(listed, list) or not images:
         return spec
     workers = cast("list[Any]", listed)
-    had = {
-        pool.get("name"): section(pool, "machine", "image")
-        for pool in mappings(section(before, "provider").get("workers"))
-    }
-    completed = [_with_image(worker, had, images, now) for worker in workers]
+    had = {pool.get("name"): pool for pool in mappings(section(before, "provider").get("workers"))}
+    completed = [_with_image(worker, had, images, spec, now=now) for worker in workers]
     if all(new is old for new, old in zip(completed, workers, strict=True)):
         return spec
     return {**spec, "provider": {**section(spec, "provider"), "workers": completed}}
 
 
-def _with_image(worker: Any, had: Mapping[Any, Document], images: Sequence[Document], now: datetime) -> Any:
-    """The worker pool with its image; what it leaves open of one that it had stays for maintenance to update."""
+def _with_image(
+    worker: Any, had: Mapping[Any, Document], images: Sequence[Document], spec: Document, *, now: datetime
+) -> Any:
+    """The worker pool with its image: of the one that it had what it leaves open, else the newest that runs on it."""
     if not isinstance(worker, dict) or not isinstance(cast("Document", worker).get("machine"), dict):
         return cast("Any", worker)
     pool = cast("Document", worker)
@@ -121,10 +121,10 @@ def _with_image(worker: Any, had: Mapping[Any, Document], images: Sequence[Docum
     image = section(machine, "image")
     if image.get("version") or not isinstance(image.get("name") or "", str):
         return pool
-    kept = had.get(only_text(pool.get("name")), {})
+    kept = section(had.get(only_text(pool.get("name")), {}), "machine", "image")
     if kept.get("version") and image.get("name") in (None, "", kept.get("name")):
         return {**pool, "machine": {**machine, "image": kept}}
-    runnable = versions_for(architecture_of(machine), images)
+    runnable = runnable_images(images, pool, architecture_of(machine), kubelet_of(pool, spec))
     name = only_text(image.get("name")) or next(iter(runnable), None)
     newest = newest_version(runnable.get(name), "", now)
     if newest is None:

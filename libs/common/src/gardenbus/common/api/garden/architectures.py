@@ -3,7 +3,7 @@
 `amd64` where nothing is stated. Source: Gardener's plugins ShootMutator and ShootValidator.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 from gardenbus.common.api.document import Document
 from gardenbus.common.api.document_parts import mappings, only_text
@@ -37,12 +37,3 @@ def _of_image(image: Document, offered: Document) -> Iterator[str]:
         for entry in mappings(listed.get("versions")) if listed.get("name") == image.get("name") else ():
             if entry.get("version") == image.get("version"):
                 yield from architectures_of(entry)
-
-
-def versions_for(architecture: str, images: Sequence[Document]) -> Mapping[object, Sequence[Document]]:
-    """The versions of images that run on an architecture, by the image's name; images that have none are left out."""
-    runnable = {
-        image.get("name"): [each for each in mappings(image.get("versions")) if architecture in architectures_of(each)]
-        for image in images
-    }
-    return {name: versions for name, versions in runnable.items() if versions}

@@ -5,7 +5,7 @@ zone or begin at a size, and a machine has no more than its CPU and memory to re
 Source: Gardener's `plugin/pkg/shoot/validator`, `validateProvider`.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Any, NamedTuple
 
@@ -82,6 +82,17 @@ def image_conflicts(version: Document, pool: Document, kubelet: str) -> Iterator
 def runs_on(version: Document, pool: Document, architecture: str, kubelet: str) -> bool:
     """True when a version of an image runs on a pool."""
     return architecture in architectures_of(version) and next(image_conflicts(version, pool, kubelet), None) is None
+
+
+def runnable_images(
+    images: Sequence[Document], pool: Document, architecture: str, kubelet: str
+) -> Mapping[object, Sequence[Document]]:
+    """The versions of images that run on a pool, by the image's name; images that have none are left out."""
+    found = {
+        image.get("name"): [one for one in mappings(image.get("versions")) if runs_on(one, pool, architecture, kubelet)]
+        for image in images
+    }
+    return {name: versions for name, versions in found.items() if versions}
 
 
 def kubelet_of(pool: Document, spec: Document) -> str:
