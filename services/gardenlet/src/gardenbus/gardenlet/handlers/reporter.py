@@ -117,13 +117,16 @@ class SeedReporter(Reporter):
 
     async def _send_events(self) -> None:
         while self._events:
-            event = self._events.popleft()
-            headers = {Header.VERB: "event", Header.UID: event.about.uid, tracing.TRACEPARENT: event.trace}
-            try:
-                await self.publish(event.about.key, event.body, headers)
-            except Unavailable as error:
-                _log.info("event.lost", object=str(event.about.key), lost=len(self._events) + 1, reason=error.message)
-                self._events.clear()
+            batch = [self._events.popleft() for _ in range(min(_BATCH, len(self._events)))]
+            await asyncio.gather(*map(self._send_event, batch))
+
+    async def _send_event(self, event: _Event) -> None:
+        headers = {Header.VERB: "event", Header.UID: event.about.uid, tracing.TRACEPARENT: event.trace}
+        try:
+            await self.publish(event.about.key, event.body, headers)
+        except Unavailable as error:
+            _log.info("event.lost", object=str(event.about.key), reason=error.message)
+            self._events.clear()  # these would take as long
 
     async def _send(self, abouts: Sequence[_About]) -> None:
         batch = {about: self._pending.pop(about) for about in abouts if about in self._pending}
