@@ -46,13 +46,13 @@ async def apply_shoot(directory: Path, name: str) -> None:
         command = (str(GARDENBUS), "apply", "--dir", str(directory), "-f", str(file))
         process = await asyncio.create_subprocess_exec(*command)
         try:
-            assert await asyncio.wait_for(process.wait(), 10) == 0
+            assert await asyncio.wait_for(process.wait(), 20) == 0
         except TimeoutError as error:  # the request went to a server that hangs
             process.kill()
             await process.wait()
             raise AssertionError from error
 
-    await eventually(applied, within=30)
+    await eventually(applied, within=60)
 
 
 async def test_a_cluster_goes_on_without_one_server_of_each_and_starts_again_as_it_was(tmp_path: Path) -> None:
