@@ -11,7 +11,7 @@ from gardenbus.common.controller.informer import Informer, log_unreadable
 from gardenbus.common.ports.clock import Clock
 from gardenbus.common.ports.connections import Connections
 from gardenbus.common.runtime.connections import connect_all
-from gardenbus.common.runtime.controllers import start_controller
+from gardenbus.common.runtime.controllers import start_controller, start_informers
 from gardenbus.common.runtime.service import ServiceContext
 from gardenbus.scheduling.cache import KINDS as LANDSCAPE_KINDS
 from gardenbus.scheduling.cache import SchedulingCache
@@ -47,8 +47,7 @@ async def start_autoscaler(context: ServiceContext[AutoscalerSettings], connecti
     for landscape in landscapes.values():
         informer.subscribe(landscape.changed, LANDSCAPE_KINDS)
     informer.subscribe(seed_autoscaler_enqueuer(informer, enqueuer.enqueue).changed)
-    await informer.start()
-    context.stack.push_async_callback(informer.stop)
+    await start_informers(context, informer, unready="the landscape is not cached yet")
     reconciler = SeedAutoscalerReconciler(
         store=store,
         scale=ScaleClient(bus, subjects),
@@ -70,7 +69,6 @@ async def start_autoscaler(context: ServiceContext[AutoscalerSettings], connecti
     context.spawn(
         "resync", _resync_forever(informer, enqueuer, clock, configuration.sync_period.total_seconds() * RESYNC_PERIODS)
     )
-    context.health.add_readiness("informer", lambda: None if informer.synced else "the landscape is not cached yet")
 
 
 async def _resync_forever(informer: Informer, enqueuer: Enqueuer, clock: Clock, seconds: float) -> None:

@@ -11,7 +11,7 @@ from gardenbus.common.controller.enqueuer import Enqueuer
 from gardenbus.common.controller.informer import Informer
 from gardenbus.common.ports.connections import Connections
 from gardenbus.common.runtime.connections import connect_all
-from gardenbus.common.runtime.controllers import start_controller
+from gardenbus.common.runtime.controllers import start_controller, start_informers
 from gardenbus.common.runtime.service import ServiceContext
 from gardenbus.controllermanager.controllers import (
     bastion,
@@ -72,8 +72,7 @@ async def start_controllermanager(
     informer = Informer(connections.store, connections.bus, connections.subjects, kinds)
     indexes = _indexes(informer, kinds)
     built = [_build(context, connections, informer, indexes, loop) for loop in loops]
-    await informer.start()
-    context.stack.push_async_callback(informer.stop)
+    await start_informers(context, informer, unready="the objects are not cached yet")
     for loop, parts in zip(loops, built, strict=True):
         if parts.run is not None:
             context.spawn(f"{loop.name}-clock", parts.run())
@@ -96,7 +95,6 @@ async def start_controllermanager(
             ttl_seconds=configuration.event.ttl_non_shoot_events.total_seconds(),
         )
         context.spawn("events", events.run())
-    context.health.add_readiness("informer", lambda: None if informer.synced else "the objects are not cached yet")
 
 
 def _indexes(informer: Informer, kinds: Sequence[str]) -> _Indexes:

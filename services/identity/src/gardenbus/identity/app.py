@@ -13,6 +13,7 @@ from gardenbus.common.controller.informer import Informer
 from gardenbus.common.errors import BadRequest, SettingsInvalid
 from gardenbus.common.ports.connections import Connections
 from gardenbus.common.runtime.connections import connect_all
+from gardenbus.common.runtime.controllers import start_informers
 from gardenbus.common.runtime.service import ServiceContext
 from gardenbus.credentials.authorities import AuthoritiesFile
 from gardenbus.identity.adapters.signing_authority import SigningAuthority
@@ -42,7 +43,6 @@ async def start_identity(context: ServiceContext[IdentitySettings], connections:
     )
     for informer in informers:
         informer.subscribe(cache.changed, ("secret", "configmap"))
-        context.stack.push_async_callback(informer.stop)
     informers[1].subscribe(requests.changed, ("certificatesigningrequest",))
     _start_signing(context, connections, informers[1], cache, requests)
     authorities, signers = AuthoritiesFile(Path(settings.authorities)), AuthoritiesFile(_servers_authorities(settings))
@@ -58,8 +58,7 @@ async def start_identity(context: ServiceContext[IdentitySettings], connections:
         session=timedelta(seconds=settings.session_seconds),
     )
     await _start_kicking(context, cache, requests.user_of, handler.user_of)
-    for informer in informers:
-        await informer.start()
+    await start_informers(context, *informers, unready="credentials are not cached yet")
     connection = await context.stack.enter_async_context(
         serve_callouts(
             settings.nats_url,
@@ -69,16 +68,10 @@ async def start_identity(context: ServiceContext[IdentitySettings], connections:
         )
     )
     context.health.add_readiness("callout", lambda: None if connection.is_connected else "not connected")
-    for informer in informers:
-        context.health.add_readiness("informer", _synced(informer))
 
 
 def _servers_authorities(settings: IdentitySettings) -> Path:
     return Path(settings.nats_ca or settings.authorities)
-
-
-def _synced(informer: Informer) -> Callable[[], str | None]:
-    return lambda: None if informer.synced else "credentials are not cached yet"
 
 
 async def _start_kicking(

@@ -10,7 +10,7 @@ from gardenbus.common.errors import Transient
 from gardenbus.common.ports.clock import Clock
 from gardenbus.common.ports.connections import Connections
 from gardenbus.common.runtime.connections import connect_all
-from gardenbus.common.runtime.controllers import start_controller
+from gardenbus.common.runtime.controllers import start_controller, start_informers
 from gardenbus.common.runtime.service import ServiceContext
 from gardenbus.lifecycle.controllers.gardenlet_lifecycle import REPORTER, GardenletLifecycleReconciler
 from gardenbus.lifecycle.controllers.migration import CONTROLLER, MigrationReconciler
@@ -51,8 +51,7 @@ async def start_lifecycle(
     )
     informer.subscribe(gauges.watch)
     await _start_migrations(context, informer, connections)
-    await informer.start()
-    context.stack.push_async_callback(informer.stop)
+    await start_informers(context, informer, unready="the Seeds are not cached yet")
 
     async def on_reconnect() -> None:
         leases.on_disconnect()
@@ -66,7 +65,6 @@ async def start_lifecycle(
     context.spawn("gauges", gauges.run(context.settings.fleet_metrics_seconds))
     context.spawn("resync", _resync_forever(leases, seeds, resync_sleep, period_seconds))
     health = context.health
-    health.add_readiness("informer", lambda: None if informer.synced else "the Seeds are not cached yet")
     health.add_readiness("leases", lambda: None if leases.caught_up.is_set() else "the Leases are not cached yet")
     health.add_readiness("probe", lambda: _probe_problem(leases, clock, period_seconds))
     return seeds

@@ -6,7 +6,7 @@ from gardenbus.common.controller.enqueuer import Enqueuer
 from gardenbus.common.controller.informer import Informer, log_unreadable
 from gardenbus.common.ports.connections import Connections
 from gardenbus.common.runtime.connections import connect_all
-from gardenbus.common.runtime.controllers import start_controller
+from gardenbus.common.runtime.controllers import start_controller, start_informers
 from gardenbus.common.runtime.service import ServiceContext
 from gardenbus.managedseedset.controllers.managed_seed_set import KIND, REPORTER, ManagedSeedSetReconciler
 from gardenbus.managedseedset.handlers.enqueuer import KINDS, NAMESPACES, managed_seed_set_enqueuer
@@ -53,8 +53,7 @@ async def start_managedseedset(context: ServiceContext[ManagedSeedSetSettings], 
             enqueuer.enqueue(key)
 
     bus.on_reconnect(enqueue_all)
-    await informer.start()
-    context.stack.push_async_callback(informer.stop)
+    await start_informers(context, informer, unready="the sets are not cached yet")
     await start_controller(
         context,
         CONTROLLER,
@@ -66,4 +65,3 @@ async def start_managedseedset(context: ServiceContext[ManagedSeedSetSettings], 
         event_reason="ReconcileError",
     )
     context.spawn("enqueuer", enqueuer.run())
-    context.health.add_readiness("informer", lambda: None if informer.synced else "the sets are not cached yet")

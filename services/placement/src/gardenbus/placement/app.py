@@ -13,7 +13,7 @@ from gardenbus.common.controller.informer import Informer
 from gardenbus.common.ports.connections import Connections
 from gardenbus.common.ports.store import Store
 from gardenbus.common.runtime.connections import connect_all
-from gardenbus.common.runtime.controllers import start_controller
+from gardenbus.common.runtime.controllers import start_controller, start_informers
 from gardenbus.common.runtime.service import ServiceContext
 from gardenbus.placement.cache.placement_cache import WATCHED, PlacementCache
 from gardenbus.placement.controllers.eviction import EvictionReconciler
@@ -70,9 +70,8 @@ async def start_placement(context: ServiceContext[PlacementSettings], connection
     change_detector = ChangeDetector(bus, subjects, cache.placements(), enqueuers[SNAPSHOTS].enqueue)
     for callback in (cache.changed, event_handler.changed, change_detector.changed):
         informer.subscribe(callback)
-    await informer.start()
+    await start_informers(context, informer, unready="the cache has not synced yet")
     event_handler.has_synced = True
-    context.stack.push_async_callback(informer.stop)
     for name, reconcile in _reconcilers(context, store, cache, informer).items():
         await start_controller(
             context,
@@ -94,7 +93,6 @@ async def start_placement(context: ServiceContext[PlacementSettings], connection
         _resync(cache, enqueuers)
 
     connections.bus.on_reconnect(resync)
-    context.health.add_readiness("informer", lambda: None if informer.synced else "the cache has not synced yet")
 
 
 def _reconcilers(

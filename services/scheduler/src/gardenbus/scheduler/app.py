@@ -16,6 +16,7 @@ from gardenbus.common.ports.clock import Clock
 from gardenbus.common.ports.connections import Connections
 from gardenbus.common.ports.store import Store
 from gardenbus.common.runtime.connections import connect_all
+from gardenbus.common.runtime.controllers import start_informers
 from gardenbus.common.runtime.service import ServiceContext
 from gardenbus.scheduler.controllers.shoots import BackoffSeconds, ShootSchedulingReconciler
 from gardenbus.scheduler.controllers.unblocking import UnblockingReconciler
@@ -72,8 +73,7 @@ async def start_scheduler(
     informer = Informer(store, connections.bus, subjects, KINDS)
     cache = SchedulingCache(informer, configuration.strategy, filters, log_unreadable)
     informer.subscribe(cache.changed)
-    await informer.start()
-    context.stack.push_async_callback(informer.stop)
+    await start_informers(context, informer, unready="the landscape is not cached yet")
     housekeeping = Housekeeping(store=store, cache=cache, clock=context.clock, stopping=context.stopping)
     await context.wait_for("store", housekeeping.refresh_usage)
     queues = await _opened(context, connections)
@@ -84,7 +84,6 @@ async def start_scheduler(
         context.on_stop(name, lambda task=task: _ended(task))
     context.spawn("upkeep", housekeeping.run(context.settings.usage_poll_seconds))
     await _serve(context, connections, cache)
-    context.health.add_readiness("informer", lambda: None if informer.synced else "the landscape is not known yet")
     return cache
 
 

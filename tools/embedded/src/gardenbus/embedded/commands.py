@@ -136,7 +136,7 @@ def status(*, directory: Directory = None, output: Output = Format.TABLE) -> Non
     Example: gardenbus status -o json
     """
     from gardenbus.cli.local.health import service_rows  # noqa: PLC0415
-    from gardenbus.cli.local.roles import server_roles  # noqa: PLC0415
+    from gardenbus.embedded.server_roles import server_roles  # noqa: PLC0415
 
     place = LandscapeDirectory(directory or DEFAULT_DIRECTORY)
     landscape = place.read()

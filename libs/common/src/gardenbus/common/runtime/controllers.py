@@ -1,13 +1,22 @@
-"""Starts controllers on a service's tasks."""
+"""Starts informers and controllers on a service's tasks."""
 
 from collections.abc import Callable
 from typing import Any
 
 from gardenbus.common.controller.controller import Controller, ControllerSettings, Reconcile
 from gardenbus.common.controller.dead_letter import DeadLetter, no_object, queue_object
+from gardenbus.common.controller.informer import Informer
 from gardenbus.common.controller.timers import Timers
 from gardenbus.common.ports.connections import Connections
 from gardenbus.common.runtime.service import ServiceContext
+
+
+async def start_informers(context: ServiceContext[Any], *informers: Informer, unready: str) -> None:
+    """Fill the caches of informers, which stop with the service; `unready` is the problem while one is not in step."""
+    for informer in informers:
+        context.stack.push_async_callback(informer.stop)
+        await informer.start()
+    context.health.add_readiness("informer", lambda: None if all(each.synced for each in informers) else unready)
 
 
 async def start_controller(  # noqa: PLR0913  everything that differs between controllers

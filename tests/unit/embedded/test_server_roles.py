@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from gardenbus.cli.local.roles import nats_role, redis_role
+from gardenbus.embedded.server_roles import nats_role, redis_role
 
 
 def test_a_primary_shows_its_replicas_and_what_they_lack() -> None:
