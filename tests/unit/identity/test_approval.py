@@ -3,6 +3,10 @@
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
 
 from gardenbus.common.api.identity.bootstrap_tokens import BootstrapToken, Token
 from gardenbus.common.api.identity.principals import Principal
@@ -165,6 +169,28 @@ def test_a_request_that_another_key_signed_is_denied() -> None:
     lines[-2] = bytes(reversed(signature)) if signature != bytes(reversed(signature)) else signature[::-1]
     broken = a_request("seed:aws-cork")._replace(pem=b"\n".join(lines))
     assert isinstance(decide(broken, ApprovalFacts()), Deny)
+
+
+@pytest.mark.parametrize(
+    ("more", "names", "said"),
+    [
+        ("system:masters", (), "more than one organization"),
+        ("", ("nats.garden", "localhost"), "alternative names"),
+    ],
+)
+def test_a_request_that_asks_for_more_than_a_name_is_denied(more: str, names: tuple[str, ...], said: str) -> None:
+    """As Gardener does; the certificate would not have it, but whoever asks for it means it."""
+    organizations = ["gardener.cloud:system:seeds", *filter(None, [more])]
+    subject = [x509.NameAttribute(NameOID.ORGANIZATION_NAME, each) for each in organizations]
+    subject.append(x509.NameAttribute(NameOID.COMMON_NAME, "gardener.cloud:system:seed:aws-cork"))
+    builder = x509.CertificateSigningRequestBuilder().subject_name(x509.Name(subject))
+    if names:
+        builder = builder.add_extension(x509.SubjectAlternativeName(list(map(x509.DNSName, names))), critical=False)
+    key = ec.generate_private_key(ec.SECP256R1())
+    pem = builder.sign(key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM)
+    decision = decide(a_request(f"seed:{CORK.name}")._replace(pem=pem), ApprovalFacts())
+    assert isinstance(decision, Deny)
+    assert (decision.reason, said in decision.message) == ("InvalidRequest", True)
 
 
 def test_an_approval_says_which_token_is_spent_on_what() -> None:

@@ -13,7 +13,7 @@ from cryptography import x509
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+from cryptography.x509.oid import ExtendedKeyUsageOID, ExtensionOID, NameOID
 
 from gardenbus.common.api.identity.principals import (
     Principal,
@@ -177,8 +177,20 @@ def read_request(pem: bytes) -> x509.CertificateSigningRequest:
 
 
 def requested_principal(pem: bytes) -> Principal:
-    """The principal that a signing request is for. Raises BadRequest."""
-    return _principal_of_name(read_request(pem).subject)
+    """The principal that a signing request is for. Raises BadRequest.
+
+    It may ask for nothing else, as in Gardener (`IsSeedClientCert`): no second organization, no alternative names.
+    """
+    request = read_request(pem)
+    if len(request.subject.get_attributes_for_oid(NameOID.ORGANIZATION_NAME)) > 1:
+        raise BadRequest("the certificate signing request names more than one organization (O)")
+    try:
+        has_others = any(True for each in request.extensions if each.oid == ExtensionOID.SUBJECT_ALTERNATIVE_NAME)
+    except (ValueError, x509.DuplicateExtension, x509.UnsupportedGeneralNameType) as error:
+        raise BadRequest(f"the certificate signing request cannot be read: {error}") from error
+    if has_others:
+        raise BadRequest("the certificate signing request has alternative names, which must be empty")
+    return _principal_of_name(request.subject)
 
 
 def key_digest(pem: bytes) -> str:
