@@ -1,5 +1,6 @@
 """Whole autoscalers on real NATS and Redis: shoots wait, a set is scaled, seeds come, shoots go."""
 
+from collections.abc import Sequence
 from datetime import timedelta
 
 import pytest
@@ -10,6 +11,11 @@ from tests.contract.autoscaler.conftest import AUTOSCALER, SET, Scene, guests, t
 from tests.support.autoscaling import a_metric, an_autoscaler
 from tests.support.builders import a_seed, a_shoot, merged
 from tests.support.eventually import eventually
+
+
+def _sizes(reported: Sequence[Document]) -> list[int]:
+    """Sizes in the Events of changes, in order."""
+    return [int(each["message"].partition(";")[0].removeprefix("New size: ")) for each in reported]
 
 
 async def test_waiting_shoots_grow_a_set_and_their_leaving_shrinks_it_again(scene: Scene) -> None:
@@ -31,11 +37,16 @@ async def test_waiting_shoots_grow_a_set_and_their_leaving_shrinks_it_again(scen
         assert status["currentReplicas"] == 4
         assert status["currentMetrics"][0]["resource"]["current"]["value"] == "7"
         assert status["lastScaleTime"]
-        reported = await scene.events("SuccessfulRescale")
-        sizes = [int(each["message"].partition(";")[0].removeprefix("New size: ")) for each in reported]
+
+        async def all_reported() -> Sequence[Document]:
+            found = await scene.events("SuccessfulRescale")  # the Event comes after the change
+            assert _sizes(found)[-1] == 1
+            return found
+
+        reported = await eventually(all_reported, within=10)
+        sizes = _sizes(reported)
         assert sizes[:2] == [3, 4]
         assert sizes[2:] == sorted(set(sizes[2:]), reverse=True), "it only shrinks; at once, if it saw all go at once"
-        assert sizes[-1] == 1
         assert "pending shoots fit a new seed" in reported[0]["message"]
 
 
