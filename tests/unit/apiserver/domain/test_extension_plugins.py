@@ -100,6 +100,12 @@ def test_a_shoot_is_labelled_with_what_it_uses() -> None:
     }
 
 
+def test_a_pool_that_runs_the_control_plane_is_labelled_with_what_exposes_it() -> None:
+    exposed = {"controlPlane": {"exposure": {"extension": {"type": "keepalived"}}}}
+    shoot = merged(SHOOT, {"spec": {"provider": {"workers": [{**POOL, **exposed}]}}})
+    assert labels_of(shoot) - labels_of(SHOOT) == {"selfhostedshootexposure/keepalived"}
+
+
 def test_extensions_that_come_by_themselves_are_labelled_unless_the_shoot_leaves_them_out() -> None:
     related = registered(
         {"kind": "Extension", "type": "everywhere", "globallyEnabled": True},

@@ -109,6 +109,8 @@ def _of_shoot(spec: Document) -> Iterator[tuple[str, object]]:
     yield "networking", section(spec, "networking").get("type")
     for worker in mappings(provider.get("workers")):
         yield "operatingsystemconfig", section(worker, "machine", "image").get("name")
+        if worker.get("controlPlane"):
+            yield "selfhostedshootexposure", section(worker, "controlPlane", "exposure", "extension").get("type")
         for runtime in mappings(section(worker, "cri").get("containerRuntimes")):
             yield "containerruntime", runtime.get("type")
     for dns in mappings(section(spec, "dns").get("providers")):
