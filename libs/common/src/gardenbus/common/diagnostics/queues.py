@@ -92,10 +92,11 @@ async def work_consumers(target: DiagnosticsTarget) -> list[ConsumerState]:
 
 
 async def work(target: DiagnosticsTarget) -> Sequence[DiagnosticFinding]:
-    """Findings for every queue, by two samples: whether it has a listener, and makes progress."""
-    first = await work_consumers(target)
-    await asyncio.sleep(SECOND_SAMPLE_SECONDS)
-    second = await work_consumers(target)
+    """Findings for every queue: whether it has a listener (by a second sample, if it had none), and makes progress."""
+    first = second = await work_consumers(target)
+    if not all(each.listening or each.in_flight for each in first):
+        await asyncio.sleep(SECOND_SAMPLE_SECONDS)
+        second = await work_consumers(target)
     oldest: dict[str, StoredMessage] = {}
     for consumer in second:
         if consumer.pending or consumer.in_flight:
