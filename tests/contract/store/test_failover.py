@@ -10,8 +10,10 @@ from typing import Any
 import pytest
 
 from gardenbus.common.adapters.redis.connection import RedisConnection
+from gardenbus.common.adapters.redis.stats import replication_info
 from gardenbus.common.adapters.redis.store import RedisStore
 from gardenbus.common.api.keys import ObjectKey
+from gardenbus.common.diagnostics.replication import assess_replicas, sentinel_facts
 from gardenbus.common.errors import Conflict, GardenbusError, Transient, Unavailable
 from gardenbus.relay.adapters.redis_outbox import RedisOutbox
 from tests.support.builders import a_project
@@ -215,3 +217,23 @@ async def test_writes_go_on_while_one_of_two_replicas_is_away(servers: RedisRepl
         await asyncio.to_thread(away.start)
         await landscape.goes_on(within=15)
         assert await landscape.lost() == []
+
+
+async def test_a_sentinel_that_hangs_is_found(servers: RedisReplicas) -> None:
+    connection = RedisConnection(servers.url)
+    hanging, other = servers.sentinels[:2]
+    try:
+
+        async def found(state: str, *names: str) -> None:
+            facts = {**await replication_info(connection), **sentinel_facts(await connection.sentinels())}
+            first, *_ = assess_replicas(facts)
+            assert (first.state, all(name in first.found for name in names)) == (state, True), first
+
+        hanging.pause()
+        await eventually(lambda: found("warning", f"1 of 3 do not respond (127.0.0.1:{hanging.port})"), within=10)
+        other.pause()
+        await eventually(lambda: found("failed", "2 of 3 do not respond"), within=10)
+    finally:
+        hanging.resume()
+        other.resume()
+        await connection.close()

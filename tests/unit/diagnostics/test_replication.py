@@ -61,3 +61,14 @@ def test_a_replica_that_joins_or_stays_behind_is_a_warning() -> None:
     for slave in ("ip=h,port=7,state=wait_bgsave,offset=0,lag=0", "ip=h,port=7,state=online,offset=1500,lag=9"):
         (finding,) = assess_replicas(info(slave0=slave))
         assert finding.state == "warning"
+
+
+def test_sentinels_that_do_not_respond_are_named_and_come_first() -> None:
+    slave = "ip=h,port=7,state=online,offset=1500,lag=0"
+    sentinels = {"sentinels": "3", "sentinels_away": "h:1"}
+    first, second = assess_replicas(info(slave0=slave, **sentinels))
+    assert (first.check, first.state, second.check) == ("redis sentinels", "warning", "redis replicas")
+    first, _ = assess_replicas(info(slave0=slave, **sentinels | {"sentinels_away": "h:1, h:2"}))
+    assert (first.state, first.found.startswith("2 of 3 do not respond (h:1, h:2)")) == ("failed", True)
+    (only,) = assess_replicas(info(slave0=slave, sentinels="3", sentinels_away=""))
+    assert only.check == "redis replicas"

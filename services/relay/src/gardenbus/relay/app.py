@@ -1,14 +1,16 @@
 """Composition root of the relay."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from importlib.metadata import version
 
 from gardenbus.common.adapters.redis.backups import RedisBackups
+from gardenbus.common.adapters.redis.connection import RedisConnection
 from gardenbus.common.adapters.redis.stats import replication_info, store_stats
 from gardenbus.common.backups.creating import BackupSource
 from gardenbus.common.backups.destinations import destination_of
 from gardenbus.common.backups.requests import WaitingRequests
 from gardenbus.common.backups.schedule import parse_window
+from gardenbus.common.diagnostics.replication import sentinel_facts
 from gardenbus.common.errors import BadRequest, SettingsInvalid
 from gardenbus.common.runtime.connections import ServerConnections, connect_all
 from gardenbus.common.runtime.service import ServiceContext
@@ -46,7 +48,7 @@ async def build(context: ServiceContext[RelayServiceSettings]) -> None:
         ),
     )
     reporting = report_replicas(
-        lambda: replication_info(connections.redis),
+        lambda: _replication_facts(connections.redis),
         connections.bus.note,
         context.clock,
         context.settings.observe_seconds,
@@ -62,6 +64,10 @@ async def build(context: ServiceContext[RelayServiceSettings]) -> None:
         task.cancel()
 
     context.on_stop("relay", resign)
+
+
+async def _replication_facts(redis: RedisConnection) -> Mapping[str, str]:
+    return {**await replication_info(redis), **sentinel_facts(await redis.sentinels())}
 
 
 def _backup_keeper(

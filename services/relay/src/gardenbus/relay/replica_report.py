@@ -1,4 +1,4 @@
-"""Reports how far Redis' replicas are, in the metadata of the relay's service, for those who see NATS alone."""
+"""Reports Redis' replicas and Sentinels in the metadata of the relay's service, for those who see NATS alone."""
 
 from collections.abc import Awaitable, Callable, Mapping
 

@@ -8,12 +8,15 @@ from typing import Any
 import msgspec
 
 from gardenbus.common.adapters.nats.micro_service import REDIS_REPLICAS
+from gardenbus.common.adapters.redis.addresses import ServerAddress
 from gardenbus.common.diagnostics.findings import DiagnosticFinding, some_of, worst
 from gardenbus.common.diagnostics.jetstream import StreamState
 
 SAFE_COPIES = 3
 MOST_LAG_BYTES = 16 * 1024 * 1024
 MOST_LAG_SECONDS = 5
+
+_SENTINELS, _SENTINELS_AWAY = "sentinels", "sentinels_away"
 
 
 def assess_copies(streams: Sequence[StreamState]) -> list[DiagnosticFinding]:
@@ -50,20 +53,48 @@ def _behind(state: StreamState) -> list[str]:
     return found
 
 
+def sentinel_facts(found: Mapping[ServerAddress, bool]) -> dict[str, str]:
+    """Facts beside those of INFO: how many Sentinels there are, and which do not respond; empty without Sentinels."""
+    if not found:
+        return {}
+    away = sorted(str(sentinel) for sentinel, responds in found.items() if not responds)
+    return {_SENTINELS: str(len(found)), _SENTINELS_AWAY: ", ".join(away)}
+
+
 def assess_replicas(info: Mapping[str, str]) -> list[DiagnosticFinding]:
-    """Assess the replicas of a Redis primary by its INFO; no finding where it has, and wants, none."""
+    """Assess the replicas of a Redis primary by its INFO and `sentinel_facts`, the worst finding first.
+
+    None where it has, and wants, no replicas.
+    """
     replicas = [_fields(info[key]) for key in sorted(info) if key.startswith("slave") and key[5:].isdigit()]
     if info.get("role") != "master" or not (replicas or "min_slaves_good_slaves" in info):
         return []
+    found = [_of_replicas(replicas, int(info.get("master_repl_offset", "0"))), *_of_sentinels(info)]
+    state = worst(found)
+    return sorted(found, key=lambda finding: finding.state != state)
+
+
+def _of_replicas(replicas: Sequence[Mapping[str, str]], end: int) -> DiagnosticFinding:
     if not replicas:
         text = "none is connected: writes are refused, or are lost with this server"
-        return [DiagnosticFinding("redis replicas", "failed", text, "start a replica; redis-cli INFO replication")]
-    end = int(info.get("master_repl_offset", "0"))
+        return DiagnosticFinding("redis replicas", "failed", text, "start a replica; redis-cli INFO replication")
     shown = [_shown(replica, end) for replica in replicas]
     slow = [text for text, replica in zip(shown, replicas, strict=True) if _is_behind(replica, end)]
     if slow:
-        return [DiagnosticFinding("redis replicas", "warning", some_of(slow), "redis-cli INFO replication")]
-    return [DiagnosticFinding("redis replicas", "ok", ", ".join(shown))]
+        return DiagnosticFinding("redis replicas", "warning", some_of(slow), "redis-cli INFO replication")
+    return DiagnosticFinding("redis replicas", "ok", ", ".join(shown))
+
+
+def _of_sentinels(info: Mapping[str, str]) -> list[DiagnosticFinding]:
+    """A finding for Sentinels that do not respond: without a majority of them no replica becomes the primary."""
+    away = [each for each in info.get(_SENTINELS_AWAY, "").split(", ") if each]
+    if not away:
+        return []
+    number = int(info[_SENTINELS])
+    has_majority = (number - len(away)) * 2 > number
+    effect = "a majority is there" if has_majority else "no replica becomes the primary, should the primary go"
+    text = f"{len(away)} of {number} do not respond ({some_of(away)}): {effect}"
+    return [DiagnosticFinding("redis sentinels", "warning" if has_majority else "failed", text, "start them")]
 
 
 def reported(finding: DiagnosticFinding) -> str:

@@ -9,7 +9,7 @@ from gardenbus.common.adapters.nats.micro_service import WRITE_TROUBLE
 from gardenbus.common.api.document import section
 from gardenbus.common.diagnostics import jetstream
 from gardenbus.common.diagnostics.findings import DiagnosticFinding, graded, some_of
-from gardenbus.common.diagnostics.replication import assess_replicas, reported_replicas
+from gardenbus.common.diagnostics.replication import assess_replicas, reported_replicas, sentinel_facts
 from gardenbus.common.diagnostics.target import ClockReading, DiagnosticsTarget, info_of, version_of
 from gardenbus.common.errors import Unavailable
 
@@ -79,7 +79,8 @@ async def redis(target: DiagnosticsTarget) -> Sequence[DiagnosticFinding]:
         skipped = DiagnosticFinding("redis", "skipped", "nobody said where it is", "name it with --redis-url")
         return [skipped, *await replicas_by_relays(target)]
     try:
-        info = info_of(await target.redis.command("INFO", "everything"))
+        facts = info_of(await target.redis.command("INFO", "everything"))
+        info = {**facts, **sentinel_facts(await target.redis.sentinels())}
     except Unavailable as error:
         return [DiagnosticFinding("redis", "failed", error.message, target.command("logs redis --tail 20"))]
     try:

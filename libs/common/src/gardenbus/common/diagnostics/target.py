@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
+from gardenbus.common.adapters.redis.addresses import ServerAddress
 from gardenbus.common.diagnostics.bus_client import BusClient
 
 if TYPE_CHECKING:  # slow to import, and nothing here calls it
@@ -44,6 +45,10 @@ class RedisServer(Protocol):
 
     async def libraries(self) -> Sequence[str]:
         """Names of the function libraries that are loaded."""
+        ...
+
+    async def sentinels(self) -> Mapping[ServerAddress, bool]:
+        """Each Sentinel, and whether it responds."""
         ...
 
 

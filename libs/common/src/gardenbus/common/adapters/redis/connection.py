@@ -27,7 +27,7 @@ from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 
 from gardenbus.common.adapters.redis.access import RedisAccess, connection_pool
-from gardenbus.common.adapters.redis.addresses import RedisAddresses, parse_redis_url
+from gardenbus.common.adapters.redis.addresses import RedisAddresses, ServerAddress, parse_redis_url
 from gardenbus.common.adapters.redis.function_library import LIBRARY, NAME_PREFIX, Library, function_of
 from gardenbus.common.adapters.redis.master import ListedServers, MasterFinder, Sentinels
 from gardenbus.common.adapters.redis.multiplexed_connection import Command, MultiplexedConnection
@@ -394,6 +394,10 @@ class RedisConnection:
         except Deposed as error:
             self._leave(error)
             raise
+
+    async def sentinels(self) -> Mapping[ServerAddress, bool]:
+        """Each Sentinel that is named in the URL, and whether it can take part in a failover."""
+        return await self._replication.sentinels() if self._replication is not None else {}
 
     @property
     def epoch(self) -> int:

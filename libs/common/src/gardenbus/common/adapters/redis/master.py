@@ -35,6 +35,10 @@ class MasterFinder(Protocol):
         """Look for it now. Raises Unavailable while there is none that is known."""
         ...
 
+    async def sentinels(self) -> Mapping[ServerAddress, bool]:
+        """Each Sentinel, and whether it responds and knows the master's name; empty where there is none."""
+        ...
+
     async def close(self) -> None:
         """Close connections."""
         ...
@@ -62,6 +66,10 @@ class ListedServers:
         master = max(masters, key=lambda server: masters[server])
         responded = sum(response is not None for response in responses)
         return Servers(master, frozenset(self._servers) - {master}, responded * 2 > len(self._servers))
+
+    async def sentinels(self) -> Mapping[ServerAddress, bool]:
+        """None."""
+        return {}
 
     async def close(self) -> None:
         """Nothing is kept open."""
@@ -106,6 +114,15 @@ class Sentinels:
         is_settled = is_calm and agree and len(found) * 2 > len(self._sentinels)
         is_unanimous = is_settled and len(found) == len(self._sentinels)
         return Servers(master, frozenset(others) - {master}, is_settled, is_unanimous)
+
+    async def sentinels(self) -> Mapping[ServerAddress, bool]:
+        """Ask each for the master."""
+        question = [("SENTINEL", "GET-MASTER-ADDR-BY-NAME", self._service)]
+        responses = await asyncio.gather(*(query(self._pool, sentinel, question) for sentinel in self._sentinels))
+        return {
+            sentinel: response is not None and isinstance(response[0], list)
+            for sentinel, response in zip(self._sentinels, responses, strict=True)
+        }
 
     async def close(self) -> None:
         """Close the pool."""

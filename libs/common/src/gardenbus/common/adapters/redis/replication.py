@@ -19,7 +19,7 @@ A write that does not count is Unavailable: it may have been carried out, and wh
 """
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
 
 import structlog
@@ -103,6 +103,10 @@ class Replication:
             await asyncio.wait((self._looking,))
         if self._finder is not None:
             await self._finder.close()
+
+    async def sentinels(self) -> Mapping[ServerAddress, bool]:
+        """Each Sentinel, and whether it can take part in a failover."""
+        return await self._finder.sentinels() if self._finder is not None else {}
 
     # ------------------------------------------------------------------------------------------ epoch
 
