@@ -1,6 +1,5 @@
 """Reads of a batch: every object once, in few round trips, decoded at most once a version."""
 
-import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 
@@ -127,7 +126,8 @@ class ReadCache:
         queries = list(queries)
         found = (key for query in queries if (key := self._key_of(query)) is not None)
         kinds = {query.kind for query in queries if isinstance(query, KindQuery)}
-        await asyncio.gather(self.fetch(chain(keys, found)), self._list_kinds(kinds))
+        await self.fetch(chain(keys, found))
+        await self._list_kinds(kinds)
 
     async def related(self, queries: Sequence[RelatedQuery]) -> RelatedObjects:
         """Objects of queries, as they are now; the same queries on the same reads find the same, but for demands."""
