@@ -6,8 +6,8 @@ import pytest
 
 from gardenbus.common.api.document import Document
 from gardenbus.common.api.garden.rows import ShootRow, autoscaler_row, seed_row, set_row, shoot_row
+from gardenbus.common.api.redaction import HIDDEN, LAST_APPLIED, redacted
 from gardenbus.common.errors import BadRequest
-from gardenbus.dashboard.domain.redaction import HIDDEN, LAST_APPLIED, redacted
 from gardenbus.dashboard.domain.related_objects import related_to
 from gardenbus.dashboard.domain.scaling_history import Sample, rescaled, with_event, with_row
 from gardenbus.dashboard.domain.shoot_query import ShootQuery, page_of, query_from, select_rows

@@ -255,7 +255,7 @@ class DurableRequestHandler:
             keys = [key for key in keys if key not in self._in_flight]
         elif len({key.kind for key in keys}) == 1:
             related = [query for document in documents for query in document.queries or ()]
-        await reads.prefetch_related(related, keys)
+        await asyncio.gather(reads.prefetch_lists(related), reads.prefetch_related(related, keys))
 
     async def _parsed(self, queued: QueueMessage, rejected: list[RejectedDocument]) -> _ParsedMessage | None:
         """A message and its documents, but for those that it adds to `rejected`."""

@@ -125,9 +125,12 @@ class ReadCache:
         """Read ahead what `related` will need, as far as one round trip can, and other objects with it."""
         queries = list(queries)
         found = (key for query in queries if (key := self._key_of(query)) is not None)
-        kinds = {query.kind for query in queries if isinstance(query, KindQuery)}
         await self.fetch(chain(keys, found))
-        await self._list_kinds(kinds)
+        await self.prefetch_lists(queries)
+
+    async def prefetch_lists(self, queries: Iterable[RelatedQuery]) -> None:
+        """Read ahead the lists of kinds that `related` will need."""
+        await self._list_kinds({query.kind for query in queries if isinstance(query, KindQuery)})
 
     async def related(self, queries: Sequence[RelatedQuery]) -> RelatedObjects:
         """Objects of queries, as they are now; the same queries on the same reads find the same, but for demands."""

@@ -1,1 +1,1 @@
-"""PURE: rows of manifests, queries over rows, and redaction of credentials."""
+"""PURE: rows of manifests, and queries over rows."""

@@ -7,7 +7,12 @@ write: a type whose registration goes in the same instant leaves the object as i
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from gardenbus.apiserver.domain.extensions import (
+from gardenbus.apiserver.domain.plugins.plugin import AdmissionPlugin, AdmissionRule, Change
+from gardenbus.apiserver.domain.rejection_messages import RejectionMessage
+from gardenbus.apiserver.domain.related_objects import KindQuery, RelatedObjects, RelatedQuery
+from gardenbus.common.api.document import Document, section
+from gardenbus.common.api.document_parts import is_deleting
+from gardenbus.common.api.garden.extensions import (
     REGISTRATION,
     NeededExtension,
     needed_by_bucket,
@@ -15,11 +20,6 @@ from gardenbus.apiserver.domain.extensions import (
     needed_by_shoot,
     registered,
 )
-from gardenbus.apiserver.domain.plugins.plugin import AdmissionPlugin, AdmissionRule, Change
-from gardenbus.apiserver.domain.rejection_messages import RejectionMessage
-from gardenbus.apiserver.domain.related_objects import KindQuery, RelatedObjects, RelatedQuery
-from gardenbus.common.api.document import Document, section
-from gardenbus.common.api.document_parts import is_deleting
 from gardenbus.common.api.shown_values import shown
 from gardenbus.common.errors import Forbidden
 
