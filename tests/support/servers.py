@@ -4,6 +4,7 @@ A server keeps its port and its directory over `kill()` and `restart()`, so that
 stored. Calls block (tens of milliseconds); use `asyncio.to_thread` where a test's event loop must go on meanwhile.
 """
 
+import itertools
 import json
 import os
 import secrets
@@ -13,7 +14,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -23,16 +24,27 @@ _START_DEADLINE_SECONDS = 20.0
 _PORTS = range(10_000, 20_000)
 
 
+def _own_ports() -> Iterator[int]:
+    """The ports of this worker of pytest in an order of its own, over and over: none is handed out twice in a row."""
+    number = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
+    ports = list(_PORTS[number :: int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))])
+    secrets.SystemRandom().shuffle(ports)
+    return itertools.cycle(ports)
+
+
+_own = _own_ports()
+
+
 def free_port() -> int:
     """A TCP port on the loopback that nobody listens on now, and that no outgoing connection gets meanwhile."""
-    while True:
-        port = secrets.choice(_PORTS)
+    for port in _own:
         with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
             try:
                 probe.bind(("127.0.0.1", port))
             except OSError:
                 continue
         return port
+    raise AssertionError("a cycle does not end")
 
 
 @dataclass
