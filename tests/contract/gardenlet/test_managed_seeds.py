@@ -44,7 +44,9 @@ async def create(garden: Garden, document: Document) -> StoredObject:
     return created
 
 
-async def until_well(garden: Garden, key: ObjectKey = GROWN, within: float = 10) -> Document:
+async def until_well(garden: Garden, key: ObjectKey = GROWN, within: float = 30) -> Document:
+    """Within: a shoot that is being reconciled is looked at again after 15 s."""
+
     async def well() -> Document:
         managed_seed = await garden.get(key)
         assert conditions(managed_seed) == WELL, managed_seed.get("status")
