@@ -39,6 +39,22 @@ async def write_until_away(kit: StoreUnderTest, writer: int, answered: dict[Obje
             return
 
 
+async def pings(kit: StoreUnderTest) -> int:
+    """How many PINGs the server has answered."""
+    assert kit.connection is not None, "it is on Redis"
+    stats = (await kit.connection.command("INFO", "commandstats")).decode()
+    line = next((line for line in stats.splitlines() if line.startswith("cmdstat_ping:")), "calls=0,")
+    return int(line.partition("calls=")[2].partition(",")[0])
+
+
+async def test_what_counts_only_with_a_later_write_is_not_confirmed_by_itself(kit: StoreUnderTest) -> None:
+    before = await pings(kit)
+    await kit.store.observe_stream("REQUESTS", 1, last_sequence=7)
+    assert await pings(kit) == before
+    await kit.store.create(a_project("confirmed"))
+    assert await pings(kit) == before + 1
+
+
 async def test_a_crash_loses_nothing_that_was_answered_and_comes_back_fenced(
     kit: StoreUnderTest, redis_server: Server
 ) -> None:

@@ -48,6 +48,12 @@ def mappings(value: Any) -> list[Document]:
     return [cast("Document", entry) for entry in listed if isinstance(entry, dict)]
 
 
+def entry_named(listed: Any, name: Any, field: str = "name") -> Document:
+    """The first entry of a list whose `field` is this name; {} where there is none, or no name."""
+    nothing: Document = {}
+    return next((entry for entry in mappings(listed) if name and entry.get(field) == name), nothing)
+
+
 def only_text(value: object) -> str:
     """A text as it is; "" for anything else."""
     return value if isinstance(value, str) else ""

@@ -10,7 +10,7 @@ from fractions import Fraction
 from typing import Any, NamedTuple
 
 from gardenbus.common.api.document import Document, section
-from gardenbus.common.api.document_parts import mappings, only_text
+from gardenbus.common.api.document_parts import entry_named, mappings, only_text
 from gardenbus.common.api.garden.architectures import architecture_of, architectures_of
 from gardenbus.common.api.garden.expirable_versions import numbers_of
 from gardenbus.common.api.garden.version_constraints import satisfies
@@ -33,19 +33,19 @@ class PoolConflict(NamedTuple):
 def pool_conflicts(pool: Document, spec: Document, offered: Document) -> Iterator[PoolConflict]:
     """Find all that a pool of a shoot's spec wants in spite of the profile; what that does not list is left out."""
     machine, volume = section(pool, "machine"), section(pool, "volume")
-    kind = _named(offered.get("machineTypes"), machine.get("type"))
+    kind = entry_named(offered.get("machineTypes"), machine.get("type"))
     volume_type = only_text(volume.get("type"))
     zones = _zones(pool, spec, offered)
     yield from _absent("machine.type", machine.get("type"), UNAVAILABLE[0], zones)
     yield from _absent("volume.type", volume_type, UNAVAILABLE[1], zones)
     image = section(machine, "image")
-    listed = _named(offered.get("machineImages"), image.get("name")).get("versions")
+    listed = entry_named(offered.get("machineImages"), image.get("name")).get("versions")
     version = next((one for one in mappings(listed) if one.get("version") == image.get("version")), None)
     if version is not None:
         yield from image_conflicts(version, pool, kubelet_of(pool, spec))
     storage, size = section(kind, "storage"), _amount(volume.get("size"))
     of_machine = storage.get("minSize") if storage.get("type") == volume_type else None
-    for given in (of_machine, _named(offered.get("volumeTypes"), volume_type).get("minSize")):
+    for given in (of_machine, entry_named(offered.get("volumeTypes"), volume_type).get("minSize")):
         least = _amount(given)
         if volume_type and size is not None and least is not None and size < least:
             yield PoolConflict("volume.size", f"{volume.get('size')} is less than the least size, {given}")
@@ -105,7 +105,7 @@ def pool_architecture(pool: Document, offered: Document) -> str:
     """The architecture of a pool: stated, else that of its machine type."""
     machine = section(pool, "machine")
     stated = machine.get("architecture")
-    return architecture_of(machine if stated else _named(offered.get("machineTypes"), machine.get("type")))
+    return architecture_of(machine if stated else entry_named(offered.get("machineTypes"), machine.get("type")))
 
 
 def is_reserving(kubernetes: Document) -> bool:
@@ -115,7 +115,7 @@ def is_reserving(kubernetes: Document) -> bool:
 
 
 def _zones(pool: Document, spec: Document, offered: Document) -> Sequence[Document]:
-    wanted, region = pool.get("zones") or (), _named(offered.get("regions"), spec.get("region"))
+    wanted, region = pool.get("zones") or (), entry_named(offered.get("regions"), spec.get("region"))
     return [one for one in mappings(region.get("zones")) if one.get("name") in wanted]
 
 
@@ -135,11 +135,6 @@ def _reserved(pool: Document, spec: Document, machine_type: Document) -> Iterato
         if reserved and capacity is not None and reserved >= capacity:
             has = machine_type.get(resource)
             yield PoolConflict(where, f"the kubelet reserves all {resource} of the machine, which has {has}")
-
-
-def _named(listed: Any, name: Any) -> Document:
-    nothing: Document = {}
-    return next((one for one in mappings(listed) if name and one.get("name") == name), nothing)
 
 
 def _amount(value: Any) -> Fraction | None:

@@ -6,10 +6,10 @@ first, and its parent too since, stays as it is. Source: Gardener's `plugin/pkg/
 
 from collections.abc import Iterator
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from gardenbus.common.api.document import Document, section
-from gardenbus.common.api.document_parts import mappings
+from gardenbus.common.api.document_parts import entry_named, mappings
 from gardenbus.common.api.garden.expirable_versions import is_expired
 
 _OF_THE_PARENT = ("classification", "cri", "architectures", "capabilitySets", "kubeletVersionConstraint")
@@ -26,16 +26,16 @@ def override_problems(spec: Document, before: Document, parent: Document, now: d
     """Problems of a spec; `before` is what it was, {} for a new profile."""
     for index, kind in enumerate(mappings(spec.get("machineTypes"))):
         name = kind.get("name")
-        if _named(parent.get("machineTypes"), name) and not _named(before.get("machineTypes"), name):
+        if entry_named(parent.get("machineTypes"), name) and not entry_named(before.get("machineTypes"), name):
             yield OverrideProblem(f"spec.machineTypes[{index}].name", f"{name} is a machine type of the parent already")
     above, had = (section(one, "kubernetes").get("versions") for one in (parent, before))
     for index, version in enumerate(mappings(section(spec, "kubernetes").get("versions"))):
         path, number = f"spec.kubernetes.versions[{index}]", version.get("version")
-        listed = _named(above, number, "version")
+        listed = entry_named(above, number, "version")
         if not listed:
             yield OverrideProblem(f"{path}.version", f"{number} is none of the parent's versions")
         else:
-            stood = (listed, _named(had, number, "version")) if before else None
+            stood = (listed, entry_named(had, number, "version")) if before else None
             yield from _of_expiration(path, version, stood, now)
     for index, image in enumerate(mappings(spec.get("machineImages"))):
         yield from _of_image(f"spec.machineImages[{index}]", image, before, parent, now)
@@ -45,7 +45,7 @@ def _of_image(
     path: str, image: Document, before: Document, parent: Document, now: datetime
 ) -> Iterator[OverrideProblem]:
     name, listed = image.get("name"), mappings(image.get("versions"))
-    above, had = (_named(one.get("machineImages"), image.get("name")) for one in (parent, before))
+    above, had = (entry_named(one.get("machineImages"), image.get("name")) for one in (parent, before))
     if not above:
         if not listed:
             yield OverrideProblem(f"{path}.versions", f"the parent does not have {name}: name a version of it")
@@ -54,7 +54,7 @@ def _of_image(
         yield OverrideProblem(f"{path}.updateStrategy", f"stays as it was, as the parent has {name}, too")
     for index, version in enumerate(listed):
         number, here = version.get("version"), f"{path}.versions[{index}]"
-        of_parent, own = (_named(one.get("versions"), number, "version") for one in (above, had))
+        of_parent, own = (entry_named(one.get("versions"), number, "version") for one in (above, had))
         if not of_parent:
             continue
         if own:
@@ -78,8 +78,3 @@ def _of_expiration(
         above, had = stood
         if stated != (had.get("expirationDate") or above.get("expirationDate")):
             yield OverrideProblem(f"{path}.expirationDate", f"{stated} has passed")
-
-
-def _named(listed: Any, name: Any, field: str = "name") -> Document:
-    nothing: Document = {}
-    return next((one for one in mappings(listed) if name and one.get(field) == name), nothing)

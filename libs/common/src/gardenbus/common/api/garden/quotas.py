@@ -13,7 +13,7 @@ from math import ceil
 from typing import Any, NamedTuple
 
 from gardenbus.common.api.document import Document, section
-from gardenbus.common.api.document_parts import mappings, only_text
+from gardenbus.common.api.document_parts import entry_named, mappings, only_text
 from gardenbus.common.api.garden.profile_parts import binding_keys, profile_key
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.api.quantities import LONGEST, parse_quantity
@@ -109,9 +109,9 @@ def metrics_of_unit(unit: str, profile_spec: Document) -> Mapping[str, int]:
     kind, *rest = unit.split(_SEPARATOR)
     if kind == _LOADBALANCERS:
         return {LOADBALANCER: METRICS[LOADBALANCER]}
-    machine = _named(profile_spec.get("machineTypes"), rest[1])
+    machine = entry_named(profile_spec.get("machineTypes"), rest[1])
     if kind == _STORAGE:
-        volume = section(machine, "storage") or _named(profile_spec.get("volumeTypes"), rest[2])
+        volume = section(machine, "storage") or entry_named(profile_spec.get("volumeTypes"), rest[2])
         return {_storage_metric(volume): 1} if volume else {}
     amounts = {metric: _amount(machine.get(metric), METRICS[metric]) for metric in (CPU, GPU, MEMORY)}
     if kind == _BARE_MACHINES and (storage := section(machine, "storage")):
@@ -157,11 +157,6 @@ def _has_ingress(shoot_spec: Document) -> bool:
 
 def _storage_metric(volume: Document) -> str:
     return STORAGE_PREMIUM if volume.get("class") == "premium" else STORAGE_STANDARD
-
-
-def _named(listed: Any, name: str) -> Document:
-    nothing: Document = {}
-    return next((entry for entry in mappings(listed) if entry.get("name") == name), nothing)
 
 
 def _amount(value: Any, parts: int) -> int:
