@@ -136,8 +136,9 @@ async def test_a_full_disk_is_a_problem_of_the_seed_and_steps_go_on_where_they_w
         assert all(file.stat().st_size for file in keys.iterdir())
 
 
-async def test_a_component_whose_port_is_taken_gets_others_with_the_next_attempt(tmp_path: Path) -> None:
-    script = "echo 'listen tcp 127.0.0.1: bind: address already in use'\nexit 1"
+@pytest.mark.parametrize("trace", ["", '","stacktrace":"' + 300 * "go.etcd.io"], ids=["alone", "before a stack trace"])
+async def test_a_component_whose_port_is_taken_gets_others_with_the_next_attempt(tmp_path: Path, trace: str) -> None:
+    script = f"echo 'listen tcp 127.0.0.1: bind: address already in use{trace}'\nexit 1"
     maker = a_maker(tmp_path / "seed", programs(tmp_path / "bin", script))
     await maker.start()
     try:

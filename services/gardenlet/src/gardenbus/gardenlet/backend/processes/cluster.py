@@ -346,7 +346,8 @@ class Cluster:
         for signs in ((PORT_IN_USE,), _LAST_SIGNS):
             found = next((line for line in reversed(lines) if any(sign in line for sign in signs)), None)
             if found is not None:
-                return found[-300:] if PORT_IN_USE in found else found[:300]
+                end = found.find(PORT_IN_USE) + len(PORT_IN_USE)  # etcd's line goes on with a stack trace
+                return found[max(0, end - 300) : end] if PORT_IN_USE in found else found[:300]
         return lines[-1][-300:]
 
     def _log_end(self, name: str, size: int) -> str:
