@@ -8,6 +8,7 @@ import pytest
 
 from gardenbus.common.api.conditions import conditions_of
 from gardenbus.common.api.keys import ObjectKey
+from gardenbus.gardenlet.backend.seed_backend import SeedBackend
 from tests.support.eventually import eventually
 from tests.support.gardenlets import Garden, a_configuration, conditions
 
@@ -255,3 +256,20 @@ async def test_a_seed_that_store_and_bus_have_lost_is_registered_again(garden: G
 
     await eventually(registered, within=30, every=0.1)
     await garden.until_ready()
+
+
+async def test_the_backends_of_a_process_end_at_the_same_time(garden: Garden, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What one of them has to end may take longer than the process is given."""
+    host = await garden.start(a_configuration("aws-eu1"), a_configuration("aws-eu2"))
+    both = asyncio.Barrier(2)
+    stop, ended = SeedBackend.stop, list[SeedBackend]()
+
+    async def stop_together(backend: SeedBackend) -> None:
+        await both.wait()
+        await stop(backend)
+        ended.append(backend)
+
+    monkeypatch.setattr(SeedBackend, "stop", stop_together)
+    async with asyncio.timeout(20):
+        await garden.stop(host)
+    assert len(ended) == 2

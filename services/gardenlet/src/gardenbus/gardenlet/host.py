@@ -119,11 +119,11 @@ class GardenletHost(AgentHost):
         await asyncio.gather(*(gardenlet.stop() for gardenlet in self.gardenlets.values()), return_exceptions=True)
 
     async def close(self) -> None:
-        """Close the backends."""
+        """Close the backends, all at once: what one of them ends may take longer than the process is given."""
         if self._session is not None:
             await self._session.close()
+        await asyncio.gather(*(hosted.backend.stop() for hosted in self._hosted.values()))
         for hosted in self._hosted.values():
-            await hosted.backend.stop()
             hosted.identity.release()
         await asyncio.gather(*(each.connection.close() for each in self._hosted.values() if each.connection))
 
