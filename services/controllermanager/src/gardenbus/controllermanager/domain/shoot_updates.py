@@ -18,13 +18,13 @@ from gardenbus.common.api.garden.expirable_versions import (
     next_higher,
     numbers_of,
 )
-from gardenbus.common.api.garden.pool_constraints import pool_architecture, runs_on
+from gardenbus.common.api.garden.pool_constraints import may_become
 
 KUBERNETES, MACHINE_IMAGE = "Kubernetes", "Machine image"
 CONTROL_PLANE = "Control Plane"
 
 _SAME_NUMBERS = {"patch": 2, "minor": 1, "major": 0}
-"""How many numbers of an image's version an automatic update keeps, by its update strategy."""
+"""How many numbers of an image's version an update keeps, by its strategy, where its minor has no newer patch."""
 
 _DEFAULT_STRATEGY = "major"
 
@@ -119,7 +119,7 @@ def _kubernetes_update(
     version: Any, spec: Document, listed: Any, now: datetime, *, subject: str = CONTROL_PLANE
 ) -> VersionUpdate | None:
     need = _need(version, listed, now, is_automatic=_is_automatic(spec, "kubernetesVersion"), component=KUBERNETES)
-    if need is None:
+    if need is None or not mappings(listed):
         return None
     found = newest_above(listed, version, now, same=2)
     if found is None and need.is_forced:
@@ -136,11 +136,10 @@ def _image_update(
     image = section(machine, "image")
     name, version = image.get("name"), image.get("version")
     entry = next((one for one in mappings(offered.get("machineImages")) if one.get("name") == name), None)
-    if entry is None or not isinstance(name, str):
+    if entry is None or not isinstance(name, str) or not mappings(entry.get("versions")):
         return None
     strategy = str(entry.get("updateStrategy") or _DEFAULT_STRATEGY)
-    architecture = pool_architecture(pool, offered)
-    listed = [one for one in mappings(entry.get("versions")) if runs_on(one, pool, architecture, kubelet)]
+    listed = [one for one in mappings(entry.get("versions")) if may_become(one, pool, offered, kubelet)]
     need = _need(
         version,
         listed,
@@ -152,9 +151,9 @@ def _image_update(
     if need is None or not isinstance(version, str):
         return None
     same = _SAME_NUMBERS.get(strategy, 0)
-    found = newest_above(listed, version, now, same=same)
-    if found is None and need.is_forced:
-        found = next_higher(listed, version, now, position=max(same - 1, 0))
+    found = newest_above(listed, version, now, same=2) or newest_above(listed, version, now, same=same)
+    if found is None and need.is_forced and same:
+        found = next_higher(listed, version, now, position=same - 1)
     if found is None and not need.is_forced:
         return None
     return VersionUpdate(MACHINE_IMAGE, f'Worker pool "{pool.get("name")}"', version, found, need.reason, name)
@@ -165,7 +164,7 @@ def _need(
 ) -> _Need | None:
     """The need to update a version; None where there is none."""
     versions = mappings(listed)
-    if not isinstance(version, str) or not numbers_of(version) or not versions:
+    if not isinstance(version, str) or not numbers_of(version):
         return None
     by = f" (image update strategy: {strategy})" if strategy else ""
     current = next((one for one in versions if one.get("version") == version), None)

@@ -20,7 +20,10 @@ UNAVAILABLE = ("unavailableMachineTypes", "unavailableVolumeTypes")
 """Fields of a zone with the types that it does not have."""
 
 _CONTAINERD: Document = {"name": "containerd"}
-"""The container runtime interface of an image that states none."""
+"""The container runtime interface of an image, and of a pool, that states none."""
+
+_IN_PLACE = ("AutoInPlaceUpdate", "ManualInPlaceUpdate")
+"""Strategies of pools whose machines stay when their image changes."""
 
 
 class PoolConflict(NamedTuple):
@@ -68,9 +71,9 @@ def image_conflicts(version: Document, pool: Document, kubelet: str) -> Iterator
     constraint, cri = only_text(version.get("kubeletVersionConstraint")), section(pool, "cri")
     if constraint and not satisfies(numbers_of(kubelet), constraint):
         yield PoolConflict("machine.image", f"the image runs with kubelets {constraint}, not with {kubelet}")
-    name, listed = cri.get("name"), mappings(version.get("cri")) or [_CONTAINERD]
+    name, listed = only_text(cri.get("name")) or _CONTAINERD["name"], mappings(version.get("cri")) or [_CONTAINERD]
     found = next((one for one in listed if one.get("name") == name), None)
-    if name and found is None:
+    if found is None:
         names = ", ".join(str(one.get("name")) for one in listed)
         yield PoolConflict("cri.name", f"the image has {names}, not {name}")
     runtimes = {one.get("type") for one in mappings((found or {}).get("containerRuntimes"))}
@@ -82,6 +85,37 @@ def image_conflicts(version: Document, pool: Document, kubelet: str) -> Iterator
 def runs_on(version: Document, pool: Document, architecture: str, kubelet: str) -> bool:
     """True when a version of an image runs on a pool."""
     return architecture in architectures_of(version) and next(image_conflicts(version, pool, kubelet), None) is None
+
+
+def may_become(version: Document, pool: Document, offered: Document, kubelet: str) -> bool:
+    """True when a pool may be updated to a version of its image, or may have it already.
+
+    Source: `FilterMachineImageVersions` in Gardener's `pkg/controllermanager/controller/shoot/maintenance/helper`.
+    """
+    is_runnable = runs_on(version, pool, pool_architecture(pool, offered), kubelet)
+    return is_runnable and _has_capabilities(version, pool, offered) and _is_reachable_in_place(version, pool)
+
+
+def _has_capabilities(version: Document, pool: Document, offered: Document) -> bool:
+    """True when a flavor of an image has a value of the machine type for each capability; all, where none is stated."""
+    machine = section(entry_named(offered.get("machineTypes"), section(pool, "machine").get("type")), "capabilities")
+    defined = {
+        only_text(one.get("name")): one.get("values") or () for one in mappings(offered.get("machineCapabilities"))
+    }
+    return any(
+        all(set(flavor.get(name) or values) & set(machine.get(name) or values) for name, values in defined.items())
+        for flavor in mappings(version.get("capabilityFlavors")) or [{}]
+    )
+
+
+def _is_reachable_in_place(version: Document, pool: Document) -> bool:
+    """False for a version that machines which are updated in place cannot go to from their own."""
+    if pool.get("updateStrategy") not in _IN_PLACE:
+        return True
+    own, stated = section(pool, "machine", "image").get("version"), section(version, "inPlaceUpdates")
+    least = numbers_of(stated.get("minVersionForUpdate"))
+    is_reachable = version.get("version") == own or (bool(least) and least <= numbers_of(own))
+    return stated.get("supported") is True and is_reachable
 
 
 def runnable_images(
