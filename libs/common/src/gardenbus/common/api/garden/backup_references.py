@@ -11,7 +11,9 @@ from gardenbus.common.api.keys import ObjectKey
 
 
 def bucket_of(entry: Document) -> ObjectKey | None:
-    """The BackupBucket of a BackupEntry; None where nothing can be read."""
+    """The BackupBucket of a BackupEntry; None where nothing can be read, and of other kinds."""
+    if entry.get("kind") != "BackupEntry":
+        return None
     return _cluster_scoped("backupbucket", section(entry, "spec").get("bucketName"))
 
 

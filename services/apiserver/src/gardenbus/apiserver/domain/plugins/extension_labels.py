@@ -14,7 +14,7 @@ from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.document_parts import mappings
 from gardenbus.common.api.garden.backup_references import bucket_of
 from gardenbus.common.api.garden.credentials_bindings import provider_types
-from gardenbus.common.api.garden.extensions import REGISTRATION, enabled_types
+from gardenbus.common.api.garden.extensions import REGISTRATION, cluster_type, enabled_types
 from gardenbus.common.api.keys import ObjectKey
 
 _SUFFIX = ".extensions.gardener.cloud/"
@@ -80,16 +80,17 @@ def _types(document: Document, related: RelatedObjects) -> Iterator[tuple[str, s
 
 
 def _stated(document: Document, related: RelatedObjects) -> Iterator[tuple[str, object]]:
-    spec, registrations = section(document, "spec"), related.all_of.get(REGISTRATION, ())
-    match document.get("kind"):
+    spec, registrations, kind = section(document, "spec"), related.all_of.get(REGISTRATION, ()), document.get("kind")
+    if kind in ("Shoot", "Seed"):
+        types = enabled_types(spec, registrations, cluster_type(kind, spec))
+        yield from (("extensions", name) for name in sorted(types))
+    match kind:
         case "Shoot":
             yield from _of_shoot(spec)
-            yield from (("extensions", name) for name in sorted(enabled_types(spec, registrations, "shoot")))
         case "Seed":
             yield "provider", section(spec, "provider").get("type")
             yield "provider", section(spec, "backup").get("provider")
             yield "dnsrecord", section(spec, "dns", "provider").get("type")
-            yield from (("extensions", name) for name in sorted(enabled_types(spec, registrations, "seed")))
         case "SecretBinding" | "CredentialsBinding":
             yield from (("provider", name) for name in provider_types(document))
         case "WorkloadIdentity":
@@ -122,7 +123,7 @@ def _above(document: Document) -> ObjectKey | None:
     """The object that says of which provider this one is."""
     if document.get("kind") == "NamespacedCloudProfile":
         return parent_key(document)
-    return bucket_of(document) if document.get("kind") == "BackupEntry" else None
+    return bucket_of(document)
 
 
 PLUGIN = AdmissionPlugin(
