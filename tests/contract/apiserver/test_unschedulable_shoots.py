@@ -82,3 +82,28 @@ async def test_only_a_shoot_without_a_seed_is_tried(apiserver: Apiserver) -> Non
     assert "has a seed, aws-eu1" in (await apiserver.rejection("retry.shoot.garden-dev.apollo"))["message"]
     assert (await apiserver.rejection("retry.shoot.garden-dev.nobody"))["code"] == 404
     assert (await apiserver.rejection("retry.seed.aws-eu1"))["code"] == 400
+
+
+async def test_who_waits_can_be_grouped_by_the_reason(apiserver: Apiserver) -> None:
+    reasons = {"apollo": "no seed is ready", "gemini": "no seed is large enough", "mercury": "no seed is ready"}
+    for name, reason in reasons.items():
+        await apiserver.request("apply", a_shoot(name))
+        await mark_unschedulable(apiserver, APOLLO._replace(name=name), reason)
+        apiserver.kit.clock.advance(60)
+
+    waiting = await apiserver.request("waiting", {"grouped": True})
+
+    assert waiting["total"] == 3
+    assert [(each["message"], each["schedulerName"], each["shoots"]) for each in waiting["reasons"]] == [
+        (
+            "no seed is ready",
+            "default-scheduler",
+            [
+                ["garden-dev", "apollo", "2026-01-02T03:04:05Z"],
+                ["garden-dev", "mercury", "2026-01-02T03:06:05Z"],
+            ],
+        ),
+        ("no seed is large enough", "default-scheduler", [["garden-dev", "gemini", "2026-01-02T03:05:05Z"]]),
+    ]
+    only = await apiserver.request("waiting", {"grouped": True, "name": "gemini"})
+    assert [each["message"] for each in only["reasons"]] == ["no seed is large enough"]

@@ -8,6 +8,8 @@ import pytest
 
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.ports.bus import Message
+from gardenbus.dashboard.cache.first_read import FirstRead
+from gardenbus.dashboard.cache.waiting import WaitingShoot
 from tests.support.builders import a_seed, a_shoot
 from tests.support.dashboards import Dashboard
 from tests.support.eventually import eventually
@@ -95,3 +97,55 @@ async def test_heartbeats_events_and_rubbish_are_taken(dashboard: Dashboard):
         assert not dashboard.cache.shoots
 
     await eventually(consumed, within=5)
+
+
+FULL = "Failed to schedule Shoot: 0/1 seeds are eligible: {a => seed has no capacity left for shoots}"
+
+
+async def test_numbers_and_what_waits_come_from_indexes_until_all_shoots_are_read():
+    dashboard = Dashboard()
+    await dashboard.serve_api()
+    reason = {"message": FULL, "schedulerName": "default-scheduler"}
+    shoots = [["garden-dev", "apollo", "2026-01-02T03:04:05Z"], ["garden-dev", "gone", "2026-01-02T03:04:05Z"]]
+    dashboard.replies |= {
+        "census": {"objects.shoot": 3},
+        "usage": {"seeds": {"aws-eu1": 1}},
+        "waiting": {"reasons": [{**reason, "shoots": shoots}], "total": 2, "undecided": 0},
+    }
+    dashboard.put(a_seed())
+    first_reads = asyncio.create_task(dashboard.updater.run_first_reads())
+
+    async def is_first_read() -> None:
+        assert [(group.cause, group.shoots) for group in dashboard.cache.waiting.groups()] == [("full", 2)]
+
+    await eventually(is_first_read, within=5)
+    summary = dashboard.cache.summary()
+    shown = {name: summary[name] for name in ("shoots", "shootsRead", "waiting", "used", "synced")}
+    assert shown == {"shoots": 3, "shootsRead": 0, "waiting": 2, "used": 1, "synced": False}
+
+    await dashboard.announce(a_shoot("apollo", spec={"seedName": "aws-eu1"}))
+    await dashboard.announce(a_seed())
+    objects = asyncio.create_task(dashboard.updater.run_objects())
+
+    async def is_read() -> None:
+        assert dashboard.cache.synced
+
+    await eventually(is_read, within=5)
+    assert dashboard.cache.waiting.groups() == []
+    summary = dashboard.cache.summary()
+    assert [summary[name] for name in ("shoots", "shootsRead", "waiting", "used")] == [1, 1, 0, 1]
+    await asyncio.wait_for(first_reads, 10)
+    objects.cancel()
+    await asyncio.wait([objects])
+
+
+async def test_a_row_that_was_announced_is_newer_than_an_index():
+    dashboard = Dashboard()
+    dashboard.put(a_shoot("apollo", spec={"seedName": "aws-eu1"}))
+    key = ObjectKey("shoot", "garden-dev", "apollo")
+    row = WaitingShoot("2026-01-02T03:04:05Z", "garden-dev", "apollo", "default-scheduler", "full")
+    dashboard.cache.put_first(FirstRead(1, 1, {}, {key: ("full", row), key._replace(name="gemini"): ("full", row)}))
+
+    assert list(dashboard.cache.waiting.keys()) == [key._replace(name="gemini")]
+    dashboard.cache.put_first(FirstRead(1, 1, {}, {}))
+    assert list(dashboard.cache.waiting.keys()) == []

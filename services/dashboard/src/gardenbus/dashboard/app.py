@@ -108,6 +108,7 @@ def _follow(
 ) -> None:
     """Follow the landscape on the context's tasks."""
     for name, work in (
+        ("first reads", updater.run_first_reads()),
         ("objects", updater.run_objects()),
         ("leases", updater.run_leases()),
         ("events", updater.run_events()),

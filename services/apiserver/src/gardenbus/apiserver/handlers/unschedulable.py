@@ -3,6 +3,8 @@
 The result of `waiting[.<schedulerName>]` is `{"items": [{"namespace", "name", "schedulerName", "message", "since",
 "attempts", "nextAttempt", "queued"}], "total", "undecided"}`, the longest unschedulable first; `total` counts all of
 them, `undecided` the pending shoots that no scheduler has decided on. `queued`: the scheduler's queue has it already.
+With `grouped` it has, instead of items, `"reasons": [{"message", "schedulerName", "shoots": [[namespace, name, since],
+…]}]`: ten times as many shoots, without their timers, for whoever has to know all of them soon.
 """
 
 import asyncio
@@ -26,17 +28,24 @@ LIMIT = 1_000
 SCAN_LIMIT = 4 * LIMIT
 """Shoots that are sorted by how long they have been unschedulable; of more, those with the oldest cluster event."""
 
+GROUPED_LIMIT = 10 * LIMIT
+"""Most shoots in one response that is grouped by reasons."""
+
 TIMER_QUERIES = 32
 """Concurrent queries of timers."""
 
 
+_BODY = "the body of waiting is {limit, namespace, name, classes, grouped}"
+
+
 class UnschedulableQuery(msgspec.Struct, frozen=True, rename="camel"):
-    """Body of `waiting`: all of it narrows the result; `classes` adds the constraints of each equivalence class."""
+    """Body of `waiting`: it narrows the result, or groups it; `classes` adds the constraints of equivalence classes."""
 
     limit: int = LIMIT
     namespace: str = ""
     name: str = ""
     classes: bool = False
+    grouped: bool = False
 
 
 class UnschedulableShoots:
@@ -50,18 +59,20 @@ class UnschedulableShoots:
 
     async def listed(self, scheduler_name: str, body: bytes) -> Any:
         """Unschedulable shoots of a scheduler, or of all with "". Raises BadRequest, Unavailable."""
-        query = read_query(body, UnschedulableQuery, "the body of waiting is {limit, namespace, name, classes}")
-        found = await self._store.unschedulable_shoots(scheduler_name or None, limit=SCAN_LIMIT)
+        query = read_query(body, UnschedulableQuery, _BODY)
+        scanned = GROUPED_LIMIT if query.grouped else SCAN_LIMIT
+        found = await self._store.unschedulable_shoots(scheduler_name or None, limit=scanned)
         selected = [
             shoot
             for shoot in sorted(found, key=lambda shoot: shoot.since)
             if query.namespace in ("", shoot.key.namespace) and query.name in ("", shoot.key.name)
-        ][: min(query.limit, LIMIT)]
-        slots = asyncio.Semaphore(TIMER_QUERIES)
-        result: dict[str, Any] = {
-            "items": await asyncio.gather(*(self._described(shoot, slots) for shoot in selected)),
-            **await self._counts(scheduler_name, len(found)),
-        }
+        ]
+        result: dict[str, Any] = await self._counts(scheduler_name, len(found))
+        if query.grouped:
+            result["reasons"] = _by_reason(selected)
+        else:
+            slots, listed = asyncio.Semaphore(TIMER_QUERIES), selected[: min(query.limit, LIMIT)]
+            result["items"] = await asyncio.gather(*(self._described(shoot, slots) for shoot in listed))
         if query.classes:
             result["classes"] = await self._classes(scheduler_name or DEFAULT_SCHEDULER)
         return result
@@ -124,3 +135,14 @@ class UnschedulableShoots:
             }
             for each in await self._store.unschedulable_classes(scheduler_name)
         ]
+
+
+def _by_reason(shoots: Sequence[UnschedulableStatus]) -> list[dict[str, Any]]:
+    reasons: dict[tuple[str, str], list[tuple[str, str, str]]] = {}
+    for shoot in shoots:
+        named = (shoot.key.namespace, shoot.key.name, shoot.since)
+        reasons.setdefault((shoot.message, shoot.scheduler_name), []).append(named)
+    return [
+        {"message": message, "schedulerName": scheduler, "shoots": named}
+        for (message, scheduler), named in reasons.items()
+    ]

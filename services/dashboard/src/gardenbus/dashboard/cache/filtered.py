@@ -13,7 +13,7 @@ class FilteredCache(DashboardCache):
         super().__init__()
         self._whole = whole
         self._readable = readable
-        for key in list(whole.all_keys()):
+        for key in [*whole.all_keys(), *whole.waiting.keys()]:
             self._copy(key)
         for event in whole.events.values():
             self._add(event)
@@ -36,8 +36,8 @@ class FilteredCache(DashboardCache):
             self.remove(key)
         else:
             self.put_row(key, row, history=self._whole.histories.get(key, ()))
-            if key.kind == "shoot":
-                self.waiting.put(key, self._whole.waiting.entry(key))
+        if key.kind == "shoot":
+            self.waiting.put(key, self._whole.waiting.entry(key))
 
     def _add(self, event: Document) -> None:
         if self._readable.allows("event", event["namespace"], ""):

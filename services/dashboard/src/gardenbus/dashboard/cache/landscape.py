@@ -27,6 +27,7 @@ from gardenbus.common.api.garden.rows import (
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.ports.clock import timestamp
 from gardenbus.dashboard.cache.encoded_seeds import EncodedSeeds
+from gardenbus.dashboard.cache.first_read import FirstRead
 from gardenbus.dashboard.cache.placements import CLUSTER, FleetCache
 from gardenbus.dashboard.cache.placements import ROW_OF as FLEET_ROW_OF
 from gardenbus.dashboard.cache.shoot_lists import ShootLists
@@ -67,6 +68,7 @@ class DashboardCache:
         self.events: OrderedDict[str, Document] = OrderedDict()
         self.histories: dict[ObjectKey, list[Sample]] = {}
         self._synced = False
+        self._first = FirstRead()
         self.encoded_seeds = EncodedSeeds(self.seeds)
         self.lists = ShootLists(self.shoots)
         self._tables: Mapping[str, dict[ObjectKey, Any]] = {
@@ -89,6 +91,18 @@ class DashboardCache:
     def mark_synced(self) -> None:
         """Record that the initial content has been read."""
         self._synced = True
+        self.put_first(FirstRead())
+
+    def put_first(self, first: FirstRead) -> None:
+        """Use what the store's indexes say until the initial content has been read; rows that are there are newer."""
+        before, self._first = self._first, first
+        for key in before.waiting.keys() | first.waiting.keys():
+            if key not in self.shoots:
+                self.waiting.put(key, first.waiting.get(key))
+                self._notify(key)
+        for row in self.seeds.values():
+            if before.usage.get(row.name) != first.usage.get(row.name):
+                self._notify(ObjectKey("seed", "", row.name))
 
     def subscribe(self, changed: Changed, on_event: Callable[[Document], None]) -> None:
         """Register callbacks for the key of each changed row, and for each Event."""
@@ -134,7 +148,8 @@ class DashboardCache:
 
     def used(self, seed: str) -> int:
         """Return the number of shoots on a seed; a migrating one counts on both."""
-        return len(self._placed.get(seed, ()))
+        read = len(self._placed.get(seed, ()))
+        return max(read, self._first.usage.get(seed, 0))
 
     def shown_seed(self, row: SeedRow) -> Document:
         """Return a seed's row with its usage and last heartbeat (ms since the epoch, or null)."""
@@ -149,11 +164,13 @@ class DashboardCache:
     def summary(self) -> Document:
         """Return the landscape in numbers."""
         states = {name: count for name, count in self._states.items() if count and ":" not in name}
+        first = self._first
         limited = [row.capacity for row in self.seeds.values() if row.capacity is not None]
         return {
-            "shoots": len(self.shoots),
+            "shoots": max(len(self.shoots), first.shoots),
+            "shootsRead": len(self.shoots),
             "states": states,
-            "waiting": self._states[":waiting"],
+            "waiting": max(self._states[":waiting"], first.shoots_waiting),
             "moving": self._states[":moving"],
             "seeds": len(self.seeds),
             "seedsReady": sum(row.ready == "True" for row in self.seeds.values()),
@@ -194,11 +211,12 @@ class DashboardCache:
 
     def remove(self, key: ObjectKey) -> None:
         """Remove an object."""
+        if key.kind == "shoot":
+            self.waiting.put(key, None)
         old = self._table(key.kind).pop(key, None)
         if old is None:
             return
         if isinstance(old, ShootRow):
-            self.waiting.changed(key, None)
             self._count(key, old, None)
         if key.kind == "seed":
             self.fills.pop(key.name, None)

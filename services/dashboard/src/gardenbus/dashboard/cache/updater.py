@@ -22,6 +22,7 @@ from gardenbus.common.errors import GardenbusError, NotFound, Transient
 from gardenbus.common.ports.bus import Bus, FollowRestarted, ReplayDone, StreamMessage
 from gardenbus.common.ports.clock import Clock
 from gardenbus.dashboard.api_client import GardenApiClient
+from gardenbus.dashboard.cache.first_read import first_read
 from gardenbus.dashboard.cache.landscape import MAX_EVENTS_KEPT, DashboardCache
 
 _log = structlog.stdlib.get_logger()
@@ -30,6 +31,9 @@ _decode = json_decoder(dict[str, object])
 RETRY_SECONDS = 0.5
 FILL_SECONDS = 5.0
 """Interval between two samples of how full seeds are."""
+
+FIRST_READ_SECONDS = 3.0
+"""Interval between two reads of the store's indexes."""
 
 AT_ONCE = 100
 """Messages between two pauses for browsers."""
@@ -55,6 +59,18 @@ class CacheUpdater:
     async def run_autoscalers(self) -> None:
         """Follow autoscalers alone, to record their history before the first visit."""
         await _keep_following("autoscalers", self._autoscalers)
+
+    async def run_first_reads(self) -> None:
+        """Use what the store's indexes say, until all announcements have been read."""
+        while not self._cache.synced:
+            try:
+                first = await first_read(self._api)
+            except GardenbusError as error:
+                _log.warning("stream.interrupted", content="first reads", reason=error.message)
+            else:
+                if not self._cache.synced:
+                    self._cache.put_first(first)
+            await asyncio.sleep(FIRST_READ_SECONDS)
 
     async def run_leases(self) -> None:
         """Follow heartbeats."""

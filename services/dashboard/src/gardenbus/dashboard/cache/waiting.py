@@ -52,8 +52,7 @@ class WaitingCache:
         if row is None or not row.is_unschedulable:
             self._leave(key)
             return
-        cause = cause_of(row.description)[:LONGEST_CAUSE]
-        brief = brief_reason(row.description)[:LONGEST_CAUSE]
+        cause, brief = texts_of(row.description)
         self.put(key, (cause, WaitingShoot(row.created, row.namespace, row.name, row.scheduler, brief)))
 
     def entry(self, key: ObjectKey) -> tuple[str, WaitingShoot] | None:
@@ -69,6 +68,10 @@ class WaitingCache:
             cause, shown = entry
             self._causes[key] = cause
             self._groups[cause][key] = shown
+
+    def keys(self) -> Iterable[ObjectKey]:
+        """Return the keys of all that wait."""
+        return self._causes.keys()
 
     def groups(self, words: Sequence[str] = ()) -> list[WaitingGroup]:
         """Return the groups with shoots that match all words, the largest first."""
@@ -88,6 +91,11 @@ class WaitingCache:
             self._groups[cause].pop(key, None)
             if not self._groups[cause]:
                 del self._groups[cause]
+
+
+def texts_of(message: str) -> tuple[str, str]:
+    """Return the cause and the short words of a scheduler's message."""
+    return cause_of(message)[:LONGEST_CAUSE], brief_reason(message)[:LONGEST_CAUSE]
 
 
 def _group(cause: str, shoots: Iterable[WaitingShoot]) -> WaitingGroup:

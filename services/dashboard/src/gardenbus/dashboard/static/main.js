@@ -50,6 +50,8 @@ const stateDot = h("span", { class: "dot hollow" });
 const stateWords = h("span", { class: "words" }, "connecting");
 const lostWords = h("span");
 const lost = h("div", { class: "lost", role: "status", hidden: true }, icon("waiting"), lostWords);
+const readWords = h("span");
+const reading = h("div", { class: "lost reading", role: "status", hidden: true }, icon("waiting"), readWords);
 let shown = null;
 
 document.getElementById("bar").append(
@@ -70,7 +72,7 @@ function show() {
   const inner = INNER[first]?.parts <= rest.length ? INNER[first] : null;
   const chosen = inner ? { name: rest.at(-1), ...inner } : (rest.length ? null : PAGES.find((each) => each.path === first)) ?? UNKNOWN;
   shown?.end?.();
-  main.replaceChildren(lost);
+  main.replaceChildren(lost, reading);
   shown = chosen.page(main, { path: rest, query: new URLSearchParams(query), address: path }) ?? {};
   document.title = `${chosen.name} · Gardenbus`;
   offer();
@@ -111,6 +113,7 @@ live.addEventListener("changes", ({ detail }) => {
     const batches = pending;
     pending = [];
     offer();
+    reading.hidden ||= live.summary.synced;
     setText(waitingCount, live.summary.waiting ? count(live.summary.waiting) : "");
     waitingCount.title = many(live.summary.waiting, "shoot waits", "shoots wait");
     shown?.update?.(batches);
@@ -123,7 +126,18 @@ live.addEventListener("state", () => {
   setText(stateWords, { live: "live", lost: "old", connecting: "connecting" }[live.state]);
   setText(status, { live: "Connected", lost: "No news any more; what you see is old" }[live.state] ?? "");
 });
-setInterval(() => shown?.tick?.(), 1000);
+// A dashboard that has just started reads all shoots; numbers, seeds and what waits come first, from the store's indexes.
+function showReading() {
+  const sum = live.summary;
+  reading.hidden = !sum || sum.synced;
+  if (reading.hidden) return;
+  const part = sum.shoots > sum.shootsRead ? `${count(sum.shootsRead)} of ${many(sum.shoots, "shoot")}` : many(sum.shootsRead, "shoot");
+  setText(readWords, `The dashboard has just started, and has read ${part} so far. Until it has read all, lists of shoots and the search are not complete.`);
+}
+setInterval(() => {
+  showReading();
+  shown?.tick?.();
+}, 1000);
 
 installKeys({ pages: PAGES, switchTheme, openKeys, openSearch });
 addEventListener("hashchange", () => {

@@ -147,7 +147,7 @@ function numberTiles(section) {
     });
     const statesLabel = STATES.filter((state) => states[state]).map((state) => `${count(states[state])} ${state}`).join(", ");
     stack.setAttribute("aria-label", statesLabel || "none");
-    setText(shoots.note, [states.processing && `${count(states.processing)} in progress`, sum.moving && `${count(sum.moving)} moving`, (states.error ?? 0) + (states.failed ?? 0) && `${count((states.error ?? 0) + (states.failed ?? 0))} in trouble`].filter(Boolean).join(" · ") || (sum.waiting ? "all others settled" : sum.shoots ? "all settled" : "none ordered"));
+    setText(shoots.note, !sum.synced ? "what each is doing is being read" : [states.processing && `${count(states.processing)} in progress`, sum.moving && `${count(sum.moving)} moving`, (states.error ?? 0) + (states.failed ?? 0) && `${count((states.error ?? 0) + (states.failed ?? 0))} in trouble`].filter(Boolean).join(" · ") || (sum.waiting ? "all others settled" : sum.shoots ? "all settled" : "none ordered"));
     seeds.value.replaceChildren(count(sum.seedsReady), h("small", null, ` of ${count(sum.seeds)}`));
     setText(seeds.note, sum.seedsOpen < sum.seedsReady ? `${count(sum.seedsReady - sum.seedsOpen)} closed to new shoots` : sum.seeds ? "all open to new shoots" : "");
     places.value.replaceChildren(count(sum.used), h("small", null, sum.places === null ? " without a limit" : ` of ${count(sum.places)}`));

@@ -1,7 +1,8 @@
 // All shoots: filtered by the server, shown by a table of which only the visible rows exist.
 
 import { get } from "../api.js";
-import { empty, h, setText } from "../dom.js";
+import { empty, h, loading, setText } from "../dom.js";
+import { live } from "../live.js";
 import { ShootTable, tally } from "../table.js";
 
 const STATES = [["", "Any state"], ["waiting", "Waiting"], ["processing", "In progress"], ["trouble", "In trouble"], ["moving", "Moving"], ["succeeded", "Succeeded"], ["pending", "Pending"], ["error", "Error"], ["failed", "Failed"], ["deleting", "Being deleted"], ["new", "New"]];
@@ -19,7 +20,7 @@ export function shootsPage(main, { query }) {
     table.element.style.display = total === 0 ? "none" : "";
     if (total === 0) {
       const isFiltered = FIELDS.some((name) => wanted[name]);
-      none.replaceChildren(isFiltered ? empty("search", "No shoot is like that", h("p", null, "Take a filter away to see more.")) : empty("shoots", "No shoots yet", h("p", null, "Order one with a manifest; it gets its seed within milliseconds."), h("code", null, "gardenbus apply -f shoot.yaml")));
+      none.replaceChildren(!live.summary?.synced ? loading() : isFiltered ? empty("search", "No shoot is like that", h("p", null, "Take a filter away to see more.")) : empty("shoots", "No shoots yet", h("p", null, "Order one with a manifest; it gets its seed within milliseconds."), h("code", null, "gardenbus apply -f shoot.yaml")));
     }
   } });
 

@@ -43,10 +43,16 @@ export function waitingPage(main, { query }) {
       timer ||= setTimeout(read, RETRY_MS);
       return;
     }
-    setText(tally, response.total ? `${many(response.total, "shoot")}, ${many(response.groups, "cause")}` : "");
+    const unread = live.summary && !live.summary.synced ? live.summary.waiting - response.total : 0;
+    const more = unread > 0 && !wanted.search ? `; ${count(unread)} more, whose cause is not read yet` : "";
+    setText(tally, more || response.total ? `${many(response.total, "shoot")}, ${many(response.groups, "cause")}${more}` : "");
     turn.show(first, response.items.length, response.groups);
     if (!response.items.length) {
       groups.clear();
+      if (!live.summary?.synced) {
+        timer ||= setTimeout(read, REFRESH_MS);
+        return place.replaceChildren(loading());
+      }
       place.replaceChildren(h("div", { class: "card" }, wanted.search ? empty("search", "Nobody who waits is like that", h("p", null, "Take a word away to see more.")) : empty("yes", "Nobody waits", h("p", null, "Every shoot that was ordered has a seed. One that fits nowhere would stand here, with the rule that turned the seeds away."))));
       return;
     }
