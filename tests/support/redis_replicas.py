@@ -1,6 +1,6 @@
 """A Redis primary with two replicas and three Sentinels, as real processes on the loopback."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -67,15 +67,22 @@ def asked(server: Server, *command: str) -> Any:
         return cast("Any", client).execute_command(*command)
 
 
-def start_redis_replicas(stack: ExitStack, directory: Path, *, min_replicas: int = 1) -> RedisReplicas:
-    """Start all six; the stack ends them."""
+def start_redis_replicas(
+    stack: ExitStack,
+    directory: Path,
+    *,
+    min_replicas: int = 1,
+    appendfsync: str = "always",
+    of_primary: Mapping[str, str] | None = None,
+) -> RedisReplicas:
+    """Start all six; the stack ends them. `of_primary` has settings that the first primary alone has."""
     more = {"min-replicas-to-write": str(min_replicas), "repl-diskless-sync-delay": "0", "repl-timeout": "5"}
-    primary = start_redis(directory / "redis-0", more=more)
+    primary = start_redis(directory / "redis-0", appendfsync=appendfsync, more=more | dict(of_primary or {}))
     stack.callback(primary.kill)
     servers = [primary]
     for number in (1, 2):
         following = more | {"replicaof": f"127.0.0.1 {primary.port}"}
-        servers.append(start_redis(directory / f"redis-{number}", more=following))
+        servers.append(start_redis(directory / f"redis-{number}", appendfsync=appendfsync, more=following))
         stack.callback(servers[-1].kill)
     sentinels: list[Server] = []
     for number in range(3):

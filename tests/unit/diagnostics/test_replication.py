@@ -2,8 +2,9 @@
 
 from typing import Any
 
+from gardenbus.common.adapters.redis.addresses import ServerAddress
 from gardenbus.common.diagnostics.jetstream import StreamState
-from gardenbus.common.diagnostics.replication import assess_copies, assess_replicas
+from gardenbus.common.diagnostics.replication import assess_copies, assess_replicas, sentinel_facts
 
 
 def a_stream(name: str, copies: int = 3, **cluster: Any) -> StreamState:
@@ -72,3 +73,17 @@ def test_sentinels_that_do_not_respond_are_named_and_come_first() -> None:
     assert (first.state, first.found.startswith("2 of 3 do not respond (h:1, h:2)")) == ("failed", True)
     (only,) = assess_replicas(info(slave0=slave, sentinels="3", sentinels_away=""))
     assert only.check == "redis replicas"
+
+
+def test_a_replica_that_sentinel_names_and_the_primary_does_not_is_a_warning() -> None:
+    slave = "ip=h,port=7,state=online,offset=1500,lag=0"
+    (finding,) = assess_replicas(
+        info(slave0=slave, **sentinel_facts({}, [ServerAddress("h", 7), ServerAddress("h", 8)]))
+    )
+    assert finding.state == "warning"
+    assert finding.found.startswith("h:8: not connected")
+    of_other_names = sentinel_facts({}, [ServerAddress("one", 7), ServerAddress("two", 7)])
+    (finding,) = assess_replicas(info(slave0=slave, **of_other_names))
+    assert finding.found.startswith("1 of 2: not connected")
+    (finding,) = assess_replicas(info(slave0=slave, **sentinel_facts({}, [ServerAddress("one", 7)])))
+    assert finding.state == "ok"

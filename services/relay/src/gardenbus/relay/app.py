@@ -67,7 +67,7 @@ async def build(context: ServiceContext[RelayServiceSettings]) -> None:
 
 
 async def _replication_facts(redis: RedisConnection) -> Mapping[str, str]:
-    return {**await replication_info(redis), **sentinel_facts(await redis.sentinels())}
+    return {**await replication_info(redis), **sentinel_facts(await redis.sentinels(), redis.other_servers)}
 
 
 def _backup_keeper(

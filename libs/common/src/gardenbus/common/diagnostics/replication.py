@@ -1,7 +1,7 @@
 """Copies of what is stored: of streams in a NATS cluster, and of the store at replicas of Redis. Pure."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -16,7 +16,7 @@ SAFE_COPIES = 3
 MOST_LAG_BYTES = 16 * 1024 * 1024
 MOST_LAG_SECONDS = 5
 
-_SENTINELS, _SENTINELS_AWAY = "sentinels", "sentinels_away"
+_SENTINELS, _SENTINELS_AWAY, _OTHERS = "sentinels", "sentinels_away", "other_servers"
 
 
 def assess_copies(streams: Sequence[StreamState]) -> list[DiagnosticFinding]:
@@ -53,12 +53,13 @@ def _behind(state: StreamState) -> list[str]:
     return found
 
 
-def sentinel_facts(found: Mapping[ServerAddress, bool]) -> dict[str, str]:
-    """Facts beside those of INFO: how many Sentinels there are, and which do not respond; empty without Sentinels."""
+def sentinel_facts(found: Mapping[ServerAddress, bool], others: Collection[ServerAddress] = ()) -> dict[str, str]:
+    """Facts beside those of INFO: how many Sentinels there are, which do not respond, and what should be replicas."""
+    facts = {_OTHERS: ", ".join(sorted(map(str, others)))} if others else {}
     if not found:
-        return {}
+        return facts
     away = sorted(str(sentinel) for sentinel, responds in found.items() if not responds)
-    return {_SENTINELS: str(len(found)), _SENTINELS_AWAY: ", ".join(away)}
+    return facts | {_SENTINELS: str(len(found)), _SENTINELS_AWAY: ", ".join(away)}
 
 
 def assess_replicas(info: Mapping[str, str]) -> list[DiagnosticFinding]:
@@ -69,15 +70,22 @@ def assess_replicas(info: Mapping[str, str]) -> list[DiagnosticFinding]:
     replicas = [_fields(info[key]) for key in sorted(info) if key.startswith("slave") and key[5:].isdigit()]
     if info.get("role") != "master" or not (replicas or "min_slaves_good_slaves" in info):
         return []
-    found = [_of_replicas(replicas, int(info.get("master_repl_offset", "0"))), *_of_sentinels(info)]
+    others = {each for each in info.get(_OTHERS, "").split(", ") if each}
+    found = [_of_replicas(replicas, int(info.get("master_repl_offset", "0")), others), *_of_sentinels(info)]
     state = worst(found)
     return sorted(found, key=lambda finding: finding.state != state)
 
 
-def _of_replicas(replicas: Sequence[Mapping[str, str]], end: int) -> DiagnosticFinding:
+def _of_replicas(replicas: Sequence[Mapping[str, str]], end: int, others: Collection[str]) -> DiagnosticFinding:
     if not replicas:
         text = "none is connected: writes are refused, or are lost with this server"
         return DiagnosticFinding("redis replicas", "failed", text, "start a replica; redis-cli INFO replication")
+    if (missing := len(others) - len(replicas)) > 0:
+        away = sorted(set(others) - {f"{replica.get('ip')}:{replica.get('port')}" for replica in replicas})
+        text = some_of(away) if len(away) == missing else f"{missing} of {len(others)}"
+        text = f"{text}: not connected, so that what is written has fewer copies"
+        suggestion = "look at its log and its disk; SENTINEL RESET forgets a replica that is gone for good"
+        return DiagnosticFinding("redis replicas", "warning", text, suggestion)
     shown = [_shown(replica, end) for replica in replicas]
     slow = [text for text, replica in zip(shown, replicas, strict=True) if _is_behind(replica, end)]
     if slow:

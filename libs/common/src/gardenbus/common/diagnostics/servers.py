@@ -80,7 +80,7 @@ async def redis(target: DiagnosticsTarget) -> Sequence[DiagnosticFinding]:
         return [skipped, *await replicas_by_relays(target)]
     try:
         facts = info_of(await target.redis.command("INFO", "everything"))
-        info = {**facts, **sentinel_facts(await target.redis.sentinels())}
+        info = {**facts, **sentinel_facts(await target.redis.sentinels(), target.redis.other_servers)}
     except Unavailable as error:
         return [DiagnosticFinding("redis", "failed", error.message, target.command("logs redis --tail 20"))]
     try:

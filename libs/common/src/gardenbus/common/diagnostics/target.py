@@ -1,6 +1,6 @@
 """The landscape under examination: its API, its bus, and its store where that can be reached."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
@@ -45,6 +45,11 @@ class RedisServer(Protocol):
 
     async def libraries(self) -> Sequence[str]:
         """Names of the function libraries that are loaded."""
+        ...
+
+    @property
+    def other_servers(self) -> Collection[ServerAddress]:
+        """What Sentinels, or the URL, name beside the master."""
         ...
 
     async def sentinels(self) -> Mapping[ServerAddress, bool]:

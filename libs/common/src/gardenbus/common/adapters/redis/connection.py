@@ -400,6 +400,11 @@ class RedisConnection:
         return await self._replication.sentinels() if self._replication is not None else {}
 
     @property
+    def other_servers(self) -> frozenset[ServerAddress]:
+        """Servers beside the master, as Sentinels or the URL name them; empty before the first command."""
+        return self._replication.others if self._replication is not None else frozenset()
+
+    @property
     def epoch(self) -> int:
         """The highest epoch of a master that was seen; -1 for none."""
         return self._replication.epoch if self._replication is not None else -1
@@ -458,6 +463,8 @@ class RedisConnection:
         """Return a reply; raises Unavailable for an error reply."""
         if isinstance(reply, hiredis.ReplyError):
             if str(reply).startswith("MISCONF"):
+                if self._replication is not None and (deposed := self._replication.other_master()) is not None:
+                    self._leave(deposed)
                 raise Unavailable(f"Redis cannot write, and goes on by itself once its disk has room: {reply}")
             if self._replication is not None and str(reply).startswith(_REPLICAS_REPLIES):
                 self._leave(Unavailable(f"Redis is a replica by now: {reply}"))

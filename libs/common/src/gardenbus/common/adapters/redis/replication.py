@@ -146,12 +146,12 @@ class Replication:
     async def _accept(self, have: int, connected: Replicas) -> None:
         if connected != self._connected:  # one of those that were excused may have come, or become master
             self._connected, self._excused_at = connected, _NEVER
-        if len(connected) > self._others():  # Sentinel has not seen all of them yet
+        if len(connected) > len(self.others):  # Sentinel has not seen all of them yet
             self._look_soon()
         if have < self.required:
             await self._look()  # which may find that another one is master
             raise Unavailable(f"{have} of {self.required} Redis replicas have it: it counts when all of them do")
-        lacking = max(self._others(), len(connected)) - have
+        lacking = max(len(self.others), len(connected)) - have
         if lacking <= 0:
             if asyncio.get_running_loop().time() - self._found_at > FIND_AGAIN_SECONDS:
                 self._look_soon()
@@ -169,12 +169,21 @@ class Replication:
         if self._finder is not None:
             await self._look()
 
-    def _others(self) -> int:
-        return len(self._servers.others) if self._servers is not None else 0
+    @property
+    def others(self) -> frozenset[ServerAddress]:
+        """All servers but the master, as found last."""
+        return self._servers.others if self._servers is not None else frozenset()
+
+    def other_master(self) -> Deposed | None:
+        """Say whether another master was found since the last question; looks for one. For one that cannot write."""
+        deposed, self._deposed = self._deposed, None
+        if deposed is None and self._finder is not None:
+            self._look_soon()
+        return deposed
 
     def _wanted(self) -> int:
         excused = self._excused if self._age() < EXCUSED_SECONDS else 0
-        return max(self.required, self._others() - excused)
+        return max(self.required, len(self.others) - excused)
 
     def _age(self) -> float:
         return asyncio.get_running_loop().time() - self._excused_at
