@@ -49,7 +49,7 @@ class RedisServer(Protocol):
 
     @property
     def other_servers(self) -> Collection[ServerAddress]:
-        """What Sentinels, or the URL, name beside the master."""
+        """Servers beside the master, as Sentinels or the URL name them."""
         ...
 
     async def sentinels(self) -> Mapping[ServerAddress, bool]:
