@@ -38,6 +38,7 @@ NOW = datetime(2026, 6, 1, tzinfo=UTC)
 STORED: Document = {"metadata": {"resourceVersion": "7", "uid": "u-1"}}
 DELETING: Document = {"metadata": {"deletionTimestamp": "2026-05-01T00:00:00Z"}}
 SEED_MANAGEMENT = "seedmanagement.gardener.cloud/v1alpha1"
+SECURITY = "security.gardener.cloud/v1alpha1"
 FLEET = "placement.kubernetes-fleet.io/v1beta1"
 USE_AS_SEED = "shoot.gardener.cloud/use-as-seed"
 EXPIRATION = "shoot.gardener.cloud/expiration-timestamp"
@@ -175,6 +176,12 @@ def cases_of_seeds() -> Iterator[Case]:
     for changed in (a_seed(spec=zones), a_seed(spec={"dns": {"defaults": DNS["defaults"]}}), a_seed()):
         yield Case("SeedValidator", changed, WITH_DNS, RelatedObjects(**SHOOTS_ON))
     yield Case("SeedValidator", WITH_DNS, deleted=True)
+    identity = an_object("WorkloadIdentity", "me", "garden", SECURITY, spec={"targetSystem": {"type": "gcp"}})
+    credentials: Document = {"apiVersion": SECURITY, "kind": "WorkloadIdentity", "name": "me", "namespace": "garden"}
+    of_seed: Document = {"backup": {"provider": "aws", "credentialsRef": credentials}}
+    yield Case("SeedValidator", a_seed(spec=of_seed), None, related(identity))
+    bucket = an_object("BackupBucket", spec={"provider": {"type": "aws"}, "credentialsRef": credentials})
+    yield Case("BackupBucketValidator", bucket, None, related(identity))
 
 
 def cases_of_managed_seeds() -> Iterator[Case]:

@@ -10,8 +10,9 @@ from gardenbus.apiserver.domain.related_objects import ObjectQuery, RelatedObjec
 from gardenbus.common.api.document import Document
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.api.validation.manifest import validate
-from gardenbus.common.errors import InvalidResource
-from tests.support.builders import a_project, a_seed, a_shoot, merged
+from gardenbus.common.errors import Forbidden, InvalidResource
+from tests.support.admissions import admit, all_related_queries
+from tests.support.builders import a_cloudprofile, a_project, a_seed, a_shoot, merged
 
 ADMISSION = Admission((shoot_dns.PLUGIN,))
 SEED = a_seed(spec={"dns": {"defaults": [{"domain": "example.com"}, {"domain": "example.org"}]}})
@@ -98,9 +99,61 @@ def test_a_seed_without_default_domains_gives_none() -> None:
 def test_a_manifest_that_lost_the_mark_of_the_primary_provider_gets_it_again(
     dns: list[Document], old: list[Document], expected: list[Document]
 ) -> None:
-    for is_placed in (True, False):
-        found = dns_of({"domain": OWN, "providers": dns}, {"domain": OWN, "providers": old}, is_placed=is_placed)
-        assert found["providers"] == expected
+    found = dns_of({"domain": OWN, "providers": dns}, {"domain": OWN, "providers": old}, is_placed=False)
+    assert found["providers"] == expected
+    placed = dns_of({"domain": OWN, "providers": dns}, {"domain": OWN, "providers": old})
+    has_primary = dns == old or any("primary" in each for each in expected)
+    assert placed["providers"] == (expected if has_primary else [{**expected[0], "primary": True}, *expected[1:]])
+
+
+def test_the_first_default_domain_is_that_of_a_shoot_without_one_in_any_order() -> None:
+    """In Gardener the order of default domains in Secrets is their priority; those of a seed have none there either."""
+    backwards = a_seed(spec={"dns": {"defaults": [{"domain": "example.org"}, {"domain": "example.com"}]}})
+    assert dns_of(None, seed=backwards) == {"domain": "apollo.dev.example.org"}
+
+
+def test_a_placed_shoot_without_domain_keeps_to_that_and_gets_a_primary_provider_with_one_of_its_own() -> None:
+    """In Gardener its next change would give it a domain, once its seed has a default one."""
+    assert dns_of(None, {"providers": [FULL]}) is None
+    assert dns_of({"domain": OWN, "providers": [FIRST, FULL]}, {}) == {
+        "domain": OWN,
+        "providers": [FIRST | PRIMARY, FULL],
+    }
+    assert dns_of({"domain": DEFAULT, "providers": [FULL]}, {})["providers"] == [FULL]
+
+
+STOLEN: Document = {"domain": "apollo.other-project.example.com"}
+PROFILE = ObjectKey("cloudprofile", "", "aws")
+
+
+@pytest.mark.parametrize(
+    ("dns", "old", "refused"),
+    [
+        ({"domain": DEFAULT}, None, ""),
+        (STOLEN, None, "lies below its default domain"),
+        ({"domain": f"x.{DEFAULT}"}, None, "lies below its default domain"),
+        (STOLEN, STOLEN, ""),
+        (STOLEN, {}, r"spec\.dns\.domain: .*lies below its default domain"),
+        ({"domain": DEFAULT}, {}, ""),
+        ({"domain": OWN}, {}, ""),
+    ],
+)
+def test_a_domain_below_a_default_one_is_made_of_shoot_and_project(
+    dns: Document, old: Document | None, refused: str
+) -> None:
+    related = RelatedObjects(objects={ON_SEED: SEED, PROFILE: a_cloudprofile()}, projects={"garden-dev": a_project()})
+    new, before = a_placed(dns), None if old is None else a_placed(old)
+    assert (ObjectQuery(ON_SEED) in all_related_queries(new, before)) == (dns != old)
+    if not refused:
+        admit(new, before, related)
+        return
+    with pytest.raises((Forbidden, InvalidResource), match=refused):
+        admit(new, before, related)
+
+
+def test_a_shoot_is_placed_only_where_its_namespace_has_a_project_whose_name_the_domain_has() -> None:
+    with pytest.raises(Forbidden, match="garden-dev belongs to no Project"):
+        admit(a_placed(None), None, RelatedObjects(objects={ON_SEED: SEED, PROFILE: a_cloudprofile()}))
 
 
 @pytest.mark.parametrize(

@@ -105,6 +105,18 @@ def control_plane_problems(shoot: Shoot, seed: Seed) -> Iterator[str]:
         yield f"it does not have the control plane's zones {', '.join(absent)}"
 
 
+def domain_problems(shoot: Shoot, seed: Seed, project: Document | None) -> Iterator[str]:
+    """A domain below one of the seed's default domains must be the one that the shoot would get."""
+    domain = shoot.spec.dns.domain if shoot.spec.dns else None
+    if not domain or project is None:
+        return
+    owner = Project.from_document(project).metadata.name
+    below = [default.domain for default in seed.spec.dns.defaults if domain.endswith(f".{default.domain}")]
+    expected = [f"{shoot.metadata.name}.{owner}.{default}" for default in below]
+    if below and domain not in expected:
+        yield f"the domain {domain} lies below its default domain, so it must be {' or '.join(expected)}"
+
+
 def _reasons(
     shoot: Shoot, seed_document: Document, project: Document | None, profile_spec: Document | None
 ) -> Iterator[str]:
@@ -125,7 +137,7 @@ def _reasons(
         yield from provider_type_problems(shoot.spec.seed_selector, seed)
     yield from control_plane_problems(shoot, seed)
     yield from _network_problems(shoot, seed)
-    yield from _domain_problems(shoot, seed, project)
+    yield from domain_problems(shoot, seed, project)
 
 
 def _profile_problems(profile_spec: Document | None, seed: Seed) -> Iterator[str]:
@@ -148,18 +160,6 @@ def _network_problems(shoot: Shoot, seed: Seed) -> Sequence[str]:
     if ranges.in_use is not None and not any(ranges.in_use):
         ranges = msgspec.structs.replace(ranges, in_use=None)
     return network_problems(ranges, seed.spec.networks)
-
-
-def _domain_problems(shoot: Shoot, seed: Seed, project: Document | None) -> Iterator[str]:
-    """A domain below one of the seed's default domains must be the one that the shoot would get."""
-    domain = shoot.spec.dns.domain if shoot.spec.dns else None
-    if not domain or project is None:
-        return
-    owner = Project.from_document(project).metadata.name
-    below = [default.domain for default in seed.spec.dns.defaults if domain.endswith(f".{default.domain}")]
-    expected = [f"{shoot.metadata.name}.{owner}.{default}" for default in below]
-    if below and domain not in expected:
-        yield f"the domain {domain} lies below its default domain, so it must be {' or '.join(expected)}"
 
 
 def _matches(selector: SeedSelector, labels: Mapping[str, Any]) -> bool:

@@ -94,9 +94,7 @@ def admit_managed_seed(
     key = shoot_key(managed_seed)
     if key is None or not _is_decided_anew(managed_seed, old):
         return
-    other = namesake(managed_seed)
-    if old is None and other in related.objects:
-        raise Forbidden(SAME_SEED(object=other, seed=other.name))
+    admit_name(managed_seed, old, related)
     shoot = related.objects.get(key)
     problems = [*_shoot_problems(key, shoot, old, is_domain_needed=is_domain_needed)]
     managed_seeds = name_of(related.managed_seeds.get(key, {}))
@@ -138,9 +136,9 @@ def namesake(document: Document) -> ObjectKey:
     return ObjectKey(kind, namespace_of(document) or GARDEN_NAMESPACE, name_of(document))
 
 
-def admit_gardenlet(gardenlet: Document, old: Document | None, related: RelatedObjects) -> None:
+def admit_name(document: Document, old: Document | None, related: RelatedObjects) -> None:
     """A Gardenlet must not be called as a ManagedSeed is. Raises Forbidden."""
-    other = namesake(gardenlet)
+    other = namesake(document)
     if old is None and other in related.objects:
         raise Forbidden(SAME_SEED(object=other, seed=other.name))
 

@@ -1,11 +1,12 @@
 """Rules for a shoot that names its seed: it is placed by this change, or was before."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from gardenbus.apiserver.domain.bind_admission import (
     BIND_REJECTIONS,
     admit_binding,
     control_plane_problems,
+    domain_problems,
     selector_problems,
 )
 from gardenbus.apiserver.domain.cloud_profiles import is_of_one_parent, profile_key
@@ -49,7 +50,9 @@ def placed_shoot_queries(shoot: Document, old: Document | None) -> Sequence[Rela
     profile, profile_before = profile_key(shoot), profile_key(old or {})
     if not before.get("seedName"):
         return (*placed_now_queries(shoot, old), *((ObjectQuery(profile),) if profile else ()))
-    queries = [ObjectQuery(key)] if differ(spec, before, "seedSelector", "controlPlane") else []
+    queries: list[RelatedQuery] = []
+    if differ(spec, before, "seedSelector", "controlPlane") or _states_domain(spec, before):
+        queries = [ObjectQuery(key), *((ProjectQuery(namespace_of(shoot)),) if _states_domain(spec, before) else ())]
     if profile != profile_before:
         queries += [ObjectQuery(one) for one in (profile, profile_before) if one is not None]
     return queries
@@ -61,33 +64,37 @@ def admit_placed(shoot: Document, old: Document, related: RelatedObjects) -> Non
     if on is None:
         return
     seed = related.objects.get(on)
-    spec, before = section(shoot, "spec"), section(old, "spec")
+    before = section(old, "spec")
     key, key_before = profile_key(shoot), profile_key(old)
     if not before.get("seedName"):
         profile = related.objects.get(key) if key else None
         project = related.projects.get(namespace_of(shoot))
         admit_binding(shoot, seed, project=project, profile_spec=profile_spec_of(profile))
         return
-    if seed is not None and differ(spec, before, "seedSelector"):
-        _admit_selector(shoot, seed)
-    if seed is not None and differ(spec, before, "controlPlane"):
-        _admit_control_plane(shoot, seed)
+    if seed is not None:
+        _admit_changes(shoot, Seed.from_document(seed), before, related.projects.get(namespace_of(shoot)))
     if key != key_before and not is_of_one_parent(key, key_before, related.objects):
         raise invalid([FieldProblem("spec.cloudProfile", _OTHER_PROFILE(before=key_before, profile=key))])
 
 
-def _admit_selector(shoot: Document, seed: Document) -> None:
-    """The selector of a placed shoot may change but must still match its seed."""
-    view, on = Shoot.from_document(shoot), Seed.from_document(seed)
-    field = "spec.seedSelector"
-    if view.spec.seed_selector is None:
-        raise invalid([FieldProblem(field, _TAKEN_AWAY())])
-    if problems := list(selector_problems(view, on)):
-        raise invalid([FieldProblem(field, _UNFIT(seed=on.name, problem=problem)) for problem in problems])
+def _states_domain(spec: Document, before: Document) -> bool:
+    """True where a placed shoot without a domain may get one."""
+    return spec.get("dns") != before.get("dns") and not section(before, "dns").get("domain")
 
 
-def _admit_control_plane(shoot: Document, seed: Document) -> None:
-    """Once placed, a shoot's control plane may change as far as its seed can host it."""
-    on = Seed.from_document(seed)
-    if problems := list(control_plane_problems(Shoot.from_document(shoot), on)):
-        raise invalid([FieldProblem("spec.controlPlane", _UNFIT(seed=on.name, problem="; ".join(problems)))])
+def _admit_changes(shoot: Document, on: Seed, before: Document, project: Document | None) -> None:
+    """Once placed, selector, control plane and a first domain of a shoot may change as far as they fit its seed."""
+    view, spec = Shoot.from_document(shoot), section(shoot, "spec")
+    if differ(spec, before, "seedSelector"):
+        if view.spec.seed_selector is None:
+            raise invalid([FieldProblem("spec.seedSelector", _TAKEN_AWAY())])
+        _admit_fit("spec.seedSelector", on, selector_problems(view, on))
+    if differ(spec, before, "controlPlane"):
+        _admit_fit("spec.controlPlane", on, control_plane_problems(view, on))
+    if _states_domain(spec, before):
+        _admit_fit("spec.dns.domain", on, domain_problems(view, on, project))
+
+
+def _admit_fit(field: str, on: Seed, problems: Iterable[str]) -> None:
+    if found := [FieldProblem(field, _UNFIT(seed=on.name, problem=one)) for one in problems]:
+        raise invalid(found)

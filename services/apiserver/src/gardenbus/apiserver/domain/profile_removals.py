@@ -12,7 +12,7 @@ from gardenbus.apiserver.domain.cloud_profiles import merged_profile_spec, paren
 from gardenbus.apiserver.domain.rejection_messages import RejectionMessage
 from gardenbus.apiserver.domain.related_objects import ProfilesBelowQuery, RelatedObjects, RelatedQuery
 from gardenbus.common.api.document import Document, section
-from gardenbus.common.api.document_parts import is_deleting, name_of, namespace_of
+from gardenbus.common.api.document_parts import is_deleting, key_of_document, name_of
 from gardenbus.common.api.garden.profile_parts import ProfilePart, offered_parts, part_references
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.ports.store import WritePrecondition
@@ -36,7 +36,7 @@ def removal_guards(profile: Document, old: Document | None, related: RelatedObje
         return _guards_of_namespaced(profile, before, after, related)
     guards = list(_guards(ObjectKey("cloudprofile", "", name_of(profile)), before, after))
     for below in related.profiles_below.get(name_of(profile), ()):
-        own, key = section(below, "spec"), _namespaced_key(below)
+        own, key = section(below, "spec"), key_of_document(below)
         guards += _guards(key, merged_profile_spec(own, before), merged_profile_spec(own, after))
     return guards
 
@@ -47,7 +47,7 @@ def _guards_of_namespaced(
     above = parent_key(profile)
     parent = section(related.objects.get(above) or {}, "spec") if above is not None else {}
     merged_before, merged_after = (merged_profile_spec(own, parent) for own in (before, after))
-    return list(_guards(_namespaced_key(profile), merged_before, merged_after))
+    return list(_guards(key_of_document(profile), merged_before, merged_after))
 
 
 def _guards(profile: ObjectKey, before: Document, after: Document) -> Iterator[WritePrecondition]:
@@ -60,7 +60,3 @@ def _guards(profile: ObjectKey, before: Document, after: Document) -> Iterator[W
 def _removed(before: Document, after: Document) -> Sequence[ProfilePart]:
     """Parts that are not offered any more, in order."""
     return sorted(offered_parts(before) - offered_parts(after))
-
-
-def _namespaced_key(profile: Document) -> ObjectKey:
-    return ObjectKey("namespacedcloudprofile", namespace_of(profile), name_of(profile))

@@ -7,9 +7,9 @@ from gardenbus.apiserver.domain.rejection_messages import RejectionMessage
 from gardenbus.apiserver.domain.related_objects import ManagedSeedOfShootQuery, RelatedObjects, RelatedQuery
 from gardenbus.apiserver.domain.seeds_in_use import zones_of
 from gardenbus.common.api.document import Document, section
-from gardenbus.common.api.document_parts import name_of
+from gardenbus.common.api.document_parts import key_of_document, name_of, namespace_of
 from gardenbus.common.api.garden.managed_seeds import seed_template_of, zones_of_workers
-from gardenbus.common.api.keys import GARDEN_NAMESPACE, ObjectKey
+from gardenbus.common.api.keys import GARDEN_NAMESPACE
 from gardenbus.common.api.validation.field_cursor import invalid
 from gardenbus.common.errors import FieldProblem
 from gardenbus.common.ports.store import WritePrecondition
@@ -28,19 +28,17 @@ CHANGE_REJECTIONS = (_INGRESS, _AUTOSCALER, _RANGE, _ZONE, _PUT_ON)
 
 def managed_seed_of_shoot_queries(shoot: Document, old: Document | None) -> Sequence[RelatedQuery]:
     """Query of the ManagedSeed of a shoot, only when a change affects it."""
-    return (ManagedSeedOfShootQuery(key_of_shoot(shoot)),) if old is not None and _affects_seed(shoot, old) else ()
+    return (ManagedSeedOfShootQuery(key_of_document(shoot)),) if old is not None and _affects_seed(shoot, old) else ()
 
 
 def admit_shoot_of_managed_seed(shoot: Document, old: Document | None, related: RelatedObjects) -> None:
     """Check a change of a shoot against the ManagedSeed on it. Raises InvalidResource."""
-    if old is None:
+    key = key_of_document(shoot)
+    managed_seed = related.managed_seeds.get(key)
+    if managed_seed is None or old is None or not _affects_seed(shoot, old):
         return
-    managed_seed = related.managed_seeds.get(key_of_shoot(shoot))
-    if managed_seed is None or not _affects_seed(shoot, old):
-        return
-    name = name_of(managed_seed)
-    if problems := list(_problems(shoot, old, managed_seed, name)):
-        raise invalid(problems, f"{key_of_shoot(shoot)}: ")
+    if problems := list(_problems(shoot, old, managed_seed, name_of(managed_seed))):
+        raise invalid(problems, f"{key}: ")
 
 
 def guards_of_shoot_of_managed_seed(
@@ -49,20 +47,14 @@ def guards_of_shoot_of_managed_seed(
     """Conditions of such a change of a shoot without ManagedSeed: it has none when it is written either."""
     if old is None:
         return ()
-    key = key_of_shoot(shoot)
+    key = key_of_document(shoot)
     if key in related.managed_seeds or not _affects_seed(shoot, old):
         return ()
     return (WritePrecondition("references", key.stored, _PUT_ON(shoot=key)),)
 
 
-def key_of_shoot(shoot: Document) -> ObjectKey:
-    """The key of a Shoot's manifest."""
-    metadata = section(shoot, "metadata")
-    return ObjectKey("shoot", str(metadata.get("namespace") or ""), str(metadata.get("name") or ""))
-
-
 def _affects_seed(shoot: Document, old: Document) -> bool:
-    if key_of_shoot(shoot).namespace != GARDEN_NAMESPACE or shoot.get("spec") == old.get("spec"):
+    if namespace_of(shoot) != GARDEN_NAMESPACE or shoot.get("spec") == old.get("spec"):
         return False
     return any(True for _ in _problems(shoot, old, None))
 

@@ -17,11 +17,10 @@ from gardenbus.apiserver.domain.related_objects import (
     ShootsOnSeedQuery,
 )
 from gardenbus.apiserver.domain.seeds_in_use import MOVE
-from gardenbus.apiserver.domain.shoot_managed_seed import key_of_shoot
 from gardenbus.apiserver.domain.use_as_seed import FIELD, annotation_of, follows_annotation, requested_seed
 from gardenbus.common.api.defaults import with_defaults
 from gardenbus.common.api.document import Document, section
-from gardenbus.common.api.document_parts import is_deleting
+from gardenbus.common.api.document_parts import is_deleting, key_of_document
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.api.validation.manifest import validate
 from gardenbus.common.errors import FieldProblem, Forbidden, InvalidResource
@@ -38,7 +37,7 @@ def use_as_seed_queries(shoot: Document, old: Document | None) -> Sequence[Relat
     """Queries of the ManagedSeed of the shoot, when its annotation requests one or does so no more."""
     if not _has_annotation(shoot, old):
         return ()
-    key, wanted = key_of_shoot(shoot), _wanted(shoot)
+    key, wanted = key_of_document(shoot), _wanted(shoot)
     if wanted is None and not _is_removed(shoot, old):
         return ()
     if wanted is not None and not _is_decided_anew(shoot, old):
@@ -60,7 +59,7 @@ def admit_use_as_seed(shoot: Document, old: Document | None, related: RelatedObj
     """Check that the ManagedSeed can be created, or deleted. Raises InvalidResource or Forbidden."""
     if not _has_annotation(shoot, old):
         return
-    wanted, key = _wanted(shoot), key_of_shoot(shoot)
+    wanted, key = _wanted(shoot), key_of_document(shoot)
     if wanted is not None:
         if _is_decided_anew(shoot, old) and not _other(shoot, related):
             _admit_wanted(wanted, shoot, related)
@@ -100,7 +99,7 @@ def _is_decided_anew(shoot: Document, old: Document | None) -> bool:
 
 def _other(shoot: Document, related: RelatedObjects) -> str:
     """The reason why the annotation has no effect; "" when it has."""
-    key = key_of_shoot(shoot)
+    key = key_of_document(shoot)
     managed_seeds = related.managed_seeds.get(key)
     if managed_seeds is not None and not follows_annotation(managed_seeds, shoot):
         return f"the ManagedSeed {section(managed_seeds, 'metadata').get('name')} stands on this shoot already"
@@ -111,7 +110,7 @@ def _other(shoot: Document, related: RelatedObjects) -> str:
 
 
 def _admit_wanted(wanted: Document, shoot: Document, related: RelatedObjects) -> None:
-    key = key_of_shoot(shoot)
+    key = key_of_document(shoot)
     with_shoot = msgspec.structs.replace(related, objects={**related.objects, key: shoot})
     managed_seed = with_defaults_of_its_shoot(with_defaults(wanted), None, with_shoot)
     try:

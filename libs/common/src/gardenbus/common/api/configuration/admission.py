@@ -40,6 +40,7 @@ ADMISSION_PLUGINS: Mapping[str, bool] = {
     "FinalizerRemoval": True,
     "ShootValidator": True,
     "SeedValidator": True,
+    "BackupBucketValidator": True,
     "ControllerRegistrationResources": True,
     "NamespacedCloudProfileValidator": True,
     "ProjectMutator": True,

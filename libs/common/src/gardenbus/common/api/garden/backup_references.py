@@ -32,6 +32,16 @@ def backup_references(document: Document) -> Iterator[tuple[str, ObjectKey]]:
         yield "spec.credentialsRef", credentials
 
 
+def backup_identity(document: Document) -> tuple[str, ObjectKey] | None:
+    """The provider type of the backup of a Seed or a BackupBucket, and its WorkloadIdentity; None without one."""
+    spec = section(document, "spec")
+    backup = section(spec, "backup") if document.get("kind") == "Seed" else spec
+    reference = section(backup, "credentialsRef")
+    key = referred("workloadidentity", reference, "") if reference.get("kind") == "WorkloadIdentity" else None
+    provider: object = section(spec, "provider").get("type") if backup is spec else backup.get("provider")
+    return None if key is None else (str(provider or ""), key)
+
+
 def _cluster_scoped(kind: str, name: object) -> ObjectKey | None:
     found = name_of(name)
     return ObjectKey(kind, "", found) if found else None

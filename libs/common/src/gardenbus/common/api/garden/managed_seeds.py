@@ -174,10 +174,11 @@ def _primary_provider(shoot: Document) -> Document:
         if provider.get("primary") is not True or provider.get("type") in (None, "", _UNMANAGED):
             continue
         found: Document = {"type": provider["type"]}
+        namespace = section(shoot, "metadata").get("namespace")
         if name := provider.get("secretName"):
-            found["secretRef"] = {"name": name, "namespace": section(shoot, "metadata").get("namespace")}
+            found["secretRef"] = {"name": name, "namespace": namespace}
         if credentials := section(provider, "credentialsRef"):
-            found["credentialsRef"] = dict(credentials)
+            found["credentialsRef"] = {**credentials, "namespace": namespace}
         return found
     return {}
 

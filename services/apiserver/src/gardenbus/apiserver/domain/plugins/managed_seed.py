@@ -8,8 +8,8 @@ from collections.abc import Sequence
 
 from gardenbus.apiserver.domain.managed_seeds import (
     MANAGED_SEED_REJECTIONS,
-    admit_gardenlet,
     admit_managed_seed,
+    admit_name,
     guards_of_managed_seed,
     managed_seed_queries,
     namesake,
@@ -41,7 +41,7 @@ def _queries_of_gardenlet(gardenlet: Document, old: Document | None) -> Sequence
 
 
 def _admit_gardenlet(gardenlet: Document, change: Change, related: RelatedObjects) -> None:
-    admit_gardenlet(gardenlet, change.old, related)
+    admit_name(gardenlet, change.old, related)
 
 
 PLUGIN = AdmissionPlugin(

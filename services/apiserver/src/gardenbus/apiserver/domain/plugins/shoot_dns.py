@@ -37,9 +37,10 @@ def _mutate(shoot: Document, change: Change, related: RelatedObjects) -> Documen
     shoot = _with_primary_of(shoot, change.old)
     key = seed_key(shoot)
     seed = related.objects.get(key) if key is not None else None
-    if seed is None or section(change.old or {}, "spec").get("seedName"):
+    was_placed = bool(section(change.old or {}, "spec").get("seedName"))
+    if seed is None or (was_placed and not _is_checked(shoot, change.old)):
         return shoot
-    project = related.projects.get(namespace_of(shoot))
+    project = None if was_placed else related.projects.get(namespace_of(shoot))
     try:
         return {**shoot, "spec": with_seed_dns(shoot, seed, None if project is None else name_of(project))}
     except InvalidResource:  # validation reports it

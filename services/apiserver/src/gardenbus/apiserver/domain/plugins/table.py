@@ -52,6 +52,7 @@ PLUGINS: tuple[AdmissionPlugin, ...] = (
     finalizer_removal.PLUGIN,
     shoot_validator.PLUGIN,
     seed_validator.PLUGIN,
+    seed_validator.BUCKET_PLUGIN,
     controller_registration_resources.PLUGIN,
     namespaced_cloud_profile_validator.PLUGIN,
     project_mutator.PLUGIN,
