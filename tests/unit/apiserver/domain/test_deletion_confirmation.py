@@ -1,6 +1,6 @@
 """DeletionConfirmation: what has to be confirmed, and by whom.
 
-The cases are those of Gardener's `plugin/pkg/global/deletionconfirmation`.
+The cases are those of Gardener's `plugin/pkg/global/deletionconfirmation/admission_test.go`.
 """
 
 from typing import Any
@@ -27,6 +27,11 @@ def a_secret() -> Document:
     return {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s", "namespace": "dev"}}
 
 
+def a_shoot_state() -> Document:
+    """A ShootState."""
+    return {**a_secret(), "apiVersion": "core.gardener.cloud/v1beta1", "kind": "ShootState"}
+
+
 def an_extension(**metadata: Any) -> Document:
     """An object of a group of extensions."""
     return {
@@ -36,12 +41,39 @@ def an_extension(**metadata: Any) -> Document:
     }
 
 
-@pytest.mark.parametrize("stored", [a_shoot(), a_project(), an_extension(), merged(a_secret(), PROTECTED)])
+@pytest.mark.parametrize(
+    "stored", [a_shoot(), a_project(), a_shoot_state(), an_extension(), merged(a_secret(), PROTECTED)]
+)
 def test_what_is_dear_has_to_be_confirmed(stored: Document) -> None:
     for annotations in ({}, {"confirmation.gardener.cloud/deletion": "false"}):
         with pytest.raises(Forbidden, match="is deleted only after this annotation was set"):
             CHAIN.admit_deletion(merged(stored, {"metadata": {"annotations": annotations}}))
     CHAIN.admit_deletion(merged(stored, {"metadata": {"annotations": CONFIRMED}}))
+
+
+CONFIRMER = "deletion.gardener.cloud/confirmed-by"
+
+
+@pytest.mark.parametrize(
+    ("old", "given", "confirmer"),
+    [
+        (None, CONFIRMED, "some-user"),
+        (None, {**CONFIRMED, CONFIRMER: "some-other-user"}, "some-user"),
+        (None, {CONFIRMER: "some-user"}, None),
+        ({}, CONFIRMED, "some-user"),
+        ({**CONFIRMED, CONFIRMER: "first"}, {**CONFIRMED, CONFIRMER: "try-to-change-it"}, "first"),
+        ({**CONFIRMED, CONFIRMER: "first"}, CONFIRMED, "first"),
+        ({**CONFIRMED, CONFIRMER: "first"}, {CONFIRMER: "some-user"}, None),
+        ({"confirmation.gardener.cloud/deletion": "false"}, {CONFIRMER: "some-user"}, None),
+    ],
+)
+def test_who_confirms_a_deletion_is_recorded_by_the_system_alone(
+    old: Document | None, given: Document, confirmer: str | None
+) -> None:
+    before = None if old is None else merged(a_shoot(), {"metadata": {"annotations": old}})
+    shoot = merged(a_shoot(), {"metadata": {"annotations": given}})
+    mutated = CHAIN.mutate(shoot, before, RelatedObjects(), user="some-user").document
+    assert mutated["metadata"]["annotations"].get(CONFIRMER) == confirmer
 
 
 def test_other_objects_are_deleted_at_once() -> None:

@@ -1,4 +1,7 @@
-"""Projects: their namespace, who created them and who owns them."""
+"""Projects: their namespace, who created them and who owns them.
+
+Gardener's own cases (`plugin/pkg/project/{validator,mutator}/admission_test.go`) and some of ours.
+"""
 
 from typing import Any
 
@@ -43,6 +46,19 @@ def test_a_new_project_has_a_creator_and_an_owner_who_is_a_member(given: Documen
 def test_whoever_has_no_name_owns_nothing(user: str) -> None:
     assert spec_of({}, user=user) == {"namespace": "garden-dev"}
     assert spec_of({"members": [{**BOB, "role": "owner"}]}, user=user)["owner"] == BOB
+
+
+@pytest.mark.parametrize(
+    ("members", "expected"),
+    [
+        ([{**BOB, "role": "viewer"}], [{**BOB, "role": "viewer"}, {**ANN, **OWNING}]),
+        ([{**ANN, **OWNING}], [{**ANN, **OWNING}]),
+        ([{**ANN, "role": "admin"}, {**BOB, "role": "owner"}], [{**ANN, "role": "admin"}, {**BOB, "role": "owner"}]),
+    ],
+)
+def test_the_owner_is_added_to_the_members_of_a_stored_project_once(members: Any, expected: Any) -> None:
+    given = {"owner": ANN, "members": members}
+    assert spec_of(given, {"owner": ANN}, user="eve")["members"] == expected
 
 
 def test_the_creator_is_who_sent_it_and_stays() -> None:
