@@ -13,6 +13,7 @@ from msgspec import Meta, Struct
 
 from gardenbus.common.api.document import Document
 from gardenbus.common.api.garden.maintenance_windows import window_problems
+from gardenbus.common.api.garden.shoot_operations import OPERATIONS
 from gardenbus.common.api.networks import ip_family_of, overlap
 
 _LABEL = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?"
@@ -174,7 +175,10 @@ def has_common_metadata(metadata: Document) -> bool:
     except msgspec.ValidationError:
         return False
     annotations = typed.annotations
-    return not annotations or sum(map(len, (*annotations, *annotations.values()))) <= _MOST_ANNOTATIONS
+    if not annotations:
+        return True
+    is_small = sum(map(len, (*annotations, *annotations.values()))) <= _MOST_ANNOTATIONS
+    return is_small and OPERATIONS.keys().isdisjoint(annotations)
 
 
 def has_common_spec(shoot: Document) -> bool:

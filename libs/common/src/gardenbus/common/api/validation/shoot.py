@@ -6,6 +6,7 @@ from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.document_parts import mappings
 from gardenbus.common.api.garden.hibernation import schedule_problems
 from gardenbus.common.api.garden.maintenance_windows import window_problems
+from gardenbus.common.api.garden.shoot_operations import operation_problems
 from gardenbus.common.api.keys import GARDEN_NAMESPACE
 from gardenbus.common.api.validation.field_cursor import FieldCursor, unique
 from gardenbus.common.api.validation.metadata import label_problem, subdomain_problem
@@ -32,6 +33,9 @@ def check(manifest: FieldCursor, old: Document | None) -> None:
     check_shoot_status(manifest)
     spec = manifest.section("spec", required=True)
     metadata = section(manifest.content, "metadata")
+    before = section(old or {}, "metadata", "annotations")
+    for problem in operation_problems(section(metadata, "annotations"), before):
+        manifest.errors.add_error(problem.field, problem.message)
     if spec.content.get("purpose") == "infrastructure" and metadata.get("namespace") != GARDEN_NAMESPACE:
         spec.add_error("purpose", f"infrastructure is for shoots in the namespace {GARDEN_NAMESPACE} alone")
     check_spec(spec)
