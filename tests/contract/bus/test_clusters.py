@@ -1,18 +1,19 @@
 """NATS in a cluster of three: a server that is killed, paused or restarted loses nothing."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Iterator
+from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 from contextlib import ExitStack, asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from gardenbus.common.adapters.nats import work_queue
 from gardenbus.common.adapters.nats.jetstream import JetStreamBus, connect
 from gardenbus.common.adapters.nats.streams import StreamSettings
 from gardenbus.common.api.keys import Subjects
 from gardenbus.common.errors import Conflict, GardenbusError
-from gardenbus.common.ports.bus import Message, ReplayDone, StreamMessage
+from gardenbus.common.ports.bus import Message, QueueMessage, ReplayDone, StreamMessage, WorkQueue
 from tests.support.eventually import eventually
 from tests.support.nats_cluster import NAMES, NatsCluster, start_nats_cluster
 from tests.support.servers import Server, start_nats
@@ -66,6 +67,56 @@ async def test_a_batch_that_comes_too_late_leaves_the_stream_as_it_is(cluster: N
         assert await bus.publish_batch(stream, changes, expected_last_sequence=last) == last + len(changes)
         await bus.publish_many([Message(f"late.event.shoot.ns.n{number}.x", b"{}") for number in range(40)])
         await current(cluster)
+
+
+async def test_acknowledgements_to_a_cluster_are_collected_but_for_what_came_back(
+    cluster: NatsCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(work_queue, "ACK_INTERVAL_SECONDS", 3600.0)
+    acks = Subjects("acks")
+    async with connect(cluster.url, "worker", "acks", streams=StreamSettings(replicas=3)) as bus:
+        queue = await bus.work_queue(acks.stream("REPORTS"), "apiserver", "acks.report.>")
+        await bus.publish_many([Message(f"acks.report.{seed}", b"{}") for seed in ("new", "back")])
+        new, back = await fetched(queue, 2)
+        await new.ack()
+        await back.release()
+        (again,) = await fetched(queue, 1)
+        assert again.deliveries == 2
+        assert await in_flight(bus, acks) == 2
+        await again.ack()
+        await eventually(lambda: nothing_in_flight(bus, acks), within=SETTLED_SECONDS)
+
+
+async def test_a_connection_that_is_closed_acknowledges_what_it_has_collected(
+    cluster: NatsCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(work_queue, "ACK_INTERVAL_SECONDS", 3600.0)
+    closed = Subjects("closed")
+    async with connect(cluster.url, "observer", "closed", streams=StreamSettings(replicas=3)) as observer:
+        async with connect(cluster.url, "worker", "closed") as bus:
+            queue = await bus.work_queue(closed.stream("REPORTS"), "apiserver", "closed.report.>")
+            await bus.publish_many([Message(f"closed.report.{number}", b"{}") for number in range(3)])
+            await queue.ack_many(await fetched(queue, 3))
+            assert await in_flight(observer, closed) == 3
+        await eventually(lambda: nothing_in_flight(observer, closed), within=SETTLED_SECONDS)
+
+
+async def fetched(queue: WorkQueue, count: int) -> Sequence[QueueMessage]:
+    """So many messages, in as many fetches as it takes."""
+    found: list[QueueMessage] = []
+    async with asyncio.timeout(SETTLED_SECONDS):
+        while len(found) < count:
+            found += await queue.fetch(count - len(found), 1.0)
+    return found
+
+
+async def in_flight(bus: JetStreamBus, subjects: Subjects) -> int:
+    info: Any = await bus._call(f"CONSUMER.INFO.{subjects.stream('REPORTS')}.apiserver")  # pyright: ignore[reportPrivateUsage]
+    return int(info["num_ack_pending"])
+
+
+async def nothing_in_flight(bus: JetStreamBus, subjects: Subjects) -> None:
+    assert await in_flight(bus, subjects) == 0
 
 
 async def copies(bus: JetStreamBus, prefix: str) -> set[int]:

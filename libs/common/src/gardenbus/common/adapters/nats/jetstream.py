@@ -384,6 +384,8 @@ class JetStreamBus:
         """See the port."""
         for service in self._services:
             await service.stop(DRAIN_SECONDS)
+        for queue in self._queues:
+            queue.write_acknowledgements()
         if self._restoring is not None:
             self._restoring.cancel()
         if not self._connection.is_closed:

@@ -3,6 +3,9 @@
 The request has `no_wait` *and* `expires`: the server delivers what is there and ends it at once; when nothing is
 there it waits for the first message. So a fetch is one round trip, and nothing that was requested arrives later.
 Acknowledgements are written without waiting: one that is lost leads to a redelivery, which every handler must accept.
+To a cluster they are written together, some times a second: its servers agree on each write, and on what it removes,
+which costs them more than the messages, and nobody waits for it. What came back is acknowledged at once there too:
+should a message of them kill the process, the others must not count another delivery.
 
 The server knows what an acknowledgement is about by the message's number alone, and a stream that is lost, or restored
 from an older copy, gives numbers again. So nothing is written about a message of another process of the server (where
@@ -13,7 +16,7 @@ beginning. Such a message is delivered again, if it is there.
 
 import asyncio
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
@@ -28,6 +31,9 @@ ACK_WAIT_SECONDS = 10.0
 """Ack deadline: work of a replica that died comes back after this; longer handlers extend it (`in_progress`)."""
 
 MAX_ACK_PENDING = 20_000
+ACK_INTERVAL_SECONDS = 0.1
+"""Time for which acknowledgements to a cluster are collected: little against ACK_WAIT_SECONDS."""
+
 GRACE_SECONDS = 2.0
 """Grace period of a fetch for the server's final status before the server counts as gone."""
 
@@ -49,9 +55,21 @@ def consumer_name(name: str) -> str:
 class JetStreamQueueMessage:
     """Message in flight from a work queue."""
 
-    __slots__ = ("_ack_subject", "_connection", "_consumer", "_ended", "_message", "_origin", "_raw", "queued_ms")
+    __slots__ = (
+        "_ack_subject",
+        "_acknowledgements",
+        "_connection",
+        "_consumer",
+        "_ended",
+        "_message",
+        "_origin",
+        "_raw",
+        "queued_ms",
+    )
 
-    def __init__(self, connection: Connection, consumer: "_ConsumerLife", raw: RawMessage) -> None:
+    def __init__(self, consumer: "_ConsumerLife", raw: RawMessage, acknowledgements: "_Acknowledgements") -> None:
+        connection = acknowledgements.connection
+        self._acknowledgements = acknowledgements
         self._connection = connection
         self._consumer = consumer
         self._raw = raw
@@ -87,12 +105,15 @@ class JetStreamQueueMessage:
 
     async def ack(self) -> None:
         """Done."""
-        if (command := self.final_command(_ACK)) is not None:
-            self._connection.send_nowait((command,))
+        self._acknowledgements.add((self,))
 
     async def release(self) -> None:
         """Not done: deliver it again at once."""
-        if (command := self.final_command(_NAK)) is not None:
+        self.release_nowait()
+
+    def release_nowait(self) -> None:
+        """See `release`."""
+        if self.end() and (command := self.final_command(_NAK)) is not None:
             self._connection.send_nowait((command,))
 
     async def in_progress(self) -> None:
@@ -100,12 +121,16 @@ class JetStreamQueueMessage:
         if not self._ended and self._is_of_this_stream():
             self._connection.send_nowait((publish_command(self._raw.reply, _PROGRESS),))
 
-    def final_command(self, word: bytes) -> bytes | None:
-        """The command that ends it; None when it was ended already, or its number may be another message's by now."""
+    def end(self) -> bool:
+        """Note that it is acknowledged or released; False when it was, or its number may be another's by now."""
         if self._ended or not self._is_of_this_stream():
-            return None
+            return False
         self._ended = True
-        return publish_command(self._raw.reply, word)
+        return True
+
+    def final_command(self, word: bytes) -> bytes | None:
+        """The command that ends it; None when its number may be another message's by now."""
+        return publish_command(self._raw.reply, word) if self._is_of_this_stream() else None
 
     def _is_of_this_stream(self) -> bool:
         origin = self._origin
@@ -139,15 +164,38 @@ class _ConsumerLife:
         self._sequence = 0
 
 
+class _Acknowledgements:
+    """Acknowledgements of a queue: written at once to a server that is alone, collected for a while for a cluster."""
+
+    def __init__(self, connection: Connection) -> None:
+        self.connection = connection
+        self._collected: list[JetStreamQueueMessage] = []
+
+    def add(self, works: Iterable[JetStreamQueueMessage]) -> None:
+        """Acknowledge messages, now or soon."""
+        is_first = not self._collected
+        self._collected += [work for work in works if work.end()]
+        if not self.connection.is_clustered or any(work.deliveries > 1 for work in self._collected):
+            self.write()
+        elif is_first and self._collected:
+            asyncio.get_running_loop().call_later(ACK_INTERVAL_SECONDS, self.write)
+
+    def write(self) -> None:
+        """Write what was collected, but for messages whose numbers may be others' by now."""
+        collected, self._collected = self._collected, []
+        commands = [work.final_command(_ACK) for work in collected]
+        self.connection.send_nowait([command for command in commands if command is not None])
+
+
 class _FetchInbox:
     """Reply subject of one request at a time; kept for the next one."""
 
-    def __init__(self, subject: str, connection: Connection, consumer: _ConsumerLife) -> None:
+    def __init__(self, subject: str, consumer: _ConsumerLife, acknowledgements: _Acknowledgements) -> None:
         self.subject = subject
         self.number = 0
         self.messages: list[JetStreamQueueMessage] = []
-        self._connection = connection
         self._consumer = consumer
+        self._acknowledgements = acknowledgements
         self.status: RawMessage | None = None
         self.done: asyncio.Future[None] | None = None
         self._request_number = 0
@@ -166,9 +214,9 @@ class _FetchInbox:
     def receive(self, message: RawMessage) -> None:
         """Messages come on their own subjects, the last word on the reply subject of its request."""
         if not message.status:
-            work = JetStreamQueueMessage(self._connection, self._consumer, message)
+            work = JetStreamQueueMessage(self._consumer, message, self._acknowledgements)
             if self._is_abandoned:
-                self._release(work)
+                work.release_nowait()
             else:
                 self.messages.append(work)
         elif message.subject == f"{self.subject}.{self._request_number}":
@@ -182,17 +230,13 @@ class _FetchInbox:
         """Release what was fetched, and what may still arrive: nobody fetches any more."""
         self._is_abandoned = True
         for work in self.messages:
-            self._release(work)
+            work.release_nowait()
 
     def fail(self) -> None:
         """The connection was lost."""
         if self.done is not None and not self.done.done():
             self.done.set_exception(Unavailable("the connection to NATS was lost"))
             self.done.exception()
-
-    def _release(self, work: JetStreamQueueMessage) -> None:
-        if (command := work.final_command(_NAK)) is not None:
-            self._connection.send_nowait((command,))
 
 
 def _is_removal(status: RawMessage) -> bool:
@@ -211,6 +255,7 @@ class JetStreamQueue:
         self._free: list[_FetchInbox] = []
         self._busy: set[_FetchInbox] = set()
         self._life = _ConsumerLife()
+        self._acknowledgements = _Acknowledgements(connection)
         self._depth = 0
         connection.when_lost(self._on_lost_connection)
 
@@ -259,8 +304,11 @@ class JetStreamQueue:
 
     async def ack_many(self, works: Sequence[QueueMessage]) -> None:
         """Acknowledge a batch in one write."""
-        commands = [work.final_command(_ACK) for work in works if isinstance(work, JetStreamQueueMessage)]
-        self._connection.send_nowait([command for command in commands if command is not None])
+        self._acknowledgements.add([work for work in works if isinstance(work, JetStreamQueueMessage)])
+
+    def write_acknowledgements(self) -> None:
+        """Write those that are collected still: the connection is about to be closed."""
+        self._acknowledgements.write()
 
     async def _request_batch(
         self, limit: int, wait_seconds: float
@@ -291,7 +339,7 @@ class JetStreamQueue:
         return inbox.messages, inbox.status
 
     async def _new_inbox(self) -> _FetchInbox:
-        inbox = _FetchInbox(self._connection.new_inbox(), self._connection, self._life)
+        inbox = _FetchInbox(self._connection.new_inbox(), self._life, self._acknowledgements)
         inbox.number = await self._connection.listen(f"{inbox.subject}.*", inbox.receive)
         return inbox
 
