@@ -11,12 +11,9 @@ import tempfile
 from pathlib import Path
 
 from tests.fuzz.command_line import fuzz_command_line
-from tests.fuzz.findings import MEGABYTE, Findings, growth
+from tests.fuzz.findings import MEGABYTE, MOST_GROWTH, Findings, growth
 from tests.fuzz.process import Fuzzer, fuzz_process
 from tests.fuzz.wire import fuzz_wire
-
-MOST_GROWTH = 48 * MEGABYTE
-"""Growth of memory, once caches are full, that is no leak."""
 
 TARGETS = ("process", "wire", "cli")
 

@@ -9,6 +9,8 @@ from pathlib import Path
 PAGE = 4096
 SHOWN = 12
 MEGABYTE = 1024 * 1024
+MOST_GROWTH = 48 * MEGABYTE
+"""Growth of memory, once caches are full, that is no leak."""
 
 
 @dataclass(frozen=True)

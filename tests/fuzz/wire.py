@@ -15,7 +15,8 @@ import msgspec
 import yaml
 
 from gardenbus.common.api.document import Document
-from tests.fuzz.findings import MEGABYTE, Finding, Findings, resident_bytes
+from tests.fuzz.clearing import Clearing
+from tests.fuzz.findings import MEGABYTE, MOST_GROWTH, Finding, Findings, growth, resident_bytes
 from tests.fuzz.messages import Sent, messages_of
 from tests.fuzz.process import sendable, stored_world
 from tests.fuzz.raw_client import NO_RESPONDERS, RawClient
@@ -35,6 +36,12 @@ MOST_QUEUED = 20_000
 MEASURED = 2_000
 """Messages between two looks at memory and queues."""
 
+CLEARED = 10_000
+"""Messages between two looks at what they have created."""
+
+MOST_CREATED = 500
+"""Objects that stay: with all that are ever created memory would grow for a good reason."""
+
 REPORTED = 20_000
 SAMPLE = 400
 
@@ -52,6 +59,7 @@ class WireFuzzer:
         self._room = asyncio.Event()
         self.memory: dict[str, list[int]] = defaultdict(list)
         self.findings = Findings()
+        self._clearing = Clearing(self._call, MOST_CREATED)
 
     async def run(self, count: int, *, log: TextIO | None = None) -> Findings:
         """Send so many messages. Afterwards nothing that is served waits."""
@@ -59,6 +67,7 @@ class WireFuzzer:
         before = processes(self._landscape)
         url: str = self._landscape.describe()["nats_url"]
         client = await RawClient.connect(url, self._answered)
+        await self._clearing.begin()
         began = time.perf_counter()
         for number in range(count):
             sent = self._messages.next()
@@ -69,6 +78,8 @@ class WireFuzzer:
             findings.inputs += 1
             if number % MEASURED == MEASURED - 1:
                 await self._measure()
+            if number % CLEARED == CLEARED - 1:
+                await self._clear(number)
             if client.is_closed:
                 findings.add(Finding("connection", f"closed by the server: {client.errors[-1:]}", number, ""))
                 client = await RawClient.connect(url, self._answered)
@@ -87,7 +98,8 @@ class WireFuzzer:
             for name, sizes in sorted(self.memory.items())
             if sizes
         )
-        return [*self.findings.lines(), f"memory in MB after a fifth and now: {each}"]
+        cleared = f"{self._clearing.deleted} deleted again; otherwise: {self._clearing.outcomes}"
+        return [*self.findings.lines(), cleared, f"memory in MB after a fifth and now: {each}"]
 
     # ------------------------------------------------------------------------------------------ steps
 
@@ -121,6 +133,19 @@ class WireFuzzer:
         self.findings.outcomes[outcome] += 1
         if problem:
             self.findings.add(Finding(f"response to {_verb(sent)}: {problem[:60]}", problem, number, _sample(sent)))
+
+    async def _call(self, verb: str, body: dict[str, object]) -> dict[str, Any]:
+        """Make a request of the API as the operator."""
+        response = await self._landscape.client.request(
+            f"garden.api.{verb}", msgspec.json.encode(body), timeout=SLOWEST_SECONDS
+        )
+        return cast("dict[str, Any]", msgspec.json.decode(response.data))
+
+    async def _clear(self, number: int) -> None:
+        await self._clearing.clear()
+        for each in self._clearing.unexpected:
+            self.findings.add(Finding("deletion", each, number, ""))
+        self._clearing.unexpected.clear()
 
     async def _measure(self) -> None:
         for service in self._landscape.describe()["services"]:
@@ -156,6 +181,11 @@ class WireFuzzer:
         for name, pid in before.items():
             if pid != after.get(name):
                 self.findings.add(Finding(f"restart of {name}", f"{pid} → {after.get(name)}", count, ""))
+        for name, sizes in self.memory.items():
+            if (grown := growth(sizes)) > MOST_GROWTH:
+                self.findings.add(
+                    Finding(f"memory of {name}", f"grew by {grown // MEGABYTE} MB", count, str(sizes[-9:]))
+                )
         self.findings.memory = self.memory["apiserver"]
 
     async def _drained(self) -> None:
