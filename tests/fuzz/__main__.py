@@ -14,6 +14,7 @@ from tests.fuzz.command_line import fuzz_command_line
 from tests.fuzz.findings import MEGABYTE, MOST_GROWTH, Findings, growth
 from tests.fuzz.process import Fuzzer, fuzz_process
 from tests.fuzz.wire import fuzz_wire
+from tests.support.orphans import end_children_with_this_process
 
 TARGETS = ("process", "wire", "cli")
 
@@ -21,6 +22,7 @@ TARGETS = ("process", "wire", "cli")
 def main() -> int:
     """Run what the arguments say."""
     arguments = _arguments()
+    end_children_with_this_process()
     seed: int = random.SystemRandom().randrange(1 << 30) if arguments.seed is None else arguments.seed
     print(f"seed {seed}", flush=True)
     if arguments.only is not None:
