@@ -54,6 +54,7 @@ class MemoryServer:
         self.services: list[tuple[str, Handler]] = []
         self._incarnation = int(clock.now().timestamp()) * 1_000_000_000
         self.starts = 1
+        self.copies = 1
         self._waiters: dict[str, dict[asyncio.Future[None], None]] = {}  # in order: who waited first is woken first
         kinds = stream_kinds(Subjects(prefix), timedelta(seconds=lease_seconds))
         self._streams = {kind.name: self._made(kind, self._incarnation) for kind in kinds}
@@ -417,6 +418,12 @@ class MemoryBus:
         if self.server.stream_of(message.subject) is not target:
             raise BadRequest(f"{message.subject} is no subject of {target.kind.name}")
         target.check(message)
+
+    async def copies(self, stream: str) -> int:
+        """See the port."""
+        self.require()
+        self.server.stream(stream)
+        return self.server.copies
 
     async def position(self, stream: str) -> StreamPosition:
         """See the port."""

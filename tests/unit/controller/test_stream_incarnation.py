@@ -1,9 +1,13 @@
 """Incarnations of messages that a consumer holds while its stream goes back."""
 
+import asyncio
 from datetime import timedelta
 
+import pytest
+
 from gardenbus.common.api.keys import Subjects
-from gardenbus.common.controller.stream_incarnation import StreamIncarnation
+from gardenbus.common.controller.stream_incarnation import DEPOSED_SECONDS, StreamIncarnation
+from gardenbus.common.errors import Unavailable
 from gardenbus.common.ports.bus import Message, QueueMessage
 from tests.support.clocks import FakeClock
 from tests.support.memory.bus import MemoryBus
@@ -67,3 +71,29 @@ async def test_what_is_held_over_an_outage_of_the_connection_alone_is_observed()
     assert await requests.incarnation.of(held) == [incarnation] * 2
     history = await requests.store.observe_stream("REQUESTS", (await requests.bus.position("REQUESTS")).created)
     assert history.sequence == 2
+
+
+async def test_a_leader_of_a_cluster_that_lacks_what_another_stored_is_not_believed_at_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    requests = Requests()
+    requests.bus.server.copies = 3
+    loop, passed = asyncio.get_running_loop(), 0.0
+    began = loop.time()
+    monkeypatch.setattr(loop, "time", lambda: began + passed)
+    cut_off = requests.bus.server.copy_streams()
+    await requests.incarnation.of(await requests.publish(4))
+    present, known = requests.bus.server.copy_streams(), await requests.incarnation.position()
+    for _ in range(3):  # both answer by turns, until the one that was cut off hears of the other
+        requests.bus.server.restore_streams(cut_off)
+        with pytest.raises(Unavailable, match="another server may lead it"):
+            await requests.incarnation.position()
+        requests.bus.server.restore_streams(present)
+        passed += DEPOSED_SECONDS
+        assert await requests.incarnation.position() == known
+
+    requests.bus.server.restore_streams(cut_off)
+    with pytest.raises(Unavailable):
+        await requests.incarnation.position()
+    passed += DEPOSED_SECONDS
+    assert (await requests.incarnation.position()).created > known.created, "it did go back"

@@ -1,12 +1,17 @@
 """Tells which incarnation of a stream a message or a position belongs to, and notices when the stream went back."""
 
+import asyncio
 from collections.abc import Sequence
 
 import structlog
 
+from gardenbus.common.errors import Unavailable
 from gardenbus.common.ports.bus import Bus, QueueMessage, StreamMessage, StreamPosition
 from gardenbus.common.ports.clock import timestamp
 from gardenbus.common.ports.stream_history import StreamEntry, StreamHistories, StreamHistory
+
+DEPOSED_SECONDS = 15.0
+"""Longest time for which a leader of a stream goes on answering after another one was elected."""
 
 _log = structlog.stdlib.get_logger()
 
@@ -24,6 +29,7 @@ class StreamIncarnation:
         self._stream = stream
         self._created = 0
         self._incarnation = 0
+        self._behind_since: float | None = None
 
     async def position(self, *, acknowledged: int = 0) -> StreamPosition:
         """The stream's incarnation (as `created`) and last sequence. Raises Unavailable.
@@ -35,6 +41,7 @@ class StreamIncarnation:
         if _is_behind(position, history):  # or another position was observed in between
             position = await self._bus.position(self._stream)
             if _is_behind(position, history):
+                await self._check_leader()
                 ended_at = await self._bus.last_stored_at(self._stream)
                 history = await self._histories.restart_stream(
                     self._stream,
@@ -44,8 +51,23 @@ class StreamIncarnation:
                     ended_at=timestamp(ended_at) if ended_at else "",
                 )
                 self._note(history)
+        self._behind_since = None
         self._created = position.created
         return StreamPosition(history.incarnation, position.sequence)
+
+    async def _check_leader(self) -> None:
+        """Raise Unavailable while who says that the stream went back may be a leader that another one has replaced.
+
+        One that was cut off has not what was stored since, and answers until it hears of the other. In a stream with
+        several copies it is believed once nobody has said anything else for as long as that can take.
+        """
+        if await self._bus.copies(self._stream) == 1:
+            return
+        now = asyncio.get_running_loop().time()
+        if self._behind_since is None:
+            self._behind_since = now
+        if now - self._behind_since < DEPOSED_SECONDS:
+            raise Unavailable(f"stream {self._stream} ends below what is known of it: another server may lead it")
 
     async def of(self, messages: Sequence[QueueMessage]) -> list[int]:
         """The incarnation that each of these messages belongs to. Raises Unavailable.

@@ -189,6 +189,10 @@ class Bus(Protocol):
         """Read the stream's incarnation and last sequence."""
         ...
 
+    async def copies(self, stream: str) -> int:
+        """Number of servers that have a copy of the stream. Raises NotFound, Unavailable."""
+        ...
+
     async def last_stored_at(self, stream: str) -> datetime | None:
         """Read when the stream's last message was stored, by the server's clock; None if there was none."""
         ...

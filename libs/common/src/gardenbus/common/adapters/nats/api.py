@@ -140,13 +140,18 @@ def delivered(message: RawMessage, about: AckSubject) -> StreamMessage:
     )
 
 
+def replicas_of(response: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
+    """Servers with a copy of a stream beside its leader."""
+    cluster = cast("Mapping[str, Any]", response.get("cluster") or {})
+    return cast("Sequence[Mapping[str, Any]]", cluster.get("replicas") or ())
+
+
 def may_be_deposed(response: Mapping[str, Any]) -> bool:
     """True if who answered for a stream may lead it no longer: most of its servers have been silent for too long.
 
     A server that hung, or was cut off, goes on answering with what it had for a moment. `replicas[].active` is the time
     since a message of each in nanoseconds; another leader can be elected after four seconds without a heartbeat.
     """
-    cluster = cast("Mapping[str, Any]", response.get("cluster") or {})
-    replicas = cast("Sequence[Mapping[str, Any]]", cluster.get("replicas") or ())
+    replicas = replicas_of(response)
     in_touch = 1 + sum(0 <= each.get("active", 0) < _SHORTEST_ELECTION_NANOSECONDS for each in replicas)
     return 2 * in_touch <= 1 + len(replicas)

@@ -24,6 +24,7 @@ from gardenbus.common.adapters.nats.api import (
     instant,
     may_be_deposed,
     nanoseconds,
+    replicas_of,
 )
 from gardenbus.common.adapters.nats.connection import AWAIT_LOG_SECONDS, Connection, decode_headers, encode_headers
 from gardenbus.common.adapters.nats.credentials import NO_CREDENTIALS, Credentials
@@ -195,6 +196,10 @@ class JetStreamBus:
         if may_be_deposed(response):
             raise Unavailable(f"stream {stream}: its leader has not heard from the other servers; another may lead it")
         return _position(response)
+
+    async def copies(self, stream: str) -> int:
+        """See the port."""
+        return 1 + len(replicas_of(await self._call(f"STREAM.INFO.{stream}")))
 
     async def last_stored_at(self, stream: str) -> datetime | None:
         """See the port."""
