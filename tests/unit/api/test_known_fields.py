@@ -131,6 +131,11 @@ def test_no_field_that_is_called_unused_is_read(note: Any) -> None:
         assert note.path not in set(read_paths(KIND_VIEWS[note.kind]))
 
 
+@pytest.mark.parametrize("kind", ["CloudProfile", "NamespacedCloudProfile"])
+def test_the_limit_of_nodes_that_admission_keeps_shoots_to_is_not_called_unused(kind: str) -> None:
+    assert list(found_fields({"kind": kind, "spec": {"limits": {"maxNodesTotal": 5}}})) == []
+
+
 def test_templates_are_warned_of_like_what_they_become() -> None:
     template: Document = {"spec": {"monitoring": {"alerting": {}}, "cloudProfileName": "aws"}}
     managed_seed_set = {"kind": "ManagedSeedSet", "spec": {"shootTemplate": template}}

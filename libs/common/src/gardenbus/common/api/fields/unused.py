@@ -37,8 +37,6 @@ UNUSED: Sequence[FieldNote] = (
     FieldNote("Seed", "spec.settings.topologyAwareRouting", _NO_COMPONENT),
     FieldNote("Seed", "spec.settings.verticalPodAutoscaler", _NO_COMPONENT),
     FieldNote("CloudProfile", "spec.bastion", "no machines are made for bastions"),
-    FieldNote("CloudProfile", "spec.limits", "the nodes of a shoot are not counted"),
-    FieldNote("NamespacedCloudProfile", "spec.limits", "the nodes of a shoot are not counted"),
     FieldNote(
         "ManagedSeed", "spec.gardenlet.deployment", "a gardenlet is no Deployment here: its host's process runs it"
     ),
