@@ -214,6 +214,24 @@ def test_lines_that_cannot_be_read_are_counted_and_said():
     assert "no line fits" in CliRunner().invoke(app, ["logs", "-", "--level", "error"], input=COMPOSE_2_26).stderr
 
 
+def test_timestamps_in_front_of_piped_lines_are_stripped():
+    stamp = "2026-11-23T21:35:50.304029676Z "
+    line = (
+        '{"event": "shoot.scheduled", "level": "info", "timestamp": "2026-01-01T00:00:00Z", "service": "scheduler"}\n'
+    )
+    nats = "[1] 2026/01/01 00:00:01.000000 [INF] Server is ready\n"
+    piped = f"scheduler-1  | {stamp}{line}{stamp}{line}nats-1  | {stamp}{nats}"
+
+    shown = CliRunner().invoke(app, ["logs", "-"], input=piped)
+
+    assert [each.split()[1:4] for each in shown.stdout.splitlines()] == [
+        ["scheduler", "info", "shoot.scheduled"],
+        ["scheduler", "info", "shoot.scheduled"],
+        ["nats", "info", "Server"],
+    ]
+    assert shown.stderr == ""
+
+
 def test_logs_of_one_scheduler_and_of_all(tmp_path: Path) -> None:
     for name in ("scheduler-1", "scheduler-2", "scheduler-1@mine", "scheduler-2@mine", "scheduler@yours", "relay"):
         (tmp_path / f"{name}.log").write_text("")

@@ -21,6 +21,9 @@ _SHOWN_SEPARATELY = ("timestamp", "level", "event", "service", "instance", "exce
 
 _decode = json_decoder(dict[str, Any])
 _PREFIX = re.compile(r"^\s*(?P<name>[\w.-]+?)(?:-\d+)?\s*\| (?P<rest>.*)$", re.DOTALL)
+_STAMP = re.compile(r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z (?=\S)")
+"""What `docker compose logs --timestamps` and `kubectl logs --timestamps` add."""
+
 _NATS = re.compile(r"^\[\d+\] (?P<at>\d{4}/\d\d/\d\d \d\d:\d\d:\d\d\.\d+) \[(?P<level>\w+)\] (?P<text>.*)$")
 _REDIS = re.compile(r"^\d+:\w (?P<at>\d{1,2} \w{3} \d{4} \d\d:\d\d:\d\d\.\d+) (?P<level>[.\-*#]) (?P<text>.*)$")
 _NATS_LEVELS = {"WRN": "warning", "ERR": "error", "FTL": "critical", "DBG": "debug", "TRC": "debug"}
@@ -112,11 +115,12 @@ def shoot_pattern(shoot: str) -> re.Pattern[str]:
 def read_line(raw: str, source: str, *, local_offset: timedelta = timedelta(0)) -> LogLine:
     """Read a line of a service's, NATS' or Redis' log; `local_offset` is what their clocks are ahead of UTC.
 
-    What `docker compose logs` puts in front of a line names its source.
+    What `docker compose logs` puts in front of a line names its source; its timestamps are not needed.
     """
     text = _ESCAPES.sub("", raw.rstrip("\r\n")).lstrip("\r")
     if not text.startswith("{") and (prefixed := _PREFIX.match(text)):
         source, text = prefixed["name"], prefixed["rest"]
+    text = _STAMP.sub("", text)
     if text.startswith("{"):
         try:
             members = _decode(text)

@@ -36,7 +36,7 @@ function outcomeOf(response, considered) {
   if (response.seed) {
     const recorded = response.recorded?.seed === response.seed ? response.recorded : null;
     const taken = recorded && (recorded.allocatable == null ? `${recorded.used} shoots on it` : `${recorded.used} of ${recorded.allocatable} places taken`);
-    const why = recorded && [h("div", null, `Chosen ${ago(recorded.at)} ago by ${recorded.strategy}: ${many(recorded.left ?? recorded.eligible, "seed")} of ${count(recorded.considered)} fitted; at distance ${recorded.distance ?? "–"}, with ${taken}.`),
+    const why = recorded && [h("div", null, `Chosen ${ago(recorded.at)} ago by ${recorded.strategy}: ${many(recorded.left ?? recorded.eligible, "seed")} of ${count(recorded.considered)} fitted; ${recorded.distance == null ? "" : `at distance ${recorded.distance}, `}with ${taken}.`),
       recorded.runnerUp && h("div", null, `Next in line: ${recorded.runnerUp.seed ?? recorded.runnerUp}.`)];
     return box("good", "yes", [h("b", null, "It is on ", h("a", { class: "link", href: pathOf("seed", "", response.seed) }, response.seed), "."), why]);
   }
@@ -44,7 +44,7 @@ function outcomeOf(response, considered) {
   if (considered?.wouldChoose) return box("busy", "waiting", [`Now it would be placed on ${considered.wouldChoose}.`]);
   const wakes = response.wakesOn?.length > 0 && h("ul", { class: "wakes" }, response.wakesOn.map((each) => h("li", null, typeof each === "string" ? each : each.message ?? each.kind)));
   const next = response.nextAttempt ? ` Next attempt ${until(response.nextAttempt)}.` : "";
-  return box("bad", "no", [h("div", null, h("b", null, headline(considered?.message ?? response.message ?? "It waits for a seed.")), h("div", null, response.since ? `Since ${ago(response.since)}.` : "", next), wakes && h("div", null, "What would wake it:", wakes))]);
+  return box("bad", "no", [h("div", null, h("b", null, headline(considered?.message ?? response.message ?? "It waits for a seed.")), h("div", null, response.since ? `It has waited for ${ago(response.since)}.` : "", next), wakes && h("div", null, "What would unblock it:", wakes))]);
 }
 
 // Who said no, seed by seed, stands below ("Why not") and in the last operation, word for word.

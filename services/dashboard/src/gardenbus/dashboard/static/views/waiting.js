@@ -118,6 +118,8 @@ function group(cause, wanted, isOpen) {
   };
 }
 
+const isDefault = (scheduler) => !scheduler || scheduler === "default-scheduler";
+
 function line(item, ticks) {
   const since = h("span");
   const next = h("span");
@@ -132,6 +134,6 @@ function line(item, ticks) {
     await send("POST", `shoots/${encodeURIComponent(item.namespace)}/${encodeURIComponent(item.name)}/retry`).then(() => toast(`${item.name} is tried again`), (error) => toast(error.message, "bad"));
     event.target.disabled = false;
   } }, "Retry now");
-  return h("li", { data: { shoot: `${item.namespace}/${item.name}` } }, h("a", { class: "name link", href: pathOf("shoot", item.namespace, item.name), "data-walk": true }, item.name, " ", h("small", null, item.namespace)),
+  return h("li", { data: { shoot: `${item.namespace}/${item.name}` } }, h("a", { class: "name link", href: pathOf("shoot", item.namespace, item.name), "data-walk": true }, item.name, " ", h("small", null, item.namespace), isDefault(item.scheduler) ? null : h("small", null, ` · scheduler ${item.scheduler}`)),
     h("span", { class: "why" }, item.brief.startsWith("0/") ? item.brief : ""), h("div", { class: "times" }, h("b", null, since), next, retry));
 }
