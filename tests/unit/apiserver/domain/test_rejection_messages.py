@@ -158,6 +158,9 @@ def cases_of_references() -> Iterator[Case]:
     yield Case(manager, a_shoot())
     yield Case(manager, a_shoot(), None, related(PROFILE))
     yield Case(manager, a_cloudprofile(spec={"machineTypes": []}), a_cloudprofile())
+    image = {"machineImages": [{"name": "own", "versions": [{"version": "1.0.0"}]}]}
+    below = RelatedObjects(profiles_below={"aws": [a_namespaced_cloudprofile(spec=image)]})
+    yield Case(manager, a_cloudprofile(spec=image), a_cloudprofile(), below)
     yield Case(manager, OF_SECRET)
     yield Case(manager, PROFILE, deleted=True)
     yield Case(manager, an_object("BackupBucket"), deleted=True)

@@ -3,28 +3,47 @@
 Facts: the profile before and after the change; of a CloudProfile also the NamespacedCloudProfiles below it, as their
 shoots use what it offers; of a NamespacedCloudProfile its parent. A shoot that is being deleted uses nothing.
 
-Source: Gardener's plugin ResourceReferenceManager, for versions and images; regions and types are kept likewise.
+What NamespacedCloudProfiles below a CloudProfile name of it stays too, and no image of theirs comes into it. Source:
+Gardener's plugin ResourceReferenceManager, for versions and images; regions and types are kept likewise.
 """
 
 from collections.abc import Iterator, Sequence
 
 from gardenbus.apiserver.domain.cloud_profiles import merged_profile_spec, parent_key
+from gardenbus.apiserver.domain.plugins.plugin import Change
 from gardenbus.apiserver.domain.rejection_messages import RejectionMessage
 from gardenbus.apiserver.domain.related_objects import ProfilesBelowQuery, RelatedObjects, RelatedQuery
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.document_parts import is_deleting, key_of_document, name_of
-from gardenbus.common.api.garden.profile_parts import ProfilePart, offered_parts, part_references
+from gardenbus.common.api.garden.profile_overrides import parent_problems
+from gardenbus.common.api.garden.profile_parts import MACHINE_IMAGES, ProfilePart, offered_parts, part_references
 from gardenbus.common.api.keys import ObjectKey
+from gardenbus.common.api.validation.field_cursor import invalid
+from gardenbus.common.errors import FieldProblem
 from gardenbus.common.ports.store import WritePrecondition
 
+BELOW = RejectionMessage("with {profile} below it: {reason}")
 STAYS = RejectionMessage("spec.{field}: {part} stays while shoots{profile} use it")
 
 
 def removal_queries(profile: Document, old: Document | None) -> Sequence[RelatedQuery]:
-    """Query of the profiles below a CloudProfile, only when something is removed from it."""
-    if old is None or not _removed(section(old, "spec"), section(profile, "spec")):
-        return ()
-    return (ProfilesBelowQuery(name_of(profile)),)
+    """Query of the profiles below a CloudProfile, only when something is removed from it, or an image is added."""
+    before, after = offered_parts(section(old or {}, "spec")), offered_parts(section(profile, "spec"))
+    is_changed = old is not None and (before - after or any(part.field == MACHINE_IMAGES for part in after - before))
+    return (ProfilesBelowQuery(name_of(profile)),) if is_changed else ()
+
+
+def admit_below(profile: Document, change: Change, related: RelatedObjects) -> None:
+    """Raise InvalidResource with each part of a changed CloudProfile that profiles below it are at odds with."""
+    before, after = section(change.old or {}, "spec"), section(profile, "spec")
+    problems = [
+        FieldProblem(each.field, BELOW(profile=key_of_document(below), reason=each.reason))
+        for below in related.profiles_below.get(name_of(profile), ())
+        if change.old is not None and not is_deleting(profile) and not is_deleting(below)
+        for each in parent_problems(section(below, "spec"), before, after)
+    ]
+    if problems:
+        raise invalid(problems)
 
 
 def removal_guards(profile: Document, old: Document | None, related: RelatedObjects) -> Sequence[WritePrecondition]:

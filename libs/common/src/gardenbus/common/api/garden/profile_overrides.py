@@ -41,6 +41,26 @@ def override_problems(spec: Document, before: Document, parent: Document, now: d
         yield from _of_image(f"spec.machineImages[{index}]", image, before, parent, now)
 
 
+def parent_problems(below: Document, before: Document, after: Document) -> Iterator[OverrideProblem]:
+    """Problems of a change of the parent: what a profile below names of it goes, or an image of that one's comes."""
+    versions, versions_after = (section(one, "kubernetes").get("versions") for one in (before, after))
+    for version in mappings(section(below, "kubernetes").get("versions")):
+        number = version.get("version")
+        if entry_named(versions, number, "version") and not entry_named(versions_after, number, "version"):
+            yield OverrideProblem("spec.kubernetes.versions", f"{number} stays: it is named there")
+    for image in mappings(below.get("machineImages")):
+        name, path = image.get("name"), "spec.machineImages"
+        had, has = (entry_named(one.get("machineImages"), name) for one in (before, after))
+        if had and not has:
+            yield OverrideProblem(path, f"{name} stays: it is named there")
+        elif has and not had:
+            yield OverrideProblem(path, f"{name} cannot be added: it is an image of that one already")
+        for number in (version.get("version") for version in mappings(image.get("versions")) if had and has):
+            own, own_after = (entry_named(one.get("versions"), number, "version") for one in (had, has))
+            if own and not own_after:
+                yield OverrideProblem(path, f"{name}/{number} stays: it is named there")
+
+
 def _of_image(
     path: str, image: Document, before: Document, parent: Document, now: datetime
 ) -> Iterator[OverrideProblem]:

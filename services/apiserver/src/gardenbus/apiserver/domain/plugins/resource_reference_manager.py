@@ -15,7 +15,7 @@ from gardenbus.apiserver.domain.profile_admission import (
     profile_guards,
     profile_queries,
 )
-from gardenbus.apiserver.domain.profile_removals import STAYS, removal_guards, removal_queries
+from gardenbus.apiserver.domain.profile_removals import BELOW, STAYS, admit_below, removal_guards, removal_queries
 from gardenbus.apiserver.domain.rejection_messages import CHANGED_MEANWHILE, IN_USE, NOT_THERE, RejectionMessage
 from gardenbus.apiserver.domain.related_objects import RelatedObjects
 from gardenbus.common.api.document import Document
@@ -62,16 +62,12 @@ _NAMING = (
 PLUGIN = AdmissionPlugin(
     name="ResourceReferenceManager",
     acts="records the creator; rejects an object that names what does not exist; keeps what is in use",
-    rejections=(NOT_THERE, OTHER_BINDING, CHANGED_MEANWHILE, STAYS, IN_USE, _ENTRIES),
+    rejections=(NOT_THERE, OTHER_BINDING, CHANGED_MEANWHILE, STAYS, BELOW, IN_USE, _ENTRIES),
     rules=(
         AdmissionRule(mutate=_mutate, warn=_warn),
         AdmissionRule(("Shoot",), queries=profile_queries, admit=_admit, guards=profile_guards),
-        AdmissionRule(
-            _NAMING,
-            queries=named_object_queries,
-            admit=_admit_named,
-        ),
-        AdmissionRule(("CloudProfile",), queries=removal_queries, guards=removal_guards),
+        AdmissionRule(_NAMING, queries=named_object_queries, admit=_admit_named),
+        AdmissionRule(("CloudProfile",), queries=removal_queries, admit=admit_below, guards=removal_guards),
         AdmissionRule(("NamespacedCloudProfile",), guards=removal_guards),
         AdmissionRule(
             ("CloudProfile", "NamespacedCloudProfile", "ExposureClass", "SecretBinding", "CredentialsBinding"),
