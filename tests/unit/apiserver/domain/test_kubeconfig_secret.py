@@ -81,3 +81,41 @@ def test_other_keys_and_what_is_stored_already_are_not_looked_at() -> None:
     admit(a_secret(a_kubeconfig({"exec": {"command": "sh"}}), key="other"))
     admit(bad, bad)
     admit({**bad, "metadata": {**bad["metadata"], "deletionTimestamp": "2026-01-01T00:00:00Z"}})
+
+
+VALID = """
+---
+apiVersion: v1
+kind: Config
+current-context: garden
+clusters:
+- name: garden
+  cluster: {certificate-authority-data: Zm9v, server: "https://localhost:2443"}
+contexts:
+- name: garden
+  context: {cluster: garden, user: garden}
+users:
+- name: garden
+  user: {client-certificate-data: Zm9v, client-key-data: Zm9v}
+"""
+CALLS = VALID.replace("{client-certificate-data: Zm9v, client-key-data: Zm9v}", "{exec: {command: /bin/sh}}")
+
+
+@pytest.mark.parametrize(
+    ("secret", "refusal"),
+    [
+        (a_secret(b"", key="foo"), None),
+        (a_secret(VALID.encode()), None),
+        (a_secret(CALLS.encode()), "users must not have exec"),
+        (a_secret(b"foobar"), "is no kubeconfig"),
+        (a_secret(b"foo"), "is no kubeconfig"),
+    ],
+)
+def test_a_kubeconfig_is_checked_in_a_new_secret_and_in_a_changed_one(secret: Document, refusal: str | None) -> None:
+    for old in (None, a_secret(b"", key="foo"), a_secret(a_kubeconfig({"token": "t"}))):
+        if refusal is None:
+            admit(secret, old)
+        else:
+            with pytest.raises(InvalidResource, match=refusal):
+                admit(secret, old)
+    CHAIN.admit_deletion(secret, user="ann")

@@ -9,7 +9,7 @@ from gardenbus.apiserver.domain.plugins.resource_size import measured, plugin
 from gardenbus.common.api.configuration.resource_sizes import ResourceSizes, SizeLimit, UnrestrictedSubject
 from gardenbus.common.api.document import Document, encode
 from gardenbus.common.errors import Forbidden
-from tests.support.builders import a_shoot
+from tests.support.builders import a_project, a_shoot, merged
 
 GARDEN = ("core.gardener.cloud",)
 SHOOT = a_shoot(metadata={"annotations": {"a": "x" * 500}})
@@ -76,3 +76,46 @@ def test_with_operation_mode_log_there_is_a_warning_instead() -> None:
 
 def test_what_is_being_deleted_can_go_whatever_its_size() -> None:
     _admit(_limit(1), old=a_shoot(metadata={"deletionTimestamp": "2026-01-01T00:00:00Z"}))
+
+
+SECRET: Document = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s", "namespace": "dev"}}
+ROBOT = "system:serviceaccount:unrestricted:"
+CONFIGURED = ResourceSizes(
+    limits=(
+        _limit(1, "projects", "*"),
+        _limit(2**20, "secrets", "", "v1"),
+        _limit(SIZE, version="v1beta1"),
+        _limit(1, version="v1alpha1"),
+    ),
+    unrestricted=(
+        UnrestrictedSubject(kind="User", name="unrestricted"),
+        UnrestrictedSubject(kind="ServiceAccount", namespace="unrestricted", name="robot"),
+    ),
+)
+
+
+@pytest.mark.parametrize(
+    ("document", "user", "is_taken"),
+    [
+        (SHOOT, "ann", True),
+        ({**SHOOT, "status": {"lastOperation": {"description": "a long description"}}}, "ann", True),
+        (merged(SHOOT, {"metadata": {"managedFields": [{"manager": "m", "operation": "Update"}]}}), "ann", True),
+        (merged(SHOOT, {"metadata": {"annotations": {"b": ""}}}), "ann", False),
+        (SHOOT, "unrestricted", True),
+        (SECRET, "ann", True),
+        ({**SECRET, "data": {"a": "x" * 2**20}}, "ann", False),
+        ({**SECRET, "kind": "ConfigMap", "data": {"a": "x" * 2**20}}, "ann", True),
+        (a_project(), "ann", False),
+        (a_project(), "unrestricted", True),
+        (a_project(), f"{ROBOT}robot", True),
+        (a_project(), f"{ROBOT}other", False),
+    ],
+)
+def test_gardeners_cases(document: Document, user: str, is_taken: bool) -> None:
+    admission = Admission((plugin(CONFIGURED),))
+    for old in (None, document):
+        if is_taken:
+            admission.admit(document, old, NOTHING_RELATED, user=user)
+        else:
+            with pytest.raises(Forbidden, match="the maximum is"):
+                admission.admit(document, old, NOTHING_RELATED, user=user)

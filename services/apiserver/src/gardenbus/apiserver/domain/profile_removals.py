@@ -9,12 +9,13 @@ Gardener's plugin ResourceReferenceManager, for versions and images; regions and
 
 from collections.abc import Iterator, Sequence
 
-from gardenbus.apiserver.domain.cloud_profiles import merged_profile_spec, parent_key
+from gardenbus.apiserver.domain.cloud_profiles import parent_key
 from gardenbus.apiserver.domain.plugins.plugin import Change
 from gardenbus.apiserver.domain.rejection_messages import RejectionMessage
 from gardenbus.apiserver.domain.related_objects import ProfilesBelowQuery, RelatedObjects, RelatedQuery
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.document_parts import is_deleting, key_of_document, name_of
+from gardenbus.common.api.garden.merged_profiles import merged_profile_spec
 from gardenbus.common.api.garden.profile_overrides import parent_problems
 from gardenbus.common.api.garden.profile_parts import MACHINE_IMAGES, ProfilePart, offered_parts, part_references
 from gardenbus.common.api.keys import ObjectKey
