@@ -2,6 +2,8 @@
 
 import asyncio
 import json
+import os
+import signal
 import urllib.request
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -13,7 +15,14 @@ import pytest
 
 from gardenbus.common.api.identity.principals import Principal
 from gardenbus.credentials.certificates import Authority, new_authority
-from gardenbus.credentials.routes import RouteAdmission, route_configuration
+from gardenbus.credentials.routes import (
+    AUTHORITY,
+    CERTIFICATE,
+    KEY,
+    RouteAdmission,
+    new_route_certificate,
+    route_configuration,
+)
 from gardenbus.credentials.server_configuration import tls_configuration
 from gardenbus.embedded.clusters import route_tls
 from tests.support.eventually import eventually
@@ -27,10 +36,11 @@ class Cluster(NamedTuple):
     monitors: list[int]
     admission: RouteAdmission
     stack: ExitStack
+    servers: list[Server]
 
 
-def start(stack: ExitStack, directory: Path, listen: str, others: list[str], admission: RouteAdmission) -> int:
-    """Start a server of the cluster; answers its monitor's port."""
+def start(stack: ExitStack, directory: Path, listen: str, others: list[str], admission: RouteAdmission) -> Server:
+    """Start a server of the cluster; its port is its monitor's."""
     directory.mkdir()
     file, monitor = directory / "nats.conf", free_port()
     text = route_configuration(name="gardenbus", listen=listen, others=others, admission=admission)
@@ -41,7 +51,7 @@ def start(stack: ExitStack, directory: Path, listen: str, others: list[str], adm
     server = Server("", monitor, directory, command, lambda port: routes_of(port) is not None)
     server.start()
     stack.callback(server.kill)
-    return monitor
+    return server
 
 
 def routes_of(monitor: int) -> set[str] | None:
@@ -60,10 +70,10 @@ def cluster(tmp_path: Path) -> Iterator[Cluster]:
     admission = RouteAdmission("route", "of-the-routes", route_tls(tmp_path / "identity"))
     routes = [f"127.0.0.1:{free_port()}" for _ in range(2)]
     with ExitStack() as stack:
-        monitors = [
+        servers = [
             start(stack, tmp_path / f"nats-{number}", own, routes, admission) for number, own in enumerate(routes, 1)
         ]
-        yield Cluster(routes, monitors, admission, stack)
+        yield Cluster(routes, [server.port for server in servers], admission, stack, servers)
 
 
 def certificate_of_a_gardenlet(directory: Path) -> str:
@@ -90,10 +100,11 @@ async def test_only_who_has_the_password_and_a_certificate_of_the_routes_is_let_
         "by-another-certificate": cluster.admission._replace(tls=certificate_of_a_gardenlet(tmp_path)),
     }
     outside = [
-        start(cluster.stack, tmp_path / name, f"127.0.0.1:{free_port()}", cluster.routes, admission)
+        start(cluster.stack, tmp_path / name, f"127.0.0.1:{free_port()}", cluster.routes, admission).port
         for name, admission in strangers.items()
     ]
-    friend = start(cluster.stack, tmp_path / "friend", f"127.0.0.1:{free_port()}", cluster.routes, cluster.admission)
+    listen = f"127.0.0.1:{free_port()}"
+    friend = start(cluster.stack, tmp_path / "friend", listen, cluster.routes, cluster.admission).port
 
     async def let_in() -> None:
         assert routes_of(friend) == {"nats-1", "nats-2"}
@@ -109,3 +120,47 @@ async def test_only_who_has_the_password_and_a_certificate_of_the_routes_is_let_
         await eventually(tried, within=20)
         assert routes_of(monitor) == set(), name
     assert [routes_of(monitor) for monitor in cluster.monitors] == [{"nats-2", "friend"}, {"nats-1", "friend"}]
+
+
+async def test_the_certificate_of_the_routes_is_replaced_while_the_servers_run(
+    cluster: Cluster, tmp_path: Path
+) -> None:
+    """Both authorities are trusted first, then comes the certificate, then the old authority goes."""
+    place = tmp_path / "identity"
+    old, new = (place / AUTHORITY).read_bytes(), new_route_certificate(("127.0.0.1",), datetime.now(UTC))
+
+    async def together() -> None:
+        assert [routes_of(monitor) for monitor in cluster.monitors] == [{"nats-2"}, {"nats-1"}]
+
+    await eventually(together, within=20)
+    steps = (
+        {AUTHORITY: old + new[AUTHORITY]},
+        {KEY: new[KEY], CERTIFICATE: new[CERTIFICATE]},
+        {AUTHORITY: new[AUTHORITY]},
+    )
+    for files in steps:
+        for name, content in files.items():
+            (place / name).write_bytes(content)
+        for server in cluster.servers:
+            before = reloads_of(server)
+            assert server.process is not None
+            os.kill(server.process.pid, signal.SIGHUP)
+
+            async def reloaded(server: Server = server, before: int = before) -> None:
+                assert reloads_of(server) > before, (server.directory / "server.log").read_text()
+
+            await eventually(reloaded, within=20)
+            await eventually(together, within=20)
+
+    listen = f"127.0.0.1:{free_port()}"
+    friend = start(cluster.stack, tmp_path / "friend", listen, cluster.routes, cluster.admission).port
+
+    async def let_in() -> None:
+        assert routes_of(friend) == {"nats-1", "nats-2"}
+
+    await eventually(let_in, within=20)
+
+
+def reloads_of(server: Server) -> int:
+    """How often a server has read its configuration anew."""
+    return (server.directory / "server.log").read_text().count("Reloaded server configuration")
