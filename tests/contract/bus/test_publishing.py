@@ -1,5 +1,6 @@
 """What publishing promises: stored or refused, in order, all or nothing."""
 
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 
 import msgspec
@@ -7,7 +8,7 @@ import pytest
 
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.errors import BadRequest, Conflict, NotFound
-from gardenbus.common.ports.bus import Message
+from gardenbus.common.ports.bus import Message, StreamMessage
 from tests.support.buses import BusUnderTest, replay, until_true
 
 
@@ -211,6 +212,38 @@ async def test_a_stream_keeps_the_last_message_of_each_subject(under_test: BusUn
     last = await under_test.bus.last(under_test.stream("OBJECTS"), under_test.change("a"))
     assert last is not None
     assert (last.sequence, last.body) == (3, b"new")
+
+
+async def test_messages_are_read_in_pages_from_a_sequence(under_test: BusUnderTest):
+    stream = under_test.stream("OBJECTS")
+    assert await under_test.bus.messages_from(stream, ">", 0, 10) == []
+    await under_test.announce(*(f"shoot-{number}" for number in range(25)))
+    await under_test.announce("shoot-3", body=b"new")
+
+    pages, sequence = list[Sequence[StreamMessage]](), 0
+    while page := await under_test.bus.messages_from(stream, ">", sequence, 10):
+        pages.append(page)
+        sequence = page[-1].sequence + 1
+    assert [len(page) for page in pages] == [10, 10, 5]
+    read = {each.subject: (each.sequence, each.body) for page in pages for each in page}
+    assert len(read) == 25
+    assert read[under_test.change("shoot-3")] == (26, b"new")
+    assert read[under_test.change("shoot-7")] == (8, b"{}")
+
+    only = under_test.change("shoot-3")
+    assert [each.sequence for each in await under_test.bus.messages_from(stream, only, 0, 10)] == [26]
+    assert await under_test.bus.messages_from(stream, only, 27, 10) == []
+
+
+async def test_large_messages_are_read_in_smaller_pages(under_test: BusUnderTest):
+    stream = under_test.stream("QUEUES")
+    for number in range(4):
+        await under_test.bus.publish(Message(under_test.work(f"large-{number}"), bytes(700_000)))
+    found, sequence = 0, 0
+    while page := await under_test.bus.messages_from(stream, f"{under_test.subjects.prefix}.queue.>", sequence, 500):
+        found += len(page)
+        sequence = page[-1].sequence + 1
+    assert found == 4
 
 
 async def test_a_message_with_a_ttl_ends_without_a_marker_and_the_sequence_stands(under_test: BusUnderTest):

@@ -464,6 +464,13 @@ class MemoryBus:
         self.require()
         return self.server.stream(stream).first_from(sequence)
 
+    async def messages_from(
+        self, stream: str, subject_filter: str, sequence: int, limit: int
+    ) -> Sequence[StreamMessage]:
+        """See the port."""
+        self.require()
+        return self.server.stream(stream).messages_from(subject_filter, sequence, limit)
+
     async def purge(self, stream: str, subject: str, *, upto_sequence: int | None = None) -> None:
         """See the port."""
         self.require()

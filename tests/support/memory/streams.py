@@ -5,6 +5,7 @@ hands work out until it is acknowledged. Nothing happens between two calls: `tic
 everybody who waits sleeps no longer than until `next_due_at`.
 """
 
+import itertools
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
@@ -145,6 +146,15 @@ class MemoryStream:
     def first_from(self, sequence: int) -> StreamMessage | None:
         """The first message at a sequence or behind it."""
         return next((self.messages[each] for each in sorted(self.messages) if each >= sequence), None)
+
+    def messages_from(self, subject_filter: str, sequence: int, limit: int) -> list[StreamMessage]:
+        """Messages at a sequence and behind it."""
+        matching = (
+            message
+            for each, message in sorted(self.messages.items())
+            if each >= sequence and subject_matches(subject_filter, message.subject)
+        )
+        return list(itertools.islice(matching, limit))
 
     def counts(self, subject_filter: str) -> dict[str, int]:
         """Live subjects with their number of messages."""

@@ -1,10 +1,12 @@
 """Comparison of what is announced with the store, page by page, on memory adapters."""
 
+from unittest.mock import AsyncMock
+
 import pytest
 
 from gardenbus.common.api.document import StoredObject
 from gardenbus.common.api.keys import Header, ObjectKey, Subjects
-from gardenbus.common.errors import Unavailable
+from gardenbus.common.errors import NotFound, Unavailable
 from gardenbus.common.ports.bus import Message, StreamPosition
 from gardenbus.relay.obsolete_messages import COMPARED_TOGETHER, ObsoleteMessages, shown_on
 from gardenbus.relay.ports.outbox import Shown
@@ -75,7 +77,7 @@ async def test_it_is_compared_once_after_each_connection() -> None:
     assert await each.bus.last("BINDINGS", GONE) is None
 
 
-async def test_a_comparison_that_was_interrupted_begins_anew() -> None:
+async def test_a_comparison_that_was_interrupted_goes_on_where_it_was() -> None:
     each = Comparison()
     await each.publish(GONE)
     each.messages.begin(await each.positions())
@@ -84,6 +86,19 @@ async def test_a_comparison_that_was_interrupted_begins_anew() -> None:
     with pytest.raises(Unavailable):
         await each.messages.step()
     await each.bus.mend()
+    assert await each.run() == 1
+    assert await each.bus.last("BINDINGS", GONE) is None
+
+
+async def test_a_stream_that_is_gone_is_compared_anew_when_it_is_there_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    each = Comparison()
+    each.messages.begin(await each.positions())
+    await each.messages.step()
+    monkeypatch.setattr(each.bus, "messages_from", AsyncMock(side_effect=NotFound("stream not found")))
+    with pytest.raises(NotFound):
+        await each.messages.step()
+    monkeypatch.undo()
+    await each.publish(GONE)
     each.messages.begin(await each.positions())
     assert await each.run() == 2
     assert await each.bus.last("BINDINGS", GONE) is None

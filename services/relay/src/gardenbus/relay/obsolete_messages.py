@@ -4,25 +4,26 @@ Killed, nats-server forgets that a message was replaced on its subject, once its
 binding, its tombstone and the tombstone's removal, the binding is there again. (Removals by request it remembers.) An
 older copy of its disk holds such messages anyway, and the store may have forgotten their objects since.
 
-After each connection to the bus the subjects of OBJECTS and BINDINGS are compared with the store, a page at a time
+After each connection to the bus the messages of OBJECTS and BINDINGS are compared with the store, a page at a time
 while the relay goes on announcing. Removed is what was announced before the relay began to lead and the store shows no
 longer: whatever is announced meanwhile has a higher sequence. Removing a message tears nothing down, as no gardenlet
-takes its absence for a deletion.
+takes its absence for a deletion. (The subjects alone would be less to read, but the server sorts a million of them for
+each part of the list, and does nothing else with the stream meanwhile.)
 
 Of the timers on QUEUES those are removed that have no schedule: no server fires them, and no queue delivers them.
 """
 
 import asyncio
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import structlog
 
 from gardenbus.common.api.index_keys import FOLLOWING_KINDS
 from gardenbus.common.api.keys import Header, ObjectKey, Subjects
 from gardenbus.common.controller.timers import SCHEDULE
-from gardenbus.common.errors import NotFound, Transient
-from gardenbus.common.ports.bus import Bus, StreamPosition
+from gardenbus.common.errors import NotFound
+from gardenbus.common.ports.bus import Bus, StreamMessage, StreamPosition
 from gardenbus.relay import metrics
 from gardenbus.relay.ports.outbox import Outbox, Shown
 
@@ -32,7 +33,7 @@ _COMPARED = {"OBJECTS": ">", "BINDINGS": ">", "QUEUES": "later.>"}
 """The streams, and what is compared of each."""
 
 COMPARED_TOGETHER = 500
-"""Subjects compared in one round trip."""
+"""Messages compared in one round trip."""
 
 
 class ObsoleteMessages:
@@ -44,7 +45,7 @@ class ObsoleteMessages:
         self._subjects = subjects
         self._is_needed = True
         self._streams: deque[tuple[str, StreamPosition]] = deque()
-        self._left: deque[tuple[str, Shown | None]] = deque()
+        self._next_sequence = 0
 
     def require(self) -> None:
         """The server may have been killed: compare after the next recovery."""
@@ -53,7 +54,7 @@ class ObsoleteMessages:
     def begin(self, announced: Mapping[str, StreamPosition]) -> None:
         """Compare, from the start, what was announced up to these positions."""
         if self._is_needed:
-            self._left.clear()
+            self._next_sequence = 0
             self._streams = deque((name, announced[name]) for name in _COMPARED if name in announced)
             self._is_needed = not self._streams
 
@@ -63,42 +64,50 @@ class ObsoleteMessages:
         return bool(self._streams)
 
     async def step(self) -> None:
-        """Compare one page. Raises NotFound when a stream is gone, Unavailable; it has to `begin` anew then."""
+        """Compare one page. Raises NotFound when a stream is gone (it has to `begin` anew then), Unavailable."""
         if not self._streams:
             return
         try:
-            await self._compare_page(*self._streams[0])
-        except (NotFound, Transient):
+            is_end = await self._compare_page(*self._streams[0])
+        except NotFound:
             self._is_needed = True
             raise
-        if not self._left:
+        if is_end:
             self._streams.popleft()
+            self._next_sequence = 0
 
-    async def _compare_page(self, name: str, announced: StreamPosition) -> None:
+    async def _compare_page(self, name: str, announced: StreamPosition) -> bool:
+        """Compare from the next sequence; True when it was the stream's last page."""
         stream = self._subjects.stream(name)
-        if not self._left:
-            if (await self._bus.position(stream)).created != announced.created:
-                return
-            found = await self._bus.subjects(stream, f"{self._subjects.prefix}.{_COMPARED[name]}")
-            each_shown = ((subject, shown_on(subject, self._subjects)) for subject in found)
-            self._left.extend(each for each in each_shown if each[1] or name == "QUEUES")
-        page = [self._left.popleft() for _ in range(min(COMPARED_TOGETHER, len(self._left)))]
-        are_obsolete = iter(await self._outbox.obsolete([shown for _, shown in page if shown]))
-        obsolete = [subject for subject, shown in page if shown is None or next(are_obsolete)]
-        are_removed = await asyncio.gather(*(self._remove(stream, each, announced.sequence) for each in obsolete))
-        if removed := [subject for subject, is_removed in zip(obsolete, are_removed, strict=True) if is_removed]:
-            metrics.OBSOLETE_REMOVED.labels(stream).inc(len(removed))
-            _log.warning("announcements.removed", stream=stream, count=len(removed), subjects=removed[:10])
+        if not self._next_sequence and (await self._bus.position(stream)).created != announced.created:
+            return True
+        page = await self._bus.messages_from(
+            stream, f"{self._subjects.prefix}.{_COMPARED[name]}", self._next_sequence, COMPARED_TOGETHER
+        )
+        await self._remove_obsolete(stream, [each for each in page if each.sequence <= announced.sequence])
+        if page:
+            self._next_sequence = page[-1].sequence + 1
+        return not page or self._next_sequence > announced.sequence
 
-    async def _remove(self, stream: str, subject: str, upto: int) -> bool:
-        """Remove a subject's last message, unless it is a timer, a tombstone (somebody obeys it yet), or newer."""
-        last = await self._bus.last(stream, subject)
-        if last is None or last.marker or last.sequence > upto:
-            return False
-        if last.headers.get(Header.VERB) == "deleted" or SCHEDULE in last.headers:
-            return False
-        await self._bus.purge(stream, subject, upto_sequence=last.sequence)
-        return True
+    async def _remove_obsolete(self, stream: str, page: Sequence[StreamMessage]) -> None:
+        compared = [(message, shown_on(message.subject, self._subjects)) for message in page if _is_comparable(message)]
+        are_obsolete = iter(await self._outbox.obsolete([shown for _, shown in compared if shown]))
+        obsolete = [
+            message
+            for message, shown in compared
+            if (next(are_obsolete) if shown else stream == self._subjects.stream("QUEUES"))
+        ]
+        await asyncio.gather(*(self._bus.purge(stream, each.subject, upto_sequence=each.sequence) for each in obsolete))
+        if obsolete:
+            metrics.OBSOLETE_REMOVED.labels(stream).inc(len(obsolete))
+            subjects = [each.subject for each in obsolete[:10]]
+            _log.warning("announcements.removed", stream=stream, count=len(obsolete), subjects=subjects)
+
+
+def _is_comparable(message: StreamMessage) -> bool:
+    """Neither a timer, nor a tombstone: somebody obeys that yet."""
+    is_tombstone = message.marker or message.headers.get(Header.VERB) == "deleted"
+    return not is_tombstone and SCHEDULE not in message.headers
 
 
 def shown_on(subject: str, subjects: Subjects) -> Shown | None:

@@ -217,6 +217,15 @@ class Bus(Protocol):
         """Read the first message that is stored at a sequence or behind it, or None. Raises NotFound without stream."""
         ...
 
+    async def messages_from(
+        self, stream: str, subject_filter: str, sequence: int, limit: int
+    ) -> Sequence[StreamMessage]:
+        """Read messages of OBJECTS, BINDINGS, QUEUES or LEASES at a sequence and behind it; none: there are no more.
+
+        There may be fewer than the limit, and the newest may be missing. Raises Unavailable.
+        """
+        ...
+
     async def purge(self, stream: str, subject: str, *, upto_sequence: int | None = None) -> None:
         """Remove all messages on a subject; with `upto_sequence` none younger than that one."""
         ...

@@ -115,6 +115,8 @@ class RawMessage(NamedTuple):
 
 Sink = Callable[[RawMessage], None]
 LostCallback = Callable[[], None]
+_IsLast = int | Callable[[RawMessage], bool]
+"""Of the replies to something: their number, or what the last of them is like."""
 
 
 def decode_headers(block: bytes) -> dict[str, str]:
@@ -211,7 +213,7 @@ class Connection(Client):
         super().__init__()
         self._sinks: dict[int, Sink] = {}
         self._on_lost: list[LostCallback] = []
-        self._awaited: dict[str, tuple[int, list[RawMessage], asyncio.Future[list[RawMessage]]]] = {}
+        self._awaited: dict[str, tuple[_IsLast, list[RawMessage], asyncio.Future[list[RawMessage]]]] = {}
         self._reply_prefix = ""
         self._last_logged = -AWAIT_LOG_SECONDS
         self._where = ""
@@ -410,11 +412,16 @@ class Connection(Client):
         if queue.empty():
             queue.put_nowait(asyncio.get_running_loop().create_future())
 
-    def awaited_replies(self, number: int = 1) -> "tuple[str, asyncio.Future[list[RawMessage]]]":
-        """A subject for so many replies and the future that gets them (or Unavailable, when the connection is lost)."""
+    def awaited_replies(
+        self, number: int = 1, *, is_last: Callable[[RawMessage], bool] | None = None
+    ) -> "tuple[str, asyncio.Future[list[RawMessage]]]":
+        """A subject for so many replies and the future that gets them (or Unavailable, when the connection is lost).
+
+        With `is_last` for all up to one of which that is true.
+        """
         token = secrets.token_hex(8)
         future: asyncio.Future[list[RawMessage]] = asyncio.get_running_loop().create_future()
-        self._awaited[token] = (number, [], future)
+        self._awaited[token] = (is_last or number, [], future)
         future.add_done_callback(lambda _: self._awaited.pop(token, None))
         return self._reply_prefix + token, future
 
@@ -451,9 +458,9 @@ class Connection(Client):
         awaited = self._awaited.get(message.subject[len(self._reply_prefix) :])
         if awaited is None:
             return
-        number, responses, future = awaited
+        until, responses, future = awaited
         responses.append(message)
-        if len(responses) >= number and not future.done():
+        if (len(responses) >= until if isinstance(until, int) else until(message)) and not future.done():
             future.set_result(responses)
 
     async def _connect_to_server(self, s: Srv) -> None:

@@ -42,7 +42,7 @@ from gardenbus.common.adapters.nats.connection import (
     decode_headers,
     publish_command,
 )
-from gardenbus.common.adapters.nats.outside import last_message
+from gardenbus.common.adapters.nats.direct_get import last_message
 from gardenbus.common.errors import BadRequest, Unavailable
 from gardenbus.common.ports.bus import FollowEvent, FollowRestarted, ReplayDone, StreamPosition
 

@@ -28,9 +28,10 @@ from gardenbus.common.adapters.nats.api import (
 )
 from gardenbus.common.adapters.nats.connection import AWAIT_LOG_SECONDS, Connection, decode_headers, encode_headers
 from gardenbus.common.adapters.nats.credentials import NO_CREDENTIALS, Credentials
+from gardenbus.common.adapters.nats.direct_get import last_message, messages_from
 from gardenbus.common.adapters.nats.follower import JetStreamFollower
 from gardenbus.common.adapters.nats.micro_service import MicroService
-from gardenbus.common.adapters.nats.outside import last_message, stated_position
+from gardenbus.common.adapters.nats.outside import stated_position
 from gardenbus.common.adapters.nats.own_follower import OwnFollower
 from gardenbus.common.adapters.nats.publisher import Publisher
 from gardenbus.common.adapters.nats.stats import bus_stats
@@ -251,6 +252,12 @@ class JetStreamBus:
     async def first_from(self, stream: str, sequence: int) -> StreamMessage | None:
         """See the port."""
         return await self._stored(stream, {"seq": sequence, "next_by_subj": ">"})
+
+    async def messages_from(
+        self, stream: str, subject_filter: str, sequence: int, limit: int
+    ) -> Sequence[StreamMessage]:
+        """See the port."""
+        return await messages_from(self._connection, stream, subject_filter, sequence, limit)
 
     async def _stored(self, stream: str, question: Mapping[str, Any]) -> StreamMessage | None:
         try:

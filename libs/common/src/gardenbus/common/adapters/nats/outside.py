@@ -1,8 +1,8 @@
-"""Reads for somebody outside the services: messages by their own subject, and positions that the apiserver states.
+"""Positions of streams for somebody outside the services, as the apiserver states them.
 
 A stream's information names the subjects of everybody, and a message by its number may be anybody's: neither is granted
-outside. So messages are read by their subject (JetStream's direct get), and the incarnation of a stream and the
-server's clock come with an answer of the apiserver's (`api.position.<stream>`).
+outside. So messages are read by their subject (`direct_get`), and the incarnation of a stream and the server's clock
+come with an answer of the apiserver's (`api.position.<stream>`).
 """
 
 from datetime import datetime
@@ -10,11 +10,11 @@ from typing import NamedTuple
 
 import msgspec
 
-from gardenbus.common.adapters.nats.api import from_nanoseconds, instant, nanoseconds
-from gardenbus.common.adapters.nats.connection import Connection, decode_headers
+from gardenbus.common.adapters.nats.api import instant
+from gardenbus.common.adapters.nats.connection import Connection
 from gardenbus.common.api.keys import Subjects
 from gardenbus.common.errors import NotFound, Unavailable
-from gardenbus.common.ports.bus import StreamMessage, StreamPosition
+from gardenbus.common.ports.bus import StreamPosition
 
 TIMEOUT_SECONDS = 5.0
 _NOT_FOUND = 404
@@ -42,27 +42,6 @@ class StatedPosition(NamedTuple):
 
     position: StreamPosition
     now: datetime
-
-
-async def last_message(connection: Connection, stream: str, subject: str) -> StreamMessage | None:
-    """Read the last message on a subject, or None. Raises Unavailable.
-
-    A replica of the stream may answer that has not got the newest yet: what is decided on it needs a precondition.
-    """
-    endpoint = f"{connection.jetstream_api}.DIRECT.GET.{stream}.{subject}"
-    found = await connection.request_raw(endpoint, b"", timeout_seconds=TIMEOUT_SECONDS)
-    if found.status == _NOT_FOUND:
-        return None
-    if found.status:
-        raise Unavailable(f"{subject}: {found.status} {found.description}")
-    headers = decode_headers(found.header)
-    try:
-        sequence, at = int(headers["Nats-Sequence"]), nanoseconds(headers["Nats-Time-Stamp"])
-    except (KeyError, ValueError) as error:
-        raise Unavailable(f"{subject}: the server's answer cannot be read") from error
-    return StreamMessage(
-        subject, found.body, headers, sequence, from_nanoseconds(at), headers.get("Nats-Marker-Reason")
-    )
 
 
 async def stated_position(connection: Connection, subjects: Subjects, user: str, stream: str) -> StatedPosition:

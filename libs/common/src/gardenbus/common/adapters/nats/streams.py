@@ -154,7 +154,7 @@ def streams(subjects: Subjects, lease_seconds: float) -> Mapping[str, Configurat
         "OBJECTS": _last_per_subject([f"{prefix}.changed.>"])
         | {"allow_atomic": True, "allow_msg_ttl": True, "max_consumers": MAX_CONSUMERS, **_SHORT_DEDUPLICATION},
         "QUEUES": _work_queue([f"{prefix}.queue.>", f"{prefix}.later.>"])
-        | {"max_msgs_per_subject": 1, "allow_msg_schedules": True, "allow_atomic": True},
+        | {"max_msgs_per_subject": 1, "allow_msg_schedules": True, "allow_atomic": True, "allow_direct": True},
         "BINDINGS": _last_per_subject([f"{prefix}.binding.>", f"{prefix}.view.>"])
         | {"allow_atomic": True, "max_consumers": MAX_CONSUMERS, **_SHORT_DEDUPLICATION},
         "LEASES": _last_per_subject([f"{prefix}.lease.>"])

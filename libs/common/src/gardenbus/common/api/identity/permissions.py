@@ -186,6 +186,7 @@ def _relay(insider: _Insider) -> Permissions:
         + insider.calls(*(f"CONSUMER.LIST.{name}" for name in every))
         + insider.read(*STREAMS)
         + insider.purge("OBJECTS", "BINDINGS", "QUEUES")
+        + insider.calls(*(f"DIRECT.GET.{insider.stream(name)}" for name in ("OBJECTS", "BINDINGS", "QUEUES")))
         + insider.calls(*(f"CONSUMER.INFO.{insider.stream(name)}.*" for name in ("REQUESTS", "REPORTS", "QUEUES")))
         + insider.follow("OBJECTS")
         + insider.follow("BINDINGS")
