@@ -194,3 +194,38 @@ async def test_nobody_is_made_to_act_by_a_reply_subject(landscape: GuardedLandsc
     for stream in ("REQUESTS", "REPORTS"):
         assert (await _call(operator, f"STREAM.INFO.{stream}"))["state"]["messages"] == 0, stream
     assert await _others(landscape) == before
+
+
+PUSHED_TO = ("garden.apply", "garden.delete", "garden.rejected", SUBJECTS.lease("aws-dublin"), "$SRV.INFO.apiserver")
+"""Subjects with a subscription of that very name, which is what has the server push: of streams and services."""
+
+
+async def test_a_consumer_that_pushes_into_the_services_account_has_nothing_stored_or_done(
+    landscape: GuardedLandscape,
+) -> None:
+    """No permission is about what a consumer's configuration says, and the server takes any subject to deliver to."""
+    operator, thief = await _operator(landscape), await _gardenlet(landscape, CORK)
+    binding = SUBJECTS.binding("aws-cork", "garden-dev", "apollo")
+    await eventually(lambda: _last(operator, "BINDINGS", binding), within=20)
+    pushed, before = list[RawMessage](), await _others(landscape)
+    for subject in PUSHED_TO[:-1]:
+        await operator.listen(subject, pushed.append)
+    await operator.flush_fully()
+    for subject in PUSHED_TO:
+        config = {"name": "aws-cork", "filter_subject": OWN, "ack_policy": "none", "deliver_policy": "all"}
+        manifest = encode({"stream_name": "BINDINGS", "config": {**config, "deliver_subject": subject}})
+        call = f"IN.API.CONSUMER.CREATE.BINDINGS.aws-cork.{OWN}"
+        created = await thief.request_raw(call, manifest, timeout_seconds=20)
+        assert json.loads(created.body)["config"]["deliver_subject"] == subject
+
+        async def delivered() -> None:
+            info = await thief.request_raw("IN.API.CONSUMER.INFO.BINDINGS.aws-cork", b"", timeout_seconds=20)
+            assert json.loads(info.body)["delivered"]["consumer_seq"] > 0
+
+        await eventually(delivered, within=20)
+        await thief.request_raw("IN.API.CONSUMER.DELETE.BINDINGS.aws-cork", b"", timeout_seconds=20)
+    await operator.flush_fully()
+    assert pushed
+    for stream in ("REQUESTS", "REJECTED", "LEASES"):
+        assert (await _call(operator, f"STREAM.INFO.{stream}"))["state"]["last_seq"] == 0, stream
+    assert await _others(landscape) == before

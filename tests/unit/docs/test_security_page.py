@@ -10,7 +10,7 @@ import pytest
 
 ROOT = Path(__file__).parents[3]
 ATTACKS = tuple(f"A{number}" for number in range(1, 15))
-BAD_CASES = tuple(f"B{number}" for number in range(1, 16))
+BAD_CASES = tuple(f"B{number}" for number in range(1, 17))
 _ROW = re.compile(r"^\| ([AB]\d+) \| .+ \| (.+) \|$", re.MULTILINE)
 
 

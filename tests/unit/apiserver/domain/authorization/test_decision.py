@@ -177,9 +177,18 @@ def test_a_gardenlet_lists_the_shoots_of_its_seed_alone() -> None:
 def test_a_gardenlet_never_reads_credentials_that_let_somebody_in() -> None:
     issued = {"kind": "Secret", "metadata": {"name": "x", "labels": {"gardenbus.io/purpose": "credentials"}}}
     token = {"kind": "Secret", "metadata": {"name": "bootstrap-token-4f2a91"}}
-    for secret in (issued, token):
+    label = {"resources.gardener.cloud/purpose": "token-requestor"}
+    requested = {"kind": "Secret", "metadata": {"name": "my-program", "labels": label}, "data": {"token": "e30="}}
+    for secret in (issued, token, requested):
         decision = decided("seed:aws", "get", "secret", "garden", stored=secret, is_reachable=True)
         assert isinstance(decision, Rejection)
+
+
+@pytest.mark.parametrize(("seeds", "is_read"), [("aws", True), ("gcp, aws", True), ("gcp", False), ("", False)])
+def test_a_secret_that_names_seeds_is_read_by_their_gardenlets_alone(seeds: str, *, is_read: bool) -> None:
+    secret = {"kind": "Secret", "metadata": {"name": "backup", "annotations": {"gardenbus.io/seeds": seeds}}}
+    decision = decided("seed:aws", "get", "secret", "garden", stored=secret, is_reachable=True)
+    assert isinstance(decision, Permit) == is_read
 
 
 def test_an_agent_reads_its_cluster_and_its_works() -> None:

@@ -98,8 +98,9 @@ class ReportHandler:
             if isinstance(result, BaseException):
                 raise result
             rejected += result
-        for rejection in rejected:
-            await self._reject(rejection, reads)
+        for kept in await asyncio.gather(*(self._reject(each, reads) for each in rejected), return_exceptions=True):
+            if kept is not None:
+                raise kept
         await self.queue.ack_many(queued_messages)
 
     # ------------------------------------------------------------------------------------------ reading
@@ -392,8 +393,9 @@ class ReportHandler:
         )
 
     async def _reject(self, rejection: RejectedReport, reads: ReadCache) -> None:
-        about = await reads.get(rejection.about) if rejection.about is not None else None
-        await self.dead_letter.reject(rejection.queued.message, rejection.error, about=about, action="Report")
+        async with self._slots:  # a flood of one sender is over the sooner: others' reports wait behind it
+            about = await reads.get(rejection.about) if rejection.about is not None else None
+            await self.dead_letter.reject(rejection.queued.message, rejection.error, about=about, action="Report")
 
 
 def _not_current(seed: str, fencing_token: str) -> str:

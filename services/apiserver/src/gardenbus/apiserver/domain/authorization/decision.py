@@ -57,6 +57,12 @@ SCHEDULERS_KINDS = frozenset({
 PURPOSE_LABEL = "gardenbus.io/purpose"
 """Secrets with this label let somebody in: no gardenlet reads them, whatever refers to them."""
 
+REQUESTED_LABEL = ("resources.gardener.cloud/purpose", "token-requestor")
+"""So do these: the identity service writes credentials of others into them."""
+
+SEEDS_ANNOTATION = "gardenbus.io/seeds"
+"""Of a Secret: the seeds, separated by commas, whose gardenlets read it. Any of them could name it in its own Seed."""
+
 _DASHBOARDS_KINDS = frozenset(KINDS) - CONFIDENTIAL - {"configmap", "project", "namespace"}
 _SEED_SETS = frozenset({"managedseedset"})
 
@@ -144,7 +150,7 @@ def _gardenlet(
     if action.verb in ("list", "watch") and action.kind == "shoot":
         detail = f"a gardenlet lists the shoots of its seed, with the field selector spec.seedName={principal.name}"
         return _allowed_if(action.seed == principal.name, "seed-authorizer", action, requester, detail)
-    if action.verb in ("get", "explain") and facts.is_reachable and not _lets_in(facts.stored):
+    if action.verb in ("get", "explain") and facts.is_reachable and not _is_closed(facts.stored, principal.name):
         return Permit()
     detail = f"nothing on seed {principal.name} leads to it"
     if action.verb not in READS:
@@ -152,12 +158,17 @@ def _gardenlet(
     return _rejection("seed-authorizer", action, requester, detail)
 
 
-def _lets_in(stored: Document | None) -> bool:
-    """True for a Secret with credentials of somebody."""
+def _is_closed(stored: Document | None, seed: str) -> bool:
+    """True for a Secret with credentials of somebody, and for one of other seeds."""
     if stored is None or stored.get("kind") != "Secret":
         return False
-    named = str(section(stored, "metadata").get("name") or "").startswith("bootstrap-token-")
-    return named or PURPOSE_LABEL in section(stored, "metadata", "labels")
+    metadata = section(stored, "metadata")
+    labels, annotations = section(metadata, "labels"), section(metadata, "annotations")
+    is_token = str(metadata.get("name") or "").startswith("bootstrap-token-")
+    if is_token or PURPOSE_LABEL in labels or REQUESTED_LABEL in labels.items():
+        return True
+    seeds = str(annotations.get(SEEDS_ANNOTATION, seed)).split(",")
+    return seed not in {each.strip() for each in seeds}
 
 
 def _member_agent(action: Action, requester: Requester, principal: Principal) -> Permit | Rejection:
