@@ -97,3 +97,28 @@ async def test_a_leader_of_a_cluster_that_lacks_what_another_stored_is_not_belie
         await requests.incarnation.position()
     passed += DEPOSED_SECONDS
     assert (await requests.incarnation.position()).created > known.created, "it did go back"
+
+
+async def test_a_leader_that_was_cut_off_long_ago_proves_nothing_of_another(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    requests = Requests()
+    requests.bus.server.copies = 3
+    loop, passed = asyncio.get_running_loop(), 0.0
+    began = loop.time()
+    monkeypatch.setattr(loop, "time", lambda: began + passed)
+    cut_off = requests.bus.server.copy_streams()
+    await requests.incarnation.of(await requests.publish(4))
+    known = await requests.incarnation.position()
+    requests.bus.server.restore_streams(cut_off)
+    with pytest.raises(Unavailable):
+        await requests.incarnation.position()
+    passed += 3600  # nobody asked meanwhile
+    with pytest.raises(Unavailable):
+        await requests.incarnation.position()
+    for _ in range(3):
+        passed += DEPOSED_SECONDS / 4
+        with pytest.raises(Unavailable):
+            await requests.incarnation.position()
+    passed += DEPOSED_SECONDS / 4
+    assert (await requests.incarnation.position()).created > known.created, "it did go back"

@@ -8,7 +8,7 @@ import pytest
 
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.ports.bus import Message
-from gardenbus.dashboard.cache.first_read import FirstRead
+from gardenbus.dashboard.cache.first_read import FirstRead, first_read
 from gardenbus.dashboard.cache.waiting import WaitingShoot
 from tests.support.builders import a_seed, a_shoot
 from tests.support.dashboards import Dashboard
@@ -149,3 +149,16 @@ async def test_a_row_that_was_announced_is_newer_than_an_index():
     assert list(dashboard.cache.waiting.keys()) == [key._replace(name="gemini")]
     dashboard.cache.put_first(FirstRead(1, 1, {}, {}))
     assert list(dashboard.cache.waiting.keys()) == []
+
+
+async def test_an_apiserver_that_cannot_group_what_waits_yet_is_asked_again():
+    dashboard = Dashboard()
+    await dashboard.serve_api()
+    dashboard.replies |= {
+        "census": {"objects.shoot": 3},
+        "usage": {"seeds": {"aws-eu1": 1}},
+        "waiting": {"items": [], "total": 2, "undecided": 0},
+    }
+    first = await first_read(dashboard.api)
+    assert (first.shoots, first.shoots_waiting, first.usage) == (3, 2, {"aws-eu1": 1})
+    assert not first.waiting

@@ -33,7 +33,7 @@ from gardenbus.common.api.keys import Header, ObjectKey, Subjects
 from gardenbus.common.api.numbers import whole_number
 from gardenbus.common.api.restored_requests import is_restored
 from gardenbus.common.controller.cancellation import is_cancelled
-from gardenbus.common.errors import BadRequest, Conflict, NotFound, Transient
+from gardenbus.common.errors import BadRequest, Conflict, NotFound, Transient, Unavailable
 from gardenbus.common.ports.bus import Bus, Message, ReplayDone, StreamMessage, StreamPosition
 from gardenbus.common.ports.clock import Clock, timestamp
 from gardenbus.relay.domain.announcements import Announcements, announcements
@@ -51,6 +51,9 @@ RESTORED = "restored"
 dies over it leaves the rest to the next one."""
 
 TOMBSTONE_AGE = timedelta(hours=1)
+
+COMPARE_AGAIN_SECONDS = 60.0
+"""Pause after a comparison with the bus that failed; twice as long after each further one."""
 
 RESTORED_TOGETHER = 200
 """Objects put back in one round trip: many, but done long before the lead could pass to another relay."""
@@ -84,6 +87,7 @@ class Relay:
         self._settings = settings or RelaySettings()
         self._watch = StreamWatch(outbox, bus, subjects, clock, consumer=self._settings.requests_consumer)
         self._obsolete = ObsoleteMessages(outbox, bus, subjects)
+        self._compare_at, self._compare_again_after = 0.0, COMPARE_AGAIN_SECONDS
         self._positions: dict[str, StreamPosition] = {}
         self._needs_recovery = True
         self._is_cautious = True
@@ -124,6 +128,7 @@ class Relay:
     async def _note_reconnect(self) -> None:
         self._needs_recovery = True
         self._obsolete.require()
+        self._compare_at, self._compare_again_after = 0.0, COMPARE_AGAIN_SECONDS
 
     async def _lead_once(self) -> None:
         """Renew the lead when due, recover when in doubt, announce one page."""
@@ -141,8 +146,22 @@ class Relay:
             self._indexed = await self._outbox.index_older(self._indexed.version)
         if self._counts_shoots:
             self._counts_shoots = await self._outbox.count_shoots()
-        await self._obsolete.step()
+        await self._compare_announced()
         await self._collect_tombstones(now)
+
+    async def _compare_announced(self) -> None:
+        """Compare one page with the store, later if that fails now: an older identity service may not permit it yet."""
+        if not self._is_comparing():
+            return
+        try:
+            await self._obsolete.step()
+        except Unavailable as error:
+            _log.warning("comparison.postponed", reason=error.message, seconds=self._compare_again_after)
+            self._compare_at = self._clock.monotonic() + self._compare_again_after
+            self._compare_again_after *= 2
+
+    def _is_comparing(self) -> bool:
+        return self._obsolete.is_pending and self._clock.monotonic() >= self._compare_at
 
     async def _renew(self, now: float) -> None:
         leadership = await self._outbox.lead(self._settings.lead_ttl_seconds)
@@ -174,7 +193,7 @@ class Relay:
     async def _announce_page(self) -> None:
         page, self._prefetched = self._prefetched or await self._outbox.head(self._settings.page), None
         if not page.entries:
-            if not (self._obsolete.is_pending or self._counts_shoots):
+            if not (self._is_comparing() or self._counts_shoots):
                 await self._outbox.wait(self._settings.idle_seconds)
             return
         page, spans = with_spans(page)
@@ -269,8 +288,8 @@ class Relay:
             await self._outbox.reannounce(restored_from - 1)
             await self._outbox.requeue_pending()
             await self._note_restored(0)
+        await self._watch.observe_all()  # before anything is queued again: it may have to be repeated for a while
         await self._repeat(recorded, now)
-        await self._watch.observe_all()
         self._positions = dict(now)
         self._needs_recovery, self._is_cautious = False, True
         await self._outbox.trim(None, self._positions)

@@ -1,6 +1,7 @@
 """Tells which incarnation of a stream a message or a position belongs to, and notices when the stream went back."""
 
 import asyncio
+import math
 from collections.abc import Sequence
 
 import structlog
@@ -29,7 +30,7 @@ class StreamIncarnation:
         self._stream = stream
         self._created = 0
         self._incarnation = 0
-        self._behind_since: float | None = None
+        self._behind_since = self._behind_at = -math.inf
 
     async def position(self, *, acknowledged: int = 0) -> StreamPosition:
         """The stream's incarnation (as `created`) and last sequence. Raises Unavailable.
@@ -51,7 +52,7 @@ class StreamIncarnation:
                     ended_at=timestamp(ended_at) if ended_at else "",
                 )
                 self._note(history)
-        self._behind_since = None
+        self._behind_at = -math.inf
         self._created = position.created
         return StreamPosition(history.incarnation, position.sequence)
 
@@ -59,13 +60,15 @@ class StreamIncarnation:
         """Raise Unavailable while who says that the stream went back may be a leader that another one has replaced.
 
         One that was cut off has not what was stored since, and answers until it hears of the other. In a stream with
-        several copies it is believed once nobody has said anything else for as long as that can take.
+        several copies it is believed once nobody has said anything else for as long as that can take. If nobody asked
+        for as long, another one may be cut off now.
         """
         if await self._bus.copies(self._stream) == 1:
             return
         now = asyncio.get_running_loop().time()
-        if self._behind_since is None:
+        if now - self._behind_at > DEPOSED_SECONDS:
             self._behind_since = now
+        self._behind_at = now
         if now - self._behind_since < DEPOSED_SECONDS:
             raise Unavailable(f"stream {self._stream} ends below what is known of it: another server may lead it")
 

@@ -25,7 +25,7 @@ async def first_read(api: GardenApiClient) -> FirstRead:
     usage: Mapping[str, int] = (await api.request("usage"))["seeds"]
     found: dict[str, Any] = await api.request("waiting", {"grouped": True})
     waiting: dict[ObjectKey, tuple[str, WaitingShoot]] = {}
-    for each in found["reasons"]:
+    for each in found.get("reasons", ()):  # an older apiserver does not group them
         cause, brief = texts_of(each["message"])
         for namespace, name, since in each["shoots"]:
             shown = WaitingShoot(since, namespace, name, each["schedulerName"], brief)
