@@ -19,6 +19,7 @@ from gardenbus.common.controller.informer import Informer
 from gardenbus.common.controller.stream_incarnation import StreamIncarnation
 from gardenbus.common.ports.bus import QueueMessage, StreamMessage
 from gardenbus.common.ports.store import RequestOrigin, SeedBinding, UnblockIndexes, UnknownObject, Usage
+from gardenbus.common.ports.stream_history import StreamEntry
 from gardenbus.relay.ports.outbox import Leadership
 from gardenbus.relay.relay import Relay
 from gardenbus.scheduler.controllers.shoots import ShootSchedulingReconciler
@@ -69,6 +70,10 @@ async def _bury_the_unknown(
 
 async def _of_one_incarnation(self: StreamIncarnation, messages: Sequence[QueueMessage]) -> list[int]:
     return [1] * len(messages)
+
+
+async def _is_never_lost(self: StreamIncarnation, entry: StreamEntry) -> bool:
+    return False
 
 
 def _check_writes_alone(self: MemoryState, *, with_outbox: bool = True) -> None:
@@ -199,6 +204,9 @@ MUTANTS: dict[str, Mutant] = {
     ),
     "a cluster event after the mark is missed": Mutant([(MemoryState, "unblock", _enqueue_nobody)]),
     "incarnations of streams are ignored": Mutant([(StreamIncarnation, "of", _of_one_incarnation)], (NATS,)),
+    "what was fetched from a lost stream passes for the present": Mutant(
+        [(StreamIncarnation, "_is_lost", _is_never_lost)], (NATS,)
+    ),
     "a tombstone for what nobody remembers": Mutant(
         [(MemoryStore, "reannounce_object", _bury_the_unknown)], (REDIS, NATS)
     ),

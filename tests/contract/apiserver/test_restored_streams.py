@@ -3,15 +3,18 @@
 import asyncio
 import json
 import shutil
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
 from nats.errors import Error as NatsError
 
 from gardenbus.common.adapters.nats.jetstream import connect
 from gardenbus.common.api.keys import Header, ObjectKey
+from gardenbus.common.controller.stream_incarnation import StreamIncarnation
+from gardenbus.common.errors import Unavailable
+from gardenbus.common.ports.bus import QueueMessage
 from tests.contract.apiserver.conftest import Apiserver, an_idle_apiserver
 from tests.support.builders import a_project, a_seed, merged
 from tests.support.eventually import eventually
@@ -19,6 +22,7 @@ from tests.support.servers import Server
 
 DEV = ObjectKey("project", "", "dev")
 SEED = ObjectKey("seed", "", "s1")
+T = TypeVar("T")
 
 
 @pytest.fixture
@@ -157,6 +161,51 @@ async def test_reports_count_at_once(apiserver: Apiserver, nats_server: Server, 
     await report(30)
     status = (await apiserver.now(SEED)).document()["status"]
     assert status["kubernetesVersion"] == "1.30.0", json.dumps(status)
+
+
+async def responds(call: Callable[[], Awaitable[T]]) -> T:
+    async def responded() -> T:
+        try:
+            return await call()
+        except (NatsError, KeyError, Unavailable) as error:
+            raise AssertionError(str(error)) from error
+
+    return await eventually(responded, within=20)
+
+
+async def test_what_was_fetched_before_a_stream_went_back_is_older_than_what_it_stores_since(
+    nats_server: Server, redis_server: Server, tmp_path: Path
+) -> None:
+    async with (
+        an_idle_apiserver(nats_server.url, redis_server.url) as idle,
+        connect(nats_server.url, "apiserver", idle.subjects.prefix) as bus,
+    ):
+        stream = idle.subjects.stream("REPORTS")
+        queue = await bus.work_queue(stream, "apiserver", f"{idle.subjects.prefix}.report.>")
+        incarnation = StreamIncarnation(bus, idle.kit.store, stream)
+
+        async def fetched() -> QueueMessage:
+            sequence = await responds(lambda: idle.publish(f"report.s1.{SEED.tail}", {}))
+            while True:
+                for each in await responds(lambda: queue.fetch(10, 1)):
+                    if each.message.sequence == sequence:
+                        return each
+
+        observed = await fetched()
+        (first,) = await incarnation.of([observed])
+        await queue.ack_many([observed])
+        await copy_streams(nats_server, tmp_path / "older")
+        held = await fetched()
+        await responds(incarnation.position)
+        await put_back(nats_server, tmp_path / "older")
+        second = (await responds(incarnation.position)).created
+        assert second > first
+        since = [await fetched(), await fetched()]
+        assert (await incarnation.of(since), since[0].message.sequence) == ([second] * 2, held.message.sequence)
+        assert (held.is_held_over, await incarnation.of([held])) == (True, [first])
+        await asyncio.to_thread(nats_server.restart)
+        assert await responds(lambda: incarnation.of([held, *since])) == [first, second, second]
+        assert since[1].is_held_over
 
 
 async def test_a_gardenlet_that_takes_a_restored_lease_is_heard(

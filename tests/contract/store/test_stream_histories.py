@@ -57,9 +57,9 @@ async def test_whoever_notices_first_restarts_it_once(kit: StoreUnderTest, creat
     assert (second.incarnation, second.sequence) == (first.incarnation, 5)
     kept, behind = entries((4, 4), (5, 5))  # the second by a server whose clock is behind
     assert [first.incarnation_of(kept), first.incarnation_of(behind)] == [CREATED, first.incarnation]
-    assert first.incarnation_of(behind, is_held_over=True) == CREATED
-    (since,) = entries((5, 10))
-    assert first.incarnation_of(since, is_held_over=True) == first.incarnation
+    never_observed, since = entries((10, 10), (5, 11))
+    assert first.incarnation_of(never_observed, is_lost=True) == CREATED
+    assert first.incarnation_of(since) == first.incarnation
 
 
 async def test_a_younger_stream_is_another_incarnation_and_an_older_one_changes_nothing(kit: StoreUnderTest) -> None:

@@ -50,6 +50,60 @@ async def test_what_was_fetched_from_a_stream_that_went_back_is_older_than_what_
     assert set(await requests.incarnation.of(rest)) == first
 
 
+async def test_what_was_fetched_and_never_observed_is_older_than_what_a_stream_that_went_back_stores() -> None:
+    requests = Requests()
+    copy = requests.bus.server.copy_streams()
+    first = set(await requests.incarnation.of(await requests.publish(2)))
+    held = await requests.publish(2)  # its consumer could not reach the store
+    requests.bus.server.restore_streams(copy)
+    second = set(await requests.incarnation.of(await requests.publish(1)))
+    assert min(second) > max(first)
+    raised = (await requests.incarnation.position()).created
+    assert set(await requests.incarnation.of(held)) == first
+    await requests.incarnation.of(await requests.publish(1))
+    assert (await requests.incarnation.position()).created == raised, "it went back once"
+
+
+async def test_what_is_held_of_a_stream_that_was_created_anew_is_of_the_lost_one() -> None:
+    requests = Requests()
+    first = set(await requests.incarnation.of(await requests.publish(1)))
+    held = await requests.publish(2)
+    requests.bus.server.recreate("REQUESTS")
+    second = set(await requests.incarnation.of(await requests.publish(3)))
+    assert min(second) > max(first)
+    assert set(await requests.incarnation.of(held)) == first
+
+
+async def test_what_a_stream_that_went_back_stored_stays_of_it_over_another_outage() -> None:
+    requests = Requests()
+    copy = requests.bus.server.copy_streams()
+    await requests.incarnation.of(await requests.publish(4))
+    requests.bus.server.restore_streams(copy)
+    raised = (await requests.incarnation.position()).created
+    held = await requests.publish(2)
+    requests.bus.cut()
+    await requests.bus.mend()
+    assert set(await requests.incarnation.of(held)) == {raised}
+
+
+async def test_a_leader_that_lacks_what_is_held_is_not_believed_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    requests = Requests()
+    lost = requests.bus.server.copy_streams()
+    first = set(await requests.incarnation.of(await requests.publish(2)))
+    requests.bus.server.restore_streams(lost)
+    await requests.incarnation.position()
+    requests.bus.server.copies = 3
+    loop, passed = asyncio.get_running_loop(), 0.0
+    began = loop.time()
+    monkeypatch.setattr(loop, "time", lambda: began + passed)
+    cut_off, held = requests.bus.server.copy_streams(), await requests.publish(1)
+    requests.bus.server.restore_streams(cut_off)
+    with pytest.raises(Unavailable, match="another server may lead it"):
+        await requests.incarnation.of(held)
+    passed += DEPOSED_SECONDS
+    assert set(await requests.incarnation.of(held)) == first, "nobody has noticed that it went back again"
+
+
 async def test_what_was_held_over_raises_no_other_incarnation() -> None:
     requests = Requests()
     copy = requests.bus.server.copy_streams()

@@ -75,22 +75,38 @@ class StreamIncarnation:
     async def of(self, messages: Sequence[QueueMessage]) -> list[int]:
         """The incarnation that each of these messages belongs to. Raises Unavailable.
 
-        What was held over a loss of the connection may stand in the stream no more: it is observed only if its
-        incarnation is the present one.
+        What was held over a loss of the connection may stand in the stream no more. In one that went back before, the
+        stream is asked: what it has not is of the incarnation before, and not observed.
         """
         if not self._created:
             await self.position()
-        entries = [(StreamEntry.of(each.message.sequence, each.message.at), each.is_held_over) for each in messages]
-        history = await self._observe_entries([entry for entry, is_held_over in entries if not is_held_over])
+        entries = [StreamEntry.of(each.message.sequence, each.message.at) for each in messages]
+        observed = [entry for entry, each in zip(entries, messages, strict=True) if not each.is_held_over]
+        history = await self._observe_entries(observed)
+        held_over = [entry for entry, each in zip(entries, messages, strict=True) if each.is_held_over]
+        lost = await self._lost(held_over, history)
         present = [
-            entry
-            for entry, is_held_over in entries
-            if is_held_over and history.incarnation_of(entry, is_held_over=True) == history.incarnation
+            entry for entry in held_over if entry not in lost and history.incarnation_of(entry) == history.incarnation
         ]
         if present:
-            history = await self._observe_entries(present)
+            before, history = history, await self._observe_entries(present)
+            if history.incarnation != before.incarnation:
+                lost = await self._lost(held_over, history)
         self._note(history)
-        return [history.incarnation_of(entry, is_held_over=is_held_over) for entry, is_held_over in entries]
+        return [history.incarnation_of(entry, is_lost=entry in lost) for entry in entries]
+
+    async def _lost(self, entries: Sequence[StreamEntry], history: StreamHistory) -> set[StreamEntry]:
+        """Those of some entries that the stream has no more; none while it has never gone back, as nothing differs."""
+        if history.incarnation == history.previous:
+            return set()
+        are_lost = await asyncio.gather(*map(self._is_lost, entries))
+        return {entry for entry, is_lost in zip(entries, are_lost, strict=True) if is_lost}
+
+    async def _is_lost(self, entry: StreamEntry) -> bool:
+        found = await self._bus.first_from(self._stream, entry.sequence)
+        if found is None and (await self._bus.position(self._stream)).sequence < entry.sequence:
+            await self._check_leader()
+        return found is None or StreamEntry.of(found.sequence, found.at) != entry
 
     async def of_stored(self, messages: Sequence[StreamMessage]) -> list[int]:
         """The incarnation that each of these messages, just read from the stream, belongs to. Raises Unavailable."""

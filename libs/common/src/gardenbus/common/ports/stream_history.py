@@ -31,8 +31,8 @@ class StreamHistory(msgspec.Struct, frozen=True):
     """A stream as the store knows it.
 
     `created` is the server's, `sequence` the highest known. The incarnation before this one is `previous`; of it are
-    those messages below `start` that were stored by `ended_at` (µs): the copy still had them. So are those stored by
-    then that a consumer has held over: it has fetched them from the stream that is lost.
+    those messages below `start` that were stored by `ended_at` (µs): the copy still had them. So are those that a
+    consumer holds and the stream has no more: what was fetched last, perhaps nobody has observed.
     """
 
     created: int
@@ -42,9 +42,9 @@ class StreamHistory(msgspec.Struct, frozen=True):
     ended_at: int
     sequence: int
 
-    def incarnation_of(self, entry: StreamEntry, *, is_held_over: bool = False) -> int:
-        """The incarnation that a message belongs to."""
-        is_older = (entry.sequence < self.start or is_held_over) and entry.at <= self.ended_at
+    def incarnation_of(self, entry: StreamEntry, *, is_lost: bool = False) -> int:
+        """The incarnation that a message belongs to. `is_lost`: the stream has it no more."""
+        is_older = is_lost or (entry.sequence < self.start and entry.at <= self.ended_at)
         return self.previous if is_older else self.incarnation
 
 

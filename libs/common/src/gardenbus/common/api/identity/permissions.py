@@ -205,7 +205,7 @@ def _apiserver(insider: _Insider) -> Permissions:
         + insider.consume("REPORTS", "apiserver")
         + insider.queue("garbage")
         + insider.enqueue("*")
-        + insider.read("BINDINGS", "LEASES")
+        + insider.read("BINDINGS", "LEASES", "REQUESTS", "REPORTS")
         + insider.purge("BINDINGS")
         + insider.publish("rejected.>", "scheduler.*.>", "seed.*.>")
         + Permissions((OUTSIDE_REPLIES,), ())
