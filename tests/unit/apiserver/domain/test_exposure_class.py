@@ -5,7 +5,7 @@ import pytest
 from gardenbus.apiserver.domain.related_objects import RelatedObjects
 from gardenbus.common.api.document import Document
 from gardenbus.common.api.keys import ObjectKey
-from gardenbus.common.errors import Forbidden
+from gardenbus.common.errors import Forbidden, InvalidResource
 from tests.support.admissions import mutate
 from tests.support.builders import CORE, a_shoot
 
@@ -72,3 +72,11 @@ def test_what_contradicts_the_class_is_refused(own: Document, scheduling: Docume
 def test_a_shoot_without_a_class_stays_as_it_is() -> None:
     shoot = a_shoot()
     assert mutate(shoot, None, RelatedObjects(), user="ann").document["spec"].get("seedSelector") is None
+
+
+def test_a_class_that_is_not_there_is_refused_for_a_new_shoot() -> None:
+    shoot = a_shoot(spec={"exposureClassName": "public"})
+    with pytest.raises(InvalidResource, match=r"spec\.exposureClassName: .*exposureclass public"):
+        mutate(shoot, None, RelatedObjects(), user="ann")
+    old: Document = {**shoot, "spec": {**shoot["spec"], "seedSelector": {}}}
+    assert mutate(shoot, old, RelatedObjects(), user="ann").document["spec"]["exposureClassName"] == "public"

@@ -11,6 +11,7 @@ from gardenbus.common.api.document import Document, section
 from tests.support.builders import a_project, a_shoot, merged
 
 CHAIN = Admission([openidconnect_preset.PLUGIN, openidconnect_preset.CLUSTER_PLUGIN])
+OTHERS: Document = {"matchLabels": {"not": "existing"}}
 LABELLED = merged(a_shoot(), {"metadata": {"labels": {"oidc": "yes"}}})
 
 
@@ -66,6 +67,10 @@ def issuer(shoot: Document, *presets: Document, project: Document | None = None,
         ([a_cluster_preset("all"), a_preset("one", shootSelector={"matchLabels": {"oidc": "no"}})], "all"),
         ([a_cluster_preset("one", weight=100), a_cluster_preset("two", weight=50)], "one"),
         ([a_cluster_preset("one", weight=50), a_cluster_preset("two", weight=50)], "two"),
+        ([a_cluster_preset("02", weight=0), a_cluster_preset("01", weight=0)], "02"),
+        ([a_cluster_preset("one", weight=100, shootSelector=OTHERS), a_cluster_preset("two")], "two"),
+        ([a_cluster_preset("one"), a_cluster_preset("two", weight=100, projectSelector=OTHERS)], "one"),
+        ([a_preset("one", weight=100, shootSelector=OTHERS), a_preset("two")], "two"),
     ],
 )
 def test_the_heaviest_preset_that_selects_a_shoot_counts(presets: list[Document], chosen: str) -> None:
@@ -107,3 +112,29 @@ def test_the_client_of_a_preset_comes_along_and_other_settings_stay() -> None:
         "clientAuthentication": {"secret": "s"},
     }
     assert server["logging"] == {"verbosity": 2}
+
+
+FULL: Document = {
+    "caBundle": "cert",
+    "clientID": "client-id",
+    "issuerURL": "https://foo.bar",
+    "groupsClaim": "groupz",
+    "groupsPrefix": "group-prefix",
+    "requiredClaims": {"claim-1": "value-1", "claim-2": "value-2"},
+    "signingAlgs": ["alg-1", "alg-2"],
+    "usernameClaim": "user",
+    "usernamePrefix": "user-prefix",
+}
+CLIENT: Document = {"secret": "secret", "extraConfig": {"foo": "bar", "baz": "dap"}}
+
+
+@pytest.mark.parametrize("server", [None, {}])
+@pytest.mark.parametrize("kind", ["OpenIDConnectPreset", "ClusterOpenIDConnectPreset"])
+def test_every_field_of_a_preset_comes_along_and_nothing_else_changes(kind: str, server: Document | None) -> None:
+    shoot = merged(LABELLED, {"spec": {"kubernetes": {"kubeAPIServer": server}}})
+    preset = a_preset("one", kind=kind, server=FULL, client=CLIENT)
+    related = RelatedObjects(all_of={kind.lower(): [preset]}, projects={"garden-dev": a_project()})
+    expected = {"oidcConfig": {**FULL, "clientAuthentication": CLIENT}}
+    without = CHAIN.mutate(shoot, None, RelatedObjects(), user="alice").document
+    found = CHAIN.mutate(shoot, None, related, user="alice").document
+    assert found == merged(without, {"spec": {"kubernetes": {"kubeAPIServer": expected}}})
