@@ -193,6 +193,15 @@ async def test_an_operation_that_there_is_not_is_rejected(garden: Garden, annota
     assert (await maintained(garden))["metadata"]["generation"] == generation + 1
 
 
+async def test_an_operation_that_an_older_version_has_stored_stops_no_maintenance(garden: Garden) -> None:
+    annotations = {IN_WINDOW: "of-an-older-version"}
+    await garden.add(a_maintained("0.0.1", automatic=True, metadata={"annotations": annotations}))
+    await offer(garden, "0.0.1 0.0.2")
+    shoot = await maintained(garden)
+    assert shoot["spec"]["kubernetes"]["version"] == "0.0.2"
+    assert shoot["metadata"]["annotations"] == {OPERATION: "of-an-older-version"}
+
+
 async def test_a_maintenance_without_changes_ends_that_the_last_one_failed(garden: Garden) -> None:
     failed = {"lastMaintenance": {"state": "Failed", "failureReason": "x", "triggeredTime": "2026-03-09T22:01:00Z"}}
     await garden.add(a_maintained("1.34.1", status=failed))

@@ -18,12 +18,20 @@ _PREFIXES = ("rotate-", "rollout-")
 
 
 def operation_problems(annotations: Document, before: Document) -> Iterator[FieldProblem]:
-    """Problems of the operations that annotations ask for, and did not before."""
+    """Problems of the operations that annotations ask for, and did not before.
+
+    What an older version took is no problem, also where a maintenance moves it from one annotation to the other.
+    """
+    earlier = {operation for name in OPERATIONS for operation in _operations(before, name)}
     for name, available in OPERATIONS.items():
-        value = annotations.get(name)
-        for operation in str(value).split(";") if value and value != before.get(name) else ():
-            if operation.strip() not in available and not operation.strip().startswith(_PREFIXES):
+        for operation in _operations(annotations, name):
+            if operation not in earlier and operation not in available and not operation.startswith(_PREFIXES):
                 others = ", ".join(available)
                 yield FieldProblem(
                     f"metadata.annotations[{name}]", f"there is no operation {operation[:80]!r}: {others}, rotate-…"
                 )
+
+
+def _operations(annotations: Document, name: str) -> Iterator[str]:
+    if value := annotations.get(name):
+        yield from (operation.strip() for operation in str(value).split(";"))
