@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from gardenbus.common.api.document import Document
+from gardenbus.common.api.owners import controller_reference
 from gardenbus.controllermanager.domain.project_namespaces import (
     AdoptNamespace,
     CreateNamespace,
@@ -14,7 +15,6 @@ from gardenbus.controllermanager.domain.project_namespaces import (
     NothingToRelease,
     RejectNamespace,
     ReleaseNamespace,
-    owner_reference,
     plan_namespace,
     plan_release,
 )
@@ -73,7 +73,7 @@ def test_a_namespace_with_the_labels_is_adopted_and_kept_after_the_project() -> 
     metadata = plan.namespace["metadata"]
     assert metadata["labels"] == {**LABELS, "team": "x"}
     assert metadata["annotations"] == {"note": "y", **OWN, KEEP: "true"}
-    assert metadata["ownerReferences"] == [owner_reference(PROJECT)]
+    assert metadata["ownerReferences"] == [controller_reference(PROJECT)]
     assert plan_namespace(PROJECT, plan.namespace) == KeepNamespace()
 
 
@@ -117,7 +117,7 @@ def test_a_kept_namespace_is_let_go_of_without_a_trace() -> None:
     adopted = a_namespace(
         labels={**LABELS, "team": "x"},
         annotations={**OWN, KEEP: "true", "note": "y"},
-        ownerReferences=[foreign, owner_reference(PROJECT)],
+        ownerReferences=[foreign, controller_reference(PROJECT)],
     )
     plan = plan_release(PROJECT, adopted)
     assert isinstance(plan, ReleaseNamespace)

@@ -1,8 +1,8 @@
 """Resource quotas, phases and stages: Gardener's cases."""
 
 from gardenbus.common.api.configuration.controller_manager import ProjectQuota
+from gardenbus.common.api.owners import controller_reference
 from gardenbus.common.api.selectors import LabelSelector
-from gardenbus.controllermanager.domain.project_namespaces import owner_reference
 from gardenbus.controllermanager.domain.projects import (
     accepted,
     quota_of,
@@ -39,7 +39,7 @@ def test_a_new_resource_quota_has_labels_annotations_and_owner() -> None:
             "namespace": "garden-dev",
             "labels": {"bar": "baz"},
             "annotations": {"foo": "bar"},
-            "ownerReferences": [owner_reference(PROJECT)],
+            "ownerReferences": [controller_reference(PROJECT)],
         },
         "spec": {"hard": {"a": "1"}},
     }

@@ -13,6 +13,7 @@ from jsonschema import Draft202012Validator, ValidationError
 from gardenbus.apiserver.handlers.access_reviews import AccessReviewBody
 from gardenbus.apiserver.handlers.api import VERBS, PatchBody
 from gardenbus.apiserver.handlers.queries import ListQuery, NamesQuery
+from gardenbus.apiserver.handlers.unschedulable import UnschedulableQuery
 from gardenbus.apiserver.registry.scale import ScaleBody
 from gardenbus.apiserver.registry.seed_binder import BindBody
 from gardenbus.common.adapters.nats.streams import streams
@@ -21,7 +22,15 @@ from gardenbus.docs.asyncapi import asyncapi, parameters_of
 from gardenbus.docs.bus_reference import outdated, write
 from gardenbus.docs.channels import HEADERS, PARAMETERS, channels
 from gardenbus.docs.json_schemas import schemas
-from gardenbus.docs.messages import AccessReview, BindRequest, ListRequest, MergePatch, NamesRequest, ScaleRequest
+from gardenbus.docs.messages import (
+    AccessReview,
+    BindRequest,
+    ListRequest,
+    MergePatch,
+    NamesRequest,
+    ScaleRequest,
+    WaitingRequest,
+)
 from tests.support.bus_document import BusDocument
 
 ROOT = Path(__file__).parents[3]
@@ -150,6 +159,7 @@ def test_every_answered_request_has_its_channel():
         (ListRequest, ListQuery),
         (NamesRequest, NamesQuery),
         (AccessReview, AccessReviewBody),
+        (WaitingRequest, UnschedulableQuery),
     ],
 )
 def test_a_request_is_described_as_it_is_read(described: type, read: type):

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from gardenbus.common.api.fleet.apply_order import LAST_WAVE, wave_of
-from gardenbus.memberagent.domain.apply_strategy import DEFAULT_STRATEGY, ApplyStrategy, strategy_of
+from gardenbus.common.api.fleet.apply_strategies import DEFAULT_STRATEGY, ApplyStrategy, strategy_of
 from gardenbus.memberagent.domain.availability import availability_of
 from gardenbus.memberagent.domain.cluster_measures import properties_of, usage_of
 from gardenbus.memberagent.domain.differences import (

@@ -12,9 +12,9 @@ from gardenbus.apiserver.domain.migration import (
     course_of,
     moved,
     restored_by_force,
-    seeds_of,
 )
 from gardenbus.common.api.document import Document
+from gardenbus.common.api.garden.migration_feasibility import seeds_of
 from gardenbus.common.errors import Forbidden
 from tests.support.builders import NOW, a_shoot
 

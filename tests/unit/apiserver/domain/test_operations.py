@@ -4,8 +4,9 @@ from typing import Any
 
 import pytest
 
-from gardenbus.apiserver.domain.operations import OPERATION, accept_operation, is_rollout_confined
+from gardenbus.apiserver.domain.operations import accept_operation, is_rollout_confined
 from gardenbus.common.api.document import Document
+from gardenbus.common.api.garden.shoot_operations import OPERATION
 from tests.support.builders import a_seed, a_shoot, merged
 
 SUCCEEDED = {"type": "Reconcile", "state": "Succeeded"}
@@ -46,6 +47,35 @@ def test_a_new_object_is_left_alone() -> None:
     shoot = annotated("reconcile", lastOperation=SUCCEEDED)
 
     assert accept_operation(None, shoot) == (shoot, False)
+
+
+@pytest.mark.parametrize(
+    ("requested", "state", "left", "bumps"),
+    [
+        ("rotate-ssh-keypair;reconcile", "Succeeded", "rotate-ssh-keypair", True),
+        ("maintain; reconcile", "Succeeded", "maintain", True),
+        ("reconcile;maintain;rotate-ca-start", "Error", "maintain;rotate-ca-start", True),
+        ("reconcile;reconcile", "Succeeded", None, True),
+        ("maintain;maintain", "Succeeded", "maintain", False),
+        ("maintain;force-in-place-update", "Succeeded", "maintain;force-in-place-update", False),
+        ("reconcile;retry", "Failed", "reconcile", True),
+        ("reconcile;retry", "Succeeded", "retry", True),
+        ("maintain;reconcile", "Failed", "maintain;reconcile", False),
+    ],
+)
+def test_each_of_several_operations_counts(requested: str, state: str, left: str | None, bumps: bool) -> None:
+    operated = accept_operation(a_shoot(), annotated(requested, lastOperation={"type": "Reconcile", "state": state}))
+
+    assert operated.bumps_generation is bumps
+    assert operated.document["metadata"]["annotations"].get(OPERATION) == left
+    assert operated.document["metadata"]["annotations"]["team"] == "a"
+
+
+def test_a_rotation_among_others_counts_once() -> None:
+    rotating = annotated("rotate-ca-start;rotate-ssh-keypair", lastOperation=SUCCEEDED)
+
+    assert accept_operation(annotated("rotate-ca-start"), rotating) == (rotating, True)
+    assert accept_operation(annotated("rotate-ssh-keypair;rotate-ca-start"), rotating) == (rotating, False)
 
 
 @pytest.mark.parametrize("kind", ["Seed", "ManagedSeed"])

@@ -18,6 +18,7 @@ from gardenbus.cli.output.console import (
     exit_codes,
     fail_unless,
     print_api_error,
+    printed,
     show_document,
     show_lines,
 )
@@ -86,7 +87,7 @@ def bind(
         return before, await api.call("bind", body)
 
     before, after = run_with_client(work, *landscape)
-    if not _printed(after, options.output):
+    if not printed(options.output, after, [qualified_name(after)]):
         show_lines([_bound(before, as_mapping(after), force=options.force)])
 
 
@@ -170,11 +171,3 @@ def _set_visible(
         for document, is_changed in results:
             show_lines([f"seed {name_of(document)} {word if is_changed else f'is {word} already'}"])
     fail_unless(is_complete)
-
-
-def _printed(document: Document, output: Format) -> bool:
-    if output in PROGRAMS:
-        show_document(document, output)
-    elif output is Format.NAME:
-        show_lines([qualified_name(document)])
-    return output in (Format.JSON, Format.YAML, Format.NAME)

@@ -25,6 +25,7 @@ from gardenbus.docs.messages import (
     SigningRequestName,
     StatusReport,
     TokenRequest,
+    WaitingRequest,
     WatchRequest,
 )
 
@@ -231,8 +232,14 @@ _API: Sequence[tuple[str, str, str, Payload, bool]] = (
         False,
     ),
     ("usage", "usage", "How many shoots count on each seed.", "bytes", False),
-    ("waiting", "waiting", "Shoots that wait for a seed.", "bytes", False),
-    ("waitingFor", "waiting.{schedulerName}", "Shoots that wait for a seed from one scheduler.", "bytes", False),
+    ("waiting", "waiting", "Shoots that wait for a seed.", WaitingRequest, False),
+    (
+        "waitingFor",
+        "waiting.{schedulerName}",
+        "Shoots that wait for a seed from one scheduler.",
+        WaitingRequest,
+        False,
+    ),
     ("unknown", "unknown", "What runs on seeds, and is neither stored nor remembered.", "bytes", False),
     ("lost", "lost", "What streams, or a store, that went back have lost.", "bytes", False),
     ("position", "position.{stream}", "Where a stream ends, for agents that may not look at it.", "bytes", False),

@@ -233,6 +233,18 @@ class NamesRequest(TypedView, frozen=True):
     prefix: str = ""
 
 
+class WaitingRequest(TypedView, frozen=True):
+    """Options of a query for shoots that wait; an empty body lists the first 1,000, the longest unschedulable first."""
+
+    limit: int = 1000
+    namespace: str = ""
+    name: str = ""
+    classes: bool = False
+    """Whether the constraints of equivalence classes come with them."""
+    grouped: bool = False
+    """Whether they come by their reasons, without their timers: at most 10,000, whatever the limit."""
+
+
 class MergePatch(TypedView, frozen=True):
     """A JSON merge patch for an object that the subject does not name."""
 

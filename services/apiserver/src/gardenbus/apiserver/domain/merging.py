@@ -9,7 +9,9 @@ from typing import Any, cast
 
 from gardenbus.common.api.document import SEED_LABEL_PREFIX, STATUS_LABEL, Document, encode, section
 from gardenbus.common.api.document_parts import FINALIZER, mappings, without
+from gardenbus.common.api.garden.rows import listed
 from gardenbus.common.api.garden.tolerations import UNCHECKED_TOLERATIONS
+from gardenbus.common.api.views import mapping_or_empty
 
 CREATED_BY = "gardener.cloud/created-by"
 CONFIRMED_BY = "deletion.gardener.cloud/confirmed-by"
@@ -108,7 +110,7 @@ def _merge(current: Mapping[str, Any], before: Mapping[str, Any], now: Document)
             merged.pop(name, None)
         elif isinstance(value, dict):
             given = cast("Document", value)
-            merged[name] = _merge(_mapping(merged.get(name)), _mapping(before.get(name)), given)
+            merged[name] = _merge(mapping_or_empty(merged.get(name)), mapping_or_empty(before.get(name)), given)
         else:
             merged[name] = value
     return merged
@@ -135,7 +137,7 @@ def _merge_metadata(current: Document, before: Document, now: Document) -> Docum
         mapping = _merge(section(current, name), section(before, name), section(now, name))
         if mapping or name in now:
             merged[name] = mapping
-    finalizers = _merge_finalizers(*(_listed(one.get("finalizers")) for one in (current, before, now)))
+    finalizers = _merge_finalizers(*(listed(one.get("finalizers")) for one in (current, before, now)))
     if finalizers:
         merged["finalizers"] = finalizers
     owners = _merge_owners(*(mappings(one.get("ownerReferences")) for one in (current, before, now)))
@@ -155,14 +157,6 @@ def _merge_owners(current: Sequence[Document], before: Sequence[Document], now: 
     gone = {owner.get("uid") for owner in before}
     kept = [given.pop(uid, owner) for owner in current if (uid := owner.get("uid")) in given or uid not in gone]
     return kept + list(given.values())
-
-
-def _mapping(value: Any) -> Mapping[str, Any]:
-    return cast("Document", value) if isinstance(value, dict) else {}
-
-
-def _listed(value: Any) -> Sequence[Any]:
-    return cast("list[Any]", value) if isinstance(value, list) else []
 
 
 def _is_system_label(name: str) -> bool:

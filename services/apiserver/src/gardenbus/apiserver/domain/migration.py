@@ -17,12 +17,12 @@ claimed the shoot), and the requested one:
 Source: Gardener's admission plugin ShootValidator; the courses back and restore are ours.
 """
 
-from typing import Any, Literal
+from typing import Literal
 
 from gardenbus.apiserver.domain.rejection_messages import RejectionMessage
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.document_parts import is_deleting, name_of, namespace_of, without
-from gardenbus.common.api.garden.migration_feasibility import state_owners
+from gardenbus.common.api.garden.migration_feasibility import seeds_of, state_owners
 from gardenbus.common.api.garden.shoot_status import with_status_label
 from gardenbus.common.errors import Forbidden
 
@@ -37,13 +37,6 @@ ABORTED = "Aborted"
 ERROR = "Error"
 
 RESTORED_BY_FORCE = "Restoration by force: the previous seed has not prepared it."
-
-
-def seeds_of(shoot: Document) -> tuple[str, str]:
-    """Target and present seed of a shoot ("" for none)."""
-    wanted: Any = section(shoot, "spec").get("seedName")
-    actual: Any = section(shoot, "status").get("seedName")
-    return str(wanted or ""), str(actual or "")
 
 
 def source_of(shoot: Document) -> str:

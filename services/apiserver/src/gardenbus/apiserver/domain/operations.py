@@ -3,49 +3,58 @@
 Source: mustIncreaseGeneration in Gardener's registry strategies of Shoot, Seed and ManagedSeed.
 """
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.document_parts import with_metadata, without
 from gardenbus.common.api.garden.hibernation import is_hibernation_enabled
+from gardenbus.common.api.garden.shoot_operations import (
+    KEPT_OPERATIONS,
+    OPERATION,
+    RECONCILE,
+    RETRY,
+    SEPARATOR,
+    requested_operations,
+)
 
-OPERATION = "gardener.cloud/operation"
 FORCE_DELETION = "confirmation.gardener.cloud/force-deletion"
-RECONCILE = "reconcile"
-RETRY = "retry"
-KEPT_OPERATIONS = ("rotate-", "rollout-")
-"""Prefixes of operations that the gardenlet removes itself when they are done."""
 
 
 class OperationResult(NamedTuple):
-    """The document without an accepted annotation, and whether the generation increases."""
+    """The document without the operations that were accepted, and whether the generation increases."""
 
     document: Document
     bumps_generation: bool
 
 
 def accept_operation(old: Document | None, document: Document) -> OperationResult:
-    """Accept a requested operation.
+    """Accept the requested operations.
 
-    A Shoot's `reconcile` counts unless it has failed, its `retry` only then; both are removed. Rotations and rollouts
-    count once and stay. Nothing counts before there is a lastOperation. Seeds and ManagedSeeds know `reconcile` alone.
+    A Shoot may have several. Its `reconcile` counts unless it has failed, its `retry` only then; both are removed, and
+    so is what is requested twice. Rotations and rollouts count once and stay. Nothing counts before there is a
+    lastOperation. Seeds and ManagedSeeds know `reconcile` alone.
     """
     if old is None:
         return OperationResult(document, bumps_generation=False)
     annotations = _annotations(document)
-    operation = str(annotations.get(OPERATION) or "")
     if document["kind"] in ("Seed", "ManagedSeed"):
-        return _accepted(document) if operation == RECONCILE else OperationResult(document, bumps_generation=False)
+        is_accepted = annotations.get(OPERATION) == RECONCILE
+        return OperationResult(without_operation(document) if is_accepted else document, bumps_generation=is_accepted)
     if document["kind"] != "Shoot":
         return OperationResult(document, bumps_generation=False)
     forced = _is_true(annotations.get(FORCE_DELETION)) and not _is_true(_annotations(old).get(FORCE_DELETION))
     last_operation = section(document, "status", "lastOperation")
     if not last_operation:
         return OperationResult(document, bumps_generation=forced)
-    if operation == (RETRY if last_operation.get("state") == "Failed" else RECONCILE):
-        return _accepted(document)
-    new = operation.startswith(KEPT_OPERATIONS) and operation != _annotations(old).get(OPERATION)
-    return OperationResult(document, bumps_generation=forced or new)
+    requested = requested_operations(document)
+    accepted = RETRY if last_operation.get("state") == "Failed" else RECONCILE
+    left = [each for each in dict.fromkeys(requested) if each != accepted]
+    is_new = any(each.startswith(KEPT_OPERATIONS) and each not in requested_operations(old) for each in left)
+    return OperationResult(
+        document if left == requested else _with_operations(document, left),
+        bumps_generation=forced or accepted in requested or is_new,
+    )
 
 
 def is_rollout_confined(old: Document | None, document: Document) -> bool:
@@ -69,8 +78,11 @@ def _is_true(value: object) -> bool:
     return str(value).lower() == "true"
 
 
-def _accepted(document: Document) -> OperationResult:
-    return OperationResult(without_operation(document), bumps_generation=True)
+def _with_operations(document: Document, operations: Sequence[str]) -> Document:
+    if not operations:
+        return without_operation(document)
+    annotations = {**_annotations(document), OPERATION: SEPARATOR.join(operations)}
+    return with_metadata(document, "annotations", annotations)
 
 
 def without_operation(document: Document) -> Document:

@@ -6,12 +6,14 @@ Source: Gardener's SeedRestriction admission and the status strategy of Shoots.
 from typing import Any, Literal, cast, get_args
 
 from gardenbus.apiserver.domain.annotations import annotated
-from gardenbus.apiserver.domain.migration import seeds_of, source_of
-from gardenbus.apiserver.domain.operations import OPERATION, RECONCILE, without_operation
+from gardenbus.apiserver.domain.migration import source_of
+from gardenbus.apiserver.domain.operations import without_operation
 from gardenbus.common.api.conditions import conditions_of, get_condition
 from gardenbus.common.api.document import Document, StoredObject, section
 from gardenbus.common.api.document_parts import FINALIZER, is_deleted, is_deleting, with_metadata, without_finalizer
+from gardenbus.common.api.garden.migration_feasibility import seeds_of
 from gardenbus.common.api.garden.seed_management import CORDONED_BY, REMOVAL_ANNOTATION, SEED_REGISTERED
+from gardenbus.common.api.garden.shoot_operations import OPERATION, RECONCILE
 from gardenbus.common.errors import BadRequest, Forbidden
 from gardenbus.common.ports.clock import parse_timestamp
 

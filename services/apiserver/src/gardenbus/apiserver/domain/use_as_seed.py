@@ -13,6 +13,7 @@ from gardenbus.common.api.garden.managed_seeds import GARDENLET_API_VERSION, GAR
 from gardenbus.common.api.garden.seed_management import DEFAULT_SHOOTS, USE_AS_SEED
 from gardenbus.common.api.keys import GARDEN_NAMESPACE
 from gardenbus.common.api.kinds import SEED_MANAGEMENT
+from gardenbus.common.api.owners import controller_reference
 from gardenbus.common.api.shown_values import shown
 
 FIELD = f"metadata.annotations[{USE_AS_SEED}]"
@@ -158,14 +159,6 @@ def _managed_seed(shoot: Document, flags: Sequence[str], settings: Mapping[str, 
         spec["seedTemplate"] = template
     else:
         spec["gardenlet"] = _gardenlet(template, flags, settings)
-    owner = {
-        "apiVersion": shoot.get("apiVersion"),
-        "kind": shoot.get("kind"),
-        "name": name,
-        "uid": metadata.get("uid") or "",
-        "controller": True,
-        "blockOwnerDeletion": True,
-    }
     return {
         "apiVersion": f"{SEED_MANAGEMENT}/v1alpha1",
         "kind": "ManagedSeed",
@@ -173,7 +166,7 @@ def _managed_seed(shoot: Document, flags: Sequence[str], settings: Mapping[str, 
             "name": name,
             "namespace": metadata.get("namespace"),
             "annotations": {MADE_FROM: MADE_FROM_ANNOTATION},
-            "ownerReferences": [owner],
+            "ownerReferences": [controller_reference(shoot)],
         },
         "spec": spec,
     }

@@ -20,8 +20,8 @@ from gardenbus.apiserver.domain.authorization.actions import BIND, READS, WRITES
 from gardenbus.apiserver.domain.authorization.decision import LANDSCAPE_READS, role_of
 from gardenbus.apiserver.domain.authorization.readable import readable
 from gardenbus.apiserver.handlers.authorizer import Authorizer
+from gardenbus.apiserver.handlers.query_bodies import read_body
 from gardenbus.apiserver.registry.read_cache import ReadCache
-from gardenbus.common.api.decoding import decode_json
 from gardenbus.common.api.document import Document
 from gardenbus.common.api.identity.principals import OPERATOR, organization, principal_of
 from gardenbus.common.api.identity.readable import EVERYTHING, Readable
@@ -100,7 +100,7 @@ class AccessReviews:
 
     async def can_i(self, body: bytes, requester: Requester, reads: ReadCache) -> Any:
         """Review an action, or list what is allowed. Raises BadRequest, Unsupported, Forbidden."""
-        review = _read(body)
+        review = read_body(body, AccessReviewBody, "send an object with verb, kind, name, namespace, user")
         about = await self._about(review, requester, reads)
         if not review.verb:
             return {"rules": await self._rules(about, review.namespace, reads), **self._note()}
@@ -153,10 +153,3 @@ def _action_of(review: AccessReviewBody) -> Action:
     if spec.namespaced is False:
         return Action(verb, spec.singular, "", review.name)
     return Action(verb, spec.singular, review.namespace, review.name)
-
-
-def _read(body: bytes) -> AccessReviewBody:
-    try:
-        return decode_json(body if body.strip() else b"{}", AccessReviewBody)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise BadRequest(f"send an object with verb, kind, name, namespace, user: {error}") from error

@@ -49,6 +49,7 @@ from gardenbus.apiserver.registry.read_cache import ManifestCache, ReadCache
 from gardenbus.apiserver.registry.retry_on_conflict import UnmetDependency, WriteResult, cause_of
 from gardenbus.apiserver.registry.scale import ScaleBody, read_scale, scale_of, write_scale
 from gardenbus.apiserver.registry.seed_binder import BindBody, SeedBinder
+from gardenbus.apiserver.registry.stored_kinds import stored_reference
 from gardenbus.apiserver.registry.writer import REQUEST_REPLY, Writer
 from gardenbus.common.api.document import Document
 from gardenbus.common.api.fields.validation import FieldValidation
@@ -374,7 +375,7 @@ class ApiHandler:
         deletions = [(await self._reader.key(tail), False)] if tail else []
         for document in () if tail else parse(body):
             confirms = _confirms(document)
-            deletions.append((await self._reader.reference(document), confirms))
+            deletions.append((await stored_reference(self.store, document), confirms))
         session = await self._write_session(options)
         return await _written_together(
             self._deleted(session, key, options, confirms=confirms) for key, confirms in deletions

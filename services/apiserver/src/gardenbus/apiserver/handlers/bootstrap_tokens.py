@@ -20,10 +20,10 @@ import msgspec
 
 from gardenbus.apiserver.domain import report_admission
 from gardenbus.apiserver.domain.operators import check_operator
+from gardenbus.apiserver.handlers.query_bodies import read_body
 from gardenbus.apiserver.registry.preconditions import Precondition
 from gardenbus.apiserver.registry.read_cache import ReadCache
 from gardenbus.apiserver.registry.writer import Writer
-from gardenbus.common.api.decoding import decode_json
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.identity.bootstrap_tokens import Token, key_of_token, new_token_secret, read_token
 from gardenbus.common.api.identity.principals import Principal, principal_of
@@ -59,7 +59,7 @@ class BootstrapTokens:
         """`{"token", "id", "expires", "boundTo"}`: the token is shown this once."""
         if verb != "create":
             raise Unsupported(f"token.{verb[:40]} is no request: there is token.create")
-        wanted = _body(body)
+        wanted = read_body(body, TokenBody, "send an object with seed, member, ttlSeconds, description")
         requester = principal_of(user)
         if not is_operator and requester.role == "gardenlet":
             managed_seed = await _managed_seed(wanted, requester.name, reads, self._clock.now())
@@ -146,10 +146,3 @@ def _derived(account: str) -> str:
 
 def _random(length: int) -> str:
     return "".join(secrets.choice(_LETTERS) for _ in range(length))
-
-
-def _body(body: bytes) -> TokenBody:
-    try:
-        return decode_json(body or b"{}", TokenBody)
-    except msgspec.DecodeError as error:
-        raise BadRequest(f"send an object with seed, member, ttlSeconds, description: {error}") from error

@@ -28,14 +28,14 @@ from gardenbus.apiserver.registry.batch_creator import BatchCreator, NewObject
 from gardenbus.apiserver.registry.dry_run import reject_durable_dry_run
 from gardenbus.apiserver.registry.read_cache import ManifestCache, ReadCache
 from gardenbus.apiserver.registry.retry_on_conflict import StaleVersion, UnmetDependency, WriteResult
-from gardenbus.apiserver.registry.stored_kinds import stored_kinds
+from gardenbus.apiserver.registry.stored_kinds import stored_reference
 from gardenbus.apiserver.registry.writer import Writer
 from gardenbus.common.api.document import Document
 from gardenbus.common.api.fields.validation import FieldValidation
 from gardenbus.common.api.keys import ObjectKey, Subjects
 from gardenbus.common.api.manifests.parser import parse
 from gardenbus.common.api.restored_requests import sent_as
-from gardenbus.common.api.validation.metadata import key_of, reference_of
+from gardenbus.common.api.validation.metadata import key_of
 from gardenbus.common.controller.dead_letter import EVENT_TEXT_LIMIT, DeadLetter
 from gardenbus.common.controller.event_recorder import EventRecorder
 from gardenbus.common.controller.stream_incarnation import StreamIncarnation
@@ -47,7 +47,6 @@ from gardenbus.common.errors import (
     Terminal,
     Transient,
     Unavailable,
-    Unsupported,
     without_frames,
 )
 from gardenbus.common.ports import tracing
@@ -273,19 +272,13 @@ class DurableRequestHandler:
         parsed: list[_ParsedDocument] = []
         for number, document in enumerate(documents):
             try:
-                key = key_of(document) if verb == "apply" else await self._reference(document)
+                key = key_of(document) if verb == "apply" else await stored_reference(self.store, document)
             except Terminal as error:
                 rejected.append(RejectedDocument(queued, error, document=document))
             else:
                 queries = _admission_queries(self.writer.admission, document) if verb == "apply" else None
                 parsed.append(_ParsedDocument(number, key, document, queries))
         return _ParsedMessage(queued, message, sent_at, verb, requester, validation, parsed)
-
-    async def _reference(self, document: Document) -> ObjectKey:
-        try:
-            return reference_of(document)
-        except Unsupported:
-            return reference_of(document, await stored_kinds(self.store))
 
     # ------------------------------------------------------------------------------------------ writing
 

@@ -11,13 +11,12 @@ from gardenbus.apiserver.handlers.query_bodies import read_query
 from gardenbus.apiserver.registry.indexed_lists import SHOOT, IndexedList, objects_named, shoots_on_seed
 from gardenbus.apiserver.registry.stored_kinds import stored_kinds, unregistered_kinds
 from gardenbus.common.api.decoding import json_decoder
-from gardenbus.common.api.document import Document, section
+from gardenbus.common.api.document import section
 from gardenbus.common.api.garden.shoots import DEFAULT_SCHEDULER
 from gardenbus.common.api.keys import LEASE_NAMESPACE, ObjectKey, Subjects
 from gardenbus.common.api.kind_actors import actors_of
 from gardenbus.common.api.kinds import KINDS, understood_kinds
 from gardenbus.common.api.list_selectors import ObjectPredicate, list_predicate, required_field
-from gardenbus.common.api.validation.metadata import reference_of
 from gardenbus.common.errors import BadRequest, GardenbusError, NotFound, Unavailable, Unsupported
 from gardenbus.common.ports.bus import Bus
 from gardenbus.common.ports.store import Page, Store
@@ -123,13 +122,6 @@ class ObjectReader:
             return key_of_tail(tail)
         except Unsupported:
             return key_of_tail(tail, await stored_kinds(self._store))
-
-    async def reference(self, document: Document) -> ObjectKey:
-        """The key of a manifest or a reference. Raises BadRequest, Unsupported, InvalidResource."""
-        try:
-            return reference_of(document)
-        except Unsupported:
-            return reference_of(document, await stored_kinds(self._store))
 
     async def list_objects(self, tail: str, body: bytes) -> ListResponse:
         """The list of `<kind>[.<namespace>]`: `{"items", "resourceVersion", "continue"?}`.

@@ -2,13 +2,25 @@
 
 from collections.abc import Sequence
 
+from gardenbus.common.api.document import Document
+from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.api.kinds import KINDS, KindSpec, unregistered_kind
+from gardenbus.common.api.validation.metadata import reference_of
+from gardenbus.common.errors import Unsupported
 from gardenbus.common.ports.store import Store
 
 
 async def stored_kinds(store: Store) -> tuple[str, ...]:
     """Their singulars. Raises Unavailable."""
     return tuple(await _counts(store))
+
+
+async def stored_reference(store: Store, document: Document) -> ObjectKey:
+    """The key of a manifest or a reference. Raises BadRequest, Unsupported, InvalidResource, Unavailable."""
+    try:
+        return reference_of(document)
+    except Unsupported:
+        return reference_of(document, await stored_kinds(store))
 
 
 async def unregistered_kinds(store: Store) -> Sequence[KindSpec]:

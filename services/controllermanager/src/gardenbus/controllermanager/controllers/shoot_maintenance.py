@@ -12,14 +12,13 @@ import structlog
 
 from gardenbus.common.api.document import Document, StoredObject, section
 from gardenbus.common.api.garden.profile_parts import profile_key, profile_spec_of
+from gardenbus.common.api.garden.shoot_operations import MAINTAIN, OPERATION
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.controller.controller import Done, ReconcileResult
 from gardenbus.common.controller.event_recorder import EventRecorder
 from gardenbus.common.errors import Terminal
 from gardenbus.controllermanager import metrics
 from gardenbus.controllermanager.domain.shoot_maintenance import (
-    MAINTAIN,
-    OPERATION,
     AwaitWindow,
     MaintainNow,
     MaintenancePlan,

@@ -12,7 +12,7 @@ from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.document_parts import FINALIZER, without_finalizer
 from gardenbus.common.api.garden.projects import Project
 from gardenbus.common.api.keys import GARDEN_NAMESPACE
-from gardenbus.common.api.owners import owner_references
+from gardenbus.common.api.owners import controller_reference, owner_references
 
 ROLE_LABEL = "gardener.cloud/role"
 PROJECT_ROLE = "project"
@@ -68,19 +68,6 @@ class NothingToRelease(NamedTuple):
 ReleasePlan = ReleaseNamespace | MarkNamespace | EmptyNamespace | NothingToRelease
 
 
-def owner_reference(project: Document) -> Document:
-    """The ownerReference of what a project controls."""
-    metadata = section(project, "metadata")
-    return {
-        "apiVersion": project.get("apiVersion"),
-        "kind": "Project",
-        "name": metadata.get("name"),
-        "uid": metadata.get("uid"),
-        "controller": True,
-        "blockOwnerDeletion": True,
-    }
-
-
 def with_owner(document: Document, owner: Document) -> Document:
     """A document with an ownerReference, in the place of one with the same uid."""
     others = [each for each in owner_references(document) if each.get("uid") != owner.get("uid")]
@@ -104,7 +91,7 @@ def plan_namespace(project: Document, namespace: Document | None) -> NamespacePl
     if PROJECT_ANNOTATION in stated and not annotations.items() <= stated.items():
         return RejectNamespace(f"namespace {name} is already in use by another project")
     kept = {} if CREATED_ANNOTATION in stated else {KEEP_ANNOTATION: "true"}
-    adopted = with_owner(namespace, owner_reference(project))
+    adopted = with_owner(namespace, controller_reference(project))
     adopted["metadata"] = {**adopted["metadata"], "annotations": {**stated, **annotations, **kept}}
     return KeepNamespace() if adopted == namespace else AdoptNamespace(adopted)
 
@@ -132,7 +119,7 @@ def _new_namespace(project: Document, name: str) -> Document:
             "labels": _labels(project),
             "annotations": {**_annotations(project), CREATED_ANNOTATION: "true", **kept},
             "finalizers": [FINALIZER],
-            "ownerReferences": [owner_reference(project)],
+            "ownerReferences": [controller_reference(project)],
         },
     }
 

@@ -16,7 +16,8 @@ from typing import Literal
 from gardenbus.common.api.configuration.controller_manager import ProjectQuota
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.document_parts import with_finalizer
-from gardenbus.controllermanager.domain.project_namespaces import owner_reference, with_owner
+from gardenbus.common.api.owners import controller_reference
+from gardenbus.controllermanager.domain.project_namespaces import with_owner
 
 Phase = Literal["Pending", "Ready", "Failed", "Terminating"]
 
@@ -61,7 +62,7 @@ def resource_quota(project: Document, namespace: str, quota: ProjectQuota, store
     existing = section(spec, "hard")
     hard = {name: existing.get(name, value) for name, value in section(quota.config, "spec", "hard").items()}
     metadata = {**metadata, **{field: value for field, value in merged.items() if value}}
-    return with_owner({**document, "metadata": metadata, "spec": {**spec, "hard": hard}}, owner_reference(project))
+    return with_owner({**document, "metadata": metadata, "spec": {**spec, "hard": hard}}, controller_reference(project))
 
 
 def stages_of(kinds: Iterable[str]) -> Sequence[Sequence[str]]:

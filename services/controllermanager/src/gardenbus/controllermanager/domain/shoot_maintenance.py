@@ -13,22 +13,25 @@ that was interrupted in between is begun anew. A shoot that was made within its 
 Source: Gardener's `pkg/controllermanager/controller/shoot/maintenance`.
 """
 
-from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.garden.maintenance_windows import NEEDS_RETRY, MaintenanceWindow, effective_window
+from gardenbus.common.api.garden.shoot_operations import (
+    MAINTAIN,
+    MAINTENANCE_OPERATION,
+    OPERATION,
+    RECONCILE,
+    RETRY,
+    SEPARATOR,
+    requested_operations,
+)
 from gardenbus.common.api.merge_patches import merge_patch_between
 from gardenbus.common.ports.clock import parse_timestamp, timestamp
 from gardenbus.controllermanager.domain.dropped_fields import without_dropped_fields
 from gardenbus.controllermanager.domain.jitter import fraction_of
 from gardenbus.controllermanager.domain.shoot_updates import CONTROL_PLANE, VersionUpdate, maintained_spec
-
-OPERATION = "gardener.cloud/operation"
-MAINTENANCE_OPERATION = "maintenance.gardener.cloud/operation"
-MAINTAIN, RECONCILE, RETRY = "maintain", "reconcile", "retry"
-SEPARATOR = ";"
 
 PROCESSING, SUCCEEDED, FAILED = "Processing", "Succeeded", "Failed"
 
@@ -86,7 +89,7 @@ def decide_maintenance(shoot: Document, now: datetime) -> MaintenanceDecision:
         return NotMaintained()
     window = effective_window(section(shoot, "spec"), f"{metadata.get('namespace')}/{metadata.get('name')}")
     next_at = _moment(window, window.next_begin(now), metadata)
-    if MAINTAIN in _operations(shoot, OPERATION):
+    if MAINTAIN in requested_operations(shoot):
         return MaintainNow(next_at)
     opened_at = window.opened_at(now)
     if opened_at is None or _is_over(shoot, opened_at):
@@ -140,8 +143,8 @@ def rejected(shoot: Document, problem: str, now: datetime) -> Document:
 
 def without_request_patch(shoot: Document) -> Document | None:
     """The merge patch that removes the annotation which asks for a maintenance; None without it."""
-    others = [name for name in _operations(shoot, OPERATION) if name != MAINTAIN]
-    if MAINTAIN not in _operations(shoot, OPERATION):
+    others = [name for name in requested_operations(shoot) if name != MAINTAIN]
+    if MAINTAIN not in requested_operations(shoot):
         return None
     return {"metadata": {"annotations": {OPERATION: SEPARATOR.join(others) or None}}}
 
@@ -181,25 +184,20 @@ def _requested(shoot: Document) -> tuple[dict[str, str | None], tuple[str, ...]]
     """Annotations that a maintenance writes, and what they ask for besides the reconciliation."""
     state = section(shoot, "status", "lastOperation").get("state")
     annotations = section(shoot, "metadata", "annotations")
-    requested = [name for name in _operations(shoot, OPERATION) if name != MAINTAIN]
+    requested = [name for name in requested_operations(shoot) if name != MAINTAIN]
     written: dict[str, str | None] = {}
     if state == FAILED and str(annotations.get(NEEDS_RETRY)).lower() == "true":
         written[NEEDS_RETRY], requested = None, [RETRY]
     elif state is not None and state != FAILED:
-        requested += [name for name in _operations(shoot, MAINTENANCE_OPERATION) if name not in requested]
+        requested += [name for name in requested_operations(shoot, MAINTENANCE_OPERATION) if name not in requested]
         requested = requested or [RECONCILE]
         if MAINTENANCE_OPERATION in annotations:
             written[MAINTENANCE_OPERATION] = None
     operation = SEPARATOR.join(requested)
     if operation != (annotations.get(OPERATION) or ""):
         written[OPERATION] = operation or None
-    added = [name for name in requested if name != RECONCILE and name not in _operations(shoot, OPERATION)]
+    added = [name for name in requested if name != RECONCILE and name not in requested_operations(shoot)]
     return written, tuple(f'Added "{name}" operation annotation' for name in added)
-
-
-def _operations(shoot: Document, annotation: str) -> Sequence[str]:
-    value = section(shoot, "metadata", "annotations").get(annotation)
-    return [name for each in str(value or "").split(SEPARATOR) if (name := each.strip())]
 
 
 def _with_last(shoot: Document, **fields: Any) -> Document:

@@ -43,6 +43,7 @@ from gardenbus.common.api.decoding import json_decoder
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.garden.migration_feasibility import READY_FOR_MIGRATION
 from gardenbus.common.api.keys import GARDEN_NAMESPACE, ObjectKey
+from gardenbus.common.ports.clock import parse_timestamp
 from gardenbus.gardenlet.domain.flows import SAVE_STATE, OperationType
 from gardenbus.gardenlet.domain.shoot_record import Run, ShootName, ShootRecord, manifest_text
 
@@ -308,7 +309,7 @@ def _when(
         return NothingToDo("backoff", (record.retry_at - now).total_seconds())
     is_current = last.get("state") == "Succeeded" and _observed_generation(observed, record) == observed.generation
     if record is not None and is_current and operation == "Reconcile" and not record.is_half_gone:
-        remaining = (_instant(last.get("lastUpdateTime"), now) + snapshot.sync_period - now).total_seconds()
+        remaining = ((parse_timestamp(last.get("lastUpdateTime")) or now) + snapshot.sync_period - now).total_seconds()
         if remaining > 0:
             return NothingToDo("settled", remaining)
     if snapshot.readiness.problem is not None:
@@ -374,13 +375,6 @@ def _observed_generation(observed: ObservedShoot, record: ShootRecord | None) ->
     status = record.status if record else observed.status
     observed_generation: int = status.get("observedGeneration") or 0
     return observed_generation
-
-
-def _instant(text: object, default: datetime) -> datetime:
-    try:
-        return datetime.fromisoformat(str(text))
-    except ValueError:
-        return default
 
 
 _KEPT_STATUS = frozenset(

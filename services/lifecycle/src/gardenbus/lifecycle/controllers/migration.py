@@ -10,6 +10,7 @@ from contextlib import suppress
 import structlog
 
 from gardenbus.common.api.document import Document, StoredObject
+from gardenbus.common.api.garden.migration_feasibility import seeds_of
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.controller.controller import Done, ReconcileRequest, ReconcileResult, RequeueAfter
 from gardenbus.common.errors import NotFound
@@ -20,7 +21,6 @@ from gardenbus.lifecycle.domain.migration import (
     destination_readiness,
     is_moving,
     needs_state,
-    seeds_of,
     with_readiness,
     with_state_finalizer,
     without_readiness,
@@ -67,7 +67,7 @@ class MigrationReconciler:
         """Write the readiness constraint of one shoot."""
         new = without_readiness(document)
         if is_moving(document):
-            source, destination = seeds_of(document)
+            destination, source = seeds_of(document)
             self._waiting[stored.key] = (
                 destination  # set before its Seed is read: later changes of it enqueue the shoot
             )

@@ -11,7 +11,7 @@ Source of the rules: `pkg/controllermanager/controller/shoot/{migration,shootsta
 """
 
 from datetime import datetime
-from typing import Any, NamedTuple, cast
+from typing import NamedTuple, cast
 
 from gardenbus.common.api.conditions import (
     FALSE,
@@ -24,7 +24,7 @@ from gardenbus.common.api.conditions import (
     merge_conditions,
 )
 from gardenbus.common.api.document import Document, section
-from gardenbus.common.api.garden.migration_feasibility import READY_FOR_MIGRATION
+from gardenbus.common.api.garden.migration_feasibility import READY_FOR_MIGRATION, seeds_of
 from gardenbus.common.api.garden.seeds import GARDENLET_READY, SEED_SYSTEM_COMPONENTS_HEALTHY
 from gardenbus.common.ports.clock import timestamp
 
@@ -42,16 +42,9 @@ class DestinationReadiness(NamedTuple):
     message: str
 
 
-def seeds_of(shoot: Document) -> tuple[str, str]:
-    """The seeds of status and spec ("" for none): source and destination."""
-    source: Any = section(shoot, "status").get("seedName")
-    destination: Any = section(shoot, "spec").get("seedName")
-    return str(source or ""), str(destination or "")
-
-
 def is_moving(shoot: Document) -> bool:
-    """True if both are set and differ."""
-    source, destination = seeds_of(shoot)
+    """True if the seeds of spec and status are set and differ."""
+    destination, source = seeds_of(shoot)
     return bool(source) and bool(destination) and source != destination
 
 

@@ -11,9 +11,9 @@ import msgspec
 
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.document_parts import is_deleting, name_of
-from gardenbus.common.api.garden.managed_seed_sets import ordinal_of, owner_reference, replica_name
+from gardenbus.common.api.garden.managed_seed_sets import ordinal_of, replica_name
 from gardenbus.common.api.keys import ObjectKey
-from gardenbus.common.api.owners import controller_of, owner_references
+from gardenbus.common.api.owners import controller_of, controller_reference, owner_references
 from gardenbus.common.api.selectors import LabelSelector, parse_selector
 from gardenbus.managedseedset.domain.actions import Patch, SetEvent
 from gardenbus.managedseedset.domain.replicas import Replica
@@ -104,7 +104,7 @@ def _is_orphan(managed_seed_set: Document, selector: LabelSelector, document: Do
 def _adopted(managed_seed_set: Document, document: Document) -> Patch:
     key = _key(document)
     event = SetEvent("Adopted", f"Adopted {key}, which the selector matches and nobody controls")
-    return _owned(document, [*owner_references(document), owner_reference(managed_seed_set)], event)
+    return _owned(document, [*owner_references(document), controller_reference(managed_seed_set)], event)
 
 
 def _released(managed_seed_set: Document, document: Document) -> Patch:

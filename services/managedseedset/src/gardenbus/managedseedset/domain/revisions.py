@@ -10,9 +10,10 @@ import msgspec
 
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.document_parts import name_of
-from gardenbus.common.api.garden.managed_seed_sets import owner_reference, revision_hash, same_templates, templates_of
+from gardenbus.common.api.garden.managed_seed_sets import revision_hash, same_templates, templates_of
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.api.kinds import APPS, REVISION_KIND
+from gardenbus.common.api.owners import controller_reference
 from gardenbus.managedseedset.domain.ownership import controls
 
 DEFAULT_HISTORY = 10
@@ -96,7 +97,7 @@ def _revision(managed_seed_set: Document, revision: str, templates: Document, nu
             "name": revision_name(managed_seed_set, revision),
             "namespace": section(managed_seed_set, "metadata").get("namespace"),
             "labels": dict(section(managed_seed_set, "spec", "selector", "matchLabels")),
-            "ownerReferences": [owner_reference(managed_seed_set)],
+            "ownerReferences": [controller_reference(managed_seed_set)],
         },
         "revision": number,
         "data": templates,

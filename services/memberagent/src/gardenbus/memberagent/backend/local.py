@@ -35,9 +35,9 @@ from gardenbus.common.api.configuration.failure_injection import (
 )
 from gardenbus.common.api.configuration.member_agent import MemberBackendSettings
 from gardenbus.common.api.document import Document, section
+from gardenbus.common.api.fleet.apply_strategies import DEFAULT_STRATEGY, ApplyStrategy
 from gardenbus.common.ports.clock import Clock
 from gardenbus.memberagent.backend.port import ApplyResult, BackendContext, Manifest
-from gardenbus.memberagent.domain.apply_strategy import DEFAULT_STRATEGY, ApplyStrategy
 from gardenbus.memberagent.domain.work_status import ManifestKey, ManifestResult, key_of, tracking_of
 
 _log = structlog.stdlib.get_logger()

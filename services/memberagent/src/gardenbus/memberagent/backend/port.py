@@ -10,8 +10,8 @@ from typing import Any, NamedTuple, Protocol
 
 from gardenbus.agent.domain.cluster_facts import ClusterFacts
 from gardenbus.common.api.configuration.member_agent import ClusterSettings, MemberBackendSettings
+from gardenbus.common.api.fleet.apply_strategies import DEFAULT_STRATEGY, ApplyStrategy
 from gardenbus.common.ports.clock import Clock
-from gardenbus.memberagent.domain.apply_strategy import DEFAULT_STRATEGY, ApplyStrategy
 from gardenbus.memberagent.domain.work_status import ManifestResult
 
 Manifest = Mapping[str, Any]

@@ -10,6 +10,7 @@ from gardenbus.agent.domain.documents import mappings, uid_of
 from gardenbus.agent.kubernetes.errors import Throttled
 from gardenbus.agent.reporter import Reporter
 from gardenbus.common.api.document import Document, section
+from gardenbus.common.api.fleet.apply_strategies import only_compares, strategy_of
 from gardenbus.common.api.fleet.member_clusters import namespace_of
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.controller.backoff import Backoff
@@ -17,11 +18,9 @@ from gardenbus.common.errors import Forbidden, Unavailable
 from gardenbus.common.ports.clock import Clock, timestamp
 from gardenbus.memberagent.backend.port import ClusterBackend
 from gardenbus.memberagent.controllers.member_cluster import RETRY_SECONDS
-from gardenbus.memberagent.domain.apply_strategy import strategy_of
 from gardenbus.memberagent.domain.work_status import (
     ManifestResult,
     cleaned_up_status,
-    only_compares,
     status_includes,
     status_of,
     stuck_status,

@@ -9,8 +9,8 @@ from typing import Any, Literal, NamedTuple
 from gardenbus.agent.domain.documents import mappings
 from gardenbus.common.api.conditions import conditions_of, get_condition, observed_condition
 from gardenbus.common.api.document import Document, section
+from gardenbus.common.api.fleet.apply_strategies import only_compares
 from gardenbus.common.api.fleet.works import APPLIED, AVAILABLE, CLEANED_UP, DIFF_REPORTED
-from gardenbus.memberagent.domain.apply_strategy import REPORT_DIFF
 from gardenbus.memberagent.domain.differences import Difference
 
 Tracking = Literal["data", "started", "unknown"]
@@ -96,11 +96,6 @@ def tracking_of(kind: str) -> Tracking:
     if kind in _DATA:
         return "data"
     return "started" if kind in _STARTED else "unknown"
-
-
-def only_compares(work: Document) -> bool:
-    """True if a Work's manifests are compared with the cluster and not applied."""
-    return section(work, "spec", "applyStrategy").get("type") == REPORT_DIFF
 
 
 def status_of(work: Document, outcomes: Sequence[ManifestResult], *, now: str) -> Document:

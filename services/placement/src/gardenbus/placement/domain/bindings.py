@@ -21,6 +21,7 @@ from gardenbus.common.api.fleet.placement_parts import (
 )
 from gardenbus.common.api.fleet.placements import PARENT_LABEL, Placement
 from gardenbus.common.api.kinds import KINDS
+from gardenbus.common.api.owners import controller_reference
 from gardenbus.common.api.views import read_view
 from gardenbus.fleet.cycle_result import Pick, Rebinding
 
@@ -41,26 +42,15 @@ def binding_name(placement: Placement, cluster: str, existing: Iterable[str]) ->
     return f"{start}-{cluster[:CLUSTER_PART].rstrip('-.')}-{ending}"
 
 
-def owner_reference(api_version: str, kind: str, name: str, uid: str) -> Document:
-    """Return the controlling owner reference to an object."""
-    return {
-        "apiVersion": api_version,
-        "kind": kind,
-        "name": name,
-        "uid": uid,
-        "controller": True,
-        "blockOwnerDeletion": True,
-    }
-
-
 def part_of(placement: Placement, kind: str, name: str, labels: dict[str, str]) -> Document:
     """Return the head of a new object that belongs to a placement, without spec."""
     metadata: Document = {"name": name, "labels": {PARENT_LABEL: placement.metadata.name, **labels}}
     if placement.is_namespaced:
         metadata["namespace"] = placement.metadata.namespace
     spec = KINDS[placement.key.kind]
-    owner = owner_reference(spec.api_version, spec.kind, placement.metadata.name, placement.metadata.uid)
-    metadata["ownerReferences"] = [owner]
+    named = {"name": placement.metadata.name, "uid": placement.metadata.uid}
+    owner: Document = {"apiVersion": spec.api_version, "kind": spec.kind, "metadata": named}
+    metadata["ownerReferences"] = [controller_reference(owner)]
     return {"apiVersion": KINDS[kind.lower()].api_version, "kind": kind, "metadata": metadata}
 
 

@@ -15,7 +15,7 @@ from gardenbus.common.api.document import Document, StoredObject, section
 from gardenbus.common.api.fleet.overrides import OVERRIDE_INDEX_LABEL, OVERRIDE_LABEL, snapshot_kind
 from gardenbus.common.api.fleet.placement_parts import IS_LATEST_LABEL
 from gardenbus.common.api.kinds import KINDS
-from gardenbus.placement.domain.bindings import owner_reference
+from gardenbus.common.api.owners import controller_reference
 from gardenbus.placement.domain.policy_snapshots import index_of, is_active
 
 HISTORY = 10
@@ -76,7 +76,7 @@ def _snapshot(override: StoredObject, document: Document, spec_hash: str, index:
     metadata: Document = {
         "name": f"{key.name}-{index}",
         "labels": {OVERRIDE_LABEL: key.name, IS_LATEST_LABEL: "true", OVERRIDE_INDEX_LABEL: str(index)},
-        "ownerReferences": [owner_reference(document["apiVersion"], document["kind"], key.name, override.uid)],
+        "ownerReferences": [controller_reference(document)],
     }
     if key.namespace:
         metadata["namespace"] = key.namespace

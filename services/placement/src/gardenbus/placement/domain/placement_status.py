@@ -9,13 +9,13 @@ from typing import NamedTuple
 
 from gardenbus.common.api.conditions import FALSE, TRUE, UNKNOWN, conditions_of, get_condition, observed_condition
 from gardenbus.common.api.document import Document, section
+from gardenbus.common.api.fleet.apply_strategies import REPORT_DIFF
 from gardenbus.common.api.fleet.placement_parts import UNSCHEDULED
 from gardenbus.common.api.fleet.placements import PICK_FIXED, PICK_N, Placement
 from gardenbus.placement.domain.scheduling_status import CONDITION as SCHEDULED
 from gardenbus.placement.domain.scheduling_status import generation_of
 
 PENDING = "SchedulePending"
-REPORT_DIFF = "ReportDiff"
 
 _COMMON = ("RolloutStarted", "Overridden", "WorkSynchronized")
 

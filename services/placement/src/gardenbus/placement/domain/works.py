@@ -14,6 +14,7 @@ import msgspec
 
 from gardenbus.common.api.conditions import FALSE, TRUE, conditions_of
 from gardenbus.common.api.document import Document, section
+from gardenbus.common.api.fleet.apply_strategies import only_compares
 from gardenbus.common.api.fleet.envelopes import labels_of, manifests_in, reference, split, suffix_of
 from gardenbus.common.api.fleet.member_clusters import namespace_of
 from gardenbus.common.api.fleet.overrides import AppliedOverrides, OverrideSnapshot
@@ -38,10 +39,11 @@ from gardenbus.common.api.fleet.works import (
     Work,
 )
 from gardenbus.common.api.kinds import KINDS
+from gardenbus.common.api.owners import controller_reference
 from gardenbus.common.api.views import condition_in
 from gardenbus.fleet.availability import OVERRIDDEN, WORK_SYNCHRONIZED, with_condition
 from gardenbus.fleet.overrides import TargetCluster, overridden
-from gardenbus.placement.domain.bindings import applied_overrides, owner_reference
+from gardenbus.placement.domain.bindings import applied_overrides
 
 PARENT_NAMESPACE_LABEL = "kubernetes-fleet.io/parent-namespace"
 """Label of a ResourcePlacement's Works: the namespace of its bindings."""
@@ -141,7 +143,7 @@ def with_progress(binding: Document, works: Sequence[Work], now: str, *, written
     generation = int(section(binding, "metadata").get("generation") or 1)
     if written:
         last = [_pending_condition(binding)]
-    elif _only_compares(binding):
+    elif only_compares(binding):
         last = [_summary(works, DIFF_REPORTED, ("AllWorkDiffReported", "NotAllWorkHasDiffReported", "ApplyPending"))]
     else:
         last = _applied(works)
@@ -204,9 +206,7 @@ def _work(binding: Document, part: Document, manifests: Sequence[Document]) -> D
             "labels": labels,
             "annotations": {PARENT_SNAPSHOT_NAME: spec.get("resourceSnapshotName") or "", **_hash_of(binding)},
             "finalizers": [WORK_CLEANUP],
-            "ownerReferences": [
-                owner_reference(binding["apiVersion"], binding["kind"], metadata["name"], metadata["uid"])
-            ],
+            "ownerReferences": [controller_reference(binding)],
         },
         "spec": wanted,
     }
@@ -217,12 +217,8 @@ def _hash_of(binding: Document) -> dict[str, str]:
     return {OVERRIDES_HASH: found} if found else {}
 
 
-def _only_compares(binding: Document) -> bool:
-    return section(binding, "spec", "applyStrategy").get("type") == "ReportDiff"
-
-
 def _pending_condition(binding: Document) -> ConditionValues:
-    kind = DIFF_REPORTED if _only_compares(binding) else APPLIED
+    kind = DIFF_REPORTED if only_compares(binding) else APPLIED
     return kind, FALSE, "ApplyPending", "The cluster's agent has not answered yet."
 
 

@@ -19,6 +19,7 @@ from gardenbus.common.api.garden.managed_seeds import TEMPLATE_PATHS, capacity_o
 from gardenbus.common.api.garden.seed_management import REPLICA_NAME, REVISION_LABEL
 from gardenbus.common.api.garden.seeds import BACKUP_BUCKETS_READY, GARDENLET_READY, SEED_SYSTEM_COMPONENTS_HEALTHY
 from gardenbus.common.api.kinds import KINDS
+from gardenbus.common.api.owners import controller_reference
 from gardenbus.common.api.quantities import parse_quantity
 
 HASH_LENGTH = 10
@@ -58,19 +59,6 @@ def same_templates(one: Document, other: Document) -> bool:
 def revision_hash(templates: Document, collision_count: int = 0) -> str:
     """Hash of templates and collision count."""
     return hashlib.sha256(_canonical([templates, collision_count])).hexdigest()[:HASH_LENGTH]
-
-
-def owner_reference(managed_seed_set: Document) -> Document:
-    """The ownerReference by which a set controls an object."""
-    metadata = section(managed_seed_set, "metadata")
-    return {
-        "apiVersion": managed_seed_set.get("apiVersion"),
-        "kind": managed_seed_set.get("kind"),
-        "name": metadata.get("name"),
-        "uid": metadata.get("uid"),
-        "controller": True,
-        "blockOwnerDeletion": True,
-    }
 
 
 def replica_shoot(managed_seed_set: Document, name: str, *, revision: str | None = None) -> Document:
@@ -138,7 +126,7 @@ def _replica_metadata(managed_seed_set: Document, template: Document, name: str,
         "name": name,
         "namespace": section(managed_seed_set, "metadata").get("namespace"),
         "labels": {**section(template, "metadata", "labels"), REVISION_LABEL: revision},
-        "ownerReferences": [owner_reference(managed_seed_set)],
+        "ownerReferences": [controller_reference(managed_seed_set)],
     }
     if annotations := section(template, "metadata", "annotations"):
         metadata["annotations"] = dict(annotations)

@@ -16,6 +16,13 @@ STATE_GENERATION = "shootstate.gardenbus.io/generation"
 """Ours, on a ShootState: the generation of the shoot at which it was saved. A target seed restores no older one."""
 
 
+def seeds_of(shoot: Document) -> tuple[str, str]:
+    """Target and present seed of a shoot, those of its spec and status ("" for none)."""
+    target: Any = section(shoot, "spec").get("seedName")
+    present: Any = section(shoot, "status").get("seedName")
+    return str(target or ""), str(present or "")
+
+
 def state_generation(shoot_state: Document) -> int:
     """Generation of the shoot at which a ShootState was saved; 0 if it has none."""
     written = section(shoot_state, "metadata", "annotations").get(STATE_GENERATION)

@@ -14,13 +14,13 @@ from gardenbus.agent.kubernetes.discovery import Resource
 from gardenbus.agent.kubernetes.errors import FieldConflict
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.fleet.apply_order import wave_of
+from gardenbus.common.api.fleet.apply_strategies import ApplyStrategy
 from gardenbus.common.errors import GardenbusError, InvalidResource
 from gardenbus.memberagent.backend.kubernetes.connection import ClusterConnection
 from gardenbus.memberagent.backend.kubernetes.inventory import FIELD_MANAGER, AppliedResource, AppliedWork, Inventory
 from gardenbus.memberagent.backend.kubernetes.ownership import belongs_to, deletion_problem, takeover_problem
 from gardenbus.memberagent.backend.kubernetes.removal import AT_ONCE, WHOLE_CLUSTER, remove_resources, together
 from gardenbus.memberagent.backend.port import ApplyResult, Manifest
-from gardenbus.memberagent.domain.apply_strategy import ApplyStrategy
 from gardenbus.memberagent.domain.availability import availability_of
 from gardenbus.memberagent.domain.differences import SPEC_HASH, Difference, differences, manifest_hash, summary
 from gardenbus.memberagent.domain.work_status import ManifestKey, ManifestResult, key_of

@@ -19,6 +19,7 @@ from gardenbus.agent.kubernetes.discovery import Resource
 from gardenbus.agent.kubernetes.errors import Throttled, Unauthorized
 from gardenbus.agent.kubernetes.watch import Changed, Listed, follow
 from gardenbus.common.api.document import Document, section
+from gardenbus.common.api.fleet.apply_strategies import DEFAULT_STRATEGY, ApplyStrategy
 from gardenbus.common.api.fleet.member_clusters import namespace_of
 from gardenbus.common.controller.backoff import Backoff
 from gardenbus.common.errors import Forbidden, GardenbusError, NotFound
@@ -28,7 +29,6 @@ from gardenbus.memberagent.backend.kubernetes.inventory import Inventory
 from gardenbus.memberagent.backend.kubernetes.ownership import works_of
 from gardenbus.memberagent.backend.kubernetes.removal import remove_resources
 from gardenbus.memberagent.backend.port import ApplyResult, BackendContext, Manifest
-from gardenbus.memberagent.domain.apply_strategy import DEFAULT_STRATEGY, ApplyStrategy
 from gardenbus.memberagent.domain.cluster_measures import properties_of, usage_of
 
 _log = structlog.stdlib.get_logger()

@@ -6,8 +6,8 @@ Source: KubeFleet's `pkg/controllers/workapplier` (takeover of objects that were
 from collections.abc import Collection
 
 from gardenbus.common.api.document import Document, section
+from gardenbus.common.api.fleet.apply_strategies import ApplyStrategy
 from gardenbus.memberagent.backend.kubernetes.inventory import AppliedWork, is_applied_work, owners_of
-from gardenbus.memberagent.domain.apply_strategy import ApplyStrategy
 
 
 def belongs_to(live: Document, work: str) -> bool:

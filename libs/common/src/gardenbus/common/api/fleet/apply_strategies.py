@@ -1,4 +1,4 @@
-"""Strategy by which a Work's manifests are applied: KubeFleet's `ApplyStrategy`, with its defaults.
+"""Strategy by which manifests are applied: KubeFleet's `ApplyStrategy`, with its defaults.
 
 Source: KubeFleet's `apis/placement/v1beta1/clusterresourceplacement_types.go`.
 """
@@ -49,6 +49,11 @@ def strategy_of(work: Document) -> ApplyStrategy:
         allow_co_ownership=given.get("allowCoOwnership") is True,
         force=section(given, "serverSideApplyConfig").get("force") is True,
     )
+
+
+def only_compares(document: Document) -> bool:
+    """True if the manifests of a Work, or a binding, are compared with the cluster and not applied."""
+    return section(document, "spec", "applyStrategy").get("type") == REPORT_DIFF
 
 
 def _choice(value: object, others: tuple[str, ...]) -> str:
