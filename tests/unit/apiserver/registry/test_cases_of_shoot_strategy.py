@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from gardenbus.apiserver.domain.operations import OPERATION
 from gardenbus.apiserver.registry.read_cache import ManifestCache, ReadCache
 from gardenbus.apiserver.registry.writer import Writer
 from gardenbus.common.api.document import Document, StoredObject
+from gardenbus.common.api.garden.shoot_operations import OPERATION
 from gardenbus.common.api.keys import ObjectKey
 from tests.support.builders import a_cloudprofile, a_project, a_seed, a_shoot, merged
 from tests.support.clocks import FakeClock

@@ -1,7 +1,6 @@
 """Columns of the kinds of batch placement for `get`, and a few words on where each stands. Pure."""
 
 from collections.abc import Mapping, Sequence
-from typing import cast
 
 from gardenbus.cli.manifests.files import as_mapping
 from gardenbus.cli.output.columns import (
@@ -11,6 +10,7 @@ from gardenbus.cli.output.columns import (
     age_of,
     condition_reason,
     condition_status,
+    entries_at,
     field,
     labels_of,
     shown,
@@ -27,11 +27,6 @@ from gardenbus.common.api.fleet.rows import cluster_row, placement_row
 from gardenbus.common.api.garden.rows import condition
 
 NODE_COUNT = "kubernetes-fleet.io/node-count"
-
-
-def _entries(document: Document, *path: str) -> Sequence[Document]:
-    value = value_at(document, *path)
-    return [as_mapping(each) for each in cast("list[object]", value)] if isinstance(value, list) else []
 
 
 def _label(name: str) -> Cell:
@@ -53,7 +48,7 @@ def _scheduled_reason(document: Document, context: TableContext) -> str:
 
 def _clusters(document: Document, _context: TableContext) -> str:
     """Chosen, of how many are wanted where the policy says a number."""
-    chosen = sum(bool(each.get("clusterName")) for each in _entries(document, "status", "placementStatuses"))
+    chosen = sum(bool(each.get("clusterName")) for each in entries_at(document, "status", "placementStatuses"))
     wanted = placement_row(document).wanted
     return str(chosen) if wanted is None else f"{chosen}/{wanted}"
 
@@ -68,11 +63,11 @@ def _is_latest(document: Document, _context: TableContext) -> str:
 
 
 def _chosen(document: Document, _context: TableContext) -> str:
-    return str(sum(bool(each.get("selected")) for each in _entries(document, "status", "targetClusters")))
+    return str(sum(bool(each.get("selected")) for each in entries_at(document, "status", "targetClusters")))
 
 
 def _count(*path: str) -> Cell:
-    return lambda document, _: str(len(_entries(document, *path)))
+    return lambda document, _: str(len(entries_at(document, *path)))
 
 
 def _overridden(document: Document, _context: TableContext) -> str:

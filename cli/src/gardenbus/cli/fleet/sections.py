@@ -1,11 +1,10 @@
 """Tables of `describe` for statuses that are long as YAML: clusters, manifests, agents. Pure."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from datetime import datetime
-from typing import cast
 
 from gardenbus.cli.manifests.files import as_mapping
-from gardenbus.cli.output.columns import age_of
+from gardenbus.cli.output.columns import age_of, entries_at
 from gardenbus.cli.output.printers import table_text
 from gardenbus.common.api.document import Document
 
@@ -28,13 +27,13 @@ def fleet_sections(status: Document, now: datetime) -> Iterator[tuple[str, list[
 
 
 def _clusters(status: Document) -> Iterator[list[str]]:
-    for each in _entries(status, "placementStatuses"):
+    for each in entries_at(status, "placementStatuses"):
         cluster, index = each.get("clusterName"), each.get("observedResourceIndex")
         yield [str(cluster or NO_CLUSTER), str(index or ""), *_stands_at(each)]
 
 
 def _manifests(status: Document) -> Iterator[list[str]]:
-    for each in _entries(status, "manifestConditions"):
+    for each in entries_at(status, "manifestConditions"):
         identifier = as_mapping(each.get("identifier"))
         namespace = identifier.get("namespace")
         name = f"{f'{namespace}/' if namespace else ''}{identifier.get('name')}"
@@ -42,13 +41,13 @@ def _manifests(status: Document) -> Iterator[list[str]]:
 
 
 def _agents(status: Document, now: datetime) -> Iterator[list[str]]:
-    for each in _entries(status, "agentStatus"):
+    for each in entries_at(status, "agentStatus"):
         yield [str(each.get("type")), age_of(each.get("lastReceivedHeartbeat"), now), *_stands_at(each)]
 
 
 def _stands_at(entry: Document) -> list[str]:
     """The first condition that is not True with its message, or the last one."""
-    conditions = _entries(entry, "conditions")
+    conditions = entries_at(entry, "conditions")
     if not conditions:
         return ["nothing reported yet", ""]
     decisive = next((each for each in conditions if each.get("status") != "True"), None)
@@ -56,8 +55,3 @@ def _stands_at(entry: Document) -> list[str]:
         return [f"{conditions[-1].get('type')} True", ""]
     message = str(decisive.get("message") or decisive.get("reason") or "")
     return [f"{decisive.get('type')} {decisive.get('status')}", " ".join(message.split())]
-
-
-def _entries(holder: Mapping[str, object], field: str) -> Sequence[Document]:
-    value = holder.get(field)
-    return [as_mapping(each) for each in cast("list[object]", value)] if isinstance(value, list) else []

@@ -1,12 +1,13 @@
 """Revisions of a ManagedSeedSet's templates as `rollout` shows them, and the way back to one of them. Pure."""
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 from gardenbus.cli.manifests.files import as_mapping
 from gardenbus.common.api.document import Document
 from gardenbus.common.api.garden.rows import condition
 from gardenbus.common.api.merge_patches import merge_patch_between
+from gardenbus.common.api.owners import controller_of
 from gardenbus.common.errors import BadRequest, NotFound
 
 PROGRESSING = "Progressing"
@@ -105,8 +106,5 @@ def _revision(managed_seed_set: Document, stored: Document) -> Revision:
 
 
 def _owner(document: Document) -> str | None:
-    owners = as_mapping(document.get("metadata")).get("ownerReferences")
-    for owner in map(as_mapping, cast("list[object]", owners) if isinstance(owners, list) else ()):
-        if owner.get("controller") and owner.get("kind") == "ManagedSeedSet":
-            return owner.get("uid")
-    return None
+    owner = controller_of(document)
+    return owner.get("uid") if owner is not None and owner.get("kind") == "ManagedSeedSet" else None

@@ -1,6 +1,6 @@
 """Cells of tables, made of a manifest. Pure."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import NamedTuple, cast
 
@@ -83,6 +83,12 @@ def value_at(document: Document, *path: str) -> object:
     for part in path:
         value = as_mapping(value).get(part)
     return value
+
+
+def entries_at(document: Document, *path: str) -> Sequence[Document]:
+    """The entries of a list, however deep; none where there is no list."""
+    value = value_at(document, *path)
+    return [as_mapping(each) for each in cast("list[object]", value)] if isinstance(value, list) else []
 
 
 def condition_status(name: str) -> Cell:

@@ -12,12 +12,12 @@ from typing import Any
 import msgspec
 
 from gardenbus.apiserver.domain.operators import check_operator
+from gardenbus.apiserver.handlers.query_bodies import read_body
 from gardenbus.apiserver.handlers.request_rate import RequestRate
 from gardenbus.apiserver.registry.preconditions import Precondition
 from gardenbus.apiserver.registry.read_cache import ReadCache
 from gardenbus.apiserver.registry.retry_on_conflict import StaleVersion
 from gardenbus.apiserver.registry.writer import Writer
-from gardenbus.common.api.decoding import decode_json
 from gardenbus.common.api.document import Document, StoredObject, section
 from gardenbus.common.api.fields.validation import FieldValidation
 from gardenbus.common.api.identity import signing_requests
@@ -32,6 +32,7 @@ MOST_BYTES = 32 * 1024
 """Of a request for a certificate: one by a key on P-256 has less than 2 KiB, with RSA's longest keys 6."""
 
 _ATTEMPTS = 10
+_SEND = 'send {"name": …}'
 
 
 class NameBody(msgspec.Struct, frozen=True):
@@ -59,11 +60,12 @@ class SigningRequests:
                     self._rate.take(user)
                 return await self._create(body, user=user, writer=writer, reads=reads)
             case "get":
-                return msgspec.Raw((await self._own(_body(body).name, user)).encoded())
+                own = await self._own(read_body(body, NameBody, _SEND).name, user)
+                return msgspec.Raw(own.encoded())
             case "approve" | "deny":
                 check_operator(user, is_operator=is_operator)
                 decision = signing_requests.APPROVED if verb == "approve" else signing_requests.DENIED
-                return await self._decide(_body(body), decision, user)
+                return await self._decide(read_body(body, NameBody, _SEND), decision, user)
             case _:
                 raise Unsupported(f"csr.{verb[:40]} is no request: there are {', '.join(VERBS)}")
 
@@ -124,10 +126,3 @@ def _same(stored: StoredObject | None, given: Document, user: str) -> Any:
     if there.get("username") != user or there.get("request") != section(given, "spec").get("request"):
         raise AlreadyExists(f"{stored.key} is there already, of another key: give it another name")
     return msgspec.Raw(stored.encoded())
-
-
-def _body(body: bytes) -> NameBody:
-    try:
-        return decode_json(body, NameBody)
-    except msgspec.DecodeError as error:
-        raise BadRequest(f'send {{"name": …}}: {error}') from error

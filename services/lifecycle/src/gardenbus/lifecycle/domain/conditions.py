@@ -19,6 +19,7 @@ from gardenbus.common.api.conditions import (
 )
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.garden.seeds import GARDENLET_READY, OBJECTS_CONDITION
+from gardenbus.common.api.garden.shoot_operations import OPERATION, RECONCILE
 from gardenbus.common.api.garden.shoot_status import with_status_label
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.ports.clock import parse_timestamp, timestamp
@@ -26,8 +27,6 @@ from gardenbus.common.ports.clock import parse_timestamp, timestamp
 STATUS_UNKNOWN = "StatusUnknown"
 SEED_MESSAGE = "Gardenlet stopped posting status updates."
 SHOOT_MESSAGE = "Gardenlet stopped sending heartbeats."
-OPERATION_ANNOTATION = "gardener.cloud/operation"
-RECONCILE = "reconcile"
 NAMED_OBJECTS = 5
 
 SHOOT_CONDITIONS = (
@@ -121,11 +120,11 @@ def with_reconcile_annotation(managed_seed: Document) -> Document | None:
     """The ManagedSeed annotated for reconciliation (which renews the certificate); None when it is already."""
     metadata = section(managed_seed, "metadata")
     annotations = section(metadata, "annotations")
-    if annotations.get(OPERATION_ANNOTATION) == RECONCILE:
+    if annotations.get(OPERATION) == RECONCILE:
         return None
     return {
         **managed_seed,
-        "metadata": {**metadata, "annotations": {**annotations, OPERATION_ANNOTATION: RECONCILE}},
+        "metadata": {**metadata, "annotations": {**annotations, OPERATION: RECONCILE}},
     }
 
 
