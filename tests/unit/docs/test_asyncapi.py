@@ -29,7 +29,7 @@ from gardenbus.docs.messages import (
     MergePatch,
     NamesRequest,
     ScaleRequest,
-    WaitingRequest,
+    WaitingShootsRequest,
 )
 from tests.support.bus_document import BusDocument
 
@@ -159,7 +159,7 @@ def test_every_answered_request_has_its_channel():
         (ListRequest, ListQuery),
         (NamesRequest, NamesQuery),
         (AccessReview, AccessReviewBody),
-        (WaitingRequest, UnschedulableQuery),
+        (WaitingShootsRequest, UnschedulableQuery),
     ],
 )
 def test_a_request_is_described_as_it_is_read(described: type, read: type):

@@ -25,7 +25,7 @@ from gardenbus.docs.messages import (
     SigningRequestName,
     StatusReport,
     TokenRequest,
-    WaitingRequest,
+    WaitingShootsRequest,
     WatchRequest,
 )
 
@@ -232,12 +232,12 @@ _API: Sequence[tuple[str, str, str, Payload, bool]] = (
         False,
     ),
     ("usage", "usage", "How many shoots count on each seed.", "bytes", False),
-    ("waiting", "waiting", "Shoots that wait for a seed.", WaitingRequest, False),
+    ("waiting", "waiting", "Shoots that wait for a seed.", WaitingShootsRequest, False),
     (
         "waitingFor",
         "waiting.{schedulerName}",
         "Shoots that wait for a seed from one scheduler.",
-        WaitingRequest,
+        WaitingShootsRequest,
         False,
     ),
     ("unknown", "unknown", "What runs on seeds, and is neither stored nor remembered.", "bytes", False),

@@ -233,7 +233,7 @@ class NamesRequest(TypedView, frozen=True):
     prefix: str = ""
 
 
-class WaitingRequest(TypedView, frozen=True):
+class WaitingShootsRequest(TypedView, frozen=True):
     """Options of a query for shoots that wait; an empty body lists the first 1,000, the longest unschedulable first."""
 
     limit: int = 1000
