@@ -49,9 +49,9 @@ const waitingCount = h("span", { class: "count" });
 const stateDot = h("span", { class: "dot hollow" });
 const stateWords = h("span", { class: "words" }, "connecting");
 const lostWords = h("span");
-const lost = h("div", { class: "lost", role: "status", hidden: true }, icon("waiting"), lostWords);
+const lost = h("div", { class: "banner lost", role: "status", hidden: true }, icon("waiting"), lostWords);
 const readWords = h("span");
-const reading = h("div", { class: "lost reading", role: "status", hidden: true }, icon("waiting"), readWords);
+const reading = h("div", { class: "banner reading", role: "status", hidden: true }, icon("waiting"), readWords);
 let shown = null;
 
 document.getElementById("bar").append(
