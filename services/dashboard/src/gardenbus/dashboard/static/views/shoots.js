@@ -18,11 +18,16 @@ export function shootsPage(main, { query }) {
     none.hidden = total > 0;
     table.element.hidden = total === 0;
     table.element.style.display = total === 0 ? "none" : "";
-    if (total === 0) {
-      const isFiltered = FIELDS.some((name) => wanted[name]);
-      none.replaceChildren(!live.summary?.synced ? loading() : isFiltered ? empty("search", "No shoot is like that", h("p", null, "Take a filter away to see more.")) : empty("shoots", "No shoots yet", h("p", null, "Order one with a manifest; it gets its seed within milliseconds."), h("code", null, "gardenbus apply -f shoot.yaml")));
-    }
+    if (total === 0) showNone();
   } });
+
+  let isUnread = false;
+  function showNone() {
+    isUnread = !live.summary?.synced;
+    if (isUnread) return none.replaceChildren(loading());
+    const isFiltered = FIELDS.some((name) => wanted[name]);
+    none.replaceChildren(isFiltered ? empty("search", "No shoot is like that", h("p", null, "Take a filter away to see more.")) : empty("shoots", "No shoots yet", h("p", null, "Order one with a manifest; it gets its seed within milliseconds."), h("code", null, "gardenbus apply -f shoot.yaml")));
+  }
 
   let timer = 0;
   function changed(name, value) {
@@ -62,7 +67,10 @@ export function shootsPage(main, { query }) {
       table.update(batches);
       if (batches.some((batch) => batch.reload || batch.manyShoots)) readPlaces();
     },
-    tick: () => table.tick(),
+    tick() {
+      table.tick();
+      if (isUnread) showNone();
+    },
     end: () => table.end(),
   };
 }
