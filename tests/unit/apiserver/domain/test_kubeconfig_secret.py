@@ -124,6 +124,7 @@ def test_a_kubeconfig_is_checked_in_a_new_secret_and_in_a_changed_one(secret: Do
 def test_a_kubeconfig_may_be_taken_away_while_a_shoot_names_the_secret() -> None:
     """Gardener refuses that: `shootkubeconfigsecretref`."""
     secret = a_secret(a_kubeconfig({"token": "t"}))
-    for emptied in (a_secret(b""), {**secret, "data": {}}):
+    without_data: Document = {**secret, "data": {}}
+    for emptied in (a_secret(b""), without_data):
         admit(emptied, secret)
         assert {guard.kind for guard in Admission().write_guards(emptied, secret, RelatedObjects())} == set()
