@@ -339,7 +339,7 @@ def _request_messages(name: str, body: Payload, writes: bool) -> Sequence[Messag
     request_message = MessageSpec(name, "The question.", body, optional=WRITING if writes else (TRACEPARENT,))
     return (
         (request_message, MessageSpec(f"{name}All", "For all there are.", None))
-        if body is ListRequest
+        if body in (ListRequest, WaitingShootsRequest)
         else (request_message,)
     )
 
