@@ -21,6 +21,9 @@ VARIABLES = (
     ("ConfigMap", "configMapKeyRef"),
     ("Secret", "secretKeyRef"),
 )
+OF_THE_SERVER_ITSELF = ("ipallocator-repair-controller", "portallocator-repair-controller")
+"""Loops within kube-apiserver: on busy cores their informers have a new Service before the address given to it, and
+they warn that it is not allocated (k8s.io/kubernetes, pkg/registry/core/service/ipallocator/controller/repairip.go)."""
 PROBES = ("startupProbe", "livenessProbe", "readinessProbe")
 
 
@@ -48,11 +51,13 @@ class Landscape(NamedTuple):
         return found
 
     def warnings(self) -> list[str]:
-        """What controllers complained of."""
+        """What controllers complained of, but for the API server's own repairs of what it is about to store."""
         return [
             f"{each['involvedObject']['kind']} {each['involvedObject']['name']}: {each['message']}"
             for each in self.objects
-            if each["kind"] == "Event" and each["type"] == "Warning"
+            if each["kind"] == "Event"
+            and each["type"] == "Warning"
+            and each.get("reportingComponent") not in OF_THE_SERVER_ITSELF
         ]
 
     def dangling(self) -> Iterator[str]:
