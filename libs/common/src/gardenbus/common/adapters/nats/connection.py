@@ -181,6 +181,12 @@ def _is_surely_legal(subject: str) -> bool:
     )
 
 
+def _cancellations() -> int:
+    """Number of times that the running task was cancelled."""
+    task = asyncio.current_task()
+    return 0 if task is None else task.cancelling()
+
+
 def _authentication(credentials: Credentials) -> dict[str, Any]:
     """The client's options for credentials; what is callable is asked at each attempt."""
     login = credentials.login
@@ -265,6 +271,7 @@ class Connection(Client):
             self._note_session()
             on_reconnect()
 
+        cancellations = _cancellations()
         await self.connect(
             url.split(","),
             name=name,
@@ -279,6 +286,8 @@ class Connection(Client):
             connect_timeout=CONNECT_SECONDS,
             pending_size=MAX_BUFFERED_BYTES,
         )
+        if _cancellations() > cancellations:  # Python 3.11's wait_for, which the client uses, returns if it can
+            raise asyncio.CancelledError
         await self._until_connected()
         self._fails_unauthorized = self._fails_unreachable = False
         self._note_session()

@@ -1,0 +1,33 @@
+"""A connection that is cancelled while it opens does not open, though the client swallows that."""
+
+import asyncio
+import contextlib
+from typing import Any
+
+import pytest
+from nats.aio.client import Client
+
+from gardenbus.common.adapters.nats.connection import Connection
+
+
+async def _swallowing(_client: Client, *_servers: Any, **_options: Any) -> None:
+    """What Python 3.11's wait_for does when what it waits for has come in the same moment."""
+    with contextlib.suppress(asyncio.CancelledError):
+        await asyncio.sleep(60)
+
+
+async def test_the_group_that_it_opens_in_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Client, "connect", _swallowing)
+    monkeypatch.setattr(Connection, "_until_connected", _swallowing)
+
+    async def agent() -> None:
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(asyncio.sleep(3600))
+            await Connection().open("nats://127.0.0.1:4222", "agent", on_reconnect=lambda: None)
+
+    task = asyncio.create_task(agent())
+    await asyncio.sleep(0.01)
+    task.cancel()
+    ended, _ = await asyncio.wait((task,), timeout=5)
+    assert ended
+    assert task.cancelled()
