@@ -235,7 +235,7 @@ async def test_messages_are_read_in_pages_from_a_sequence(under_test: BusUnderTe
     assert await under_test.bus.messages_from(stream, only, 27, 10) == []
 
 
-async def test_large_messages_are_read_in_smaller_pages(under_test: BusUnderTest):
+async def test_messages_too_large_for_one_page_are_all_read(under_test: BusUnderTest):
     stream = under_test.stream("QUEUES")
     for number in range(4):
         await under_test.bus.publish(Message(under_test.work(f"large-{number}"), bytes(700_000)))

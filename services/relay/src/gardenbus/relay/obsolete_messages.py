@@ -91,7 +91,8 @@ class ObsoleteMessages:
 
     async def _remove_obsolete(self, stream: str, page: Sequence[StreamMessage]) -> None:
         compared = [(message, shown_on(message.subject, self._subjects)) for message in page if _is_comparable(message)]
-        are_obsolete = iter(await self._outbox.obsolete([shown for _, shown in compared if shown]))
+        read = [shown for _, shown in compared if shown]
+        are_obsolete = iter(await self._outbox.obsolete(read) if read else ())
         obsolete = [
             message
             for message, shown in compared
