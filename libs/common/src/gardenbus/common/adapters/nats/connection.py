@@ -271,8 +271,7 @@ class Connection(Client):
             self._note_session()
             on_reconnect()
 
-        cancellations = _cancellations()
-        await self.connect(
+        await self._connect(
             url.split(","),
             name=name,
             inbox_prefix=inbox_prefix or credentials.inbox,
@@ -286,13 +285,18 @@ class Connection(Client):
             connect_timeout=CONNECT_SECONDS,
             pending_size=MAX_BUFFERED_BYTES,
         )
-        if _cancellations() > cancellations:  # Python 3.11's wait_for, which the client uses, returns if it can
-            raise asyncio.CancelledError
         await self._until_connected()
         self._fails_unauthorized = self._fails_unreachable = False
         self._note_session()
         self._reply_prefix = f"{self.new_inbox()}."
         await self.listen(f"{self._reply_prefix}*", self._receive_reply)
+
+    async def _connect(self, servers: list[str], **options: Any) -> None:
+        """Connect, unless it is cancelled: Python 3.11's `wait_for`, which the client uses, returns if it can."""
+        cancellations = _cancellations()
+        await self.connect(servers, **options)
+        if _cancellations() > cancellations:
+            raise asyncio.CancelledError
 
     async def _until_connected(self) -> None:
         """The client's connect may return with neither a connection nor an error, and goes on by itself."""
