@@ -14,7 +14,6 @@ from gardenbus.cli.client.targets import LandscapeTarget
 from gardenbus.cli.contexts.config import ContextEntry, ContextsConfig, url_of, write_config
 from gardenbus.common.errors import Unavailable
 from tests.contract.operating.conftest import WITHIN_SECONDS, Operator
-from tests.support.eventually import eventually
 from tests.support.landscape import GARDENBUS, address_of, authorities_of
 from tests.support.servers import Server, start_nats
 
@@ -28,7 +27,7 @@ def config(operator: Operator, tmp_path: Path) -> Path:
     return file
 
 
-def offered(config: Path, line: str) -> list[str]:
+def offered(config: Path, line: str, seconds: str = "") -> list[str]:
     """What bash is told where the cursor stands at the end of a line, far away from the landscape's directory."""
     asked = {"_GARDENBUS_COMPLETE": "complete_bash", "COMP_WORDS": line, "COMP_CWORD": str(line.count(" "))}
     outside = {name: value for name, value in os.environ.items() if not name.startswith("GARDENBUS_")}
@@ -39,7 +38,7 @@ def offered(config: Path, line: str) -> list[str]:
         text=True,
         cwd=config.parent,
         timeout=WITHIN_SECONDS,
-        env={**outside, "GARDENBUS_CONFIG": str(config), **asked},
+        env={**outside, "GARDENBUS_CONFIG": str(config), "GARDENBUS_COMPLETION_SECONDS": seconds, **asked},
     )
     assert done.stderr == ""
     return [word for word in done.stdout.splitlines() if word]
@@ -70,13 +69,14 @@ def offered(config: Path, line: str) -> list[str]:
         ("gardenbus get --prefix nobody shoot a", []),
     ],
 )
-async def test_names_and_namespaces_are_those_of_the_landscape_that_is_meant(
+def test_names_and_namespaces_are_those_of_the_landscape_that_is_meant(
     config: Path, line: str, words: list[str]
 ) -> None:
-    async def completed() -> None:  # within the second that a completion waits, which a busy machine may miss
-        assert offered(config, line) == words
+    assert offered(config, line, seconds="60" if words else "1") == words
 
-    await eventually(completed, within=100)
+
+def test_nothing_is_offered_where_one_does_not_wait(config: Path) -> None:
+    assert offered(config, "gardenbus get shoot a", seconds="0.000001") == []
 
 
 def test_a_command_goes_where_its_context_says(config: Path) -> None:

@@ -1,5 +1,7 @@
 """Shell completion: kinds, and names and namespaces that the landscape responds with within a second.
 
+GARDENBUS_COMPLETION_SECONDS: more, or less, than a second.
+
 Names come from an index, by what is typed already: of more than 500 the first ones and the last, so that a shell which
 completes what all have in common completes no more.
 
@@ -9,6 +11,7 @@ A completion never says what went wrong: it offers nothing.
 import asyncio
 import contextlib
 import json
+import os
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
@@ -20,7 +23,7 @@ from gardenbus.common.errors import GardenbusError, Unsupported
 if TYPE_CHECKING:
     from gardenbus.cli.client.api import ApiClient
 
-WITHIN_SECONDS = 1.0
+DEFAULT_SECONDS = 1.0
 OUTPUTS = ("wide", "yaml", "json", "name", "jsonpath=", "custom-columns=")
 WAIT_CONDITIONS = ("condition=", "scheduled", "reconciled", "delete", "create", "jsonpath=")
 
@@ -106,7 +109,7 @@ explained = objects_of(
 
 def namespaces(ctx: Any, incomplete: str) -> list[str]:
     """Namespaces of the Projects; of a person's own where they may not list all."""
-    return sorted({name for name in _within_a_second(ctx, _namespaces) if name and name.startswith(incomplete)})
+    return sorted({name for name in _while_one_waits(ctx, _namespaces) if name and name.startswith(incomplete)})
 
 
 def seeds(ctx: Any, incomplete: str) -> list[str]:
@@ -127,7 +130,7 @@ def names(ctx: Any, word: str, incomplete: str) -> Sequence[str]:
         return []
     namespace = ctx.params.get("namespace")
     tail = f"{spec.singular}.{namespace}" if namespace and spec.namespaced else spec.singular
-    return _within_a_second(ctx, lambda api: _names(api, tail, incomplete))
+    return _while_one_waits(ctx, lambda api: _names(api, tail, incomplete))
 
 
 async def _namespaces(api: "ApiClient") -> Sequence[str]:
@@ -140,7 +143,7 @@ async def _namespaces(api: "ApiClient") -> Sequence[str]:
 async def _names(api: "ApiClient", tail: str, prefix: str) -> Sequence[str]:
     """Names that begin so; those of kinds that are on the bus are read from lists."""
     body = json.dumps({"prefix": prefix}).encode()
-    response = await api.request(f"names.{tail}", body, timeout_seconds=WITHIN_SECONDS)
+    response = await api.request(f"names.{tail}", body, timeout_seconds=_seconds())
     if response.ok:
         return cast("dict[str, list[str]]", response.result)["names"]
     if response.error.get("code") != Unsupported.code:
@@ -149,13 +152,20 @@ async def _names(api: "ApiClient", tail: str, prefix: str) -> Sequence[str]:
     return sorted(name for name in found if name.startswith(prefix))
 
 
-def _within_a_second(ctx: Any, query: Callable[["ApiClient"], Awaitable[Sequence[Found]]]) -> Sequence[Found]:
+def _seconds() -> float:
+    """Time for which a landscape is asked; what is no number is ignored, as whatever goes wrong here."""
+    with contextlib.suppress(ValueError):
+        return float(os.environ.get("GARDENBUS_COMPLETION_SECONDS") or DEFAULT_SECONDS)
+    return DEFAULT_SECONDS
+
+
+def _while_one_waits(ctx: Any, query: Callable[["ApiClient"], Awaitable[Sequence[Found]]]) -> Sequence[Found]:
     """Query the landscape for as long as one waits for a Tab; () without a landscape or a response."""
     from gardenbus.cli.client.api import connected  # noqa: PLC0415  kinds are offered at once
     from gardenbus.cli.client.targets import find_landscape  # noqa: PLC0415  kinds are offered at once
 
     async def call() -> Sequence[Found]:
-        async with asyncio.timeout(WITHIN_SECONDS), connected(where) as api:
+        async with asyncio.timeout(_seconds()), connected(where) as api:
             return await query(api)
 
     given = ctx.params
