@@ -24,7 +24,14 @@ FULL = a_shoot(
         "provider": {
             "type": "aws",
             "workers": [
-                {"name": "a", "minimum": 1, "maximum": 2, "zones": ["x", "y"], "machine": {"type": "large"}},
+                {
+                    "name": "a",
+                    "minimum": 1,
+                    "maximum": 2,
+                    "zones": ["x", "y"],
+                    "machine": {"type": "large", "image": {"name": "linux", "version": "1.2.3"}},
+                    "volume": {"type": "ssd", "size": "50Gi"},
+                },
                 {"name": "b", "zones": []},
             ],
         },
@@ -64,6 +71,7 @@ VALUES: st.SearchStrategy[Any] = st.sampled_from(
         [{"key": "c"}, {"key": "c", "value": "d"}],
         {"a/b/c": "d"}, {"x" * 80: "d"}, {"A.example.org/b": "c"}, {"matchLabels": {"a": "b c"}},
         {"matchExpressions": [{"key": "a", "operator": "Exists"}]}, {"failureTolerance": {}}, {"kind": "", "name": "a"},
+        "a--b", "10.0.0.1/16", {"gardener.cloud/operation": "foo"}, {"allow": False}, [{"key": "a", "effect": "No"}],
         "220000+0100", "221000+0100", "250000+0100", {"begin": "220000+0100"}, {"schedules": [{"start": "0 8 * * *"}]},
     ]
 )  # fmt: skip
@@ -71,6 +79,7 @@ VALUES: st.SearchStrategy[Any] = st.sampled_from(
 NEW_FIELDS = (
     "seedName", "cloudProfileName", "finalizers", "ownerReferences", "uid", "resourceVersion", "generateName",
     "creationTimestamp", "deletionTimestamp", "status", "controlPlane", "matchExpressions", "namespace", "value",
+    "maxSurge", "maxUnavailable", "taints", "dataVolumes", "systemComponents", "updateStrategy", "clusterAutoscaler",
 )  # fmt: skip
 
 

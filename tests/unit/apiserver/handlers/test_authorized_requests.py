@@ -161,8 +161,10 @@ async def test_a_binding_refers_to_nothing_of_its_namespace_that_its_writer_cann
     for patch in ({"kind": "InternalSecret", "name": "theirs"}, {"kind": "InternalSecret"}):
         where = "patch.credentialsbinding.garden-dev.ours"
         assert await landscape.code("adam", where, {"credentialsRef": patch}) == 403, "whatever the patch leaves out"
-    assert await landscape.code("root", "apply", theirs) == 200
-    assert await landscape.code("adam", "patch.credentialsbinding.garden-dev.ours", {"metadata": {"labels": {}}}) == 200
+    joint = theirs | {"metadata": {"name": "joint", "namespace": "garden-dev"}}
+    assert await landscape.code("root", "apply", joint) == 200
+    where = "patch.credentialsbinding.garden-dev.joint"
+    assert await landscape.code("adam", where, {"metadata": {"labels": {}}}) == 200
 
 
 async def test_members_name_what_they_may_read_in_shoots(landscape: Landscape) -> None:

@@ -41,6 +41,12 @@ def is_cidr(text: str) -> bool:
     return _network(text) is not None
 
 
+def is_canonical(text: str) -> bool:
+    """True when a range begins with its network's address: no bits of hosts are set."""
+    network = _network(text)
+    return network is not None and text.partition("/")[0] == str(network.network_address)
+
+
 def ip_family_of(text: str) -> str | None:
     """`IPv4` or `IPv6`; None when the range is malformed."""
     network = _network(text)

@@ -11,10 +11,10 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta, Struct
 
-from gardenbus.common.api.document import Document
+from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.garden.maintenance_windows import window_problems
 from gardenbus.common.api.garden.shoot_operations import OPERATIONS
-from gardenbus.common.api.networks import ip_family_of, overlap
+from gardenbus.common.api.networks import ip_family_of, is_canonical, overlap
 
 _LABEL = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?"
 _SUBDOMAIN = rf"{_LABEL}(\.{_LABEL})*"
@@ -52,12 +52,17 @@ class _Profile(_ManifestPart, frozen=True):
     kind: Literal["CloudProfile", "NamespacedCloudProfile"] | None = None
 
 
+class _Image(_ManifestPart, frozen=True):
+    name: _Text
+
+
 class _Machine(_ManifestPart, frozen=True):
     type: str | None = None
+    image: _Image | None = None
 
 
 class _Volume(_ManifestPart, frozen=True):
-    size: Annotated[str, Meta(pattern=r"\A[0-9]+Gi\Z")] | None = None
+    size: Annotated[str, Meta(pattern=r"\A[0-9]+Gi\Z")]
 
 
 class _Worker(_ManifestPart, frozen=True):
@@ -66,9 +71,18 @@ class _Worker(_ManifestPart, frozen=True):
     control_plane: dict[str, Any] | None = None
     machine: _Machine | None = None
     minimum: _Count | None = None
-    maximum: _Count | None = None
+    maximum: Annotated[int, Meta(ge=1)] | None = None
     volume: _Volume | None = None
-    data_volumes: list[_Volume] | None = None
+    data_volumes: None = None
+    kubelet_data_volume_name: None = None
+    max_surge: None = None
+    max_unavailable: None = None
+    labels: None = None
+    annotations: None = None
+    taints: None = None
+    update_strategy: None = None
+    system_components: None = None
+    cluster_autoscaler: None = None
 
 
 class _Provider(_ManifestPart, frozen=True):
@@ -183,7 +197,10 @@ def has_common_metadata(metadata: Document) -> bool:
 
 def has_common_spec(shoot: Document) -> bool:
     """True when the rest of a new Shoot, whose metadata is valid, is valid as it will be stored."""
-    if shoot.get("status") is not None:
+    metadata = section(shoot, "metadata")
+    if shoot.get("status") is not None or "--" in str(metadata.get("name")):
+        return False
+    if not OPERATIONS.keys().isdisjoint(section(metadata, "annotations")):
         return False
     try:
         spec = msgspec.convert(shoot.get("spec"), _Spec)
@@ -214,7 +231,7 @@ def _is_valid_networking(networking: _Networking) -> bool:
     ranges = (networking.nodes, networking.pods, networking.services)
     return (
         _are_distinct(networking.ip_families)
-        and all(text is None or ip_family_of(text) in families for text in ranges)
+        and all(text is None or (ip_family_of(text) in families and is_canonical(text)) for text in ranges)
         and _are_disjoint(*(text for text in ranges if text is not None))
     )
 

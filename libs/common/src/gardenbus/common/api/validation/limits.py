@@ -34,6 +34,17 @@ def quantity_problem(text: str) -> str:
     return ""
 
 
+def amount_problem(amount: object) -> str:
+    """Problem of a quantity that is not below zero; "" when it is valid."""
+    if not isinstance(amount, str | int | float) or isinstance(amount, bool):
+        return f"must be a quantity as 10, 1500m or 1Ki, not {shown(amount)}"
+    try:
+        number = parse_quantity(amount)
+    except ValueError as error:
+        return str(error)
+    return f"must not be below zero, but is {amount}" if number < 0 else ""
+
+
 def check_only_quantity(holder: FieldCursor, field: str) -> None:
     """Report a list without exactly one quantity."""
     texts = holder.texts(field)

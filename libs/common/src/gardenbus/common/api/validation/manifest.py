@@ -5,8 +5,10 @@ from collections.abc import Callable, Mapping
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.api.validation import (
+    bastion,
     cloudprofile,
     config_map,
+    credentials_binding,
     envelope,
     exposure_class,
     lease,
@@ -19,6 +21,7 @@ from gardenbus.common.api.validation import (
     placement,
     placement_parts,
     project,
+    quota,
     resource_quota,
     secret,
     seed,
@@ -41,6 +44,10 @@ _CHECKS: Mapping[str, Check] = {
     "NamespacedCloudProfile": namespaced_cloudprofile.check,
     "Project": project.check,
     "ExposureClass": exposure_class.check,
+    "Quota": quota.check,
+    "SecretBinding": credentials_binding.check_secret_binding,
+    "CredentialsBinding": credentials_binding.check_credentials_binding,
+    "Bastion": bastion.check,
     "ConfigMap": config_map.check,
     "Secret": secret.check,
     "Lease": lease.check,
@@ -69,6 +76,9 @@ _STATUS_CHECKS: Mapping[str, Callable[[FieldCursor], object]] = {
     "Work": check_work_status,
 }
 
+_OF_TECHNICAL_IDS = frozenset({"Shoot", "Project"})
+"""Kinds whose names are parts of `shoot--<project>--<shoot>`."""
+
 
 def validate(document: Document, old: Document | None) -> None:
     """Check a manifest whose metadata passed `metadata.key_of`, as it will be stored.
@@ -87,6 +97,10 @@ def validate(document: Document, old: Document | None) -> None:
         manifest.section(part)
     if old is not None:
         _check_identity(manifest, old)
+    elif kind in _OF_TECHNICAL_IDS and "--" in str(section(document, "metadata").get("name")):
+        manifest.add_error(
+            "metadata.name", "must not have two hyphens in a row: they separate the parts of a technical ID"
+        )
     if check := _CHECKS.get(kind):
         check(manifest, old)
     _settle(document, errors)

@@ -12,7 +12,7 @@ def check(manifest: FieldCursor, old: Document | None) -> None:
     merged.text("type")
     check_seed_selector(merged)
     spec = manifest.section("spec", required=True)
-    check_offers(spec)
+    check_offers(spec, section(old or {}, "spec"))
     parent = spec.section("parent", required=True)
     parent.choice("kind", ("CloudProfile",))
     parent.text("name", required=True)

@@ -1,27 +1,102 @@
 """The rules of Projects. Source: Gardener's `pkg/api/core/validation/project.go`, for the fields that are read here."""
 
+from collections.abc import Sequence
+
 from gardenbus.common.api.document import Document, section
+from gardenbus.common.api.shown_values import shown
 from gardenbus.common.api.validation.field_cursor import FieldCursor
 from gardenbus.common.api.validation.metadata import label_problem
 from gardenbus.common.api.validation.shared import check_label_selector, check_tolerations
 
+ROLES = ("owner", "admin", "viewer", "uam", "serviceaccountmanager")
+SUBJECT_KINDS = ("User", "Group", "ServiceAccount")
+
+_EXTENSION_ROLE = "extension:"
+_LONGEST_EXTENSION_ROLE = 20
+_RBAC = "rbac.authorization.k8s.io"
+
 
 def check(manifest: FieldCursor, old: Document | None) -> None:
     """Note every problem of a Project; its namespace stays."""
-    spec = manifest.section("spec")
+    spec, before = manifest.section("spec"), section(old or {}, "spec")
     if not spec:
-        if section(old or {}, "spec").get("namespace"):
+        if before.get("namespace"):
             manifest.add_error("spec.namespace", "cannot be taken away: a project keeps its namespace")
         return
     spec.text("namespace", rule=label_problem)
-    spec.entries("members")
-    spec.section("owner")
+    members, owner = spec.entries("members"), spec.section("owner")
     for field in ("defaults", "whitelist"):
         check_tolerations(spec.section("tolerations"), field)
-    if spec.content.get("dualApprovalForDeletion") != section(old or {}, "spec").get("dualApprovalForDeletion"):
+    if spec.content.get("members") != before.get("members"):
+        _check_members(members)
+    if spec.content.get("owner") != before.get("owner") and owner:
+        _check_subject(owner)
+    if spec.content.get("tolerations") != before.get("tolerations"):
+        _check_default_tolerations(spec.section("tolerations"))
+    if spec.content.get("dualApprovalForDeletion") != before.get("dualApprovalForDeletion"):
         _check_dual_approval(spec)
     if old is not None:
-        spec.same_as(section(old, "spec"), "namespace", "a project keeps its namespace")
+        spec.same_as(before, "namespace", "a project keeps its namespace")
+
+
+def _check_members(members: Sequence[FieldCursor]) -> None:
+    seen: set[tuple[object, ...]] = set()
+    has_owner = False
+    for member in members:
+        _check_subject(member)
+        named = tuple(member.content.get(field) for field in ("kind", "namespace", "name"))
+        if named in seen:
+            member.add_error("", "is a member already: write all roles in one entry, below roles")
+        seen.add(named)
+        owns = _check_roles(member)
+        if owns and has_owner:
+            member.add_error("", "there is an owner already, and a project has one")
+        has_owner = has_owner or owns
+
+
+def _check_roles(member: FieldCursor) -> bool:
+    """Check the roles of a member; true when owner is one of them."""
+    role = member.text("role", rule=_role_problem)
+    roles = member.unique_texts("roles", rule=_role_problem)
+    return "owner" in (role, *(each for _, each in roles))
+
+
+def _role_problem(role: str) -> str:
+    if role in ROLES:
+        return ""
+    if not role.startswith(_EXTENSION_ROLE):
+        return f"{shown(role)} is no role: there are {', '.join(ROLES)}, and extension:…"
+    name = role.removeprefix(_EXTENSION_ROLE)
+    if len(name) > _LONGEST_EXTENSION_ROLE or name in ("", ".", "..") or "/" in name or "%" in name:
+        return f"{shown(role)}: an extension's role has 1 to {_LONGEST_EXTENSION_ROLE} characters, no / and no %"
+    return ""
+
+
+def _check_subject(subject: FieldCursor) -> None:
+    """Note problems of a subject. Without an `apiGroup` it is of the group that its kind is in."""
+    kind = subject.choice("kind", SUBJECT_KINDS, required=True)
+    subject.text("name", required=True)
+    group, namespace = subject.text("apiGroup") or "", subject.text("namespace") or ""
+    if kind is None:
+        return
+    of_kind = "" if kind == "ServiceAccount" else _RBAC
+    if group not in ("", of_kind):
+        subject.add_error("apiGroup", f"must be {of_kind}, not {shown(group)}" if of_kind else "must be left out")
+    if kind == "ServiceAccount" and not namespace:
+        subject.add_error("namespace", "is needed: that of the ServiceAccount")
+    elif kind != "ServiceAccount" and namespace:
+        subject.add_error("namespace", f"must be left out: a {kind} belongs to none")
+
+
+def _check_default_tolerations(tolerations: FieldCursor) -> None:
+    allowed = {
+        (toleration.content.get("key"), toleration.content.get("value"))
+        for toleration in tolerations.entries("whitelist")
+    }
+    for toleration in tolerations.entries("defaults"):
+        key, value = toleration.content.get("key"), toleration.content.get("value")
+        if key and (key, None) not in allowed and (key, value) not in allowed:
+            toleration.add_error("", f"{shown(key)} must stand in whitelist, too: shoots may not have it otherwise")
 
 
 def _check_dual_approval(spec: FieldCursor) -> None:

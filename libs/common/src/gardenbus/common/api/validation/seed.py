@@ -6,6 +6,7 @@ from gardenbus.common.api.validation.metadata import subdomain_problem
 from gardenbus.common.api.validation.shared import (
     RANGES,
     check_access_restrictions,
+    check_disjoint,
     check_ip_families,
     check_ranges,
     check_resources,
@@ -24,6 +25,8 @@ def check(manifest: FieldCursor, old: Document | None) -> None:
     before = section(old or {}, "spec")
     if spec.content.get("resources") != before.get("resources"):
         check_resources(spec)
+    if spec.content.get("networks") != before.get("networks"):
+        check_disjoint(spec.section("networks"))
     for field in RANGES if spec else ():
         spec.section("networks").same_as(section(before, "networks"), field, "the seed's network is what it is")
 

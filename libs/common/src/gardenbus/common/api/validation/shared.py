@@ -8,7 +8,7 @@ from gardenbus.common.api.document import section
 from gardenbus.common.api.document_parts import only_text
 from gardenbus.common.api.garden.named_references import REFERABLE_KINDS
 from gardenbus.common.api.kinds import KINDS
-from gardenbus.common.api.networks import ip_family_of, is_cidr, overlap, parse_cidr
+from gardenbus.common.api.networks import ip_family_of, is_canonical, is_cidr, overlap, parse_cidr
 from gardenbus.common.api.quantities import parse_quantity
 from gardenbus.common.api.selectors import LabelSelector, LabelSelectorRequirement
 from gardenbus.common.api.shown_values import shown
@@ -138,9 +138,12 @@ def check_ranges(holder: FieldCursor, fields: Sequence[str] = RANGES, families: 
 
 
 def check_disjoint(holder: FieldCursor) -> None:
-    """Note ranges of one holder that overlap; malformed ones are noted elsewhere."""
+    """Note ranges of one holder that overlap, or have host bits; malformed ones are noted elsewhere."""
     stated = [field for field in RANGES if is_cidr(only_text(holder.content.get(field)))]
     for number, field in enumerate(stated):
+        if not is_canonical(holder.content[field]):
+            network = parse_cidr(holder.content[field])
+            holder.add_error(field, f"{holder.content[field]} has bits of hosts: write {network}")
         for other in stated[:number]:
             if overlap(holder.content[field], holder.content[other]):
                 holder.add_error(field, f"{holder.content[field]} overlaps with {other}, {holder.content[other]}")

@@ -1,7 +1,5 @@
 """The rules of a Shoot. Source: Gardener's `pkg/api/core/validation/shoot.go`, for the fields that are read here."""
 
-import re
-
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.document_parts import mappings
 from gardenbus.common.api.garden.hibernation import schedule_problems
@@ -21,6 +19,7 @@ from gardenbus.common.api.validation.shared import (
     check_tolerations,
 )
 from gardenbus.common.api.validation.shoot_dns import check_providers
+from gardenbus.common.api.validation.shoot_workers import check_workers
 from gardenbus.common.api.validation.status import check_shoot_status
 
 PURPOSES = ("evaluation", "testing", "development", "production", "infrastructure")
@@ -47,7 +46,7 @@ def check(manifest: FieldCursor, old: Document | None) -> None:
     if spec.content.get("resources") != before.get("resources"):
         check_resources(spec)
     if spec.content.get("provider") != before.get("provider"):
-        _check_volumes(spec.section("provider"))
+        check_workers(spec.section("provider"))
     if any(spec.content.get(field) != before.get(field) for field in ("resources", "kubernetes")):
         _check_admission_plugins(spec)
     if spec.content.get("dns") != before.get("dns"):
@@ -109,16 +108,6 @@ def _check_provider(spec: FieldCursor) -> None:
         if least is not None and most is not None and least > most:
             worker.add_error("maximum", f"must not be below minimum ({least}), but is {most}")
     unique(workers, "name")
-
-
-def _check_volumes(provider: FieldCursor) -> None:
-    for worker in provider.entries("workers"):
-        for volume in (worker.section("volume"), *worker.entries("dataVolumes")):
-            volume.text("size", rule=_volume_size_problem)
-
-
-def _volume_size_problem(size: str) -> str:
-    return "" if re.fullmatch(r"[0-9]+Gi", size) else f"must be whole gibibytes, as 50Gi, not {size!r}"
 
 
 def _check_networking(spec: FieldCursor) -> None:

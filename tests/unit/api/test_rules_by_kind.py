@@ -1,0 +1,281 @@
+"""What Gardener's API refuses of each kind by itself, before any admission plug-in: `pkg/api/*/validation`."""
+
+import copy
+from typing import Any
+
+import pytest
+
+from gardenbus.common.api.document import Document
+from gardenbus.common.api.validation.manifest import validate
+from gardenbus.common.errors import InvalidResource
+from tests.support.builders import a_shoot
+
+CORE = "core.gardener.cloud/v1beta1"
+RBAC = "rbac.authorization.k8s.io"
+IN_DEV = {"name": "one", "namespace": "garden-dev"}
+
+PROJECT: Document = {
+    "apiVersion": CORE,
+    "kind": "Project",
+    "metadata": {"name": "dev"},
+    "spec": {
+        "owner": {"apiGroup": RBAC, "kind": "User", "name": "ann"},
+        "members": [
+            {"apiGroup": RBAC, "kind": "User", "name": "ann", "role": "owner", "roles": ["admin", "uam"]},
+            {"kind": "Group", "name": "crew", "role": "viewer"},
+            {"kind": "ServiceAccount", "name": "robot", "namespace": "garden-dev", "roles": ["extension:bot"]},
+        ],
+        "tolerations": {
+            "defaults": [{"key": "a", "value": "b"}],
+            "whitelist": [{"key": "a"}, {"key": "c", "value": "d"}],
+        },
+    },
+}
+QUOTA: Document = {
+    "apiVersion": CORE,
+    "kind": "Quota",
+    "metadata": IN_DEV,
+    "spec": {"scope": {"apiVersion": CORE, "kind": "Project"}, "metrics": {"cpu": "10", "storage.premium": "1Ti"}},
+}
+CREDENTIALS_BINDING: Document = {
+    "apiVersion": "security.gardener.cloud/v1alpha1",
+    "kind": "CredentialsBinding",
+    "metadata": IN_DEV,
+    "provider": {"type": "aws"},
+    "credentialsRef": {"apiVersion": "v1", "kind": "Secret", "name": "key", "namespace": "garden-dev"},
+    "quotas": [{"name": "small", "namespace": "garden-dev"}],
+}
+SECRET_BINDING: Document = {
+    "apiVersion": CORE,
+    "kind": "SecretBinding",
+    "metadata": IN_DEV,
+    "secretRef": {"name": "key", "namespace": "garden-dev"},
+}
+CLOUD_PROFILE: Document = {
+    "apiVersion": CORE,
+    "kind": "CloudProfile",
+    "metadata": {"name": "aws"},
+    "spec": {
+        "type": "aws",
+        "kubernetes": {
+            "versions": [
+                {"version": "1.34.4", "classification": "supported"},
+                {"version": "1.33.6", "classification": "deprecated", "expirationDate": "2026-12-31T23:59:59Z"},
+            ]
+        },
+        "machineImages": [
+            {"name": "linux", "updateStrategy": "minor", "versions": [{"version": "1.2", "architectures": ["arm64"]}]}
+        ],
+        "machineTypes": [{"name": "small", "cpu": "500m", "gpu": "0", "memory": "8Gi", "architecture": "amd64"}],
+        "limits": {"maxNodesTotal": 50},
+    },
+}
+EXPOSURE_CLASS: Document = {
+    "apiVersion": CORE,
+    "kind": "ExposureClass",
+    "metadata": {"name": "public"},
+    "handler": "internet",
+}
+BASTION: Document = {
+    "apiVersion": "operations.gardener.cloud/v1alpha1",
+    "kind": "Bastion",
+    "metadata": IN_DEV,
+    "spec": {
+        "shootRef": {"name": "apollo"},
+        "sshPublicKey": "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIHJlYWxseQ== ann@example.org",
+        "ingress": [{"ipBlock": {"cidr": "203.0.113.7/24"}}],
+    },
+}
+SEED: Document = {
+    "apiVersion": CORE,
+    "kind": "Seed",
+    "metadata": {"name": "berlin"},
+    "spec": {
+        "provider": {"type": "aws", "region": "eu-west-1"},
+        "networks": {"nodes": "10.1.0.0/16", "pods": "10.2.0.0/16", "services": "10.3.0.0/16"},
+    },
+}
+WORKER: Document = {
+    "name": "pool",
+    "minimum": 1,
+    "maximum": 3,
+    "maxSurge": "10%",
+    "maxUnavailable": 0,
+    "machine": {"type": "small", "image": {"name": "linux", "version": "1.2.3"}},
+    "labels": {"example.org/team": "moon"},
+    "annotations": {"note": "any text"},
+    "taints": [{"key": "a", "value": "b", "effect": "NoSchedule"}, {"key": "a", "effect": "NoExecute"}],
+    "volume": {"type": "ssd", "size": "50Gi"},
+    "dataVolumes": [{"name": "data", "size": "20Gi"}],
+    "kubeletDataVolumeName": "data",
+    "updateStrategy": "AutoRollingUpdate",
+    "clusterAutoscaler": {"scaleDownUtilizationThreshold": 0.5, "scaleDownUnneededTime": "30m"},
+    "systemComponents": {"allow": True},
+}
+SHOOT = a_shoot(spec={"provider": {"type": "aws", "workers": [WORKER]}})
+ABSENT: Any = object()
+
+
+def changed(document: Document, path: str, value: Any) -> Document:
+    """The document with another value at a path, as `spec.members.0.role`; ABSENT takes the field away."""
+    result = copy.deepcopy(document)
+    here: Any = result
+    *steps, last = path.split(".")
+    for step in steps:
+        here = (
+            here[int(step) if step.isdigit() else step] if step in here or step.isdigit() else here.setdefault(step, {})
+        )
+    if value is ABSENT:
+        del here[last]
+    else:
+        here[int(last) if last.isdigit() else last] = value
+    return result
+
+
+def fields_of(document: Document, old: Document | None = None) -> list[str]:
+    """The fields at fault."""
+    try:
+        validate(document, old)
+    except InvalidResource as invalid:
+        return [problem.field for problem in invalid.problems]
+    return []
+
+
+VALID = (PROJECT, QUOTA, CREDENTIALS_BINDING, SECRET_BINDING, CLOUD_PROFILE, EXPOSURE_CLASS, BASTION, SEED, SHOOT)
+
+
+@pytest.mark.parametrize("document", VALID, ids=lambda document: document["kind"])
+def test_what_keeps_the_rules_is_accepted(document: Document) -> None:
+    assert fields_of(document) == []
+    assert fields_of(document, document) == []
+
+
+POOL, MEMBERS, VERSIONS = "spec.provider.workers[0]", "spec.members", "spec.kubernetes.versions"
+IMAGES, TYPES = "spec.machineImages[0]", "spec.machineTypes[0]"
+CASES: list[tuple[Document, str, Any, str]] = [
+    (PROJECT, "metadata.name", "a--b", "metadata.name"),
+    (PROJECT, "spec.members.1.role", "boss", f"{MEMBERS}[1].role"),
+    (PROJECT, "spec.members.0.roles", ["admin", "admni"], f"{MEMBERS}[0].roles[1]"),
+    (PROJECT, "spec.members.0.roles", ["admin", "admin"], f"{MEMBERS}[0].roles[1]"),
+    (PROJECT, "spec.members.2.roles", ["extension:" + "x" * 21], f"{MEMBERS}[2].roles[0]"),
+    (PROJECT, "spec.members.1.role", "owner", f"{MEMBERS}[1]"),
+    (PROJECT, "spec.members.1.kind", "Usr", f"{MEMBERS}[1].kind"),
+    (PROJECT, "spec.members.1.kind", ABSENT, f"{MEMBERS}[1].kind"),
+    (PROJECT, "spec.members.1.name", ABSENT, f"{MEMBERS}[1].name"),
+    (PROJECT, "spec.members.1.apiGroup", "v1", f"{MEMBERS}[1].apiGroup"),
+    (PROJECT, "spec.members.1.namespace", "garden-dev", f"{MEMBERS}[1].namespace"),
+    (PROJECT, "spec.members.2.namespace", ABSENT, f"{MEMBERS}[2].namespace"),
+    (PROJECT, "spec.members.1", {"kind": "User", "name": "ann", "role": "viewer"}, f"{MEMBERS}[1]"),
+    (PROJECT, "spec.owner.kind", "Robot", "spec.owner.kind"),
+    (PROJECT, "spec.owner", {"kind": "User"}, "spec.owner.name"),
+    (PROJECT, "spec.tolerations.defaults", [{"key": "c"}], "spec.tolerations.defaults[0]"),
+    (PROJECT, "spec.tolerations.whitelist", [], "spec.tolerations.defaults[0]"),
+    (QUOTA, "spec.metrics", {"cpus": "1"}, "spec.metrics[cpus]"),
+    (QUOTA, "spec.metrics", {"cpu": "-1"}, "spec.metrics[cpu]"),
+    (QUOTA, "spec.scope", ABSENT, "spec.scope"),
+    (QUOTA, "spec.scope", {"apiVersion": CORE, "kind": "Seed"}, "spec.scope"),
+    (QUOTA, "spec.scope", {"apiVersion": "v2", "kind": "Secret"}, "spec.scope"),
+    (QUOTA, "spec.clusterLifetimeDays", 0, "spec.clusterLifetimeDays"),
+    (CREDENTIALS_BINDING, "credentialsRef.kind", "ConfigMap", "credentialsRef.kind"),
+    (CREDENTIALS_BINDING, "credentialsRef", ABSENT, "credentialsRef"),
+    (CREDENTIALS_BINDING, "credentialsRef.name", ABSENT, "credentialsRef.name"),
+    (CREDENTIALS_BINDING, "quotas", [{"namespace": "garden-dev"}], "quotas[0].name"),
+    (SECRET_BINDING, "secretRef", ABSENT, "secretRef"),
+    (SECRET_BINDING, "secretRef.name", ABSENT, "secretRef.name"),
+    (CLOUD_PROFILE, "spec.kubernetes.versions.0.version", "1.34", f"{VERSIONS}[0].version"),
+    (CLOUD_PROFILE, "spec.kubernetes.versions.0.version", "v1.34.4", f"{VERSIONS}[0].version"),
+    (CLOUD_PROFILE, "spec.kubernetes.versions.0.classification", "suported", f"{VERSIONS}[0].classification"),
+    (CLOUD_PROFILE, "spec.kubernetes.versions.1.expirationDate", "tomorrow", f"{VERSIONS}[1].expirationDate"),
+    (CLOUD_PROFILE, "spec.kubernetes.versions.1.expirationDate", "2026-12-31", f"{VERSIONS}[1].expirationDate"),
+    (
+        CLOUD_PROFILE,
+        "spec.kubernetes.versions.1",
+        {"version": "1.34.3", "classification": "supported"},
+        f"{VERSIONS}[1].classification",
+    ),
+    (CLOUD_PROFILE, "spec.machineImages.0.versions.0.version", "latest", f"{IMAGES}.versions[0].version"),
+    (CLOUD_PROFILE, "spec.machineImages.0.versions.0.architectures", ["x86"], f"{IMAGES}.versions[0].architectures[0]"),
+    (CLOUD_PROFILE, "spec.machineImages.0.versions.0.expirationDate", "soon", f"{IMAGES}.versions[0].expirationDate"),
+    (CLOUD_PROFILE, "spec.machineImages.0.updateStrategy", "majr", f"{IMAGES}.updateStrategy"),
+    (CLOUD_PROFILE, "spec.machineTypes.0.cpu", "-1", f"{TYPES}.cpu"),
+    (CLOUD_PROFILE, "spec.machineTypes.0.architecture", "x86", f"{TYPES}.architecture"),
+    (CLOUD_PROFILE, "spec.limits.maxNodesTotal", 0, "spec.limits.maxNodesTotal"),
+    (EXPOSURE_CLASS, "handler", "Inter_net", "handler"),
+    (BASTION, "spec.sshPublicKey", ABSENT, "spec.sshPublicKey"),
+    (BASTION, "spec.sshPublicKey", "foo", "spec.sshPublicKey"),
+    (BASTION, "spec.ingress", ABSENT, "spec.ingress"),
+    (BASTION, "spec.ingress", [], "spec.ingress"),
+    (BASTION, "spec.ingress.0.ipBlock.cidr", "203.0.113.7", "spec.ingress[0].ipBlock.cidr"),
+    (SEED, "spec.networks.pods", "10.1.128.0/17", "spec.networks.pods"),
+    (SHOOT, "metadata.name", "a--b", "metadata.name"),
+    (
+        SHOOT,
+        "metadata.annotations",
+        {"gardener.cloud/operation": "foo"},
+        "metadata.annotations[gardener.cloud/operation]",
+    ),
+    (SHOOT, "spec.networking.nodes", "10.0.0.1/16", "spec.networking.nodes"),
+    *(
+        (SHOOT, f"spec.provider.workers.0.{path}", value, f"{POOL}.{field}")
+        for path, value, field in [
+            ("maxSurge", -1, "maxSurge"),
+            ("maxSurge", "ten", "maxSurge"),
+            ("maxSurge", 0, "maxUnavailable"),
+            ("maxUnavailable", "110%", "maxUnavailable"),
+            ("maxUnavailable", True, "maxUnavailable"),
+            ("machine.image", {"version": "1.2.3"}, "machine.image.name"),
+            ("labels", {"a b": "c"}, "labels[a b]"),
+            ("labels", {"a": "b c"}, "labels[a]"),
+            ("annotations", {"a b": "c"}, "annotations[a b]"),
+            ("taints", [{"key": "a", "effect": "NoShedule"}], "taints[0].effect"),
+            ("taints", [{"effect": "NoSchedule"}], "taints[0].key"),
+            ("taints", [{"key": "a", "effect": "NoSchedule"}] * 2, "taints[1]"),
+            ("volume", {"type": "ssd"}, "volume.size"),
+            ("volume", ABSENT, "volume"),
+            ("dataVolumes", [{"size": "20Gi"}], "dataVolumes[0].name"),
+            ("dataVolumes", [{"name": "data"}], "dataVolumes[0].size"),
+            ("dataVolumes", [{"name": "data", "size": "20Gi"}] * 2, "dataVolumes[1].name"),
+            ("kubeletDataVolumeName", "other", "kubeletDataVolumeName"),
+            ("updateStrategy", "Rolling", "updateStrategy"),
+            ("clusterAutoscaler.scaleDownUtilizationThreshold", 1.5, "clusterAutoscaler.scaleDownUtilizationThreshold"),
+            ("clusterAutoscaler.scaleDownUnneededTime", "-30m", "clusterAutoscaler.scaleDownUnneededTime"),
+        ]
+    ),
+    (SHOOT, "spec.provider.workers.0.systemComponents.allow", False, "spec.provider.workers"),
+]
+
+
+@pytest.mark.parametrize(("document", "path", "value", "field"), CASES)
+def test_what_breaks_a_rule_is_rejected_with_its_field(document: Document, path: str, value: Any, field: str) -> None:
+    assert field in fields_of(changed(document, path, value))
+
+
+UNCHANGED = [case for case in CASES if case[1] != "metadata.name"]
+
+
+@pytest.mark.parametrize(("document", "path", "value", "_field"), UNCHANGED)
+def test_what_an_earlier_version_took_stands_in_the_way_of_no_other_change(
+    document: Document, path: str, value: Any, _field: str
+) -> None:
+    stored = changed(document, path, value)
+    assert fields_of(changed(stored, "metadata.labels", {"other": "change"}), stored) == []
+
+
+@pytest.mark.parametrize(
+    ("document", "path", "value", "field"),
+    [
+        (CREDENTIALS_BINDING, "credentialsRef.name", "other", "credentialsRef"),
+        (CREDENTIALS_BINDING, "provider.type", "gcp", "provider"),
+        (SECRET_BINDING, "secretRef.name", "other", "secretRef"),
+        (QUOTA, "spec.scope", {"apiVersion": "v1", "kind": "Secret"}, "spec.scope"),
+        (BASTION, "spec.sshPublicKey", "ssh-rsa AAAAC3NzaC1lZDI1NTE5AAAAIHJlYWxseQ==", "spec.sshPublicKey"),
+    ],
+)
+def test_what_others_rely_on_stays(document: Document, path: str, value: Any, field: str) -> None:
+    assert fields_of(changed(document, path, value), document) == [field]
+
+
+def test_a_secret_binding_gets_its_provider_later_once() -> None:
+    of_aws = changed(SECRET_BINDING, "provider", {"type": "aws"})
+    assert fields_of(of_aws, SECRET_BINDING) == []
+    assert fields_of(changed(of_aws, "provider.type", "gcp"), of_aws) == ["provider"]
