@@ -3,8 +3,10 @@
 import os
 import pty
 import socket
+import socketserver
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -62,6 +64,31 @@ def test_each_way_of_being_out_of_reach_has_its_sentence(closed_port: int):
     assert f"port {closed_port} refuses connections" in started[1].stderr
     assert "is no NATS address" in started[2].stderr
     assert all(len(ended.stderr.splitlines()) == 1 for ended in started)
+
+
+@pytest.mark.parametrize(
+    ("greeting", "answer", "seen"),
+    [
+        (b"SSH-2.0-OpenSSH_9.2\r\n", b"", "it says 'SSH-2.0-OpenSSH_9.2'"),
+        (b"", b"HTTP/1.1 400 Bad Request\r\n\r\n", "it says 'HTTP/1.1 400 Bad Request'"),
+        (b"", b"", "it closes the connection"),
+    ],
+)
+def test_a_server_that_is_not_nats_is_called_that(greeting: bytes, answer: bytes, seen: str):
+    class Stranger(socketserver.BaseRequestHandler):
+        def handle(self) -> None:
+            self.request.sendall(greeting)
+            if answer and self.request.recv(64):
+                self.request.sendall(answer)
+
+    with socketserver.ThreadingTCPServer(("127.0.0.1", 0), Stranger) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        port = server.server_address[1]
+        ended = gardenbus("get", "seeds", "--nats-url", f"nats://127.0.0.1:{port}")
+        server.shutdown()
+
+    expected = f"no NATS at nats://127.0.0.1:{port}: what listens on port {port} is no NATS server: {seen}"
+    assert (ended.returncode, ended.stderr) == (3, f"gardenbus: {expected}\n")
 
 
 def test_a_user_whom_the_server_does_not_let_in_is_told_so_at_once(tmp_path: Path):

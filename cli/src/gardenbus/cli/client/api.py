@@ -248,6 +248,7 @@ async def _explaining(where: LandscapeTarget, timeout_seconds: float) -> AsyncGe
         async with asyncio.timeout(timeout_seconds):
             yield
     except TimeoutError as error:
+        await check_reachable(where.nats_url)
         raise Unavailable(
             f"no NATS at {without_user(where.nats_url)} within {timeout_seconds:g} s: something listens there and "
             "does not answer"

@@ -12,10 +12,11 @@ from gardenbus.common.errors import Unavailable
 
 _PORTS = {"ws": 80, "wss": 443}
 _NATS_PORT = 4222
+_GREETING_SECONDS = 1.0
 
 
 async def check_reachable(urls: str) -> None:
-    """Return when a server takes a connection at one of the addresses (commas between). Raises Unavailable."""
+    """Return when what takes a connection at one of the addresses (commas between) may be NATS. Raises Unavailable."""
     problems: list[str] = []
     for address in urls.split(","):
         if not (problem := await _problem_of(address)):
@@ -29,12 +30,29 @@ async def _problem_of(address: str) -> str:
     parts = urlsplit(address if "://" in address else f"nats://{address}")
     host, port = parts.hostname or "", parts.port or _PORTS.get(parts.scheme, _NATS_PORT)
     try:
-        _, writer = await asyncio.open_connection(host, port)
+        reader, writer = await asyncio.open_connection(host, port)
     except (socket.gaierror, UnicodeError):
         return f"the host {host} is not found (is its name right?)"
     except ConnectionRefusedError:
-        return f"port {port} refuses connections: nothing listens there (is the landscape up?)"
+        return f"port {port} refuses connections: nothing listens there (is the landscape, or its NATS, up?)"
     except OSError as error:
         return "no connection" if error.errno is None and not error.strerror else f"{error.strerror or error}".lower()
-    writer.close()
-    return ""
+    try:
+        return "" if parts.scheme in _PORTS else await _greeting_problem(reader, writer, port)
+    finally:
+        writer.close()
+
+
+async def _greeting_problem(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, port: int) -> str:
+    """The reason why what listens is no NATS server; "" for one, and for what is silent, as a NATS that hangs is."""
+    try:
+        async with asyncio.timeout(_GREETING_SECONDS):
+            writer.write(b"PING\r\n")  # servers that wait for their client say what they are
+            first = await reader.readline()
+    except TimeoutError:
+        return ""
+    except (OSError, ValueError):
+        first = b""
+    shown = ascii(first[:40].decode("latin-1").strip())
+    seen = f"it says {shown}" if first else "it closes the connection"
+    return "" if first.startswith(b"INFO ") else f"what listens on port {port} is no NATS server: {seen}"

@@ -4,11 +4,12 @@ import asyncio
 import os
 from urllib.parse import unquote, urlsplit
 
+from gardenbus.cli.client.reachability import check_reachable
 from gardenbus.cli.contexts.addresses import without_password, without_user
 from gardenbus.common.adapters.redis.addresses import parse_redis_url
 from gardenbus.common.errors import Unavailable
 
-PROBE_SECONDS = 4.0
+PROBE_SECONDS = 3.0
 NATS_PORT = 4222
 REDIS_PORT = 6379
 
@@ -16,6 +17,7 @@ REDIS_PORT = 6379
 async def probe_servers(nats_url: str | None, redis_url: str | None) -> None:
     """Raise Unavailable, naming the server, when one of those given is unreachable; of several one is enough."""
     if nats_url is not None:
+        await check_reachable(nats_url)
         addresses = [address if "://" in address else f"nats://{address}" for address in nats_url.split(",")]
         troubles = await asyncio.gather(*(_trouble(address, NATS_PORT, b"") for address in addresses))
         if all(troubles):

@@ -70,6 +70,8 @@ AWAIT_LOG_SECONDS = 60.0
 
 _ILLEGAL = re.compile(r"[\x00-\x20\x7f]|^\.|\.\.|\.$|^$")
 _UNAUTHORIZED = re.compile("authori[sz]ation|authentication", re.IGNORECASE)
+_NO_GREETING = "expecting INFO"
+"""In the error of the client when a server begins otherwise than NATS, or closes the connection."""
 _LINE_BREAKS = str.maketrans({"\r": " ", "\n": " ", "\0": " "})
 _HEADER_NAME = re.compile(r"[!-9;-~]+")
 _HEADER_LINE = b"NATS/1.0\r\n"
@@ -90,7 +92,7 @@ class Unanswered(Unavailable):
 
 
 class OutOfReach(Unavailable):
-    """No connection was made to any of the addresses: a host is not found, or a port refuses."""
+    """No address leads to NATS: a host is not found, a port refuses, or what listens there is another server."""
 
 
 class RawMessage(NamedTuple):
@@ -483,10 +485,13 @@ class Connection(Client):
             raise
         except (OSError, UnicodeError) as error:
             self._greeted_at = None
-            self._unreached.add(s.uri.netloc)
-            if self._fails_unreachable and self._unreached.issuperset(each.uri.netloc for each in self._server_pool):
-                raise OutOfReach(f"NATS at {self._where} is out of reach: {error}") from error
+            self._count_unreached(s, error)
             raise
+
+    def _count_unreached(self, server: Srv, error: Exception) -> None:
+        self._unreached.add(server.uri.netloc)
+        if self._fails_unreachable and self._unreached.issuperset(each.uri.netloc for each in self._server_pool):
+            raise OutOfReach(f"NATS at {self._where} is out of reach: {error}") from error
 
     async def _connect_to(self, s: Srv) -> None:
         if s.uri.scheme in WEB_SOCKETS:
@@ -559,6 +564,8 @@ class Connection(Client):
     async def _log_error(self, error: Exception) -> None:
         if isinstance(error, OutOfReach):
             raise error
+        if _NO_GREETING in str(error) and self._current_server is not None:
+            self._count_unreached(self._current_server, error)
         now = asyncio.get_running_loop().time()
         if self._fails_unauthorized and (untrusted := untrusted_server(error, self._credentials.ca)):
             raise ServerUntrusted(f"NATS at {self._where} is not trusted: {untrusted}") from error

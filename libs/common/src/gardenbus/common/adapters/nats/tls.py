@@ -74,5 +74,5 @@ def untrusted_server(error: BaseException, ca: str | None) -> str:
         return "it offers no TLS, which this address or --ca demands"
     if not isinstance(error, ssl.SSLCertVerificationError):
         return ""
-    trusted = f"the authorities in {ca}" if ca else "the system's authorities; --ca or GARDENBUS_NATS_CA names others"
+    trusted = f"the authorities in {ca}" if ca else "the system's authorities; GARDENBUS_NATS_CA names others"
     return f"its certificate is refused ({error.verify_message}) by {trusted}"
