@@ -30,6 +30,8 @@ class FakeApi:
         self.stuck: set[str] = set()
         self.failing: set[str] = set()
         self.outages = 0
+        self.most_requests = 1_000_000
+        """Requests after which nobody answers any more."""
         self.forbidden: set[str] = set()
         """Tails of requests that are refused."""
         self.rejections: dict[str, tuple[int, str]] = {}
@@ -71,8 +73,8 @@ class FakeApi:
     async def request(
         self, subject: str, body: bytes, *, timeout_seconds: float, headers: Mapping[str, str] | None = None
     ) -> bytes:
-        if self.outages:
-            self.outages -= 1
+        if self.outages or len(self.requests) >= self.most_requests:
+            self.outages = max(self.outages - 1, 0)
             raise Unavailable("nobody answers")
         tail = subject.removeprefix("garden.api.")
         value: Any = json.loads(body) if body else None
@@ -100,12 +102,7 @@ class FakeApi:
 
     def _apply(self, _tail: str, manifests: Any) -> Mapping[str, Any]:
         """Merges; a name that is no name is refused."""
-        answers = [self._applied(each) for each in manifests.get("items", [manifests])]
-        if len(answers) == 1:
-            return answers[0]
-        if all(answer["ok"] for answer in answers):
-            return {"ok": True, "result": [a["result"] for a in answers], "outcome": [a["outcome"] for a in answers]}
-        return {"ok": False, "result": answers, "error": {"code": 422, "message": "not all"}}
+        return _collected([self._applied(each) for each in manifests.get("items", [manifests])])
 
     def _applied(self, document: Document) -> Mapping[str, Any]:
         metadata = document["metadata"]
@@ -117,8 +114,11 @@ class FakeApi:
         outcome = "configured" if before else "created"
         return {"ok": True, "result": self.objects[key], "outcome": outcome, "warnings": self.warnings}
 
-    def _delete(self, _tail: str, reference: Any) -> Mapping[str, Any]:
+    def _delete(self, _tail: str, references: Any) -> Mapping[str, Any]:
         """Deletes at once what no finalizer keeps; Shoots need a confirmation."""
+        return _collected([self._deleted(each) for each in references.get("items", [references])])
+
+    def _deleted(self, reference: Any) -> Mapping[str, Any]:
         metadata = reference.get("metadata", reference)
         key = (reference["kind"].lower(), metadata.get("namespace") or "_", metadata["name"])
         if key not in self.objects:
@@ -220,3 +220,12 @@ class FakeApi:
 
 def error_response(code: int, reason: str, message: str) -> Mapping[str, Any]:
     return {"ok": False, "error": {"code": code, "reason": reason, "message": message}}
+
+
+def _collected(answers: list[Mapping[str, Any]]) -> Mapping[str, Any]:
+    """The response to one manifest, or to several."""
+    if len(answers) == 1:
+        return answers[0]
+    if all(answer["ok"] for answer in answers):
+        return {"ok": True, "result": [a["result"] for a in answers], "outcome": [a["outcome"] for a in answers]}
+    return {"ok": False, "result": answers, "error": {"code": 422, "message": "not all"}}

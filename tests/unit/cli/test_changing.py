@@ -121,6 +121,11 @@ def test_a_change_is_validated_strictly_or_as_it_says(bus: FakeApi, call: Call, 
         assert bus.validations["patch"] == "strict"
 
 
+def test_a_patch_that_changes_nothing_is_a_patch(bus: FakeApi, call: Call):
+    assert call("patch", *AT, "-p", "{}").exit_code == 0
+    assert bus.questions("patch") == [{}]
+
+
 def test_a_merge_patch_is_sent_as_it_is(bus: FakeApi, call: Call, tmp_path: Path):
     (tmp_path / "patch.yaml").write_text("spec: {purpose: production}")
 

@@ -186,6 +186,34 @@ def test_all_objects_of_a_kind_are_deleted_where_one_says(run: Any, bus: FakeApi
     assert run("delete", "shoots", "--all", "-A").stderr == "no shoot found\n"
 
 
+def test_many_manifests_are_sent_a_few_at_a_time_and_a_large_one_alone(run: Any, bus: FakeApi, file: Any):
+    many = [a_shoot(f"n{number}") for number in range(120)]
+
+    applied = run("apply", "-f", file(*many))
+    deleted = run("delete", "-f", file(*many), "--confirm")
+
+    assert (applied.exit_code, deleted.exit_code) == (0, 0)
+    assert [len(result.stdout.splitlines()) for result in (applied, deleted)] == [120, 120]
+    for verb in ("apply", "delete"):
+        sizes = [len(body["items"]) for body in bus.questions(verb)]
+        assert sum(sizes) == 120
+        assert max(sizes) <= 50, "one request is answered as a whole, within its time limit"
+
+
+@pytest.mark.parametrize("verb", ["apply", "delete"])
+def test_what_was_done_before_nobody_answered_is_said(run: Any, bus: FakeApi, file: Any, verb: str):
+    many = [a_shoot(f"n{number}") for number in range(120)]
+    for shoot in many if verb == "delete" else ():
+        bus.put(shoot)
+    bus.most_requests = 2
+
+    result = run(verb, "-f", file(*many), *(["--confirm"] if verb == "delete" else []))
+
+    assert result.exit_code == 3
+    assert len(result.stdout.splitlines()) == 100
+    assert "after 100 of 120 manifests" in result.stderr
+
+
 @pytest.mark.parametrize(
     "words",
     [

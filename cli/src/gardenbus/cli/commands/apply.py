@@ -2,7 +2,8 @@
 
 import contextlib
 from collections import Counter
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Awaitable, Callable, Generator, Sequence
+from functools import partial
 from itertools import compress
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
@@ -46,7 +47,7 @@ from gardenbus.cli.wait.waiter import key_of, wait_until
 from gardenbus.common.api.document import Document
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.api.kinds import KINDS
-from gardenbus.common.errors import BadRequest
+from gardenbus.common.errors import BadRequest, Unavailable
 
 CONFIRMATION = "confirmation.gardener.cloud/deletion"
 TABLES = (Format.TABLE, Format.WIDE)
@@ -56,7 +57,7 @@ AWAITED = frozenset({"shoot", "managedseedset"})
 NOT_FOUND = 404
 
 STEP = 50
-"""Manifests in one request while a progress bar is shown."""
+"""Manifests in one request at most: it is answered as a whole."""
 
 FileNamespace = Annotated[str | None, typer.Option("-n", "--namespace", help="Namespace of manifests that name none.")]
 IgnoreNotFound = Annotated[bool, typer.Option("--ignore-not-found", help="What is not there is no failure.")]
@@ -110,20 +111,33 @@ def apply(
 
     async def work(api: ApiClient) -> tuple[list[ApiResponse], bool]:
         api = api.validating(validation)
-        responses: list[ApiResponse] = []
-        with _progress(len(documents)) as advance:
-            for chunk in chunks(documents):
-                step = STEP if advance else len(chunk)
-                for first in range(0, len(chunk), step):
-                    responses += await api.apply(chunk[first : first + step], is_dry_run=only_checks)
-                    if advance:
-                        advance(len(responses))
+        responses, outage = await _sent(documents, partial(api.apply, is_dry_run=only_checks))
+        is_done = report(documents[: len(responses)], responses, options.output, dry=only_checks)
+        if outage is not None:
+            raise outage
         awaited = _awaited(documents, responses, condition_text) if options.wait and not only_checks else {}
-        is_done = report(documents, responses, options.output, dry=only_checks)
         return responses, await wait_for_conditions(api, awaited, timeout_seconds) and is_done
 
     _, is_done = run_with_client(work, *landscape)
     fail_unless(is_done)
+
+
+async def _sent(
+    documents: Sequence[Document], send: Callable[[Sequence[Document]], Awaitable[list[ApiResponse]]]
+) -> tuple[list[ApiResponse], Unavailable | None]:
+    """Send documents, a few at a time: responses in order, and why the rest has none."""
+    responses: list[ApiResponse] = []
+    with _progress(len(documents)) as advance:
+        for chunk in chunks(documents):
+            for first in range(0, len(chunk), STEP):
+                try:
+                    responses += await send(chunk[first : first + STEP])
+                except Unavailable as error:
+                    done = f" (after {len(responses)} of {len(documents)} manifests)" if len(documents) > 1 else ""
+                    return responses, Unavailable(f"{error}{done}")
+                if advance:
+                    advance(len(responses))
+    return responses, None
 
 
 def _awaited(
@@ -240,18 +254,19 @@ def delete(
 
     async def work(api: ApiClient) -> bool:
         chosen = await selected_objects(api, wanted, options.selector, options.namespace) if is_chosen else documents
-        responses: list[ApiResponse] = []
-        for document in chosen:
-            deletion = {**document, "confirm": True} if options.confirm else document
-            responses += await api.delete([deletion], is_dry_run=only_checks)
+        deletions = [{**document, "confirm": True} for document in chosen] if options.confirm else chosen
+        responses, outage = await _sent(deletions, partial(api.delete, is_dry_run=only_checks))
+        chosen = chosen[: len(responses)]
         if options.ignore_not_found:
             is_there = [response.ok or response.error.get("code") != NOT_FOUND for response in responses]
             chosen, responses = list(compress(chosen, is_there)), list(compress(responses, is_there))
-        elif not chosen:
+        elif not chosen and outage is None:
             errors.print(
                 "nothing has these labels" if options.selector else f"no {', '.join(one.kind for one in wanted)} found"
             )
         is_done = report(chosen, responses, options.output, verb="deleted", dry=only_checks)
+        if outage is not None:
+            raise outage
         gone = parse_condition("delete")
         accepted = [key_of(each) for each, response in zip(chosen, responses, strict=True) if response.ok]
         awaited = dict.fromkeys(accepted, gone) if options.wait and not only_checks else {}

@@ -107,7 +107,7 @@ def patch(
     with exit_codes():
         wanted, only_checks, validation = _named(words), is_dry_run(options.dry_run), validation_of(options.validate)
         value: Any = _patch_value(options.text, options.file)
-        if options.patch_type is PatchType.MERGE and not as_mapping(value):
+        if options.patch_type is PatchType.MERGE and as_mapping(value) != value:
             raise BadRequest("a merge patch is one mapping: {spec: {purpose: testing}}")
 
     def merge(_: Document) -> Document:
