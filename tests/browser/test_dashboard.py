@@ -20,6 +20,7 @@ from gardenbus.common.api.document import Document
 from gardenbus.common.ports.bus import Message
 from tests.support.dashboard_process import running_dashboard
 from tests.support.landscape import GARDENBUS, address_of, authorities_of
+from tests.support.page_checks import CUT_OFF, NAMELESS
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.timeout(400)]
 
@@ -50,16 +51,13 @@ PAGES = {
     "waiting": "[data-shoot='garden-dev/tantalus']",
     "growth": "svg.chart",
     "events": ".event",
-    "operations": "[data-check=streams]",
+    "operations": "[data-queue=requests]",
     "there/is/none": "main .ways",
     "object/shoot/garden-dev/ixion": ".funnel [data-rule]",
     "object/seed/_/aws-dublin": ".seed-shoots .grid-row",
 }
 """Addresses, and what is there when they are."""
 
-NAMELESS = """[...document.querySelectorAll('a[href], button, input, select')]
-.filter((each) => each.offsetParent && !each.textContent.trim())
-.filter((each) => !each.getAttribute('aria-label') && !each.title).map((each) => each.outerHTML)"""
 
 IS_WHOLE = "(selector) => ((found) => found.scrollWidth <= found.clientWidth)(document.querySelector(selector))"
 """Whether nothing of what is found is cut off at its right."""
@@ -328,6 +326,7 @@ def test_a_phone_is_wide_enough(url: str, open_page: Open, keep: Keep, path: str
     page = open_page(f"{url}/#/{path}", phone=True)
     expect(page.locator(PAGES[path]).first).to_be_visible()
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    assert page.evaluate(CUT_OFF) == []
     expect(page.get_by_role("navigation", name="Pages")).to_be_visible()
     keep(page, f"phone-{name_of(path)}")
 

@@ -16,6 +16,7 @@ from gardenbus.common.api.keys import Header, ObjectKey, Subjects
 from gardenbus.common.ports.bus import Message
 from tests.support.dashboard_process import running_dashboard
 from tests.support.fleet_pages import a_binding, a_member, a_placed, a_snapshot
+from tests.support.page_checks import CUT_OFF, FOCUSED, NAMELESS
 from tests.support.servers import start_nats
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.timeout(200)]
@@ -43,10 +44,6 @@ def a_fleet() -> list[Document]:
         a_binding("web", "north", "Scheduled"),
     ]
 
-
-NAMELESS = """[...document.querySelectorAll('a[href], button, input, select')]
-.filter((each) => each.offsetParent && !each.textContent.trim())
-.filter((each) => !each.getAttribute('aria-label') && !each.title).map((each) => each.outerHTML)"""
 
 Open = Callable[..., Page]
 Keep = Callable[[Page, str], None]
@@ -200,9 +197,34 @@ def test_a_phone_is_wide_enough_and_everything_has_a_name(
     page = open_page(f"{fleet[0]}/#/{path}", phone=True, dark=True)
     expect(page.locator(sign)).to_be_visible()
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    assert page.evaluate(CUT_OFF) == []
     assert page.evaluate(NAMELESS) == []
     assert page.locator("main h1").count() == 1
     keep(page, f"phone-{path.partition('/')[0] or 'fleet'}")
+
+
+@pytest.mark.parametrize("phone", [True, False])
+def test_the_keyboard_reaches_everything_in_sight_and_with_a_ring(
+    fleet: tuple[str, Fleet], open_page: Open, *, phone: bool
+):
+    page = open_page(f"{fleet[0]}/#/placement/clusterresourceplacement/_/web", phone=phone)
+    for height in range(380, 560, 30):  # so that different ones are at the lower edge
+        page.set_viewport_size({"width": 390 if phone else 1360, "height": height})
+        page.reload()
+        expect(page.locator("[data-decision=west]")).to_be_visible()
+        links = page.locator("main :is(a[href], button, summary)").all_text_contents()
+        reached: list[str] = []
+        while not (focused := _after_tab(page))["isEnd"] and focused["name"] not in reached[:1]:
+            assert (focused["isSeen"], focused["hasRing"]) == (True, True), focused["name"]
+            reached.append(str(focused["name"]))
+        assert reached[0] == "A Skip to content"
+        assert [each for each in links if each not in " ".join(reached)] == []
+
+
+def _after_tab(page: Page) -> Document:
+    page.keyboard.press("Tab")
+    focused: Document = page.evaluate(FOCUSED)
+    return focused
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ import asyncio
 import re
 import threading
 from collections.abc import Callable, Coroutine, Iterator
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
@@ -226,3 +227,29 @@ def test_everybody_who_waits_can_be_paged_to(many: Many, open_page: Open, keep: 
             group.get_by_role("button", name="Next shoots").click()
     assert seen == {f"garden-late/{name}" for name in names}
     keep(page, "many-waiting")
+
+
+def test_a_dashboard_that_has_just_started_says_that_it_still_reads(
+    tmp_path: Path, open_page: Open, keep: Callable[[Page, str], None]
+):
+    server = start_nats(tmp_path / "nats")
+    documents = [seed(0), *map(shoot, range(30))]
+    _run(publish, server.url, [announcement(document, version) for version, document in enumerate(documents, 1)])
+    try:
+        with running_dashboard(server.url, tmp_path / "dashboard.log", visits=False) as url:
+            server.pause()  # it begins to read with its first visitor, and gets nothing
+            page = open_page(f"{url}/#/shoots", phone=True)
+            banner = page.locator(".banner.reading")
+            expect(banner).to_contain_text("has just started, and has read 0 shoots so far")
+            expect(banner).to_have_role("status")
+            assert page.evaluate("document.documentElement.scrollWidth") <= 390
+            page.goto(f"{url}/#/events")
+            expect(banner).to_be_visible()
+            keep(page, "many-reading")
+            server.resume()
+            expect(banner).to_be_hidden()
+            page.goto(f"{url}/#/shoots")
+            expect(page.locator(".tally")).to_have_text("30 shoots")
+    finally:
+        server.resume()
+        server.stop()

@@ -16,8 +16,10 @@ TIMEOUT_SECONDS = 120
 
 
 @contextlib.contextmanager
-def running_dashboard(nats_url: str, log: Path, *arguments: str, shoots: int = 0, ca: str = "") -> Generator[str]:
-    """Its URL, as soon as it knows the landscape and at least so many shoots."""
+def running_dashboard(
+    nats_url: str, log: Path, *arguments: str, shoots: int = 0, ca: str = "", visits: bool = True
+) -> Generator[str]:
+    """Its URL, as soon as it knows the landscape and at least so many shoots; or listens, and nobody has visited it."""
     port = free_port()
     settings = {"GARDENBUS_NATS_URL": nats_url, "GARDENBUS_NATS_CA": ca, "GARDENBUS_DASHBOARD_PORT": str(port)}
     environ = os.environ | settings
@@ -26,11 +28,21 @@ def running_dashboard(nats_url: str, log: Path, *arguments: str, shoots: int = 0
         process = subprocess.Popen(command, env=environ, stdout=file, stderr=file)
     try:
         url = f"http://127.0.0.1:{port}"
-        _wait_for(url, log, shoots)
+        if visits:
+            _wait_for(url, log, shoots)
+        else:
+            _wait_for_start(log)
         yield url
     finally:
         process.terminate()
         process.wait(30)
+
+
+def _wait_for_start(log: Path) -> None:
+    deadline = time.monotonic() + TIMEOUT_SECONDS
+    while "dashboard.started" not in log.read_text():
+        assert time.monotonic() < deadline, log.read_text()
+        time.sleep(0.1)
 
 
 def _wait_for(url: str, log: Path, shoots: int) -> None:

@@ -20,6 +20,17 @@ function filled(element, properties, children) {
 export const h = (tag, properties, ...children) => filled(document.createElement(tag), properties, children);
 export const s = (tag, properties, ...children) => filled(document.createElementNS(SVG, tag), properties, children);
 
+// A table of columns [words, class]. Each cell has its column's words too: on a phone a row is a block, and they stand before what is in it.
+export function table(name, columns, rows = []) {
+  const element = h("table", { class: "plain-table fleet-table", "aria-label": name }, h("thead", null, h("tr", null, columns.map(([words, kind]) => h("th", { scope: "col", class: kind }, words)))), h("tbody"));
+  fill(element, columns, rows);
+  return element;
+}
+export function fill(element, columns, rows) {
+  rows.forEach((row) => [...row.cells].forEach((cell, index) => (cell.dataset.label = columns[index][0])));
+  element.tBodies[0].replaceChildren(...rows);
+}
+
 // Set a text only where it is another: the browser lays out nothing that stays.
 export function setText(element, text) {
   const wanted = String(text);

@@ -1,7 +1,7 @@
 // Placements and member clusters: which there are, what was decided, how far it is.
 
 import { get } from "../api.js";
-import { empty, failed, h, loading, meter, setText } from "../dom.js";
+import { empty, failed, fill, h, loading, meter, setText, table } from "../dom.js";
 import { ago, count, many, now, pathOf } from "../format.js";
 import { live } from "../live.js";
 import { pager } from "../pager.js";
@@ -16,8 +16,8 @@ function listPage(main, { query }, { path, title, sub, states, columns, line, no
   const wanted = { search: query.get("search") ?? "", state: query.get("state") ?? "" };
   const tally = h("span", { class: "tally", role: "status" });
   const place = h("div", null, loading());
-  const body = h("tbody");
-  const table = h("div", { class: "card scrolls" }, h("table", { class: "plain-table fleet-table" }, h("thead", null, h("tr", null, columns.map(([words, kind]) => h("th", { scope: "col", class: kind }, words)))), body));
+  const rows = table(title, columns);
+  const card = h("div", { class: "card scrolls" }, rows);
   const turn = pager(PAGE, `${label}s`, (offset) => { first = offset; read(); });
   let first = 0;
   let timer = 0;
@@ -48,8 +48,8 @@ function listPage(main, { query }, { path, title, sub, states, columns, line, no
       return;
     }
     ticks = [];
-    body.replaceChildren(...items.map((item) => line(item, ticks)));
-    if (table.parentNode !== place) place.replaceChildren(table);
+    fill(rows, columns, items.map((item) => line(item, ticks)));
+    if (card.parentNode !== place) place.replaceChildren(card);
   }
   function changed(name, value) {
     wanted[name] = value;

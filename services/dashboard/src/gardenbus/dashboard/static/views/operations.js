@@ -1,7 +1,7 @@
 // How the landscape itself is: checks, queues of work, rejected messages, services.
 
 import { get, send, session } from "../api.js";
-import { empty, h, loading, setText } from "../dom.js";
+import { empty, h, loading, setText, table } from "../dom.js";
 import { ago, clock, count, many } from "../format.js";
 import { toast } from "../overlays.js";
 
@@ -49,8 +49,6 @@ function part(title, path, draw) {
   }
   return { element, read, end: () => (isOver = true) };
 }
-
-const table = (name, columns, rows) => h("table", { class: "plain-table fleet-table", "aria-label": name }, h("thead", null, h("tr", null, columns.map(([words, kind]) => h("th", { scope: "col", class: kind }, words)))), h("tbody", null, rows));
 
 function drawChecks({ findings, state, at }, { hint }) {
   setText(hint, `at ${clock(at)}`);

@@ -1,7 +1,7 @@
 // One placement: which clusters were taken with which scores, how far each is, and why the others were not taken.
 
 import { get } from "../api.js";
-import { empty, h, loading } from "../dom.js";
+import { empty, h, loading, table } from "../dom.js";
 import { ago, count, kindName, many, objectPathOf, pathOf } from "../format.js";
 import { chip, isLive, statusOf, wantedWords } from "./fleet.js";
 
@@ -12,7 +12,7 @@ const STEP_WORDS = { t: "done", f: "failed", u: "under way", "-": "not begun" };
 const card = (title, hint, ...body) => h("section", { class: "card" }, h("header", null, h("h2", null, title), hint && h("span", { class: "hint" }, hint)), body);
 const cluster = (name) => h("a", { class: "link", href: pathOf("membercluster", "", name), "data-walk": true }, name);
 const score = (value) => h("td", { class: "num" }, value === null ? "–" : value);
-const table = (name, columns, rows) => h("div", { class: "scrolls" }, h("table", { class: "plain-table fleet-table", "aria-label": name }, h("thead", null, h("tr", null, columns.map(([words, kind]) => h("th", { scope: "col", class: kind }, words)))), h("tbody", null, rows)));
+const scrolled = (name, columns, rows) => h("div", { class: "scrolls" }, table(name, columns, rows));
 const more = (all) => all.length > SHOWN && h("p", { class: "body sub" }, `${count(all.length - SHOWN)} more are in the manifest.`);
 const nothing = (words) => h("div", { class: "body sub" }, words);
 
@@ -55,9 +55,9 @@ function body({ placement, policy, strategy, selectors, conditions, snapshot, de
   const taken = decisions.filter((each) => each.selected);
   const others = decisions.filter((each) => !each.selected);
   const left = h("div", { class: "column" },
-    card("On clusters", bindings.length ? many(bindings.length, "binding") : "", bindings.length ? table("Bindings", [["Cluster"], ["State"], ["Rollout"], ["What is wrong"]], bindings.slice(0, SHOWN).map((each) => binding(each, steps))) : nothing("It is on no cluster."), more(bindings)),
-    card("Decisions", snapshot && `by ${snapshot}`, taken.length ? table("Decisions", [["Cluster"], ["Affinity", "num"], ["Spread", "num"], ["Why"]], taken.slice(0, SHOWN).map(decision)) : nothing(snapshot ? "No cluster was taken." : "Nothing was decided yet."), more(taken)),
-    others.length > 0 && card("Not taken", `${count(others.length)}, the best first`, table("Not taken", [["Cluster"], ["Affinity", "num"], ["Spread", "num"], ["Why not"]], others.map(decision))));
+    card("On clusters", bindings.length ? many(bindings.length, "binding") : "", bindings.length ? scrolled("Bindings", [["Cluster"], ["State"], ["Rollout"], ["What is wrong"]], bindings.slice(0, SHOWN).map((each) => binding(each, steps))) : nothing("It is on no cluster."), more(bindings)),
+    card("Decisions", snapshot && `by ${snapshot}`, taken.length ? scrolled("Decisions", [["Cluster"], ["Affinity", "num"], ["Spread", "num"], ["Why"]], taken.slice(0, SHOWN).map(decision)) : nothing(snapshot ? "No cluster was taken." : "Nothing was decided yet."), more(taken)),
+    others.length > 0 && card("Not taken", `${count(others.length)}, the best first`, scrolled("Not taken", [["Cluster"], ["Affinity", "num"], ["Spread", "num"], ["Why not"]], others.map(decision))));
   const rolling = strategy.rollingUpdate ?? {};
   const fact = (key, value) => (value === undefined || value === null || value.length === 0 ? null : [h("dt", null, key), h("dd", null, value)]);
   const right = h("div", { class: "column" },
