@@ -343,6 +343,39 @@ async def test_a_follower_notices_that_the_server_came_back_older(
         assert [message.subject for message in await replay(follower)] == [own.change("a")]
 
 
+@pytest.mark.parametrize("others", [(), ("c", "d", "e")], ids=["shorter", "grown since"])
+async def test_what_was_removed_before_a_follower_began_is_no_news_of_a_server_that_came_back_older(
+    own: BusUnderTest, nats_server: Server, tmp_path: Path, others: tuple[str, ...]
+):
+    jetstream, common, older = nats_server.directory / "jetstream", tmp_path / "common", tmp_path / "older"
+    await own.announce("a")
+    nats_server.kill()
+    shutil.copytree(jetstream, common)
+    await asyncio.to_thread(nats_server.start)
+    await connected_again(own)
+    if others:
+        await own.announce(*others)
+    await replaced_disk(nats_server, common, kept=older)
+    await connected_again(own)
+    await own.announce("b")
+    await own.bus.purge(own.stream("OBJECTS"), own.change("a"))
+
+    async with own.bus.follow(own.stream("OBJECTS"), [own.change("a")], last_per_subject=True) as follower:
+        assert await replay(follower) == []
+        await replaced_disk(nats_server, older, kept=tmp_path / "newer")
+
+        assert isinstance(await next_event(follower, within=20), FollowRestarted)
+        assert [message.subject for message in await replay(follower)] == [own.change("a")]
+
+
+async def replaced_disk(server: Server, disk: Path, *, kept: Path) -> None:
+    """Restart a server on another disk, and keep the one that it had."""
+    server.kill()
+    shutil.move(server.directory / "jetstream", kept)
+    shutil.copytree(disk, server.directory / "jetstream")
+    await asyncio.to_thread(server.start)
+
+
 async def test_a_follower_that_was_cut_for_too_long_starts_anew(own: BusUnderTest, nats_server: Server):
     await own.announce("a")
     async with own.bus.follow(own.stream("OBJECTS"), [], max_silent_seconds=0.5) as follower:

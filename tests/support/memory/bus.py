@@ -272,6 +272,8 @@ class MemoryFollower:
         self._replaying = 0
         self._replayed = False
         self._last = after_sequence or 0
+        self._last_at: datetime | None = None
+        self._stream_last = self._stream.last_sequence
         self._last_activity_at = bus.server.clock.monotonic()
         self._start()
 
@@ -304,7 +306,7 @@ class MemoryFollower:
                 continue
             if self._received:
                 message = self._received.popleft()
-                self._last = message.sequence
+                self._last, self._last_at = message.sequence, message.at
                 yield message
                 self._replaying -= 1
             elif self._replayed:
@@ -317,14 +319,17 @@ class MemoryFollower:
         """Follow the stream that is there now: from the start, for the reason returned, or where it was."""
         self.close()
         stream = self._bus.server.stream(self._name)
+        known, at_last = max(self._last, self._stream_last), stream.messages.get(self._last)
         reason = None
         if stream.created != self._stream.created:
             reason = "the stream was created anew"
-        elif stream.last_sequence < self._last:
-            reason = f"the stream went back from {self._last} to {stream.last_sequence}"
+        elif stream.last_sequence < known:
+            reason = f"the stream went back from {known} to {stream.last_sequence}"
+        elif known and (at_last is None or at_last.at != self._last_at):
+            reason = f"the server restarted, and does not have message {self._last} as it was"
         if reason is not None:
-            self._last, self._replayed = 0, False
-        self._stream = stream
+            self._last, self._last_at, self._replayed = 0, None, False
+        self._stream, self._stream_last = stream, stream.last_sequence
         self._start()
         return reason
 

@@ -7,8 +7,9 @@ It is made anew, after the last message delivered, when
 - the connection was lost, or nothing, not even a heartbeat, came for a while.
 
 The iterator yields `FollowRestarted` and begins at the start when the stream is not the same any more (`created`), when
-its last sequence is lower than what was delivered, when nothing was received for so long that tombstones may have come
-and gone, or when another server process responds and the last message delivered is not there: it may have begun on an
+its last sequence is lower than what was delivered, or than it was when the consumer was made (an older copy may have
+again what had been removed by then), when nothing was received for so long that tombstones may have come and gone, or
+when another server process responds and the last message delivered is not there, or none was: it may have begun on an
 older copy of the stream, which has grown past that sequence since. Flow control gets its response when the iterator
 arrives there, so a slow reader slows the server down.
 """
@@ -84,6 +85,7 @@ class JetStreamFollower:
         self._last = after_sequence
         self._last_at = 0
         self._last_subject = ""
+        self._stream_last = 0
         self._allows_direct = False
         self._created: int | None = None
         self._server = ""
@@ -108,7 +110,7 @@ class JetStreamFollower:
             position, pending = await self._create(attempt_timeout_seconds(1))
         except Unanswered:
             position, pending = await self._create(API_TIMEOUT_SECONDS)
-        self._created, self._target = position.created, position.sequence
+        self._created, self._target, self._stream_last = position.created, position.sequence, position.sequence
         self._server = self._connection.server_id
         if pending == 0:
             self._target = 0
@@ -221,8 +223,10 @@ class JetStreamFollower:
                 log.warning("follower.restarted", stream=self._stream, reason=reason)
                 restarted = [FollowRestarted(reason)]
                 self._last, self._last_at, self._created, self._replayed = None, 0, position.created, False
+                self._stream_last = position.sequence
                 last_activity_at = time.monotonic()
                 continue
+            self._stream_last = position.sequence
             if not self._replayed:
                 self._target = position.sequence if pending else 0
             break
@@ -231,19 +235,22 @@ class JetStreamFollower:
     async def _reason_to_restart(self, position: StreamPosition, silent_seconds: float) -> str | None:
         if position.created != self._created:
             return "the stream was created anew"
-        if position.sequence < (self._last or 0):
-            return f"the stream went back from {self._last} to {position.sequence}"
+        expected = max(self._last or 0, self._stream_last)
+        if position.sequence < expected:
+            return f"the stream went back from {expected} to {position.sequence}"
         if silent_seconds > self._max_silent_seconds:
             return f"nothing was heard for {silent_seconds:.0f} s"
-        if self._last and self._connection.server_id != self._server and not await self._has_last():
-            return f"the server restarted, and does not have message {self._last} as it was"
+        if expected and self._connection.server_id != self._server and not await self._has_last():
+            return f"the server restarted, and does not have message {self._last or expected} as it was"
         return None
 
     async def _has_last(self) -> bool:
-        """True if the last message delivered is in the stream. Raises Unavailable.
+        """True if the last message delivered is in the stream; False if none was. Raises Unavailable.
 
         By its subject where that can be asked: who may follow some subjects only may not read messages by their number.
         """
+        if not self._last:
+            return False
         if self._allows_direct:
             last = (
                 await last_message(self._connection, self._stream, self._last_subject) if self._last_subject else None
