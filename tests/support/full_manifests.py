@@ -61,7 +61,9 @@ FULL_SEED = a_seed(
     },
 )
 FULL_PROFILE = a_cloudprofile(spec={"seedSelector": {"matchLabels": {"a": "b"}, "providerTypes": ["aws"]}})
-FULL_PROJECT = a_project(spec={"tolerations": {"defaults": [{"key": "a"}], "whitelist": [{"key": "b", "value": "c"}]}})
+FULL_PROJECT = a_project(
+    spec={"tolerations": {"defaults": [{"key": "a"}], "whitelist": [{"key": "a"}, {"key": "b", "value": "c"}]}}
+)
 FULL_CLASS: Document = {
     "apiVersion": CORE,
     "kind": "ExposureClass",

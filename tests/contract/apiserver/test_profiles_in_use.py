@@ -74,7 +74,8 @@ async def test_shoots_and_the_removal_of_what_they_use_never_both_succeed(apiser
         assert shoot["ok"] != removal["ok"], (shoot, removal)
         if shoot["ok"]:
             await apiserver.request(
-                "patch.shoot.garden-dev." + f"racer-{number}", {"spec": {"provider": {"workers": []}}}
+                "patch.shoot.garden-dev." + f"racer-{number}",
+                {"spec": {"provider": {"workers": [{"name": "a", "machine": {"type": "m5.large"}}]}}},
             )
 
 

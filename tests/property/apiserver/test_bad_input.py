@@ -1,13 +1,13 @@
 """Whatever is sent: it is refused with a reason, or it can be read by everything that reads it."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, cast
 
 import pytest
 import yaml
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from gardenbus.apiserver.domain.bind_admission import admit_binding
@@ -31,6 +31,7 @@ from tests.support.full_manifests import (
     FULL_SHOOT,
     read_by_everybody,
 )
+from tests.support.valid_manifests import VALID
 
 PLAIN = st.recursive(
     st.one_of(
@@ -89,8 +90,8 @@ def replaced(value: Any, path: tuple[str | int, ...], junk: Any) -> Any:
 
 
 @st.composite
-def spoiled(draw: st.DrawFn) -> Document:
-    document = draw(st.sampled_from(FULL_MANIFESTS))
+def spoiled(draw: st.DrawFn, manifests: Sequence[Document] = FULL_MANIFESTS) -> Document:
+    document = draw(st.sampled_from(manifests))
     for _ in range(draw(st.integers(1, 2))):
         path = draw(st.sampled_from(places_in(document)))
         document = replaced(document, path, draw(JUNK))
@@ -144,6 +145,19 @@ def test_a_manifest_with_anything_in_it_is_refused_or_can_be_read_by_everybody(d
 def test_a_change_to_anything_is_refused_or_can_be_read_by_everybody(document: Document) -> None:
     old = next((one for one in FULL_MANIFESTS if one["kind"] == document.get("kind")), None)
     assert rejection_of(lambda: taken(document, old)) != ""
+
+
+@given(spoiled(VALID))
+@settings(max_examples=500)
+def test_what_breaks_a_rule_of_its_kind_breaks_no_other(document: Document) -> None:
+    old = next((one for one in VALID if one["kind"] == document.get("kind")), None)
+    for before in (None, old):
+        assert rejection_of(partial(checked, document, before)) != ""
+
+
+def checked(document: Document, old: Document | None) -> None:
+    key_of(document)
+    validate(document, old)
 
 
 @given(st.sampled_from([FULL_SHOOT, FULL_SEED]), st.data())

@@ -8,111 +8,21 @@ import pytest
 from gardenbus.common.api.document import Document
 from gardenbus.common.api.validation.manifest import validate
 from gardenbus.common.errors import InvalidResource
-from tests.support.builders import a_shoot
+from tests.support.valid_manifests import (
+    BASTION,
+    CLOUD_PROFILE,
+    CORE,
+    CREDENTIALS_BINDING,
+    EXPOSURE_CLASS,
+    PROJECT,
+    QUOTA,
+    SECRET_BINDING,
+    SEED,
+    SHOOT,
+    VALID,
+)
 
-CORE = "core.gardener.cloud/v1beta1"
-RBAC = "rbac.authorization.k8s.io"
-IN_DEV = {"name": "one", "namespace": "garden-dev"}
-
-PROJECT: Document = {
-    "apiVersion": CORE,
-    "kind": "Project",
-    "metadata": {"name": "dev"},
-    "spec": {
-        "owner": {"apiGroup": RBAC, "kind": "User", "name": "ann"},
-        "members": [
-            {"apiGroup": RBAC, "kind": "User", "name": "ann", "role": "owner", "roles": ["admin", "uam"]},
-            {"kind": "Group", "name": "crew", "role": "viewer"},
-            {"kind": "ServiceAccount", "name": "robot", "namespace": "garden-dev", "roles": ["extension:bot"]},
-        ],
-        "tolerations": {
-            "defaults": [{"key": "a", "value": "b"}],
-            "whitelist": [{"key": "a"}, {"key": "c", "value": "d"}],
-        },
-    },
-}
-QUOTA: Document = {
-    "apiVersion": CORE,
-    "kind": "Quota",
-    "metadata": IN_DEV,
-    "spec": {"scope": {"apiVersion": CORE, "kind": "Project"}, "metrics": {"cpu": "10", "storage.premium": "1Ti"}},
-}
-CREDENTIALS_BINDING: Document = {
-    "apiVersion": "security.gardener.cloud/v1alpha1",
-    "kind": "CredentialsBinding",
-    "metadata": IN_DEV,
-    "provider": {"type": "aws"},
-    "credentialsRef": {"apiVersion": "v1", "kind": "Secret", "name": "key", "namespace": "garden-dev"},
-    "quotas": [{"name": "small", "namespace": "garden-dev"}],
-}
-SECRET_BINDING: Document = {
-    "apiVersion": CORE,
-    "kind": "SecretBinding",
-    "metadata": IN_DEV,
-    "secretRef": {"name": "key", "namespace": "garden-dev"},
-}
-CLOUD_PROFILE: Document = {
-    "apiVersion": CORE,
-    "kind": "CloudProfile",
-    "metadata": {"name": "aws"},
-    "spec": {
-        "type": "aws",
-        "kubernetes": {
-            "versions": [
-                {"version": "1.34.4", "classification": "supported"},
-                {"version": "1.33.6", "classification": "deprecated", "expirationDate": "2026-12-31T23:59:59Z"},
-            ]
-        },
-        "machineImages": [
-            {"name": "linux", "updateStrategy": "minor", "versions": [{"version": "1.2", "architectures": ["arm64"]}]}
-        ],
-        "machineTypes": [{"name": "small", "cpu": "500m", "gpu": "0", "memory": "8Gi", "architecture": "amd64"}],
-        "limits": {"maxNodesTotal": 50},
-    },
-}
-EXPOSURE_CLASS: Document = {
-    "apiVersion": CORE,
-    "kind": "ExposureClass",
-    "metadata": {"name": "public"},
-    "handler": "internet",
-}
-BASTION: Document = {
-    "apiVersion": "operations.gardener.cloud/v1alpha1",
-    "kind": "Bastion",
-    "metadata": IN_DEV,
-    "spec": {
-        "shootRef": {"name": "apollo"},
-        "sshPublicKey": "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIHJlYWxseQ== ann@example.org",
-        "ingress": [{"ipBlock": {"cidr": "203.0.113.7/24"}}],
-    },
-}
-SEED: Document = {
-    "apiVersion": CORE,
-    "kind": "Seed",
-    "metadata": {"name": "berlin"},
-    "spec": {
-        "provider": {"type": "aws", "region": "eu-west-1"},
-        "networks": {"nodes": "10.1.0.0/16", "pods": "10.2.0.0/16", "services": "10.3.0.0/16"},
-    },
-}
-WORKER: Document = {
-    "name": "pool",
-    "minimum": 1,
-    "maximum": 3,
-    "maxSurge": "10%",
-    "maxUnavailable": 0,
-    "machine": {"type": "small", "image": {"name": "linux", "version": "1.2.3"}},
-    "labels": {"example.org/team": "moon"},
-    "annotations": {"note": "any text"},
-    "taints": [{"key": "a", "value": "b", "effect": "NoSchedule"}, {"key": "a", "effect": "NoExecute"}],
-    "volume": {"type": "ssd", "size": "50Gi"},
-    "dataVolumes": [{"name": "data", "size": "20Gi"}],
-    "kubeletDataVolumeName": "data",
-    "updateStrategy": "AutoRollingUpdate",
-    "clusterAutoscaler": {"scaleDownUtilizationThreshold": 0.5, "scaleDownUnneededTime": "30m"},
-    "systemComponents": {"allow": True},
-}
-SHOOT = a_shoot(spec={"provider": {"type": "aws", "workers": [WORKER]}})
+FORCED = "confirmation.gardener.cloud/force-deletion"
 ABSENT: Any = object()
 
 
@@ -139,9 +49,6 @@ def fields_of(document: Document, old: Document | None = None) -> list[str]:
     except InvalidResource as invalid:
         return [problem.field for problem in invalid.problems]
     return []
-
-
-VALID = (PROJECT, QUOTA, CREDENTIALS_BINDING, SECRET_BINDING, CLOUD_PROFILE, EXPOSURE_CLASS, BASTION, SEED, SHOOT)
 
 
 @pytest.mark.parametrize("document", VALID, ids=lambda document: document["kind"])
@@ -214,7 +121,22 @@ CASES: list[tuple[Document, str, Any, str]] = [
         {"gardener.cloud/operation": "foo"},
         "metadata.annotations[gardener.cloud/operation]",
     ),
+    (SHOOT, "metadata.annotations", {FORCED: "true"}, f"metadata.annotations[{FORCED}]"),
     (SHOOT, "spec.networking.nodes", "10.0.0.1/16", "spec.networking.nodes"),
+    (SHOOT, "spec.extensions", [{"type": "dns"}, {"type": "dns"}], "spec.extensions[1].type"),
+    (SHOOT, "spec.extensions", [{"disabled": True}], "spec.extensions[0].type"),
+    *(
+        (SHOOT, f"spec.kubernetes.{path}", value, f"spec.kubernetes.{path}")
+        for path, value in [
+            ("kubelet.maxPods", -1),
+            ("kubelet.podPIDsLimit", 99),
+            ("kubelet.imageGCHighThresholdPercent", 101),
+            ("kubeControllerManager.nodeCIDRMaskSize", 99),
+            ("kubeControllerManager.nodeCIDRMaskSize", 15),
+            ("clusterAutoscaler.scaleDownUtilizationThreshold", 1.5),
+            ("clusterAutoscaler.scaleDownDelayAfterAdd", "-1h"),
+        ]
+    ),
     *(
         (SHOOT, f"spec.provider.workers.0.{path}", value, f"{POOL}.{field}")
         for path, value, field in [
@@ -273,6 +195,50 @@ def test_what_an_earlier_version_took_stands_in_the_way_of_no_other_change(
 )
 def test_what_others_rely_on_stays(document: Document, path: str, value: Any, field: str) -> None:
     assert fields_of(changed(document, path, value), document) == [field]
+
+
+BOUND = changed(SHOOT, "spec.credentialsBindingName", "one")
+BOUND_BY_SECRET = changed(SHOOT, "spec.secretBindingName", "one")
+WITHOUT_WORKERS = changed(SHOOT, "spec.provider.workers", ABSENT)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "field"),
+    [
+        (SHOOT, WITHOUT_WORKERS, "spec.provider.workers"),
+        (WITHOUT_WORKERS, SHOOT, "spec.provider.workers"),
+        (BOUND, SHOOT, "spec.credentialsBindingName"),
+        (BOUND_BY_SECRET, SHOOT, "spec.secretBindingName"),
+        (BOUND_BY_SECRET, changed(BOUND_BY_SECRET, "spec.secretBindingName", "two"), "spec.secretBindingName"),
+        (SHOOT, changed(BOUND, "spec.secretBindingName", "one"), "spec.secretBindingName"),
+    ],
+)
+def test_a_shoot_keeps_its_workers_and_bindings(old: Document, new: Document, field: str) -> None:
+    assert field in fields_of(new, old)
+
+
+def test_a_shoot_gets_bindings_and_changes_to_credentials_bindings() -> None:
+    for old, new in (
+        (SHOOT, BOUND),
+        (SHOOT, BOUND_BY_SECRET),
+        (BOUND_BY_SECRET, BOUND),
+        (BOUND, changed(BOUND, "spec.credentialsBindingName", "two")),
+    ):
+        assert fields_of(new, old) == []
+
+
+def test_a_deletion_is_forced_where_it_cannot_go_on() -> None:
+    deleting = changed(SHOOT, "metadata.deletionTimestamp", "2026-01-01T00:00:00Z")
+    stuck = changed(deleting, "status", {"lastErrors": [{"description": "no", "codes": ["ERR_INFRA_UNAUTHORIZED"]}]})
+    forced = {"annotations": {FORCED: "true"}}
+    assert fields_of(a_shoot_like(stuck, forced), stuck) == []
+    for old in (SHOOT, deleting, changed(stuck, "status.lastErrors.0.codes", ["ERR_INFRA_RATE_LIMITS_EXCEEDED"])):
+        assert fields_of(a_shoot_like(old, forced), old) == [f"metadata.annotations[{FORCED}]"]
+    assert fields_of(stuck, a_shoot_like(stuck, forced)) == [f"metadata.annotations[{FORCED}]"], "it stays"
+
+
+def a_shoot_like(shoot: Document, metadata: Document) -> Document:
+    return {**shoot, "metadata": {**shoot["metadata"], **metadata}}
 
 
 def test_a_secret_binding_gets_its_provider_later_once() -> None:

@@ -440,7 +440,7 @@ class TestFacts:
                     metadata={"deletionTimestamp": "2026-01-01T00:00:00Z"}, spec={"kubernetes": {"version": "1.34.2"}}
                 ),
                 a_shoot(),
-                [],
+                [ObjectQuery(ObjectKey("cloudprofile", "", "aws"))],
             ),
             (a_cloudprofile(), a_cloudprofile(), []),
             (a_cloudprofile(), a_cloudprofile(spec={"machineTypes": []}), []),

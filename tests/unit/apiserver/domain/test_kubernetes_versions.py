@@ -8,7 +8,7 @@ import pytest
 from gardenbus.apiserver.domain.kubernetes_versions import version_problems, with_newest_versions
 from gardenbus.common.api.document import Document
 from gardenbus.common.api.garden.expirable_versions import newest_version
-from gardenbus.common.errors import InvalidResource
+from gardenbus.common.errors import Forbidden, InvalidResource
 from tests.support.admissions import DEFAULT, related_queries
 from tests.support.builders import a_cloudprofile, a_shoot, merged
 from tests.support.related import related_of
@@ -147,10 +147,11 @@ class TestOfAShoot:
         with pytest.raises(InvalidResource, match=r"spec\.kubernetes\.version: 1\.34\.2 cannot be lowered to 1\.33\.7"):
             self.admitted(merged(old, {"spec": {"kubernetes": {"version": "1.33.7"}}}), old)
 
-    def test_a_shoot_that_is_being_deleted_may_be_anything(self) -> None:
+    def test_a_shoot_that_is_being_deleted_keeps_what_it_has(self) -> None:
         leaving = {"metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z"}}
         old = merged(a_shoot(spec={"kubernetes": {"version": "1.34.2"}}), leaving)
-        self.admitted(merged(old, {"spec": {"kubernetes": {"version": "1.33.7"}}}), old)
+        with pytest.raises(Forbidden, match=r"spec\.kubernetes: cannot be changed while the shoot is being deleted"):
+            self.admitted(merged(old, {"spec": {"kubernetes": {"version": "1.35.1"}}}), old)
 
     def test_a_change_of_something_else_reads_no_profile(self) -> None:
         old = a_shoot()

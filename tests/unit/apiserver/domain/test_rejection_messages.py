@@ -261,6 +261,7 @@ def cases_of_shoots() -> Iterator[Case]:
 
     name = "ShootValidator"
     yield Case(name, a_shoot(), None, RelatedObjects(projects={"garden-dev": a_project(**DELETING)}))
+    yield Case(name, a_shoot(**DELETING, spec={"purpose": "testing"}), a_shoot(**DELETING))
     sleepless = {"status": {"constraints": [{"type": "HibernationPossible", "status": "False", "message": "no"}]}}
     yield Case(name, merged(a_shoot(spec={"hibernation": {"enabled": True}}), sleepless), a_shoot())
     yield Case(name, a_shoot(), None, related(a_cloudprofile(spec={"limits": {"maxNodesTotal": 2}}), **BOUND))

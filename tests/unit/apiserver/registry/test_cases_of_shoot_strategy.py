@@ -29,13 +29,13 @@ class Registry:
         self.store = MemoryStore(clock)
         self.writer = Writer(self.store, clock)
 
-    def _reads(self) -> ReadCache:
+    def reads(self) -> ReadCache:
         return ReadCache(self.store, ManifestCache(self.store))
 
     async def begin(self, **changes: Any) -> StoredObject:
         for document in (a_project(), a_cloudprofile(), a_seed(SEED)):
-            await self.writer.apply(document, self._reads(), user="ann")
-        await self.writer.apply(a_shoot(), self._reads(), user="ann")
+            await self.writer.apply(document, self.reads(), user="ann")
+        await self.writer.apply(a_shoot(), self.reads(), user="ann")
         stored = await self.now()
         document = merged(stored.document(), merged({"spec": {"seedName": SEED}, "status": RUNNING}, changes))
         await self.store.update(stored, document)
@@ -49,14 +49,14 @@ class Registry:
     async def raised(self, patch: Document, **changes: Any) -> int:
         """By how much a change raises the generation."""
         before = await self.begin(**changes)
-        await self.writer.patch(APOLLO, patch, self._reads(), user="ann")
+        await self.writer.patch(APOLLO, patch, self.reads(), user="ann")
         return (await self.now()).generation - before.generation
 
-    async def deleted(self) -> int:
-        before = await self.begin(metadata={"finalizers": ["gardener"]})
+    async def deleted(self, **changes: Any) -> int:
+        before = await self.begin(metadata={"finalizers": ["gardener"]}, **changes)
         confirmed = {"metadata": {"annotations": {"confirmation.gardener.cloud/deletion": "true"}}}
-        await self.writer.patch(APOLLO, confirmed, self._reads(), user="ann")
-        await self.writer.delete(APOLLO, self._reads())
+        await self.writer.patch(APOLLO, confirmed, self.reads(), user="ann")
+        await self.writer.delete(APOLLO, self.reads())
         return (await self.now()).generation - before.generation
 
 
@@ -70,12 +70,21 @@ def annotated(**annotations: str) -> Document:
         ({}, False),
         ({"metadata": {"labels": {"foo": "bar"}}}, False),
         ({"spec": {"purpose": "testing"}}, True),
-        (annotated(**{"confirmation.gardener.cloud/force-deletion": "true"}), True),
     ],
-    ids=["no change", "a label", "the spec", "force-deletion"],
+    ids=["no change", "a label", "the spec"],
 )
 async def test_changes_of_the_spec_raise_the_generation(patch: Document, *, is_raised: bool) -> None:
     assert await Registry().raised(patch) == int(is_raised)
+
+
+async def test_a_forced_deletion_raises_the_generation() -> None:
+    forced = annotated(**{"confirmation.gardener.cloud/force-deletion": "true"})
+    errors = [{"description": "it stays", "codes": ["ERR_CLEANUP_CLUSTER_RESOURCES"]}]
+    registry = Registry()
+    await registry.deleted(status={"lastErrors": errors})
+    before = await registry.now()
+    await registry.writer.patch(APOLLO, forced, registry.reads(), user="ann")
+    assert (await registry.now()).generation == before.generation + 1
 
 
 async def test_a_deletion_raises_the_generation() -> None:

@@ -336,3 +336,16 @@ async def test_a_second_primary_registration_of_an_extension_is_refused_until_th
     assert (await registry.apply(named("two"))).outcome == "created"
     with pytest.raises(UnmetDependency, match="the ControllerRegistration two is primary"):
         await registry.apply(named("one"))
+
+
+async def test_the_spec_of_a_shoot_that_is_being_deleted_stays(registry: Registry) -> None:
+    shoot = a_shoot(metadata={**CONFIRMED, "finalizers": ["example.org/hold"]})
+    await registry.apply(shoot)
+    await registry.delete(APOLLO)
+
+    with pytest.raises(UnmetDependency, match=r"^spec\.purpose: cannot be changed while the shoot is being deleted"):
+        await registry.patch(APOLLO, {"spec": {"purpose": "testing"}})
+
+    assert (await registry.apply(shoot)).outcome == "unchanged"
+    assert (await registry.patch(APOLLO, {"metadata": {"labels": {"team": "moon"}}})).outcome == "configured"
+    assert (await registry.patch(APOLLO, {"metadata": {"finalizers": None}})).outcome == "deleted"

@@ -10,6 +10,7 @@ from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.document_parts import with_metadata, without
 from gardenbus.common.api.garden.hibernation import is_hibernation_enabled
 from gardenbus.common.api.garden.shoot_operations import (
+    FORCE_DELETION,
     KEPT_OPERATIONS,
     OPERATION,
     RECONCILE,
@@ -17,8 +18,6 @@ from gardenbus.common.api.garden.shoot_operations import (
     SEPARATOR,
     requested_operations,
 )
-
-FORCE_DELETION = "confirmation.gardener.cloud/force-deletion"
 
 
 class OperationResult(NamedTuple):

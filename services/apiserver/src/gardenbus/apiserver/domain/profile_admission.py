@@ -1,8 +1,8 @@
 """Admission of a Shoot against its cloud profile, and against the binding of its credentials.
 
 Facts: the profile that the shoot names (a NamespacedCloudProfile with the merged profile in its status), its bindings,
-and the time. A new shoot is checked whole; of a changed one what has changed, unless it is being deleted: what is
-stored can always be reported on, deleted, and changed elsewhere. A list that the profile leaves empty offers anything.
+and the time. A new shoot is checked whole; of a changed one what has changed: what is stored can always be reported on,
+deleted, and changed elsewhere. A list that the profile leaves empty offers anything.
 
 Source: Gardener's plugins ResourceReferenceManager (what is named exists) and ShootValidator (the profile offers it).
 """
@@ -15,7 +15,7 @@ from gardenbus.apiserver.domain.cloud_profiles import profile_key
 from gardenbus.apiserver.domain.rejection_messages import NOT_THERE, RejectionMessage, unchanged
 from gardenbus.apiserver.domain.related_objects import ObjectQuery, RelatedObjects, RelatedQuery
 from gardenbus.common.api.document import Document, section
-from gardenbus.common.api.document_parts import differ, is_deleting, mappings, namespace_of, only_text
+from gardenbus.common.api.document_parts import differ, mappings, namespace_of, only_text
 from gardenbus.common.api.garden.architectures import (
     DEFAULT_ARCHITECTURE,
     architecture_of,
@@ -225,8 +225,6 @@ def _checked_keys(shoot: Document, old: Document | None) -> Sequence[ObjectKey]:
 def _is_checked(shoot: Document, old: Document | None) -> bool:
     if old is None:
         return True
-    if is_deleting(shoot):
-        return False
     spec, before = section(shoot, "spec"), section(old, "spec")
     return any(spec.get(field) != before.get(field) for field in _CHECKED_FIELDS)
 

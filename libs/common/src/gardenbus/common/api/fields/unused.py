@@ -44,10 +44,12 @@ UNUSED: Sequence[FieldNote] = (
 )
 """Fields that nothing acts on, and why."""
 
+_NO_SHORT_CUT = "the deletion is tried again, and leaves out no step"
 _NO_ROTATION = "the shoot is reconciled, and no credentials are rotated nor workers rolled out"
 SHOOT_ANNOTATIONS: Sequence[tuple[str, tuple[str, ...], str]] = (
     ("shoot.gardener.cloud/tasks", ("",), "a reconciliation has no tasks of its own"),
     ("gardener.cloud/operation", ("rotate-", "rollout-"), _NO_ROTATION),
+    ("confirmation.gardener.cloud/force-deletion", ("true",), _NO_SHORT_CUT),
     ("maintenance.gardener.cloud/operation", ("rotate-", "rollout-"), f"in its window {_NO_ROTATION}"),
 )
 """Annotations of a Shoot that nothing acts on, what an entry of theirs (`;` apart) begins with then, and why."""

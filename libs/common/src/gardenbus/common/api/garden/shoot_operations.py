@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.errors import FieldProblem
 
+FORCE_DELETION = "confirmation.gardener.cloud/force-deletion"
 OPERATION = "gardener.cloud/operation"
 MAINTENANCE_OPERATION = "maintenance.gardener.cloud/operation"
 MAINTAIN, RECONCILE, RETRY = "maintain", "reconcile", "retry"

@@ -13,13 +13,14 @@ from msgspec import Meta, Struct
 
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.garden.maintenance_windows import window_problems
-from gardenbus.common.api.garden.shoot_operations import OPERATIONS
+from gardenbus.common.api.garden.shoot_operations import FORCE_DELETION, OPERATIONS
 from gardenbus.common.api.networks import ip_family_of, is_canonical, overlap
 
 _LABEL = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?"
 _SUBDOMAIN = rf"{_LABEL}(\.{_LABEL})*"
 _QUALIFIED = r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?"
 _MOST_ANNOTATIONS = 256 * 1024
+_WATCHED_ANNOTATIONS = {*OPERATIONS, FORCE_DELETION}
 
 _Text = Annotated[str, Meta(min_length=1)]
 _Label = Annotated[str, Meta(max_length=63, pattern=rf"\A{_LABEL}\Z")]
@@ -72,6 +73,7 @@ class _Worker(_ManifestPart, frozen=True):
     machine: _Machine | None = None
     minimum: _Count | None = None
     maximum: Annotated[int, Meta(ge=1)] | None = None
+    kubernetes: None = None
     volume: _Volume | None = None
     data_volumes: None = None
     kubelet_data_volume_name: None = None
@@ -142,7 +144,14 @@ class _APIServer(_ManifestPart, frozen=True):
 
 class _Kubernetes(_ManifestPart, frozen=True):
     version: str | None = None
+    kubelet: None = None
+    cluster_autoscaler: None = None
+    kube_controller_manager: None = None
     kube_api_server: _APIServer | None = msgspec.field(name="kubeAPIServer", default=None)
+
+
+class _Extension(_ManifestPart, frozen=True):
+    type: _Text
 
 
 class _Hibernation(_ManifestPart, frozen=True):
@@ -180,6 +189,9 @@ class _Spec(_ManifestPart, frozen=True):
     hibernation: _Hibernation | None = None
     maintenance: _Maintenance | None = None
     resources: None = None
+    extensions: list[_Extension] | None = None
+    secret_binding_name: str | None = None
+    credentials_binding_name: str | None = None
 
 
 def has_common_metadata(metadata: Document) -> bool:
@@ -192,7 +204,7 @@ def has_common_metadata(metadata: Document) -> bool:
     if not annotations:
         return True
     is_small = sum(map(len, (*annotations, *annotations.values()))) <= _MOST_ANNOTATIONS
-    return is_small and OPERATIONS.keys().isdisjoint(annotations)
+    return is_small and _WATCHED_ANNOTATIONS.isdisjoint(annotations)
 
 
 def has_common_spec(shoot: Document) -> bool:
@@ -200,7 +212,7 @@ def has_common_spec(shoot: Document) -> bool:
     metadata = section(shoot, "metadata")
     if shoot.get("status") is not None or "--" in str(metadata.get("name")):
         return False
-    if not OPERATIONS.keys().isdisjoint(section(metadata, "annotations")):
+    if not _WATCHED_ANNOTATIONS.isdisjoint(section(metadata, "annotations")):
         return False
     try:
         spec = msgspec.convert(shoot.get("spec"), _Spec)
@@ -212,6 +224,8 @@ def has_common_spec(shoot: Document) -> bool:
         and (spec.control_plane is None or _are_distinct(spec.control_plane.zones))
         and (spec.seed_selector is None or _are_distinct(spec.seed_selector.provider_types))
         and (spec.maintenance is None or next(window_problems(shoot["spec"]), None) is None)
+        and not (spec.secret_binding_name and spec.credentials_binding_name)
+        and _are_distinct([extension.type for extension in spec.extensions or ()])
         and _are_distinct([toleration.key for toleration in spec.tolerations or ()])
         and _are_distinct([restriction.name for restriction in spec.access_restrictions or ()])
     )

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from gardenbus.common.api.document import Document, section
+from gardenbus.common.api.document_parts import only_text
 from gardenbus.common.api.shown_values import shown
 from gardenbus.common.api.validation.field_cursor import FieldCursor
 from gardenbus.common.api.validation.metadata import label_problem
@@ -40,11 +41,11 @@ def check(manifest: FieldCursor, old: Document | None) -> None:
 
 
 def _check_members(members: Sequence[FieldCursor]) -> None:
-    seen: set[tuple[object, ...]] = set()
+    seen: set[tuple[str, ...]] = set()
     has_owner = False
     for member in members:
         _check_subject(member)
-        named = tuple(member.content.get(field) for field in ("kind", "namespace", "name"))
+        named = tuple(only_text(member.content.get(field)) for field in ("kind", "namespace", "name"))
         if named in seen:
             member.add_error("", "is a member already: write all roles in one entry, below roles")
         seen.add(named)
@@ -89,14 +90,15 @@ def _check_subject(subject: FieldCursor) -> None:
 
 
 def _check_default_tolerations(tolerations: FieldCursor) -> None:
-    allowed = {
-        (toleration.content.get("key"), toleration.content.get("value"))
-        for toleration in tolerations.entries("whitelist")
-    }
+    allowed = [_pair(toleration) for toleration in tolerations.entries("whitelist")]
     for toleration in tolerations.entries("defaults"):
-        key, value = toleration.content.get("key"), toleration.content.get("value")
+        key, value = _pair(toleration)
         if key and (key, None) not in allowed and (key, value) not in allowed:
             toleration.add_error("", f"{shown(key)} must stand in whitelist, too: shoots may not have it otherwise")
+
+
+def _pair(toleration: FieldCursor) -> tuple[object, object]:
+    return toleration.content.get("key"), toleration.content.get("value")
 
 
 def _check_dual_approval(spec: FieldCursor) -> None:

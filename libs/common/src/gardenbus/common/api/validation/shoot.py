@@ -9,7 +9,6 @@ from gardenbus.common.api.keys import GARDEN_NAMESPACE
 from gardenbus.common.api.validation.field_cursor import FieldCursor, unique
 from gardenbus.common.api.validation.metadata import label_problem, subdomain_problem
 from gardenbus.common.api.validation.shared import (
-    RANGES,
     check_access_restrictions,
     check_disjoint,
     check_ip_families,
@@ -18,7 +17,9 @@ from gardenbus.common.api.validation.shared import (
     check_seed_selector,
     check_tolerations,
 )
+from gardenbus.common.api.validation.shoot_components import check_components
 from gardenbus.common.api.validation.shoot_dns import check_providers
+from gardenbus.common.api.validation.shoot_updates import check_bindings, check_force_deletion, check_immutable
 from gardenbus.common.api.validation.shoot_workers import check_workers
 from gardenbus.common.api.validation.status import check_shoot_status
 
@@ -37,8 +38,17 @@ def check(manifest: FieldCursor, old: Document | None) -> None:
         manifest.errors.add_error(problem.field, problem.message)
     if spec.content.get("purpose") == "infrastructure" and metadata.get("namespace") != GARDEN_NAMESPACE:
         spec.add_error("purpose", f"infrastructure is for shoots in the namespace {GARDEN_NAMESPACE} alone")
+    check_force_deletion(manifest, old)
     check_spec(spec)
     before = section(old or {}, "spec")
+    check_bindings(spec, before)
+    _check_changes(spec, before)
+    if old is not None and spec:
+        check_immutable(spec, before)
+
+
+def _check_changes(spec: FieldCursor, before: Document) -> None:
+    """Check what an earlier version stored without a look at it, and what is long to check, where it changes."""
     if any(spec.content.get(field) != before.get(field) for field in ("hibernation", "maintenance")):
         check_times(spec)
     if spec.content.get("networking") != before.get("networking"):
@@ -47,12 +57,14 @@ def check(manifest: FieldCursor, old: Document | None) -> None:
         check_resources(spec)
     if spec.content.get("provider") != before.get("provider"):
         check_workers(spec.section("provider"))
+    if spec.content.get("extensions") != before.get("extensions"):
+        spec.named_entries("extensions", "type")
+    if spec.content.get("kubernetes") != before.get("kubernetes"):
+        check_components(spec)
     if any(spec.content.get(field) != before.get(field) for field in ("resources", "kubernetes")):
         _check_admission_plugins(spec)
     if spec.content.get("dns") != before.get("dns"):
         check_providers(spec.section("dns"))
-    if old is not None and spec:
-        _check_immutable(spec, before)
 
 
 def check_spec(spec: FieldCursor) -> None:
@@ -140,30 +152,3 @@ def _check_dns(spec: FieldCursor) -> None:
         provider.text("type")
         provider.text("secretName")
         provider.boolean("primary")
-
-
-def _check_immutable(spec: FieldCursor, old: Document) -> None:
-    seed, before = spec.content.get("seedName") or "", old.get("seedName") or ""
-    if seed != before:
-        spec.add_error("seedName", f"is changed by garden.api.bind alone, and is {before or 'not set'} now")
-    scheduler = "a shoot keeps the scheduler that it was made for"
-    spec.same_as(old, "schedulerName", scheduler)
-    spec.same_as(old, "region", "make a new shoot there")
-    exposure_class, before_class = spec.content.get("exposureClassName") or "", old.get("exposureClassName") or ""
-    if exposure_class != before_class:
-        spec.add_error(
-            "exposureClassName", "is set once, when the shoot is made: what its class prescribes is merged then"
-        )
-    if provider := spec.section("provider"):
-        provider.same_as(section(old, "provider"), "type", "make a new shoot there")
-    if before:
-        _check_immutable_once_placed(spec, old)
-
-
-def _check_immutable_once_placed(spec: FieldCursor, old: Document) -> None:
-    placed = "the control plane runs with it"
-    for field in RANGES:
-        spec.section("networking").same_as(section(old, "networking"), field, placed)
-    spec.section("dns").same_as(section(old, "dns"), "domain", "its API server is reached there")
-    tolerance = ("controlPlane", "highAvailability", "failureTolerance")
-    spec.nested(*tolerance).same_as(section(old, *tolerance), "type", placed)

@@ -6,17 +6,15 @@ there, where they become parts of names of machines.
 
 import re
 
-from gardenbus.common.api.durations import parse_duration
 from gardenbus.common.api.shown_values import shown
 from gardenbus.common.api.validation.field_cursor import FieldCursor, unique
 from gardenbus.common.api.validation.metadata import check_labels, label_problem, qualified_name_problem
+from gardenbus.common.api.validation.shoot_components import check_autoscaler, check_kubelet
 
 UPDATE_STRATEGIES = ("AutoRollingUpdate", "AutoInPlaceUpdate", "ManualInPlaceUpdate")
 TAINT_EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 
 _PERCENT = re.compile(r"[0-9]+%")
-_THRESHOLDS = ("scaleDownUtilizationThreshold", "scaleDownGpuUtilizationThreshold")
-_TIMES = ("scaleDownUnneededTime", "scaleDownUnreadyTime", "maxNodeProvisionTime")
 
 
 def check_workers(provider: FieldCursor) -> None:
@@ -33,7 +31,8 @@ def check_workers(provider: FieldCursor) -> None:
             if problem := qualified_name_problem(key):
                 worker.errors.add_error(f"{worker.at('annotations')}[{key[:80]}]", problem)
         _check_taints(worker)
-        _check_autoscaler(worker.section("clusterAutoscaler"))
+        check_autoscaler(worker.section("clusterAutoscaler"))
+        check_kubelet(worker.section("kubernetes").section("kubelet"))
     if workers and not any(map(_takes_system_components, workers)):
         provider.add_error("workers", "one pool with a maximum above 0 must take system components: allow them there")
 
@@ -91,21 +90,3 @@ def _check_taints(worker: FieldCursor) -> None:
         if (key, effect) in seen:
             taint.add_error("", f"{key} with the effect {effect} is in the list already: keep one")
         seen.add((key, effect))
-
-
-def _check_autoscaler(options: FieldCursor) -> None:
-    for field in _THRESHOLDS:
-        value = options.content.get(field)
-        if isinstance(value, int | float) and not 0 <= value <= 1:
-            options.add_error(field, f"must be from 0 to 1, not {value}")
-    for field in _TIMES:
-        text = options.text(field)
-        if text is not None and _is_negative(text):
-            options.add_error(field, f"must not be negative, and is {text}")
-
-
-def _is_negative(text: str) -> bool:
-    try:
-        return parse_duration(text).total_seconds() < 0
-    except ValueError:
-        return False

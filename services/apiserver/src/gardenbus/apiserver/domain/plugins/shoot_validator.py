@@ -28,6 +28,8 @@ _PROJECT_DELETING = RejectionMessage("metadata.namespace: the project {project} 
 
 _NOT_POSSIBLE = RejectionMessage("spec.hibernation.enabled: the constraint HibernationPossible is {status}: {message}")
 
+_FROZEN = RejectionMessage("spec.{field}: cannot be changed while the shoot is being deleted")
+
 LONGEST_NAMES = 21
 """Characters that project and shoot name should have together; Gardener allows no more."""
 
@@ -55,11 +57,29 @@ def _admit(shoot: Document, change: Change, related: RelatedObjects) -> None:
     if change.old is None and project is not None and is_deleting(project):
         raise Forbidden(_PROJECT_DELETING(project=name_of(project)))
     if change.old is not None:
+        _admit_frozen(shoot, change.given, change.old)
         admit_change(shoot, change.old)
         _admit_hibernation(shoot, change.old)
     _admit_versions(shoot, change.old)
     admit_placed(shoot, change.old or {}, related)
     admit_offered(shoot, change.old, related, now=change.now)
+
+
+def _admit_frozen(shoot: Document, given: Document, old: Document) -> None:
+    """A shoot that is being deleted is torn down as it stands; what plug-ins fill in is no change of its sender.
+
+    Source: `ValidateShootSpecUpdate` in Gardener's `pkg/api/core/validation/shoot.go`.
+    """
+    if not is_deleting(old):
+        return
+    before = section(old, "spec")
+    changed = [_differing(section(each, "spec"), before) for each in (shoot, given)]
+    if all(changed):
+        raise Forbidden(_FROZEN(field=min(changed[0])))
+
+
+def _differing(spec: Document, before: Document) -> Sequence[str]:
+    return [field for field in spec.keys() | before.keys() if spec.get(field) != before.get(field)]
 
 
 def _admit_hibernation(shoot: Document, old: Document) -> None:
@@ -83,7 +103,7 @@ PLUGIN = AdmissionPlugin(
     name="ShootValidator",
     acts="rejects what the cloud profile does not offer, a seed that cannot take the shoot, and forbidden changes",
     rejections=(
-        *(_PROJECT_DELETING, MOVING, _NOT_POSSIBLE),
+        *(_PROJECT_DELETING, _FROZEN, MOVING, _NOT_POSSIBLE),
         *(*VERSION_REJECTIONS, *PLACED_REJECTIONS, NOT_OFFERED, NOT_ALLOWED, OTHER_TYPE),
     ),
     rules=(
