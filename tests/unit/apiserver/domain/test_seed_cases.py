@@ -130,3 +130,10 @@ def test_a_seed_has_the_label_of_its_own_name_alone(old: Document | None, stale:
     labels = mutate(seed, old, RelatedObjects(), user="ann").document["metadata"]["labels"]
     assert labels["mine"] == "1"
     assert {name for name in labels if name.startswith("name.seed.")} == {"name.seed.gardener.cloud/aws-eu1"}
+
+
+def test_a_seed_with_shoots_is_rejected_in_words_that_an_example_of_a_shoot_can_follow():
+    (guard,) = seed_validator.deletion_guards(a_seed("earth"))
+
+    assert (guard.kind, guard.name) == ("usage", "earth")
+    assert guard.message.endswith(": shoots are scheduled on the seed")  # the store adds "(1, for example lab/apollo)"

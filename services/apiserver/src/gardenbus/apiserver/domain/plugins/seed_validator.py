@@ -19,8 +19,8 @@ from gardenbus.common.errors import Forbidden
 from gardenbus.common.ports.store import WritePrecondition
 
 SCHEDULED = RejectionMessage(
-    "{object}: shoots are scheduled on the seed: move them first, with gardenbus drain {seed}; adopt or forget those"
-    " that are unknown"
+    "{object}: gardenbus drain {seed} moves its shoots away, and those that are unknown are adopted or forgotten:"
+    " shoots are scheduled on the seed"
 )
 _OTHER_TYPE = RejectionMessage("credentialsRef: {identity} is for {type}, and the backup is at {provider}")
 
