@@ -23,7 +23,7 @@ from gardenbus.embedded.picture import (
     unplaced_table,
     usage_of,
 )
-from tests.support.builders import a_seed, a_shoot
+from tests.support.builders import a_project, a_seed, a_shoot
 
 NOW = datetime(2026, 1, 2, 4, 4, 5, tzinfo=UTC)
 
@@ -146,11 +146,13 @@ def test_tables_have_the_columns_of_their_kind():
 
     seeds = drawn(objects_table("seed", [a_seed(spec={"taints": [{"key": "lab"}]})], context, wide=True))
     shoots = drawn(objects_table("shoot", [placed("apollo", "s1")], context, wide=False))
+    leaving = drawn(objects_table("project", [a_project(status={"phase": "Terminating"})], context, wide=False))
     unknown = drawn(objects_table("bastion", [{"metadata": {"name": "b", "namespace": "n"}}], context, wide=False))
 
     assert "3/250" in seeds
     assert "lab" in seeds
     assert "40%" in shoots
+    assert "Terminating" in leaving
     assert "PURPOSE" not in shoots
     assert unknown.split()[:3] == ["NAMESPACE", "NAME", "AGE"]
 

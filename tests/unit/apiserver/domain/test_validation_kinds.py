@@ -522,6 +522,15 @@ def test_nobody_writes_events_by_hand() -> None:
         validate(a_namespaced("Event"), None)
 
 
+def test_heartbeats_are_sent_not_stored() -> None:
+    heartbeats = {"name": "aws-cork", "namespace": "gardener-system-seed-lease"}
+    heartbeat = a_namespaced("Lease", "coordination.k8s.io/v1", metadata=heartbeats)
+    with pytest.raises(Unsupported, match=r"^metadata\.namespace: Leases of gardener-system-seed-lease are heartbeats"):
+        validate(heartbeat, None)
+    validate(heartbeat, heartbeat)
+    validate(a_namespaced("Lease", "coordination.k8s.io/v1"), None)
+
+
 def test_a_kind_that_is_not_understood_still_has_a_spec_that_is_a_mapping() -> None:
     assert list(problems_of(a_namespaced("BackupEntry", CORE, spec="x"))) == ["spec"]
 

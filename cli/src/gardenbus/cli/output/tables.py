@@ -154,6 +154,7 @@ _COLUMNS: Mapping[str, Sequence[TableColumn]] = {
     ),
     "project": (
         TableColumn("NAMESPACE", field("spec", "namespace")),
+        TableColumn("STATUS", field("status", "phase")),
         TableColumn("OWNER", field("spec", "owner", "name"), wide=True),
     ),
     "cloudprofile": (

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 
 from gardenbus.common.api.document import Document, section
-from gardenbus.common.api.keys import ObjectKey
+from gardenbus.common.api.keys import LEASE_NAMESPACE, ObjectKey
 from gardenbus.common.api.validation import (
     bastion,
     cloudprofile,
@@ -84,11 +84,16 @@ def validate(document: Document, old: Document | None) -> None:
     """Check a manifest whose metadata passed `metadata.key_of`, as it will be stored.
 
     `old` is the stored object, None on creation. Raises InvalidResource with every field problem (also in status, so
-    that a report with a wrong type is rejected), and Unsupported for an Event, which only services record.
+    that a report with a wrong type is rejected), and Unsupported for what only services write: Events, heartbeats.
     """
     kind = str(document["kind"])
     if kind == "Event":
         raise Unsupported("kind: Events are recorded by the services: read them with garden.api.list.event")
+    if kind == "Lease" and old is None and section(document, "metadata").get("namespace") == LEASE_NAMESPACE:
+        raise Unsupported(
+            f"metadata.namespace: Leases of {LEASE_NAMESPACE} are heartbeats, which gardenlets send: read them with "
+            "garden.api.list.lease"
+        )
     if kind == "Shoot" and old is None and has_common_spec(document):
         return
     errors = FieldErrors()
