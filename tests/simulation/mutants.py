@@ -76,6 +76,11 @@ async def _is_never_lost(self: StreamIncarnation, entry: StreamEntry) -> bool:
     return False
 
 
+async def _compare_the_end(self: StreamIncarnation) -> None:
+    await self.position()
+    self._compared = self._connections  # pyright: ignore[reportPrivateUsage]
+
+
 def _check_writes_alone(self: MemoryState, *, with_outbox: bool = True) -> None:
     if with_outbox and not self.is_open:
         raise store_is_closed()
@@ -223,6 +228,9 @@ MUTANTS: dict[str, Mutant] = {
 RARE: dict[str, Mutant] = {
     "a restore is left half done": Mutant([(Relay, "_note_restored", _note_nothing)], (REDIS,)),
     "work is acknowledged before it is done": Mutant([(ShootSchedulingReconciler, "handle_batch", _acknowledge_first)]),
+    "a stream that grew past what it had lost is not compared": Mutant(
+        [(StreamIncarnation, "_compare", _compare_the_end)], (NATS,)
+    ),
     "announcements go wherever the stream stands": Mutant([(MemoryBus, "publish_batch", _publish_anywhere)]),
     "a bind does not check the shoot's seed": Mutant([(MemoryStore, "_bind_one", _bind_again)]),
     "a cluster event before the mark is missed": Mutant([(MemoryStore, "_mark_one", _mark_whatever_was_seen)]),

@@ -208,6 +208,38 @@ async def test_what_was_fetched_before_a_stream_went_back_is_older_than_what_it_
         assert since[1].is_held_over
 
 
+async def test_a_stream_that_grew_past_what_it_had_lost_is_noticed_whichever_message_is_looked_at_first(
+    nats_server: Server, redis_server: Server, tmp_path: Path
+) -> None:
+    async with (
+        an_idle_apiserver(nats_server.url, redis_server.url) as idle,
+        connect(nats_server.url, "apiserver", idle.subjects.prefix) as bus,
+    ):
+        stream = idle.subjects.stream("REPORTS")
+        queue = await bus.work_queue(stream, "apiserver", f"{idle.subjects.prefix}.report.>")
+        one, another = (StreamIncarnation(bus, idle.kit.store, stream) for _ in range(2))
+
+        async def fetched(count: int) -> list[QueueMessage]:
+            for _ in range(count):
+                await responds(lambda: idle.publish(f"report.s1.{SEED.tail}", {}))
+            found: list[QueueMessage] = []
+            while len(found) < count:
+                found += await responds(lambda: queue.fetch(count, 1))
+            return sorted(found, key=lambda each: each.message.sequence)
+
+        await copy_streams(nats_server, tmp_path / "older")
+        taken = await fetched(3)
+        (first,) = set(await responds(lambda: one.of(taken)))
+        await queue.ack_many(taken)
+        await put_back(nats_server, tmp_path / "older")
+        grown = await fetched(5)
+        assert [each.message.sequence for each in grown] == [1, 2, 3, 4, 5]
+        await asyncio.gather(one.refresh(), another.refresh())
+        (second,) = set(await another.of(grown[3:]))
+        assert second > first
+        assert await one.of(grown[:3]) == [second] * 3
+
+
 async def test_a_gardenlet_that_takes_a_restored_lease_is_heard(
     apiserver: Apiserver, nats_server: Server, tmp_path: Path
 ) -> None:

@@ -37,7 +37,8 @@ class _Remembered:
         self.acknowledged = max(self.acknowledged, acknowledged)
 
     def history(self) -> StreamHistory:
-        return StreamHistory(self.created, self.incarnation, self.previous, self.start, self.ended_at, self.last)
+        known = (self.created, self.incarnation, self.previous, self.start, self.ended_at, self.last, self.taken)
+        return StreamHistory(*known)
 
 
 class MemoryStreamHistories:

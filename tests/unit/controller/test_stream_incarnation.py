@@ -64,6 +64,42 @@ async def test_what_was_fetched_and_never_observed_is_older_than_what_a_stream_t
     assert (await requests.incarnation.position()).created == raised, "it went back once"
 
 
+@pytest.mark.parametrize("waiting", [0, 1], ids=["all were acknowledged", "one waited"])
+async def test_a_stream_that_went_back_and_grew_past_what_was_known_is_noticed_before_its_last_messages_count(
+    waiting: int,
+) -> None:
+    requests = Requests()
+    another = StreamIncarnation(requests.bus, requests.store, "REQUESTS")
+    before = await requests.publish(waiting)
+    copy = requests.bus.server.copy_streams()
+    taken = [*before, *await requests.publish(4)]
+    first = set(await requests.incarnation.of(taken))
+    for each in taken:
+        await each.ack()
+    requests.bus.server.restore_streams(copy)
+    grown = await requests.publish(6)
+    await asyncio.gather(requests.incarnation.refresh(), another.refresh())
+    since = [each for each in grown if each.message.sequence > waiting]
+    last = set(await another.of(since[4:]))
+    assert min(last) > max(first)
+    assert set(await requests.incarnation.of(since[:4])) == last
+    assert set(await requests.incarnation.of(grown[:waiting])) <= first
+
+
+async def test_what_a_new_connection_delivers_waits_for_the_comparison(monkeypatch: pytest.MonkeyPatch) -> None:
+    requests = Requests()
+    copy = requests.bus.server.copy_streams()
+    first = set(await requests.incarnation.of(await requests.publish(2)))
+    requests.bus.server.restore_streams(copy)
+    grown = await requests.publish(4)
+    requests.bus.cut()
+    with pytest.raises(Unavailable):
+        await requests.incarnation.refresh()
+    await requests.bus.mend()
+    monkeypatch.setattr(type(grown[3]), "is_held_over", False)
+    assert min(await requests.incarnation.of(grown[3:])) > max(first)
+
+
 async def test_what_is_held_of_a_stream_that_was_created_anew_is_of_the_lost_one() -> None:
     requests = Requests()
     first = set(await requests.incarnation.of(await requests.publish(1)))

@@ -20,7 +20,7 @@ _log = structlog.stdlib.get_logger()
 class StreamIncarnation:
     """One stream's. Two things raise its incarnation, whoever sees them first.
 
-    - A message that is younger than every one known, at a sequence that was seen before (`of`).
+    - A message that is younger than every one known, at a sequence that was seen before (`of`, `refresh`).
     - A last sequence below one that was known before it was read, or an older `created` (`position`).
     """
 
@@ -31,6 +31,26 @@ class StreamIncarnation:
         self._created = 0
         self._incarnation = 0
         self._behind_since = self._behind_at = -math.inf
+        self._connections, self._compared = 1, 0
+
+    async def refresh(self) -> None:
+        """Compare the stream with what was observed of it: at the start, after each reconnect. Raises Unavailable."""
+        self._connections += 1
+        await self._compare()
+
+    async def _compare(self) -> None:
+        """Notice a stream that went back and has grown past all that was observed since.
+
+        Whoever takes a message observes it before it is acknowledged. So what stands where the last one observed
+        stood is there yet, or was observed too; what comes behind it alone tells nothing.
+        """
+        connection = self._connections
+        await self.position()
+        history = await self._observe_entries(())
+        found = await self._bus.first_from(self._stream, history.observed) if history.observed else None
+        if found is not None and found.sequence == history.observed:
+            self._note(await self._observe_entries([StreamEntry.of(found.sequence, found.at)]))
+        self._compared = max(self._compared, connection)
 
     async def position(self, *, acknowledged: int = 0) -> StreamPosition:
         """The stream's incarnation (as `created`) and last sequence. Raises Unavailable.
@@ -78,8 +98,8 @@ class StreamIncarnation:
         What was held over a loss of the connection may stand in the stream no more. In one that went back before, the
         stream is asked: what it has not is of the incarnation before, and not observed.
         """
-        if not self._created:
-            await self.position()
+        while self._compared < self._connections:
+            await self._compare()
         entries = [StreamEntry.of(each.message.sequence, each.message.at) for each in messages]
         observed = [entry for entry, each in zip(entries, messages, strict=True) if not each.is_held_over]
         history = await self._observe_entries(observed)

@@ -30,9 +30,10 @@ class StreamEntry(msgspec.Struct, frozen=True):
 class StreamHistory(msgspec.Struct, frozen=True):
     """A stream as the store knows it.
 
-    `created` is the server's, `sequence` the highest known. The incarnation before this one is `previous`; of it are
-    those messages below `start` that were stored by `ended_at` (µs): the copy still had them. So are those that a
-    consumer holds and the stream has no more: what was fetched last, perhaps nobody has observed.
+    `created` is the server's, `sequence` the highest known, `observed` the highest of the messages that were seen. The
+    incarnation before this one is `previous`; of it are those messages below `start` that were stored by `ended_at`
+    (µs): the copy still had them. So are those that a consumer holds and the stream has no more: what was fetched last,
+    perhaps nobody has observed.
     """
 
     created: int
@@ -41,6 +42,7 @@ class StreamHistory(msgspec.Struct, frozen=True):
     start: int
     ended_at: int
     sequence: int
+    observed: int
 
     def incarnation_of(self, entry: StreamEntry, *, is_lost: bool = False) -> int:
         """The incarnation that a message belongs to. `is_lost`: the stream has it no more."""

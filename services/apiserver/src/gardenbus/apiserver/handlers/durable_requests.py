@@ -172,7 +172,7 @@ class DurableRequestHandler:
 
     async def refresh(self) -> None:
         """Read which incarnation of REQUESTS this is: at the start and after every reconnect."""
-        await self._incarnation.position()
+        await self._incarnation.refresh()
         self._is_located = True
         self._prepared = None
 

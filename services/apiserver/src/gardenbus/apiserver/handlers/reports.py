@@ -81,7 +81,7 @@ class ReportHandler:
 
     async def refresh(self) -> None:
         """Read which incarnation of REPORTS this is: at the start and after every reconnect."""
-        await self._incarnation.position()
+        await self._incarnation.refresh()
 
     async def handle(self, queued_messages: Sequence[QueueMessage]) -> None:
         """Handle a batch and acknowledge it. Raises Unavailable; a second time has the same result."""

@@ -75,7 +75,7 @@ end
 
 local function history_reply(history)
   return {'ok', history.created, history.incarnation, history.previous, whole(history.start), whole(history.ended_at),
-          whole(history.last)}
+          whole(history.last), whole(history.sequence)}
 end
 
 local function observe_stream(keys, args)
