@@ -3,7 +3,7 @@
 Each replaces one function for the time of some schedules. The simulation has to find every one of them.
 """
 
-from collections.abc import Awaitable, Callable, Generator, Sequence
+from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import Any, NamedTuple
 from unittest.mock import patch
@@ -17,7 +17,7 @@ from gardenbus.common.controller.batch_consumer import BatchConsumer
 from gardenbus.common.controller.dead_letter import DeadLetter
 from gardenbus.common.controller.informer import Informer
 from gardenbus.common.controller.stream_incarnation import StreamIncarnation
-from gardenbus.common.ports.bus import QueueMessage, StreamMessage
+from gardenbus.common.ports.bus import QueueMessage, StreamMessage, StreamPosition
 from gardenbus.common.ports.store import RequestOrigin, SeedBinding, UnblockIndexes, UnknownObject, Usage
 from gardenbus.common.ports.stream_history import StreamEntry
 from gardenbus.relay.ports.outbox import Leadership
@@ -74,6 +74,11 @@ async def _of_one_incarnation(self: StreamIncarnation, messages: Sequence[QueueM
 
 async def _is_never_lost(self: StreamIncarnation, entry: StreamEntry) -> bool:
     return False
+
+
+async def _read_behind_the_sequence(self: Relay, recorded: Mapping[str, StreamPosition], now: StreamPosition) -> int:
+    last = recorded.get("OBJECTS")
+    return last.sequence if last is not None and last.created == now.created else 0
 
 
 async def _compare_the_end(self: StreamIncarnation) -> None:
@@ -230,6 +235,9 @@ RARE: dict[str, Mutant] = {
     "work is acknowledged before it is done": Mutant([(ShootSchedulingReconciler, "handle_batch", _acknowledge_first)]),
     "a stream that grew past what it had lost is not compared": Mutant(
         [(StreamIncarnation, "_compare", _compare_the_end)], (NATS,)
+    ),
+    "a store that went back trusts the sequences of a bus that did": Mutant(
+        [(Relay, "_read_before", _read_behind_the_sequence)], (REDIS, NATS)
     ),
     "announcements go wherever the stream stands": Mutant([(MemoryBus, "publish_batch", _publish_anywhere)]),
     "a bind does not check the shoot's seed": Mutant([(MemoryStore, "_bind_one", _bind_again)]),

@@ -170,6 +170,42 @@ async def test_a_store_that_came_back_older_is_repaired_from_the_bus_before_anyt
     assert again.outcomes == ["scheduled"]
 
 
+async def test_a_store_that_went_back_to_before_its_bus_did_is_repaired_from_what_the_bus_stored_since(
+    joint: Joint, tmp_path: Path
+) -> None:
+    joint.start_relay()
+    seed = await joint.create(a_seed("s1"))
+    shoot, other = await joint.create(a_shoot("apollo")), await joint.create(a_shoot("other"))
+    await joint.quiet()
+    older_bus = await copied(joint, tmp_path / "older")
+    for number in range(8):  # so many sequences, of which the repetition of the last one takes one
+        await joint.update(other.key, number=str(number))
+        await joint.quiet()
+    older_store = joint.redis.directory / "older"
+    await asyncio.to_thread(joint.redis.stop)
+    shutil.copytree(joint.redis.directory / "appendonlydir", older_store)
+    await asyncio.to_thread(joint.redis.start)
+    await joint.create(a_project("early"))
+    await joint.quiet()
+    await back_to(joint, older_bus)
+    await joint.create(a_project("late"))
+    bindings = [SeedBinding("garden-dev", "apollo", shoot.uid, shoot.generation, "s1", seed.scheduling_generation)]
+    assert (await joint.store.bind(bindings)).outcomes == ["bound"]
+    bound = await joint.store.get(shoot.key)
+    assert bound is not None
+    await joint.announced(SUBJECTS.changed(shoot.key), bound.version)
+    await joint.quiet()
+
+    await asyncio.to_thread(joint.redis.kill)
+    shutil.rmtree(joint.redis.directory / "appendonlydir")
+    older_store.rename(joint.redis.directory / "appendonlydir")
+    await asyncio.to_thread(joint.redis.start)
+    await joint.create(a_shoot("later"))
+    restored = await joint.store.get(shoot.key)
+    assert restored is not None
+    assert (restored.version, restored.parts) == (bound.version, bound.parts)
+
+
 async def test_a_store_that_lost_everything_is_rebuilt_from_the_bus(joint: Joint) -> None:
     joint.start_relay()
     seed = await joint.create(a_seed("s1"))

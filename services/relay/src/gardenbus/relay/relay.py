@@ -5,7 +5,7 @@ that came back), it *recovers*: it compares the positions of the streams with th
 
     | the store  | the stream                       | what the relay does                                        |
     |------------|----------------------------------|------------------------------------------------------------|
-    | is closed  | holds more than was trimmed      | puts back what the bus has in a higher version, then opens |
+    | is closed  | has stored more since the trim   | puts back what the bus has in a higher version, then opens |
     | is open    | another incarnation, or shorter  | announces again what lies above the stream's last version  |
     | any        | QUEUES went back, or one of both | queues every pending shoot again                           |
     | any        | any                              | queues the pending shoots again that were never tried      |
@@ -22,7 +22,7 @@ is found that way.
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 import msgspec
 import structlog
@@ -46,11 +46,14 @@ _log = structlog.stdlib.get_logger()
 _decode = json_decoder(Document)
 
 OBJECTS, BINDINGS, QUEUES, REQUESTS = "OBJECTS", "BINDINGS", "QUEUES", "REQUESTS"
-RESTORED = "restored"
-"""Kept beside the streams' positions: the lowest version put back and not yet announced again (0: none). A relay that
-dies over it leaves the rest to the next one."""
+RESTORED, TRIMMED = "restored", "trimmed"
+"""Kept beside the streams' positions: the lowest version put back and not yet announced again (0: none), as one that
+dies over it leaves the rest to the next one; and the relay's clock (µs)."""
 
 TOMBSTONE_AGE = timedelta(hours=1)
+
+CLOCKS_DIFFER = timedelta(seconds=10)
+"""By so much the clock of NATS may be behind the relay's."""
 
 COMPARE_AGAIN_SECONDS = 60.0
 """Pause after a comparison with the bus that failed; twice as long after each further one."""
@@ -213,9 +216,9 @@ class Relay:
         log_announced(page)
         self._announced_unblock_index = messages.unblock_index
         if self._prefetched is None:
-            self._prefetched = await self._outbox.advance(last, self._positions, self._settings.page)
+            self._prefetched = await self._outbox.advance(last, self._trimmed(), self._settings.page)
         else:
-            await self._outbox.trim(last, self._positions)
+            await self._outbox.trim(last, self._trimmed())
         self._is_cautious = False
         self.on_announced(page.entries)
 
@@ -283,7 +286,7 @@ class Relay:
         restored_from = recorded[RESTORED].sequence if RESTORED in recorded else 0
         if not leadership.is_open:
             await self._watch.compare()
-            restored_from = await self._reopen(recorded.get(OBJECTS), now[OBJECTS], restored_from)
+            restored_from = await self._reopen(recorded, now[OBJECTS], restored_from)
         if restored_from:  # the store lost their outbox entries too: bindings and work may never have been announced
             await self._outbox.reannounce(restored_from - 1)
             await self._outbox.requeue_pending()
@@ -292,7 +295,7 @@ class Relay:
         await self._repeat(recorded, now)
         self._positions = dict(now)
         self._needs_recovery, self._is_cautious = False, True
-        await self._outbox.trim(None, self._positions)
+        await self._outbox.trim(None, self._trimmed())
         self._obsolete.begin(recorded)
         self._counts_shoots = True
 
@@ -313,13 +316,38 @@ class Relay:
         else:
             await self._outbox.requeue_pending(untried_only=True)
 
-    async def _reopen(self, recorded: StreamPosition | None, now: StreamPosition, restored_from: int) -> int:
+    def _trimmed(self) -> Mapping[str, StreamPosition]:
+        now = round(self._clock.now().timestamp() * 1_000_000)
+        return {**self._positions, TRIMMED: StreamPosition(0, now)}
+
+    async def _read_before(self, recorded: Mapping[str, StreamPosition], now: StreamPosition) -> int:
+        """The last sequence of OBJECTS of which a store that is closed has all before it.
+
+        The stream may have gone back since the last trim that the store knows, and have stored other messages in the
+        places of those: what it stored after that trim is read as well, by the time.
+        """
+        last = recorded.get(OBJECTS)
+        if last is None or last.created != now.created:
+            return 0
+        if TRIMMED not in recorded:
+            return last.sequence
+        trimmed_at = datetime.fromtimestamp(recorded[TRIMMED].sequence / 1_000_000, UTC)
+        lowest, highest = 0, min(last.sequence, now.sequence)
+        while lowest < highest:
+            middle = (lowest + highest + 1) // 2
+            found = await self._bus.first_from(self._subjects.stream(OBJECTS), middle)
+            if found is not None and found.sequence <= highest and found.at <= trimmed_at - CLOCKS_DIFFER:
+                lowest = found.sequence
+            else:
+                highest = middle - 1
+        return lowest
+
+    async def _reopen(self, recorded: Mapping[str, StreamPosition], now: StreamPosition, restored_from: int) -> int:
         """Put back what the bus has in higher versions, then open the store; returns the lowest version put back.
 
         `restored_from`: that of a relay that did not come to its end (0: none).
         """
-        same = recorded is not None and recorded.created == now.created
-        after = recorded.sequence if recorded is not None and same else 0
+        after = await self._read_before(recorded, now)
         version = unblock_index = 0
         restored = [restored_from] if restored_from else []
         read: list[Restored] = []
