@@ -33,7 +33,7 @@ from gardenbus.cli.manifests.files import as_mapping, title
 from gardenbus.cli.manifests.patches import contested, patched, split_pairs
 from gardenbus.cli.output.console import Exit, Format, errors, exit_codes, fail_unless, show_lines
 from gardenbus.cli.wait.waiter import key_of
-from gardenbus.common.api.document import Document
+from gardenbus.common.api.document import SERVER_METADATA, Document
 from gardenbus.common.api.merge_patches import merge_patch_between
 from gardenbus.common.errors import BadRequest, Conflict, GardenbusError
 
@@ -41,16 +41,6 @@ ATTEMPTS = 8
 """How often a change is worked out anew because somebody else was quicker; statuses change all the time."""
 
 _CONFLICT = 409
-_NOT_TO_BE_EDITED = (
-    "managedFields",
-    "uid",
-    "resourceVersion",
-    "generation",
-    "creationTimestamp",
-    "deletionTimestamp",
-    "deletionGracePeriodSeconds",
-    "selfLink",
-)
 
 Patch = Callable[[Document], Document]
 """The merge patch for a document as it is now; {} when it needs none. Raises BadRequest, Conflict."""
@@ -272,9 +262,7 @@ async def _send_edited(api: ApiClient, document: Document, before: Document, aft
 
 def editable(document: Document) -> Document:
     """A document without what nobody edits: its status, and what the store owns of metadata."""
-    metadata = {
-        key: value for key, value in as_mapping(document.get("metadata")).items() if key not in _NOT_TO_BE_EDITED
-    }
+    metadata = {key: value for key, value in as_mapping(document.get("metadata")).items() if key not in SERVER_METADATA}
     return {**{key: value for key, value in document.items() if key != "status"}, "metadata": metadata}
 
 

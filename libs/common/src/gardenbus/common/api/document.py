@@ -20,19 +20,19 @@ Document = dict[str, Any]
 STATUS_LABEL = "shoot.gardener.cloud/status"
 SEED_LABEL_PREFIX = "name.seed.gardener.cloud/"
 
-_SYSTEM_METADATA = frozenset(
-    {
-        "uid",
-        "resourceVersion",
-        "generation",
-        "creationTimestamp",
-        "deletionTimestamp",
-        "finalizers",
-        "labels",
-        "managedFields",
-        "selfLink",
-    }
+SERVER_METADATA = (
+    "uid",
+    "resourceVersion",
+    "generation",
+    "creationTimestamp",
+    "deletionTimestamp",
+    "deletionGracePeriodSeconds",
+    "managedFields",
+    "selfLink",
 )
+"""Fields of metadata that the API server sets, whatever is sent. Source: ObjectMeta in Kubernetes' meta/v1."""
+
+_SYSTEM_METADATA = frozenset({*SERVER_METADATA, "finalizers", "labels"})
 _TOP_LEVEL = frozenset({"apiVersion", "kind", "metadata", "spec", "status"})
 
 encode = msgspec.json.Encoder().encode

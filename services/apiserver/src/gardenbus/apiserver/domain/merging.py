@@ -7,7 +7,7 @@ removed, so the newest manifest alone decides about every field that only manife
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
-from gardenbus.common.api.document import SEED_LABEL_PREFIX, STATUS_LABEL, Document, encode, section
+from gardenbus.common.api.document import SEED_LABEL_PREFIX, SERVER_METADATA, STATUS_LABEL, Document, encode, section
 from gardenbus.common.api.document_parts import FINALIZER, mappings, without
 from gardenbus.common.api.garden.rows import listed
 from gardenbus.common.api.garden.tolerations import UNCHECKED_TOLERATIONS
@@ -16,16 +16,6 @@ from gardenbus.common.api.views import mapping_or_empty
 CREATED_BY = "gardener.cloud/created-by"
 CONFIRMED_BY = "deletion.gardener.cloud/confirmed-by"
 
-_OWNED_BY_STORE = (
-    "uid",
-    "resourceVersion",
-    "generation",
-    "creationTimestamp",
-    "deletionTimestamp",
-    "deletionGracePeriodSeconds",
-    "managedFields",
-    "selfLink",
-)
 _SYSTEM_ANNOTATIONS = frozenset({CREATED_BY, CONFIRMED_BY, UNCHECKED_TOLERATIONS})
 
 
@@ -68,7 +58,7 @@ def without_system_fields(given: Document) -> Document:
     A client may apply the output of `get` and does not own what the system wrote into it: status, versions, the seed of
     a placed shoot, labels and finalizers of its own.
     """
-    metadata = without(section(given, "metadata"), *_OWNED_BY_STORE)
+    metadata = without(section(given, "metadata"), *SERVER_METADATA)
     if isinstance(metadata.get("labels"), dict):
         metadata["labels"] = {name: value for name, value in metadata["labels"].items() if not _is_system_label(name)}
     if isinstance(metadata.get("annotations"), dict):

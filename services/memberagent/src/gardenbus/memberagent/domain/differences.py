@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, cast
 
 import msgspec
 
-from gardenbus.common.api.document import Document, section
+from gardenbus.common.api.document import SERVER_METADATA, Document, section
 
 MOST_DIFFERENCES = 100
 SPEC_HASH = "kubernetes-fleet.io/spec-hash"
@@ -19,19 +19,7 @@ _HIDDEN = "(redacted)"
 _LONGEST_VALUE = 200
 _FLEET = "kubernetes-fleet.io/"
 _RESERVED = ("kubernetes.io/", "k8s.io/", _FLEET)
-_OWN_METADATA = (
-    "managedFields",
-    "generation",
-    "resourceVersion",
-    "uid",
-    "creationTimestamp",
-    "deletionTimestamp",
-    "deletionGracePeriodSeconds",
-    "selfLink",
-    "ownerReferences",
-    "finalizers",
-    "generateName",
-)
+_OWN_METADATA = (*SERVER_METADATA, "ownerReferences", "finalizers", "generateName")
 _canonical = msgspec.json.Encoder(order="deterministic").encode
 
 
