@@ -27,6 +27,16 @@ def test_the_environment_is_read_by_the_names_of_the_fields():
     assert settings.health_port == 8080
 
 
+@pytest.mark.parametrize("url", ["foo", "http://me:secret@nats:4222"])
+def test_an_address_that_is_none_is_rejected_with_an_example_and_not_shown(url: str):
+    with pytest.raises(SettingsInvalid) as caught:
+        load(CommonSettings, {"GARDENBUS_NATS_URL": url})
+
+    assert "GARDENBUS_NATS_URL: " in str(caught.value)
+    assert str(caught.value).endswith("; it looks like nats://nats.example.org:4222")
+    assert url not in str(caught.value)
+
+
 def test_all_problems_are_told_at_once():
     environ = {"GARDENBUS_NATS_URL": "http://x", "GARDENBUS_HEALTH_PORT": "70000", "GARDENBUS_BATCH": "few"}
 

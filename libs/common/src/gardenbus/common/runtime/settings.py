@@ -19,6 +19,10 @@ LogFormat = Literal["auto", "json", "console"]
 LogLevel = Literal["debug", "info", "warning", "error"]
 Port = Annotated[int, msgspec.Meta(ge=0, le=65535)]
 Traces = Annotated[str, msgspec.Meta(pattern=r"^(auto|off|otlp|file:.+)$")]
+NatsUrl = Annotated[str, msgspec.Meta(pattern=r"^(nats|tls|ws|wss)://", examples=["nats://nats.example.org:4222"])]
+RedisUrl = Annotated[
+    str, msgspec.Meta(pattern=r"^(rediss?|rediss?\+sentinel|unix)://", examples=["redis://redis.example.org:6379/0"])
+]
 Prefix = Annotated[str, msgspec.Meta(pattern=r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$", max_length=63)]
 
 
@@ -29,7 +33,7 @@ def _instance() -> str:
 class CommonSettings(msgspec.Struct, frozen=True, kw_only=True):
     """Settings of every service."""
 
-    nats_url: Annotated[str, msgspec.Meta(pattern=r"^(nats|tls|ws|wss)://")] = "nats://127.0.0.1:4222"
+    nats_url: NatsUrl = "nats://127.0.0.1:4222"
     """URL of NATS, or several of one cluster with commas between them. The default is the port that NATS documents."""
 
     stream_replicas: Literal[0, 1, 3, 5] | None = None
@@ -44,9 +48,7 @@ class CommonSettings(msgspec.Struct, frozen=True, kw_only=True):
     nats_sync_always: bool = False
     """NATS syncs each write (`sync_interval: always`): messages then go in batches. Only speed depends on it."""
 
-    redis_url: Annotated[str, msgspec.Meta(pattern=r"^(rediss?|rediss?\+sentinel|unix)://")] = (
-        "redis://127.0.0.1:6379/0"
-    )
+    redis_url: RedisUrl = "redis://127.0.0.1:6379/0"
     """URL of Redis, of several servers (`redis://h1,h2/0`), or of Sentinels (`redis+sentinel://h1,h2,h3/name`)."""
 
     redis_replicas: Annotated[int, msgspec.Meta(ge=0, le=16)] = 0
@@ -100,7 +102,13 @@ def load(settings_type: type[SettingsType], environ: Mapping[str, str] | None = 
             try:
                 given[name] = msgspec.convert(environment[variable], annotation, strict=False)
             except msgspec.ValidationError as error:
-                problems.append(f"{variable}: {error}")
+                problems.append(f"{variable}: {error}{_example(annotation)}")
     if problems:
         raise SettingsInvalid(tuple(problems))
     return settings_type(**given)
+
+
+def _example(annotation: Any) -> str:
+    """Describe a valid value by an example; the one that was given may hold a password, and is not shown."""
+    examples = [each for meta in getattr(annotation, "__metadata__", ()) for each in meta.examples or ()]
+    return f"; it looks like {examples[0]}" if examples else ""
