@@ -50,6 +50,9 @@ CREDENTIALS_FILES = ("credentials.pem", "credentials.json", "credentials.nk")
 WATCH_SECONDS = 2.0
 """Interval at which files of credentials are looked at."""
 
+CANCELLED_AGAIN_SECONDS = 5.0
+"""Time after which a task that is to end is cancelled anew: a client's library may have swallowed that."""
+
 REJECTED_SECONDS = 30.0
 """Pause after new credentials that the server refuses, while the old ones still hold."""
 
@@ -116,10 +119,14 @@ class OwnConnection:
 
     async def close(self) -> None:
         """Flush and close."""
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
-        await self.bus.close()
+        try:
+            while (task := self._task) is not None and not task.done():
+                task.cancel()
+                await asyncio.wait((task,), timeout=CANCELLED_AGAIN_SECONDS)
+            if task is not None and not task.cancelled():
+                task.exception()  # it is logged, or of no interest any more
+        finally:
+            await self.bus.close()
 
     async def _run(self) -> None:
         if self._manager is not None:

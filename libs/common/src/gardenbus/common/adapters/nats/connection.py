@@ -23,7 +23,7 @@ import ssl
 import time
 from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
-from typing import Any, NamedTuple, ParamSpec, TypeVar
+from typing import Any, NamedTuple, ParamSpec, TypeVar, cast
 
 import structlog
 from nats.aio.client import DEFAULT_BUFFER_SIZE, Client, Srv
@@ -189,6 +189,12 @@ def _cancellations() -> int:
     return 0 if task is None else task.cancelling()
 
 
+def _raise_if_cancelled(since: int) -> None:
+    """Raise what Python 3.11's `wait_for` swallows, which the client uses, when its end comes in the same moment."""
+    if _cancellations() > since:
+        raise asyncio.CancelledError
+
+
 def _authentication(credentials: Credentials) -> dict[str, Any]:
     """The client's options for credentials; what is callable is asked at each attempt."""
     login = credentials.login
@@ -233,6 +239,7 @@ class Connection(Client):
         self._fails_unreachable = False
         self._unreached: set[str] = set()
         self._greeted_at: float | None = None
+        self._cancellations = 0
         self.client_name = ""
         """Name under which the server lists the connection."""
         self.losses = 0
@@ -343,18 +350,36 @@ class Connection(Client):
         return bool(self._server_info.get("cluster"))
 
     async def close(self) -> None:
-        """Close the connection, and end the task that reconnects.
+        """Close the connection, and end the task that reconnects; one that is cancelled meanwhile leaves nothing.
 
         The client cancels that task once; where a connect fails at that moment, Python's 3.11 `wait_for` raises the
         failure instead, and the task would go on connecting a client that is closed.
         """
         if self._flush_queue is None:
             return  # it was never opened
-        await super().close()
-        reconnecting = self._reconnection_task
-        while reconnecting is not None and not reconnecting.done() and reconnecting is not asyncio.current_task():
-            reconnecting.cancel()
-            await asyncio.wait((reconnecting,), timeout=RECONNECT_SECONDS)
+        cancellations = _cancellations()
+        try:
+            await super().close()
+            reconnecting = self._reconnection_task
+            while reconnecting is not None and not reconnecting.done() and reconnecting is not asyncio.current_task():
+                reconnecting.cancel()
+                await asyncio.wait((reconnecting,), timeout=RECONNECT_SECONDS)
+            _raise_if_cancelled(cancellations)
+        except asyncio.CancelledError:
+            self._abort()
+            raise
+
+    def _abort(self) -> None:
+        tasks = (self._reading_task, self._ping_interval_task, self._flusher_task, self._reconnection_task)  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
+        for task in cast("tuple[asyncio.Task[None] | None, ...]", tasks):
+            if task is not None:
+                task.cancel()
+        self._abort_socket()
+
+    def _abort_socket(self) -> None:
+        writer = getattr(self._transport, "_io_writer", None)
+        if writer is not None:
+            writer.transport.abort()
 
     def when_lost(self, callback: LostCallback) -> Callable[[], None]:
         """Call back, synchronously, whenever the connection is lost; returns the function that ends it."""
@@ -387,8 +412,24 @@ class Connection(Client):
 
     async def flush_fully(self) -> None:
         """Return when the server has received all that was written (the client's own `flush` may overtake it)."""
+        cancellations = _cancellations()
         await self._flush_pending(force_flush=True)
         await self.flush()
+        _raise_if_cancelled(cancellations)
+
+    async def _flush_pending(self, force_flush: bool = False) -> Any:  # noqa: FBT001, FBT002 - as the client has it
+        """The client's own takes a cancellation for the end of the flush."""
+        cancellations = _cancellations()
+        flushed = await super()._flush_pending(force_flush)
+        _raise_if_cancelled(cancellations)
+        return flushed
+
+    async def _process_pong(self) -> None:
+        """Take the answer to a flush that nobody waits for any more: the client's own would read nothing after it."""
+        pongs = cast("list[asyncio.Future[bool]]", self._pongs)  # pyright: ignore[reportUnknownMemberType]
+        if pongs and pongs[0].done():
+            pongs[0] = asyncio.get_running_loop().create_future()
+        await super()._process_pong()
 
     def unlisten(self, number: int) -> None:
         """End a `listen`, without waiting."""
@@ -479,6 +520,7 @@ class Connection(Client):
             future.set_result(responses)
 
     async def _connect_to_server(self, s: Srv) -> None:
+        self._end_cancelled_open()
         try:
             await self._connect_to(s)
         except (TimeoutError, ssl.SSLError):  # somebody may be there
@@ -543,9 +585,8 @@ class Connection(Client):
 
     async def _process_op_err(self, e: Exception) -> None:
         """Abort the socket first: closing one whose peer hangs would wait until its buffer is sent."""
-        writer = getattr(self._transport, "_io_writer", None)
-        if writer is not None and self.is_connected:
-            writer.transport.abort()
+        if self.is_connected:
+            self._abort_socket()
         await super()._process_op_err(e)
 
     async def _on_lost_connection(self) -> None:
@@ -561,7 +602,13 @@ class Connection(Client):
         for callback in tuple(self._on_lost):
             callback()
 
+    def _end_cancelled_open(self) -> None:
+        """The client tries again after any error, also one that took the place of a cancellation."""
+        if not self.connected_at:
+            _raise_if_cancelled(self._cancellations)
+
     async def _log_error(self, error: Exception) -> None:
+        self._end_cancelled_open()
         if isinstance(error, OutOfReach):
             raise error
         if _NO_GREETING in str(error) and self._current_server is not None:

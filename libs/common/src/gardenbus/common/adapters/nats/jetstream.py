@@ -394,24 +394,30 @@ class JetStreamBus:
 
     async def close(self) -> None:
         """See the port."""
-        for service in self._services:
-            await service.stop(DRAIN_SECONDS)
-        for queue in self._queues:
-            queue.write_acknowledgements()
-        if self._restoring is not None:
-            self._restoring.cancel()
-        if not self._connection.is_closed:
+        try:
+            for service in self._services:
+                await service.stop(DRAIN_SECONDS)
+            for queue in self._queues:
+                queue.write_acknowledgements()
             with contextlib.suppress(NatsError, OSError, TimeoutError):
                 if self.connected:
                     async with asyncio.timeout(DRAIN_SECONDS):
                         await self._connection.flush_fully()
-            try:
-                async with asyncio.timeout(DRAIN_SECONDS):
-                    await self._connection.close()
-            except AssertionError:  # the client's own, when it never got as far as an address
-                pass
-            except TimeoutError:  # it was seen to wait without end after its server was killed
-                log.warning("server.left", server="nats", waited_s=DRAIN_SECONDS)
+        finally:
+            await self._close_connection()
+
+    async def _close_connection(self) -> None:
+        if self._restoring is not None:
+            self._restoring.cancel()
+        if self._connection.is_closed:
+            return
+        try:
+            async with asyncio.timeout(DRAIN_SECONDS):
+                await self._connection.close()
+        except AssertionError:  # the client's own, when it never got as far as an address
+            pass
+        except TimeoutError:  # it was seen to wait without end after its server was killed
+            log.warning("server.left", server="nats", waited_s=DRAIN_SECONDS)
 
     async def _call(self, endpoint: str, payload: Any = None) -> dict[str, Any]:
         try:

@@ -134,6 +134,14 @@ class MicroService:
     async def stop(self, drain_seconds: float) -> None:
         """Accept no more requests; let those in flight finish for some time, then cancel them."""
         try:
+            await self._drain(drain_seconds)
+        finally:
+            self._backlog.clear()
+            for task in self._tasks:
+                task.cancel()
+
+    async def _drain(self, drain_seconds: float) -> None:
+        try:
             async with asyncio.timeout(drain_seconds):
                 await self._connection.stop_listening(self._listening)
         except (TimeoutError, Unavailable) as error:
@@ -141,9 +149,6 @@ class MicroService:
         self._listening.clear()
         if self._tasks:
             await asyncio.wait(self._tasks, timeout=drain_seconds)
-        self._backlog.clear()
-        for task in self._tasks:
-            task.cancel()
 
     # ---- control subjects
 
