@@ -200,6 +200,23 @@ def test_many_manifests_are_sent_a_few_at_a_time_and_a_large_one_alone(run: Any,
         assert max(sizes) <= 50, "one request is answered as a whole, within its time limit"
 
 
+def test_a_watch_of_a_kind_that_there_is_not_ends(run: Any, bus: FakeApi):
+    bus.forbidden.add("list.foo")
+
+    result = run("watch", "foo")
+
+    assert result.exit_code == 1
+    assert "it is not for this user" in result.stderr, "what the server says of the kind"
+
+
+@pytest.mark.parametrize("name", ["../../x", "a b", "a."])
+def test_a_name_that_no_object_can_have_is_said_to_be_none(run: Any, bus: FakeApi, name: str):
+    result = run("get", "shoot", name, "-n", "garden-dev")
+
+    assert (result.exit_code, bus.requests) == (2, [])
+    assert f"{name!r} is the name of no object" in result.stderr
+
+
 @pytest.mark.parametrize("verb", ["apply", "delete"])
 def test_what_was_done_before_nobody_answered_is_said(run: Any, bus: FakeApi, file: Any, verb: str):
     many = [a_shoot(f"n{number}") for number in range(120)]

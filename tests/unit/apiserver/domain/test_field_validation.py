@@ -36,6 +36,15 @@ def test_an_unknown_field_is_refused_warned_of_or_ignored() -> None:
     assert reviewed(given, IGNORE)(None) == ()
 
 
+def test_what_is_applied_to_an_object_that_goes_is_warned_of() -> None:
+    leaving = a_shoot(metadata={"deletionTimestamp": "2026-01-01T00:00:00Z"})
+    for given, others in ((a_shoot(), 0), (a_shoot(spec={"monitoring": {}}), 1)):
+        warnings = reviewed(given)(leaving)
+        assert [warning.partition(":")[0] for warning in warnings][:1] == ["metadata.deletionTimestamp"]
+        assert len(warnings) == 1 + others
+        assert len(reviewed(given)(a_shoot())) == len(reviewed(given)(None)) == others
+
+
 def test_what_is_stored_already_is_no_reason_to_refuse_a_change() -> None:
     stored = a_shoot(spec=MISSPELT)
     (warning,) = reviewed(a_shoot(spec={**MISSPELT, "purpose": "testing"}))(stored)

@@ -100,6 +100,7 @@ def _merged(several: Iterable[ResourceArgs]) -> list[ResourceArgs]:
 
 async def get_object(api: ApiClient, wanted: ResourceArgs, name: str, namespace: str | None) -> Document:
     """One object; without a namespace the only one of that name. Raises ApiError, NotFound, BadRequest."""
+    _check_name(wanted, name)
     if not wanted.is_namespaced:
         return await api.call(f"get.{wanted.kind}.{CLUSTER_SCOPE}.{name}")
     if namespace is None and "/" in name:
@@ -115,11 +116,17 @@ async def get_object(api: ApiClient, wanted: ResourceArgs, name: str, namespace:
     raise NotFound(f"{wanted.kind} {name} is not there, in no namespace")
 
 
+def _check_name(wanted: ResourceArgs, name: str) -> None:
+    if not all(name.split(".")) or any(map(str.isspace, name)):
+        raise BadRequest(f"{wanted.kind}: {name!r} is the name of no object")
+
+
 def subject_tail(wanted: ResourceArgs, name: str, namespace: str | None) -> str:
     """`<kind>.<ns>.<name>` of an object. Raises BadRequest when the namespace is missing.
 
     Objects of unregistered kinds may have one or not: what is named without is one that has none.
     """
+    _check_name(wanted, name)
     if not wanted.is_namespaced:
         return f"{wanted.kind}.{CLUSTER_SCOPE}.{name}"
     if namespace is None and "/" in name:

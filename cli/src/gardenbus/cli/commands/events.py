@@ -167,6 +167,8 @@ def watch(
         wanted = parse_resource(words) if words else None
 
     async def work(api: ApiClient) -> None:
+        if wanted and wanted.kind not in KINDS:
+            await api.call(f"list.{wanted.kind}", {"limit": 1})  # which says what kinds there are
         scopes = scopes_of([wanted] if wanted else await _announced_kinds(api, namespace), namespace)
         start = None if initial else await present_position(api, scopes)
         async with aclosing(follow(api, scopes, start)) as following:

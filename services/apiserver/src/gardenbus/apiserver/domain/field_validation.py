@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
 
 from gardenbus.common.api.document import Document, section
+from gardenbus.common.api.document_parts import is_deleting
 from gardenbus.common.api.fields.check import FieldFault, Path, field_faults, path_text
 from gardenbus.common.api.fields.known import sent_shape
 from gardenbus.common.api.fields.unused import found_fields
@@ -17,6 +18,7 @@ from gardenbus.common.api.kinds import resolve
 from gardenbus.common.api.short_cache import short_cache
 from gardenbus.common.api.validation.field_cursor import invalid
 
+_LEAVING = "metadata.deletionTimestamp: it is being deleted, and what is applied goes with it: apply it afterwards"
 STATUS_IGNORED = "status is ignored: gardenlets and controllers report it"
 
 Review = Callable[[Document | None], tuple[str, ...]]
@@ -39,6 +41,10 @@ def status_review(given: Document) -> Review:
     return review
 
 
+def _deletion_warnings(current: Document | None) -> tuple[str, ...]:
+    return (_LEAVING,) if current is not None and is_deleting(current) else ()
+
+
 def manifest_review(given: Document, key: ObjectKey, validation: FieldValidation) -> Review:
     """Review of a manifest to be applied."""
     api_version, kind = str(given["apiVersion"]), str(given["kind"])
@@ -46,7 +52,7 @@ def manifest_review(given: Document, key: ObjectKey, validation: FieldValidation
     found = tuple(found_fields(given))
     kind_warnings = _kind_warnings(api_version, kind)
     if not found and not faults and not given.get("status"):
-        return lambda _current: kind_warnings
+        return lambda current: (*_deletion_warnings(current), *kind_warnings)
     is_read_from_here = bool(section(given, "metadata").get("resourceVersion"))
     review_status = status_review(given)
 
@@ -57,7 +63,7 @@ def manifest_review(given: Document, key: ObjectKey, validation: FieldValidation
             for field in found
             if not (is_read_from_here and _stored_at(field.path, current) == field.value)
         )
-        return (*kind_warnings, *field_warnings, *notes, *review_status(current))
+        return (*_deletion_warnings(current), *kind_warnings, *field_warnings, *notes, *review_status(current))
 
     return review
 
