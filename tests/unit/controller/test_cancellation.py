@@ -3,8 +3,9 @@
 import asyncio
 import contextlib
 
-from gardenbus.common.controller.cancellation import is_cancelled
+from gardenbus.common.controller.cancellation import is_cancelled, unless_set
 from gardenbus.common.errors import Unavailable
+from tests.support.cancelling import assert_cancellable
 
 
 async def swallowing() -> None:
@@ -28,3 +29,32 @@ async def test_a_loop_that_asks_ends_after_an_error_that_took_its_cancellation()
     task.cancel()
     await asyncio.wait_for(task, 1)
     assert rounds == 1
+
+
+async def slow_to_end() -> None:
+    try:
+        await asyncio.sleep(60)
+    finally:
+        await asyncio.sleep(0.01)
+
+
+async def test_who_waits_for_the_end_of_what_an_event_ended_is_cancelled() -> None:
+    async def waiting() -> None:
+        event = asyncio.Event()
+        asyncio.get_running_loop().call_soon(event.set)
+        await unless_set(event, slow_to_end())
+
+    assert await assert_cancellable(waiting) > 2
+
+
+async def test_what_came_in_the_last_moment_counts() -> None:
+    event = asyncio.Event()
+    event.set()
+
+    async def swallowed() -> str:
+        with contextlib.suppress(asyncio.CancelledError):
+            await asyncio.sleep(60)
+        return "came"
+
+    assert await unless_set(event, swallowed()) == "came"
+    assert await unless_set(event, asyncio.sleep(60)) is None

@@ -11,6 +11,7 @@ from gardenbus.common.controller.informer import Informer
 from gardenbus.common.runtime.clock import SystemClock
 from gardenbus.relay.relay import Relay, RelaySettings
 from tests.support.builders import a_seed, merged
+from tests.support.cancelling import assert_cancellable
 from tests.support.eventually import eventually
 from tests.support.memory.bus import MemoryBus
 from tests.support.memory.outbox import MemoryOutbox
@@ -50,3 +51,18 @@ async def test_it_forgets_what_was_lost_with_the_store_before_it_was_announced(
     await informer.stop()
     running.cancel()
     await asyncio.wait({running})
+
+
+async def test_an_informer_that_is_cancelled_while_it_starts_or_stops_leaves_no_task() -> None:
+    clock = SystemClock()
+    store, bus = MemoryStore(clock), MemoryBus(clock)
+    await store.create(a_seed("kept"))
+
+    async def life() -> None:
+        informer = Informer(store, bus, Subjects(), ["seed"])
+        try:
+            await informer.start()
+        finally:
+            await informer.stop()
+
+    assert await assert_cancellable(life) > 2

@@ -8,7 +8,6 @@ Not for tasks that run a TaskGroup: Python 3.11's leaves its own request to canc
 
 import asyncio
 from collections.abc import Awaitable
-from contextlib import suppress
 from typing import TypeVar
 
 Awaited = TypeVar("Awaited")
@@ -26,10 +25,10 @@ async def unless_set(event: asyncio.Event, awaited: Awaitable[Awaited]) -> Await
     ended = asyncio.ensure_future(event.wait())
     try:
         await asyncio.wait((task, ended), return_when=asyncio.FIRST_COMPLETED)
-    finally:
-        ended.cancel()
         if not task.done():
             task.cancel()
-    with suppress(asyncio.CancelledError):
-        return await task  # what came in the last moment counts
-    return None
+            await asyncio.wait((task,))  # unlike `await task` it says who was cancelled: this task, or that one
+    finally:
+        ended.cancel()
+        task.cancel()
+    return None if task.cancelled() else task.result()  # what came in the last moment counts

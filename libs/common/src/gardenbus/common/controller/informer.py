@@ -133,9 +133,11 @@ class Informer:
         """Start following; return when the first list is in."""
         self._task = asyncio.create_task(self._run(), name=f"informer-{'-'.join(self._kinds)}")
         synced = asyncio.create_task(self._synced.wait())
-        done, _ = await asyncio.wait({self._task, synced}, return_when=asyncio.FIRST_COMPLETED)
-        if self._task in done:
+        try:
+            done, _ = await asyncio.wait({self._task, synced}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
             synced.cancel()
+        if self._task in done:
             self._task.result()
 
     async def stop(self) -> None:
