@@ -225,7 +225,12 @@ MUTANTS: dict[str, Mutant] = {
         [(MemoryOutbox, "lead", _lead_over_lives), (Relay, "_recover", _recover_from_what_was)], (REDIS,)
     ),
     "reads of a closed store are answered": Mutant([(MemoryState, "check_open", _check_writes_alone)], (REDIS,)),
-    "informers do not notice an older store": Mutant([(Informer, "_note_version", _ignore_version)], (REDIS,)),
+    "a stream that grew past what it had lost is not compared": Mutant(
+        [(StreamIncarnation, "_compare", _compare_the_end)], (NATS,)
+    ),
+    "a store that went back trusts the sequences of a bus that did": Mutant(
+        [(Relay, "_read_before", _read_behind_the_sequence)], (REDIS, NATS)
+    ),
     "usage of a lost history passes for the present": Mutant([(Usage, "follows", _follows_when_higher)], (REDIS,)),
 }
 """Each is found within a few hundred schedules."""
@@ -233,12 +238,7 @@ MUTANTS: dict[str, Mutant] = {
 RARE: dict[str, Mutant] = {
     "a restore is left half done": Mutant([(Relay, "_note_restored", _note_nothing)], (REDIS,)),
     "work is acknowledged before it is done": Mutant([(ShootSchedulingReconciler, "handle_batch", _acknowledge_first)]),
-    "a stream that grew past what it had lost is not compared": Mutant(
-        [(StreamIncarnation, "_compare", _compare_the_end)], (NATS,)
-    ),
-    "a store that went back trusts the sequences of a bus that did": Mutant(
-        [(Relay, "_read_before", _read_behind_the_sequence)], (REDIS, NATS)
-    ),
+    "informers do not notice an older store": Mutant([(Informer, "_note_version", _ignore_version)], (REDIS,)),
     "announcements go wherever the stream stands": Mutant([(MemoryBus, "publish_batch", _publish_anywhere)]),
     "a bind does not check the shoot's seed": Mutant([(MemoryStore, "_bind_one", _bind_again)]),
     "a cluster event before the mark is missed": Mutant([(MemoryStore, "_mark_one", _mark_whatever_was_seen)]),
