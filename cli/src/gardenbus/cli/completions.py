@@ -143,7 +143,7 @@ async def _namespaces(api: "ApiClient") -> Sequence[str]:
 async def _names(api: "ApiClient", tail: str, prefix: str) -> Sequence[str]:
     """Names that begin so; those of kinds that are on the bus are read from lists."""
     body = json.dumps({"prefix": prefix}).encode()
-    response = await api.request(f"names.{tail}", body, timeout_seconds=_seconds())
+    response = await api.request(f"names.{tail}", body)
     if response.ok:
         return cast("dict[str, list[str]]", response.result)["names"]
     if response.error.get("code") != Unsupported.code:
@@ -152,24 +152,18 @@ async def _names(api: "ApiClient", tail: str, prefix: str) -> Sequence[str]:
     return sorted(name for name in found if name.startswith(prefix))
 
 
-def _seconds() -> float:
-    """Time for which a landscape is asked; what is no number is ignored, as whatever goes wrong here."""
-    with contextlib.suppress(ValueError):
-        return float(os.environ.get("GARDENBUS_COMPLETION_SECONDS") or DEFAULT_SECONDS)
-    return DEFAULT_SECONDS
-
-
 def _while_one_waits(ctx: Any, query: Callable[["ApiClient"], Awaitable[Sequence[Found]]]) -> Sequence[Found]:
     """Query the landscape for as long as one waits for a Tab; () without a landscape or a response."""
     from gardenbus.cli.client.api import connected  # noqa: PLC0415  kinds are offered at once
     from gardenbus.cli.client.targets import find_landscape  # noqa: PLC0415  kinds are offered at once
 
     async def call() -> Sequence[Found]:
-        async with asyncio.timeout(_seconds()), connected(where) as api:
+        seconds = float(os.environ.get("GARDENBUS_COMPLETION_SECONDS") or DEFAULT_SECONDS)
+        async with asyncio.timeout(seconds), connected(where) as api:
             return await query(api)
 
     given = ctx.params
-    with contextlib.suppress(GardenbusError, OSError, TimeoutError):
+    with contextlib.suppress(GardenbusError, OSError, TimeoutError, ValueError):
         where = find_landscape(given.get("directory"), given.get("nats_url"), given.get("prefix"))
         return asyncio.run(call())
     return ()

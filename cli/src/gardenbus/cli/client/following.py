@@ -104,9 +104,5 @@ def _message(api: ApiClient, change: WatchedChange) -> StreamMessage:
         headers[Header.TOO_LARGE] = "true"
     body = b"" if change.object is None else msgspec.json.encode(change.object)
     return StreamMessage(
-        f"{api.subjects.prefix}.{change.subject}",
-        body,
-        headers,
-        change.sequence,
-        datetime.fromisoformat(change.at),
+        f"{api.subjects.prefix}.{change.subject}", body, headers, change.sequence, datetime.fromisoformat(change.at)
     )

@@ -82,11 +82,7 @@ class ApplyOptions(NamedTuple):
     output: Output = Format.TABLE
 
 
-def apply(
-    *,
-    options: ApplyOptions,
-    landscape: LandscapeOptions,
-) -> None:
+def apply(*, options: ApplyOptions, landscape: LandscapeOptions) -> None:
     """Create or update what the manifests say: one line an object, created, configured or unchanged.
 
     Exit code 1 when one of them is refused, or does not come to what is waited for.

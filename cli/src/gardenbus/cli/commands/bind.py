@@ -29,8 +29,7 @@ from gardenbus.common.errors import BadRequest
 
 SeedName = Annotated[str, typer.Argument(help="Name of the seed.", metavar="SEED", autocompletion=completions.seeds)]
 SeedNames = Annotated[
-    list[str] | None,
-    typer.Argument(help="Names of seeds, or -l.", metavar="SEED…", autocompletion=completions.seeds),
+    list[str] | None, typer.Argument(help="Names of seeds, or -l.", metavar="SEED…", autocompletion=completions.seeds)
 ]
 
 
@@ -104,11 +103,7 @@ def _bound(before: Document, after: Document, *, force: bool) -> str:
 
 
 def cordon(
-    seeds: SeedNames = None,
-    *,
-    selector: Selector = "",
-    output: Output = Format.TABLE,
-    landscape: LandscapeOptions,
+    seeds: SeedNames = None, *, selector: Selector = "", output: Output = Format.TABLE, landscape: LandscapeOptions
 ) -> None:
     """Hide seeds from the scheduler: they take no new shoots, and keep those that they have.
 
@@ -120,11 +115,7 @@ def cordon(
 
 
 def uncordon(
-    seeds: SeedNames = None,
-    *,
-    selector: Selector = "",
-    output: Output = Format.TABLE,
-    landscape: LandscapeOptions,
+    seeds: SeedNames = None, *, selector: Selector = "", output: Output = Format.TABLE, landscape: LandscapeOptions
 ) -> None:
     """Show seeds to the scheduler again.
 
@@ -134,12 +125,7 @@ def uncordon(
 
 
 def _set_visible(
-    seeds: list[str],
-    selector: str,
-    output: Format,
-    landscape: LandscapeOptions,
-    *,
-    visible: bool,
+    seeds: list[str], selector: str, output: Format, landscape: LandscapeOptions, *, visible: bool
 ) -> None:
     """Hide or show each of the seeds; one that is refused keeps none of the others from it."""
     with exit_codes():

@@ -31,12 +31,7 @@ Words = Annotated[
 ]
 
 
-def describe(
-    words: Words,
-    *,
-    namespace: Namespace = None,
-    landscape: LandscapeOptions,
-) -> None:
+def describe(words: Words, *, namespace: Namespace = None, landscape: LandscapeOptions) -> None:
     """Show an object in full: spec, status, conditions, operation, what it has to do with, and its Events.
 
     Examples:

@@ -80,13 +80,7 @@ def explain(
         show_shoot(response, datetime.now(UTC), show_all=show_all)
 
 
-def _explain_apply(
-    files: list[str],
-    namespace: str | None,
-    output: Format,
-    *,
-    landscape: LandscapeOptions,
-) -> None:
+def _explain_apply(files: list[str], namespace: str | None, output: Format, *, landscape: LandscapeOptions) -> None:
     from gardenbus.cli.commands.explain_apply import explain_apply, explanations, manifests, show_explanations  # noqa: PLC0415  shoots are explained without it
 
     with exit_codes():
@@ -99,12 +93,7 @@ def _explain_apply(
 
 
 def _explain_placement(
-    wanted: PlacementArg,
-    namespace: str | None,
-    output: Format,
-    *,
-    landscape: LandscapeOptions,
-    show_all: bool,
+    wanted: PlacementArg, namespace: str | None, output: Format, *, landscape: LandscapeOptions, show_all: bool
 ) -> None:
     from gardenbus.cli.commands.explain_placements import explain_placement, show_placement  # noqa: PLC0415  shoots are explained without it
 

@@ -115,12 +115,7 @@ class GetRequest(NamedTuple):
         return len(self.wanted) > 1
 
 
-def get(
-    words: Words = None,
-    *,
-    options: GetOptions,
-    landscape: LandscapeOptions,
-) -> None:
+def get(words: Words = None, *, options: GetOptions, landscape: LandscapeOptions) -> None:
     """Show one object, some, or all of a kind.
 
     Exit code 1 when one that was named is not there; the others are shown.

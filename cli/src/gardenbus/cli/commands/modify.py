@@ -82,12 +82,7 @@ class PatchOptions(NamedTuple):
     output: Output = Format.TABLE
 
 
-def patch(
-    words: Names,
-    *,
-    options: PatchOptions,
-    landscape: LandscapeOptions,
-) -> None:
+def patch(words: Names, *, options: PatchOptions, landscape: LandscapeOptions) -> None:
     """Change fields of objects.
 
     Examples:

@@ -115,10 +115,7 @@ class ScenarioOptions(NamedTuple):
     output: Output = Format.TABLE
 
 
-def autoscaler(
-    *,
-    options: ScenarioOptions,
-) -> None:
+def autoscaler(*, options: ScenarioOptions) -> None:
     """Let a SeedAutoscaler follow shoots that come and go for a month of virtual time; offline.
 
     Shoots come in a daily wave, with bursts, and are now and then deleted in masses. The service's own decisions size

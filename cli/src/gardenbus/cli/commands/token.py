@@ -34,8 +34,7 @@ from gardenbus.common.errors import BadRequest
 token = new_group("Bootstrap tokens: by one a new gardenlet or member agent asks for its certificate.")
 
 Seed = Annotated[
-    str,
-    typer.Option("--seed", help="Only for this seed.", metavar="SEED", autocompletion=completions.seeds),
+    str, typer.Option("--seed", help="Only for this seed.", metavar="SEED", autocompletion=completions.seeds)
 ]
 
 
@@ -69,11 +68,7 @@ def create(
     errors.print(f"for {whose}, until {made['expires']}")
 
 
-def listing(
-    *,
-    output: Output = Format.TABLE,
-    landscape: LandscapeOptions,
-) -> None:
+def listing(*, output: Output = Format.TABLE, landscape: LandscapeOptions) -> None:
     """Show bootstrap tokens, without their secret halves.
 
     Example: gardenbus token list

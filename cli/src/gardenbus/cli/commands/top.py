@@ -120,10 +120,7 @@ def _print(view: TopView, output: Format) -> None:
 
 
 async def _sampler_for(
-    what: Subject | None,
-    api: ApiClient,
-    directory: Path | None,
-    stack: contextlib.AsyncExitStack,
+    what: Subject | None, api: ApiClient, directory: Path | None, stack: contextlib.AsyncExitStack
 ) -> Sampler:
     """Sampler for a subject; its watch of the landscape ends with the stack."""
     if what is Subject.SERVICES:

@@ -60,11 +60,7 @@ class WhatIfOptions(NamedTuple):
     output: Output = Format.TABLE
 
 
-def what_if(
-    *,
-    options: WhatIfOptions,
-    landscape: LandscapeOptions,
-) -> None:
+def what_if(*, options: WhatIfOptions, landscape: LandscapeOptions) -> None:
     """Say what a change would do to the live landscape, or to one in files; nothing is written anywhere.
 
     The shoots that wait are scheduled as it is and as it is supposed; shown is where both differ, and how full the

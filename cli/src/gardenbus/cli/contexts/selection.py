@@ -34,10 +34,7 @@ def _select(ctx: typer.Context, context: str | None) -> None:
         ctx.find_root().call_on_close(lambda: selected_context.set(None))
 
 
-RootContext = Annotated[
-    str | None,
-    typer.Option("--context", help=HELP, callback=_select, autocompletion=_complete),
-]
+RootContext = Annotated[str | None, typer.Option("--context", help=HELP, callback=_select, autocompletion=_complete)]
 """Before the command."""
 
 

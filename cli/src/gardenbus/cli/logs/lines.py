@@ -62,13 +62,7 @@ class LineFilter:
     """Filter of lines. A shoot's lines bring along all later lines of their traces."""
 
     def __init__(
-        self,
-        *,
-        level: str = "debug",
-        since: datetime | None = None,
-        trace: str = "",
-        grep: str = "",
-        shoot: str = "",
+        self, *, level: str = "debug", since: datetime | None = None, trace: str = "", grep: str = "", shoot: str = ""
     ) -> None:
         level = LEVEL_ALIASES.get(level, level)
         if level not in LEVELS:

@@ -71,10 +71,7 @@ def bar(used: int, seed: SeedRow) -> RenderableType:
         return ""
     is_nearly_full = used >= Fraction(seed.capacity) * NEARLY_FULL
     return ProgressBar(
-        total=seed.capacity,
-        completed=used,
-        complete_style="red" if is_nearly_full else "green",
-        finished_style="red",
+        total=seed.capacity, completed=used, complete_style="red" if is_nearly_full else "green", finished_style="red"
     )
 
 

@@ -4,17 +4,7 @@ import codecs
 from io import TextIOWrapper
 from typing import TextIO
 
-PLAIN = {
-    "…": "...",
-    "─": "-",
-    "━": "=",
-    "█": "#",
-    "░": ".",
-    "→": "->",
-    "•": "*",
-    "“": '"',
-    "”": '"',
-}
+PLAIN = {"…": "...", "─": "-", "━": "=", "█": "#", "░": ".", "→": "->", "•": "*", "“": '"', "”": '"'}
 """What stands for a character; any other is escaped, as Python does on stderr."""
 
 _ERRORS = "gardenbus.plain"

@@ -183,10 +183,7 @@ _COLUMNS: Mapping[str, Sequence[TableColumn]] = {
         TableColumn("WAITING", field("status", "pendingShoots")),
         TableColumn("LIMITED", condition_reason("ScalingLimited"), wide=True),
     ),
-    "lease": (
-        TableColumn("HOLDER", field("spec", "holderIdentity")),
-        TableColumn("RENEWED", age("spec", "renewTime")),
-    ),
+    "lease": (TableColumn("HOLDER", field("spec", "holderIdentity")), TableColumn("RENEWED", age("spec", "renewTime"))),
     "certificatesigningrequest": (
         TableColumn("SIGNERNAME", field("spec", "signerName"), wide=True),
         TableColumn("REQUESTOR", field("spec", "username")),

@@ -27,12 +27,7 @@ def draw_trace(file: Path, scenario: "AutoscalerScenario", trace: "SimulationTra
         places = [moment.ready * capacity for moment in trace.samples]
         upper.step(days, places, where="post", label="places", linewidth=0.8)
         upper.fill_between(
-            days,
-            [moment.waiting for moment in trace.samples],
-            step="post",
-            label="waiting",
-            color="tab:red",
-            alpha=0.7,
+            days, [moment.waiting for moment in trace.samples], step="post", label="waiting", color="tab:red", alpha=0.7
         )
         upper.set_ylabel("shoots")
         lower.step(days, [moment.paid for moment in trace.samples], where="post", label="paid", linewidth=0.8)

@@ -26,11 +26,7 @@ def with_ready_members(documents: Sequence[Document]) -> list[Document]:
     They have joined, are healthy, and were heard last of all. Seeds are enrolled where a configuration says so.
     Raises SettingsInvalid.
     """
-    now = max(
-        (cluster_row(document).heartbeat or LONG_AGO for document in documents),
-        key=instant,
-        default=LONG_AGO,
-    )
+    now = max((cluster_row(document).heartbeat or LONG_AGO for document in documents), key=instant, default=LONG_AGO)
     found: list[Document] = []
     for document in documents:
         if document.get("kind") != MEMBER_AGENT_CONFIGURATION:

@@ -45,10 +45,7 @@ async def wait_until(
         if (document := pending.left[key]) is not None:
             watch_cache.note(key.kind, document)
     with contextlib.suppress(TimeoutError):
-        async with (
-            asyncio.timeout(timeout_seconds),
-            aclosing(changes(api, watch_cache, scopes, position)) as following,
-        ):
+        async with asyncio.timeout(timeout_seconds), aclosing(changes(api, watch_cache, scopes, position)) as following:
             async for change in following:
                 if change.key in pending.keys:
                     pending.observe(change.key, None if change.verb == "deleted" else change.document)

@@ -41,12 +41,7 @@ class GardenApiClient:
         return other
 
     async def request(
-        self,
-        tail: str,
-        value: object = None,
-        *,
-        writes: bool = False,
-        timeout_seconds: float = REQUEST_TIMEOUT_SECONDS,
+        self, tail: str, value: object = None, *, writes: bool = False, timeout_seconds: float = REQUEST_TIMEOUT_SECONDS
     ) -> Any:
         """Send a request and return the result."""
         client = self._writer if writes else self._reader

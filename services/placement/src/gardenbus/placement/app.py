@@ -39,11 +39,7 @@ OVERRIDES = "placementoverride"
 CONTROLLERS = (SNAPSHOTS, SCHEDULING, STATUS, ROLLOUT, EVICTIONS, WORKS, OVERRIDES)
 """Names of the queues, of the durable consumers and of the metrics' label; in the order of PlacementQueues."""
 
-KIND_OF: Mapping[str, str | Callable[[str], str]] = {
-    EVICTIONS: EVICTION,
-    WORKS: binding_kind,
-    OVERRIDES: override_kind,
-}
+KIND_OF: Mapping[str, str | Callable[[str], str]] = {EVICTIONS: EVICTION, WORKS: binding_kind, OVERRIDES: override_kind}
 """Kinds that the queues' messages are about; in all others it is a placement."""
 
 DEBOUNCE_SECONDS = {STATUS: 0.2, ROLLOUT: 0.1}

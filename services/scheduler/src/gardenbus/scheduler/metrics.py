@@ -40,9 +40,7 @@ class SchedulerMetrics:
             ("reason",),
         )
         self.unschedulable = counter(
-            "gardenbus_scheduler_refusals_total",
-            "Refusals by the rule after which no seed was left.",
-            ("rule",),
+            "gardenbus_scheduler_refusals_total", "Refusals by the rule after which no seed was left.", ("rule",)
         )
         self.exceptions = counter(
             "gardenbus_scheduler_exceptions_total", "Decisions that ended in an exception; their shoots stay queued."
@@ -64,9 +62,7 @@ class SchedulerMetrics:
             buckets=_BATCH_SECONDS,
         )
         self.batch_shoots = histogram(
-            "gardenbus_scheduler_batch_shoots",
-            "Shoots in a batch.",
-            buckets=(1, 5, 25, 100, 250, 500, 1000, 5000),
+            "gardenbus_scheduler_batch_shoots", "Shoots in a batch.", buckets=(1, 5, 25, 100, 250, 500, 1000, 5000)
         )
         self.wait_seconds = histogram(
             "gardenbus_scheduler_queue_wait_seconds",

@@ -25,12 +25,7 @@ from gardenbus.common.api.garden.architectures import (
 )
 from gardenbus.common.api.garden.credentials_bindings import provider_types
 from gardenbus.common.api.garden.expirable_versions import is_expired, numbers_of
-from gardenbus.common.api.garden.pool_constraints import (
-    UNAVAILABLE,
-    is_reserving,
-    least_nodes_conflict,
-    pool_conflicts,
-)
+from gardenbus.common.api.garden.pool_constraints import UNAVAILABLE, is_reserving, least_nodes_conflict, pool_conflicts
 from gardenbus.common.api.garden.profile_parts import binding_keys, profile_spec_of
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.api.nearest_values import nearest_names, nearest_versions

@@ -145,9 +145,7 @@ class ProjectReconciler:
         key = _namespace_key(stored)
         if (await self._store.list_page("shoot", key.name, limit=1)).objects:
             await self._record(
-                stored,
-                "NamespaceNotEmpty",
-                f'Cannot release namespace "{key.name}" because it still contains Shoots',
+                stored, "NamespaceNotEmpty", f'Cannot release namespace "{key.name}" because it still contains Shoots'
             )
             await self._set_phase(stored, "Terminating")
             return RequeueAfter(NOT_EMPTY_SECONDS, "there are shoots in its namespace")

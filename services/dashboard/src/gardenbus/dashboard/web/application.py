@@ -135,10 +135,7 @@ def _reading_routes(reading: ReadHandlers) -> list[Route]:
 
 
 def _waiting_routes(waiting: WaitingHandlers) -> list[Route]:
-    return [
-        Route("/api/waiting", waiting.groups),
-        Route("/api/waiting/shoots", waiting.shoots),
-    ]
+    return [Route("/api/waiting", waiting.groups), Route("/api/waiting/shoots", waiting.shoots)]
 
 
 def _operations_routes(operating: OperationsHandlers) -> list[Route]:

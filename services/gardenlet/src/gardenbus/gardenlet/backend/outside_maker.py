@@ -61,12 +61,7 @@ class OutsideMaker(DirectoryMaker):
         """Problems that the answer to `health` names; without an answer that is one itself, and others are unknown."""
         if not self.looks or kept.get(CONTROL_PLANE, {}).get(HIBERNATED):
             return {}
-        given = {
-            "step": HEALTH,
-            "shoot": _shoot(observed.full_name, observed.uid),
-            "spec": observed.spec,
-            "kept": kept,
-        }
+        given = {"step": HEALTH, "shoot": _shoot(observed.full_name, observed.uid), "spec": observed.spec, "kept": kept}
         try:
             return (await self.request_step(HEALTH, given)).problems
         except StepFailed as error:

@@ -122,10 +122,7 @@ def with_reconcile_annotation(managed_seed: Document) -> Document | None:
     annotations = section(metadata, "annotations")
     if annotations.get(OPERATION) == RECONCILE:
         return None
-    return {
-        **managed_seed,
-        "metadata": {**metadata, "annotations": {**annotations, OPERATION: RECONCILE}},
-    }
+    return {**managed_seed, "metadata": {**metadata, "annotations": {**annotations, OPERATION: RECONCILE}}}
 
 
 def _all_unknown(old: Sequence[Document], kinds: Sequence[str], now: datetime) -> list[Document]:

@@ -113,10 +113,7 @@ def incremented(document: Document, counter: str) -> Document:
 def annotated(document: Document, annotations: dict[str, str]) -> Document:
     """Return a document with annotations added or replaced."""
     metadata = section(document, "metadata")
-    return {
-        **document,
-        "metadata": {**metadata, "annotations": {**section(metadata, "annotations"), **annotations}},
-    }
+    return {**document, "metadata": {**metadata, "annotations": {**section(metadata, "annotations"), **annotations}}}
 
 
 def _annotations(placement: Placement) -> dict[str, str]:
