@@ -31,3 +31,24 @@ async def test_the_group_that_it_opens_in_ends(monkeypatch: pytest.MonkeyPatch) 
     ended, _ = await asyncio.wait((task,), timeout=5)
     assert ended
     assert task.cancelled()
+
+
+async def test_one_that_was_cancelled_before_may_open(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def failing_once(connection: Client, *_servers: Any, **_options: Any) -> None:
+        await connection._error_cb(ConnectionRefusedError())  # pyright: ignore[reportPrivateUsage]
+
+    async def opened(connection: Connection) -> None:
+        with contextlib.suppress(asyncio.CancelledError):
+            await asyncio.sleep(60)
+        monkeypatch.setattr(connection, "_error_cb", connection._log_error)  # pyright: ignore[reportPrivateUsage]
+        await connection.open("nats://127.0.0.1:4222", "agent", on_reconnect=lambda: None)
+
+    async def subscribed(*_arguments: Any, **_options: Any) -> None: ...
+
+    monkeypatch.setattr(Client, "connect", failing_once)
+    monkeypatch.setattr(Connection, "_until_connected", subscribed)
+    monkeypatch.setattr(Connection, "subscribe", subscribed)
+    task = asyncio.create_task(opened(Connection()))
+    await asyncio.sleep(0.01)
+    task.cancel()
+    await asyncio.wait_for(task, 5)

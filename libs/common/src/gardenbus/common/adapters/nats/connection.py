@@ -302,10 +302,9 @@ class Connection(Client):
 
     async def _connect(self, servers: list[str], **options: Any) -> None:
         """Connect, unless it is cancelled: Python 3.11's `wait_for`, which the client uses, returns if it can."""
-        cancellations = _cancellations()
+        self._cancellations = _cancellations()
         await self.connect(servers, **options)
-        if _cancellations() > cancellations:
-            raise asyncio.CancelledError
+        _raise_if_cancelled(self._cancellations)
 
     async def _until_connected(self) -> None:
         """The client's connect may return with neither a connection nor an error, and goes on by itself."""
