@@ -212,13 +212,25 @@ def test_the_keyboard_reaches_everything_in_sight_and_with_a_ring(
         page.set_viewport_size({"width": 390 if phone else 1360, "height": height})
         page.reload()
         expect(page.locator("[data-decision=west]")).to_be_visible()
-        links = page.locator("main :is(a[href], button, summary)").all_text_contents()
-        reached: list[str] = []
-        while not (focused := _after_tab(page))["isEnd"] and focused["name"] not in reached[:1]:
-            assert (focused["isSeen"], focused["hasRing"]) == (True, True), focused["name"]
-            reached.append(str(focused["name"]))
-        assert reached[0] == "A Skip to content"
-        assert [each for each in links if each not in " ".join(reached)] == []
+        unreached: list[str] = []
+        for _ in range(3):  # what is drawn anew while somebody tabs may take the focus with it
+            reached = _tabbed_through(page)
+            links = page.locator("main :is(a[href], button, summary)").all_text_contents()
+            if not (unreached := [each for each in links if each not in " ".join(reached)]):
+                break
+            page.reload()
+            expect(page.locator("[data-decision=west]")).to_be_visible()
+        assert unreached == []
+
+
+def _tabbed_through(page: Page) -> list[str]:
+    """Names of what has the focus, one Tab after the other: each is in sight, and has a ring."""
+    reached: list[str] = []
+    while not (focused := _after_tab(page))["isEnd"] and focused["name"] not in reached[:1]:
+        assert (focused["isSeen"], focused["hasRing"]) == (True, True), focused["name"]
+        reached.append(str(focused["name"]))
+    assert reached[0] == "A Skip to content"
+    return reached
 
 
 def _after_tab(page: Page) -> Document:

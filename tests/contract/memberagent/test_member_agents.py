@@ -344,7 +344,15 @@ async def test_a_seed_that_was_made_anew_is_enrolled_though_its_cluster_was_dere
         first = await until_joined(garden, "aws-eu1")
         await garden.delete(key)
         await garden.until_gone(cluster_key("aws-eu1"))
-    await garden.bus.purge(garden.subjects.stream("OBJECTS"), garden.subjects.changed(cluster_key("aws-eu1")))
+    stream, subject = garden.subjects.stream("OBJECTS"), garden.subjects.changed(cluster_key("aws-eu1"))
+
+    async def announced() -> None:
+        last = await garden.bus.last(stream, subject)
+        assert last is not None
+        assert last.headers[Header.VERB] == "deleted"
+
+    await eventually(announced, within=15)
+    await garden.bus.purge(stream, subject)
     await garden.store.create(a_seed("aws-eu1", status=ready))
     async with member_agents(garden, enrolling):
         assert (await until_joined(garden, "aws-eu1")).metadata.uid != first.metadata.uid
