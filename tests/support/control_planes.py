@@ -14,8 +14,9 @@ from typing import Any
 import yaml
 
 from gardenbus.agent.certificate_manager import write_token
-from gardenbus.common.adapters.nats.connection import Connection, encode_headers, publish_command
+from gardenbus.common.adapters.nats.connection import Connection
 from gardenbus.common.adapters.nats.credentials import read_credentials
+from gardenbus.common.adapters.nats.messages import encode_headers, publish_command
 from tests.support.landscape import Document, Landscape
 
 LASTING = ("ca", "network", "zone", "volume", "pool")

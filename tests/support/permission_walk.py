@@ -3,8 +3,9 @@
 import re
 from collections.abc import Collection, Sequence
 
-from gardenbus.common.adapters.nats.connection import Connection, publish_command
+from gardenbus.common.adapters.nats.connection import Connection
 from gardenbus.common.adapters.nats.credentials import Credentials
+from gardenbus.common.adapters.nats.messages import publish_command
 from gardenbus.common.api.identity.permissions import STREAMS, covers, permissions_of, service_names
 from gardenbus.common.api.identity.principals import Principal
 from tests.support.identities import SUBJECTS

@@ -4,7 +4,7 @@ import random
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
-from gardenbus.common.adapters.nats.connection import encode_headers, publish_command
+from gardenbus.common.adapters.nats.messages import encode_headers, publish_command
 from gardenbus.common.api.document import Document, encode
 from gardenbus.common.api.identity.permissions import permissions_of
 from gardenbus.common.api.identity.principals import Principal

@@ -10,9 +10,10 @@ import pytest
 
 from gardenbus.agent.connections import OwnConnection
 from gardenbus.common.adapters.nats import jetstream
-from gardenbus.common.adapters.nats.connection import Connection, RawMessage, publish_command
+from gardenbus.common.adapters.nats.connection import Connection
 from gardenbus.common.adapters.nats.credentials import NO_CREDENTIALS
 from gardenbus.common.adapters.nats.jetstream import JetStreamBus
+from gardenbus.common.adapters.nats.messages import RawMessage, publish_command
 from gardenbus.common.api.identity.principals import Principal
 from gardenbus.common.api.keys import Subjects
 from gardenbus.common.ports.bus import Message

@@ -7,8 +7,9 @@ from typing import Any, NamedTuple
 import msgspec
 import pytest
 
-from gardenbus.common.adapters.nats.connection import Connection, RawMessage, encode_headers, publish_command
+from gardenbus.common.adapters.nats.connection import Connection
 from gardenbus.common.adapters.nats.credentials import Login, login_credentials, read_credentials
+from gardenbus.common.adapters.nats.messages import RawMessage, encode_headers, publish_command
 from gardenbus.common.api.document import Document, encode
 from gardenbus.common.api.identity.permissions import STREAMS
 from gardenbus.common.api.identity.principals import Principal

@@ -13,8 +13,9 @@ import pytest
 from gardenbus.apiserver.app import start_apiserver
 from gardenbus.apiserver.settings import ApiserverSettings
 from gardenbus.common.adapters.nats import jetstream
-from gardenbus.common.adapters.nats.connection import Connection, publish_command
+from gardenbus.common.adapters.nats.connection import Connection
 from gardenbus.common.adapters.nats.jetstream import JetStreamBus
+from gardenbus.common.adapters.nats.messages import publish_command
 from gardenbus.common.api.document import Document, encode
 from gardenbus.common.api.identity.principals import Principal, principal_of
 from gardenbus.common.api.identity.roles import landscape_roles

@@ -9,8 +9,9 @@ import pytest
 from structlog.testing import capture_logs
 
 from gardenbus.common.adapters.nats import connection
-from gardenbus.common.adapters.nats.connection import Connection, publish_command
+from gardenbus.common.adapters.nats.connection import Connection
 from gardenbus.common.adapters.nats.credentials import Credentials, read_credentials
+from gardenbus.common.adapters.nats.messages import publish_command
 from gardenbus.common.api.identity.principals import Principal
 from gardenbus.common.api.identity.signing_requests import new_signing_request
 from gardenbus.common.api.keys import ObjectKey

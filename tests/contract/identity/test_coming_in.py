@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from gardenbus.common.adapters.nats.connection import Connection, RawMessage, decode_headers, publish_command
+from gardenbus.common.adapters.nats.connection import Connection
+from gardenbus.common.adapters.nats.messages import RawMessage, decode_headers, publish_command
 from gardenbus.common.api.identity.principals import Principal
 from gardenbus.common.errors import Unavailable
 from tests.support.eventually import eventually

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from gardenbus.common.adapters.nats import jetstream
-from gardenbus.common.adapters.nats.connection import Connection, RawMessage, encode_headers, publish_command
+from gardenbus.common.adapters.nats.connection import Connection
+from gardenbus.common.adapters.nats.messages import RawMessage, encode_headers, publish_command
 from gardenbus.common.api.identity.principals import Principal
 from gardenbus.common.api.keys import ObjectKey
 from tests.support.identities import SUBJECTS, Guarded, guarded

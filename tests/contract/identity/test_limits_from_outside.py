@@ -4,7 +4,7 @@ from pathlib import Path
 
 from structlog.testing import capture_logs
 
-from gardenbus.common.adapters.nats.connection import RawMessage, publish_command
+from gardenbus.common.adapters.nats.messages import RawMessage, publish_command
 from gardenbus.common.api.identity.permissions import OUTSIDER_PAYLOAD, OUTSIDER_SUBSCRIPTIONS
 from gardenbus.common.api.identity.principals import Principal
 from tests.support.eventually import eventually

@@ -10,8 +10,8 @@ import msgspec
 import pytest
 
 from gardenbus.common.adapters.nats import jetstream, own_follower
-from gardenbus.common.adapters.nats.connection import publish_command
 from gardenbus.common.adapters.nats.jetstream import JetStreamBus
+from gardenbus.common.adapters.nats.messages import publish_command
 from gardenbus.common.api.identity.principals import Principal
 from gardenbus.common.errors import BadRequest, Conflict
 from gardenbus.common.ports.bus import Follower, FollowRestarted, Message, ReplayDone, StreamMessage

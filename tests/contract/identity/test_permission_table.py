@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from gardenbus.common.adapters.nats import jetstream
-from gardenbus.common.adapters.nats.connection import RawMessage, publish_command
+from gardenbus.common.adapters.nats.messages import RawMessage, publish_command
 from gardenbus.common.api.identity.accounts import crossings
 from gardenbus.common.api.identity.permissions import OUTSIDE_REPLIES, STREAMS, covers, permissions_of
 from gardenbus.common.api.identity.principals import Principal

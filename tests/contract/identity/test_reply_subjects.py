@@ -1,6 +1,7 @@
 """A reply subject makes nobody act in somebody else's name."""
 
-from gardenbus.common.adapters.nats.connection import Connection, publish_command
+from gardenbus.common.adapters.nats.connection import Connection
+from gardenbus.common.adapters.nats.messages import publish_command
 from gardenbus.common.api.keys import Subjects
 from gardenbus.common.ports.bus import Request
 from tests.support.buses import on_jetstream

@@ -12,8 +12,9 @@ from typer.testing import CliRunner
 from gardenbus.apiserver.domain.senders import check_sender
 from gardenbus.apiserver.handlers.static_users import StaticUsers
 from gardenbus.cli.main import app
-from gardenbus.common.adapters.nats.connection import Connection, RawMessage, decode_headers, publish_command
+from gardenbus.common.adapters.nats.connection import Connection
 from gardenbus.common.adapters.nats.credentials import read_credentials
+from gardenbus.common.adapters.nats.messages import RawMessage, decode_headers, publish_command
 from gardenbus.common.api.identity.permissions import OUTSIDER_PAYLOAD
 from gardenbus.common.api.identity.principals import Principal
 from gardenbus.common.errors import Impersonation, SettingsInvalid, Unavailable

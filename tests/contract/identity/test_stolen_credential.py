@@ -12,8 +12,9 @@ from typing import Any
 
 import pytest
 
-from gardenbus.common.adapters.nats.connection import Connection, RawMessage, publish_command
+from gardenbus.common.adapters.nats.connection import Connection
 from gardenbus.common.adapters.nats.credentials import Login, login_credentials, read_credentials
+from gardenbus.common.adapters.nats.messages import RawMessage, publish_command
 from gardenbus.common.api.document import Document, StoredObject, encode, section
 from gardenbus.common.api.identity.principals import Principal
 from gardenbus.common.api.keys import ObjectKey

@@ -1,6 +1,6 @@
 """Changes and bindings are CloudEvents too, for who reads these."""
 
-from gardenbus.common.adapters.nats.connection import decode_headers, encode_header_lines
+from gardenbus.common.adapters.nats.messages import decode_headers, encode_header_lines
 from gardenbus.common.api.document import StoredObject, split
 from gardenbus.common.api.keys import Header, ObjectKey, Subjects
 from gardenbus.common.ports.bus import Message

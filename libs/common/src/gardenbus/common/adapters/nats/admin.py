@@ -7,8 +7,9 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from gardenbus.common.adapters.nats.connection import NOBODY, Connection, RawMessage, publish_command
+from gardenbus.common.adapters.nats.connection import NOBODY, Connection
 from gardenbus.common.adapters.nats.credentials import NO_CREDENTIALS, Credentials
+from gardenbus.common.adapters.nats.messages import RawMessage, publish_command
 
 SILENCE_SECONDS = 0.3
 """Wait for another response after the latest one."""

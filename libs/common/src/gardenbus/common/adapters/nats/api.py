@@ -6,7 +6,8 @@ from typing import Any, NamedTuple, cast
 
 import msgspec
 
-from gardenbus.common.adapters.nats.connection import Connection, RawMessage, decode_headers
+from gardenbus.common.adapters.nats.connection import Connection
+from gardenbus.common.adapters.nats.messages import RawMessage, decode_headers
 from gardenbus.common.errors import BadRequest, Conflict, GardenbusError, NotFound, Unavailable
 from gardenbus.common.ports.bus import StreamMessage
 

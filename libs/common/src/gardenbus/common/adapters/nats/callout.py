@@ -5,8 +5,9 @@ from collections.abc import AsyncGenerator, Callable
 
 import structlog
 
-from gardenbus.common.adapters.nats.connection import Connection, RawMessage, publish_command
+from gardenbus.common.adapters.nats.connection import Connection
 from gardenbus.common.adapters.nats.credentials import Credentials
+from gardenbus.common.adapters.nats.messages import RawMessage, publish_command
 from gardenbus.common.errors import BadRequest
 
 CALLOUT_SUBJECT = "$SYS.REQ.USER.AUTH"

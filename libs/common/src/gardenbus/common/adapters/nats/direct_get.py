@@ -8,7 +8,8 @@ from collections.abc import Sequence
 import msgspec
 
 from gardenbus.common.adapters.nats.api import from_nanoseconds, nanoseconds
-from gardenbus.common.adapters.nats.connection import Connection, RawMessage, decode_headers, publish_command
+from gardenbus.common.adapters.nats.connection import Connection
+from gardenbus.common.adapters.nats.messages import RawMessage, decode_headers, publish_command
 from gardenbus.common.errors import Unavailable
 from gardenbus.common.ports.bus import StreamMessage
 

@@ -36,14 +36,9 @@ from gardenbus.common.adapters.nats.api import (
     nanoseconds,
     read_ack_subject,
 )
-from gardenbus.common.adapters.nats.connection import (
-    Connection,
-    RawMessage,
-    Unanswered,
-    decode_headers,
-    publish_command,
-)
+from gardenbus.common.adapters.nats.connection import Connection, Unanswered
 from gardenbus.common.adapters.nats.direct_get import last_message
+from gardenbus.common.adapters.nats.messages import RawMessage, decode_headers, publish_command
 from gardenbus.common.errors import BadRequest, Unavailable
 from gardenbus.common.ports.bus import FollowEvent, FollowRestarted, ReplayDone, StreamPosition
 

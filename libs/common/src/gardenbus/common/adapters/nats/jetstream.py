@@ -26,10 +26,11 @@ from gardenbus.common.adapters.nats.api import (
     nanoseconds,
     replicas_of,
 )
-from gardenbus.common.adapters.nats.connection import AWAIT_LOG_SECONDS, Connection, decode_headers, encode_headers
+from gardenbus.common.adapters.nats.connection import AWAIT_LOG_SECONDS, Connection
 from gardenbus.common.adapters.nats.credentials import NO_CREDENTIALS, Credentials
 from gardenbus.common.adapters.nats.direct_get import last_message, messages_from
 from gardenbus.common.adapters.nats.follower import JetStreamFollower
+from gardenbus.common.adapters.nats.messages import decode_headers, encode_headers
 from gardenbus.common.adapters.nats.micro_service import MicroService
 from gardenbus.common.adapters.nats.outside import stated_position
 from gardenbus.common.adapters.nats.own_follower import OwnFollower

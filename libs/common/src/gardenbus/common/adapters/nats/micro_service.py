@@ -18,13 +18,8 @@ import msgspec
 import structlog
 
 from gardenbus.common.adapters.error_responses import error_response
-from gardenbus.common.adapters.nats.connection import (
-    Connection,
-    RawMessage,
-    decode_headers,
-    encode_headers,
-    publish_command,
-)
+from gardenbus.common.adapters.nats.connection import Connection
+from gardenbus.common.adapters.nats.messages import RawMessage, decode_headers, encode_headers, publish_command
 from gardenbus.common.errors import BadRequest, GardenbusError, Unavailable
 from gardenbus.common.ports.bus import Handler, Request, ServiceIdentity
 

@@ -41,7 +41,8 @@ from gardenbus.common.adapters.nats.api import (
     delivered,
     read_ack_subject,
 )
-from gardenbus.common.adapters.nats.connection import Connection, RawMessage, decode_headers, publish_command
+from gardenbus.common.adapters.nats.connection import Connection
+from gardenbus.common.adapters.nats.messages import RawMessage, decode_headers, publish_command
 from gardenbus.common.errors import BadRequest, Conflict, Unavailable
 from gardenbus.common.ports.bus import FollowEvent, FollowRestarted, ReplayDone
 

@@ -21,7 +21,8 @@ from collections.abc import Sequence
 import structlog
 
 from gardenbus.common.adapters.nats.api import BATCH_INCOMPLETE, JetStreamError, decode_response
-from gardenbus.common.adapters.nats.connection import Connection, RawMessage, encode_header_lines, publish_command
+from gardenbus.common.adapters.nats.connection import Connection
+from gardenbus.common.adapters.nats.messages import RawMessage, encode_header_lines, publish_command
 from gardenbus.common.adapters.nats.write_breaker import WriteBreaker
 from gardenbus.common.errors import BadRequest, Conflict, GardenbusError, Unavailable
 from gardenbus.common.ports.bus import Message

@@ -11,8 +11,9 @@ from typing import NamedTuple
 
 import msgspec
 
-from gardenbus.common.adapters.nats.connection import Connection, RawMessage, publish_command
+from gardenbus.common.adapters.nats.connection import Connection
 from gardenbus.common.adapters.nats.credentials import Credentials
+from gardenbus.common.adapters.nats.messages import RawMessage, publish_command
 from gardenbus.common.api.decoding import json_decoder
 from gardenbus.common.errors import Unavailable
 

@@ -23,7 +23,8 @@ import msgspec
 import structlog
 
 from gardenbus.common.adapters.nats.api import AckSubject, JetStreamError, call, delivered, read_ack_subject
-from gardenbus.common.adapters.nats.connection import Connection, RawMessage, publish_command
+from gardenbus.common.adapters.nats.connection import Connection
+from gardenbus.common.adapters.nats.messages import RawMessage, publish_command
 from gardenbus.common.errors import SettingsInvalid, Unavailable
 from gardenbus.common.ports.bus import QueueMessage, StreamMessage
 

@@ -18,7 +18,8 @@ from typing import NamedTuple
 import structlog
 
 from gardenbus.common.adapters.nats.api import JetStreamError, call
-from gardenbus.common.adapters.nats.connection import Connection, RawMessage, Unanswered
+from gardenbus.common.adapters.nats.connection import Connection, Unanswered
+from gardenbus.common.adapters.nats.messages import RawMessage
 from gardenbus.common.errors import TooManyRequests, Unavailable
 
 QUESTION_SECONDS = 2.0
