@@ -19,6 +19,7 @@ from gardenbus.cli.manifests.files import as_mapping
 from gardenbus.common.api.fleet.placements import KINDS as PLACEMENT_KINDS
 from gardenbus.common.api.kinds import by_qualified_word, understood_kinds
 from gardenbus.common.errors import GardenbusError, Unsupported
+from gardenbus.common.runtime import event_loop
 
 if TYPE_CHECKING:
     from gardenbus.cli.client.api import ApiClient
@@ -165,5 +166,5 @@ def _while_one_waits(ctx: Any, query: Callable[["ApiClient"], Awaitable[Sequence
     given = ctx.params
     with contextlib.suppress(GardenbusError, OSError, TimeoutError, ValueError):
         where = find_landscape(given.get("directory"), given.get("nats_url"), given.get("prefix"))
-        return asyncio.run(call())
+        return event_loop.run(call())
     return ()

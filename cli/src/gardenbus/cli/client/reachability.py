@@ -13,16 +13,15 @@ from gardenbus.common.errors import Unavailable
 _PORTS = {"ws": 80, "wss": 443}
 _NATS_PORT = 4222
 _GREETING_SECONDS = 1.0
+_CONNECTING_SECONDS = 2.0
+"""Longest wait for the name server, and then for the host: a name or packets that vanish would take minutes."""
 
 
 async def check_reachable(urls: str) -> None:
     """Return when what takes a connection at one of the addresses (commas between) may be NATS. Raises Unavailable."""
-    problems: list[str] = []
-    for address in urls.split(","):
-        if not (problem := await _problem_of(address)):
-            return
-        problems.append(problem)
-    raise Unavailable(f"no NATS at {without_user(urls)}: {'; '.join(problems)}")
+    problems = await asyncio.gather(*map(_problem_of, urls.split(",")))
+    if all(problems):
+        raise Unavailable(f"no NATS at {without_user(urls)}: {'; '.join(problems)}")
 
 
 async def _problem_of(address: str) -> str:
@@ -30,9 +29,17 @@ async def _problem_of(address: str) -> str:
     parts = urlsplit(address if "://" in address else f"nats://{address}")
     host, port = parts.hostname or "", parts.port or _PORTS.get(parts.scheme, _NATS_PORT)
     try:
-        reader, writer = await asyncio.open_connection(host, port)
+        async with asyncio.timeout(_CONNECTING_SECONDS):
+            await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    except TimeoutError:
+        return f"no name server says within {_CONNECTING_SECONDS:g} s where the host {host} is (is its name right?)"
     except (socket.gaierror, UnicodeError):
         return f"the host {host} is not found (is its name right?)"
+    try:
+        async with asyncio.timeout(_CONNECTING_SECONDS):
+            reader, writer = await asyncio.open_connection(host, port)
+    except TimeoutError:
+        return f"port {port} of {host} does not respond (is the machine up, and no firewall in between?)"
     except ConnectionRefusedError:
         return f"port {port} refuses connections: nothing listens there (is the landscape, or its NATS, up?)"
     except OSError as error:

@@ -39,6 +39,7 @@ from gardenbus.common.backups.restoring import Checked, RestoredChain, chosen_ch
 from gardenbus.common.errors import BadRequest, Conflict, NotFound, Unavailable
 from gardenbus.common.ports.backups import BackupDestination
 from gardenbus.common.ports.bus import Bus
+from gardenbus.common.runtime import event_loop
 
 if TYPE_CHECKING:
     from gardenbus.common.adapters.redis.connection import RedisConnection
@@ -99,7 +100,7 @@ def create(
             await place.close()
 
     with exit_codes():
-        created = asyncio.run(work())
+        created = event_loop.run(work())
         if created is None:
             show_lines(["nothing has changed since the latest backup"])
             return
@@ -115,7 +116,7 @@ def ls(*, destination: Destination = "", output: Output = Format.TABLE) -> None:
     Example: gardenbus backup ls -d /var/backups/gardenbus -o json
     """
     with exit_codes():
-        catalog = asyncio.run(_read(_opened(destination)))
+        catalog = event_loop.run(_read(_opened(destination)))
     rows = [_row(each, catalog) for each in catalog.backups]
     if not printed(output, {"items": rows}, [row["name"] for row in rows]):
         show_rows(_table(catalog, datetime.now(UTC)))
@@ -137,7 +138,7 @@ def verify_command(
     with exit_codes():
         if every and name:
             raise BadRequest("--all, or the name of one: not both")
-        found = asyncio.run(_verified(_opened(destination), name, every=every))
+        found = event_loop.run(_verified(_opened(destination), name, every=every))
     if output in PROGRAMS:
         items = [
             {"name": each.backup.name, "problem": each.problem, "records": each.records, "requests": each.requests}
@@ -177,7 +178,7 @@ def restore_command(
         connection = connect_store(where, landscape.directory, redis_url)
 
     with exit_codes():
-        done = asyncio.run(restored_from(place, to, where, connection))
+        done = event_loop.run(restored_from(place, to, where, connection))
         backups = f"{counted(len(done.chain.backups), 'backup')}, up to {done.chain.last.name}"
         waiting = [
             f"{counted(done.requests, 'request')} put back that waited then: they are carried out once services run."

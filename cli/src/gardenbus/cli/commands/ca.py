@@ -1,6 +1,5 @@
 """`ca`: the certificate authority whose files are on this machine."""
 
-import asyncio
 import json
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -21,6 +20,7 @@ from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.identity.principals import principal_of
 from gardenbus.common.api.identity.signing_requests import SINGULAR
 from gardenbus.common.errors import BadRequest, NotFound
+from gardenbus.common.runtime import event_loop
 
 ca = new_group("The certificate authority, whose files are on this machine.")
 
@@ -80,7 +80,7 @@ def rotate(
         raise typer.Exit(Exit.FAILED)
     with exit_codes():
         IdentityDirectory(where).replace_old_server_certificate(now)
-        asyncio.run(until_served(target.nats_url, found.signing_pem))
+        event_loop.run(until_served(target.nats_url, found.signing_pem))
         rotation.finish()
     show_lines(["the old authority is trusted no longer"])
 

@@ -23,6 +23,7 @@ from gardenbus.common.diagnostics.checks import CHECKS, Check, examine
 from gardenbus.common.diagnostics.findings import DiagnosticFinding, State, worst
 from gardenbus.common.diagnostics.target import DiagnosticsTarget
 from gardenbus.common.errors import CredentialsRejected, Forbidden, Unavailable
+from gardenbus.common.runtime import event_loop
 
 SIGNS: Mapping[State, tuple[str, str]] = {
     "ok": ("ok", "green"),
@@ -49,7 +50,7 @@ def doctor(
         place = where.directory or landscape.directory or DEFAULT_DIRECTORY
         described = local_landscape(where, landscape.directory)
         chosen = redis_url_of(described, redis_url)
-        findings = asyncio.run(examined(where, chosen, described, place))
+        findings = event_loop.run(examined(where, chosen, described, place))
     _print(findings, output)
     if worst(findings) == "failed":
         raise typer.Exit(Exit.FAILED)

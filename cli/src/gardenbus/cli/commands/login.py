@@ -27,6 +27,7 @@ from gardenbus.cli.contexts.config import (
 from gardenbus.cli.contexts.credential_files import kind_of
 from gardenbus.cli.output.console import exit_codes, show_lines
 from gardenbus.common.errors import BadRequest, CredentialsRejected
+from gardenbus.common.runtime import event_loop
 
 ISSUED_WITHIN_SECONDS = 10.0
 """Time within which the landscape lets in by credentials that were issued just now."""
@@ -76,12 +77,12 @@ def login(  # noqa: PLR0913 - one parameter an option
         if bool(nats_url) == bool(directory):
             raise BadRequest("--nats-url with credentials of one's own, or --dir to have some issued: one of them")
         if directory is not None:
-            entry, who = asyncio.run(_issued(directory, prefix, user, role, ttl))
+            entry, who = event_loop.run(_issued(directory, prefix, user, role, ttl))
         else:
             entry = _brought(
                 LandscapeTarget(nats_url or "", prefix or "", ca=str(ca) if ca else None), credentials, user
             )
-            who = asyncio.run(_who(entry.where, within_seconds=0))
+            who = event_loop.run(_who(entry.where, within_seconds=0))
         file = _keep(name, entry)
     show_lines([f"context {name}: {who['user']} ({who['role']}), the current one; {file}"])
 

@@ -1,6 +1,5 @@
 """Options that several commands share."""
 
-import asyncio
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Annotated, NamedTuple, TypeVar
@@ -15,6 +14,7 @@ from gardenbus.cli.output.printers import WAYS
 from gardenbus.common.api.durations import parse_duration
 from gardenbus.common.api.fields.validation import FieldValidation, parse_field_validation
 from gardenbus.common.errors import BadRequest
+from gardenbus.common.runtime import event_loop
 
 Result = TypeVar("Result")
 
@@ -85,7 +85,7 @@ def run_with_client(
             return await work(api)
 
     with exit_codes():
-        return asyncio.run(run())
+        return event_loop.run(run())
 
 
 def check_namespaces(namespace: str | None, *, all_namespaces: bool) -> None:

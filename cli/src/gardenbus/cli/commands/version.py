@@ -13,6 +13,7 @@ from gardenbus.cli.commands.options import LandscapeOptions
 from gardenbus.cli.output.console import PROGRAMS, Format, exit_codes, show_document, show_lines
 from gardenbus.cli.output.printers import table_text
 from gardenbus.common.errors import BadRequest
+from gardenbus.common.runtime import event_loop
 
 
 def version(
@@ -40,7 +41,6 @@ def version(
 
 
 def _landscape(where: LandscapeTarget) -> dict[str, Any]:
-    import asyncio  # noqa: PLC0415  `version --client` connects to nobody
 
     async def query() -> dict[str, Any]:
         from gardenbus.common.adapters.nats.admin import connect_admin  # noqa: PLC0415  slow to import
@@ -49,7 +49,7 @@ def _landscape(where: LandscapeTarget) -> dict[str, Any]:
             responses = await admin.request_many("$SRV.PING")
             return {"services": service_versions(responses), "natsVersion": admin.server.version}
 
-    return asyncio.run(query())
+    return event_loop.run(query())
 
 
 def service_versions(responses: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -28,6 +28,7 @@ from gardenbus.common.errors import SettingsInvalid, Transient
 from gardenbus.common.ports.clock import Clock
 from gardenbus.common.runtime.build_info import export_build_info
 from gardenbus.common.runtime.clock import SystemClock
+from gardenbus.common.runtime.event_loop import SharedLookups
 from gardenbus.common.runtime.health import Health
 from gardenbus.common.runtime.logs import configure_logging
 from gardenbus.common.runtime.settings import CommonSettings
@@ -51,6 +52,10 @@ Drain = Callable[[], Awaitable[None]]
 Build = Callable[["ServiceContext[SettingsT]"], Coroutine[Any, Any, None]]
 
 log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
+
+
+class ServiceLoop(SharedLookups, uvloop.Loop):  # pyright: ignore[reportIncompatibleMethodOverride]
+    """The event loop of a service."""
 
 
 class ServiceContext(Generic[SettingsT]):
@@ -169,7 +174,7 @@ def run_service(name: str, load_settings: Callable[[], SettingsT], build: "Build
         configure_logging(
             name, instance=settings.instance, log_format=settings.log_format, log_level=settings.log_level
         )
-        code = uvloop.run(serve(name, settings, build))
+        code = uvloop.run(serve(name, settings, build), loop_factory=ServiceLoop)
     except SettingsInvalid as error:
         code = 2
         for problem in error.problems:

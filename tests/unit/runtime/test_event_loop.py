@@ -1,0 +1,159 @@
+"""Event loops: a name that takes long to resolve holds up nothing else."""
+
+import asyncio
+import socket
+import ssl
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+import uvloop
+
+from gardenbus.common.runtime.event_loop import ClientLoop, SharedLookups, run
+from gardenbus.common.runtime.service import ServiceLoop
+
+Loop = type[SharedLookups]
+
+
+class Resolver:
+    """A system's resolver: `dead` takes until the test ends, `unknown` fails, all else is loopback."""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+        self.released = threading.Event()
+
+    def __call__(self, host: str, port: Any, *_: Any) -> list[tuple[Any, ...]]:
+        self.asked.append(host)
+        if host == "dead":
+            self.released.wait()
+        if host in ("dead", "unknown"):
+            raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
+        refused = [(socket.AF_INET, socket.SOCK_STREAM, 6, "", ("127.0.0.2", port))] if host == "second" else []
+        return [*refused, (socket.AF_INET, socket.SOCK_STREAM, 6, "", ("127.0.0.1", port))]
+
+
+@pytest.fixture
+def resolver(monkeypatch: pytest.MonkeyPatch) -> Iterator[Resolver]:
+    resolver = Resolver()
+    monkeypatch.setattr(socket, "getaddrinfo", resolver)
+    yield resolver
+    resolver.released.set()
+
+
+@pytest.fixture(params=[ClientLoop, ServiceLoop])
+def loop(request: pytest.FixtureRequest) -> Loop:
+    return request.param
+
+
+async def greeting(host: str, port: int, **options: Any) -> bytes:
+    """What a server sends at once."""
+    reader, writer = await asyncio.open_connection(host, port, **options)
+    said = await reader.readline()
+    writer.close()
+    return said
+
+
+async def greet(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    writer.write(b"hello\n")
+    await writer.drain()
+    writer.close()
+
+
+def ran(loop: Loop, work: Callable[[int], Any]) -> Any:
+    """The result of work with a server's port."""
+
+    async def served() -> Any:
+        async with await asyncio.start_server(greet, "127.0.0.1", 0) as server:
+            return await work(server.sockets[0].getsockname()[1])
+
+    with asyncio.Runner(loop_factory=loop) as runner:  # type: ignore[arg-type]
+        return runner.run(served())
+
+
+def test_a_service_runs_on_uvloop():
+    assert issubclass(ServiceLoop, uvloop.Loop)
+
+
+def test_names_are_resolved_while_another_one_takes_long(loop: Loop, resolver: Resolver):
+    async def work(port: int) -> bytes:
+        for _ in range(20):
+            with pytest.raises(TimeoutError):
+                await asyncio.wait_for(asyncio.open_connection("dead", port), 0.01)
+        return await greeting("alive", port)
+
+    assert ran(loop, work) == b"hello\n"  # and ends, though the lookup has not
+    assert resolver.asked == ["dead", "alive"]
+    assert not resolver.released.is_set()
+
+
+def test_all_who_wait_for_a_name_get_what_one_lookup_found(loop: Loop, resolver: Resolver):
+    async def work(port: int) -> list[bytes | BaseException]:
+        waiting = [asyncio.create_task(greeting("dead", port)) for _ in range(3)]
+        await asyncio.sleep(0.05)
+        waiting[0].cancel()
+        resolver.released.set()
+        await asyncio.wait(waiting)
+        return [task.cancelled() or task.exception() for task in waiting]  # type: ignore[misc]
+
+    cancelled, *failures = ran(loop, work)
+    assert cancelled is True
+    assert [type(failure) for failure in failures] == [socket.gaierror] * 2
+    assert resolver.asked == ["dead"]
+
+
+def test_a_name_is_looked_up_anew_after_each_lookup(loop: Loop, resolver: Resolver):
+    async def work(port: int) -> bytes:
+        for _ in range(2):
+            with pytest.raises(socket.gaierror, match="not known"):
+                await greeting("unknown", port)
+        return await greeting("known", port)
+
+    assert ran(loop, work) == b"hello\n"
+    assert resolver.asked == ["unknown", "unknown", "known"]
+
+
+def test_addresses_of_a_name_are_tried_in_their_order(loop: Loop, resolver: Resolver):
+    assert ran(loop, lambda port: greeting("second", port)) == b"hello\n"
+
+
+def test_addresses_that_all_refuse_are_a_refused_connection(loop: Loop, resolver: Resolver):
+    async def work(_: int) -> None:
+        await greeting("second", 1)
+
+    with pytest.raises(ConnectionRefusedError):
+        ran(loop, work)
+
+
+def test_an_address_is_not_looked_up(loop: Loop, resolver: Resolver):
+    assert ran(loop, lambda port: greeting("127.0.0.1", port)) == b"hello\n"
+    assert resolver.asked == []
+
+
+def test_a_label_that_no_name_can_have_is_no_host(loop: Loop):
+    with pytest.raises(socket.gaierror):
+        ran(loop, lambda port: greeting(f"{'x' * 64}.example", port))
+
+
+def test_certificates_are_of_the_name_not_of_its_address(loop: Loop, resolver: Resolver):
+    """The name is what a server is asked for, and what its certificate is checked against."""
+    asked: list[str | None] = []
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.sni_callback = lambda _, name, __: asked.append(name)
+
+    async def served() -> None:
+        async with await asyncio.start_server(greet, "127.0.0.1", 0, ssl=context) as server:
+            port = server.sockets[0].getsockname()[1]
+            with pytest.raises((ssl.SSLError, OSError)):  # the server has no certificate
+                await greeting("some.example", port, ssl=ssl.create_default_context())
+
+    with asyncio.Runner(loop_factory=loop) as runner:  # type: ignore[arg-type]
+        runner.run(served())
+    assert asked == ["some.example"]
+
+
+def test_a_command_runs_on_a_loop_of_its_kind():
+    async def kind() -> type:
+        return type(asyncio.get_running_loop())
+
+    assert run(kind()) is ClientLoop
