@@ -5,7 +5,7 @@ import subprocess
 import pytest
 import yaml
 
-from tests.docker.test_compose import COMPOSE_DIRECTORY, OWN_SERVICES, has_engine_with_compose
+from tests.docker.deployment import COMPOSE_DIRECTORY, OWN_SERVICES, has_engine_with_compose
 
 pytestmark = pytest.mark.docker
 

@@ -13,7 +13,7 @@ import pytest
 import yaml
 from testcontainers.compose import DockerCompose
 
-from tests.docker.test_compose import COMPOSE_DIRECTORY, Deployment, docker, has_engine_with_compose
+from tests.docker.deployment import COMPOSE_DIRECTORY, Deployment, docker, has_engine_with_compose
 from tests.docker.test_identities_file import redis_with_tls
 from tests.support.eventually import eventually
 from tests.support.landscape import GARDENBUS

@@ -3,12 +3,10 @@
 import asyncio
 import json
 import os
-import shutil
 import subprocess
 import time
 from collections.abc import AsyncIterator, Iterator, Sequence
-from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import nats
 import nats.errors
@@ -17,98 +15,19 @@ import yaml
 from nats.aio.client import Client
 from testcontainers.compose import DockerCompose
 
+from tests.docker.deployment import COMPOSE_DIRECTORY, OWN_SERVICES, Deployment, docker, has_engine_with_compose
 from tests.support.builders import a_cloudprofile, a_project, a_shoot
 from tests.support.eventually import eventually
 from tests.support.sessions import PAGES, ROOT, blocks
 
 pytestmark = [pytest.mark.docker, pytest.mark.slow]
 
-COMPOSE_DIRECTORY = Path(__file__).parents[2] / "deploy" / "compose"
 PROJECT = f"gardenbus-test-{os.getpid()}"
-OWN_SERVICES = (
-    "relay",
-    "apiserver",
-    "scheduler",
-    "lifecycle",
-    "controllermanager",
-    "managedseedset",
-    "autoscaler",
-    "placement",
-    "gardenlet-earth",
-    "gardenlet-aws",
-    "gardenlet-gcp",
-    "memberagent",
-)
 AGENTS = ("gardenlet-earth", "memberagent")
 RETRIES = 3
 SEEDS = {"local": ("earth", "earth"), "aws": ("eu-west-1", "aws-eu1"), "gcp": ("europe-west1", "gcp-eu1")}
 
-LEAKED_ENDPOINT = "has active endpoints"
-
 Document = dict[str, Any]
-
-
-def has_engine_with_compose() -> bool:
-    if shutil.which("docker") is None:
-        return False
-    for command in (["docker", "info"], ["docker", "compose", "version"]):
-        if subprocess.run(command, capture_output=True, timeout=30, check=False).returncode:
-            return False
-    return True
-
-
-class HealthCheck(NamedTuple):
-    """What the engine knows of a container's health; `failures` among the last five checks, and what the last said."""
-
-    status: str
-    failures: int
-    output: str
-
-
-class Deployment:
-    """The compose project of this test run."""
-
-    def __init__(self, compose: DockerCompose) -> None:
-        self.compose = compose
-
-    def run(self, *arguments: str, within: float = 120) -> str:
-        """Run `docker compose` on it."""
-        command = [*self.compose.compose_command_property, *arguments]
-        done = subprocess.run(
-            command, cwd=COMPOSE_DIRECTORY, capture_output=True, text=True, timeout=within, check=False
-        )
-        assert done.returncode == 0, f"{' '.join(command)}: {done.stdout}{done.stderr}"
-        return done.stdout
-
-    def down(self, *options: str) -> None:
-        """Take it down, whatever profiles were started.
-
-        An engine that is busy can leak an endpoint of a network, which it then cannot remove.
-        """
-        try:
-            self.run("--profile", "*", "down", *options)
-        except AssertionError as error:
-            if LEAKED_ENDPOINT not in str(error):
-                raise
-
-    def health(self) -> dict[str, list[str]]:
-        """The health of each service's containers."""
-        found: dict[str, list[str]] = {}
-        for line in self.run("ps", "--all", "--format", "json").splitlines():
-            container = json.loads(line)
-            found.setdefault(container["Service"], []).append(container["Health"])
-        return found
-
-    def last_check(self, service: str) -> HealthCheck:
-        """The health of a service's only container."""
-        container = self.run("ps", "--all", "--quiet", service).strip()
-        health = json.loads(docker("inspect", "--format", "{{json .State.Health}}", container).stdout)
-        failed = [check["Output"] for check in health["Log"] or () if check["ExitCode"] != 0]
-        return HealthCheck(health["Status"], len(failed), failed[-1] if failed else "")
-
-    def nats_url(self) -> str:
-        """Where NATS is published."""
-        return f"nats://{self.run('port', 'nats', '4222').strip()}"
 
 
 def await_streams(deployment: Deployment) -> None:
@@ -287,10 +206,6 @@ DOCUMENTED = [
     if block.how == "needs: docker"
     for command in block.text.splitlines()
 ]
-
-
-def docker(*words: str, within: float = 120) -> "subprocess.CompletedProcess[str]":
-    return subprocess.run(["docker", *words], cwd=ROOT, capture_output=True, text=True, timeout=within, check=False)
 
 
 def foreign_images_missing() -> list[str]:

@@ -15,19 +15,8 @@ import pytest
 from nats.aio.client import Client
 from testcontainers.compose import DockerCompose
 
-from tests.docker.test_compose import (
-    COMPOSE_DIRECTORY,
-    OWN_SERVICES,
-    SEEDS,
-    Deployment,
-    apply,
-    docker,
-    has_engine_with_compose,
-    profile_of,
-    shoot_of,
-    until_ready,
-    until_reconciled,
-)
+from tests.docker.deployment import COMPOSE_DIRECTORY, OWN_SERVICES, Deployment, docker, has_engine_with_compose
+from tests.docker.test_compose import SEEDS, apply, profile_of, shoot_of, until_ready, until_reconciled
 from tests.support.builders import a_project
 from tests.support.eventually import eventually
 from tests.support.landscape import GARDENBUS

@@ -60,6 +60,15 @@ def test_a_test_that_fails_only_the_first_time_passes_and_is_named(tmp_path: Pat
     assert "1 failed, 1 passed" in first_run
 
 
+def test_tests_of_containers_are_run_again_too(tmp_path: Path):
+    marked = LATE.replace("def test_late", "import pytest\n\n@pytest.mark.docker\ndef test_late")
+
+    code, flaky, _ = run(tmp_path / "tests", test_some=marked)
+
+    assert code == 0
+    assert flaky == ["test_some.py::test_late"]
+
+
 def test_a_test_that_fails_again_fails_the_run(tmp_path: Path):
     code, flaky, _ = run(tmp_path / "tests", test_some=LATE, test_other=BROKEN)
 
