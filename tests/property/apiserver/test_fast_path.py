@@ -42,7 +42,7 @@ FULL = a_shoot(
             "services": "fd00::/64",
             "ipFamilies": ["IPv4", "IPv6"],
         },
-        "controlPlane": {"zones": ["x", "y"], "highAvailability": {"failureTolerance": {"type": "zone"}}},
+        "controlPlane": {"highAvailability": {"failureTolerance": {"type": "zone"}}},
         "dns": {"domain": "a.example.org"},
         "seedSelector": {"matchLabels": {"ring": "1"}, "providerTypes": ["aws", "gcp"]},
         "tolerations": [{"key": "example.org/a", "value": "b"}, {"key": "c"}],
@@ -72,6 +72,10 @@ VALUES: st.SearchStrategy[Any] = st.sampled_from(
         {"a/b/c": "d"}, {"x" * 80: "d"}, {"A.example.org/b": "c"}, {"matchLabels": {"a": "b c"}},
         {"matchExpressions": [{"key": "a", "operator": "Exists"}]}, {"failureTolerance": {}}, {"kind": "", "name": "a"},
         "a--b", "10.0.0.1/16", {"gardener.cloud/operation": "foo"}, {"allow": False}, [{"key": "a", "effect": "No"}],
+        {"maxPods": -1}, {"mode": "x"}, {"requests": {"maxMutatingInflight": -1}}, {"main": {"autoscaling": {}}},
+        {"updaterInterval": "-1s"}, {"enabled": True}, {"kubernetesDashboard": {"enabled": True}}, {"name": "docker"},
+        {"machineDrainTimeout": "-1s"}, {"alerting": {"emailReceivers": ["x"]}}, {"nodeMonitorGracePeriod": "0s"},
+        {"credentials": {"sshKeypair": {"rotationPeriod": "1s"}}},
         "220000+0100", "221000+0100", "250000+0100", {"begin": "220000+0100"}, {"schedules": [{"start": "0 8 * * *"}]},
     ]
 )  # fmt: skip
@@ -80,6 +84,9 @@ NEW_FIELDS = (
     "seedName", "cloudProfileName", "finalizers", "ownerReferences", "uid", "resourceVersion", "generateName",
     "creationTimestamp", "deletionTimestamp", "status", "controlPlane", "matchExpressions", "namespace", "value",
     "maxSurge", "maxUnavailable", "taints", "dataVolumes", "systemComponents", "updateStrategy", "clusterAutoscaler",
+    "zones", "kubelet", "kubeAPIServer", "kubeControllerManager", "kubeProxy", "etcd", "verticalPodAutoscaler",
+    "addons", "cri", "priority", "sysctls", "machineControllerManager", "architecture", "autoRotation", "monitoring",
+    "requests", "eventTTL", "apiAudiences", "workers",
 )  # fmt: skip
 
 

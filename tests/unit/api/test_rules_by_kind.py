@@ -129,7 +129,7 @@ CASES: list[tuple[Document, str, Any, str]] = [
         (SHOOT, f"spec.kubernetes.{path}", value, f"spec.kubernetes.{path}")
         for path, value in [
             ("kubelet.maxPods", -1),
-            ("kubelet.podPIDsLimit", 99),
+            ("kubelet.podPidsLimit", 99),
             ("kubelet.imageGCHighThresholdPercent", 101),
             ("kubeControllerManager.nodeCIDRMaskSize", 99),
             ("kubeControllerManager.nodeCIDRMaskSize", 15),

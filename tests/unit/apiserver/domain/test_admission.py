@@ -299,6 +299,14 @@ class TestPlacement:
         assert ["22 characters together" in warning for warning in warnings] == [True]
         assert not mutate(a_shoot("a" * 18), None, facts_of(a_project()), user="ann").warnings
 
+    def test_a_network_of_nodes_is_warned_of_where_there_are_none(self) -> None:
+        workerless = a_shoot(spec={"provider": {"workers": []}})
+        warnings = mutate(workerless, None, facts_of(a_project()), user="ann").warnings
+        assert [each.partition(":")[0] for each in warnings] == [
+            f"spec.networking.{field}" for field in ("type", "nodes", "pods")
+        ]
+        assert not mutate(workerless, workerless, facts_of(a_project()), user="ann").warnings
+
     def test_a_project_that_is_being_deleted_takes_no_shoots(self) -> None:
         leaving = a_project(metadata={"deletionTimestamp": "2026-01-01T00:00:00Z"})
         with pytest.raises(Forbidden, match="is being deleted"):

@@ -210,7 +210,7 @@ class TestAdmission:
     @pytest.mark.parametrize(
         ("annotation", "spec", "said"),
         [
-            ("true", {"provider": {"workers": []}}, "has no workers"),
+            ("true", {"provider": {"workers": []}, "kubernetes": {"verticalPodAutoscaler": None}}, "has no workers"),
             ("true", {"kubernetes": {"verticalPodAutoscaler": {"enabled": False}}}, "verticalPodAutoscaler"),
             ("true", {"addons": {"nginxIngress": {"enabled": True}}}, "nginxIngress"),
             ("true,shootDefaults.pods=nonsense", {}, r"seedConfig\.spec\.networks\.shootDefaults\.pods"),

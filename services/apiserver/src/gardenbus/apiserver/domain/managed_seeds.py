@@ -33,6 +33,7 @@ from gardenbus.common.api.garden.managed_seeds import (
 )
 from gardenbus.common.api.keys import GARDEN_NAMESPACE, ObjectKey
 from gardenbus.common.api.validation.field_cursor import invalid
+from gardenbus.common.api.validation.workerless import is_workerless
 from gardenbus.common.errors import FieldProblem, Forbidden
 from gardenbus.common.ports.store import WritePrecondition
 
@@ -143,12 +144,6 @@ def admit_name(document: Document, old: Document | None, related: RelatedObjects
         raise Forbidden(SAME_SEED(object=other, seed=other.name))
 
 
-def is_workerless(shoot: Document) -> bool:
-    """True for a shoot without workers, on which no seed can run."""
-    workers = section(shoot, "spec", "provider").get("workers")
-    return not (isinstance(workers, list) and workers)
-
-
 def has_vertical_autoscaler(shoot: Document) -> bool:
     """True when the shoot's vertical pod autoscaler is enabled."""
     return section(shoot, "spec", "kubernetes", "verticalPodAutoscaler").get("enabled") is True
@@ -181,7 +176,7 @@ def _shoot_problems(
         yield FieldProblem(field, _NO_DOMAIN(shoot=key))
     if has_nginx(shoot):
         yield FieldProblem(field, _NGINX(shoot=key))
-    if is_workerless(shoot):
+    if is_workerless(section(shoot, "spec")):
         yield FieldProblem(field, _WORKERLESS(shoot=key))
     elif not has_vertical_autoscaler(shoot):
         yield FieldProblem(field, _NO_AUTOSCALER(shoot=key))

@@ -59,7 +59,13 @@ class _Image(_ManifestPart, frozen=True):
 
 class _Machine(_ManifestPart, frozen=True):
     type: str | None = None
+    architecture: Literal["amd64", "arm64"] | None = None
     image: _Image | None = None
+
+
+class _CRI(_ManifestPart, frozen=True):
+    name: Literal["containerd"] | None = None
+    container_runtimes: None = None
 
 
 class _Volume(_ManifestPart, frozen=True):
@@ -85,11 +91,15 @@ class _Worker(_ManifestPart, frozen=True):
     update_strategy: None = None
     system_components: None = None
     cluster_autoscaler: None = None
+    machine_controller_manager: None = None
+    priority: None = None
+    sysctls: None = None
+    cri: _CRI | None = None
 
 
 class _Provider(_ManifestPart, frozen=True):
     type: _Text
-    workers: list[_Worker] | None = None
+    workers: Annotated[list[_Worker], Meta(min_length=1)]
 
 
 class _Networking(_ManifestPart, frozen=True):
@@ -109,7 +119,7 @@ class _Availability(_ManifestPart, frozen=True):
 
 
 class _ControlPlane(_ManifestPart, frozen=True):
-    zones: list[_Text] | None = None
+    zones: None = None
     high_availability: _Availability | None = None
 
 
@@ -140,13 +150,32 @@ class _AdmissionPlugin(_ManifestPart, frozen=True):
 
 class _APIServer(_ManifestPart, frozen=True):
     admission_plugins: list[_AdmissionPlugin] | None = None
+    requests: None = None
+    logging: None = None
+    watch_cache_sizes: None = None
+    default_not_ready_toleration_seconds: None = None
+    default_unreachable_toleration_seconds: None = None
+    event_ttl: None = msgspec.field(name="eventTTL", default=None)
+    tls_min_version: None = None
+    service_account_config: None = None
+    api_audiences: None = None
+    encryption_config: None = None
+    autoscaling: None = None
+
+
+class _PodAutoscaler(_ManifestPart, frozen=True, forbid_unknown_fields=True):
+    enabled: bool | None = None
 
 
 class _Kubernetes(_ManifestPart, frozen=True):
     version: str | None = None
     kubelet: None = None
     cluster_autoscaler: None = None
+    vertical_pod_autoscaler: _PodAutoscaler | None = None
     kube_controller_manager: None = None
+    kube_scheduler: None = None
+    kube_proxy: None = None
+    etcd: None = None
     kube_api_server: _APIServer | None = msgspec.field(name="kubeAPIServer", default=None)
 
 
@@ -168,6 +197,7 @@ class _Maintenance(_ManifestPart, frozen=True):
     confine_spec_update_rollout: bool | None = None
     auto_update: _AutoUpdate | None = None
     time_window: dict[str, Any] | None = None
+    auto_rotation: None = None
 
 
 class _Spec(_ManifestPart, frozen=True):
@@ -189,6 +219,8 @@ class _Spec(_ManifestPart, frozen=True):
     hibernation: _Hibernation | None = None
     maintenance: _Maintenance | None = None
     resources: None = None
+    addons: None = None
+    monitoring: None = None
     extensions: list[_Extension] | None = None
     secret_binding_name: str | None = None
     credentials_binding_name: str | None = None
@@ -219,9 +251,8 @@ def has_common_spec(shoot: Document) -> bool:
     except msgspec.ValidationError:
         return False
     return (
-        _are_valid_workers(spec.provider.workers or ())
+        _are_valid_workers(spec.provider.workers)
         and (spec.networking is None or _is_valid_networking(spec.networking))
-        and (spec.control_plane is None or _are_distinct(spec.control_plane.zones))
         and (spec.seed_selector is None or _are_distinct(spec.seed_selector.provider_types))
         and (spec.maintenance is None or next(window_problems(shoot["spec"]), None) is None)
         and not (spec.secret_binding_name and spec.credentials_binding_name)

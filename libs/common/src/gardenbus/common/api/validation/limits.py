@@ -14,10 +14,15 @@ def check_limit(holder: FieldCursor, field: str) -> None:
     """Note a limit that is neither a whole number from 0 nor percent from 0% to 100%."""
     value = holder.content.get(field)
     if isinstance(value, str):
-        if not _PERCENT.fullmatch(value):
+        if not is_percent(value):
             holder.add_error(field, f"must be a number as 2, or percent from 0% to 100% as '25%', not {shown(value)}")
     else:
         holder.integer(field, least=0)
+
+
+def is_percent(value: object) -> bool:
+    """True for percent from 0% to 100%."""
+    return isinstance(value, str) and _PERCENT.fullmatch(value) is not None
 
 
 def is_zero_limit(limit: object) -> bool:

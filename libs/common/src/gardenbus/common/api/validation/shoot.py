@@ -1,5 +1,7 @@
 """The rules of a Shoot. Source: Gardener's `pkg/api/core/validation/shoot.go`, for the fields that are read here."""
 
+from collections.abc import Callable, Sequence
+
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.document_parts import mappings
 from gardenbus.common.api.garden.hibernation import schedule_problems
@@ -17,11 +19,14 @@ from gardenbus.common.api.validation.shared import (
     check_seed_selector,
     check_tolerations,
 )
-from gardenbus.common.api.validation.shoot_components import check_components
+from gardenbus.common.api.validation.shoot_components import check_addons, check_components
 from gardenbus.common.api.validation.shoot_dns import check_providers
 from gardenbus.common.api.validation.shoot_updates import check_bindings, check_force_deletion, check_immutable
 from gardenbus.common.api.validation.shoot_workers import check_workers
 from gardenbus.common.api.validation.status import check_shoot_status
+from gardenbus.common.api.validation.stored_problems import check_new
+from gardenbus.common.api.validation.value_rules import ValueRules, check_values, lasting, of_section, stated_in
+from gardenbus.common.api.validation.workerless import check_workerless
 
 PURPOSES = ("evaluation", "testing", "development", "production", "infrastructure")
 FAILURE_TOLERANCES = ("node", "zone")
@@ -42,29 +47,17 @@ def check(manifest: FieldCursor, old: Document | None) -> None:
     check_spec(spec)
     before = section(old or {}, "spec")
     check_bindings(spec, before)
+    check_workerless(spec, before)
     _check_changes(spec, before)
     if old is not None and spec:
         check_immutable(spec, before)
 
 
 def _check_changes(spec: FieldCursor, before: Document) -> None:
-    """Check what an earlier version stored without a look at it, and what is long to check, where it changes."""
-    if any(spec.content.get(field) != before.get(field) for field in ("hibernation", "maintenance")):
-        check_times(spec)
-    if spec.content.get("networking") != before.get("networking"):
-        check_disjoint(spec.section("networking"))
-    if spec.content.get("resources") != before.get("resources"):
-        check_resources(spec)
-    if spec.content.get("provider") != before.get("provider"):
-        check_workers(spec.section("provider"))
-    if spec.content.get("extensions") != before.get("extensions"):
-        spec.named_entries("extensions", "type")
-    if spec.content.get("kubernetes") != before.get("kubernetes"):
-        check_components(spec)
-    if any(spec.content.get(field) != before.get(field) for field in ("resources", "kubernetes")):
-        _check_admission_plugins(spec)
-    if spec.content.get("dns") != before.get("dns"):
-        check_providers(spec.section("dns"))
+    """Check what is long to check, or what an earlier version stored without a look at it, where it changes."""
+    for fields, check_part in _OF_CHANGES:
+        if any(spec.content.get(field) != before.get(field) for field in fields):
+            check_new(spec, before, check_part)
 
 
 def check_spec(spec: FieldCursor) -> None:
@@ -152,3 +145,70 @@ def _check_dns(spec: FieldCursor) -> None:
         provider.text("type")
         provider.text("secretName")
         provider.boolean("primary")
+
+
+def _check_networks(spec: FieldCursor) -> None:
+    check_disjoint(spec.section("networking"))
+
+
+def _check_provider_values(spec: FieldCursor) -> None:
+    check_workers(spec.section("provider"))
+
+
+def _check_extensions(spec: FieldCursor) -> None:
+    spec.named_entries("extensions", "type")
+
+
+def _check_dns_providers(spec: FieldCursor) -> None:
+    check_providers(spec.section("dns"))
+
+
+def _rotation_period(holder: FieldCursor, field: str) -> None:
+    if holder.content[field] not in (0, "0", "0s"):
+        lasting("30m", "2160h")(holder, field)
+
+
+_ROTATED: ValueRules = dict.fromkeys(
+    ("observability", "sshKeypair", "etcdEncryptionKey"), of_section({"rotationPeriod": _rotation_period})
+)
+
+
+def _check_rotation(spec: FieldCursor) -> None:
+    check_values(spec.nested("maintenance", "autoRotation", "credentials"), _ROTATED)
+
+
+def _check_receivers(spec: FieldCursor) -> None:
+    spec.nested("monitoring", "alerting").unique_texts("emailReceivers", rule=_address_problem)
+
+
+def _address_problem(address: str) -> str:
+    name, at, host = address.rpartition("@")
+    is_address = at and name and "." in host.strip(".") and " " not in address
+    return "" if is_address else "must be an address as ann@example.org"
+
+
+def _check_zones(spec: FieldCursor) -> None:
+    zones = dict.fromkeys(zone for _, zone in spec.section("controlPlane").texts("zones"))
+    is_zonal = stated_in(spec.content, "controlPlane.highAvailability.failureTolerance.type") == "zone"
+    if zones and len(zones) != (3 if is_zonal else 1):
+        needed = (
+            "three where its failure tolerance is zone" if is_zonal else "one, unless its failure tolerance is zone"
+        )
+        spec.section("controlPlane").add_error("zones", f"a control plane is in {needed}, not in {len(zones)}")
+
+
+_OF_CHANGES: Sequence[tuple[Sequence[str], Callable[[FieldCursor], None]]] = (
+    (("hibernation", "maintenance"), check_times),
+    (("maintenance",), _check_rotation),
+    (("monitoring",), _check_receivers),
+    (("controlPlane",), _check_zones),
+    (("networking",), _check_networks),
+    (("resources",), check_resources),
+    (("provider",), _check_provider_values),
+    (("extensions",), _check_extensions),
+    (("kubernetes", "networking"), check_components),
+    (("resources", "kubernetes"), _check_admission_plugins),
+    (("dns",), _check_dns_providers),
+    (("addons", "purpose"), check_addons),
+)
+"""Fields of a spec, and what is checked where one of them changes."""

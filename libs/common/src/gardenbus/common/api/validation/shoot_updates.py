@@ -1,13 +1,16 @@
 """Rules of what a Shoot keeps once it is stored. Source: Gardener's `pkg/api/core/validation/shoot.go`, its updates."""
 
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, cast
 
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.document_parts import mappings
 from gardenbus.common.api.garden.shoot_operations import FORCE_DELETION
 from gardenbus.common.api.validation.field_cursor import FieldCursor
 from gardenbus.common.api.validation.shared import RANGES
+from gardenbus.common.api.validation.value_rules import stated_in
+
+_TOLERANCE = "controlPlane.highAvailability.failureTolerance.type"
 
 FORCEABLE_ERRORS: Sequence[str] = (
     "ERR_CLEANUP_CLUSTER_RESOURCES",
@@ -76,6 +79,7 @@ def check_immutable(spec: FieldCursor, old: Document) -> None:
     if provider := spec.section("provider"):
         provider.same_as(section(old, "provider"), "type", "make a new shoot there")
         _check_worker_switch(provider, section(old, "provider"))
+    _check_zones(spec, old)
     if before:
         _check_immutable_once_placed(spec, old)
 
@@ -86,6 +90,20 @@ def _check_worker_switch(provider: FieldCursor, old: Document) -> None:
         provider.add_error("workers", "cannot all be taken away: a shoot with workers keeps some")
     elif has and not had:
         provider.add_error("workers", "cannot be added: a shoot without workers stays so; make a new one with workers")
+
+
+def _check_zones(spec: FieldCursor, old: Document) -> None:
+    """A control plane keeps its zones, unless all are left out, or it becomes zonal and gets more."""
+    zones, had = (_zones_of(each) for each in (spec.content, old))
+    is_zonal, was_zonal = (stated_in(each, _TOLERANCE) == "zone" for each in (spec.content, old))
+    if not zones or zones == had or (is_zonal and not was_zonal and had and set(had) <= set(zones)):
+        return
+    spec.add_error("controlPlane.zones", f"cannot be changed ({', '.join(had) or 'none'} stays), only left out")
+
+
+def _zones_of(spec: Mapping[str, Any]) -> Sequence[str]:
+    zones = stated_in(spec, "controlPlane.zones")
+    return [str(zone) for zone in cast("list[object]", zones)] if isinstance(zones, list) else []
 
 
 def _check_immutable_once_placed(spec: FieldCursor, old: Document) -> None:

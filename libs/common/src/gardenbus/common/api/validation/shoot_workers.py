@@ -8,13 +8,36 @@ import re
 
 from gardenbus.common.api.shown_values import shown
 from gardenbus.common.api.validation.field_cursor import FieldCursor, unique
-from gardenbus.common.api.validation.metadata import check_labels, label_problem, qualified_name_problem
-from gardenbus.common.api.validation.shoot_components import check_autoscaler, check_kubelet
+from gardenbus.common.api.validation.metadata import (
+    check_labels,
+    label_problem,
+    label_value_problem,
+    qualified_name_problem,
+)
+from gardenbus.common.api.validation.shoot_components import RESERVED_TAINT, check_autoscaler, check_kubelet
+from gardenbus.common.api.validation.value_rules import ValueRules, check_values, lasting, of_section, one_of, whole
 
-UPDATE_STRATEGIES = ("AutoRollingUpdate", "AutoInPlaceUpdate", "ManualInPlaceUpdate")
+IN_PLACE = ("AutoInPlaceUpdate", "ManualInPlaceUpdate")
+UPDATE_STRATEGIES = ("AutoRollingUpdate", *IN_PLACE)
 TAINT_EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 
 _PERCENT = re.compile(r"[0-9]+%")
+_SYSCTL = re.compile(r"(?:(?:[a-zA-Z0-9-][a-zA-Z0-9_/-]*|\*)\.)*[a-zA-Z0-9_/-]*[a-zA-Z0-9]")
+_LONGEST_SYSCTL, _LONGEST_SYSCTL_PART = 4086, 255
+"""Of a path below /proc/sys/, and of each name in it. Source: Linux' `limits.h`."""
+
+_VALUES: ValueRules = {
+    "priority": whole(-1),
+    "cri": of_section({"name": one_of("containerd")}),
+    "machine": of_section({"architecture": one_of("amd64", "arm64")}),
+    "machineControllerManager": of_section(
+        {
+            **dict.fromkeys(("machineDrainTimeout", "machineHealthTimeout", "machineCreationTimeout"), lasting()),
+            **dict.fromkeys(("inPlaceUpdateTimeout", "machinePreserveTimeout"), lasting()),
+            **dict.fromkeys(("maxEvictRetries", "autoPreserveFailedMachineMax"), whole()),
+        }
+    ),
+}
 
 
 def check_workers(provider: FieldCursor) -> None:
@@ -33,6 +56,10 @@ def check_workers(provider: FieldCursor) -> None:
         _check_taints(worker)
         check_autoscaler(worker.section("clusterAutoscaler"))
         check_kubelet(worker.section("kubernetes").section("kubelet"))
+        check_values(worker, _VALUES)
+        _check_in_place(worker)
+        _check_sysctls(worker)
+        worker.section("cri").named_entries("containerRuntimes", "type")
     if workers and not any(map(_takes_system_components, workers)):
         provider.add_error("workers", "one pool with a maximum above 0 must take system components: allow them there")
 
@@ -49,6 +76,27 @@ def _check_update(worker: FieldCursor) -> None:
         worker.add_error("maxUnavailable", "must not be 0 where maxSurge is 0: no machine could be replaced")
     if surge and worker.content.get("updateStrategy") == "ManualInPlaceUpdate":
         worker.add_error("maxSurge", "must be 0 where updateStrategy is ManualInPlaceUpdate")
+
+
+def _check_in_place(worker: FieldCursor) -> None:
+    """Note settings of updates in place where machines are replaced."""
+    if worker.content.get("updateStrategy") in IN_PLACE:
+        return
+    manager = worker.section("machineControllerManager")
+    if manager.has("inPlaceUpdateTimeout"):
+        manager.add_error("inPlaceUpdateTimeout", f"is for the updateStrategy {' or '.join(IN_PLACE)} alone")
+    if manager.content.get("disableHealthTimeout") is True:
+        manager.add_error("disableHealthTimeout", f"is for the updateStrategy {' or '.join(IN_PLACE)} alone")
+
+
+def _check_sysctls(worker: FieldCursor) -> None:
+    for key, value in worker.text_map("sysctls").items():
+        is_long = len(key) > _LONGEST_SYSCTL or max(map(len, key.split("."))) > _LONGEST_SYSCTL_PART
+        problem = "" if value else "is needed and is empty"
+        if is_long or not _SYSCTL.fullmatch(key):
+            problem = "is no key: write it as vm.max_map_count, each part with at most 255 characters"
+        if problem:
+            worker.errors.add_error(f"{worker.at('sysctls')}[{key[:80]}]", problem)
 
 
 def _limit(worker: FieldCursor, field: str) -> int | None:
@@ -85,6 +133,9 @@ def _check_taints(worker: FieldCursor) -> None:
     for taint in worker.entries("taints"):
         key = taint.text("key", required=True, rule=qualified_name_problem)
         effect = taint.choice("effect", TAINT_EFFECTS, required=True)
+        taint.text("value", rule=label_value_problem)
+        if key == RESERVED_TAINT:
+            taint.add_error("key", "is set and removed by the gardenlet alone")
         if key is None or effect is None:
             continue
         if (key, effect) in seen:

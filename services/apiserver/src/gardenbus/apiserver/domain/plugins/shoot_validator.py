@@ -22,6 +22,7 @@ from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.document_parts import differ, is_deleting, mappings, name_of, namespace_of
 from gardenbus.common.api.garden.hibernation import is_hibernation_enabled
 from gardenbus.common.api.validation.field_cursor import invalid
+from gardenbus.common.api.validation.workerless import workerless_warnings
 from gardenbus.common.errors import Forbidden
 
 _PROJECT_DELETING = RejectionMessage("metadata.namespace: the project {project} is being deleted")
@@ -42,6 +43,10 @@ def _queries(shoot: Document, old: Document | None) -> Sequence[RelatedQuery]:
 def _warn(shoot: Document, change: Change, related: RelatedObjects) -> Sequence[str]:
     if change.old is not None:
         return ()
+    return (*_name_warnings(shoot, related), *workerless_warnings(section(shoot, "spec")))
+
+
+def _name_warnings(shoot: Document, related: RelatedObjects) -> Sequence[str]:
     project, namespace = related.projects.get(namespace_of(shoot)), namespace_of(shoot)
     if project is None:
         return (f"metadata.namespace: {namespace} belongs to no Project: the shoot waits until one has it",)
