@@ -1,4 +1,4 @@
-"""What a Shoot without workers cannot have: all that is for its nodes.
+"""Fields of a Shoot that are for nodes, and rejected of one without workers.
 
 Source: Gardener's `pkg/api/core/validation/shoot.go`. There the type and the ranges of a network for nodes and pods are
 rejected as well. Here they come with a warning: the decisions about shoots that have them are the same with and
