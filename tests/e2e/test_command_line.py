@@ -5,14 +5,24 @@ import os
 import signal
 import subprocess
 from collections.abc import Callable, Generator, Sequence
-from contextlib import contextmanager
+from contextlib import aclosing, contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
 import yaml
 
+from gardenbus.cli.client.api import connected
+from gardenbus.cli.client.following import follow
+from gardenbus.cli.client.targets import find_landscape
+from gardenbus.cli.commands.apply import wait_for_conditions
+from gardenbus.cli.wait.conditions import parse_condition
+from gardenbus.common.api.keys import ObjectKey
+from gardenbus.common.api.watches import WatchedKind
+from gardenbus.common.ports.bus import ReplayDone
+from gardenbus.common.runtime import event_loop
 from tests.support.builders import a_cloudprofile, a_gardenlet_configuration, a_project, a_shoot, merged
+from tests.support.cancelling import assert_cancellable, closed_sockets, sockets
 from tests.support.landscape import GARDENBUS
 
 pytestmark = pytest.mark.slow
@@ -382,3 +392,27 @@ def test_events_are_about_one_object_and_go_on(call: Call, place: Path):
     assert all("garden-dev/eventful" in line for line in about.lines[2:])
     assert "garden-dev/later" in told
     assert call("events", "--types", "Nothing").stdout == ""
+
+
+def test_ctrl_c_ends_a_command_wherever_it_waits(place: Path):
+    """A command's coroutine is cancelled by it; what is left then is a task, or a socket."""
+
+    async def wait() -> None:
+        async with connected(find_landscape(place, None, None)) as api:
+            missing = ObjectKey("shoot", "garden-dev", "missing")
+            await wait_for_conditions(api, {missing: parse_condition("create")}, 0.2)
+
+    async def watch() -> None:
+        seeds = [WatchedKind("seed", None)]
+        async with connected(find_landscape(place, None, None)) as api, aclosing(follow(api, seeds, None)) as following:
+            async for event in following:
+                if isinstance(event, ReplayDone):
+                    return
+
+    async def check() -> None:
+        before = sockets()
+        for work in (wait, watch):
+            assert await assert_cancellable(work) > 10
+        await closed_sockets(before)
+
+    event_loop.run(check())

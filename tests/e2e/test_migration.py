@@ -411,7 +411,7 @@ async def test_a_drain_goes_on_after_ctrl_c_and_a_cordon_over_a_restart(place: P
     await eventually(begun, within=60, every=0.05)
     drain.send_signal(signal.SIGINT)
     interrupted = await ended(drain, within=20)
-    assert interrupted.code == 1, interrupted
+    assert interrupted.code == 130, interrupted
     assert "go on by themselves" in interrupted.stderr
     assert f"gardenbus drain {source}" in interrupted.stderr
     assert (await place.used()).get(source, 0) > 0

@@ -1,10 +1,12 @@
 """`gardenbus up`, `down` and `status`, and the commands that speak to what is up."""
 
 import asyncio
+import itertools
 import json
 import os
 import signal
-from collections.abc import AsyncIterator
+import sys
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -14,6 +16,7 @@ from tests.support.builders import a_cloudprofile, a_gardenlet_configuration, a_
 from tests.support.eventually import eventually
 from tests.support.files import open_to_others
 from tests.support.landscape import GARDENBUS
+from tests.support.landscape_processes import processes_of
 from tests.support.servers import Server
 
 pytestmark = pytest.mark.slow
@@ -90,6 +93,49 @@ async def test_a_landscape_settles_and_goes_on_where_it_was(place: Path, tmp_pat
     seeds = {shoot["metadata"]["name"]: shoot["spec"].get("seedName") for shoot in listed}
     assert seeds["far"] is None
     assert sorted(map(str, seeds.values())) == ["None", "None", "seed-a", "seed-a"]
+
+
+async def interrupted(directory: Path, *arguments: str, once: Callable[[], bool], with_signal: signal.Signals) -> Ended:
+    """What comes of an `up` that is told to end as soon as something is so."""
+    process = await asyncio.create_subprocess_exec(
+        *[str(GARDENBUS), "up", "--dir", str(directory), *arguments],
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+    )
+
+    async def check() -> None:
+        assert once()
+
+    await eventually(check, within=60, every=0.005)
+    process.send_signal(with_signal)
+    stdout, stderr = await asyncio.wait_for(process.communicate(), 60)
+    assert process.returncode is not None
+    return Ended(process.returncode, stdout.decode(), stderr.decode())
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="processes are looked for in /proc")
+@pytest.mark.timeout(300)
+async def test_a_start_that_is_stopped_leaves_nothing_behind(place: Path, tmp_path: Path):
+    file = a_landscape_file(tmp_path, a_shoot("apollo"))
+    signals = itertools.cycle((signal.SIGINT, signal.SIGTERM))
+    for processes in (1, 2, 7):
+        once = lambda processes=processes: len(processes_of(place)) >= processes  # noqa: E731
+        stopped = await interrupted(place, "-f", str(file), once=once, with_signal=next(signals))
+
+        assert stopped.code == 0, stopped
+        assert processes_of(place) == {}
+        assert described(place)["state"] == "stopped"
+
+    detaching = await interrupted(
+        place, "-f", str(file), "--detach", once=lambda: len(processes_of(place)) > 3, with_signal=signal.SIGINT
+    )
+    assert detaching.code == 130, detaching
+    assert processes_of(place) == {}
+
+    whole = await gardenbus("up", "--dir", str(place), "--exit-when-settled")
+    assert whole.code == 0, whole
+    assert processes_of(place) == {}
 
 
 async def test_what_dies_is_started_again_and_landscape_json_says_so(place: Path, tmp_path: Path):

@@ -7,7 +7,10 @@ Python 3.11's `asyncio.wait_for` returns, and the cancellation is lost for whoev
 import asyncio
 from collections.abc import AsyncIterator, Callable, Coroutine, Generator
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Literal, cast
+
+from tests.support.eventually import eventually
 
 Moment = Literal["under way", "done"]
 MOMENTS: tuple[Moment, ...] = ("under way", "done")
@@ -130,3 +133,25 @@ class _Driven:
 
 async def _driven(coroutine: Coroutine[Any, Any, object], result: Cancelled) -> object:
     return await _Driven(coroutine, result)
+
+
+def sockets() -> int:
+    """Open sockets of this process."""
+    links = (_target(entry) for entry in Path("/proc/self/fd").iterdir())
+    return sum(link.startswith("socket:") for link in links)
+
+
+def _target(entry: Path) -> str:
+    try:
+        return str(entry.readlink())
+    except OSError:
+        return ""
+
+
+async def closed_sockets(before: int) -> None:
+    """Wait until there are no more than before: the loop closes a transport a turn later."""
+
+    async def check() -> None:
+        assert sockets() <= before
+
+    await eventually(check, within=5)

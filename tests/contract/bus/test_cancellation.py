@@ -4,7 +4,6 @@ import asyncio
 import secrets
 import socket
 from collections.abc import AsyncIterator, Iterator
-from pathlib import Path
 
 import pytest
 
@@ -17,8 +16,7 @@ from gardenbus.common.adapters.nats.messages import RawMessage, publish_command
 from gardenbus.common.api.identity.principals import Principal
 from gardenbus.common.api.keys import Subjects
 from gardenbus.common.ports.bus import Message
-from tests.support.cancelling import assert_cancellable, cancelled_at_each_await
-from tests.support.eventually import eventually
+from tests.support.cancelling import assert_cancellable, cancelled_at_each_await, closed_sockets, sockets
 from tests.support.servers import Server
 
 AWAITS_WHILE_AWAY = 7
@@ -44,28 +42,6 @@ async def bus(url: str) -> AsyncIterator[JetStreamBus]:
     async with jetstream.connect(url, "cancellation", f"t{secrets.token_hex(4)}") as opened:
         await opened.ensure_streams()
         yield opened
-
-
-def sockets() -> int:
-    """Open sockets of this process."""
-    links = (_target(entry) for entry in Path("/proc/self/fd").iterdir())
-    return sum(link.startswith("socket:") for link in links)
-
-
-def _target(entry: Path) -> str:
-    try:
-        return str(entry.readlink())
-    except OSError:
-        return ""
-
-
-async def closed_sockets(before: int) -> None:
-    """Wait until there are no more than before: the loop closes a transport a turn later."""
-
-    async def check() -> None:
-        assert sockets() <= before
-
-    await eventually(check, within=5)
 
 
 async def connect_and_close(url: str) -> None:

@@ -294,7 +294,7 @@ def _interruptible(hint: str) -> Generator[None]:
         yield
     except KeyboardInterrupt:
         errors.print(f"\nstopped; migrations that have begun go on by themselves. {hint}", markup=False)
-        raise typer.Exit(Exit.FAILED) from None
+        raise typer.Exit(Exit.INTERRUPTED) from None
 
 
 def _seconds(text: str) -> float:

@@ -14,6 +14,7 @@ from gardenbus.embedded.leftovers import end_leftovers
 READY_SECONDS = 90.0
 DOWN_SECONDS = 30.0
 POLL_SECONDS = 0.05
+LOG = "up.log"
 COMPLAINT = "gardenbus: "
 """How `output.say_error` begins a line."""
 
@@ -29,10 +30,10 @@ class DetachFailed(Exception):
 def start_detached(directory: LandscapeDirectory, arguments: Sequence[str]) -> LandscapeFile:
     """Run `gardenbus <arguments>` in a session of its own until its landscape is ready.
 
-    Raises DetachFailed, DirectoryUnwritable.
+    Raises DetachFailed, DirectoryUnwritable. Interrupted (Ctrl-C), it ends what it began.
     """
     directory.prepare()
-    log = directory.logs / "up.log"
+    log = directory.logs / LOG
     with writing(log), os.fdopen(open_for_owner(log, os.O_TRUNC), "wb") as output:
         process = subprocess.Popen(  # noqa: S603
             [sys.executable, "-m", "gardenbus.cli.main", *arguments],
@@ -41,6 +42,17 @@ def start_detached(directory: LandscapeDirectory, arguments: Sequence[str]) -> L
             stderr=output,
             start_new_session=True,
         )
+    try:
+        return _ready(directory, process)
+    except KeyboardInterrupt:
+        process.terminate()
+        process.wait()
+        raise
+
+
+def _ready(directory: LandscapeDirectory, process: "subprocess.Popen[bytes]") -> LandscapeFile:
+    """Wait until the landscape of a supervisor is ready. Raises DetachFailed."""
+    log = directory.logs / LOG
     deadline = time.monotonic() + READY_SECONDS
     while True:
         landscape = directory.read()

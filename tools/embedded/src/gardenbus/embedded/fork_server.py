@@ -1,11 +1,11 @@
 """Fork server: a process that has imported what all services import, and becomes each of them by forking.
 
 `python -m gardenbus.embedded.fork_server SOCKET SUPERVISOR` reads `ForkRequest`s from an inherited socket, each in
-one message with the log file, and responds with a `ForkResponse`. It has neither threads nor an event loop.
+one message with the log file and a pipe, and responds with a `ForkResponse`. It has neither threads nor an event loop.
 
 A service is forked twice: the process in between ends at once, so that the supervisor (a subreaper) becomes the parent.
 From then on it is as if the supervisor had started it: session, log, environment, command line, and SIGTERM when the
-supervisor dies. Linux only.
+supervisor dies. It runs once the pipe says so: a supervisor that was stopped meanwhile knows nothing of it. Linux only.
 """
 
 import ctypes
@@ -32,6 +32,9 @@ PRELOADED = (
 """What the services have in common. No metrics of some of them: a registry has what its own service counts."""
 
 LARGEST_MESSAGE = 64 * 1024
+ALLOWED = b"+"
+"""Word on the pipe."""
+
 ROOM_FOR_COMMANDS = "." * 2048
 """Last argument: the memory in which a forked service shows its own command line."""
 
@@ -74,13 +77,14 @@ def main() -> None:
 def _serve(supervising: socket.socket, supervisor: int) -> ForkRequest | None:
     """Fork on each request; returns None at the end, and in the forked process what it is to run."""
     while True:
-        body, descriptors, _, _ = socket.recv_fds(supervising, LARGEST_MESSAGE, 1)
+        body, descriptors, _, _ = socket.recv_fds(supervising, LARGEST_MESSAGE, 2)
         if not body:
             return None
-        (log,) = descriptors
+        log, allowed = descriptors
         between = os.fork()
         if between:
             os.close(log)
+            os.close(allowed)
             os.waitpid(between, 0)
             continue
         between = os.getpid()
@@ -91,8 +95,20 @@ def _serve(supervising: socket.socket, supervisor: int) -> ForkRequest | None:
         _die_with_parent(supervisor)
         request = msgspec.json.decode(body, type=ForkRequest)
         _become(request, log)
-        supervising.send(msgspec.json.encode(ForkResponse(os.getpid())))
+        if not _is_allowed(supervising, allowed):
+            os._exit(1)
         return request
+
+
+def _is_allowed(supervising: socket.socket, allowed: int) -> bool:
+    """Say who one is, and wait for the supervisor's word; none comes where it does not wait any more."""
+    try:
+        supervising.send(msgspec.json.encode(ForkResponse(os.getpid())))
+    except OSError:
+        return False
+    word = os.read(allowed, 1)
+    os.close(allowed)
+    return word == ALLOWED
 
 
 def _become(request: ForkRequest, log: int) -> None:

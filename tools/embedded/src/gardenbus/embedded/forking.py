@@ -17,7 +17,7 @@ from typing import BinaryIO, Protocol
 
 import msgspec
 
-from gardenbus.embedded.fork_server import LARGEST_MESSAGE, ROOM_FOR_COMMANDS, ForkRequest, ForkResponse
+from gardenbus.embedded.fork_server import ALLOWED, LARGEST_MESSAGE, ROOM_FOR_COMMANDS, ForkRequest, ForkResponse
 
 FORK_SECONDS = 20.0
 _PR_SET_CHILD_SUBREAPER = 36
@@ -98,6 +98,7 @@ class ForkServer:
             return
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         ours.setblocking(False)
+        self._socket = ours
         with theirs:
             self._process = await asyncio.create_subprocess_exec(
                 *[sys.executable, "-m", "gardenbus.embedded.fork_server"],
@@ -110,7 +111,6 @@ class ForkServer:
                 start_new_session=True,
                 pass_fds=[theirs.fileno()],
             )
-        self._socket = ours
 
     async def fork(self, command: Sequence[str], environ: Mapping[str, str], *, log: BinaryIO) -> ForkedProcess | None:
         """Fork `python -m MODULE ARGUMENTS`, its output appended to an open file; None if it has to be started."""
@@ -121,10 +121,7 @@ class ForkServer:
             if self._socket is None:
                 return None
             try:
-                async with asyncio.timeout(FORK_SECONDS):
-                    socket.send_fds(self._socket, [msgspec.json.encode(request)], [log.fileno()])
-                    body = await asyncio.get_running_loop().sock_recv(self._socket, LARGEST_MESSAGE)
-                return ForkedProcess(msgspec.json.decode(body, type=ForkResponse).pid)
+                return await self._forked(self._socket, request, log)
             except (OSError, TimeoutError, msgspec.MsgspecError):
                 await self._end()
                 return None
@@ -133,20 +130,39 @@ class ForkServer:
                 raise
 
     async def close(self) -> None:
-        """End it; what it forked lives on."""
+        """End it, and the fork that is under way; what it forked before lives on."""
+        self._kill()
         async with self._turn:
             await self._end()
+
+    async def _forked(self, ours: socket.socket, request: ForkRequest, log: BinaryIO) -> ForkedProcess:
+        """Have a process forked; what nobody learns of any more, as this is cancelled, is not let run."""
+        allowed, allow = os.pipe()
+        try:
+            async with asyncio.timeout(FORK_SECONDS):
+                socket.send_fds(ours, [msgspec.json.encode(request)], [log.fileno(), allowed])
+                body = await asyncio.get_running_loop().sock_recv(ours, LARGEST_MESSAGE)
+            process = ForkedProcess(msgspec.json.decode(body, type=ForkResponse).pid)
+            os.write(allow, ALLOWED)
+            return process
+        finally:
+            os.close(allowed)
+            os.close(allow)
+
+    def _kill(self) -> None:
+        if self._process is not None:
+            with contextlib.suppress(ProcessLookupError):
+                self._process.kill()
 
     async def _end(self) -> None:
         if self._socket is not None:
             self._socket.close()
             self._socket = None
         if self._process is not None:
-            with contextlib.suppress(ProcessLookupError):
-                self._process.kill()
+            self._kill()
             await self._process.wait()
             self._process = None
-            _adopt_orphans(adopts=False)
+        _adopt_orphans(adopts=False)
 
 
 def _adopt_orphans(*, adopts: bool) -> bool:

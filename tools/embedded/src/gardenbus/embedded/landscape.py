@@ -337,7 +337,13 @@ class EmbeddedLandscape:
 
     async def _start_all(self, specs: Sequence[ProcessSpec]) -> None:
         fork_server = ForkServer()
-        await fork_server.start(self.directory.path, landscape_environ(self.directory))
+        try:
+            await fork_server.start(self.directory.path, landscape_environ(self.directory))
+            await self._start_each(specs, fork_server)
+        finally:
+            await fork_server.close()
+
+    async def _start_each(self, specs: Sequence[ProcessSpec], fork_server: ForkServer) -> None:
         started = [
             ManagedProcess(
                 spec, self.directory, notify=self._notify, changed=lambda: self._write(None), fork_server=fork_server
@@ -349,20 +355,17 @@ class EmbeddedLandscape:
         servers = [process for process in started if process.spec.role in SERVERS]
         for process in servers:
             process.start()
-        try:
-            if self._options.restored_from:
-                await self._restore(servers, asyncio.get_running_loop().time() + START_SECONDS)
-            deadline = asyncio.get_running_loop().time() + START_SECONDS + NEWCOMER_SECONDS * len(self._newcomers)
-            for process in started:
-                if process not in (*servers, *late):
-                    process.start()
-            if late:
-                await self._admit([process for process in started if process.spec.role in ADMITTING], deadline)
-            for process in late:
+        if self._options.restored_from:
+            await self._restore(servers, asyncio.get_running_loop().time() + START_SECONDS)
+        deadline = asyncio.get_running_loop().time() + START_SECONDS + NEWCOMER_SECONDS * len(self._newcomers)
+        for process in started:
+            if process not in (*servers, *late):
                 process.start()
-            await self._until_ready(started, deadline)
-        finally:
-            await fork_server.close()
+        if late:
+            await self._admit([process for process in started if process.spec.role in ADMITTING], deadline)
+        for process in late:
+            process.start()
+        await self._until_ready(started, deadline)
 
     async def _restore(self, servers: Sequence[ManagedProcess], deadline: float) -> None:
         """Fill the store before anybody serves it."""

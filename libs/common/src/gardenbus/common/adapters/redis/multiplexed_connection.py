@@ -178,12 +178,14 @@ class MultiplexedConnection:
 
         A cancellation is repeated: `asyncio.wait_for`, by which redis-py sends, swallows one that comes as it ends.
         """
-        while (connecting := self._connecting) is not None and not connecting.done():
-            connecting.cancel()
-            await asyncio.wait((connecting,), timeout=CANCELLED_AGAIN_SECONDS)
-        if self._protocol is not None:
-            await self._protocol.disconnect()
-            self._protocol = None
+        try:
+            while (connecting := self._connecting) is not None and not connecting.done():
+                connecting.cancel()
+                await asyncio.wait((connecting,), timeout=CANCELLED_AGAIN_SECONDS)
+        finally:
+            if self._protocol is not None:
+                await self._protocol.disconnect()
+                self._protocol = None
 
     def lose(self, why: str) -> None:
         """Leave this server; pending requests fail, and the next one connects again."""
@@ -196,12 +198,10 @@ class MultiplexedConnection:
             self._connecting = asyncio.create_task(self._connect())
             self._connecting.add_done_callback(self._end_connecting)
         connecting = self._connecting
-        try:
-            return await asyncio.shield(connecting)
-        except asyncio.CancelledError:
-            if connecting.cancelled():
-                raise Unavailable("Redis is out of reach: the connection was closed") from None
-            raise
+        await asyncio.wait((connecting,))  # unlike `shield` it says who was cancelled: this task, or that one
+        if connecting.cancelled():
+            raise Unavailable("Redis is out of reach: the connection was closed")
+        return connecting.result()
 
     def _end_connecting(self, task: "asyncio.Task[_ReplyProtocol]") -> None:
         self._connecting = None

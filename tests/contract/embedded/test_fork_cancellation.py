@@ -1,0 +1,62 @@
+"""A start that is cancelled while a service is forked leaves no process behind."""
+
+import os
+import signal
+import sys
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from gardenbus.cli.local.directory import LandscapeDirectory
+from gardenbus.embedded.forking import ForkServer
+from gardenbus.embedded.processes import landscape_environ
+from tests.support.cancelling import assert_cancellable, closed_sockets, sockets
+from tests.support.eventually import eventually
+from tests.support.landscape_processes import processes_of
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="elsewhere services are started")
+
+SLEEPING = [sys.executable, "-m", "sleeper"]
+
+
+@pytest.fixture
+def directory(tmp_path: Path) -> LandscapeDirectory:
+    (tmp_path / "sleeper.py").write_text("import time\ntime.sleep(60)\n")
+    directory = LandscapeDirectory(tmp_path)
+    directory.prepare()
+    return directory
+
+
+async def nothing_lives(directory: LandscapeDirectory) -> None:
+    async def check() -> None:
+        assert processes_of(directory.path) == {}
+
+    await eventually(check, within=10)
+
+
+@pytest.fixture
+async def marked(directory: LandscapeDirectory) -> AsyncIterator[LandscapeDirectory]:
+    yield directory
+    for pid in processes_of(directory.path):
+        os.kill(pid, signal.SIGKILL)
+
+
+async def test_a_fork_that_is_cancelled(marked: LandscapeDirectory) -> None:
+    before = sockets()
+
+    async def start_and_fork() -> None:
+        server = ForkServer()
+        try:
+            await server.start(marked.path, landscape_environ(marked))
+            with (marked.path / "log").open("ab") as log:
+                forked = await server.fork(SLEEPING, landscape_environ(marked), log=log)
+            if forked is not None:
+                forked.kill()
+                await forked.wait()
+        finally:
+            await server.close()
+
+    assert await assert_cancellable(start_and_fork) > 2
+    await nothing_lives(marked)
+    await closed_sockets(before)
