@@ -27,6 +27,20 @@ MEMBERS = [
 ]
 WITHOUT_RATE = {ScenarioName.MEMORY, ScenarioName.START}
 
+SHOWN_TO_PEOPLE = ScenarioName.SCHEDULING
+"""The scenario that runs as people run it; all others with `--json`."""
+
+COMPOSED = {
+    ScenarioName.FLAT,
+    ScenarioName.MIXED,
+    ScenarioName.UNSCHEDULABLE,
+    ScenarioName.REPLICAS,
+    ScenarioName.HEARTBEATS,
+    ScenarioName.REPLICATION,
+    ScenarioName.IDENTITIES,
+}
+"""Scenarios of several landscapes or periods, made of what the others measure: among the long proofs."""
+
 
 async def bench(*arguments: str) -> tuple[int, str, str]:
     process = await asyncio.create_subprocess_exec(
@@ -41,12 +55,25 @@ async def bench(*arguments: str) -> tuple[int, str, str]:
     return process.returncode or 0, stdout.decode(), stderr.decode()
 
 
-@pytest.mark.parametrize("scenario", ScenarioName)
+@pytest.mark.parametrize(
+    "scenario",
+    [
+        pytest.param(each, marks=[pytest.mark.long] if each in COMPOSED else [])
+        for each in ScenarioName
+        if each is not SHOWN_TO_PEOPLE
+    ],
+)
 async def test_every_scenario_runs_and_reports(scenario: ScenarioName, tmp_path: Path) -> None:
     code, stdout, stderr = await bench(scenario.value, "--json", *TINY, "--output", str(tmp_path / "results"))
     assert code == 0, stderr
     assert not stderr
-    reported: dict[str, Any] = json.loads(stdout)
+    assert_reported(scenario, tmp_path / "results")
+    assert [json.loads(stdout)] == json.loads((tmp_path / "results" / "results.json").read_text())
+
+
+def assert_reported(scenario: ScenarioName, results: Path) -> None:
+    reported: dict[str, Any]
+    (reported,) = json.loads((results / "results.json").read_text())
     assert list(reported) == MEMBERS
     assert reported["scenario"] == scenario.value
     if scenario not in WITHOUT_RATE:
@@ -61,13 +88,13 @@ async def test_every_scenario_runs_and_reports(scenario: ScenarioName, tmp_path:
     assert 2048 <= reported["parameters"]["object_bytes"] <= 4096
     assert reported["machine"]["cores"] >= 1
     assert reported["details"]["met"] in (True, False)
-    assert json.loads((tmp_path / "results" / "results.json").read_text()) == [reported]
-    assert f"| {scenario.value} |" in (tmp_path / "results" / "results.md").read_text()
+    assert f"| {scenario.value} |" in (results / "results.md").read_text()
 
 
-async def test_people_see_figures_processes_and_where_the_time_goes() -> None:
-    code, stdout, stderr = await bench("scheduling", *TINY)
+async def test_people_see_figures_processes_and_where_the_time_goes(tmp_path: Path) -> None:
+    code, stdout, stderr = await bench(SHOWN_TO_PEOPLE.value, *TINY, "--output", str(tmp_path / "results"))
     assert code == 0, stderr
+    assert_reported(SHOWN_TO_PEOPLE, tmp_path / "results")
     for said in ("product", "bare pipe", "ratio", "target", "p50", "PROCESS", "scheduler", "where the time goes"):
         assert said in stdout
 

@@ -85,20 +85,15 @@ def test_a_huge_text_is_cut(capfdbinary: pytest.CaptureFixture[bytes]) -> None:
     assert json.loads(line)["reason"].endswith("...")
 
 
+_any_text = st.text(st.characters(exclude_categories=()), max_size=20)
 _anything = st.recursive(
-    st.none()
-    | st.booleans()
-    | st.integers()
-    | st.floats()
-    | st.text(st.characters(exclude_categories=()))
-    | st.binary(),
-    lambda inner: (
-        st.lists(inner) | st.dictionaries(st.text(st.characters(exclude_categories=())) | st.integers(), inner)
-    ),
+    st.none() | st.booleans() | st.integers() | st.floats() | _any_text | st.binary(max_size=20),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(_any_text | st.integers(), inner, max_size=4),
+    max_leaves=12,
 )
 
 
-@given(st.dictionaries(st.text(st.characters(exclude_categories=()), max_size=20), _anything))
+@given(st.dictionaries(_any_text, _anything, max_size=6))
 def test_every_line_is_json_in_utf_8(fields: dict[str, Any]) -> None:
     line = encode_line({**fields, "event": "x"})
     assert b"\n" not in line
