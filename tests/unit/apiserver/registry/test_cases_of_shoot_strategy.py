@@ -165,10 +165,17 @@ async def test_an_operation_raises_the_generation_and_goes(
     assert annotations.get(OPERATION) == (operation if is_kept else None)
 
 
+OF_STEPS = ("certificateAuthorities", "serviceAccountKey", "etcdEncryptionKey")
+
+
 @pytest.mark.parametrize("operation", ROTATIONS)
 async def test_a_rotation_raises_it_once_and_stays(operation: str) -> None:
     registry = Registry()
-    assert await registry.raised(annotated(**{OPERATION: operation})) == 1
+    is_rollout = operation.startswith("rotate-rollout-workers")
+    phase = "WaitingForWorkersRollout" if is_rollout else "Prepared" if operation.endswith("-complete") else "Completed"
+    rotation = {"credentials": {"rotation": {field: {"phase": phase} for field in OF_STEPS}}}
+    older = {"kubernetes": {"version": "1.33.6"}}
+    assert await registry.raised(annotated(**{OPERATION: operation}), status=rotation, spec=older) == 1
     assert (await registry.now()).annotations.get(OPERATION) == operation
 
 

@@ -38,8 +38,7 @@ def check(manifest: FieldCursor, old: Document | None) -> None:
     check_shoot_status(manifest)
     spec = manifest.section("spec", required=True)
     metadata = section(manifest.content, "metadata")
-    before = section(old or {}, "metadata", "annotations")
-    for problem in operation_problems(section(metadata, "annotations"), before):
+    for problem in operation_problems(dict(manifest.content), old):
         manifest.errors.add_error(problem.field, problem.message)
     if spec.content.get("purpose") == "infrastructure" and metadata.get("namespace") != GARDEN_NAMESPACE:
         spec.add_error("purpose", f"infrastructure is for shoots in the namespace {GARDEN_NAMESPACE} alone")
