@@ -12,6 +12,7 @@ import pytest
 import structlog
 from hypothesis import HealthCheck, settings
 
+from tests.support.dealing import dealt
 from tests.support.orphans import end_children_with_this_process
 from tests.support.rewriting import rewrite_once
 from tests.support.servers import Server, start_nats, start_redis
@@ -22,6 +23,7 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 
 end_children_with_this_process()
 
+TESTS = Path(__file__).parent
 MEMORY = Path("/dev/shm")
 ROOM_NEEDED = 4 * 1024**3
 if os.access(MEMORY, os.W_OK) and shutil.disk_usage(MEMORY).free > ROOM_NEEDED:
@@ -36,9 +38,6 @@ os.environ["XDG_CONFIG_HOME"] = str(Path(tempfile.gettempdir()) / "gardenbus-tes
 # How long an example takes to be made says how busy the machine is, not that the test is wrong.
 settings.register_profile("busy", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("busy")
-
-LONGEST = ("test_documented_sessions.py", "test_cluster.py", "test_tenants.py", "test_kills.py", "test_closed_loop.py")
-"""Modules of single tests that take most of a minute: the run would wait for them if they came last."""
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -60,9 +59,12 @@ def pytest_collection_finish() -> None:
     gc.enable()
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Begin with the longest tests."""
-    items.sort(key=lambda item: item.path.name not in LONGEST)
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Deal out the tests that were chosen where several workers run them."""
+    workers = int(getattr(config, "workerinput", {}).get("workercount", 1))
+    if workers > 1:
+        items[:] = dealt(items, path_of=lambda item: item.path.relative_to(TESTS), workers=workers)
 
 
 @pytest.fixture(autouse=True)
