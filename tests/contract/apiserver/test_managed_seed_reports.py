@@ -198,7 +198,8 @@ async def test_a_gardenlet_does_not_touch_the_mark_for_removal(hosted: Apiserver
         assert (await hosted.now(own)).document()["metadata"]["annotations"][MARK] == "garden/set"
 
     await hosted.request("patch.seed._.other", {"metadata": {"annotations": {MARK: None}}})
-    await hosted.report("other", own, a_seed("other", metadata={"annotations": {MARK: "garden/set"}}), verb="apply")
+    seed = a_seed("other", metadata={"annotations": {MARK: "garden/set"}}, spec={"backup": {"provider": "aws"}})
+    await hosted.report("other", own, seed, verb="apply")
     await hosted.until_handled()
     assert MARK not in (await hosted.now(own)).document()["metadata"].get("annotations", {})
     assert await hosted.rejected() == []

@@ -136,7 +136,7 @@ async def test_what_waits_until_it_is_unused_may_be_deleted_and_keeps_its_finali
 
 async def test_a_bucket_is_of_a_seed_that_is_there_and_stays_while_entries_are_in_it(apiserver: Apiserver) -> None:
     bucket: Document = {"apiVersion": CORE, "kind": "BackupBucket", "metadata": {"name": "store"}}
-    bucket["spec"] = {"provider": {"type": "aws"}, "seedName": "aws-eu1"}
+    bucket["spec"] = {"provider": {"type": "aws", "region": "eu-west-1"}, "seedName": "aws-eu1"}
     entry: Document = {
         "apiVersion": CORE,
         "kind": "BackupEntry",

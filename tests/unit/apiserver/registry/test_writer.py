@@ -332,7 +332,9 @@ async def test_a_second_primary_registration_of_an_extension_is_refused_until_th
     await registry.apply(named("one"))
     with pytest.raises(UnmetDependency, match="the ControllerRegistration one is primary for Infrastructure"):
         await registry.apply(named("two"))
-    await registry.apply(named("one", primary=False))
+    with pytest.raises(InvalidResource, match=r"primary: stays true: seeds go by it; take the resource off first"):
+        await registry.apply(named("one", primary=False))
+    await registry.patch(ObjectKey("controllerregistration", "", "one"), {"spec": {"resources": []}})
     assert (await registry.apply(named("two"))).outcome == "created"
     with pytest.raises(UnmetDependency, match="the ControllerRegistration two is primary"):
         await registry.apply(named("one"))

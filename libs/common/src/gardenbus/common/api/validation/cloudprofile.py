@@ -9,13 +9,19 @@ from collections.abc import Callable
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.garden.expirable_versions import numbers_of
 from gardenbus.common.api.shown_values import shown
+from gardenbus.common.api.validation.capabilities import (
+    ARCHITECTURES,
+    check_definitions,
+    check_images,
+    check_machine_types,
+)
 from gardenbus.common.api.validation.field_cursor import FieldCursor, unique
 from gardenbus.common.api.validation.limits import amount_problem
 from gardenbus.common.api.validation.shared import check_access_restrictions, check_instant, check_seed_selector
+from gardenbus.common.api.validation.stored_problems import check_new
 
 CLASSIFICATIONS = ("preview", "supported", "deprecated")
 UPDATE_STRATEGIES = ("patch", "minor", "major")
-ARCHITECTURES = ("amd64", "arm64")
 
 _KUBERNETES_VERSION = re.compile(r"([0-9]+\.){2}[0-9]+")
 _SEMANTIC_VERSION = re.compile(r"v?[0-9]+(\.[0-9]+){0,2}(-[0-9A-Za-z.-]+)?(\+[0-9A-Za-z.-]+)?")
@@ -33,6 +39,16 @@ def check(manifest: FieldCursor, old: Document | None) -> None:
         region.named_entries("zones")
     unique(regions, "name")
     check_offers(spec, before)
+    check_new(spec, before, check_definitions)
+    check_new(spec, before, check_images)
+    check_new(spec, before, check_machine_types)
+    _check_fewer_nodes(spec.section("limits"), section(before, "limits").get("maxNodesTotal"))
+
+
+def _check_fewer_nodes(limits: FieldCursor, before: object) -> None:
+    most = limits.content.get("maxNodesTotal")
+    if isinstance(most, int) and isinstance(before, int) and most < before:
+        limits.add_error("maxNodesTotal", f"cannot be lowered ({before} stays, or more): shoots may have as many nodes")
 
 
 def check_offers(spec: FieldCursor, before: Document) -> None:

@@ -34,6 +34,7 @@ def _check_rest(manifest: FieldCursor, old: Document | None, reference: str) -> 
     if old is not None:
         for field in (reference, "provider"):
             manifest.same_as(old, field, "make a new binding")
+        manifest.unchanged(old, "quotas", "make a new binding")
     if _changes(manifest, old, "quotas"):
         for quota in manifest.entries("quotas"):
             quota.text("name", required=True)

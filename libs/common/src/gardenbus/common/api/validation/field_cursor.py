@@ -219,6 +219,12 @@ class FieldCursor:
         if before not in (None, "") and self.content.get(field) != before:
             self.add_error(field, f"cannot be changed ({shown(before)} stays): {why}")
 
+    def unchanged(self, old: Mapping[str, Any], field: str, why: str) -> None:
+        """Note a field that differs from the old content, also one that was not set; null and "" count as absent."""
+        before, value = (content.get(field) or None for content in (old, self.content))
+        if value != before:
+            self.add_error(field, f"cannot be changed ({shown(before) if before else 'none'} stays): {why}")
+
 
 def invalid(problems: Iterable[FieldProblem], subject: str = "") -> InvalidResource:
     """The error that lists problems; `subject` begins the sentence."""

@@ -2,11 +2,13 @@
 
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.keys import GARDEN_NAMESPACE
+from gardenbus.common.api.validation import seed
 from gardenbus.common.api.validation.field_cursor import FieldCursor
 from gardenbus.common.api.validation.gardenlet_configuration import check_configuration, check_seed_template
 from gardenbus.common.api.validation.metadata import label_problem
 from gardenbus.common.api.validation.status import check_status
 
+OPERATIONS = ("reconcile", "renew-kubeconfig")
 BOOTSTRAPS = ("BootstrapToken", "ServiceAccount", "None")
 
 WAYS = ("gardenlet", "seedTemplate", "seed")
@@ -23,8 +25,11 @@ def check(manifest: FieldCursor, old: Document | None) -> None:
     check_way(spec)
     if old is None or not spec:
         return
+    stored = FieldCursor(section(old, "spec"), "spec", manifest.errors)
     if shoot:
         shoot.same_as(section(old, "spec", "shoot"), "name", "the seed runs on that shoot")
+    seed.check_operation(manifest, old, OPERATIONS)
+    seed.check_spec_update(_template_in(spec).section("spec"), section(_template_in(stored).content, "spec"))
     before = section(old, "spec", "gardenlet")
     if spec.has("gardenlet") != bool(before):
         stays = "is started" if before else "is somebody else's"
@@ -32,6 +37,13 @@ def check(manifest: FieldCursor, old: Document | None) -> None:
         return
     for field in ("bootstrap", "mergeWithParent"):
         spec.section("gardenlet").same_as(before, field, "the gardenlet was set up with it")
+
+
+def _template_in(spec: FieldCursor) -> FieldCursor:
+    """The template of a seed, however it is stated."""
+    if isinstance(spec.content.get("gardenlet"), dict):
+        return spec.nested("gardenlet", "config", "seedConfig")
+    return spec.section("seedTemplate" if spec.has("seedTemplate") else "seed")
 
 
 def check_way(spec: FieldCursor) -> FieldCursor:

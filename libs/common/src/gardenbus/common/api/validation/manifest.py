@@ -5,9 +5,11 @@ from collections.abc import Callable, Mapping
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.keys import LEASE_NAMESPACE, ObjectKey
 from gardenbus.common.api.validation import (
+    backups,
     bastion,
     cloudprofile,
     config_map,
+    controller_registration,
     credentials_binding,
     envelope,
     exposure_class,
@@ -48,6 +50,10 @@ _CHECKS: Mapping[str, Check] = {
     "SecretBinding": credentials_binding.check_secret_binding,
     "CredentialsBinding": credentials_binding.check_credentials_binding,
     "Bastion": bastion.check,
+    "BackupBucket": backups.check_bucket,
+    "BackupEntry": backups.check_entry,
+    "ControllerRegistration": controller_registration.check_registration,
+    "ControllerInstallation": controller_registration.check_installation,
     "ConfigMap": config_map.check,
     "Secret": secret.check,
     "Lease": lease.check,

@@ -4,12 +4,14 @@ from collections.abc import Sequence
 
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.document_parts import only_text
+from gardenbus.common.api.keys import GARDEN_NAMESPACE
 from gardenbus.common.api.shown_values import shown
 from gardenbus.common.api.validation.field_cursor import FieldCursor
 from gardenbus.common.api.validation.metadata import label_problem
 from gardenbus.common.api.validation.shared import check_label_selector, check_tolerations
 
 ROLES = ("owner", "admin", "viewer", "uam", "serviceaccountmanager")
+RESERVED_NAMESPACES = ("gardener-system-seed-lease", "gardener-system-shoot-issuer", "gardener-system-public")
 SUBJECT_KINDS = ("User", "Group", "ServiceAccount")
 
 _EXTENSION_ROLE = "extension:"
@@ -36,8 +38,32 @@ def check(manifest: FieldCursor, old: Document | None) -> None:
         _check_default_tolerations(spec.section("tolerations"))
     if spec.content.get("dualApprovalForDeletion") != before.get("dualApprovalForDeletion"):
         _check_dual_approval(spec)
-    if old is not None:
-        spec.same_as(before, "namespace", "a project keeps its namespace")
+    _check_texts(spec, before)
+    if old is None:
+        spec.text("namespace", rule=_namespace_problem)
+    else:
+        _check_update(spec, before)
+
+
+def _check_texts(spec: FieldCursor, before: Document) -> None:
+    for field in ("description", "purpose"):
+        if spec.content.get(field) == "" != before.get(field):
+            spec.add_error(field, "is empty: write some text, or leave it out")
+
+
+def _check_update(spec: FieldCursor, before: Document) -> None:
+    spec.same_as(before, "namespace", "a project keeps its namespace")
+    spec.same_as(before, "createdBy", "somebody else has not created it")
+    if section(before, "owner") and not spec.has("owner"):
+        spec.add_error("owner", "cannot be taken away: name another one")
+
+
+def _namespace_problem(namespace: str) -> str:
+    if namespace in RESERVED_NAMESPACES:
+        return f"{namespace} is the garden's own: {', '.join(RESERVED_NAMESPACES)} are no project's"
+    if namespace != GARDEN_NAMESPACE and not namespace.startswith(f"{GARDEN_NAMESPACE}-"):
+        return f"must be {GARDEN_NAMESPACE}, or begin with {GARDEN_NAMESPACE}-, as {GARDEN_NAMESPACE}-{namespace[:40]}"
+    return ""
 
 
 def _check_members(members: Sequence[FieldCursor]) -> None:

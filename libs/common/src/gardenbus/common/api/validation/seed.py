@@ -1,6 +1,10 @@
 """The rules of a Seed. Source: Gardener's `pkg/api/core/validation/seed.go`, for the fields that are read here."""
 
+from collections.abc import Sequence
+from typing import cast
+
 from gardenbus.common.api.document import Document, section
+from gardenbus.common.api.garden.shoot_operations import OPERATION
 from gardenbus.common.api.validation.field_cursor import FieldCursor, unique
 from gardenbus.common.api.validation.metadata import subdomain_problem
 from gardenbus.common.api.validation.shared import (
@@ -13,8 +17,14 @@ from gardenbus.common.api.validation.shared import (
     check_taints,
 )
 from gardenbus.common.api.validation.status import check_seed_status
+from gardenbus.common.api.validation.stored_problems import check_new
+from gardenbus.common.api.validation.value_rules import ValueRules, amount, check_values, one_of
 
 ZONE_SELECTIONS = ("Prefer", "Enforce")
+OPERATIONS = ("reconcile", "renew-kubeconfig", "renew-garden-access-secrets", "renew-workload-identity-tokens")
+IPV4 = ["IPv4"]
+
+_BALANCERS: ValueRules = {"externalTrafficPolicy": one_of("Cluster", "Local")}
 
 
 def check(manifest: FieldCursor, old: Document | None) -> None:
@@ -27,8 +37,65 @@ def check(manifest: FieldCursor, old: Document | None) -> None:
         check_resources(spec)
     if spec.content.get("networks") != before.get("networks"):
         check_disjoint(spec.section("networks"))
-    for field in RANGES if spec else ():
-        spec.section("networks").same_as(section(before, "networks"), field, "the seed's network is what it is")
+    check_new(spec, before, _check_values)
+    check_operation(manifest, old, OPERATIONS)
+    if spec:
+        check_spec_update(spec, before)
+
+
+def check_spec_update(spec: FieldCursor, before: Document) -> None:
+    """Note every change of a Seed's spec, or of a template of one, that shoots on it would not bear."""
+    networks, had = spec.section("networks"), section(before, "networks")
+    for field in RANGES:
+        networks.same_as(had, field, "the seed's network is what it is")
+    if had and (networks.content.get("ipFamilies") or IPV4) != (had.get("ipFamilies") or IPV4):
+        networks.add_error("ipFamilies", f"cannot be changed ({', '.join(had.get('ipFamilies') or IPV4)} stays)")
+    if spec.has("ingress"):
+        spec.section("ingress").same_as(section(before, "ingress"), "domain", "names of its shoots end with it")
+    if backup := section(before, "backup"):
+        if not spec.has("backup"):
+            spec.add_error("backup", "cannot be taken away: backups of its shoots are there")
+        else:
+            spec.section("backup").same_as(backup, "provider", "backups of its shoots are there")
+            spec.section("backup").unchanged(backup, "region", "backups of its shoots are there")
+    if section(before, "dns").get("defaults") and not spec.section("dns").content.get("defaults"):
+        spec.add_error("dns.defaults", "cannot all be taken away: shoots without a domain get theirs from them")
+
+
+def check_operation(manifest: FieldCursor, old: Document | None, available: Sequence[str]) -> None:
+    """Note an operation that there is not, and one that takes the place of another."""
+    requested, before = (
+        section(each, "metadata", "annotations").get(OPERATION) for each in (manifest.content, old or {})
+    )
+    if not requested or requested == before:
+        return
+    path = f"metadata.annotations[{OPERATION}]"
+    if requested not in available:
+        manifest.add_error(path, f"there is no operation {requested!s:.80}: {', '.join(available)}")
+    elif before:
+        manifest.add_error(path, f"cannot take the place of {before!s:.80}: wait until it is done")
+
+
+def _check_values(spec: FieldCursor) -> None:
+    """Note settings that do not go with the seed's zones, volumes without purpose, and a backup of nowhere."""
+    zones = spec.section("provider").content.get("zones")
+    count = len(set(map(str, cast("list[object]", zones)))) if isinstance(zones, list) else 0
+    settings = spec.section("settings")
+    if settings.has("zoneSelection") and not count:
+        settings.add_error("zoneSelection", "is for seeds with zones: state some in spec.provider.zones")
+    balancers = settings.section("loadBalancerServices")
+    check_values(balancers, _BALANCERS)
+    if balancers.content.get("zones") and count <= 1:
+        balancers.add_error("zones", "is for seeds with two zones or more")
+    check_values(spec.section("volume"), {"minimumSize": amount()})
+    providers = spec.section("volume").entries("providers")
+    for provider in providers:
+        for field in ("purpose", "name"):
+            provider.text(field, required=True)
+    unique(providers, "purpose")
+    backup, provider_type = spec.section("backup"), spec.section("provider").content.get("type")
+    if backup.has("provider") and backup.content.get("provider") != provider_type and not backup.content.get("region"):
+        backup.add_error("region", "is needed where backups are at another provider")
 
 
 def check_spec(spec: FieldCursor, *, complete: bool) -> None:

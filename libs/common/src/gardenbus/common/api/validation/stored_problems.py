@@ -23,6 +23,11 @@ def check_new(cursor: FieldCursor, before: Document, check: Callable[[FieldCurso
             cursor.errors.add_error(problem.field, problem.message)
 
 
+def has_spec(old: Document | None) -> bool:
+    """True where an object needs a spec: a new one, and one that has it already."""
+    return old is None or old.get("spec") is not None
+
+
 def _problems(cursor: FieldCursor, check: Callable[[FieldCursor], None]) -> Collection[FieldProblem]:
     errors = FieldErrors()
     check(FieldCursor(cursor.content, cursor.path, errors, is_present=cursor.is_present))
