@@ -22,7 +22,7 @@ FULL_SHOOT = a_shoot(
     metadata={
         "labels": {"a": "b"},
         "annotations": {"a": "b"},
-        "finalizers": ["gardener"],
+        "finalizers": ["example.org/hold"],
         "ownerReferences": [{"apiVersion": "v1", "kind": "Secret", "name": "a", "uid": "u"}],
     },
     spec={
@@ -37,7 +37,7 @@ FULL_SHOOT = a_shoot(
         "tolerations": [{"key": "a", "value": "b"}],
         "accessRestrictions": [{"name": "a"}],
         "dns": {"domain": "a.b", "providers": [{"type": "aws", "primary": True}]},
-        "controlPlane": {"zones": ["eu-west-1a"], "highAvailability": {"failureTolerance": {"type": "zone"}}},
+        "controlPlane": {"zones": ["eu-west-1a"], "highAvailability": {"failureTolerance": {"type": "node"}}},
         "networking": {"ipFamilies": ["IPv4"]},
     },
     status={

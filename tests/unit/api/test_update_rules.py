@@ -5,7 +5,9 @@ from typing import Any
 import pytest
 
 from gardenbus.common.api.document import Document
-from tests.support.builders import merged
+from gardenbus.common.api.validation.metadata import key_of
+from gardenbus.common.errors import InvalidResource
+from tests.support.builders import a_shoot, merged
 from tests.support.valid_manifests import (
     CLOUD_PROFILE,
     CORE,
@@ -14,6 +16,7 @@ from tests.support.valid_manifests import (
     PROJECT,
     SECRET_BINDING,
     SEED,
+    SHOOT,
 )
 from tests.unit.api.test_rules_by_kind import ABSENT, changed, fields_of
 
@@ -240,3 +243,39 @@ def test_what_is_defined_may_be_left_open_where_there_is_one_architecture() -> N
     assert fields_of(DEFINED) == fields_of(ONE_ARCHITECTURE) == []
     assert fields_of(changed(ONE_ARCHITECTURE, FLAVORS, [])) == []
     assert fields_of(changed(ONE_ARCHITECTURE, FLAVORS, [{"network": ["fast"]}])) == []
+
+
+def test_a_new_shoot_brings_no_finalizers_of_controllers() -> None:
+    assert fields_of(a_shoot(metadata={"finalizers": ["gardener"]})) == ["metadata.finalizers[0]"]
+    for finalizer in ("gardener", "gardener.cloud/reference-protection"):
+        held = merged(SHOOT, {"metadata": {"finalizers": ["example.org/hold", finalizer]}})
+        assert fields_of(held) == ["metadata.finalizers[1]"]
+        assert fields_of(held, SHOOT) == fields_of(held, held) == [], "controllers put it on"
+    assert fields_of(merged(SHOOT, {"metadata": {"finalizers": ["example.org/hold"]}})) == []
+
+
+def test_a_new_label_has_no_capitals_before_the_slash() -> None:
+    assert fields_of(a_shoot(metadata={"labels": {"A.b/c": "d"}})) == ["metadata.labels[A.b/c]"]
+    labelled = merged(SHOOT, {"metadata": {"labels": {"Example.org/Team": "moon"}}})
+    assert fields_of(labelled) == fields_of(labelled, SHOOT) == ["metadata.labels[Example.org/Team]"]
+    assert fields_of(merged(labelled, {"spec": {"purpose": "testing"}}), labelled) == [], "it was stored"
+    assert fields_of(merged(SHOOT, {"metadata": {"labels": {"example.org/Team": "Moon"}}})) == []
+    assert fields_of(merged(SHOOT, {"metadata": {"annotations": {"Example.org/Team": "moon"}}})) == []
+
+
+def test_annotations_are_measured_in_bytes() -> None:
+    def annotated(value: str) -> Document:
+        return merged(SHOOT, {"metadata": {"annotations": {"a": value}}})
+
+    most = 256 * 1024 - 1
+    for value in ("x" * most, "ä" * (most // 2)):
+        key_of(annotated(value))
+    for value in ("x" * (most + 1), "ä" * (most // 2 + 1)):
+        with pytest.raises(InvalidResource, match=r"metadata\.annotations: have 26214[0-9] bytes"):
+            key_of(annotated(value))
+
+
+def test_an_event_owns_nothing() -> None:
+    owner = {"apiVersion": "v1", "kind": "Event", "name": "a", "uid": "11111111-1111-1111-1111-111111111111"}
+    with pytest.raises(InvalidResource, match=r"ownerReferences\[0\]\.kind: an Event owns nothing"):
+        key_of(merged(SHOOT, {"metadata": {"ownerReferences": [owner]}}))

@@ -64,7 +64,7 @@ class UnknownObjects:
             if unknown is None or not unknown.manifest:
                 raise NotFound(f"{key}: the gardenlet of seed {seed} has not sent its manifest (it does once a minute)")
             key_of(unknown.manifest)
-            validate(unknown.manifest, None)
+            validate(unknown.manifest, unknown.manifest)  # it was stored once, whatever a new one may not be
             if is_dry_run:
                 await self._store.dry_run(key, None, unknown.manifest, is_adoption=True)
                 return unknown.manifest

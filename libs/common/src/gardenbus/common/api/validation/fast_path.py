@@ -235,14 +235,17 @@ def has_common_metadata(metadata: Document) -> bool:
     annotations = typed.annotations
     if not annotations:
         return True
-    is_small = sum(map(len, (*annotations, *annotations.values()))) <= _MOST_ANNOTATIONS
+    texts = (*annotations, *annotations.values())
+    is_small = sum(map(len, texts)) <= _MOST_ANNOTATIONS and all(map(str.isascii, texts))
     return is_small and _WATCHED_ANNOTATIONS.isdisjoint(annotations)
 
 
 def has_common_spec(shoot: Document) -> bool:
     """True when the rest of a new Shoot, whose metadata is valid, is valid as it will be stored."""
     metadata = section(shoot, "metadata")
-    if shoot.get("status") is not None or "--" in str(metadata.get("name")):
+    if shoot.get("status") is not None or "--" in str(metadata.get("name")) or metadata.get("finalizers") is not None:
+        return False
+    if any("/" in key and key != key.lower() for key in section(metadata, "labels")):
         return False
     if not _WATCHED_ANNOTATIONS.isdisjoint(section(metadata, "annotations")):
         return False

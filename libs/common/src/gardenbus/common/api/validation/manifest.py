@@ -106,6 +106,7 @@ def validate(document: Document, old: Document | None) -> None:
     manifest = FieldCursor.root(document, errors)
     for part in ("spec", "status"):
         manifest.section(part)
+    _check_new_labels(manifest.section("metadata"), section(old or {}, "metadata", "labels"))
     if old is not None:
         _check_identity(manifest, old)
     elif kind in _OF_TECHNICAL_IDS and "--" in str(section(document, "metadata").get("name")):
@@ -141,6 +142,15 @@ def _check_identity(manifest: FieldCursor, old: Document) -> None:
             if field != "uid" or metadata.has("uid"):
                 metadata.same_as(section(old, "metadata"), field, "make a new object")
         _check_new_finalizers(metadata, section(old, "metadata"))
+
+
+def _check_new_labels(metadata: FieldCursor, before: Document) -> None:
+    """The prefix of a new label is a DNS subdomain; an earlier version took capitals in it."""
+    for key in section(metadata.content, "labels").keys() - before.keys():
+        prefix = str(key).rpartition("/")[0]
+        if prefix != prefix.lower():
+            problem = f"the part before the / has no capitals: write {prefix.lower()}"
+            metadata.errors.add_error(f"metadata.labels[{str(key)[:80]}]", problem)
 
 
 def _check_new_finalizers(metadata: FieldCursor, before: Document) -> None:

@@ -159,11 +159,11 @@ def _checked_namespace(place: FieldCursor, spec: KindSpec) -> str:
 def _check_annotations(metadata: FieldCursor) -> None:
     total = 0
     for key, value in metadata.text_map("annotations").items():
-        total += len(key) + len(value)
+        total += len(key) + (len(value) if value.isascii() else len(value.encode(errors="surrogatepass")))
         if problem := qualified_name_problem(key):
             metadata.errors.add_error(f"metadata.annotations[{key[:80]}]", problem)
     if total > _MOST_ANNOTATIONS:
-        metadata.add_error("annotations", f"have {total} characters together, {_MOST_ANNOTATIONS} are allowed")
+        metadata.add_error("annotations", f"have {total} bytes together, {_MOST_ANNOTATIONS} are allowed")
 
 
 def _check_owners(metadata: FieldCursor) -> None:
@@ -171,6 +171,8 @@ def _check_owners(metadata: FieldCursor) -> None:
     for owner in metadata.entries("ownerReferences"):
         for field in ("apiVersion", "kind", "name"):
             owner.text(field, required=True)
+        if (owner.content.get("apiVersion"), owner.content.get("kind")) == ("v1", "Event"):
+            owner.add_error("kind", "an Event owns nothing")
         uid = owner.text("uid", required=True)
         if uid and not is_uid(uid):
             owner.add_error("uid", f"{shown(uid)} is the uid of no object: letters, digits and - are all that one has")

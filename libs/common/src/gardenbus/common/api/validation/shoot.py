@@ -30,6 +30,8 @@ from gardenbus.common.api.validation.workerless import check_workerless
 
 PURPOSES = ("evaluation", "testing", "development", "production", "infrastructure")
 FAILURE_TOLERANCES = ("node", "zone")
+OWN_FINALIZERS = ("gardener", "gardener.cloud/reference-protection")
+"""Finalizers that a new shoot does not bring along: whoever takes them off looks for what they hold."""
 PROFILE_KINDS = ("CloudProfile", "NamespacedCloudProfile")
 
 
@@ -42,6 +44,10 @@ def check(manifest: FieldCursor, old: Document | None) -> None:
         manifest.errors.add_error(problem.field, problem.message)
     if spec.content.get("purpose") == "infrastructure" and metadata.get("namespace") != GARDEN_NAMESPACE:
         spec.add_error("purpose", f"infrastructure is for shoots in the namespace {GARDEN_NAMESPACE} alone")
+    if old is None:
+        for path, finalizer in manifest.section("metadata").texts("finalizers"):
+            if finalizer in OWN_FINALIZERS:
+                manifest.errors.add_error(path, f"{finalizer} is put on by controllers alone: leave it out")
     check_force_deletion(manifest, old)
     check_spec(spec)
     before = section(old or {}, "spec")
