@@ -359,6 +359,17 @@ def test_all_of_the_capacity_may_be_reserved() -> None:
     validate(a_managed_seed(**config_of(resources={"capacity": {"shoots": "1k"}, "reserved": {"shoots": 1000}})), None)
 
 
+def test_a_managed_seed_keeps_what_its_seed_keeps() -> None:
+    def backed_up(**backup: str) -> Document:
+        return a_managed_seed(**config_of(seedConfig={"spec": {"backup": backup or None}}))
+
+    path = "spec.gardenlet.config.seedConfig.spec.backup"
+    validate(backed_up(provider="aws"), backed_up())
+    assert list(problems_of(backed_up(provider="gcp"), backed_up(provider="aws"))) == [f"{path}.provider"]
+    assert list(problems_of(backed_up(provider="aws", region="r"), backed_up(provider="aws"))) == [f"{path}.region"]
+    assert list(problems_of(backed_up(), backed_up(provider="aws"))) == [path]
+
+
 @pytest.mark.parametrize(
     ("spec", "field"),
     [
@@ -431,6 +442,43 @@ def test_a_set_keeps_its_selector_and_its_numbers_never_fall() -> None:
     assert list(problems_of(a_set(status={"nextReplicaNumber": 2}), a_set(status={"nextReplicaNumber": 3}))) == [
         "status.nextReplicaNumber"
     ]
+
+
+def with_seed_spec(**spec: Any) -> Document:
+    """A set whose replicas are seeds with such a spec."""
+    return a_set(spec={"template": {"spec": {"gardenlet": {"config": {"seedConfig": {"spec": spec}}}}}})
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "field"),
+    [
+        (a_set(), a_set(spec={"shootTemplate": {"spec": {"region": "elsewhere"}}}), "spec.shootTemplate.spec.region"),
+        (
+            a_set(),
+            a_set(spec={"shootTemplate": {"spec": {"provider": {"type": "gcp"}}}}),
+            "spec.shootTemplate.spec.provider.type",
+        ),
+        (
+            with_seed_spec(backup={"provider": "aws"}),
+            with_seed_spec(backup={"provider": "gcp", "region": "r"}),
+            "spec.template.spec.gardenlet.config.seedConfig.spec.backup.provider",
+        ),
+        (
+            with_seed_spec(ingress={"domain": "a.example.org"}),
+            with_seed_spec(ingress={"domain": "b.example.org"}),
+            "spec.template.spec.gardenlet.config.seedConfig.spec.ingress.domain",
+        ),
+    ],
+)
+def test_a_set_keeps_what_no_replica_could_follow(old: Document, new: Document, field: str) -> None:
+    validate(old, old)
+    assert field in problems_of(new, old)
+
+
+def test_the_shoots_that_a_set_orders_keep_their_bounds() -> None:
+    bad = {"spec": {"shootTemplate": {"spec": {"kubernetes": {"kubelet": {"maxPods": -1}}}}}}
+    assert list(problems_of(a_set(**bad))) == ["spec.shootTemplate.spec.kubernetes.kubelet.maxPods"]
+    validate(merged(a_set(**bad), {"spec": {"replicas": 2}}), a_set(**bad))
 
 
 def measured(**target: Any) -> Document:

@@ -36,6 +36,10 @@ def operation_problems(shoot: Document, old: Document | None) -> Iterator[FieldP
 
     What an older version took is no problem, also where a maintenance moves it from one annotation to the other.
     """
+    sleeps, slept = (is_hibernation_enabled(section(each or {}, "spec")) for each in (shoot, old))
+    falls_asleep = sleeps and not slept
+    if not falls_asleep and section(shoot, "metadata", "annotations").keys().isdisjoint(OPERATIONS):
+        return
     requested = {name: requested_operations(shoot, name) for name in OPERATIONS}
     earlier = {operation for name in OPERATIONS for operation in requested_operations(old or {}, name)}
     for name, operations in requested.items():
@@ -48,8 +52,7 @@ def operation_problems(shoot: Document, old: Document | None) -> Iterator[FieldP
                 problem = rotation_problem(operation, shoot)
             if problem:
                 yield FieldProblem(f"metadata.annotations[{name}]", f"{operation[:80]!r} {problem}")
-    sleeps, slept = (is_hibernation_enabled(section(each or {}, "spec")) for each in (shoot, old))
-    if sleeps and not slept and (problem := hibernation_problem(shoot, requested[MAINTENANCE_OPERATION])):
+    if falls_asleep and (problem := hibernation_problem(shoot, requested[MAINTENANCE_OPERATION])):
         yield FieldProblem("spec.hibernation.enabled", problem)
 
 

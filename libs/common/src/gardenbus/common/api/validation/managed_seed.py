@@ -29,7 +29,7 @@ def check(manifest: FieldCursor, old: Document | None) -> None:
     if shoot:
         shoot.same_as(section(old, "spec", "shoot"), "name", "the seed runs on that shoot")
     seed.check_operation(manifest, old, OPERATIONS)
-    seed.check_spec_update(_template_in(spec).section("spec"), section(_template_in(stored).content, "spec"))
+    seed.check_spec_update(template_in(spec).section("spec"), section(template_in(stored).content, "spec"))
     before = section(old, "spec", "gardenlet")
     if spec.has("gardenlet") != bool(before):
         stays = "is started" if before else "is somebody else's"
@@ -39,7 +39,7 @@ def check(manifest: FieldCursor, old: Document | None) -> None:
         spec.section("gardenlet").same_as(before, field, "the gardenlet was set up with it")
 
 
-def _template_in(spec: FieldCursor) -> FieldCursor:
+def template_in(spec: FieldCursor) -> FieldCursor:
     """The template of a seed, however it is stated."""
     if isinstance(spec.content.get("gardenlet"), dict):
         return spec.nested("gardenlet", "config", "seedConfig")

@@ -4,9 +4,9 @@ from collections.abc import Mapping
 
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.selectors import LabelSelector
-from gardenbus.common.api.validation import shoot
+from gardenbus.common.api.validation import seed, shoot
 from gardenbus.common.api.validation.field_cursor import FieldCursor
-from gardenbus.common.api.validation.managed_seed import check_garden_namespace, check_way
+from gardenbus.common.api.validation.managed_seed import check_garden_namespace, check_way, template_in
 from gardenbus.common.api.validation.metadata import check_labels
 from gardenbus.common.api.validation.shared import check_label_selector
 from gardenbus.common.api.validation.status import check_status
@@ -26,10 +26,23 @@ def check(manifest: FieldCursor, old: Document | None) -> None:
     spec.section("scaleIn").boolean("drain")
     selector = _check_selector(spec)
     _check_template(spec, selector)
-    _check_shoot_template(spec, selector)
+    before = section(old or {}, "spec")
+    _check_shoot_template(spec, selector, section(before, "shootTemplate", "spec"))
     if old is not None and spec:
-        spec.same_as(section(old, "spec"), "selector", "it says which replicas are the set's")
-        spec.same_as(section(old, "spec"), "revisionHistoryLimit", "it is set once")
+        spec.same_as(before, "selector", "it says which replicas are the set's")
+        spec.same_as(before, "revisionHistoryLimit", "it is set once")
+        _check_templates_kept(spec, FieldCursor(before, "spec", manifest.errors))
+
+
+def _check_templates_kept(spec: FieldCursor, before: FieldCursor) -> None:
+    """Note changes of the templates that no replica could follow."""
+    template, had = (template_in(each.nested("template", "spec")).section("spec") for each in (spec, before))
+    seed.check_spec_update(template, dict(had.content))
+    ordered, was_ordered = (each.nested("shootTemplate", "spec") for each in (spec, before))
+    stays = "the shoots of the replicas stay there: make a new set"
+    ordered.same_as(was_ordered.content, "region", stays)
+    ordered.section("provider").same_as(was_ordered.section("provider").content, "type", stays)
+    ordered.section("networking").same_as(was_ordered.section("networking").content, "nodes", stays)
 
 
 def _check_selector(spec: FieldCursor) -> LabelSelector | None:
@@ -58,12 +71,13 @@ def _check_template(spec: FieldCursor, selector: LabelSelector | None) -> None:
     _check_labels(template_of_seed, selector)
 
 
-def _check_shoot_template(spec: FieldCursor, selector: LabelSelector | None) -> None:
+def _check_shoot_template(spec: FieldCursor, selector: LabelSelector | None, before: Document) -> None:
     content = _check_template_labels(spec.section("shootTemplate", required=True), selector)
     if not content:
         return
     shoot.check_spec(content)
     shoot.check_times(content)
+    shoot.check_changes(content, before)
     if not section(content.content, "provider").get("workers"):
         content.add_error("provider.workers", "is needed: a seed cannot stand on a shoot without workers")
     nginx = content.nested("addons", "nginxIngress")

@@ -53,12 +53,12 @@ def check(manifest: FieldCursor, old: Document | None) -> None:
     before = section(old or {}, "spec")
     check_bindings(spec, before)
     check_workerless(spec, before)
-    _check_changes(spec, before)
+    check_changes(spec, before)
     if old is not None and spec:
         check_immutable(spec, before)
 
 
-def _check_changes(spec: FieldCursor, before: Document) -> None:
+def check_changes(spec: FieldCursor, before: Document) -> None:
     """Check what is long to check, or what an earlier version stored without a look at it, where it changes."""
     for fields, check_part in _OF_CHANGES:
         if any(spec.content.get(field) != before.get(field) for field in fields):

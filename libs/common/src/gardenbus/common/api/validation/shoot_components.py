@@ -240,8 +240,10 @@ def _check_masks(spec: FieldCursor, manager: FieldCursor) -> None:
 
 def check_kubelet(kubelet: FieldCursor) -> None:
     """Note values of a kubelet beyond their bounds, or at odds with each other."""
-    check_values(kubelet, _KUBELET)
     content = kubelet.content
+    if not content:
+        return
+    check_values(kubelet, _KUBELET)
     low, high = (content.get(f"imageGC{end}ThresholdPercent") for end in ("Low", "High"))
     if isinstance(low, int) and isinstance(high, int) and low >= high:
         problem = f"must be below imageGCHighThresholdPercent ({high}), not {low}"
@@ -249,6 +251,8 @@ def check_kubelet(kubelet: FieldCursor) -> None:
     pulls = content.get("maxParallelImagePulls")
     if content.get("serializeImagePulls") is True and isinstance(pulls, int) and pulls > 1:
         kubelet.add_error("maxParallelImagePulls", "must not be above 1 where serializeImagePulls is true")
+    if not kubelet.has("memorySwap"):
+        return
     swap = kubelet.section("memorySwap")
     if swap and content.get("failSwapOn") is True:
         kubelet.add_error("memorySwap", "must be left out where failSwapOn is true")

@@ -23,20 +23,25 @@ TAINT_EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 
 _PERCENT = re.compile(r"[0-9]+%")
 _SYSCTL = re.compile(r"(?:(?:[a-zA-Z0-9-][a-zA-Z0-9_/-]*|\*)\.)*[a-zA-Z0-9_/-]*[a-zA-Z0-9]")
+_RUNTIMES = ("containerRuntimes", "type")
 _LONGEST_SYSCTL, _LONGEST_SYSCTL_PART = 4086, 255
 """Of a path below /proc/sys/, and of each name in it. Source: Linux' `limits.h`."""
 
 _VALUES: ValueRules = {
     "priority": whole(-1),
-    "cri": of_section({"name": one_of("containerd")}),
-    "machine": of_section({"architecture": one_of("amd64", "arm64")}),
-    "machineControllerManager": of_section(
-        {
-            **dict.fromkeys(("machineDrainTimeout", "machineHealthTimeout", "machineCreationTimeout"), lasting()),
-            **dict.fromkeys(("inPlaceUpdateTimeout", "machinePreserveTimeout"), lasting()),
-            **dict.fromkeys(("maxEvictRetries", "autoPreserveFailedMachineMax"), whole()),
-        }
+    "cri": of_section(
+        {"name": one_of("containerd"), "containerRuntimes": lambda cri, _: cri.named_entries(*_RUNTIMES)}
     ),
+    "clusterAutoscaler": lambda worker, field: check_autoscaler(worker.section(field)),
+    "kubernetes": of_section({"kubelet": lambda kubernetes, field: check_kubelet(kubernetes.section(field))}),
+    "sysctls": lambda worker, _: _check_sysctls(worker),
+    "machine": of_section({"architecture": one_of("amd64", "arm64")}),
+    "machineControllerManager": lambda worker, _: _check_machine_manager(worker),
+}
+_MACHINE_MANAGER: ValueRules = {
+    **dict.fromkeys(("machineDrainTimeout", "machineHealthTimeout", "machineCreationTimeout"), lasting()),
+    **dict.fromkeys(("inPlaceUpdateTimeout", "machinePreserveTimeout"), lasting()),
+    **dict.fromkeys(("maxEvictRetries", "autoPreserveFailedMachineMax"), whole()),
 }
 
 
@@ -54,12 +59,7 @@ def check_workers(provider: FieldCursor) -> None:
             if problem := qualified_name_problem(key):
                 worker.errors.add_error(f"{worker.at('annotations')}[{key[:80]}]", problem)
         _check_taints(worker)
-        check_autoscaler(worker.section("clusterAutoscaler"))
-        check_kubelet(worker.section("kubernetes").section("kubelet"))
         check_values(worker, _VALUES)
-        _check_in_place(worker)
-        _check_sysctls(worker)
-        worker.section("cri").named_entries("containerRuntimes", "type")
     if workers and not any(map(_takes_system_components, workers)):
         provider.add_error("workers", "one pool with a maximum above 0 must take system components: allow them there")
 
@@ -78,11 +78,12 @@ def _check_update(worker: FieldCursor) -> None:
         worker.add_error("maxSurge", "must be 0 where updateStrategy is ManualInPlaceUpdate")
 
 
-def _check_in_place(worker: FieldCursor) -> None:
-    """Note settings of updates in place where machines are replaced."""
+def _check_machine_manager(worker: FieldCursor) -> None:
+    """Note settings of machines beyond their bounds, and those of updates in place where machines are replaced."""
+    manager = worker.section("machineControllerManager")
+    check_values(manager, _MACHINE_MANAGER)
     if worker.content.get("updateStrategy") in IN_PLACE:
         return
-    manager = worker.section("machineControllerManager")
     if manager.has("inPlaceUpdateTimeout"):
         manager.add_error("inPlaceUpdateTimeout", f"is for the updateStrategy {' or '.join(IN_PLACE)} alone")
     if manager.content.get("disableHealthTimeout") is True:

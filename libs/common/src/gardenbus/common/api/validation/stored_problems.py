@@ -15,8 +15,11 @@ _PLACE = re.compile(r"\[[0-9]+\]")
 
 def check_new(cursor: FieldCursor, before: Document, check: Callable[[FieldCursor], None]) -> None:
     """Note what a check finds at a place, except for what it finds in the stored content of that place as well."""
+    if not before:
+        check(cursor)
+        return
     found = _problems(cursor, check)
-    earlier = _problems(FieldCursor(before, cursor.path, cursor.errors), check) if found and before else ()
+    earlier = _problems(FieldCursor(before, cursor.path, cursor.errors), check) if found else ()
     stored = {(_PLACE.sub("", problem.field), problem.message) for problem in earlier}
     for problem in found:
         if (_PLACE.sub("", problem.field), problem.message) not in stored:
