@@ -4,22 +4,31 @@
 """
 
 from collections.abc import Iterator, Sequence
+from typing import cast
 
-from gardenbus.common.api.document import Document
+from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.document_parts import mappings, only_text
 
 DEFAULT_ARCHITECTURE = "amd64"
 
 
 def architecture_of(machine: Document) -> str:
-    """The architecture of a worker's machine, or of a machine type."""
-    return only_text(machine.get("architecture")) or DEFAULT_ARCHITECTURE
+    """The architecture of a worker's machine, or of a machine type, which may have it among its capabilities."""
+    capable = _texts(section(machine, "capabilities").get("architecture"))
+    return only_text(machine.get("architecture")) or next(iter(capable), DEFAULT_ARCHITECTURE)
 
 
 def architectures_of(image_version: Document) -> Sequence[str]:
-    """Architectures that a version of a machine image has."""
-    stated: object = image_version.get("architectures")
-    return [str(each) for each in stated] if stated and isinstance(stated, list) else [DEFAULT_ARCHITECTURE]  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]  any list
+    """Architectures that a version of a machine image has, by itself or in its flavors."""
+    if stated := _texts(image_version.get("architectures")):
+        return stated
+    flavors = mappings(image_version.get("capabilityFlavors"))
+    found = dict.fromkeys(name for flavor in flavors for name in _texts(flavor.get("architecture")))
+    return list(found) or [DEFAULT_ARCHITECTURE]
+
+
+def _texts(value: object) -> Sequence[str]:
+    return [str(each) for each in cast("list[object]", value)] if isinstance(value, list) else []
 
 
 def architectures_of_type(name: str, offered: Document) -> Sequence[str]:
