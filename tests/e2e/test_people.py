@@ -155,11 +155,11 @@ async def _what_is_followed(people: People) -> None:
                 secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name, "namespace": namespace}}
                 await people.landscape.ask("apply", secret)
             assert any(line.endswith("/own-1") for line in landscape)
+            assert any("/foreign-" in line for line in landscape)
             for lines in (shoots, secrets, everything):
                 assert any("/own-" in line for line in lines)
 
         await eventually(followed, within=WITHIN_SECONDS, every=1)
-        assert any("/foreign-" in line for line in landscape)
         for lines in (shoots, secrets, everything):
             assert not any("/foreign-" in line for line in lines)
         assert not any(line.startswith("secret") for lines in (shoots, everything, landscape) for line in lines)

@@ -111,7 +111,7 @@ class Apiserver:
                 response = await self.client.request(f"$JS.API.STREAM.INFO.{self.subjects.stream(name)}", timeout=5)
                 assert json.loads(response.data)["state"]["messages"] == 0
 
-        await eventually(nothing_left, within=20, every=0.02)
+        await eventually(nothing_left, within=60, every=0.02)
 
     async def rejected(self) -> list[StreamMessage]:
         """All that was rejected."""

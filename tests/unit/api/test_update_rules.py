@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from gardenbus.common.api.document import Document
+from gardenbus.common.api.identity.signing_requests import RENEWALS
 from gardenbus.common.api.validation.metadata import key_of
 from gardenbus.common.errors import InvalidResource
 from tests.support.builders import a_shoot, merged
@@ -175,7 +176,9 @@ def test_an_operation_of_a_seed_waits_for_another() -> None:
     def annotated(operation: str | None) -> Document:
         return merged(SEED, {"metadata": {"annotations": {"gardener.cloud/operation": operation}}})
 
-    assert fields_of(annotated("renew-kubeconfig"), SEED) == fields_of(annotated(None), annotated("reconcile")) == []
+    for operation in (*RENEWALS, "renew-workload-identity-tokens"):
+        assert fields_of(annotated(operation), SEED) == []
+    assert fields_of(annotated(None), annotated("reconcile")) == []
     assert fields_of(annotated("renew-kubeconfig"), annotated("reconcile")) == [OPERATION]
 
 

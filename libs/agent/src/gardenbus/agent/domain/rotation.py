@@ -9,18 +9,15 @@ from typing import Any
 
 from gardenbus.common.api.conditions import conditions_of, get_condition
 from gardenbus.common.api.document import Document, section
+from gardenbus.common.api.garden.shoot_operations import OPERATION
 from gardenbus.common.api.identity.principals import Principal
-from gardenbus.common.api.identity.signing_requests import DENIED, FAILED, decoded
+from gardenbus.common.api.identity.signing_requests import DENIED, FAILED, RENEWALS, decoded
 
 EARLIEST, LATEST = 0.7, 0.9
 """Share of the life of a certificate after which it is renewed."""
 
 UNANSWERED = timedelta(minutes=15)
 """Time after which a request that nobody has answered is replaced by one with a new key. Source: client-go."""
-
-OPERATION = "gardener.cloud/operation"
-RENEWALS = ("renew", "renew-kubeconfig")
-"""Values of the annotation; the second is Gardener's."""
 
 _DIGEST_LETTERS = 40
 

@@ -14,6 +14,7 @@ from gardenbus.common.api.document_parts import FINALIZER, is_deleted, is_deleti
 from gardenbus.common.api.garden.migration_feasibility import seeds_of
 from gardenbus.common.api.garden.seed_management import CORDONED_BY, REMOVAL_ANNOTATION, SEED_REGISTERED
 from gardenbus.common.api.garden.shoot_operations import OPERATION, RECONCILE
+from gardenbus.common.api.identity.signing_requests import RENEWALS
 from gardenbus.common.errors import BadRequest, Forbidden
 from gardenbus.common.ports.clock import parse_timestamp
 
@@ -106,10 +107,6 @@ def without_observed_operation(managed_seed: Document) -> Document:
     if section(metadata, "annotations").get(OPERATION) != RECONCILE or observed != metadata.get("generation"):
         return managed_seed
     return without_operation(managed_seed)
-
-
-RENEWALS = ("renew", "renew-kubeconfig")
-"""Operations by which somebody demands a new client certificate; the second is Gardener's."""
 
 
 def without_met_renewal(seed: Document, before: Document) -> Document:

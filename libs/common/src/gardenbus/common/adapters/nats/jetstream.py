@@ -444,6 +444,8 @@ class JetStreamBus:
         for callback in self._callbacks:
             try:
                 await callback()
+            except Unavailable as error:  # who must not miss it notes it first
+                log.warning("reconnect_callback.interrupted", reason=error.message)
             except Exception:
                 log.exception("reconnect_callback.failed")
 

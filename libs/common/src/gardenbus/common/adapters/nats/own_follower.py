@@ -10,9 +10,12 @@ memory, without acknowledgements; one request at a time fetches from it.
 | … it stands where we stand                      | fetching goes on                                              |
 | … it is ahead: what it delivered got lost       | made anew, after the last message received                    |
 | … it is not there                               | `FollowRestarted`, and all filters from the start             |
+| … its server in the cluster is down             | the same                                                      |
 | … it has another owner                          | Conflict: another process follows in the same name            |
 
 A consumer dies with its stream and with the server's process: one that is there proves that the stream is the same.
+In a cluster one server has it. While that one is down the others keep it assigned, and are silent about it until they
+have missed the server for minutes; then they say that it is offline.
 
 An owner makes its consumers anew whenever it begins, over whatever stands there by their name. So of two processes of
 one agent the younger one follows; the older one stops, and could it ever fetch before it noticed, the gap in the
@@ -33,6 +36,7 @@ import structlog
 from gardenbus.common.adapters.nats.api import (
     API_TIMEOUT_SECONDS,
     CONSUMER_NOT_FOUND,
+    CONSUMER_OFFLINE,
     STREAM_NOT_FOUND,
     AckSubject,
     JetStreamError,
@@ -41,7 +45,7 @@ from gardenbus.common.adapters.nats.api import (
     delivered,
     read_ack_subject,
 )
-from gardenbus.common.adapters.nats.connection import Connection
+from gardenbus.common.adapters.nats.connection import Connection, Unanswered
 from gardenbus.common.adapters.nats.messages import RawMessage, decode_headers, publish_command
 from gardenbus.common.errors import BadRequest, Conflict, Unavailable
 from gardenbus.common.ports.bus import FollowEvent, FollowRestarted, ReplayDone
@@ -58,9 +62,13 @@ INACTIVE_SECONDS = 60.0
 RETRY_SECONDS = 0.5
 YIELD_EVERY = 256
 
+UNANSWERED_QUESTIONS = 3
+"""So many about a consumer in a cluster, each awaited longer than the one before, and its server counts as down."""
+
 _SECOND = 1_000_000_000
 _HEARTBEAT, _NO_MESSAGES, _TIMED_OUT = 100, 404, 408
 _EXISTS = frozenset({10012, 10013, 10105, 10148})
+_GONE = frozenset({CONSUMER_NOT_FOUND, STREAM_NOT_FOUND, CONSUMER_OFFLINE})
 _ATTEMPTS = 5
 
 log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
@@ -87,6 +95,7 @@ class _OwnConsumer:
         self._owner = str(settings["metadata"]["owner"])
         self._sequence = 0
         self._fetched = 0
+        self._unanswered = 0
         self._listener: int | None = None
         self.active_at = time.monotonic()
 
@@ -122,14 +131,19 @@ class _OwnConsumer:
                 raise
 
     async def is_intact(self) -> bool | None:
-        """True if it stands where we stand, False if it is ahead, None when it is not there.
+        """True if it stands where we stand, False if it is ahead, None when it is not there, or its server is down.
 
         Raises Conflict when it is somebody else's, Unavailable, JetStreamError.
         """
         try:
             found = await self._call("INFO")
         except JetStreamError as error:
-            if error.number in (CONSUMER_NOT_FOUND, STREAM_NOT_FOUND):
+            if error.number in _GONE:
+                return None
+            raise
+        except Unanswered:
+            self._unanswered += 1
+            if self._connection.is_clustered and self._unanswered >= UNANSWERED_QUESTIONS:
                 return None
             raise
         metadata: Mapping[str, str] = found["config"].get("metadata") or {}
@@ -176,6 +190,7 @@ class _OwnConsumer:
 
     def _valid(self) -> None:
         self.invalid_reason = ""
+        self._unanswered = 0
         self.active_at = time.monotonic()
 
     def check_heartbeat(self) -> None:

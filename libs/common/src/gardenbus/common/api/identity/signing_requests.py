@@ -24,6 +24,9 @@ SINGULAR = "certificatesigningrequest"
 SIGNER = "kubernetes.io/kube-apiserver-client"
 """The signer of client certificates; requests to others are left to others. Source: Gardener's gardenlet."""
 
+RENEWALS = ("renew", "renew-kubeconfig")
+"""Operations (of a Seed or MemberCluster) that demand a new client certificate; the second is Gardener's."""
+
 USAGES = ("client auth", "digital signature", "key encipherment")
 """What a client certificate is for."""
 

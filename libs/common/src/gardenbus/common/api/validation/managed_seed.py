@@ -1,6 +1,7 @@
 """The rules of a ManagedSeed. Source: Gardener's `pkg/api/seedmanagement/validation/managedseed.go`."""
 
 from gardenbus.common.api.document import Document, section
+from gardenbus.common.api.garden.shoot_operations import RECONCILE
 from gardenbus.common.api.keys import GARDEN_NAMESPACE
 from gardenbus.common.api.validation import seed
 from gardenbus.common.api.validation.field_cursor import FieldCursor
@@ -8,7 +9,7 @@ from gardenbus.common.api.validation.gardenlet_configuration import check_config
 from gardenbus.common.api.validation.metadata import label_problem
 from gardenbus.common.api.validation.status import check_status
 
-OPERATIONS = ("reconcile", "renew-kubeconfig")
+OPERATIONS = (RECONCILE, "renew-kubeconfig")
 BOOTSTRAPS = ("BootstrapToken", "ServiceAccount", "None")
 
 WAYS = ("gardenlet", "seedTemplate", "seed")

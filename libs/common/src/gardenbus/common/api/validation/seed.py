@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from typing import cast
 
 from gardenbus.common.api.document import Document, section
-from gardenbus.common.api.garden.shoot_operations import OPERATION
+from gardenbus.common.api.garden.shoot_operations import OPERATION, RECONCILE
+from gardenbus.common.api.identity.signing_requests import RENEWALS
 from gardenbus.common.api.validation.field_cursor import FieldCursor, unique
 from gardenbus.common.api.validation.metadata import subdomain_problem
 from gardenbus.common.api.validation.shared import (
@@ -21,7 +22,7 @@ from gardenbus.common.api.validation.stored_problems import check_new
 from gardenbus.common.api.validation.value_rules import ValueRules, amount, check_values, one_of
 
 ZONE_SELECTIONS = ("Prefer", "Enforce")
-OPERATIONS = ("reconcile", "renew-kubeconfig", "renew-garden-access-secrets", "renew-workload-identity-tokens")
+OPERATIONS = (RECONCILE, *RENEWALS, "renew-garden-access-secrets", "renew-workload-identity-tokens")
 IPV4 = ["IPv4"]
 
 _BALANCERS: ValueRules = {"externalTrafficPolicy": one_of("Cluster", "Local")}

@@ -1,0 +1,99 @@
+"""An agent's own consumer is in the memory of one server of a cluster, which may go down for good."""
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gardenbus.common.adapters.nats import own_follower
+from gardenbus.common.adapters.nats.api import call
+from gardenbus.common.adapters.nats.connection import Connection
+from gardenbus.common.adapters.nats.jetstream import JetStreamBus, connect
+from gardenbus.common.adapters.nats.own_follower import OwnFollower
+from gardenbus.common.adapters.nats.streams import StreamSettings
+from gardenbus.common.errors import Unavailable
+from gardenbus.common.ports.bus import FollowRestarted, Message, ReplayDone, StreamMessage
+from tests.support.buses import next_event
+from tests.support.eventually import eventually
+from tests.support.nats_cluster import NatsCluster, start_nats_cluster
+from tests.support.servers import Server
+
+WITHIN_SECONDS = 45.0
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> Iterator[NatsCluster]:
+    with ExitStack() as stack:
+        yield start_nats_cluster(stack, tmp_path)
+
+
+@pytest.fixture
+async def bus(cluster: NatsCluster) -> AsyncIterator[JetStreamBus]:
+    async with connect(cluster.url, "relay", streams=StreamSettings(replicas=3)) as bus:
+        yield bus
+
+
+@pytest.fixture
+async def agent(cluster: NatsCluster) -> AsyncIterator[Connection]:
+    connection = Connection()
+    await connection.open(cluster.url, "agent", on_reconnect=lambda: None)
+    yield connection
+    await connection.close()
+
+
+def following(agent: Connection, seed: str) -> OwnFollower:
+    consumers = {f"garden.binding.{seed}.>": seed}
+    return OwnFollower(agent, "BINDINGS", consumers, after_sequence=None, last_per_subject=True, headers_only=False)
+
+
+async def has_consumer(cluster: NatsCluster, agent: Connection, seed: str) -> Server:
+    found: Any = await call(agent, f"CONSUMER.INFO.BINDINGS.{seed}")
+    (server,) = [each for each in cluster.servers if found["cluster"]["leader"] == f"test-{each.port}"]
+    return server
+
+
+async def elsewhere(cluster: NatsCluster, agent: Connection) -> tuple[OwnFollower, str, Server]:
+    """A follower whose consumer another server has than the one that its connection is to; its seed, and that server.
+
+    The server chooses; of so many all being where the connection is, the probability is 1 in 3 to the 20th.
+    """
+    for number in range(20):
+        seed = f"seed-{number}"
+        follower = following(agent, seed)
+        await follower.open()
+        server = await has_consumer(cluster, agent, seed)
+        connected_to = agent.connected_url
+        assert connected_to is not None, "it is open"
+        if not connected_to.netloc.endswith(f":{server.port}"):
+            return follower, seed, server
+        follower.close()
+    raise AssertionError("each consumer is where the connection is")
+
+
+async def test_a_follower_goes_on_while_the_server_that_had_its_consumer_is_down(
+    cluster: NatsCluster, bus: JetStreamBus, agent: Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(own_follower, "HEARTBEAT_SECONDS", 0.5)
+    follower, seed, server = await elsewhere(cluster, agent)
+
+    async def bound(name: str) -> None:
+        try:
+            await bus.publish(Message(f"garden.binding.{seed}.dev.{name}", name.encode()))
+        except Unavailable as error:  # until the stream has another leader
+            raise AssertionError(error.message) from error
+
+    async def heard(number: int) -> list[object]:
+        events = [await next_event(follower, within=WITHIN_SECONDS) for _ in range(number)]
+        return [each.body if isinstance(each, StreamMessage) else type(each) for each in events]
+
+    await bound("before")
+    assert await heard(2) == [ReplayDone, b"before"]
+    await asyncio.to_thread(server.kill)
+    await eventually(lambda: bound("meanwhile"), within=WITHIN_SECONDS)
+    assert await heard(4) == [FollowRestarted, b"before", b"meanwhile", ReplayDone]
+    await bound("after")
+    assert await heard(1) == [b"after"]
+    follower.close()
