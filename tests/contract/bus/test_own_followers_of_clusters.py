@@ -45,7 +45,7 @@ async def agent(cluster: NatsCluster) -> AsyncIterator[Connection]:
 
 
 def following(agent: Connection, seed: str) -> OwnFollower:
-    consumers = {f"garden.binding.{seed}.>": seed}
+    consumers = {f"garden.binding.{seed}.>": seed, f"garden.view.{seed}.>": f"{seed}_view"}
     return OwnFollower(agent, "BINDINGS", consumers, after_sequence=None, last_per_subject=True, headers_only=False)
 
 

@@ -15,7 +15,8 @@ memory, without acknowledgements; one request at a time fetches from it.
 
 A consumer dies with its stream and with the server's process: one that is there proves that the stream is the same.
 In a cluster one server has it. While that one is down the others keep it assigned, and are silent about it until they
-have missed the server for minutes; then they say that it is offline.
+have missed the server for minutes; then they say that it is offline. Until then they also put new ones there, and
+remove those again without a word: each consumer is made until it is, and those that are stay.
 
 An owner makes its consumers anew whenever it begins, over whatever stands there by their name. So of two processes of
 one agent the younger one follows; the older one stops, and could it ever fetch before it noticed, the gap in the
@@ -23,12 +24,11 @@ numbers of its consumer would show the younger one what it missed.
 """
 
 import asyncio
-import itertools
 import secrets
 import time
 from collections import deque
-from collections.abc import AsyncIterator, Mapping
-from typing import Any
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from typing import Any, TypeVar
 
 import msgspec
 import structlog
@@ -71,6 +71,8 @@ _EXISTS = frozenset({10012, 10013, 10105, 10148})
 _GONE = frozenset({CONSUMER_NOT_FOUND, STREAM_NOT_FOUND, CONSUMER_OFFLINE})
 _ATTEMPTS = 5
 
+Result = TypeVar("Result")
+
 log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 
 
@@ -84,6 +86,7 @@ class _OwnConsumer:
         """Stream sequence of the last message received."""
 
         self.is_replayed = False
+        self.is_made = False
         self.timeout_seconds = API_TIMEOUT_SECONDS
         """Longest wait for the response to each request about it."""
 
@@ -120,6 +123,7 @@ class _OwnConsumer:
                     raise
             else:
                 self.is_replayed = self.is_replayed or not made["num_pending"]
+                self.is_made = True
                 self._valid()
                 return
 
@@ -289,7 +293,8 @@ class OwnFollower:
 
     async def _begin(self, after: int | None) -> None:
         for each in self._consumers:
-            await each.make(after=after)
+            if not each.is_made:
+                await each.make(after=after)
 
     def __aiter__(self) -> AsyncIterator[FollowEvent]:
         """See the port."""
@@ -347,23 +352,27 @@ class OwnFollower:
         """Bring the consumers back; returns FollowRestarted when all begin at the start. Raises Conflict."""
         reason = next(each.invalid_reason for each in self._consumers if each.invalid_reason)
         log.info("follower.resumed", stream=self._stream, reason=reason)
-        restarted: list[FollowEvent] = []
-        for attempt in itertools.count():
+        if await self._repeat(self._resumed):
+            return []
+        log.warning("follower.restarted", stream=self._stream, reason=reason)
+        self._replayed = False
+        for each in self._consumers:
+            each.is_made = False
+        await self._repeat(lambda: self._begin(None))
+        return [FollowRestarted(f"{reason}: the consumer is gone, and what it stood on may be")]
+
+    async def _repeat(self, step: Callable[[], Awaitable[Result]]) -> Result:
+        """The result of a step, repeated until there is one. Raises Conflict."""
+        attempt = 0
+        while True:
             for each in self._consumers:
                 each.timeout_seconds = attempt_timeout_seconds(attempt)
             try:
-                if restarted or not await self._resumed():
-                    if not restarted:
-                        log.warning("follower.restarted", stream=self._stream, reason=reason)
-                        restarted = [FollowRestarted(f"{reason}: the consumer is gone, and what it stood on may be")]
-                    self._replayed = False
-                    await self._begin(None)
+                return await step()
             except (Unavailable, JetStreamError) as error:
                 log.debug("follower.delayed", stream=self._stream, reason=str(error))
                 await asyncio.sleep(RETRY_SECONDS)
-            else:
-                break
-        return restarted
+                attempt += 1
 
     async def _resumed(self) -> bool:
         """Go on where each consumer stood; False when one is gone."""
