@@ -65,6 +65,9 @@ YIELD_EVERY = 256
 UNANSWERED_QUESTIONS = 3
 """So many about a consumer in a cluster, each awaited longer than the one before, and its server counts as down."""
 
+AS_LONG = 4
+"""So many attempts to make consumers anew are awaited for the same time: most that are not answered never will be."""
+
 _SECOND = 1_000_000_000
 _HEARTBEAT, _NO_MESSAGES, _TIMED_OUT = 100, 404, 408
 _EXISTS = frozenset({10012, 10013, 10105, 10148})
@@ -358,15 +361,15 @@ class OwnFollower:
         self._replayed = False
         for each in self._consumers:
             each.is_made = False
-        await self._repeat(lambda: self._begin(None))
+        await self._repeat(lambda: self._begin(None), as_long=AS_LONG)
         return [FollowRestarted(f"{reason}: the consumer is gone, and what it stood on may be")]
 
-    async def _repeat(self, step: Callable[[], Awaitable[Result]]) -> Result:
-        """The result of a step, repeated until there is one. Raises Conflict."""
+    async def _repeat(self, step: Callable[[], Awaitable[Result]], *, as_long: int = 1) -> Result:
+        """The result of a step, repeated until there is one, so often with the same timeout. Raises Conflict."""
         attempt = 0
         while True:
             for each in self._consumers:
-                each.timeout_seconds = attempt_timeout_seconds(attempt)
+                each.timeout_seconds = attempt_timeout_seconds(attempt // as_long)
             try:
                 return await step()
             except (Unavailable, JetStreamError) as error:
