@@ -7,7 +7,7 @@ import pytest
 from gardenbus.common.api.document import Document
 from gardenbus.common.api.validation.manifest import validate
 from gardenbus.common.api.validation.workerless import workerless_warnings
-from tests.support.builders import a_shoot
+from tests.support.builders import a_shoot, merged
 from tests.unit.api.test_rules_by_kind import ABSENT, SHOOT, changed, fields_of
 
 KUBELET, POOL = "spec.kubernetes.kubelet", "spec.provider.workers.0"
@@ -182,15 +182,29 @@ def test_what_a_worker_pool_cannot_be_is_rejected_with_its_field(path: str, valu
             "kubernetesDashboard.enabled",
         ),
         (
-            {"addons": {"kubernetesDashboard": {"authenticationMode": "basic"}}},
+            {"addons": {"kubernetesDashboard": {"enabled": True, "authenticationMode": "basic"}}},
             "kubernetesDashboard.authenticationMode",
         ),
-        ({"addons": {"nginxIngress": {"externalTrafficPolicy": "Any"}}}, "nginxIngress.externalTrafficPolicy"),
+        (
+            {"addons": {"nginxIngress": {"enabled": True, "externalTrafficPolicy": "Any"}}},
+            "nginxIngress.externalTrafficPolicy",
+        ),
     ],
 )
 def test_addons_are_for_evaluations(spec: Document, field: str) -> None:
     assert fields_of(a_shoot(spec=spec)) == [f"spec.addons.{field}"]
     assert fields_of(a_shoot(spec={"addons": {"nginxIngress": {"enabled": True}}, "purpose": "evaluation"})) == []
+
+
+def test_an_addon_that_is_off_may_say_anything() -> None:
+    for addons in (
+        {"kubernetesDashboard": {"enabled": False, "authenticationMode": "basic"}},
+        {"nginxIngress": {"externalTrafficPolicy": "Any"}},
+    ):
+        off = a_shoot(spec={"addons": addons, "purpose": "production"})
+        assert fields_of(off) == []
+    on = merged(off, {"spec": {"addons": {"nginxIngress": {"enabled": True}}, "purpose": "evaluation"}})
+    assert fields_of(on, off) == ["spec.addons.nginxIngress.externalTrafficPolicy"]
 
 
 @pytest.mark.parametrize(

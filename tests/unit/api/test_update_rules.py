@@ -6,9 +6,10 @@ import pytest
 
 from gardenbus.common.api.document import Document
 from gardenbus.common.api.identity.signing_requests import RENEWALS
+from gardenbus.common.api.validation.manifest import validate
 from gardenbus.common.api.validation.metadata import key_of
 from gardenbus.common.errors import InvalidResource
-from tests.support.builders import a_shoot, merged
+from tests.support.builders import a_managed_seed, a_shoot, merged
 from tests.support.valid_manifests import (
     CLOUD_PROFILE,
     CORE,
@@ -34,6 +35,7 @@ SEEDED = merged(
     },
 )
 OPERATION = "metadata.annotations[gardener.cloud/operation]"
+MANAGED_SEED = a_managed_seed(spec={"gardenlet": {"bootstrap": "BootstrapToken"}})
 
 
 def object_of(kind: str, spec: Document, namespace: str | None = None) -> Document:
@@ -172,14 +174,36 @@ def test_what_breaks_a_rule_is_rejected_with_its_field(document: Document, path:
     assert fields_of(changed(broken, "metadata.labels", {"other": "change"}), broken) == []
 
 
-def test_an_operation_of_a_seed_waits_for_another() -> None:
-    def annotated(operation: str | None) -> Document:
-        return merged(SEED, {"metadata": {"annotations": {"gardener.cloud/operation": operation}}})
+def with_operation(document: Document, operation: str | None) -> Document:
+    return merged(document, {"metadata": {"annotations": {"gardener.cloud/operation": operation}}})
 
-    for operation in (*RENEWALS, "renew-workload-identity-tokens"):
-        assert fields_of(annotated(operation), SEED) == []
-    assert fields_of(annotated(None), annotated("reconcile")) == []
-    assert fields_of(annotated("renew-kubeconfig"), annotated("reconcile")) == [OPERATION]
+
+def test_an_operation_of_a_seed_waits_for_one_that_is_acted_upon() -> None:
+    for operation in ("reconcile", *RENEWALS, "renew-garden-access-secrets", "renew-workload-identity-tokens"):
+        assert fields_of(with_operation(SEED, operation), SEED) == []
+        assert fields_of(with_operation(SEED, None), with_operation(SEED, operation)) == []
+    renewed = with_operation(SEED, "renew")
+    assert fields_of(with_operation(SEED, "reconcile"), renewed) == [OPERATION]
+    with pytest.raises(InvalidResource, match=r"renew: wait until it is done, or take it off first"):
+        validate(with_operation(SEED, "reconcile"), renewed)
+    for one, other in (RENEWALS, RENEWALS[::-1]):
+        assert fields_of(with_operation(SEED, other), with_operation(SEED, one)) == [], "both demand the same"
+    again = with_operation(MANAGED_SEED, "reconcile")
+    assert fields_of(with_operation(MANAGED_SEED, "renew-kubeconfig"), again) == [OPERATION]
+
+
+@pytest.mark.parametrize(
+    ("document", "stored", "operation"),
+    [
+        (SEED, "reconcile", "renew"),
+        (SEED, "renew-garden-access-secrets", "renew"),
+        (SEED, "renew-workload-identity-tokens", "reconcile"),
+        (SEED, "of-an-older-version", "renew"),
+        (MANAGED_SEED, "renew-kubeconfig", "reconcile"),
+    ],
+)
+def test_an_operation_that_nothing_acts_on_holds_up_no_other(document: Document, stored: str, operation: str) -> None:
+    assert fields_of(with_operation(document, operation), with_operation(document, stored)) == []
 
 
 DEFINED: Document = merged(

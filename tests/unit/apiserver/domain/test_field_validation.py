@@ -12,10 +12,11 @@ from gardenbus.apiserver.domain.field_validation import (
     validation_of,
 )
 from gardenbus.common.api.document import Document
+from gardenbus.common.api.document_parts import key_of_document
 from gardenbus.common.api.fields.validation import FieldValidation, parse_field_validation
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.errors import BadRequest, InvalidResource
-from tests.support.builders import a_shoot, merged
+from tests.support.builders import a_managed_seed, a_seed, a_shoot, merged
 
 APOLLO = ObjectKey("shoot", "garden-dev", "apollo")
 STRICT, WARN, IGNORE = FieldValidation.STRICT, FieldValidation.WARN, FieldValidation.IGNORE
@@ -99,6 +100,28 @@ def test_operations_and_tasks_that_nothing_acts_on_are_warned_of(annotation: str
         assert [said in warning for warning in warnings] == ([True] if said else [])
     read = merged(shoot, {"metadata": {"resourceVersion": "5", "uid": "u"}})
     assert reviewed(read)(read) == ()
+
+
+@pytest.mark.parametrize(
+    ("document", "operation", "said"),
+    [
+        (a_seed(), "renew-garden-access-secrets", "nothing acts on it: "),
+        (a_seed(), "renew-workload-identity-tokens", "nothing acts on it: "),
+        (a_seed(), "renew", ""),
+        (a_seed(), "renew-kubeconfig", ""),
+        (a_seed(), "reconcile", ""),
+        (a_managed_seed(), "renew-kubeconfig", "nothing acts on it: its Seed has the certificate"),
+        (a_managed_seed(), "reconcile", ""),
+    ],
+)
+def test_operations_of_seeds_that_nothing_acts_on_are_warned_of(document: Document, operation: str, said: str) -> None:
+    annotated = {"metadata": {"annotations": {"gardener.cloud/operation": operation}}}
+    key, given = key_of_document(document), merged(document, annotated)
+    for warnings in (manifest_review(given, key, STRICT)(None), patch_review(annotated, key, STRICT)(document)):
+        found = [
+            warning for warning in warnings if warning.startswith("metadata.annotations[gardener.cloud/operation]")
+        ]
+        assert [said in warning for warning in found] == ([True] if said else [])
 
 
 def test_a_round_trip_is_silent_and_applying_a_file_again_is_not() -> None:

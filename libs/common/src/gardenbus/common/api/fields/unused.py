@@ -46,13 +46,23 @@ UNUSED: Sequence[FieldNote] = (
 
 _NO_SHORT_CUT = "the deletion is tried again, and leaves out no step"
 _NO_ROTATION = "the shoot is reconciled, and no credentials are rotated nor workers rolled out"
-SHOOT_ANNOTATIONS: Sequence[tuple[str, tuple[str, ...], str]] = (
-    ("shoot.gardener.cloud/tasks", ("",), "a reconciliation has no tasks of its own"),
-    ("gardener.cloud/operation", ("rotate-", "rollout-"), _NO_ROTATION),
-    ("confirmation.gardener.cloud/force-deletion", ("true",), _NO_SHORT_CUT),
-    ("maintenance.gardener.cloud/operation", ("rotate-", "rollout-"), f"in its window {_NO_ROTATION}"),
-)
-"""Annotations of a Shoot that nothing acts on, what an entry of theirs (`;` apart) begins with then, and why."""
+_OPERATION = "gardener.cloud/operation"
+ANNOTATIONS: Mapping[str, Sequence[tuple[str, tuple[str, ...], str]]] = {
+    "Shoot": (
+        ("shoot.gardener.cloud/tasks", ("",), "a reconciliation has no tasks of its own"),
+        (_OPERATION, ("rotate-", "rollout-"), _NO_ROTATION),
+        ("confirmation.gardener.cloud/force-deletion", ("true",), _NO_SHORT_CUT),
+        ("maintenance.gardener.cloud/operation", ("rotate-", "rollout-"), f"in its window {_NO_ROTATION}"),
+    ),
+    "Seed": (
+        (_OPERATION, ("renew-garden-access-secrets",), "no such secrets are on the seeds here"),
+        (_OPERATION, ("renew-workload-identity-tokens",), "no such tokens are on the seeds here"),
+    ),
+    "ManagedSeed": (
+        (_OPERATION, ("renew-kubeconfig",), "its Seed has the certificate: ask for it there (gardenbus annotate seed)"),
+    ),
+}
+"""Annotations of a kind that nothing acts on, what an entry of theirs (`;` apart) begins with then, and why."""
 
 DEPRECATED: Sequence[FieldNote] = (
     FieldNote("Shoot", "spec.cloudProfileName", "write spec.cloudProfile: {kind: CloudProfile, name: …}"),
@@ -79,8 +89,8 @@ class FoundField(NamedTuple):
 def found_fields(document: Document) -> Iterator[FoundField]:
     """The fields of a manifest, and of the templates in it, that are taken with a warning."""
     kind = str(document.get("kind"))
-    if kind == "Shoot":
-        yield from _found_annotations(document)
+    if annotations := ANNOTATIONS.get(kind):
+        yield from _found_annotations(document, annotations)
     watched, notes = _notes_of(kind)
     spec: Any = document.get("spec")
     if not isinstance(spec, dict) or watched.isdisjoint(cast("Document", spec)):
@@ -96,9 +106,9 @@ def found_fields(document: Document) -> Iterator[FoundField]:
             yield FoundField(steps, here, warning)
 
 
-def _found_annotations(shoot: Document) -> Iterator[FoundField]:
-    annotations = section(shoot, "metadata", "annotations")
-    for name, prefixes, why in SHOOT_ANNOTATIONS if annotations else ():
+def _found_annotations(document: Document, notes: Sequence[tuple[str, tuple[str, ...], str]]) -> Iterator[FoundField]:
+    annotations = section(document, "metadata", "annotations")
+    for name, prefixes, why in notes if annotations else ():
         value = annotations.get(name)
         if isinstance(value, str) and any(one.strip().startswith(prefixes) for one in value.split(";") if one.strip()):
             warning = f"metadata.annotations[{name}]: nothing acts on it: {why}"

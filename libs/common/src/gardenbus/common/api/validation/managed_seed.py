@@ -29,7 +29,7 @@ def check(manifest: FieldCursor, old: Document | None) -> None:
     stored = FieldCursor(section(old, "spec"), "spec", manifest.errors)
     if shoot:
         shoot.same_as(section(old, "spec", "shoot"), "name", "the seed runs on that shoot")
-    seed.check_operation(manifest, old, OPERATIONS)
+    seed.check_operation(manifest, old, OPERATIONS, awaited=(RECONCILE,))
     seed.check_spec_update(template_in(spec).section("spec"), section(template_in(stored).content, "spec"))
     before = section(old, "spec", "gardenlet")
     if spec.has("gardenlet") != bool(before):

@@ -39,7 +39,7 @@ def check(manifest: FieldCursor, old: Document | None) -> None:
     if spec.content.get("networks") != before.get("networks"):
         check_disjoint(spec.section("networks"))
     check_new(spec, before, _check_values)
-    check_operation(manifest, old, OPERATIONS)
+    check_operation(manifest, old, OPERATIONS, awaited=RENEWALS)
     if spec:
         check_spec_update(spec, before)
 
@@ -63,8 +63,13 @@ def check_spec_update(spec: FieldCursor, before: Document) -> None:
         spec.add_error("dns.defaults", "cannot all be taken away: shoots without a domain get theirs from them")
 
 
-def check_operation(manifest: FieldCursor, old: Document | None, available: Sequence[str]) -> None:
-    """Note an operation that there is not, and one that takes the place of another."""
+def check_operation(
+    manifest: FieldCursor, old: Document | None, available: Sequence[str], *, awaited: Sequence[str]
+) -> None:
+    """Note an operation that there is not, and one that takes the place of another that is acted upon.
+
+    `awaited` are those that stay until they are done. Others, as nothing acts on them, would be in the way for ever.
+    """
     requested, before = (
         section(each, "metadata", "annotations").get(OPERATION) for each in (manifest.content, old or {})
     )
@@ -73,8 +78,8 @@ def check_operation(manifest: FieldCursor, old: Document | None, available: Sequ
     path = f"metadata.annotations[{OPERATION}]"
     if requested not in available:
         manifest.add_error(path, f"there is no operation {requested!s:.80}: {', '.join(available)}")
-    elif before:
-        manifest.add_error(path, f"cannot take the place of {before!s:.80}: wait until it is done")
+    elif before in awaited and not {requested, before} <= set(RENEWALS):
+        manifest.add_error(path, f"cannot take the place of {before}: wait until it is done, or take it off first")
 
 
 def _check_values(spec: FieldCursor) -> None:

@@ -266,11 +266,13 @@ def check_autoscaler(options: FieldCursor) -> None:
 
 
 def check_addons(spec: FieldCursor) -> None:
-    """Note add-ons of a shoot that is no evaluation, and values that they do not have."""
+    """Note add-ons of a shoot that is no evaluation, and values that they do not have; what is off may say anything."""
     addons = spec.section("addons")
     dashboard, ingress = addons.section("kubernetesDashboard"), addons.section("nginxIngress")
     enabled = [each for each in (dashboard, ingress) if each.content.get("enabled") is True]
     if enabled and spec.content.get("purpose") not in (None, "", "evaluation"):
         enabled[0].add_error("enabled", "is for shoots with the purpose evaluation alone")
-    check_values(dashboard, {"authenticationMode": one_of("token")})
-    check_values(ingress, {"externalTrafficPolicy": one_of("Cluster", "Local")})
+    if dashboard in enabled:
+        check_values(dashboard, {"authenticationMode": one_of("token")})
+    if ingress in enabled:
+        check_values(ingress, {"externalTrafficPolicy": one_of("Cluster", "Local")})
