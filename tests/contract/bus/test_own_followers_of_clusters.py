@@ -73,6 +73,56 @@ async def elsewhere(cluster: NatsCluster, agent: Connection) -> tuple[OwnFollowe
     raise AssertionError("each consumer is where the connection is")
 
 
+async def bodies(follower: OwnFollower, number: int) -> list[object]:
+    """Bodies of messages, and the types of other events."""
+    events = [await next_event(follower, within=WITHIN_SECONDS) for _ in range(number)]
+    return [each.body if isinstance(each, StreamMessage) else type(each) for each in events]
+
+
+async def test_a_consumer_that_began_anew_with_its_server_is_another_one(
+    cluster: NatsCluster, bus: JetStreamBus, agent: Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A cluster makes it again by itself when its server starts, from the start; by then the stream may be another."""
+    monkeypatch.setattr(own_follower, "HEARTBEAT_SECONDS", 0.5)
+    follower, seed, server = await elsewhere(cluster, agent)
+    await bus.publish(Message(f"garden.binding.{seed}.dev.a", b"a"))
+    assert await bodies(follower, 2) == [ReplayDone, b"a"]
+    await asyncio.to_thread(server.kill)
+    await asyncio.to_thread(server.start)
+    assert await bodies(follower, 3) == [FollowRestarted, b"a", ReplayDone]
+    follower.close()
+
+
+async def test_a_consumer_that_began_anew_and_counted_as_far_is_another_one_too(
+    cluster: NatsCluster, bus: JetStreamBus, agent: Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing is requested while its server starts; the request after that brings it to where the former one was."""
+    monkeypatch.setattr(own_follower, "BATCH", 2)
+    follower, seed, server = await elsewhere(cluster, agent)
+
+    async def bind(*names: str) -> None:
+        for name in names:
+            try:
+                await bus.publish(Message(f"garden.binding.{seed}.dev.{name}", name.encode()))
+            except Unavailable as error:  # until the stream has another leader
+                raise AssertionError(error.message) from error
+
+    async def is_there() -> None:
+        try:
+            await has_consumer(cluster, agent, seed)
+        except Unavailable as error:
+            raise AssertionError(error.message) from error
+
+    await bind("a", "b", "c", "d")
+    assert await bodies(follower, 3) == [ReplayDone, b"a", b"b"]
+    await asyncio.to_thread(server.kill)
+    await asyncio.to_thread(server.start)
+    await eventually(lambda: bind("a", "b"), within=WITHIN_SECONDS)
+    await eventually(is_there, within=WITHIN_SECONDS)
+    assert await bodies(follower, 6) == [FollowRestarted, b"c", b"d", b"a", b"b", ReplayDone]
+    follower.close()
+
+
 async def test_a_follower_goes_on_while_the_server_that_had_its_consumer_is_down(
     cluster: NatsCluster, bus: JetStreamBus, agent: Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -85,15 +135,11 @@ async def test_a_follower_goes_on_while_the_server_that_had_its_consumer_is_down
         except Unavailable as error:  # until the stream has another leader
             raise AssertionError(error.message) from error
 
-    async def heard(number: int) -> list[object]:
-        events = [await next_event(follower, within=WITHIN_SECONDS) for _ in range(number)]
-        return [each.body if isinstance(each, StreamMessage) else type(each) for each in events]
-
     await bound("before")
-    assert await heard(2) == [ReplayDone, b"before"]
+    assert await bodies(follower, 2) == [ReplayDone, b"before"]
     await asyncio.to_thread(server.kill)
     await eventually(lambda: bound("meanwhile"), within=WITHIN_SECONDS)
-    assert await heard(4) == [FollowRestarted, b"before", b"meanwhile", ReplayDone]
+    assert await bodies(follower, 4) == [FollowRestarted, b"before", b"meanwhile", ReplayDone]
     await bound("after")
-    assert await heard(1) == [b"after"]
+    assert await bodies(follower, 1) == [b"after"]
     follower.close()

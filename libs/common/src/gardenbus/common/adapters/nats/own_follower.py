@@ -10,13 +10,15 @@ memory, without acknowledgements; one request at a time fetches from it.
 | … it stands where we stand                      | fetching goes on                                              |
 | … it is ahead: what it delivered got lost       | made anew, after the last message received                    |
 | … it is not there                               | `FollowRestarted`, and all filters from the start             |
+| … it began anew: its numbers are behind ours    | the same                                                      |
 | … its server in the cluster is down             | the same                                                      |
 | … it has another owner                          | Conflict: another process follows in the same name            |
 
-A consumer dies with its stream and with the server's process: one that is there proves that the stream is the same.
-In a cluster one server has it. While that one is down the others keep it assigned, and are silent about it until they
-have missed the server for minutes; then they say that it is offline. Until then they also put new ones there, and
-remove those again without a word: each consumer is made until it is, and those that are stay.
+A consumer dies with its stream and with the server's process: one that goes on counting proves that the stream is the
+same. In a cluster one server has it, which makes it again when it starts: with our mark, but from its start, on a stream
+that may have gone back. While that server is down the others keep it assigned, and are silent about it until they have
+missed the server for minutes; then they say that it is offline. Until then they also put new ones there, and remove
+those again without a word: each consumer is made until it is, and those that are stay.
 
 An owner makes its consumers anew whenever it begins, over whatever stands there by their name. So of two processes of
 one agent the younger one follows; the older one stops, and could it ever fetch before it noticed, the gap in the
@@ -90,6 +92,7 @@ class _OwnConsumer:
 
         self.is_replayed = False
         self.is_made = False
+        self._began_anew = False
         self.timeout_seconds = API_TIMEOUT_SECONDS
         """Longest wait for the response to each request about it."""
 
@@ -108,7 +111,9 @@ class _OwnConsumer:
     async def make(self, *, after: int | None) -> None:
         """Make it anew: after a sequence, or as the settings say. Raises JetStreamError, Unavailable."""
         self.stop()
-        self.received.clear()
+        if after is None:
+            self.received.clear()
+        self._began_anew = False
         self._sequence, self.last, self.is_replayed = 0, after, after is not None and self.is_replayed
         start = {"deliver_policy": "by_start_sequence", "opt_start_seq": after + 1} if after is not None else {}
         request = {"stream_name": self._stream, "action": "create", "config": {**self._settings, **start}}
@@ -138,7 +143,7 @@ class _OwnConsumer:
                 raise
 
     async def is_intact(self) -> bool | None:
-        """True if it stands where we stand, False if it is ahead, None when it is not there, or its server is down.
+        """True if it stands where we stand, False if it is ahead, None when it is not there (any more) or cannot be.
 
         Raises Conflict when it is somebody else's, Unavailable, JetStreamError.
         """
@@ -156,7 +161,8 @@ class _OwnConsumer:
         metadata: Mapping[str, str] = found["config"].get("metadata") or {}
         if metadata.get("owner") != self._owner:
             raise Conflict(f"another process follows {self._stream} as {self.name}")
-        return bool(found["delivered"]["consumer_seq"] == self._sequence)
+        number = int(found["delivered"]["consumer_seq"])
+        return None if self._began_anew or number < self._sequence else number == self._sequence
 
     async def _call(self, verb: str) -> dict[str, Any]:
         endpoint = f"CONSUMER.{verb}.{self._stream}.{self.name}"
@@ -224,6 +230,7 @@ class _OwnConsumer:
         else:
             about = read_ack_subject(message.reply)
             if about.consumer_sequence != self._sequence + 1:
+                self._began_anew = about.consumer_sequence <= self._sequence
                 self.invalidate(f"message {about.consumer_sequence} came after {self._sequence}")
                 return
             self._sequence, self.last = about.consumer_sequence, about.stream_sequence
@@ -236,7 +243,8 @@ class _OwnConsumer:
     def _note_heartbeat(self, message: RawMessage) -> None:
         """Nothing is left to deliver, and so many messages were delivered."""
         last = int(decode_headers(message.header).get("Nats-Last-Consumer", "0"))
-        if last > self._sequence:
+        if last != self._sequence:
+            self._began_anew = last < self._sequence
             self.invalidate(f"heard {self._sequence} of {last} messages")
         elif not self.received:
             self.is_replayed = True
