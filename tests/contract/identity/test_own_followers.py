@@ -133,6 +133,21 @@ async def test_the_younger_of_two_processes_follows_and_the_older_one_notices(sc
             assert await _next_body(second) == "b"
 
 
+async def test_the_older_process_does_not_take_back_what_a_younger_one_is_about_to_make(scene: Scene) -> None:
+    """The older one listens as its consumers are removed, and made by the other: either could come first."""
+    buses = [await scene.bus(), await scene.bus()]
+    for _ in range(8):
+        async with buses[0].follow("BINDINGS", FILTERS, last_per_subject=True) as first:
+            await _until_replayed(first)
+            older = asyncio.create_task(_until_replayed(first))
+            await asyncio.sleep(0.05)
+            async with buses[1].follow("BINDINGS", FILTERS, last_per_subject=True) as second:
+                younger = asyncio.create_task(_until_replayed(second))
+                with pytest.raises(Conflict, match="another process follows"):
+                    await asyncio.wait_for(older, 10)
+                await younger
+
+
 async def test_a_stream_that_is_made_anew_is_told_from_the_start(scene: Scene) -> None:
     operator = await scene.bus(Principal("operator", "operator"))
     await scene.bind("a", "b")

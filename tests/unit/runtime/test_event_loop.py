@@ -5,6 +5,7 @@ import socket
 import ssl
 import threading
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,6 +15,7 @@ from gardenbus.common.runtime.event_loop import ClientLoop, SharedLookups, run
 from gardenbus.common.runtime.service import ServiceLoop
 
 Loop = type[SharedLookups]
+ADDRESSES_OF: Callable[..., Any] = socket.getaddrinfo
 
 
 class Resolver:
@@ -23,8 +25,12 @@ class Resolver:
         self.asked: list[str] = []
         self.released = threading.Event()
 
-    def __call__(self, host: str, port: Any, *_: Any) -> list[tuple[Any, ...]]:
+    def __call__(self, host: str, port: Any, *others: Any) -> list[tuple[Any, ...]]:
+        if host[0].isdigit() or ":" in host:
+            return ADDRESSES_OF(host, port, *others)
         self.asked.append(host)
+        if host == "local":
+            return [(socket.AF_INET6, socket.SOCK_STREAM, 6, "", ("fe80::1", port, 0, 1))]
         if host == "dead":
             self.released.wait()
         if host in ("dead", "unknown"):
@@ -115,6 +121,49 @@ def test_a_name_is_looked_up_anew_after_each_lookup(loop: Loop, resolver: Resolv
 
 def test_addresses_of_a_name_are_tried_in_their_order(loop: Loop, resolver: Resolver):
     assert ran(loop, lambda port: greeting("second", port)) == b"hello\n"
+
+
+def test_an_address_that_says_nothing_does_not_hold_up_the_next(loop: Loop, resolver: Resolver):
+    async def work(port: int) -> bytes:
+        with socket.socket() as full, socket.socket() as first:
+            full.bind(("127.0.0.2", port))
+            full.listen(0)
+            first.connect(full.getsockname())  # the only place; who comes next is left without a response
+            return await asyncio.wait_for(greeting("second", port), 1)
+
+    before = set(Path("/proc/self/fd").iterdir())
+    assert ran(loop, work) == b"hello\n"
+    assert set(Path("/proc/self/fd").iterdir()) == before
+
+
+def test_an_address_of_a_link_keeps_its_link(loop: Loop, resolver: Resolver, monkeypatch: pytest.MonkeyPatch):
+    connected: list[Any] = []
+
+    class Noted(socket.socket):
+        def connect(self, address: Any) -> None:
+            connected.append(address)
+            raise ConnectionRefusedError
+
+    monkeypatch.setattr(socket, "socket", Noted)
+    with asyncio.Runner(loop_factory=loop) as runner, pytest.raises(ConnectionRefusedError):  # type: ignore[arg-type]
+        runner.run(asyncio.open_connection("local", 1))
+    assert connected == [("fe80::1", 1, 0, 1)]
+
+
+def test_a_name_is_looked_up_again_after_there_were_too_many_threads(
+    loop: Loop, resolver: Resolver, monkeypatch: pytest.MonkeyPatch
+):
+    def start(_: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    async def work(port: int) -> bytes:
+        with monkeypatch.context() as limited:
+            limited.setattr(threading.Thread, "start", start)
+            with pytest.raises(socket.gaierror, match="can't start new thread"):
+                await greeting("known", port)
+        return await asyncio.wait_for(greeting("known", port), 5)
+
+    assert ran(loop, work) == b"hello\n"
 
 
 def test_addresses_that_all_refuse_are_a_refused_connection(loop: Loop, resolver: Resolver):

@@ -10,11 +10,15 @@ import asyncio
 import ipaddress
 import socket
 import threading
+from collections import deque
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from typing import Any, NamedTuple, TypeVar, cast
 
 Result = TypeVar("Result")
+NEXT_ADDRESS_SECONDS = 0.25
+"""Time that an address of a name has for itself."""
+
 Resolved = list[tuple[int, int, int, str, tuple[Any, ...]]]
 
 
@@ -47,14 +51,18 @@ class SharedLookups:
         flags: int = 0,
     ) -> Resolved:
         """Resolve a name, along with all who want that now. Raises OSError."""
-        if host is None:
-            return cast("Resolved", socket.getaddrinfo(None, port, family, type, proto, flags))
+        if host is None or _is_address(host):  # these need no name server
+            return cast("Resolved", socket.getaddrinfo(host, port, family, type, proto, flags))
         lookup = _Lookup(host, port, family, type, proto, flags)
         future = self._lookups.get(lookup)
         if future is None:
-            future = self._lookups[lookup] = self._loop.create_future()
+            future = self._loop.create_future()
             thread = threading.Thread(target=self._look_up, args=(lookup, future), name="getaddrinfo", daemon=True)
-            thread.start()
+            try:
+                thread.start()
+            except RuntimeError as error:  # there are too many
+                raise socket.gaierror(socket.EAI_AGAIN, str(error)) from error
+            self._lookups[lookup] = future
         return await asyncio.shield(future)
 
     async def create_connection(
@@ -68,22 +76,19 @@ class SharedLookups:
         flags: int = 0,
         **options: Any,
     ) -> tuple[asyncio.Transport, asyncio.BaseProtocol]:
-        """Connect to the first address of a name that takes it. Raises OSError."""
+        """Connect to the first address of a name that takes it. Raises OSError.
+
+        Where one has said nothing for a moment the next is tried as well: of the hosts behind a name one may be down.
+        """
         create = cast("Callable[..., Any]", super().create_connection)  # type: ignore[misc]
-        if host is None or _is_address(host):
+        if host is None or _is_address(host) or options.get("local_addr"):
             return await create(protocol_factory, host, port, family=family, proto=proto, flags=flags, **options)
         if options.get("ssl") and options.get("server_hostname") is None:
             options["server_hostname"] = host
         found = await self.getaddrinfo(host, port, family=family, type=socket.SOCK_STREAM, proto=proto, flags=flags)
-        problems: list[OSError] = []
-        for *_, address in found:
-            try:
-                return await create(protocol_factory, address[0], address[1], **options)
-            except OSError as error:
-                problems.append(error)
-        if len({type(problem) for problem in problems}) == 1:
-            raise problems[0]
-        raise OSError("; ".join(map(str, problems)) or f"{host} has no address")
+        if not found:
+            raise OSError(f"{host} has no address")
+        return await create(protocol_factory, sock=await _Connecting(self._loop, found).first(), **options)
 
     @property
     def _loop(self) -> asyncio.AbstractEventLoop:
@@ -108,6 +113,60 @@ class SharedLookups:
             future.exception()  # nobody is blamed for not waiting any more
 
 
+class _Connecting:
+    """Attempts to connect to the addresses of a name."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, found: Resolved) -> None:
+        self._loop = loop
+        self._untried = deque(found)
+        self._connected: list[socket.socket] = []
+        self._problems: list[OSError] = []
+
+    async def first(self) -> socket.socket:
+        """The socket that is connected first; the other attempts are ended. Raises OSError when none is."""
+        attempts: set[asyncio.Task[None]] = set()
+        try:
+            while not self._connected and (attempts or self._untried):
+                if self._untried:
+                    attempts.add(self._loop.create_task(self._try(self._untried.popleft())))
+                timeout = NEXT_ADDRESS_SECONDS if self._untried else None
+                _, attempts = await asyncio.wait(attempts, timeout=timeout, return_when=asyncio.FIRST_COMPLETED)
+            if not self._connected:
+                raise self._problem()
+            return self._connected.pop(0)
+        finally:
+            for attempt in attempts:
+                attempt.cancel()
+            for unused in self._connected:
+                unused.close()
+
+    async def _try(self, address: tuple[int, int, int, str, tuple[Any, ...]]) -> None:
+        family, kind, proto, _, (host, port, *rest) = address
+        scope = rest[1] if len(rest) > 1 else 0
+        try:
+            connecting = socket.socket(family, kind, proto)
+        except OSError as error:  # a family that the system does not have
+            self._problems.append(error)
+            return
+        try:
+            connecting.setblocking(False)
+            await self._loop.sock_connect(connecting, (f"{host}%{scope}" if scope else host, port))
+        except OSError as error:
+            self._problems.append(error)
+            connecting.close()
+        except BaseException:
+            connecting.close()
+            raise
+        else:
+            self._connected.append(connecting)
+
+    def _problem(self) -> OSError:
+        problems, self._problems = self._problems, []
+        if len({type(problem) for problem in problems}) == 1:
+            return problems[0]
+        return OSError("; ".join(map(str, problems)))
+
+
 class ClientLoop(SharedLookups, asyncio.SelectorEventLoop):  # pyright: ignore[reportIncompatibleMethodOverride]
     """The loop of a command."""
 
@@ -118,9 +177,9 @@ def run(work: Coroutine[Any, Any, Result]) -> Result:
         return runner.run(work)
 
 
-def _is_address(host: str) -> bool:
+def _is_address(host: str | bytes) -> bool:
     try:
-        ipaddress.ip_address(host)
+        ipaddress.ip_address(host if isinstance(host, str) else host.decode("ascii", "replace"))
     except ValueError:
         return False
     return True

@@ -9,20 +9,20 @@ memory, without acknowledgements; one request at a time fetches from it.
 | a lost connection, a missed heartbeat, a status | the consumer is looked at                                     |
 | … it stands where we stand                      | fetching goes on                                              |
 | … it is ahead: what it delivered got lost       | made anew, after the last message received                    |
-| … it is not there                               | `FollowRestarted`, and all filters from the start             |
+| … it is not there, twice                        | `FollowRestarted`, and all filters from the start             |
 | … it began anew: its numbers are behind ours    | the same                                                      |
 | … its server in the cluster is down             | the same                                                      |
 | … it has another owner                          | Conflict: another process follows in the same name            |
 
 A consumer dies with its stream and with the server's process: one that goes on counting proves that the stream is the
-same. In a cluster one server has it, which makes it again when it starts: with our mark, but from its start, on a stream
-that may have gone back. While that server is down the others keep it assigned, and are silent about it until they have
-missed the server for minutes; then they say that it is offline. Until then they also put new ones there, and remove
-those again without a word: each consumer is made until it is, and those that are stay.
+same. In a cluster one server has it, which makes it again when it starts: with our mark, but from its start, on a
+stream that may have gone back. While that server is down the others keep it assigned, and are silent about it until
+they have missed the server for minutes; then they say that it is offline. Until then they also put new ones there, and
+remove those again without a word: each consumer is made until it is, and those that are stay.
 
 An owner makes its consumers anew whenever it begins, over whatever stands there by their name. So of two processes of
-one agent the younger one follows; the older one stops, and could it ever fetch before it noticed, the gap in the
-numbers of its consumer would show the younger one what it missed.
+one agent the younger one follows; the older one sees its consumer gone, then another's there, and stops. Could it ever
+fetch before it noticed, the gap in the numbers of its consumer would show the younger one what it missed.
 """
 
 import asyncio
@@ -93,6 +93,7 @@ class _OwnConsumer:
         self.is_replayed = False
         self.is_made = False
         self._began_anew = False
+        self._is_missing = False
         self.timeout_seconds = API_TIMEOUT_SECONDS
         """Longest wait for the response to each request about it."""
 
@@ -150,6 +151,9 @@ class _OwnConsumer:
         try:
             found = await self._call("INFO")
         except JetStreamError as error:
+            if error.number == CONSUMER_NOT_FOUND and not self._is_missing:
+                self._is_missing = True
+                raise Unavailable(f"{self.name} is gone: a younger process may be about to make it") from error
             if error.number in _GONE:
                 return None
             raise
@@ -204,6 +208,7 @@ class _OwnConsumer:
     def _valid(self) -> None:
         self.invalid_reason = ""
         self._unanswered = 0
+        self._is_missing = False
         self.active_at = time.monotonic()
 
     def check_heartbeat(self) -> None:
