@@ -54,6 +54,19 @@ async def test_one_server_has_one_copy_whatever_is_wanted_of_a_cluster(tmp_path:
         server.kill()
 
 
+async def test_streams_are_awaited_while_too_few_servers_are_there_for_their_copies(cluster: NatsCluster) -> None:
+    """The server's rejection is of the class of bad requests; a service that comes up with its cluster would end."""
+
+    async def opened() -> None:
+        async with connect(cluster.url, "early", "early", streams=StreamSettings(replicas=5)):
+            pass
+
+    opening = asyncio.create_task(opened())
+    await asyncio.wait((opening,), timeout=3)
+    assert not opening.done(), opening
+    opening.cancel()
+
+
 async def test_a_batch_that_comes_too_late_leaves_the_stream_as_it_is(cluster: NatsCluster) -> None:
     """A chain would not: each server takes the message after the rejected one for an error of the stream, for good."""
     late = Subjects("late")

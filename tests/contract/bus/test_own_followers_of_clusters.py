@@ -79,6 +79,14 @@ async def bodies(follower: OwnFollower, number: int) -> list[object]:
     return [each.body if isinstance(each, StreamMessage) else type(each) for each in events]
 
 
+async def replayed(follower: OwnFollower, *expected: bytes) -> None:
+    """It begins anew, with these; where its server is catching up, the replay may seem to be done before them."""
+    began, *found = await bodies(follower, len(expected) + 2)
+    assert began is FollowRestarted
+    assert ReplayDone in found
+    assert [each for each in found if each is not ReplayDone] == list(expected)
+
+
 async def test_a_consumer_that_began_anew_with_its_server_is_another_one(
     cluster: NatsCluster, bus: JetStreamBus, agent: Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -89,7 +97,7 @@ async def test_a_consumer_that_began_anew_with_its_server_is_another_one(
     assert await bodies(follower, 2) == [ReplayDone, b"a"]
     await asyncio.to_thread(server.kill)
     await asyncio.to_thread(server.start)
-    assert await bodies(follower, 3) == [FollowRestarted, b"a", ReplayDone]
+    await replayed(follower, b"a")
     follower.close()
 
 
@@ -119,7 +127,7 @@ async def test_a_consumer_that_began_anew_and_counted_as_far_is_another_one_too(
     await asyncio.to_thread(server.start)
     await eventually(lambda: bind("a", "b"), within=WITHIN_SECONDS)
     await eventually(is_there, within=WITHIN_SECONDS)
-    assert await bodies(follower, 6) == [FollowRestarted, b"c", b"d", b"a", b"b", ReplayDone]
+    await replayed(follower, b"c", b"d", b"a", b"b")
     follower.close()
 
 
@@ -139,7 +147,7 @@ async def test_a_follower_goes_on_while_the_server_that_had_its_consumer_is_down
     assert await bodies(follower, 2) == [ReplayDone, b"before"]
     await asyncio.to_thread(server.kill)
     await eventually(lambda: bound("meanwhile"), within=WITHIN_SECONDS)
-    assert await bodies(follower, 4) == [FollowRestarted, b"before", b"meanwhile", ReplayDone]
+    await replayed(follower, b"before", b"meanwhile")
     await bound("after")
     assert await bodies(follower, 1) == [b"after"]
     follower.close()

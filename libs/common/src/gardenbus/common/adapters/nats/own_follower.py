@@ -18,7 +18,9 @@ A consumer dies with its stream and with the server's process: one that goes on 
 same. In a cluster one server has it, which makes it again when it starts: with our mark, but from its start, on a
 stream that may have gone back. While that server is down the others keep it assigned, and are silent about it until
 they have missed the server for minutes; then they say that it is offline. Until then they also put new ones there, and
-remove those again without a word: each consumer is made until it is, and those that are stay.
+remove those again without a word: each consumer is made until it is, and those that are stay. A server that has just
+started, and is catching up, says of a new one that nothing is left before it has got it: `ReplayDone` may come too
+early then, and nobody may conclude from it that something is gone.
 
 An owner makes its consumers anew whenever it begins, over whatever stands there by their name. So of two processes of
 one agent the younger one follows; the older one sees its consumer gone, then another's there, and stops. Could it ever

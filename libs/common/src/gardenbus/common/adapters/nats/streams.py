@@ -42,7 +42,7 @@ from gardenbus.common.adapters.nats.api import STREAM_NAME_IN_USE, STREAM_NOT_FO
 from gardenbus.common.adapters.nats.connection import Connection
 from gardenbus.common.api.keys import Subjects
 from gardenbus.common.api.restored_requests import restored_subjects
-from gardenbus.common.errors import SettingsInvalid
+from gardenbus.common.errors import SettingsInvalid, Unavailable
 
 _SECOND = 1_000_000_000
 _HOUR = 3600 * _SECOND
@@ -186,7 +186,7 @@ async def ensure_streams(connection: Connection, subjects: Subjects, settings: S
             await _ensure(connection, name, wanted, settings)
         except JetStreamError as api_error:
             if api_error.code == _UNAVAILABLE or api_error.number in _UNTIL_LATER:
-                raise api_error.translated() from api_error
+                raise Unavailable(str(api_error)) from api_error  # 10005 is of the class of bad requests
             log.error("stream.rejected", stream=name, reason=str(api_error))  # noqa: TRY400  (no traceback is needed)
             problems.append(f"stream {name}: {api_error}")
     if problems:
