@@ -95,8 +95,8 @@ async def test_people_see_figures_processes_and_where_the_time_goes(tmp_path: Pa
     code, stdout, stderr = await bench(SHOWN_TO_PEOPLE.value, *TINY, "--output", str(tmp_path / "results"))
     assert code == 0, stderr
     assert_reported(SHOWN_TO_PEOPLE, tmp_path / "results")
-    for said in ("product", "bare pipe", "ratio", "target", "p50", "PROCESS", "scheduler", "where the time goes"):
-        assert said in stdout
+    for output in ("product", "bare pipe", "ratio", "target", "p50", "PROCESS", "scheduler", "where the time goes"):
+        assert output in stdout
 
 
 async def test_a_scenario_that_does_not_exist_is_a_usage_error() -> None:

@@ -34,7 +34,7 @@ async def test_a_landscape_is_filled_and_held_until_it_is_interrupted() -> None:
 
             await eventually(changing, within=30)
             assert len(await landscape.list("seed")) == 3
-            assert sum((await landscape.ask("usage"))["seeds"].values()) == 20
+            assert sum((await landscape.query("usage"))["seeds"].values()) == 20
     finally:
         process.send_signal(signal.SIGINT)
         await asyncio.wait_for(process.wait(), 30)

@@ -12,10 +12,10 @@ CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", 
 PHONE = ViewportSize(width=390, height=844)
 DESK = ViewportSize(width=1360, height=860)
 
-PATIENCE_MS = 45_000
+TIMEOUT_MS = 45_000
 """For what is to come. Nothing waits longer than it has to, so only a failing test is slow."""
 
-expect.set_options(timeout=PATIENCE_MS)
+expect.set_options(timeout=TIMEOUT_MS)
 
 
 @pytest.fixture(scope="module")
@@ -28,7 +28,7 @@ def browser() -> Iterator[Browser]:
     with sync_playwright() as playwright:
         # Containers give /dev/shm 64 MB, and let root have no sandbox of its own.
         arguments = ["--no-sandbox", "--disable-dev-shm-usage"]
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=arguments, timeout=2 * PATIENCE_MS)
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=arguments, timeout=2 * TIMEOUT_MS)
         yield browser
         browser.close()
 
@@ -56,9 +56,12 @@ def open_page(browser: Browser, logged_in: StorageState | None) -> Iterator[Open
             storage_state=logged_in,
         )
         page = context.new_page()
-        page.set_default_timeout(PATIENCE_MS)
+        page.set_default_timeout(TIMEOUT_MS)
         page.on("pageerror", lambda error: complaints.append(str(error)))
-        page.on("console", lambda said: complaints.append(said.text) if "Content Security" in said.text else None)
+        page.on(
+            "console",
+            lambda reported: complaints.append(reported.text) if "Content Security" in reported.text else None,
+        )
         page.goto(url)
         pages.append(page)
         return page

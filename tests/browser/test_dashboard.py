@@ -280,7 +280,7 @@ def test_filters_narrow_the_table_down_and_stay_in_the_address(url: str, open_pa
     page = open_page(f"{url}/#/shoots")
     expect(page.locator(".grid-row:visible").first).to_be_visible()
     page.get_by_label("State").select_option("waiting")
-    expect(page.locator(".tally")).to_have_text(re.compile(r"^\d+ shoots$"))
+    expect(page.locator(".count-text")).to_have_text(re.compile(r"^\d+ shoots$"))
     expect(page.locator(".grid-row:visible", has_text="succeeded")).to_have_count(0)
     page.keyboard.press("f")
     page.get_by_label("Filter shoots").fill("tantalus")

@@ -77,7 +77,7 @@ class Fleet:
     async def _run(self) -> None:
         async with connect(self._url, "fleet", "garden") as self._bus:
             await self._bus.ensure_streams()
-            await self._bus.serve("api", "1.0.0", {"garden.api.>": self._answer})
+            await self._bus.serve("api", "1.0.0", {"garden.api.>": self._respond})
             await self._announce(self._first)
             self._ready.set()
             await self._over.wait()
@@ -93,7 +93,7 @@ class Fleet:
             messages.append(Message(Subjects().changed(key), encode(document), headers))
         await self._bus.publish_many(messages)
 
-    async def _answer(self, request: Any) -> bytes:
+    async def _respond(self, request: Any) -> bytes:
         tail = request.subject.removeprefix("garden.api.")
         if tail in self._documents:
             return json.dumps({"ok": True, "result": self._documents[tail]}).encode()
@@ -177,7 +177,7 @@ def test_member_clusters_show_how_they_are(fleet: tuple[str, Fleet], open_page: 
     keep(page, "clusters")
     page.get_by_label("State").select_option("unwell")
     expect(page.locator("[data-cluster]")).to_have_count(1)
-    landscape.announce(a_member("north", heard_seconds_ago=600))
+    landscape.announce(a_member("north", seen_seconds_ago=600))
     expect(page.locator("[data-cluster=north]")).to_contain_text("silent")
     expect(page.locator("[data-cluster=north]")).to_contain_text("10 min ago")
 

@@ -144,9 +144,9 @@ def test_scrolling_through_5000_shoots_costs_no_more_than_through_a_few(
     many: Many, open_page: Open, keep: Callable[[Page, str], None]
 ):
     page = open_page(f"{many.url}/#/shoots")
-    expect(page.locator(".tally")).to_have_text("5,000 shoots")
+    expect(page.locator(".count-text")).to_have_text("5,000 shoots")
     few = open_page(f"{many.url}/#/shoots?namespace=garden-team-07")
-    expect(few.locator(".tally")).to_have_text("125 shoots")
+    expect(few.locator(".count-text")).to_have_text("125 shoots")
     measured: list[tuple[float, float]] = []
     while len(measured) < ATTEMPTS:
         measured.append((_cost_of_a_step(few), _cost_of_a_step(page)))
@@ -179,9 +179,9 @@ def _cost_of_a_step(page: Page) -> float:
 
 def test_no_change_is_lost_while_somebody_scrolls(many: Many, open_page: Open):
     page = open_page(f"{many.url}/#/shoots")
-    expect(page.locator(".tally")).to_have_text("5,000 shoots")
+    expect(page.locator(".count-text")).to_have_text("5,000 shoots")
     going = open_page(f"{many.url}/#/shoots?state=processing")
-    expect(going.locator(".tally")).to_have_text(re.compile("shoots?$"))
+    expect(going.locator(".count-text")).to_have_text(re.compile("shoots?$"))
     changing = [announcement(shoot(number, 10 + number % 80), SEEDS + SHOOTS + number) for number in range(CHANGED)]
     publishing = _begin(_trickle, many.nats_url, changing)
     assert page.evaluate(SCROLL, {"steps": STEPS, "pixels": SHOOTS * 40 // STEPS}) <= MOST_ROWS
@@ -190,7 +190,7 @@ def test_no_change_is_lost_while_somebody_scrolls(many: Many, open_page: Open):
     for number in (0, 200, 400):  # of the first namespace, which is at the top
         row = page.locator(".grid-row", has_text=f"shoot-{number:05}")
         expect(row).to_contain_text(f"{10 + number % 80} %")
-    expect(going.locator(".tally")).to_have_text(f"{CHANGED} shoots")
+    expect(going.locator(".count-text")).to_have_text(f"{CHANGED} shoots")
     expect(going.locator(".grid-row", has_text="shoot-00040")).to_contain_text("50 %")
 
 
@@ -218,7 +218,7 @@ def test_everybody_who_waits_can_be_paged_to(many: Many, open_page: Open, keep: 
     _run(publish, many.nats_url, [announcement(shoot, 950_000 + index) for index, shoot in enumerate(shoots)])
     page = open_page(f"{many.url}/#/waiting")
     group = page.locator("[data-cause=full]")
-    expect(page.locator(".tally")).to_have_text("60 shoots, 1 cause")
+    expect(page.locator(".count-text")).to_have_text("60 shoots, 1 cause")
     seen: set[str] = set()
     for first, last in ((1, 25), (26, 50), (51, 60)):
         expect(group.locator(".pager")).to_contain_text(f"{first} to {last} of 60")
@@ -249,7 +249,7 @@ def test_a_dashboard_that_has_just_started_says_that_it_still_reads(
             server.resume()
             expect(banner).to_be_hidden()
             page.goto(f"{url}/#/shoots")
-            expect(page.locator(".tally")).to_have_text("30 shoots")
+            expect(page.locator(".count-text")).to_have_text("30 shoots")
     finally:
         server.resume()
         server.stop()

@@ -38,9 +38,9 @@ def main() -> None:
     command = " ".join(
         ["python -m tests.chaos", *sys.argv[1:], *([] if "--seed" in sys.argv else [f"--seed {plan.seed}"])]
     )
-    _say(f"seed {plan.seed}: {command}")
+    _report(f"seed {plan.seed}: {command}")
     directory = Path(tempfile.mkdtemp(prefix="gardenbus-chaos-", dir=arguments.directory))
-    run = Run(plan, directory, _say)
+    run = Run(plan, directory, _report)
     written: Path | None = arguments.json
 
     def write() -> None:
@@ -50,12 +50,12 @@ def main() -> None:
     try:
         asyncio.run(run.run(write))
     except KeyboardInterrupt:
-        _say("interrupted")
+        _report("interrupted")
     write()
     result = summary(run.facts(command), run.rounds)
     print(table(result))
     if result["failures"]:
-        _say(f"seed {plan.seed}; logs and files are in {directory}")
+        _report(f"seed {plan.seed}; logs and files are in {directory}")
         raise SystemExit(1)
     shutil.rmtree(directory, ignore_errors=True)
 
@@ -88,7 +88,7 @@ def _fastest() -> Path:
     return MEMORY if is_roomy else Path(tempfile.gettempdir())
 
 
-def _say(text: str) -> None:
+def _report(text: str) -> None:
     print(text, flush=True)
 
 

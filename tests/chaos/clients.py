@@ -43,28 +43,28 @@ class ChaosClient(ABC):
     async def act(self) -> None:
         """Do one thing, to its end."""
 
-    async def _ask(self, tail: str, body: object = None, *, may_be: frozenset[int] = frozenset()) -> Document:
+    async def _query(self, tail: str, body: object = None, *, may_be: frozenset[int] = frozenset()) -> Document:
         """Ask until there is an answer that is final; `may_be` are codes of errors that are as good."""
         payload = b"" if body is None else json.dumps(body).encode()
         while True:
             with contextlib.suppress(*OUTAGES):
                 response = await self._client.request(f"garden.api.{tail}", payload, timeout=REQUEST_SECONDS)
-                answer: Document = json.loads(response.data)
+                reply: Document = json.loads(response.data)
                 self.requests += 1
-                code = 0 if answer["ok"] else answer["error"]["code"]
-                if answer["ok"] or code in may_be:
-                    return answer
+                code = 0 if reply["ok"] else reply["error"]["code"]
+                if reply["ok"] or code in may_be:
+                    return reply
                 if code not in TEMPORARY:
-                    self.violations.append(Violation("refused", f"{tail}: {answer['error']}"))
-                    return answer
+                    self.violations.append(Violation("refused", f"{tail}: {reply['error']}"))
+                    return reply
             await asyncio.sleep(RETRY_SECONDS)
 
     async def _publish(self, subject: str, body: bytes) -> None:
         """Publish until JetStream acknowledges."""
         while True:
             with contextlib.suppress(*OUTAGES):
-                answer = await self._client.request(subject, body, timeout=REQUEST_SECONDS)
-                if "seq" in json.loads(answer.data):
+                reply = await self._client.request(subject, body, timeout=REQUEST_SECONDS)
+                if "seq" in json.loads(reply.data):
                     return
             await asyncio.sleep(RETRY_SECONDS)
 
@@ -132,20 +132,20 @@ class Requester(ShootOwner):
 
     async def apply(self, name: str, document: Document, value: int) -> None:
         if value == 0 or self._random.random() < 0.5:
-            await self._ask("apply", document)
+            await self._query("apply", document)
         else:
             workers = document["spec"]["provider"]["workers"]
             patch = {
                 "metadata": {"annotations": manifests.annotations(value)},
                 "spec": {"provider": {"workers": workers}},
             }
-            await self._ask(f"patch.shoot.{manifests.NAMESPACE}.{name}", patch)
-        answer = await self._ask(f"get.shoot.{manifests.NAMESPACE}.{name}", may_be=frozenset({404}))
-        if not answer["ok"] or value_of(answer["result"]) != value:
-            self.violations.append(Violation("lost", f"{name}={value} was acknowledged, and read back is {answer}"))
+            await self._query(f"patch.shoot.{manifests.NAMESPACE}.{name}", patch)
+        reply = await self._query(f"get.shoot.{manifests.NAMESPACE}.{name}", may_be=frozenset({404}))
+        if not reply["ok"] or value_of(reply["result"]) != value:
+            self.violations.append(Violation("lost", f"{name}={value} was acknowledged, and read back is {reply}"))
 
     async def delete(self, name: str) -> None:
-        await self._ask(f"delete.shoot.{manifests.NAMESPACE}.{name}", may_be=frozenset({404}))
+        await self._query(f"delete.shoot.{manifests.NAMESPACE}.{name}", may_be=frozenset({404}))
 
 
 class Mover(ChaosClient):
@@ -159,14 +159,14 @@ class Mover(ChaosClient):
         full_name = self._random.choice(sorted(wanted))
         self.doing = f"move {full_name}"
         namespace, _, name = full_name.partition("/")
-        answer = await self._ask(f"get.shoot.{namespace}.{name}", may_be=frozenset({404}))
-        seed = answer["result"]["spec"].get("seedName") if answer["ok"] else None
+        reply = await self._query(f"get.shoot.{namespace}.{name}", may_be=frozenset({404}))
+        seed = reply["result"]["spec"].get("seedName") if reply["ok"] else None
         if seed and seed != manifests.STRANGER:
             entry = self._ledger.entries[full_name]
             entry.is_moving = True
             count = manifests.GARDENLET_PROCESSES * manifests.SEEDS_A_PROCESS
             number = (int(seed.removeprefix("seed-")) + 2 * self._random.randrange(1, count // 2)) % count
-            version = answer["result"]["metadata"]["resourceVersion"]
+            version = reply["result"]["metadata"]["resourceVersion"]
             body = {"namespace": namespace, "name": name, "seed": f"seed-{number}", "resourceVersion": version}
             with contextlib.suppress(*OUTAGES):
                 await self._client.request("garden.api.bind", json.dumps(body).encode(), timeout=REQUEST_SECONDS)
@@ -181,7 +181,7 @@ class Placer(Publisher):
 
     async def send(self, document: Document) -> None:
         """Have a manifest stored, whoever counts it."""
-        await self._ask("apply", document)
+        await self._query("apply", document)
 
     async def act(self) -> None:
         """Give it another value."""

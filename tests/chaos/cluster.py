@@ -107,10 +107,10 @@ class ChaosCluster:
         try:
             client = await nats.connect(servers, connect_timeout=1, allow_reconnect=False)  # pyright: ignore[reportUnknownMemberType]
             try:
-                answer = await client.request(f"$JS.API.STREAM.INFO.{stream}", b"", timeout=LOOK_SECONDS)
+                response = await client.request(f"$JS.API.STREAM.INFO.{stream}", b"", timeout=LOOK_SECONDS)
             finally:
                 await client.close()
-            leader = json.loads(answer.data)["cluster"]["leader"]
+            leader = json.loads(response.data)["cluster"]["leader"]
             return next(name for name, port in self.nats_ports.items() if leader == f"gardenbus-{port}")
         except (nats.errors.Error, OSError, TimeoutError, KeyError, StopIteration) as error:
             raise NoLeader(f"{stream}: {type(error).__name__} {error}") from error

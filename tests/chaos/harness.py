@@ -26,7 +26,7 @@ from tests.chaos.stranger import StrangerGardenlet
 
 LOOK_EVERY_SECONDS = 0.5
 COPY_EVERY_ROUNDS = 5
-Say = Callable[[str], None]
+Report = Callable[[str], None]
 
 
 class Plan(NamedTuple):
@@ -46,7 +46,7 @@ class Plan(NamedTuple):
 class Attempt:
     """One life of a landscape: from its start to its end, or to the first violation."""
 
-    def __init__(self, landscape: ChaosLandscape, client: Client, plan: Plan, say: Say) -> None:
+    def __init__(self, landscape: ChaosLandscape, client: Client, plan: Plan, report: Report) -> None:
         self.landscape = landscape
         self.ledger = Ledger()
         self.stranger = StrangerGardenlet(landscape.nats_urls)
@@ -56,7 +56,7 @@ class Attempt:
         self._history = ControlPlaneHistory()
         self._left_behind = 0
         self._plan = plan
-        self._say = say
+        self._report = report
         self._client = client
         self._faults = FaultMaker(landscape, self.stranger, quiet=self._quiet, resume=self.crowd.resume)
 
@@ -104,8 +104,8 @@ class Attempt:
         return RoundRecord(number, done, None if violations else seconds, violations, skipped, self._left_behind)
 
     async def _note_streams(self) -> None:
-        told = json.dumps(await self.observer.streams(), indent=1)
-        (self.landscape.directory.path / "streams.json").write_text(told)
+        announced = json.dumps(await self.observer.streams(), indent=1)
+        (self.landscape.directory.path / "streams.json").write_text(announced)
 
     async def _quiet(self) -> None:
         problems = await self._settled()
@@ -149,12 +149,12 @@ FATAL = frozenset({"overfilled", "torn down", "backwards", "refused"})
 class Run:
     """A run over as many landscapes as it takes: after a violation it goes on with a fresh one."""
 
-    def __init__(self, plan: Plan, directory: Path, say: Say) -> None:
+    def __init__(self, plan: Plan, directory: Path, report: Report) -> None:
         self.rounds: list[RoundRecord] = []
         self.memory_mb: defaultdict[str, list[float]] = defaultdict(list)
         self._plan = plan
         self._directory = directory
-        self._say = say
+        self._report = report
         self._acknowledged = self._requests = 0
         self._began = time.monotonic()
 
@@ -177,9 +177,9 @@ class Run:
         planned = None
         while not self._is_over():
             directory = self._directory / f"landscape-{len(self._failed()) + 1}"
-            landscape = ChaosLandscape(directory, say=lambda text: None, is_cluster=self._plan.is_cluster)
+            landscape = ChaosLandscape(directory, report=lambda text: None, is_cluster=self._plan.is_cluster)
             mounted = self._plan.is_cluster or directory_of_servers(landscape)
-            self._say(f"landscape in {directory}{'' if mounted else ', without file systems of its own'}")
+            self._report(f"landscape in {directory}{'' if mounted else ', without file systems of its own'}")
             try:
                 await landscape.start()
                 planned = planned or self._rounds(landscape)
@@ -191,7 +191,7 @@ class Run:
                     max_outstanding_pings=2,
                     error_cb=_quiet_error,
                 )
-                attempt = Attempt(landscape, client, self._plan, self._say)
+                attempt = Attempt(landscape, client, self._plan, self._report)
                 try:
                     await attempt.start()
                     while not self._is_over():
@@ -223,13 +223,13 @@ class Run:
         faults = "; ".join(fault.text for fault in record.faults) or "nothing"
         settled = "NOT SETTLED" if record.settled_seconds is None else f"settled after {record.settled_seconds:.1f} s"
         count = sum(len(each.faults) for each in self.rounds)
-        self._say(
+        self._report(
             f"{time.monotonic() - self._began:6.0f} s, round {record.number}, {count} faults: {faults}: {settled}"
         )
         for text in record.skipped:
-            self._say(f"    skipped: {text}")
+            self._report(f"    skipped: {text}")
         for violation in record.violations:
-            self._say(f"    {violation.kind}: {violation.text}")
+            self._report(f"    {violation.kind}: {violation.text}")
 
     def _failed(self) -> list[RoundRecord]:
         return [each for each in self.rounds if each.violations]

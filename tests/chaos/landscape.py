@@ -66,7 +66,7 @@ class ChaosLandscape:
         directory: Path,
         *,
         replicas: Mapping[str, int] = DEFAULT_REPLICAS,
-        say: Callable[[str], None] = print,
+        report: Callable[[str], None] = print,
         is_cluster: bool = False,
     ) -> None:
         self.directory = LandscapeDirectory(directory)
@@ -82,7 +82,7 @@ class ChaosLandscape:
             self.directory.prepare()
             self.cluster = ChaosCluster(self.directory, in_use)
         self._replicas = replicas
-        self._say = say
+        self._report = report
         self._fork_server = ForkServer()
 
     @property
@@ -227,7 +227,7 @@ class ChaosLandscape:
 
     def _start(self, spec: ProcessSpec) -> None:
         process = ManagedProcess(
-            spec, self.directory, notify=self._say, changed=lambda: None, fork_server=self._fork_server
+            spec, self.directory, notify=self._report, changed=lambda: None, fork_server=self._fork_server
         )
         self.processes[spec.name] = process
         process.start()

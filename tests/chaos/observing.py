@@ -26,7 +26,7 @@ SERVED = ("garden.apply", "garden.delete", "garden.report.", *(f"garden.queue.{q
 
 
 class NotSeen(Exception):
-    """The landscape does not answer now."""
+    """The landscape does not respond now."""
 
 
 class Versions:
@@ -62,12 +62,12 @@ class Observer:
 
     async def streams(self) -> Mapping[str, Any]:
         """Streams and consumers of work as NATS tells them, to find out what went wrong."""
-        told: dict[str, Any] = {}
+        announced: dict[str, Any] = {}
         for stream in WORK_STREAMS:
             with contextlib.suppress(nats.errors.Error, OSError, TimeoutError, NotSeen):
-                told[stream] = await self._jetstream(f"STREAM.INFO.{stream}", {"subjects_filter": ">"})
-                told[f"{stream} consumers"] = await self._jetstream(f"CONSUMER.LIST.{stream}", {})
-        return told
+                announced[stream] = await self._jetstream(f"STREAM.INFO.{stream}", {"subjects_filter": ">"})
+                announced[f"{stream} consumers"] = await self._jetstream(f"CONSUMER.LIST.{stream}", {})
+        return announced
 
     async def doctor(self) -> list[Violation]:
         """What `gardenbus doctor` says has failed."""
@@ -101,10 +101,10 @@ class Observer:
 
     async def _list(self, tail: str) -> Sequence[Document]:
         response = await self._client.request(f"garden.api.{tail}", b'{"limit": 500}', timeout=3)
-        answer = json.loads(response.data)
-        if not answer["ok"]:
-            raise NotSeen(f"{tail}: {answer['error']['message']}")
-        return answer["result"]["items"]
+        decoded = json.loads(response.data)
+        if not decoded["ok"]:
+            raise NotSeen(f"{tail}: {decoded['error']['message']}")
+        return decoded["result"]["items"]
 
     def _built(self) -> Sequence[ControlPlane]:
         """Control planes of our gardenlets, from their files."""
@@ -162,13 +162,13 @@ class Observer:
             for consumer in (await self._jetstream(f"CONSUMER.LIST.{stream}", {}))["consumers"] or ():
                 queued[f"{stream} {consumer['name']}"] = consumer["num_pending"] + consumer["num_ack_pending"]
         response = await self._client.request("garden.api.census", b"", timeout=3)
-        answer = json.loads(response.data)
+        decoded = json.loads(response.data)
         left_behind = max(0, stored - sum(queued.values()))
-        return queued | {"outbox": answer["result"]["outbox"] if answer["ok"] else -1}, left_behind
+        return queued | {"outbox": decoded["result"]["outbox"] if decoded["ok"] else -1}, left_behind
 
     async def _jetstream(self, request: str, body: Document) -> Document:
-        answer = await self._client.request(f"$JS.API.{request}", json.dumps(body).encode(), timeout=3)
-        info: Document = json.loads(answer.data)
+        reply = await self._client.request(f"$JS.API.{request}", json.dumps(body).encode(), timeout=3)
+        info: Document = json.loads(reply.data)
         if "error" in info:
             raise NotSeen(f"{request}: {info['error']}")
         return info

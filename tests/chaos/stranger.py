@@ -130,10 +130,10 @@ class StrangerGardenlet:
     async def _is_stored_here(self, client: Client, name: str, uid: str) -> bool:
         """Ask before anything is built: a nats-server that was killed brings bindings of deleted shoots back."""
         response = await client.request(f"garden.api.get.shoot.{name.replace('/', '.', 1)}", b"", timeout=2)
-        answer = json.loads(response.data)
-        if not answer["ok"] and answer["error"]["code"] != NOT_FOUND:
-            raise TimeoutError(answer["error"]["message"])
-        shoot = answer["result"] if answer["ok"] else {"metadata": {"uid": ""}}
+        reply = json.loads(response.data)
+        if not reply["ok"] and reply["error"]["code"] != NOT_FOUND:
+            raise TimeoutError(reply["error"]["message"])
+        shoot = reply["result"] if reply["ok"] else {"metadata": {"uid": ""}}
         return shoot["metadata"]["uid"] == uid and shoot["spec"].get("seedName") == self.seed
 
     async def _report_shoot(self, client: Client, name: str, shoot: Document) -> None:
@@ -151,8 +151,8 @@ class StrangerGardenlet:
     async def _repeat(self, client: Client) -> None:
         """What is not yet stored as it is here is reported again."""
         response = await client.request("garden.api.list.shoot", b'{"limit": 500}', timeout=2)
-        answer = json.loads(response.data)
-        for shoot in answer["result"]["items"] if answer["ok"] else ():
+        reply = json.loads(response.data)
+        for shoot in reply["result"]["items"] if reply["ok"] else ():
             metadata, status = shoot["metadata"], shoot.get("status", {})
             name = f"{metadata['namespace']}/{metadata['name']}"
             if shoot["spec"].get("seedName") != self.seed or name not in self._built:

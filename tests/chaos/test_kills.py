@@ -99,7 +99,7 @@ async def test_whatever_is_killed_every_placeable_shoot_is_placed_and_nothing_is
         async def settled() -> list[dict[str, Any]]:
             try:
                 listed = await landscape.list("shoot")
-                census = await landscape.ask("census")
+                census = await landscape.query("census")
             except Exception as error:
                 raise AssertionError(repr(error)) from error
             placed = [shoot for shoot in listed if shoot["spec"].get("seedName")]

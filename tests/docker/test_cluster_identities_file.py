@@ -89,8 +89,8 @@ async def order(person: Person, directory: Path, name: str) -> None:
         await asyncio.to_thread(person.run, "apply", "-f", str(directory / "shoot.json"))
 
     async def made() -> None:
-        said = await asyncio.to_thread(person.run, "get", "shoot", name, "-n", "garden-session", "-o", "json")
-        assert json.loads(said)["status"]["lastOperation"]["state"] == "Succeeded"
+        reported = await asyncio.to_thread(person.run, "get", "shoot", name, "-n", "garden-session", "-o", "json")
+        assert json.loads(reported)["status"]["lastOperation"]["state"] == "Succeeded"
 
     await eventually(applied, within=60, every=0.5)
     await eventually(made, within=60, every=0.5)
@@ -103,8 +103,8 @@ def inside(deployment: Deployment, server: str, script: str) -> str:
 
 def routes(deployment: Deployment) -> list[str]:
     """Names of the servers that the first one has routes to."""
-    said = inside(deployment, "nats", "wget -q -O - http://127.0.0.1:8222/routez")
-    return sorted({route["remote_name"] for route in json.loads(said)["routes"]})
+    reported = inside(deployment, "nats", "wget -q -O - http://127.0.0.1:8222/routez")
+    return sorted({route["remote_name"] for route in json.loads(reported)["routes"]})
 
 
 def test_the_page_names_the_files_that_are_brought_up_here() -> None:
@@ -122,8 +122,8 @@ def test_who_reaches_the_port_of_the_routes_does_not_join_the_cluster(deployment
     assert docker(*run, "nats:2-alpine", *options).returncode == 0
     try:
         deadline = time.monotonic() + 30
-        while "Connection Closed" not in (said := docker("logs", name).stderr) and "closed" not in said:
-            assert time.monotonic() < deadline, said
+        while "Connection Closed" not in (reported := docker("logs", name).stderr) and "closed" not in reported:
+            assert time.monotonic() < deadline, reported
             time.sleep(0.2)
         assert routes(deployment) == ["nats-2", "nats-3"]
     finally:
@@ -132,8 +132,8 @@ def test_who_reaches_the_port_of_the_routes_does_not_join_the_cluster(deployment
 
 def test_replicas_and_sentinels_come_in_by_users_of_their_own_over_tls_alone(deployment: Deployment) -> None:
     password = "REDISCLI_AUTH=$(sed -n 's/^sentinel sentinel-pass //p' /keys/sentinel.conf | tr -d '\"')"
-    said = inside(deployment, "sentinel-1", f"{password} {AT_REDIS} -h redis --user sentinel info replication")
-    assert ("role:master" in said, said.count("state=online")) == (True, 2), said
+    reported = inside(deployment, "sentinel-1", f"{password} {AT_REDIS} -h redis --user sentinel info replication")
+    assert ("role:master" in reported, reported.count("state=online")) == (True, 2), reported
     for host, port, question in (("redis-2", 6379, "psync ? -1"), ("sentinel-2", 26379, "sentinel master garden")):
         assert "NOAUTH" in inside(deployment, "redis", f"{AT_REDIS} -h {host} -p {port} {question} 2>&1")
         plainly = inside(deployment, "redis", f"timeout 5 redis-cli -h {host} -p {port} {question} 2>&1")

@@ -70,19 +70,19 @@ async def client(deployment: Deployment) -> AsyncIterator[Client]:
     await client.close()
 
 
-async def ask(client: Client, tail: str, body: bytes = b"") -> Any:
+async def query(client: Client, tail: str, body: bytes = b"") -> Any:
     try:
-        answer = json.loads((await client.request(f"garden.api.{tail}", body, timeout=10)).data)
+        response = json.loads((await client.request(f"garden.api.{tail}", body, timeout=10)).data)
     except (nats.errors.Error, OSError) as error:
         raise AssertionError(str(error) or type(error).__name__) from error
-    assert answer["ok"], answer
-    return answer["result"]
+    assert response["ok"], response
+    return response["result"]
 
 
 async def apply(client: Client, *documents: Document) -> None:
     """Apply durably, as `nats pub garden.apply` does."""
-    answer = await client.request("garden.apply", yaml.safe_dump_all(documents).encode(), timeout=10)
-    assert json.loads(answer.data)["seq"]
+    response = await client.request("garden.apply", yaml.safe_dump_all(documents).encode(), timeout=10)
+    assert json.loads(response.data)["seq"]
 
 
 def profile_of(provider: str) -> Document:
@@ -106,7 +106,7 @@ async def until_reconciled(client: Client, names: Sequence[str], *, within: floa
     """Wait until the shoots are reconciled; answer their seeds."""
 
     async def reconciled() -> dict[str, str]:
-        shoots = {shoot["metadata"]["name"]: shoot for shoot in (await ask(client, "list.shoot"))["items"]}
+        shoots = {shoot["metadata"]["name"]: shoot for shoot in (await query(client, "list.shoot"))["items"]}
         for name in names:
             status: Document = shoots[name].get("status", {}) if name in shoots else {}
             assert status.get("lastOperation", {}).get("state") == "Succeeded", (name, status)
@@ -117,7 +117,7 @@ async def until_reconciled(client: Client, names: Sequence[str], *, within: floa
 
 async def until_ready(client: Client) -> None:
     async def ready() -> None:
-        seeds = (await ask(client, "list.seed"))["items"]
+        seeds = (await query(client, "list.seed"))["items"]
         states = {
             seed["metadata"]["name"]: condition["status"]
             for seed in seeds
@@ -146,8 +146,8 @@ async def test_everything_comes_up_healthy(deployment: Deployment) -> None:
 def test_no_service_of_ours_is_root_or_can_build_anything(deployment: Deployment) -> None:
     for service in OWN_SERVICES:
         script = "id -u; command -v gcc cc make pip pip3 uv curl || true; python -c 'import pip' 2>&1 | tail -n 1"
-        said = deployment.run("exec", "-T", service, "sh", "-c", script).split("\n")
-        assert said[:2] == ["10001", "ModuleNotFoundError: No module named 'pip'"], (service, said)
+        reported = deployment.run("exec", "-T", service, "sh", "-c", script).split("\n")
+        assert reported[:2] == ["10001", "ModuleNotFoundError: No module named 'pip'"], (service, reported)
 
 
 async def test_manifests_through_the_published_port_are_carried_out_on_all_seeds(client: Client) -> None:
@@ -175,10 +175,10 @@ async def test_what_was_stored_survives_a_restart(deployment: Deployment) -> Non
     client = await nats.connect(deployment.nats_url(), connect_timeout=10)  # pyright: ignore[reportUnknownMemberType]
     try:
 
-        async def answering() -> list[Document]:
-            return (await ask(client, "list.shoot"))["items"]
+        async def responding() -> list[Document]:
+            return (await query(client, "list.shoot"))["items"]
 
-        shoots = await eventually(answering, within=60, every=0.5)
+        shoots = await eventually(responding, within=60, every=0.5)
         assert {f"first-{provider}" for provider in SEEDS} <= {shoot["metadata"]["name"] for shoot in shoots}
         await until_ready(client)
         await apply(client, shoot_of("aws", "third"))

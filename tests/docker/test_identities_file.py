@@ -131,18 +131,18 @@ def test_the_command_line_of_the_host_is_the_operators(deployment: Deployment, o
 def test_keys_are_for_the_user_of_their_container_alone_and_nobody_else_has_them(deployment: Deployment) -> None:
     script = 'find /keys -type f -printf "%m %u %P\\n"; find / -xdev -name ca.key 2>/dev/null; ls /authority 2>&1; true'
     for service in ("relay", "scheduler", "dashboard"):
-        said = deployment.run("exec", "-T", service, "sh", "-c", script).split("\n")
-        files = {line.split()[2]: line.split()[:2] for line in said if len(line.split()) == 3}
+        reported = deployment.run("exec", "-T", service, "sh", "-c", script).split("\n")
+        files = {line.split()[2]: line.split()[:2] for line in reported if len(line.split()) == 3}
         assert set(files) == {"ca.crt", "nats.nk", *(["redis.password"] if service != "dashboard" else [])}
         assert all(owned == ["600", "gardenbus"] for owned in files.values()), files
-        assert not [line for line in said if line.endswith("ca.key")]
+        assert not [line for line in reported if line.endswith("ca.key")]
 
 
 def test_redis_asks_who_it_is(deployment: Deployment) -> None:
-    ask = "redis-cli --tls --cacert /keys/ca.crt -h localhost keys '*'; redis-cli -h localhost ping; true"
-    said = deployment.run("exec", "-T", "redis", "sh", "-c", ask)
-    assert "NOAUTH" in said
-    assert "PONG" not in said
+    query = "redis-cli --tls --cacert /keys/ca.crt -h localhost keys '*'; redis-cli -h localhost ping; true"
+    reported = deployment.run("exec", "-T", "redis", "sh", "-c", query)
+    assert "NOAUTH" in reported
+    assert "PONG" not in reported
 
 
 async def test_what_was_stored_survives_a_stop_and_a_start(deployment: Deployment, operator: Path) -> None:

@@ -20,8 +20,8 @@ async def test_one_sick_seed_fails_its_own_health_and_leaves_the_process_healthy
 
     def fetch(path: str) -> tuple[int, str]:
         try:
-            with urllib.request.urlopen(process["health_url"] + path, timeout=30) as answer:
-                return answer.status, answer.read().decode()
+            with urllib.request.urlopen(process["health_url"] + path, timeout=30) as response:
+                return response.status, response.read().decode()
         except urllib.error.HTTPError as error:
             return error.code, error.read().decode()
 

@@ -138,7 +138,7 @@ class Load:
         for number in itertools.count():
             name = f"load-{number % 40:02}"
             labels = {"round": str(number)}
-            await self._landscape.ask("apply", merged(a_shoot(name), {"metadata": {"labels": labels}}))
+            await self._landscape.query("apply", merged(a_shoot(name), {"metadata": {"labels": labels}}))
             self.acknowledged.append(name)
             if self._is_over:
                 return
@@ -176,8 +176,8 @@ async def test_both_disks_gone_under_load(site: Site) -> None:
     assert [(each["kind"], each["usable"]) for each in listed] == [("full", True), ("delta", True)]
     checked = await site.backup("verify")
     assert checked.code == 0, checked
-    refused = await site.backup("restore")
-    assert (refused.code, "apiserver" in refused.stderr) == (1, True), refused
+    rejected = await site.backup("restore")
+    assert (rejected.code, "apiserver" in rejected.stderr) == (1, True), rejected
 
     running = control_planes(site)
     assert running.keys() == before.keys()
@@ -199,7 +199,7 @@ async def test_both_disks_gone_under_load(site: Site) -> None:
         }
 
         async def reported() -> None:
-            unknown = {each["name"] for each in (await landscape.ask("unknown"))["items"]}
+            unknown = {each["name"] for each in (await landscape.query("unknown"))["items"]}
             assert unknown == gone
 
         await eventually(reported, within=120, every=1)
@@ -226,8 +226,8 @@ async def test_the_relay_backs_up_what_is_written_by_itself(site: Site) -> None:
 
     await eventually(listed, within=30, every=0.5)
     async with attached_to(site.nats.url, site.directory) as landscape:
-        await landscape.ask("apply", a_shoot("apollo"))
-        version = int((await landscape.ask("get.shoot.garden-session.apollo"))["metadata"]["resourceVersion"])
+        await landscape.query("apply", a_shoot("apollo"))
+        version = int((await landscape.query("get.shoot.garden-session.apollo"))["metadata"]["resourceVersion"])
 
     async def saved() -> None:
         items = await listed()

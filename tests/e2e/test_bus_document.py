@@ -33,11 +33,11 @@ async def play(landscape: Landscape) -> None:
     nowhere["spec"]["seedSelector"] = {"matchLabels": {"there": "is-none"}}
 
     async def built() -> None:
-        shoot = await landscape.ask(f"get.shoot.{namespace}.{name}")
+        shoot = await landscape.query(f"get.shoot.{namespace}.{name}")
         assert shoot["status"]["lastOperation"]["state"] == "Succeeded"
 
-    async def refused() -> None:
-        shoot = await landscape.ask(f"get.shoot.{namespace}.nowhere")
+    async def rejected() -> None:
+        shoot = await landscape.query(f"get.shoot.{namespace}.nowhere")
         assert shoot["status"]["lastOperation"]["state"] == "Pending"
 
     async def gone() -> None:
@@ -46,11 +46,11 @@ async def play(landscape: Landscape) -> None:
         ]
 
     await eventually(built, within=40)
-    await landscape.ask("apply", nowhere)
-    await eventually(refused, within=20)
+    await landscape.query("apply", nowhere)
+    await eventually(rejected, within=20)
     await landscape.client.publish("garden.apply", b"{this is no manifest")
     patch = {"metadata": {"annotations": {"confirmation.gardener.cloud/deletion": "true"}}}
-    await landscape.ask(f"patch.shoot.{namespace}.{name}", patch)
+    await landscape.query(f"patch.shoot.{namespace}.{name}", patch)
     await landscape.publish("garden.delete", [{"kind": "Shoot", "namespace": namespace, "name": name}])
     await eventually(gone, within=40)
 
@@ -85,16 +85,16 @@ async def test_every_message_and_every_answer_is_as_the_document_says(hosting: L
         "waiting": b"",
         "no-such-thing": b"",
     }
-    answers: dict[str, bytes] = {}
+    responses: dict[str, bytes] = {}
     for tail, body in questions.items():
-        answers[tail] = (await client.request(f"garden.api.{tail}", body, timeout=10)).data
+        responses[tail] = (await client.request(f"garden.api.{tail}", body, timeout=10)).data
     await subscription.unsubscribe()
 
-    known = [message for message in seen if not message.subject.endswith("no-such-thing")]
-    faults = [fault for message in known for fault in document.faults(message)]
-    faults += [f"{tail}: {fault}" for tail, body in answers.items() for fault in document.answer_faults(body)]
+    existing = [message for message in seen if not message.subject.endswith("no-such-thing")]
+    faults = [fault for message in existing for fault in document.faults(message)]
+    faults += [f"{tail}: {fault}" for tail, body in responses.items() for fault in document.response_faults(body)]
     for tail in ("list.shoot", "list.seed", "list.event.garden-session", "list.lease.gardener-system-seed-lease"):
-        items: list[Any] = json.loads(answers[tail])["result"]["items"]
+        items: list[Any] = json.loads(responses[tail])["result"]["items"]
         assert items, tail
         faults += [f"{tail}: {fault}" for each in items for fault in document.object_faults(each)]
     assert not faults, "\n".join(faults[:40])
@@ -112,10 +112,10 @@ async def held(landscape: Landscape, stream: str) -> list[Seen]:
     number = 1
     while True:
         question = json.dumps({"seq": number, "next_by_subj": ">"}).encode()
-        answer = json.loads((await landscape.client.request(f"$JS.API.STREAM.MSG.GET.{stream}", question)).data)
-        if "message" not in answer:
+        response = json.loads((await landscape.client.request(f"$JS.API.STREAM.MSG.GET.{stream}", question)).data)
+        if "message" not in response:
             return found
-        message = answer["message"]
+        message = response["message"]
         lines = base64.b64decode(message.get("hdrs", "")).decode().split("\r\n")[1:-2]
         headers = {name: value.strip() for name, _, value in (line.partition(":") for line in lines)}
         found.append(Seen(message["subject"], headers, base64.b64decode(message.get("data", ""))))

@@ -167,7 +167,7 @@ async def patched(landscape: Landscape, tail: str, patch: Document) -> None:
 
     async def taken() -> None:
         try:
-            await landscape.ask(tail, patch, timeout=3)
+            await landscape.query(tail, patch, timeout=3)
         except Exception as error:
             raise AssertionError(repr(error)) from error
 

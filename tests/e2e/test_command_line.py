@@ -30,7 +30,7 @@ pytestmark = pytest.mark.slow
 Document = dict[str, Any]
 
 
-class Said(NamedTuple):
+class CommandResult(NamedTuple):
     code: int
     stdout: str
     stderr: str
@@ -40,10 +40,10 @@ class Said(NamedTuple):
         return self.stdout.splitlines()
 
 
-Call = Callable[..., Said]
+Call = Callable[..., CommandResult]
 
 
-def gardenbus(*words: str, given: str | None = None, environ: dict[str, str] | None = None) -> Said:
+def gardenbus(*words: str, given: str | None = None, environ: dict[str, str] | None = None) -> CommandResult:
     ended = subprocess.run(
         [str(GARDENBUS), *words],
         input=given,
@@ -54,7 +54,7 @@ def gardenbus(*words: str, given: str | None = None, environ: dict[str, str] | N
         check=False,
         env={**os.environ, "COLUMNS": "200", **(environ or {})},
     )
-    return Said(ended.returncode, ended.stdout, ended.stderr)
+    return CommandResult(ended.returncode, ended.stdout, ended.stderr)
 
 
 @contextmanager
@@ -82,7 +82,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Generator[Path]:
 
 @pytest.fixture
 def call(place: Path) -> Call:
-    def called(*words: str, given: str | None = None, environ: dict[str, str] | None = None) -> Said:
+    def called(*words: str, given: str | None = None, environ: dict[str, str] | None = None) -> CommandResult:
         return gardenbus(*words, "--dir", str(place), given=given, environ=environ)
 
     return called
@@ -101,12 +101,12 @@ def shoots(call: Call, *names: str, **changes: Any) -> None:
 
 def until(call: Call, words: Sequence[str], expected: str) -> None:
     """Ask again until the answer is the one expected."""
-    said = call(*words)
+    reported = call(*words)
     for _ in range(100):
-        if said.stdout == expected:
+        if reported.stdout == expected:
             return
-        said = call(*words)
-    raise AssertionError(f"{' '.join(words)}: {said}")
+        reported = call(*words)
+    raise AssertionError(f"{' '.join(words)}: {reported}")
 
 
 def test_get_chooses_by_labels_and_fields_and_prints_what_a_template_says(call: Call):
@@ -136,13 +136,13 @@ def test_get_goes_on_with_what_changes(call: Call, place: Path):
         assert watching.stdout is not None
         first = watching.stdout.readline().split()
         shoots(call, "watched", metadata={"annotations": {"note": "hello"}})
-        told = next(line for line in watching.stdout if "hello" in line)
+        announced = next(line for line in watching.stdout if "hello" in line)
         watching.send_signal(signal.SIGINT)
         watching.stdout.read()
         assert watching.wait(20) == 130
 
     assert first == ["watched", "<none>"]
-    assert told.split() == ["watched", "hello"]
+    assert announced.split() == ["watched", "hello"]
 
 
 def test_documents_for_programs_can_be_read_by_them(call: Call):
@@ -221,8 +221,8 @@ def test_what_get_names_every_command_on_objects_takes(call: Call):
         ("explain", "seed.core.gardener.cloud/seed-a"),
         ("delete", name, *place, "--confirm", "--dry-run=server"),
     ):
-        said = call(*words)
-        assert said.code == 0, (words, said.stderr)
+        reported = call(*words)
+        assert reported.code == 0, (words, reported.stderr)
     assert call("get", name, *place, "-o", "jsonpath={.metadata.deletionTimestamp}").stdout == ""
 
 
@@ -261,11 +261,11 @@ def test_a_description_shows_operation_relations_and_events(call: Call):
     shoots(call, "described")
     assert call("wait", "shoot/described", "--for", "reconciled").code == 0
 
-    told = call("describe", "shoot", "described").stdout
+    announced = call("describe", "shoot", "described").stdout
 
     for words in ("Create Succeeded  ████████████████████ 100%", "seed seed-a  (GardenletReady True)", "Conditions"):
-        assert words in told
-    assert "SchedulingSuccessful" in told
+        assert words in announced
+    assert "SchedulingSuccessful" in announced
     assert "garden-dev/described" in call("describe", "seed/seed-a").stdout
 
 
@@ -274,9 +274,9 @@ def test_labels_and_annotations_are_set_and_taken_away_and_not_overwritten_by_ac
     at = ("shoot", "labelled", "-n", "garden-dev")
 
     assert call("label", *at, "tier=gold", "old=1").lines == ["Shoot garden-dev/labelled configured"]
-    refused = call("label", *at, "tier=iron")
-    assert refused.code == 1
-    assert "has tier (gold) already: --overwrite changes it" in refused.stderr
+    rejected = call("label", *at, "tier=iron")
+    assert rejected.code == 1
+    assert "has tier (gold) already: --overwrite changes it" in rejected.stderr
     assert call("label", *at, "tier=iron", "old-", "--overwrite").code == 0
     assert call("label", *at, "tier=iron").lines == ["Shoot garden-dev/labelled unchanged"]
     assert call("annotate", "shoots", "-l", "tier=iron", "note=by label").code == 0
@@ -316,10 +316,10 @@ def test_an_edit_sends_what_was_changed_and_keeps_what_others_did_meanwhile(call
     others = f"{GARDENBUS} label shoot edited -n garden-dev meanwhile=yes --dir {place} >/dev/null"
     environ = an_editor(tmp_path, f"{others}\nsed -i 's/purpose: evaluation/purpose: testing/' \"$file\"")
 
-    said = call("edit", "shoot", "edited", "-n", "garden-dev", environ=environ)
+    reported = call("edit", "shoot", "edited", "-n", "garden-dev", environ=environ)
 
-    assert said.code == 0, said.stderr
-    assert said.lines == ["Shoot garden-dev/edited configured"]
+    assert reported.code == 0, reported.stderr
+    assert reported.lines == ["Shoot garden-dev/edited configured"]
     template = "jsonpath={.spec.purpose} {.metadata.labels.meanwhile}"
     assert call("get", "shoot", "edited", "-n", "garden-dev", "-o", template).stdout == "testing yes"
     assert not list(tmp_path.glob("*.yaml"))
@@ -369,8 +369,8 @@ def test_what_admission_makes_of_a_manifest_is_explained_as_the_documentation_sh
     assert [line for line in shown if line.split() not in printed] == [], explained.stdout
     assert call("get", "shoot", "apollo").code == 1
 
-    refused = call("explain", "apply", "-", "-o", "json", given=manifests(a_shoot("apollo", spec={"region": 7})))
-    assert refused.code == 1, refused.stdout
+    rejected = call("explain", "apply", "-", "-o", "json", given=manifests(a_shoot("apollo", spec={"region": 7})))
+    assert rejected.code == 1, rejected.stdout
 
 
 def test_events_are_about_one_object_and_go_on(call: Call, place: Path):
@@ -383,14 +383,14 @@ def test_events_are_about_one_object_and_go_on(call: Call, place: Path):
         assert watching.stdout is not None
         assert watching.stdout.readline().startswith("LAST SEEN")
         shoots(call, "later")
-        told = next(line for line in watching.stdout if "SchedulingSuccessful" in line)
+        announced = next(line for line in watching.stdout if "SchedulingSuccessful" in line)
         watching.send_signal(signal.SIGINT)
         watching.stdout.read()
         watching.wait(20)
 
     assert "SchedulingSuccessful" in about.stdout
     assert all("garden-dev/eventful" in line for line in about.lines[2:])
-    assert "garden-dev/later" in told
+    assert "garden-dev/later" in announced
     assert call("events", "--types", "Nothing").stdout == ""
 
 

@@ -110,10 +110,10 @@ async def test_no_expired_foreign_or_stolen_credential_ends_any_command_with_2_a
         (tmp_path / name).write_bytes(content)
         given = {**trusted, "GARDENBUS_NATS_URL": url, "GARDENBUS_NATS_CREDENTIALS": str(tmp_path / name)}
         for command in (("get", "seeds"), ("doctor",)):
-            refused = await client.call(*command, **given)
-            assert (refused.code, refused.stdout) == (2, ""), (name, refused)
-            assert reason in refused.stderr, (name, refused)
-            assert name in refused.stderr, (name, refused)
+            rejected = await client.call(*command, **given)
+            assert (rejected.code, rejected.stdout) == (2, ""), (name, rejected)
+            assert reason in rejected.stderr, (name, rejected)
+            assert name in rejected.stderr, (name, rejected)
 
     nothing = await client.call("doctor", "--nats-url", url, **trusted)
     assert (nothing.code, "no credentials were sent" in nothing.stderr) == (2, True), nothing

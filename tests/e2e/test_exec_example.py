@@ -19,7 +19,7 @@ HERE = f"tests/e2e/{Path(__file__).name}"
 
 async def api_server(landscape: Landscape) -> dict[str, Any]:
     """The condition APIServerAvailable of the shoot."""
-    shoot = await landscape.ask("get.shoot.garden-exec.apollo")
+    shoot = await landscape.query("get.shoot.garden-exec.apollo")
     return next(each for each in shoot["status"]["conditions"] if each["type"] == "APIServerAvailable")
 
 

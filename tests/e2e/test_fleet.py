@@ -105,7 +105,7 @@ class Fleet:
         self.landscape = landscape
 
     async def apply(self, *documents: Document) -> None:
-        await self.landscape.ask("apply", {"apiVersion": "v1", "kind": "List", "items": list(documents)})
+        await self.landscape.query("apply", {"apiVersion": "v1", "kind": "List", "items": list(documents)})
 
     def versions(self, number: int) -> dict[str, str]:
         """What is really in the clusters: cluster → version of an app."""
@@ -135,16 +135,16 @@ class Fleet:
         await eventually(placed, within=90, every=0.5)
 
     async def conditions(self, number: int) -> dict[str, str]:
-        placement = await self.landscape.ask(f"get.clusterresourceplacement._.{app(number)}")
+        placement = await self.landscape.query(f"get.clusterresourceplacement._.{app(number)}")
         conditions = placement.get("status", {}).get("conditions", [])
         return {each["type"].removeprefix("ClusterResourcePlacement"): each["status"] for each in conditions}
 
     async def until_condition(self, number: int, kind: str, status: str) -> None:
-        async def says() -> None:
+        async def reports() -> None:
             conditions = await self.conditions(number)
             assert conditions.get(kind) == status, (app(number), conditions)
 
-        await eventually(says, within=90, every=0.5)
+        await eventually(reports, within=90, every=0.5)
 
 
 @pytest.fixture
@@ -220,7 +220,7 @@ async def _survives_a_cluster_that_leaves(fleet: Fleet, everywhere: set[str]) ->
     """What a cluster held that leaves is taken off; who counted on it finds another."""
     leaving = min(await fleet.bound(12))
     everywhere.discard(leaving)
-    await fleet.landscape.ask(f"delete.membercluster._.{leaving}")
+    await fleet.landscape.query(f"delete.membercluster._.{leaving}")
     await fleet.until_placed(0, everywhere)
 
     async def replaced() -> None:
@@ -258,7 +258,7 @@ async def _evicts(fleet: Fleet) -> None:
         assert evicted not in now
         assert len(now) == 4
         assert fleet.versions(8) == dict.fromkeys(now, "1")
-        eviction = await fleet.landscape.ask("get.clusterresourceplacementeviction._.off")
+        eviction = await fleet.landscape.query("get.clusterresourceplacementeviction._.off")
         executed = {each["type"]: each["status"] for each in eviction["status"]["conditions"]}
         assert executed.get("Executed") == "True"
 
@@ -300,7 +300,7 @@ async def _overrides(fleet: Fleet) -> None:
 
     await eventually(overridden, within=90, every=0.5)
     await fleet.until_condition(16, "Overridden", "True")
-    await fleet.landscape.ask(f"delete.resourceoverride.{app(16)}.own")
+    await fleet.landscape.query(f"delete.resourceoverride.{app(16)}.own")
     await fleet.until_placed(16, clusters)
     assert await fleet.landscape.list("resourceoverridesnapshot") == []
 
@@ -308,7 +308,7 @@ async def _overrides(fleet: Fleet) -> None:
 async def _leaves_nothing_behind(fleet: Fleet) -> None:
     """With the placements goes all that was placed."""
     for number in range(20):
-        await fleet.landscape.ask(f"delete.clusterresourceplacement._.{app(number)}")
+        await fleet.landscape.query(f"delete.clusterresourceplacement._.{app(number)}")
 
     async def nothing() -> None:
         for kind in ("clusterresourceplacement", "clusterresourcebinding", "work"):

@@ -29,10 +29,10 @@ async def test_garbage_on_every_subject_harms_nobody(tmp_path: Path) -> None:
             await publisher.publish(message)
         errors = await publisher.close()
         assert all(b"Invalid" in error for error in errors), errors[:3]
-        await landscape.ask("apply", a_shoot("apollo"), timeout=60)
+        await landscape.query("apply", a_shoot("apollo"), timeout=60)
 
         async def placed() -> None:
-            shoot = await landscape.ask("get.shoot.garden-dev.apollo")
+            shoot = await landscape.query("get.shoot.garden-dev.apollo")
             assert shoot["status"]["lastOperation"]["state"] == "Succeeded"
 
         async def drained() -> None:

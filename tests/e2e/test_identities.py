@@ -67,8 +67,8 @@ async def test_the_example_settles_and_nobody_asks_for_what_they_may_not(tmp_pat
 def _users(landscape: Landscape) -> list[str]:
     """Who is connected, a line a connection."""
     (monitoring,) = [each["health_url"] for each in landscape.describe()["services"] if each["name"] == "nats"]
-    with urllib.request.urlopen(f"{monitoring}/connz?auth=1&limit=10000", timeout=30) as answer:
-        return [each.get("authorized_user", "") for each in json.load(answer)["connections"]]
+    with urllib.request.urlopen(f"{monitoring}/connz?auth=1&limit=10000", timeout=30) as response:
+        return [each.get("authorized_user", "") for each in json.load(response)["connections"]]
 
 
 async def test_whoever_proves_nothing_or_too_little_is_out(tmp_path: Path):
@@ -100,39 +100,39 @@ async def _comes_back_with_another_authority(landscape: Landscape, ca: str) -> N
     landscape.client.options["tls"].load_verify_locations(ca)  # the client of this test would not read it anew
     landscape.kill("nats")
 
-    async def answers() -> None:
+    async def responses() -> None:
         assert (await landscape.command("get", "seeds")).code == 0
         status = await landscape.command("status")
         assert status.code == 0, status
 
-    await eventually(answers, within=60, every=0.5)
+    await eventually(responses, within=60, every=0.5)
     assert services == {name: landscape.pids(name) for name in services}
 
 
 async def test_an_insecure_landscape_says_so_and_keeps_its_streams_when_it_no_longer_is(tmp_path: Path):
-    directory, said = tmp_path / "state", tmp_path / "state-up.log"
+    directory, reported = tmp_path / "state", tmp_path / "state-up.log"
     note = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "kept", "namespace": "garden"}}
     async with a_landscape(directory, "--insecure", "-f", str(GARDENLET)) as landscape:
         assert "nats_user" not in landscape.describe() or not landscape.describe()["nats_user"]
-        await landscape.ask("apply", note)
+        await landscape.query("apply", note)
         created = await _created_at(landscape)
-    assert "INSECURE: whoever reaches NATS" in said.read_text()
+    assert "INSECURE: whoever reaches NATS" in reported.read_text()
 
     async with a_landscape(directory) as landscape:
         assert landscape.describe()["nats_user"] == "operator"
-        assert await landscape.ask("get.configmap.garden.kept")
+        assert await landscape.query("get.configmap.garden.kept")
         assert await _created_at(landscape) == created
 
         async def admitted() -> None:
             assert "seed:earth-1" in _users(landscape)
 
         await eventually(admitted, within=60, every=0.2)
-    assert "INSECURE" not in said.read_text()
+    assert "INSECURE" not in reported.read_text()
 
     async with a_landscape(directory, "--insecure") as landscape:  # the certificates of before are of no use
 
         async def ready() -> None:
-            seed = await landscape.ask("get.seed._.earth-1")
+            seed = await landscape.query("get.seed._.earth-1")
             conditions = {each["type"]: each["status"] for each in seed["status"]["conditions"]}
             assert conditions["GardenletReady"] == "True"
             assert landscape.describe()["state"] == "ready"
@@ -143,8 +143,8 @@ async def test_an_insecure_landscape_says_so_and_keeps_its_streams_when_it_no_lo
 
 async def _created_at(landscape: Landscape) -> str:
     """When the stream of objects was made: another moment for one that was made anew."""
-    answer = await landscape.client.request("$JS.API.STREAM.INFO.OBJECTS", b"", timeout=10)
-    return json.loads(answer.data)["created"]
+    response = await landscape.client.request("$JS.API.STREAM.INFO.OBJECTS", b"", timeout=10)
+    return json.loads(response.data)["created"]
 
 
 async def test_nothing_below_the_state_directory_is_open_to_others(hosting: Landscape):
@@ -167,10 +167,10 @@ async def test_no_port_tells_a_page_in_a_browser_anything(hosting: Landscape):
     for name, url in found.items():
         for path in ("", "/metrics", "/readyz", "/connz", "/varz", "/jsz", "/healthz"):
             request = urllib.request.Request(url + path, headers={"Host": "evil.example"})
-            with pytest.raises(urllib.error.HTTPError) as refused:
+            with pytest.raises(urllib.error.HTTPError) as rejected:
                 urllib.request.urlopen(request, timeout=30)
-            refused.value.close()
-            assert refused.value.code in (404, 421), (name, path)
+            rejected.value.close()
+            assert rejected.value.code in (404, 421), (name, path)
 
 
 async def test_issued_credentials_let_in_until_they_are_revoked(hosting: Landscape, tmp_path: Path):
@@ -254,6 +254,6 @@ async def test_the_documented_handshake_lets_a_certificate_in_for_its_own_seed_a
     assert json.loads(done.stdout)["stream"] == "LEASES", done.stderr
 
     program.write_text(program.read_text().replace("garden.lease.wild", "garden.lease.earth-1"))
-    refused = subprocess.run(call, capture_output=True, text=True, timeout=60, check=False)
-    assert refused.returncode != 0
-    assert refused.stdout == ""
+    rejected = subprocess.run(call, capture_output=True, text=True, timeout=60, check=False)
+    assert rejected.returncode != 0
+    assert rejected.stdout == ""

@@ -24,22 +24,22 @@ OF_SERVERS = {"nats", "redis"}
 Document = dict[str, Any]
 
 
-class Told(NamedTuple):
+class Exposition(NamedTuple):
     type: str
     labels: frozenset[str]
 
 
-def documented(service: str) -> Mapping[str, Told]:
+def documented(service: str) -> Mapping[str, Exposition]:
     """The rows of the page that a service should tell."""
-    found: dict[str, Told] = {}
+    found: dict[str, Exposition] = {}
     for line in PAGE.read_text().splitlines():
         row = ROW.match(line)
         if row and (row["services"] == "all" or service in row["services"].split(", ")):
-            found[row["name"]] = Told(row["type"], frozenset(re.findall(r"`(\w+)`", row["labels"])))
+            found[row["name"]] = Exposition(row["type"], frozenset(re.findall(r"`(\w+)`", row["labels"])))
     return found
 
 
-def told(exposition: str) -> Iterator[tuple[str, str, list[frozenset[str]]]]:
+def announced(exposition: str) -> Iterator[tuple[str, str, list[frozenset[str]]]]:
     """Name, type and each sample's labels."""
     for family in text_string_to_metric_families(exposition):
         name = f"{family.name}_total" if family.type == "counter" else family.name
@@ -119,7 +119,7 @@ async def test_each_service_tells_what_the_page_says_and_the_numbers_are_those_o
         for service, text in (await scraped(landscape)).items():
             page = documented(service)
             assert page, f"{service} is not on the page"
-            seen = {name: kind for name, kind, _labels in told(text)}
+            seen = {name: kind for name, kind, _labels in announced(text)}
             assert seen == {name: each.type for name, each in page.items()}, service
-            for name, _kind, samples in told(text):
+            for name, _kind, samples in announced(text):
                 assert set(samples) <= {page[name].labels}, (service, name)

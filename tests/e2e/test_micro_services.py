@@ -58,7 +58,7 @@ async def test_every_service_says_who_it_is_and_what_it_answers(hosting: Landsca
     assert explain["queue_group"] == "scheduler-default-scheduler"
     assert explain["metadata"]
     before = json.loads((await hosting.client.request("$SRV.STATS.apiserver", b"")).data)["endpoints"][0]
-    await hosting.ask("census")
+    await hosting.query("census")
     after = json.loads((await hosting.client.request("$SRV.STATS.apiserver", b"")).data)["endpoints"][0]
     assert after["num_requests"] >= before["num_requests"]
     assert after["processing_time"] >= before["processing_time"]

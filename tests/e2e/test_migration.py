@@ -19,7 +19,7 @@ from nats.aio.msg import Msg
 from tests.support.builders import a_cloudprofile, a_project, a_shoot
 from tests.support.control_planes import ControlPlanes, GardenletProcesses
 from tests.support.eventually import eventually
-from tests.support.landscape import GARDENBUS, Landscape, Refused, a_landscape, attached, ended
+from tests.support.landscape import GARDENBUS, Landscape, RequestRejected, a_landscape, attached, ended
 
 pytestmark = pytest.mark.slow
 
@@ -86,18 +86,18 @@ class Place:
 
     async def order(self, *names: str) -> None:
         for shoot in self.shoots(names):
-            await self.landscape.ask("apply", shoot)
+            await self.landscape.query("apply", shoot)
 
     async def shoot(self, name: str) -> Document:
-        return await self.landscape.ask(f"get.shoot.{self.namespace}.{name}")
+        return await self.landscape.query(f"get.shoot.{self.namespace}.{name}")
 
     async def bind(self, name: str, seed: str, **more: Any) -> Document:
-        return await self.landscape.ask("bind", {"namespace": self.namespace, "name": name, "seed": seed, **more})
+        return await self.landscape.query("bind", {"namespace": self.namespace, "name": name, "seed": seed, **more})
 
     async def until_ready(self, *seeds: str, within: float = 30) -> None:
         async def ready() -> None:
             for seed in seeds:
-                found = await self.landscape.ask(f"get.seed._.{seed}")
+                found = await self.landscape.query(f"get.seed._.{seed}")
                 assert condition(found, "GardenletReady")["status"] == "True", found.get("status")
                 assert condition(found, "SeedSystemComponentsHealthy")["status"] == "True", found.get("status")
 
@@ -141,7 +141,7 @@ async def place(running: Path, tmp_path: Path) -> AsyncIterator[Place]:
     region = f"region{next(_numbers)}"
     async with attached(running) as landscape:
         gardenlets = GardenletProcesses(landscape, tmp_path)
-        await landscape.ask("apply", a_project(region))
+        await landscape.query("apply", a_project(region))
         try:
             yield Place(landscape, gardenlets, region)
         finally:
@@ -149,7 +149,7 @@ async def place(running: Path, tmp_path: Path) -> AsyncIterator[Place]:
             for seed in await landscape.list("seed"):
                 if seed["spec"]["provider"]["region"] == region:
                     hidden = {"spec": {"settings": {"scheduling": {"visible": False}}}}
-                    await landscape.ask(f"patch.seed._.{seed['metadata']['name']}", hidden)
+                    await landscape.query(f"patch.seed._.{seed['metadata']['name']}", hidden)
 
 
 def condition(document: Document, kind: str, field: str = "conditions") -> Document:
@@ -172,7 +172,7 @@ def is_healthy(shoot: Document) -> bool:
 
 
 async def in_full(landscape: Landscape, seed: str) -> Document:
-    return await landscape.ask(f"get.seed._.{seed}")
+    return await landscape.query(f"get.seed._.{seed}")
 
 
 @pytest.mark.timeout(120)
@@ -190,7 +190,7 @@ async def test_a_moving_shoot_counts_on_both_seeds_and_ends_as_one_on_the_destin
         await place.bind("apollo", two)
         await place.order("artemis")
         for full in (one, two):
-            with pytest.raises(Refused, match="maximum number"):
+            with pytest.raises(RequestRejected, match="maximum number"):
                 await place.bind("artemis", full)
         apollo = await place.shoot("apollo")
         assert (apollo["spec"]["seedName"], apollo["status"]["seedName"]) == (two, one), "moved before it was looked at"
@@ -243,8 +243,8 @@ async def move_to_and_fro(landscape: Landscape, seeds: Sequence[str]) -> Counter
                 metadata = shoot["metadata"]
                 target = back if shoot["spec"]["seedName"] == there else there
                 wanted = {key: metadata[key] for key in ("namespace", "name", "resourceVersion")} | {"seed": target}
-                with contextlib.suppress(Refused):
-                    await landscape.ask("bind", wanted, timeout=2)
+                with contextlib.suppress(RequestRejected):
+                    await landscape.query("bind", wanted, timeout=2)
                     moved[metadata["name"]] += 1
     return moved
 
@@ -323,7 +323,7 @@ async def test_a_destination_that_is_dead_is_waited_for_and_the_order_can_be_tak
     await place.until_on(two, "apollo")
 
 
-class Told:
+class Observed:
     """What is published on a subject while it is listened to."""
 
     def __init__(self) -> None:
@@ -333,18 +333,18 @@ class Told:
         self.messages.append(message)
 
     @classmethod
-    async def on(cls, landscape: Landscape, subject: str) -> "Told":
-        told = cls()
-        await landscape.client.subscribe(subject, cb=told.take)  # pyright: ignore[reportUnknownMemberType]
+    async def on(cls, landscape: Landscape, subject: str) -> "Observed":
+        observed = cls()
+        await landscape.client.subscribe(subject, cb=observed.take)  # pyright: ignore[reportUnknownMemberType]
         await landscape.client.flush()
-        return told
+        return observed
 
 
 @pytest.mark.timeout(120)
 async def test_a_shoot_whose_source_is_lost_is_restored_by_force_and_the_source_yields(place: Place) -> None:
     one, two = f"{place.region}-one", f"{place.region}-two"
     await place.gardenlets.start("one", a_seed_of(one))
-    reports = await Told.on(place.landscape, f"garden.report.{one}.shoot.>")
+    reports = await Observed.on(place.landscape, f"garden.report.{one}.shoot.>")
     await place.order("apollo", "artemis")
     await place.until_on(one, "apollo", "artemis")
     await place.gardenlets.start("two", a_seed_of(two))
@@ -370,22 +370,22 @@ async def test_a_shoot_whose_source_is_lost_is_restored_by_force_and_the_source_
 
     await eventually(restored, within=30)
 
-    rejected = await Told.on(place.landscape, "garden.rejected.>")
+    rejected = await Observed.on(place.landscape, "garden.rejected.>")
     late = reports.messages[-1]
     claim = {"status": {"lastOperation": {"type": "Reconcile", "state": "Processing"}, "seedName": one}}
     await place.gardenlets.publish(late.subject, json.dumps(claim).encode(), late.headers or {})
 
-    async def refused() -> None:
+    async def denied() -> None:
         reasons = [(message.headers or {}).get("Gardenbus-Reason", "") for message in rejected.messages]
         assert any(f"belongs to seed {two}, not to {one}" in reason for reason in reasons), reasons
 
-    await eventually(refused, within=10)
+    await eventually(denied, within=10)
     place.gardenlets.resume("one")
     await place.until_on(two, *before)
     await place.gardenlets.kill("one")
     await place.gardenlets.start("one", a_seed_of(one))
     await place.until_ready(one)
-    everything = await Told.on(place.landscape, f"garden.report.{one}.>")
+    everything = await Observed.on(place.landscape, f"garden.report.{one}.>")
     await asyncio.sleep(2)
     assert len(everything.messages) <= 4, [message.subject for message in everything.messages]
     await place.until_on(two, *before)
@@ -426,7 +426,7 @@ async def test_a_drain_goes_on_after_ctrl_c_and_a_cordon_over_a_restart(place: P
     assert {path: seeds for path, seeds in place.planes.files().items() if source in seeds} == {}
 
     async def visible_after_a_restart() -> bool:
-        registrations = await Told.on(place.landscape, f"garden.report.{source}.seed.>")
+        registrations = await Observed.on(place.landscape, f"garden.report.{source}.seed.>")
         await place.gardenlets.kill("from")
         await place.gardenlets.start("from", a_seed_of(source))
 

@@ -22,7 +22,7 @@ async def own_scheduler(client: Client) -> None:
     jetstream = client.jetstream()  # pyright: ignore[reportUnknownMemberType]
     work = await jetstream.pull_subscribe("garden.queue.scheduling.mine.>", durable="scheduling-mine", stream="QUEUES")
 
-    async def ask(tail: str, body: object = None) -> Any:
+    async def query(tail: str, body: object = None) -> Any:
         payload = json.dumps(body).encode() if body else b""
         return json.loads((await client.request(f"garden.api.{tail}", payload, timeout=5)).data)
 
@@ -33,15 +33,15 @@ async def own_scheduler(client: Client) -> None:
             continue
         for message in messages:
             namespace, name = message.subject.split(".", 5)[4:]
-            shoot = (await ask(f"get.shoot.{namespace}.{name}")).get("result")
+            shoot = (await query(f"get.shoot.{namespace}.{name}")).get("result")
             if not shoot or shoot["spec"].get("seedName"):  # it is gone, or placed already
                 await message.ack()
                 continue
             version = shoot["metadata"]["resourceVersion"]  # a bind that comes late must not move a placed shoot
-            seeds = [seed["metadata"]["name"] for seed in (await ask("list.seed"))["result"]["items"]]
+            seeds = [seed["metadata"]["name"] for seed in (await query("list.seed"))["result"]["items"]]
             for seed in sorted(seeds, reverse=True):
                 wanted = {"namespace": namespace, "name": name, "seed": seed, "resourceVersion": version}
-                if (await ask("bind", wanted))["ok"]:
+                if (await query("bind", wanted))["ok"]:
                     await message.ack()
                     break
             else:  # no seed takes it now, or it has changed: the work comes back
@@ -66,11 +66,11 @@ async def test_a_shoot_with_another_scheduler_name_is_bound_by_that_scheduler_al
         await landscape.publish("garden.apply", [mine])
 
         async def stored() -> None:
-            shoot = await landscape.ask("get.shoot.garden-dev.mine")
+            shoot = await landscape.query("get.shoot.garden-dev.mine")
             assert "seedName" not in shoot["spec"]
 
         await eventually(stored, within=10)
-        stale = (await landscape.ask("get.shoot.garden-dev.mine"))["metadata"]["resourceVersion"]
+        stale = (await landscape.query("get.shoot.garden-dev.mine"))["metadata"]["resourceVersion"]
         await asyncio.sleep(1)
         await stored()  # ours leaves it alone, though the queue has long had it
         scheduler = asyncio.create_task(own_scheduler(landscape.client))
@@ -78,13 +78,13 @@ async def test_a_shoot_with_another_scheduler_name_is_bound_by_that_scheduler_al
         async def bound() -> None:
             if scheduler.done():
                 await scheduler  # it ends by an error alone
-            shoot = await landscape.ask("get.shoot.garden-dev.mine")
+            shoot = await landscape.query("get.shoot.garden-dev.mine")
             assert shoot["spec"].get("seedName") == "earth-2"
             assert shoot["status"]["lastOperation"]["state"] == "Succeeded"
 
         await eventually(bound, within=20)
         late = {"namespace": "garden-dev", "name": "mine", "seed": "earth-1", "resourceVersion": stale}
-        answer = json.loads((await landscape.client.request("garden.api.bind", json.dumps(late).encode())).data)
-        assert answer["error"]["code"] == 409, answer
+        response = json.loads((await landscape.client.request("garden.api.bind", json.dumps(late).encode())).data)
+        assert response["error"]["code"] == 409, response
         await bound()
         scheduler.cancel()

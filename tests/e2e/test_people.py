@@ -76,8 +76,8 @@ async def people(hosting: Landscape, tmp_path: Path) -> People:
     members = [a_member("vic", "viewer"), a_member("mel", "admin")]
     found = People(tmp_path, hosting)
     for name, spec in (("crew", {"members": members}), ("rest", {})):
-        await hosting.ask("apply", a_project(name, f"garden-{name}", spec=spec))
-        await hosting.ask("apply", a_shoot("apollo", f"garden-{name}"))
+        await hosting.query("apply", a_project(name, f"garden-{name}", spec=spec))
+        await hosting.query("apply", a_shoot("apollo", f"garden-{name}"))
     for user, role in PEOPLE.items():
         given = ("--role", role) if role else ()
         login = ("login", user, "--dir", str(hosting.directory), "--user", user, "--ttl", "1h", *given)
@@ -90,7 +90,7 @@ async def people(hosting: Landscape, tmp_path: Path) -> People:
 @pytest.mark.timeout(400)
 async def test_people_see_and_follow_what_their_roles_allow(people: People):
     await _one_object_by_name(people)
-    await _what_is_refused(people)
+    await _check_rejections(people)
     await _what_is_followed(people)
     await _completion(people)
 
@@ -113,7 +113,7 @@ async def _one_object_by_name(people: People) -> None:
     assert "not yours to read" in described.stdout
 
 
-async def _what_is_refused(people: People) -> None:
+async def _check_rejections(people: People) -> None:
     for user, arguments, needed in (
         ("vic", ("get", "shoots", "-w"), "-n NAMESPACE"),
         ("vic", ("get", "shoots", "-n", "garden-rest", "-w"), "the role viewer or operator of the landscape"),
@@ -123,9 +123,9 @@ async def _what_is_refused(people: People) -> None:
         ("mel", ("doctor",), "the operator's own credentials"),
         ("eve", ("label", "shoot", "apollo", "-n", CREW, "a=b"), "the role member or admin in project crew"),
     ):
-        refused = await people.call(user, *arguments)
-        assert (refused.code, needed in refused.stderr) == (1, True), (user, arguments, refused)
-        assert len(refused.stderr.splitlines()) == 1, refused
+        rejected = await people.call(user, *arguments)
+        assert (rejected.code, needed in rejected.stderr) == (1, True), (user, arguments, rejected)
+        assert len(rejected.stderr.splitlines()) == 1, rejected
     shown = await people.call("eve", "top", "seeds", "--once")
     assert shown.code == 0, shown
 
@@ -151,9 +151,9 @@ async def _what_is_followed(people: People) -> None:
             number += 1
             for namespace in (CREW, "garden-rest"):
                 name = f"{'own' if namespace == CREW else 'foreign'}-{number}"
-                await people.landscape.ask("apply", a_shoot(name, namespace))
+                await people.landscape.query("apply", a_shoot(name, namespace))
                 secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name, "namespace": namespace}}
-                await people.landscape.ask("apply", secret)
+                await people.landscape.query("apply", secret)
             assert any(line.endswith("/own-1") for line in landscape)
             assert any("/foreign-" in line for line in landscape)
             for lines in (shoots, secrets, everything):
@@ -170,10 +170,10 @@ async def _completion(people: People) -> None:
         ("gardenbus --context vic get shoot -n ", [CREW]),
         (f"gardenbus --context vic get shoot -n {CREW} ap", ["apollo"]),
     ):
-        asked = {"_GARDENBUS_COMPLETE": "complete_bash", "COMP_WORDS": line, "COMP_CWORD": str(line.count(" "))}
+        requested = {"_GARDENBUS_COMPLETE": "complete_bash", "COMP_WORDS": line, "COMP_CWORD": str(line.count(" "))}
 
-        async def offered(asked: dict[str, str] = asked, words: list[str] = words) -> None:
-            done = await ended(await people.start(**asked), within=WITHIN_SECONDS)
-            assert done.stdout.split() == words, (asked, done)
+        async def offered(requested: dict[str, str] = requested, words: list[str] = words) -> None:
+            done = await ended(await people.start(**requested), within=WITHIN_SECONDS)
+            assert done.stdout.split() == words, (requested, done)
 
         await eventually(offered, within=WITHIN_SECONDS)

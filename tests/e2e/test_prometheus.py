@@ -111,16 +111,16 @@ class Observer:
         self._url = url
         self._session = session
 
-    async def ask(self, path: str, **parameters: str) -> Any:
+    async def query(self, path: str, **parameters: str) -> Any:
         """The `data` of an answer of its HTTP API."""
         async with self._session.get(f"{self._url}/api/v1/{path}", params=parameters) as response:
-            answer = await response.json()
-        assert answer["status"] == "success", (parameters, answer)
-        return answer["data"]
+            reply = await response.json()
+        assert reply["status"] == "success", (parameters, reply)
+        return reply["data"]
 
     async def rows(self, expression: str) -> list[Document]:
         """What an expression is now."""
-        data = await self.ask("query", query=expression.replace("$__rate_interval", "20s"))
+        data = await self.query("query", query=expression.replace("$__rate_interval", "20s"))
         return data["result"]
 
 
@@ -154,13 +154,13 @@ async def observer(landscape: Landscape, tmp_path: Path) -> AsyncIterator[Observ
     async with aiohttp.ClientSession() as session:
         observer = Observer(f"http://127.0.0.1:{port}", session)
 
-        async def answering() -> None:
+        async def responding() -> None:
             try:
-                await observer.ask("query", query="1")
+                await observer.query("query", query="1")
             except (aiohttp.ClientError, ValueError) as error:
                 raise AssertionError(str(error)) from error
 
-        await eventually(answering, within=30)
+        await eventually(responding, within=30)
         yield observer
     process.terminate()
     await process.wait()
@@ -169,11 +169,11 @@ async def observer(landscape: Landscape, tmp_path: Path) -> AsyncIterator[Observ
 
 async def work(landscape: Landscape) -> None:
     """Order shoots little by little, one of which fits nowhere, and delete one; ask the API now and then."""
-    await landscape.ask("apply", a_shoot("nowhere", spec={"region": "mars-1"}))
+    await landscape.query("apply", a_shoot("nowhere", spec={"region": "mars-1"}))
     for number in range(30):
-        await landscape.ask("apply", a_shoot(f"shoot-{number % 15}"))
+        await landscape.query("apply", a_shoot(f"shoot-{number % 15}"))
         if number >= 15:
-            await landscape.ask(f"delete.shoot.garden-dev.shoot-{number % 15}")
+            await landscape.query(f"delete.shoot.garden-dev.shoot-{number % 15}")
         await asyncio.sleep(0.5)
 
 
@@ -196,9 +196,9 @@ async def test_targets_rules_and_dashboard_work_on_what_a_landscape_tells(landsc
             assert not silent
 
         await eventually(every_panel_shows_something, within=60, every=1)
-        groups = (await observer.ask("rules"))["groups"]
+        groups = (await observer.query("rules"))["groups"]
         assert {rule["health"] for group in groups for rule in group["rules"]} == {"ok"}
-        alerts = (await observer.ask("alerts"))["alerts"]
+        alerts = (await observer.query("alerts"))["alerts"]
         assert not [each for each in alerts if each["labels"]["severity"] == "critical"]
     finally:
         working.cancel()

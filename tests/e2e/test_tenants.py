@@ -16,7 +16,7 @@ import yaml
 from gardenbus.common.adapters.nats.credentials import read_credentials
 from tests.support.builders import CORE, a_cloudprofile, a_gardenlet_configuration, a_project, a_shoot
 from tests.support.eventually import eventually
-from tests.support.landscape import Landscape, Refused, a_landscape, trust_of
+from tests.support.landscape import Landscape, RequestRejected, a_landscape, trust_of
 
 pytestmark = pytest.mark.long
 
@@ -29,27 +29,27 @@ ALLOWED = 3
 """How many of them its quota allows."""
 KILLS = 2
 """How often each service is killed."""
-ANSWERS = 12
+RESPONSES = 12
 """Requests that are answered between one kill and the next."""
 COUNT = "count/shoots.core.gardener.cloud"
-NOT_ANSWERED = (nats.errors.Error, OSError, TimeoutError)
+NO_RESPONSE = (nats.errors.Error, OSError, TimeoutError)
 
 
 class Fire:
     """Kills services, one after the other, each as soon as the tenants got on since the last."""
 
     def __init__(self) -> None:
-        self.answered = 0
+        self.responded = 0
         self.is_over = False
 
     async def kill_in_turn(self, landscape: Landscape) -> None:
         for name in KILLED * KILLS:
-            enough = self.answered + ANSWERS
+            enough = self.responded + RESPONSES
 
-            async def answered(enough: int = enough) -> None:
-                assert self.answered >= enough
+            async def responded(enough: int = enough) -> None:
+                assert self.responded >= enough
 
-            await eventually(answered, within=40, every=0.05)
+            await eventually(responded, within=40, every=0.05)
             landscape.kill(name)
         self.is_over = True
 
@@ -71,37 +71,37 @@ class Tenant(NamedTuple):
         spec = {"provider": {"type": "aws", "workers": [pool]}, "secretBindingName": "aws"}
         return a_shoot(f"s{number}", namespace or self.namespace, spec=spec)
 
-    async def ask(self, tail: str, body: object = None) -> Any:
+    async def query(self, tail: str, body: object = None) -> Any:
         """Ask until somebody answers; raises Refused."""
         while True:
             try:
-                result = await self.own.ask(tail, body, timeout=2)
-            except NOT_ANSWERED:
+                result = await self.own.query(tail, body, timeout=2)
+            except NO_RESPONSE:
                 await asyncio.sleep(0.1)
-            except Refused as refused:
-                if refused.args[1]["code"] < 500 and refused.args[1]["code"] not in {409, 429}:
-                    self.fire.answered += 1
+            except RequestRejected as rejected:
+                if rejected.args[1]["code"] < 500 and rejected.args[1]["code"] not in {409, 429}:
+                    self.fire.responded += 1
                     raise
                 await asyncio.sleep(0.1)
             else:
-                self.fire.answered += 1
+                self.fire.responded += 1
                 return result
 
     async def order(self, number: int) -> bool:
         """Whether the shoot is acknowledged; it is refused only for the quota."""
         try:
-            await self.ask("apply", self.shoot(number))
-        except Refused as refused:
-            if refused.args[1]["code"] != 403 or "quota" not in refused.args[0]:
+            await self.query("apply", self.shoot(number))
+        except RequestRejected as rejected:
+            if rejected.args[1]["code"] != 403 or "quota" not in rejected.args[0]:
                 raise
             return False
         return True
 
     async def delete(self, number: int) -> None:
         """Delete a shoot, and wait until it is gone."""
-        with contextlib.suppress(Refused):
+        with contextlib.suppress(RequestRejected):
             body = {"kind": "shoot", "namespace": self.namespace, "name": f"s{number}", "confirm": True}
-            await self.ask("delete", body)
+            await self.query("delete", body)
 
         async def gone() -> None:
             assert await self.code(f"get.shoot.{self.namespace}.s{number}") == 404
@@ -111,9 +111,9 @@ class Tenant(NamedTuple):
     async def code(self, tail: str, body: object = None) -> int:
         """The code of the answer."""
         try:
-            await self.ask(tail, body)
-        except Refused as refused:
-            return refused.args[1]["code"]
+            await self.query(tail, body)
+        except RequestRejected as rejected:
+            return rejected.args[1]["code"]
         return 200
 
     async def intrude(self, other: "Tenant", number: int) -> None:
@@ -191,8 +191,8 @@ async def a_tenant(landscape: Landscape, name: str, directory: Path, fire: Fire)
 async def sample(landscape: Landscape, most: dict[str, int]) -> None:
     """Note the most shoots that were ever seen in each namespace."""
     for namespace in itertools.cycle(most):
-        with contextlib.suppress(Refused, *NOT_ANSWERED):
-            page = await landscape.ask(f"list.shoot.{namespace}", {"limit": 500}, timeout=2)
+        with contextlib.suppress(RequestRejected, *NO_RESPONSE):
+            page = await landscape.query(f"list.shoot.{namespace}", {"limit": 500}, timeout=2)
             most[namespace] = max(most[namespace], len(page["items"]))
         await asyncio.sleep(0.02)
 
@@ -213,8 +213,8 @@ async def meanwhile(*work: Callable[[], Any]) -> AsyncGenerator[None]:
 async def until_quiet(landscape: Landscape) -> None:
     async def quiet() -> None:
         try:
-            quota = await landscape.ask("get.resourcequota.garden-counted.gardener", timeout=2)
-        except NOT_ANSWERED as error:
+            quota = await landscape.query("get.resourcequota.garden-counted.gardener", timeout=2)
+        except NO_RESPONSE as error:
             raise AssertionError(repr(error)) from error
         assert quota["status"]["used"] == {COUNT: str(ALLOWED)}
         for namespace in ("garden-counted", "garden-metered"):
@@ -254,7 +254,7 @@ async def test_two_tenants_keep_within_their_quotas_and_apart_whatever_is_killed
             kept = acknowledged[index * WANTED : (index + 1) * WANTED]
             assert {f"s{number}" for number, is_there in enumerate(kept) if is_there} <= set(there[own.name])
 
-        await landscape.ask("delete", {"kind": "project", "name": "counted", "confirm": True})
+        await landscape.query("delete", {"kind": "project", "name": "counted", "confirm": True})
         assert await counted.code("apply", counted.shoot(99)) == 403
         landscape.kill("controllermanager")
         await asyncio.gather(*(counted.delete(number) for number in range(WANTED)))

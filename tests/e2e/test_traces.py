@@ -43,8 +43,8 @@ class Collector:
 
     async def take(self, request: web.Request) -> web.Response:
         assert request.content_type == "application/x-protobuf"
-        told: Any = ExportTraceServiceRequest.FromString(await request.read())
-        for resource in told.resource_spans:
+        announced: Any = ExportTraceServiceRequest.FromString(await request.read())
+        for resource in announced.resource_spans:
             names = {each.key: each.value.string_value for each in resource.resource.attributes}
             for scope in resource.scope_spans:
                 self.spans += [
@@ -65,10 +65,10 @@ class Collector:
 
     def way_to(self, span: Received) -> list[str]:
         """The names from the top of its trace down to a span."""
-        known = self.of(span.trace)
+        existing = self.of(span.trace)
         names = [span.name]
-        while span.parent in known:
-            span = known[span.parent]
+        while span.parent in existing:
+            span = existing[span.parent]
             names.insert(0, span.name)
         assert span.parent == CLIENTS_SPAN, f"{names} hangs on nothing"
         return names
@@ -108,7 +108,7 @@ def a_landscape_file(directory: Path) -> Path:
 
 async def built(landscape: Landscape, name: str) -> None:
     async def succeeded() -> None:
-        status = (await landscape.ask(f"get.shoot.garden-dev.{name}")).get("status", {})
+        status = (await landscape.query(f"get.shoot.garden-dev.{name}")).get("status", {})
         assert status.get("lastOperation", {}).get("state") == "Succeeded", status.get("lastOperation")
 
     await eventually(succeeded, within=60, every=0.3)
@@ -121,10 +121,10 @@ async def warmed_up(landscape: Landscape) -> None:
 
 
 async def order(landscape: Landscape, shoot: Document, traceparent: str) -> None:
-    answer = await landscape.client.request(
+    response = await landscape.client.request(
         "garden.apply", json.dumps(shoot).encode(), timeout=10, headers={"traceparent": traceparent}
     )
-    assert "seq" in json.loads(answer.data)
+    assert "seq" in json.loads(response.data)
 
 
 async def test_one_trace_reaches_from_the_request_to_the_gardenlets_last_step(
@@ -138,12 +138,12 @@ async def test_one_trace_reaches_from_the_request_to_the_gardenlets_last_step(
             await order(landscape, a_shoot(), FROM_A_CLIENT)
             await built(landscape, "apollo")
 
-            async def told() -> None:
+            async def announced() -> None:
                 spans = collector.of(TRACE_ID).values()
                 assert {span.service for span in spans} >= SERVICES
                 assert any(span.name == "gardenlet.create" for span in spans)
 
-            await eventually(told, within=20, every=0.3)
+            await eventually(announced, within=20, every=0.3)
             logs = await landscape.command("logs", "--trace", TRACE_ID, "-o", "json")
             of_shoot = await landscape.command("logs", "--shoot", "garden-dev/apollo", "-o", "json")
 
@@ -183,9 +183,9 @@ async def test_where_traces_are_off_the_log_still_follows_a_request_that_came_wi
         others = await landscape.command("logs", "--shoot", "garden-dev/first", "-o", "json")
 
     assert pretty.code == 0, pretty.stderr
-    said = re.findall(r"^\S+ (\w+)(?:-\d+)? +info +(\S+) ", pretty.stdout, re.MULTILINE)
+    reported = re.findall(r"^\S+ (\w+)(?:-\d+)? +info +(\S+) ", pretty.stdout, re.MULTILINE)
     assert {("apiserver", "request.accepted"), ("relay", "change.announced"), ("scheduler", "shoot.scheduled")} <= set(
-        said
+        reported
     )
-    assert said.count(("gardenlet", "reconcile.finished")) == 2
+    assert reported.count(("gardenlet", "reconcile.finished")) == 2
     assert "trace_id" not in others.stdout

@@ -283,9 +283,9 @@ async def test_the_commands_do_what_they_say(host: Path, tmp_path: Path):
     assert "seed-a" in {each["seed"] for each in json.loads(explained.stdout)["considered"]["rejections"]}
     assert "1/2" in (await gardenbus("top", *at)).stdout
 
-    refused = await gardenbus("delete", "shoot", "apollo", "-n", "garden-dev", *at)
-    assert refused.code == 1
-    assert "confirmation" in refused.stderr
+    rejected = await gardenbus("delete", "shoot", "apollo", "-n", "garden-dev", *at)
+    assert rejected.code == 1
+    assert "confirmation" in rejected.stderr
     assert (await gardenbus("delete", "shoot", "apollo", "-n", "garden-dev", "--confirm", *at)).code == 0
 
     async def gone() -> None:

@@ -129,7 +129,7 @@ class Generator:
             "confirm",
             "patch",
         )
-        known = {
+        existing = {
             "kind": "shoot",
             "namespace": "garden-dev",
             "name": "apollo",
@@ -137,7 +137,7 @@ class Generator:
             "replicas": 2,
             "force": True,
         }
-        value = {name: known.get(name, "1") if chance.random() < 0.85 else anything(chance) for name in names}
+        value = {name: existing.get(name, "1") if chance.random() < 0.85 else anything(chance) for name in names}
         kept = {name: part for name, part in value.items() if chance.random() < 0.9}
         body = encoded(kept, chance)
         return damaged(body, chance) if chance.random() < 0.1 else body

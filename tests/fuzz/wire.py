@@ -66,7 +66,7 @@ class WireFuzzer:
         findings = self.findings
         before = processes(self._landscape)
         url: str = self._landscape.describe()["nats_url"]
-        client = await RawClient.connect(url, self._answered)
+        client = await RawClient.connect(url, self._count_response)
         await self._clearing.begin()
         began = time.perf_counter()
         for number in range(count):
@@ -82,7 +82,7 @@ class WireFuzzer:
                 await self._clear(number)
             if client.is_closed:
                 findings.add(Finding("connection", f"closed by the server: {client.errors[-1:]}", number, ""))
-                client = await RawClient.connect(url, self._answered)
+                client = await RawClient.connect(url, self._count_response)
             findings.seconds = time.perf_counter() - began
             if log is not None and number % REPORTED == REPORTED - 1:
                 print("\n".join((f"--- {number + 1} of {count}", *self.lines())), file=log, flush=True)
@@ -121,7 +121,7 @@ class WireFuzzer:
                 what = f"no response in {SLOWEST_SECONDS:.0f} s"
                 self.findings.add(Finding(f"unanswered {_verb(sent)}", what, number, _sample(sent)))
 
-    def _answered(self, number: int, body: bytes) -> None:
+    def _count_response(self, number: int, body: bytes) -> None:
         self._room.set()
         found = self._waiting.pop(number, None)
         if found is None:
@@ -160,8 +160,8 @@ class WireFuzzer:
         """Messages that wait in the streams that the apiserver consumes."""
         total = 0
         for stream in ("REQUESTS", "REPORTS"):
-            answer = await self._landscape.client.request(f"$JS.API.STREAM.INFO.{stream}", b"", timeout=60)
-            total += int(json.loads(answer.data)["state"]["messages"])
+            reply = await self._landscape.client.request(f"$JS.API.STREAM.INFO.{stream}", b"", timeout=60)
+            total += int(json.loads(reply.data)["state"]["messages"])
         return total
 
     async def _end(self, client: RawClient, before: dict[str, int], count: int) -> None:
@@ -203,10 +203,10 @@ def _assessed(body: bytes) -> tuple[str, str]:
         return "unreadable", f"the response is no JSON: {error}"
     if not isinstance(response, dict) or "ok" not in response:
         return "unreadable", "the response is none of the API's"
-    answered = cast("Document", response)
-    if answered["ok"]:
+    responded = cast("Document", response)
+    if responded["ok"]:
         return "taken", ""
-    problem: Document = answered["error"]
+    problem: Document = responded["error"]
     is_unexpected = problem["code"] == 500 or "unexpected error" in problem["message"]
     return f"{problem['code']} {problem['reason']}", problem["message"][:200] if is_unexpected else ""
 

@@ -191,13 +191,13 @@ async def test_data_that_is_gone_without_a_backup_is_said_and_never_replaced_by_
         child.signal(signal.SIGKILL)
         shutil.rmtree(seed.cluster.data)
 
-    async def said() -> None:
+    async def reported() -> None:
         problem = (await seed.backend.problems(observed()))["ControlPlaneHealthy"]
         assert problem.startswith(
             "The data of etcd is gone, and is restored: The data of etcd is gone, and there is no"
         )
 
-    await eventually(said, within=WITHIN, every=0.2)
+    await eventually(reported, within=WITHIN, every=0.2)
     with pytest.raises(StepFailed, match="there is no backup of it"):
         await seed.backend.perform(SHOOT, "etcd", observed())
     assert seed.cluster.child(ETCD) is None
@@ -234,9 +234,9 @@ async def test_data_that_etcd_cannot_read_is_restored_and_without_a_backup_left_
         await folder_of(seed.place).folder("b1").folder(cluster.directory.name).remove()
         await end_etcd_and_write(seed, log, 0)
 
-    async def said() -> None:
+    async def reported() -> None:
         problem = (await seed.backend.problems(observed()))["ControlPlaneHealthy"]
         assert "there is no backup of it: put a good copy in the place of" in problem
 
-    await eventually(said, within=WITHIN, every=0.2)
+    await eventually(reported, within=WITHIN, every=0.2)
     assert log.is_file()

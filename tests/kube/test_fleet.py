@@ -86,7 +86,7 @@ class RealFleet:
     async def until_ready(self) -> None:
         async def ready() -> None:
             for name in NAMES:
-                member = await self.landscape.ask(f"get.membercluster._.{name}")
+                member = await self.landscape.query(f"get.membercluster._.{name}")
                 agents: list[Document] = section(member, "status").get("agentStatus") or [{}]
                 assert ("Healthy", "True") in {
                     (each["type"], each["status"]) for each in agents[0].get("conditions", [])
@@ -97,7 +97,7 @@ class RealFleet:
 
     async def until_conditions(self, **statuses: str) -> Document:
         async def reached() -> Document:
-            placement = await self.landscape.ask("get.clusterresourceplacement._.tides")
+            placement = await self.landscape.query("get.clusterresourceplacement._.tides")
             found = observed_conditions(placement)
             for kind, status in statuses.items():
                 condition = found.get(f"ClusterResourcePlacement{kind}", ("", ""))
@@ -164,7 +164,7 @@ async def the_example_is_there(fleet: RealFleet) -> None:
 
 
 async def a_change_is_rolled_out(fleet: RealFleet) -> None:
-    await fleet.landscape.ask("apply", a_config_map(0, "two"))
+    await fleet.landscape.query("apply", a_config_map(0, "two"))
     fleet.landscape.kill("memberagent")
     await fleet.until_texts(dict.fromkeys(NAMES, "two"))
     await fleet.until_conditions(Applied="True", Available="True")
@@ -177,7 +177,7 @@ async def a_drift_is_corrected(fleet: RealFleet) -> None:
 
 
 async def a_conflict_is_reported(fleet: RealFleet) -> None:
-    await fleet.landscape.ask("apply", a_placement(applyStrategy={"type": "ServerSideApply"}))
+    await fleet.landscape.query("apply", a_placement(applyStrategy={"type": "ServerSideApply"}))
     await fleet.until_conditions(Applied="True")
     take = ("-n", "tides", "patch", "configmap", "station-2", "--type=merge", "-p", '{"data":{"text":"mine"}}')
     await fleet.clusters["kiel"].text(*take, "--field-manager=harbour-master")
@@ -188,21 +188,21 @@ async def a_conflict_is_reported(fleet: RealFleet) -> None:
     assert failed["name"] == "station-2"
     assert failed["condition"]["message"] == "fields belong to others: harbour-master manages .data.text"
     force = {"type": "ServerSideApply", "serverSideApplyConfig": {"force": True}}
-    await fleet.landscape.ask("apply", a_placement(applyStrategy=force))
+    await fleet.landscape.query("apply", a_placement(applyStrategy=force))
     await fleet.until_texts(dict.fromkeys(NAMES, "one"), 2)
     await fleet.until_conditions(Applied="True", Available="True")
 
 
 async def an_eviction_takes_everything_off(fleet: RealFleet) -> None:
     away = [{"key": "away", "value": "", "effect": "NoSchedule"}]
-    await fleet.landscape.ask("patch.membercluster._.brest", {"spec": {"taints": away}})
+    await fleet.landscape.query("patch.membercluster._.brest", {"spec": {"taints": away}})
     eviction = {
         "apiVersion": FLEET,
         "kind": "ClusterResourcePlacementEviction",
         "metadata": {"name": "tides-off-brest"},
         "spec": {"placementName": "tides", "clusterName": "brest"},
     }
-    await fleet.landscape.ask("apply", eviction)
+    await fleet.landscape.query("apply", eviction)
 
     async def gone() -> None:
         assert "namespace/tides" not in await fleet.clusters["brest"].text("get", "namespaces", "-o", "name")

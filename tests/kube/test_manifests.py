@@ -55,8 +55,8 @@ async def test_an_api_server_takes_every_manifest_without_a_warning(tmp_path: Pa
             with_components(tmp_path / each.overlay, each) for each in (WITH_IDENTITIES, CLUSTER_WITH_IDENTITIES)
         ]
         for directory in (*DIRECTORIES, guarded[0]):
-            said = await _applied(kubectl, directory, "--dry-run=server")
-            assert said.count("(server dry run)") == render(directory).count("\n---\n") + 1, directory
+            reported = await _applied(kubectl, directory, "--dry-run=server")
+            assert reported.count("(server dry run)") == render(directory).count("\n---\n") + 1, directory
         own = own_overlay(tmp_path / "my")
         kustomization = own / "kustomization.yaml"
         second = f"resources:\n- {os.path.relpath(SECOND_SCHEDULER, own)}\n"

@@ -190,7 +190,7 @@ async def test_a_work_lives_on_a_real_cluster(tmp_path: Path, binaries: str) -> 
             await what_was_there_before_is_taken_over_or_not(agent, cluster)
             await what_cannot_be_applied_is_named(agent)
             await an_envelope_is_applied_as_what_is_in_it(agent, cluster)
-            await availability_is_what_controllers_say(agent, cluster, tmp_path)
+            await availability_is_what_controllers_report(agent, cluster, tmp_path)
         # A second life finds what the first one has made, and takes it away.
         async with an_agent(tmp_path / "agent", cluster.kubeconfig) as agent:
             await agent.until_well()
@@ -311,7 +311,7 @@ def the_work_of(envelope: Document, *overrides: OverrideSnapshot) -> tuple[str, 
     return work["metadata"]["name"], work["spec"]["workload"]["manifests"]
 
 
-async def availability_is_what_controllers_say(agent: Agent, cluster: RealCluster, directory: Path) -> None:
+async def availability_is_what_controllers_report(agent: Agent, cluster: RealCluster, directory: Path) -> None:
     """Each change of a status is noticed, and says for what an object waits."""
     manifests = [each.manifest for each in TRACKED]
     named = {str(each.manifest["kind"]): each for each in TRACKED}
@@ -393,11 +393,11 @@ async def of_a_user_without_rights(cluster: RealCluster) -> str:
     accounts = "/api/v1/namespaces/default/serviceaccounts"
     account = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "nobody"}}
     await cluster.client.apply(f"{accounts}/nobody", account, manager="test")
-    asked = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {"expirationSeconds": 600}}
-    answer = await cluster.client.request("POST", f"{accounts}/nobody/token", body=asked)
+    requested = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {"expirationSeconds": 600}}
+    response = await cluster.client.request("POST", f"{accounts}/nobody/token", body=requested)
     kubeconfig = yaml.safe_load(cluster.kubeconfig)
     for each in kubeconfig["users"]:
-        each["user"] = {"token": answer["status"]["token"]}
+        each["user"] = {"token": response["status"]["token"]}
     return yaml.safe_dump(kubeconfig)
 
 

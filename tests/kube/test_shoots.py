@@ -19,7 +19,7 @@ from tests.support.builders import a_cloudprofile, a_gardenlet_configuration, a_
 from tests.support.control_plane_processes import left_below, listening, ports_below
 from tests.support.eventually import eventually
 from tests.support.kubectl import Kubectl
-from tests.support.landscape import Landscape, Refused, a_landscape
+from tests.support.landscape import Landscape, RequestRejected, a_landscape
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 
@@ -76,7 +76,7 @@ class Clusters:
         self.directory = directory
 
     async def shoot(self, name: str) -> Document:
-        return await self.landscape.ask(f"get.shoot.{NAMESPACE}.{name}")
+        return await self.landscape.query(f"get.shoot.{NAMESPACE}.{name}")
 
     async def until(self, name: str, holds: Callable[[Document], bool]) -> Document:
         async def held() -> Document:
@@ -130,7 +130,7 @@ async def test_three_shoots_live_their_lives_on_two_seeds(tmp_path: Path, binari
             assert (each.stat().st_mode & 0o077) == 0
             assert "kube-system" in await clusters.kubectl(each, "get", "namespaces", "-o", "name")
             await clusters.kubectl(each, "create", "configmap", "written", f"--from-literal=by={name}")
-        await conditions_say_what_is_there(clusters)
+        await conditions_report_what_is_there(clusters)
         await what_ends_is_started_anew(clusters, files["hermes"])
         await a_shoot_sleeps_and_wakes(clusters, "apollo")
         await a_shoot_moves_with_its_data(clusters, "hermes", files["hermes"])
@@ -138,7 +138,7 @@ async def test_three_shoots_live_their_lives_on_two_seeds(tmp_path: Path, binari
         await one_of_the_same_name_is_another(clusters, "apollo")
 
 
-async def conditions_say_what_is_there(clusters: Clusters) -> None:
+async def conditions_report_what_is_there(clusters: Clusters) -> None:
     apollo = await clusters.until("apollo", lambda shoot: bool(shoot["status"].get("conditions")))
     found = conditions(apollo)
     assert found["APIServerAvailable"] == ("True", "API server /healthz endpoint responded with success status code.")
@@ -152,22 +152,22 @@ async def what_ends_is_started_anew(clusters: Clusters, file: Path) -> None:
     for running in list(running_below(directory)):
         running.child.signal(signal.SIGKILL)
 
-    async def answers() -> None:
+    async def responses() -> None:
         assert "written" in await clusters.kubectl(file, "get", "configmaps", "-o", "name")
 
-    await eventually(answers, within=WITHIN, every=1.0)
+    await eventually(responses, within=WITHIN, every=1.0)
 
 
 async def a_shoot_sleeps_and_wakes(clusters: Clusters, name: str) -> None:
     directory = next(clusters.directory.glob(f"**/control-planes/shoot--dev--{name}--*"))
     at = f"patch.shoot.{NAMESPACE}.{name}"
-    await clusters.landscape.ask(at, {"spec": {"hibernation": {"enabled": True}}})
+    await clusters.landscape.query(at, {"spec": {"hibernation": {"enabled": True}}})
     asleep = await clusters.until(name, lambda shoot: shoot["status"].get("hibernated") is True)
     assert list(running_below(directory)) == []
     assert conditions(asleep)["APIServerAvailable"] == ("True", "Shoot cluster has been hibernated.")
-    with pytest.raises(Refused, match="hibernated"):
-        await clusters.landscape.ask(f"adminkubeconfig.{NAMESPACE}.{name}")
-    await clusters.landscape.ask(at, {"spec": {"hibernation": {"enabled": False}}})
+    with pytest.raises(RequestRejected, match="hibernated"):
+        await clusters.landscape.query(f"adminkubeconfig.{NAMESPACE}.{name}")
+    await clusters.landscape.query(at, {"spec": {"hibernation": {"enabled": False}}})
     clusters.landscape.kill("gardenlet")
     await clusters.until(name, lambda shoot: shoot["status"].get("hibernated") is False)
     assert "written" in await clusters.kubectl(await clusters.kubeconfig(name), "get", "configmaps", "-o", "name")

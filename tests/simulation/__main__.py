@@ -30,7 +30,7 @@ REPORTED_EVERY_SECONDS = 60.0
 ANOTHER = "the second run is another one"
 
 
-class Judged(NamedTuple):
+class RunOptions(NamedTuple):
     """How histories shall be run."""
 
     is_traced: bool = False
@@ -64,10 +64,10 @@ def main() -> int:
     be_quiet()
     if arguments.mutants:
         return find_mutants(ALL if arguments.mutants == "all" else MUTANTS, arguments.seed, arguments.schedules)
-    judged = Judged(arguments.trace or arguments.check, arguments.check, arguments.strict)
+    assessed = RunOptions(arguments.trace or arguments.check, arguments.check, arguments.strict)
     seeds = range(arguments.seed, arguments.seed + -(-arguments.schedules // SCHEDULES))
     with ALL[arguments.mutant].applied() if arguments.mutant else nullcontext():
-        return run_all(seeds, arguments.seconds, arguments.processes, judged)
+        return run_all(seeds, arguments.seconds, arguments.processes, assessed)
 
 
 def _arguments() -> argparse.Namespace:
@@ -84,7 +84,7 @@ def _arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def run_all(seeds: range, seconds: float, processes: int, judged: Judged) -> int:
+def run_all(seeds: range, seconds: float, processes: int, assessed: RunOptions) -> int:
     """Run histories in some processes; returns the exit code.
 
     Each process ends after a chunk of them: what is left of a history are circles of references, and a collector takes
@@ -97,7 +97,7 @@ def run_all(seeds: range, seconds: float, processes: int, judged: Judged) -> int
     run_history(seeds[0])  # what all of them need is made once
     gc.freeze()
     with context.Pool(processes or os.cpu_count(), maxtasksperchild=1) as pool:
-        for part in pool.imap(partial(_run_chunk, judged), chunks):
+        for part in pool.imap(partial(_run_chunk, assessed), chunks):
             print(*part.lines, sep="\n", end="\n" if part.lines else "", flush=True)
             total = total.plus(part)
             if time.monotonic() - reported > REPORTED_EVERY_SECONDS:
@@ -110,15 +110,15 @@ def run_all(seeds: range, seconds: float, processes: int, judged: Judged) -> int
     return 1 if total.failed else 0
 
 
-def _run_chunk(judged: Judged, seeds: range) -> Sum:
-    total, said = Sum(), list[str]()
+def _run_chunk(assessed: RunOptions, seeds: range) -> Sum:
+    total, lines_of_all = Sum(), list[str]()
     for seed in seeds:
-        outcome = run_history(seed, is_traced=judged.is_traced, is_strict=judged.is_strict)
-        lines = _lines(outcome, seed, judged)
+        outcome = run_history(seed, is_traced=assessed.is_traced, is_strict=assessed.is_strict)
+        lines = _lines(outcome, seed, assessed)
         is_failed = outcome.failure is not None or any(line.endswith(ANOTHER) for line in lines)
         total = total.plus(Sum(1, outcome.schedules, outcome.steps, int(is_failed)))
-        said += lines
-    return total._replace(lines=tuple(said))
+        lines_of_all += lines
+    return total._replace(lines=tuple(lines_of_all))
 
 
 def find(mutant: Mutant, seeds: Iterable[int]) -> Failure | None:
@@ -149,13 +149,13 @@ def find_mutants(mutants: Mapping[str, Mutant], first: int, schedules: int) -> i
     return 1 if missed else 0
 
 
-def _lines(outcome: Outcome, seed: int, judged: Judged) -> tuple[str, ...]:
+def _lines(outcome: Outcome, seed: int, assessed: RunOptions) -> tuple[str, ...]:
     """What is to be said of a history."""
     lines: tuple[str, ...] = ()
-    if judged.checks:
-        again = run_history(seed, is_traced=True, is_strict=judged.is_strict)
+    if assessed.checks:
+        again = run_history(seed, is_traced=True, is_strict=assessed.is_strict)
         lines = () if again.trace == outcome.trace else (f"seed {seed}: {ANOTHER}",)
-    elif judged.is_traced:
+    elif assessed.is_traced:
         lines = outcome.trace
     if failure := outcome.failure:
         faults = ", ".join(failure.faults) or "none but the network's"

@@ -110,10 +110,10 @@ class Gardenlet:
         observed, record = self._cache.shoots.get(name), self._disk.records.get(name)
         if observed is None:
             if record is not None and self._cache.is_complete:
-                await self._ask(name, record.uid, record.manifest)
+                await self._query(name, record.uid, record.manifest)
         elif isinstance(observed, Tombstone):
             if record is not None and not observed.is_about(record.uid):
-                await self._ask(name, record.uid, record.manifest)
+                await self._query(name, record.uid, record.manifest)
                 return
             if record is not None:
                 self._end(name, record)
@@ -121,10 +121,10 @@ class Gardenlet:
             self._cache.forget(name, observed)
         elif record is None and self._cache.is_unconfirmed(name):
             if self._cache.is_complete:
-                await self._ask(name, observed.uid, {})
+                await self._query(name, observed.uid, {})
         elif record is not None and record.uid != observed.uid and self._cache.is_unconfirmed(name):
             if self._cache.is_complete:
-                await self._ask(name, record.uid, record.manifest)
+                await self._query(name, record.uid, record.manifest)
         else:
             await self._run_observed(name, observed, record)
 
@@ -153,7 +153,7 @@ class Gardenlet:
         status = {**status, "lastOperation": _operation("Create", record.progress)}
         await self._send(name, {"status": status}, {Header.UID: record.uid, PROGRESS: str(record.progress)})
 
-    async def _ask(self, name: ShootName, uid: str, held: Document) -> None:
+    async def _query(self, name: ShootName, uid: str, held: Document) -> None:
         await self._send(name, held, {Header.QUERY: "exists", Header.UID: uid})
 
     async def _send(self, name: ShootName, body: Document, headers: dict[str, str]) -> None:

@@ -162,12 +162,12 @@ class Journal:
         for (observer, key), seen in self.seen.items():
             row, tombstone = state.rows.get(key), state.tombstones.get(key)
             last = server.stream("OBJECTS").last_on(f"garden.changed.{key.tail}")
-            known = (
+            recorded = (
                 row.stored.version if row else 0,
                 tombstone.version if tombstone else 0,
                 int(last.headers.get(Header.VERSION, "0")) if last else 0,
             )
-            self.seen[observer, key] = min(seen, max(known))
+            self.seen[observer, key] = min(seen, max(recorded))
 
     def admissible(self, name: str) -> list[StoredOrder]:
         """Orders of which one must have decided what became of an object, the last first."""

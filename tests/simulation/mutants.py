@@ -60,7 +60,7 @@ _mark_one = MemoryStore._mark_one  # pyright: ignore[reportPrivateUsage]
 # ---------------------------------------------------------------------------------------------- restores
 
 
-async def _bury_the_unknown(
+async def _remove_the_unknown(
     self: MemoryStore, key: ObjectKey, seed: str, uid: str = "", unknown: UnknownObject | None = None
 ) -> bool:
     if not await _reannounce(self, key, seed, uid, unknown):
@@ -218,7 +218,7 @@ MUTANTS: dict[str, Mutant] = {
         [(StreamIncarnation, "_is_lost", _is_never_lost)], (NATS,)
     ),
     "a tombstone for what nobody remembers": Mutant(
-        [(MemoryStore, "reannounce_object", _bury_the_unknown)], (REDIS, NATS)
+        [(MemoryStore, "reannounce_object", _remove_the_unknown)], (REDIS, NATS)
     ),
     "news of an older store are announced": Mutant([(MemoryOutbox, "_check_lead", _lead_with_no_check)], (REDIS,)),
     "a relay goes on with what it read of an older store": Mutant(

@@ -105,9 +105,9 @@ async def run_scheduler(
         "scheduler_name": SCHEDULER,
     }
     shoots = await opened("scheduling", subjects.queue_of(f"scheduling.{SCHEDULER}"))
-    waking = await opened("waking", subjects.queue("waking", "", SCHEDULER))
+    activation = await opened("waking", subjects.queue("waking", "", SCHEDULER))
     reconciler = ShootSchedulingReconciler(queue=shoots, backoff=lambda _failures: retry_seconds, **shared)
-    unblocking = UnblockingReconciler(queue=waking, **shared)
+    unblocking = UnblockingReconciler(queue=activation, **shared)
     letter = DeadLetter(
         connections, reporter="scheduler", object_of=queue_object(subjects, f"scheduling.{SCHEDULER}", "shoot")
     )
@@ -115,7 +115,7 @@ async def run_scheduler(
     common: dict[str, Any] = {"clock": clock, "settings": BATCHES}
     consumers = (
         BatchConsumer("shoots", shoots, reconciler.handle_batch, reject=letter.reject_poison, **common),
-        BatchConsumer("waking", waking, unblocking.handle_batch, reject=plain.reject_poison, **common),
+        BatchConsumer("waking", activation, unblocking.handle_batch, reject=plain.reject_poison, **common),
     )
     await _together(*(consumer.run() for consumer in consumers), housekeeping.run(USAGE_POLL_SECONDS))
 

@@ -64,7 +64,7 @@ class BusDocument:
             faults += found
         return faults
 
-    def answer_faults(self, body: bytes) -> list[str]:
+    def response_faults(self, body: bytes) -> list[str]:
         """What is wrong with an answer."""
         return self._body_faults("Answer", self.document["components"]["messages"]["Answer"], body)
 

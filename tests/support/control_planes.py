@@ -124,7 +124,7 @@ class GardenletProcesses:
     async def _admit(self, seed: str) -> None:
         """Have a bootstrap token lie ready for a seed that has no certificate."""
         if not self._credentials(seed).exists():
-            made = await self._landscape.ask("token.create", {"seed": seed})
+            made = await self._landscape.query("token.create", {"seed": seed})
             write_token(self._credentials(seed).parent, made["token"])
 
     def _credentials(self, seed: str) -> Path:

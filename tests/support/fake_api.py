@@ -87,12 +87,12 @@ class FakeApi:
         if tail in self.forbidden:
             return json.dumps(error_response(403, "Forbidden", "it is not for this user")).encode()
         before = dict(self.objects)
-        answer: Mapping[str, Any] = getattr(self, f"_{verb}")(rest, value)
+        response: Mapping[str, Any] = getattr(self, f"_{verb}")(rest, value)
         if given.get(Header.DRY_RUN) in ("true", "explain"):
             self.objects = before
         if given.get(Header.DRY_RUN) == "explain":
-            answer = {**answer, "admission": self.admission}
-        return json.dumps(answer).encode()
+            response = {**response, "admission": self.admission}
+        return json.dumps(response).encode()
 
     def _holds(self, condition: str) -> bool:
         tail, _, version = condition.rpartition("=")
@@ -146,8 +146,8 @@ class FakeApi:
             for key, document in sorted(self.objects.items())
             if key[0] == kind and namespace in ("", key[1]) and (chooses is None or chooses(document))
         ]
-        asked: dict[str, Any] = query or {}
-        begin, limit = int(asked.get("continue") or 0), int(asked.get("limit") or len(found))
+        requested: dict[str, Any] = query or {}
+        begin, limit = int(requested.get("continue") or 0), int(requested.get("limit") or len(found))
         rest = {"continue": str(begin + limit)} if begin + limit < len(found) else {}
         return {"ok": True, "result": {"items": found[begin : begin + limit], "resourceVersion": "1", **rest}}
 
@@ -222,10 +222,10 @@ def error_response(code: int, reason: str, message: str) -> Mapping[str, Any]:
     return {"ok": False, "error": {"code": code, "reason": reason, "message": message}}
 
 
-def _collected(answers: list[Mapping[str, Any]]) -> Mapping[str, Any]:
+def _collected(responses: list[Mapping[str, Any]]) -> Mapping[str, Any]:
     """The response to one manifest, or to several."""
-    if len(answers) == 1:
-        return answers[0]
-    if all(answer["ok"] for answer in answers):
-        return {"ok": True, "result": [a["result"] for a in answers], "outcome": [a["outcome"] for a in answers]}
-    return {"ok": False, "result": answers, "error": {"code": 422, "message": "not all"}}
+    if len(responses) == 1:
+        return responses[0]
+    if all(response["ok"] for response in responses):
+        return {"ok": True, "result": [a["result"] for a in responses], "outcome": [a["outcome"] for a in responses]}
+    return {"ok": False, "result": responses, "error": {"code": 422, "message": "not all"}}

@@ -9,9 +9,9 @@ LABEL = "kubernetes-fleet.io/parent-CRP"
 _PLACEMENT = "placement.kubernetes-fleet.io/v1beta1"
 
 
-def a_member(name: str, *, heard_seconds_ago: float = 5, healthy: str = "True", taint: str = "") -> Document:
+def a_member(name: str, *, seen_seconds_ago: float = 5, healthy: str = "True", taint: str = "") -> Document:
     """A cluster whose agent has joined."""
-    heard_at = timestamp(datetime.now(UTC) - timedelta(seconds=heard_seconds_ago))
+    seen_at = timestamp(datetime.now(UTC) - timedelta(seconds=seen_seconds_ago))
     return {
         "apiVersion": "cluster.kubernetes-fleet.io/v1beta1",
         "kind": "MemberCluster",
@@ -21,7 +21,7 @@ def a_member(name: str, *, heard_seconds_ago: float = 5, healthy: str = "True", 
             "agentStatus": [
                 {
                     "type": "MemberAgent",
-                    "lastReceivedHeartbeat": heard_at,
+                    "lastReceivedHeartbeat": seen_at,
                     "conditions": [{"type": "Joined", "status": "True"}, {"type": "Healthy", "status": healthy}],
                 }
             ]
@@ -31,7 +31,7 @@ def a_member(name: str, *, heard_seconds_ago: float = 5, healthy: str = "True", 
 
 def a_placed(name: str, wanted: int, *, fulfilled: str = "True") -> Document:
     """A ClusterResourcePlacement PickN with a decision."""
-    said = {
+    reported = {
         "type": "ClusterResourcePlacementScheduled",
         "status": fulfilled,
         "observedGeneration": 2,
@@ -46,7 +46,7 @@ def a_placed(name: str, wanted: int, *, fulfilled: str = "True") -> Document:
             "resourceSelectors": [{"group": "", "version": "v1", "kind": "Namespace", "name": "web"}],
             "strategy": {"type": "RollingUpdate"},
         },
-        "status": {"conditions": [said]},
+        "status": {"conditions": [reported]},
     }
 
 

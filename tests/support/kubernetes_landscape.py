@@ -96,8 +96,8 @@ class Landscape(NamedTuple):
         for container in containers(pod["spec"]):
             for probe in PROBES:
                 checked: Document = container.get(probe, {})
-                asked: Document = checked.get("httpGet") or checked.get("tcpSocket") or {}
-                port = asked.get("port")
+                requested: Document = checked.get("httpGet") or checked.get("tcpSocket") or {}
+                port = requested.get("port")
                 if port is not None and port not in declared_ports(pod):
                     yield f"{probe} of {container['name']} asks port {port}, which is not declared"
 

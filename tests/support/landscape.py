@@ -23,7 +23,7 @@ GARDENBUS = Path(sys.executable).parent / "gardenbus"
 Document = dict[str, Any]
 
 
-class Refused(AssertionError):
+class RequestRejected(AssertionError):
     """garden.api answered with an error."""
 
 
@@ -57,21 +57,21 @@ class Landscape:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
 
-    async def ask(self, tail: str, body: object = None, *, timeout: float = 15.0) -> Any:
+    async def query(self, tail: str, body: object = None, *, timeout: float = 15.0) -> Any:
         """Ask garden.api and answer its result; raises Refused with the error."""
         payload = b"" if body is None else json.dumps(body).encode()
         message = await self.client.request(f"{self.prefix}.api.{tail}", payload, timeout=timeout)
-        answer = json.loads(message.data)
-        if not answer["ok"]:
-            raise Refused(answer["error"]["message"], answer["error"])
-        return answer["result"]
+        response = json.loads(message.data)
+        if not response["ok"]:
+            raise RequestRejected(response["error"]["message"], response["error"])
+        return response["result"]
 
     async def list(self, kind: str) -> list[Document]:
         """All objects of a kind."""
         items: list[Document] = []
         token: str | None = None
         while True:
-            page = await self.ask(f"list.{kind}", {"limit": 500} | ({"continue": token} if token else {}))
+            page = await self.query(f"list.{kind}", {"limit": 500} | ({"continue": token} if token else {}))
             items += page["items"]
             token = page.get("continue")
             if not token:
@@ -98,10 +98,10 @@ class Landscape:
 
         async def accepted() -> None:
             try:
-                answer = await self.client.request(subject, body, timeout=5)
+                response = await self.client.request(subject, body, timeout=5)
             except (nats.errors.Error, OSError) as error:
                 raise AssertionError(str(error)) from error
-            assert "seq" in json.loads(answer.data), answer.data
+            assert "seq" in json.loads(response.data), response.data
 
         await eventually(accepted, within=60, every=0.5)
 
@@ -156,13 +156,13 @@ async def attached_to(
     try:
         landscape = Landscape(directory, client)
 
-        async def answering() -> None:
+        async def responding() -> None:
             try:
-                await landscape.ask("census", timeout=2)
+                await landscape.query("census", timeout=2)
             except (nats.errors.Error, OSError) as error:
                 raise AssertionError(str(error)) from error
 
-        await eventually(answering, within=60)
+        await eventually(responding, within=60)
         yield landscape
     finally:
         await client.close()
@@ -190,8 +190,8 @@ async def a_landscape(directory: Path, *arguments: str, ready_within: float = 60
             assert json.loads((directory / "landscape.json").read_text())["supervisor_pid"] == process.pid
 
         async def applied() -> None:
-            said = Path(log.name).read_text(errors="replace")
-            assert "manifests: " in said or "settled" in said, f"nothing is applied yet: see {log.name}"
+            reported = Path(log.name).read_text(errors="replace")
+            assert "manifests: " in reported or "settled" in reported, f"nothing is applied yet: see {log.name}"
 
         await eventually(described, within=ready_within)
         async with attached(directory) as landscape:

@@ -181,15 +181,15 @@ def domain(shoot: Manifest, project: str, seeds: list[Manifest]) -> list[Manifes
     if own is None:
         return seeds
     managed = False
-    fitting: list[Manifest] = []
+    matching: list[Manifest] = []
     for seed in seeds:
         for default in (seed["spec"].get("dns") or {}).get("defaults") or []:
             if own.endswith("." + default["domain"]):
                 managed = True
                 if own == f"{shoot['metadata']['name']}.{project}.{default['domain']}":
-                    fitting.append(seed)
+                    matching.append(seed)
                     break
-    return some(fitting) if managed else seeds
+    return some(matching) if managed else seeds
 
 
 def networks_fit(shoot: Manifest, seed: Manifest) -> bool:
@@ -313,10 +313,10 @@ def configured(shoot: Manifest, seeds: list[Manifest], documents: list[Manifest]
         raise NoSeed from error
     if not isinstance(distances, dict) or not all(type(value) is int for value in distances.values()):  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType, reportUnknownArgumentType]
         raise NoSeed
-    known: dict[str, int] = {region: 0} | distances
-    listed = [seed for seed in seeds if seed["spec"]["provider"]["region"] in known]
-    nearest = min((known[seed["spec"]["provider"]["region"]] for seed in listed), default=0)
-    return [seed for seed in listed if known[seed["spec"]["provider"]["region"]] == nearest]
+    existing: dict[str, int] = {region: 0} | distances
+    listed = [seed for seed in seeds if seed["spec"]["provider"]["region"] in existing]
+    nearest = min((existing[seed["spec"]["provider"]["region"]] for seed in listed), default=0)
+    return [seed for seed in listed if existing[seed["spec"]["provider"]["region"]] == nearest]
 
 
 def by_name(shoot: Manifest, seeds: list[Manifest]) -> list[Manifest]:

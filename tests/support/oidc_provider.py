@@ -58,32 +58,36 @@ class OidcProvider:
             return JSONResponse({"error": "invalid_request"}, status_code=400)
         code = secrets.token_urlsafe(8)
         self.codes[code] = query
-        answer = urlencode({"code": code, "state": query["state"], "iss": self.issuer})
-        return RedirectResponse(f"{query['redirect_uri']}?{answer}", status_code=302)
+        response = urlencode({"code": code, "state": query["state"], "iss": self.issuer})
+        return RedirectResponse(f"{query['redirect_uri']}?{response}", status_code=302)
 
     async def _token(self, request: Request) -> Response:
         form = dict(parse_qsl((await request.body()).decode()))
         basic = base64.b64encode(f"{CLIENT}:{SECRET}".encode()).decode()
         if request.headers.get("authorization") != f"Basic {basic}":
             return JSONResponse({"error": "invalid_client"}, status_code=401)
-        asked = self.codes.pop(str(form["code"]), None)
+        requested = self.codes.pop(str(form["code"]), None)
         digest = hashlib.sha256(str(form.get("code_verifier", "")).encode()).digest()
         challenge = base64.urlsafe_b64encode(digest).decode().rstrip("=")
-        if asked is None or challenge != asked["code_challenge"] or form["redirect_uri"] != asked["redirect_uri"]:
+        if (
+            requested is None
+            or challenge != requested["code_challenge"]
+            or form["redirect_uri"] != requested["redirect_uri"]
+        ):
             return JSONResponse({"error": "invalid_grant"}, status_code=400)
         claims = {
             "iss": self.issuer,
             "aud": CLIENT,
             "iat": self.now,
             "exp": self.now + LIFE_SECONDS,
-            "nonce": asked["nonce"],
+            "nonce": requested["nonce"],
             **self.claims,
             **self.overrides,
         }
         key = self.signs_with or self.key
         header = {"alg": "HS256" if isinstance(key, OctKey) else "ES256", "kid": "one"}
-        known = {name: value for name, value in claims.items() if value is not None}
-        token = jwt.encode(header, known, key, algorithms=[header["alg"]])
+        existing = {name: value for name, value in claims.items() if value is not None}
+        token = jwt.encode(header, existing, key, algorithms=[header["alg"]])
         return JSONResponse({"access_token": "a", "token_type": "Bearer", "id_token": token})
 
 

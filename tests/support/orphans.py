@@ -48,17 +48,17 @@ def end_children_with_this_process() -> None:
 def end_all_of(session: str) -> None:
     """End the processes of a session: SIGTERM, also to those that are stopped, and SIGKILL to what stays."""
     deadline = time.monotonic() + ORDERLY_SECONDS
-    told: set[int] = set()
+    announced: set[int] = set()
     while found := _processes_of(session):
         is_late = time.monotonic() > deadline
         for process, descriptor in found:
             with contextlib.suppress(ProcessLookupError):
                 if is_late:
                     signal.pidfd_send_signal(descriptor, signal.SIGKILL)
-                elif process not in told:
+                elif process not in announced:
                     signal.pidfd_send_signal(descriptor, signal.SIGTERM)
                     signal.pidfd_send_signal(descriptor, signal.SIGCONT)
-                    told.add(process)
+                    announced.add(process)
             os.close(descriptor)
         time.sleep(_EVERY_SECONDS)
 

@@ -28,11 +28,11 @@ class _Probe(Connection):
 
     def __init__(self) -> None:
         super().__init__()
-        self.refused: set[tuple[str, str]] = set()
+        self.rejected: set[tuple[str, str]] = set()
 
     async def _process_err(self, err_msg: str) -> None:
         if found := _VIOLATION.search(err_msg.lower()):
-            self.refused.add((found[1], found[2]))
+            self.rejected.add((found[1], found[2]))
         else:
             await super()._process_err(err_msg)
 
@@ -102,7 +102,7 @@ _SEEDS = ("aws-cork", "aws-dublin")
 _KEPT = (("BINDINGS", "binding"), ("BINDINGS", "view"), ("LEASES", "lease"))
 
 
-async def refusals(
+async def rejections(
     url: str, credentials: Credentials, principal: Principal, subjects: Sequence[str]
 ) -> Collection[tuple[str, str]]:
     """What the server refuses a principal: `publish` or `subscription`, and the subject in small letters."""
@@ -117,16 +117,16 @@ async def refusals(
             await probe.stop_listening([await probe.listen(subject, lambda _: None)])
     await probe.flush_fully()
     await probe.close()
-    return probe.refused
+    return probe.rejected
 
 
 async def unlike_the_table(url: str, credentials: Credentials, principal: Principal) -> Sequence[str]:
     """What the server allows a principal, or refuses it, unlike the table."""
     granted, probed = permissions_of(principal, SUBJECTS), every_subject()
-    refused = await refusals(url, credentials, principal, probed)
+    rejected = await rejections(url, credentials, principal, probed)
     return [
         f"{verb} {subject}: {'refused' if is_granted else 'allowed'}"
         for verb, allowed in (("publish", granted.publish), ("subscription", granted.subscribe))
         for subject in probed
-        if (is_granted := covers(allowed, subject)) == ((verb, subject.lower()) in refused)
+        if (is_granted := covers(allowed, subject)) == ((verb, subject.lower()) in rejected)
     ]

@@ -35,7 +35,7 @@ class RedisReplicas:
         """The server that the first Sentinel which answers calls the master."""
         for sentinel in self.sentinels:
             try:
-                found: Any = asked(sentinel, "SENTINEL", "GET-MASTER-ADDR-BY-NAME", MASTER)
+                found: Any = requested(sentinel, "SENTINEL", "GET-MASTER-ADDR-BY-NAME", MASTER)
             except RedisError:
                 continue
             return next(each for each in self.servers if each.port == int(found[1]))
@@ -51,16 +51,16 @@ class RedisReplicas:
         primary = self.primary()
         if primary.process is None:
             return False
-        role: Any = asked(primary, "ROLE")
+        role: Any = requested(primary, "ROLE")
         return role[0] == b"master" and len(role[2]) == 2 and all(self._knows_all(each) for each in self.sentinels)
 
     def _knows_all(self, sentinel: Server) -> bool:
-        state = asked(sentinel, "SENTINEL", "MASTER", MASTER)
+        state = requested(sentinel, "SENTINEL", "MASTER", MASTER)
         counts = [int(state[state.index(name) + 1]) for name in (b"num-slaves", b"num-other-sentinels")]
         return counts == [2, 2]
 
 
-def asked(server: Server, *command: str) -> Any:
+def requested(server: Server, *command: str) -> Any:
     """Response of one server, of whatever role."""
     with Redis(port=server.port, socket_timeout=2, protocol=2) as client:
         client.response_callbacks.clear()

@@ -142,10 +142,10 @@ class RollingBench(Bench):
             if cluster in self.silent or cluster not in self.cache.clusters():
                 continue
             document = work.document()
-            document["status"] = self._answer(work, cluster)
+            document["status"] = self._respond(work, cluster)
             await self.kit.changed(work, document)
 
-    def _answer(self, work: StoredObject, cluster: str) -> Document:
+    def _respond(self, work: StoredObject, cluster: str) -> Document:
         now, is_broken = timestamp(self.clock.now()), cluster in self.broken
         if work.is_deleting:
             return {"conditions": [a_condition("Applied", ("False", CLEANED_UP), work.generation, now)]}
@@ -183,11 +183,11 @@ class RollingBench(Bench):
         return {str(spec["targetCluster"]): str(spec["resourceSnapshotName"]) for spec in specs}
 
 
-def a_condition(kind: str, said: tuple[str, str], generation: int, now: str) -> Document:
+def a_condition(kind: str, reported: tuple[str, str], generation: int, now: str) -> Document:
     return {
         "type": kind,
-        "status": said[0],
-        "reason": said[1],
+        "status": reported[0],
+        "reason": reported[1],
         "message": "so it is",
         "observedGeneration": generation,
         "lastTransitionTime": now,

@@ -76,12 +76,12 @@ class InstantInformer:
 
     def __init__(self, store: MemoryStore) -> None:
         self._store = store
-        self._known: dict[ObjectKey, StoredObject] = {}
+        self._objects: dict[ObjectKey, StoredObject] = {}
         self.unblock_index = 0
         self.callback: Callable[[ObjectKey, StoredObject | None, StoredObject | None], None] | None = None
 
     def objects(self, kind: str) -> Mapping[ObjectKey, StoredObject]:
-        return {key: stored for key, stored in self._known.items() if key.kind == kind}
+        return {key: stored for key, stored in self._objects.items() if key.kind == kind}
 
     async def wait_for_unblock_index(self, unblock_index: int, timeout_seconds: float) -> bool:
         await self.look()
@@ -95,11 +95,11 @@ class InstantInformer:
             page = await self._store.list_page(kind, limit=10_000)
             unblock_index = page.unblock_index
             found |= {stored.key: stored for stored in page.objects}
-        for key in self._known.keys() | found.keys():
-            old, new = self._known.get(key), found.get(key)
+        for key in self._objects.keys() | found.keys():
+            old, new = self._objects.get(key), found.get(key)
             if old != new:
                 self.callback(key, old, new)
-        self._known, self.unblock_index = found, unblock_index
+        self._objects, self.unblock_index = found, unblock_index
 
 
 class SchedulerUnderTest:
@@ -126,7 +126,7 @@ class SchedulerUnderTest:
             metrics=metrics,
             scheduler_name=SCHEDULER,
         )
-        self.waking = UnblockingReconciler(
+        self.activation = UnblockingReconciler(
             store=store,
             queue=self.ledger,
             cache=self.cache,
@@ -152,7 +152,7 @@ class SchedulerUnderTest:
     async def activate(self) -> None:
         """Look at the landscape, then settle a message that something was gained."""
         await self.informer.look()
-        await self.waking.handle_batch([FetchedWork(self.subjects.queue("waking", "", SCHEDULER))])
+        await self.activation.handle_batch([FetchedWork(self.subjects.queue("waking", "", SCHEDULER))])
 
     def counted(self, metric: str, **labels: str) -> float:
         return self.registry.get_sample_value(f"gardenbus_scheduler_{metric}_total", labels) or 0.0

@@ -148,7 +148,7 @@ class MigrationSimulation:
         self.zombies: list[Life] = []
         self.reports: ReportHandler
         self.queue: _MortalQueue
-        self._gain = 0
+        self._unblock_index = 0
         self._number = 0
         self._replaced: dict[str, StreamMessage] = {}
 
@@ -193,8 +193,8 @@ class MigrationSimulation:
         """Be the relay for a page of the outbox."""
         await self.outbox.lead(60)
         page = await self.outbox.head(limit)
-        relayed = announcements(page, self.subjects, announced_unblock_index=self._gain)
-        self._gain = relayed.unblock_index
+        relayed = announcements(page, self.subjects, announced_unblock_index=self._unblock_index)
+        self._unblock_index = relayed.unblock_index
         for message in relayed.bindings:
             last = self.bus.server.stream("BINDINGS").last_on(message.subject)
             if last is not None:

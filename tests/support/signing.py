@@ -87,7 +87,7 @@ class Signing:
         """A new bootstrap token, of the operator's."""
         return (await self.result("operator", "token.create", about, is_outside=False))["token"]
 
-    async def ask(
+    async def query(
         self,
         user: str,
         principal: Principal,

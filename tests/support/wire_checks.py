@@ -26,8 +26,8 @@ async def unfinished(landscape: Landscape) -> list[str]:
     """Subjects with messages in work queues that somebody serves."""
     found: list[str] = []
     for stream in ("REQUESTS", "REPORTS", "QUEUES"):
-        answer = await landscape.client.request(f"$JS.API.STREAM.INFO.{stream}", b'{"subjects_filter": ">"}')
-        subjects: dict[str, int] = json.loads(answer.data)["state"].get("subjects") or {}
+        response = await landscape.client.request(f"$JS.API.STREAM.INFO.{stream}", b'{"subjects_filter": ">"}')
+        subjects: dict[str, int] = json.loads(response.data)["state"].get("subjects") or {}
         found += subjects
     return [subject for subject in found if not subject.startswith(("garden.later.", "garden.queue."))] + [
         subject for subject in found if subject.startswith(SERVED)

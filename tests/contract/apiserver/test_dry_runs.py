@@ -110,14 +110,14 @@ async def test_an_explained_dry_run_says_what_each_plugin_did_and_writes_nothing
     good, bad = a_shoot("new"), a_shoot("newer", spec={"region": "nowhere", "exposureClassName": "none"})
     response = await prepared.response("apply", {"kind": "List", "items": [good, bad, good]}, dry_run="explain")
     assert not response["ok"]
-    created, refused, unchanged = response["result"]
+    created, rejected, unchanged = response["result"]
     assert (created["outcome"], unchanged["outcome"]) == ("created", "unchanged")
     steps = {step["plugin"]: step for step in created["admission"]}
     assert steps["ResourceReferenceManager"]["changes"][0]["path"] == "metadata.annotations[gardener.cloud/created-by]"
     assert steps["ShootValidator"] == {"plugin": "ShootValidator", "outcome": "passed"}
     assert "KubeconfigSecret" not in steps, "it is for Secrets"
-    assert any(step["outcome"] == "refuses" and step["messages"] for step in refused["admission"])
-    assert not refused["ok"]
+    assert any(step["outcome"] == "refuses" and step["messages"] for step in rejected["admission"])
+    assert not rejected["ok"]
     assert await prepared.kit.store.get(ObjectKey("shoot", "garden-dev", "new")) is None
 
     both = await prepared.response("apply", {"kind": "List", "items": [good, good]}, dry_run="explain")

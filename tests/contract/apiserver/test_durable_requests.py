@@ -123,8 +123,8 @@ async def test_an_emptied_store_answers_no_reads_until_it_is_rebuilt(idle_apiser
     assert connection is not None
     await connection.command("FLUSHDB")
     for read in READS:
-        refused = await idle_apiserver.rejection(read)
-        assert (refused["code"], "fenced" in refused["message"]) == (503, True), read
+        denied = await idle_apiserver.rejection(read)
+        assert (denied["code"], "fenced" in denied["message"]) == (503, True), read
     assert "fenced" in str((await health.readyz()).checks)
 
     await idle_apiserver.kit.outbox.lead(86_400)

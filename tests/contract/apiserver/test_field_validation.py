@@ -37,11 +37,11 @@ async def test_a_header_of_another_word_is_refused(apiserver: Apiserver) -> None
     assert response["error"]["message"] == "Gardenbus-Validate: must be strict, warn or ignore, not 'loosely'"
 
 
-@pytest.mark.parametrize("is_known_before", [False, True])
+@pytest.mark.parametrize("is_stored_before", [False, True])
 async def test_a_durable_request_takes_it_and_warns_with_an_event(
-    apiserver: Apiserver, capsys: pytest.CaptureFixture[str], *, is_known_before: bool
+    apiserver: Apiserver, capsys: pytest.CaptureFixture[str], *, is_stored_before: bool
 ) -> None:
-    if is_known_before:
+    if is_stored_before:
         await apiserver.request("apply", a_shoot())
     await apiserver.publish("apply", MISSPELT)
     await apiserver.until_handled()

@@ -27,17 +27,17 @@ async def test_what_a_sender_has_in_flight_is_bounded_and_the_apiserver_stays(
         flood = [asyncio.create_task(apiserver.client.request(subject, body, timeout=60)) for _ in range(REQUESTS)]
         await asyncio.sleep(0)
         census = await asyncio.wait_for(_census(apiserver, apiserver.subjects), 60)
-        answers = [json.loads(answer.data) for answer in await asyncio.gather(*flood)]
+        responses = [json.loads(response.data) for response in await asyncio.gather(*flood)]
     assert census["ok"]
     log = (nats_server.directory / "server.log").read_text()
     assert "Slow Consumer" not in log
-    too_many = [answer["error"] for answer in answers if not answer["ok"] and answer["error"]["code"] == 429]
+    too_many = [response["error"] for response in responses if not response["ok"] and response["error"]["code"] == 429]
     assert len(too_many) < REQUESTS
-    assert too_many, answers[0]
+    assert too_many, responses[0]
     assert {(error["reason"], error["retryAfterSeconds"]) for error in too_many} == {("TooManyRequests", 1)}
     assert "32 MB of requests of 'flooder' are in flight" in too_many[0]["message"]
 
 
 async def _census(apiserver: Apiserver, subjects: Subjects) -> dict[str, Any]:
-    answer = await apiserver.client.request(subjects.as_user("ann", "api.census"), b"", timeout=60)
-    return json.loads(answer.data)
+    response = await apiserver.client.request(subjects.as_user("ann", "api.census"), b"", timeout=60)
+    return json.loads(response.data)

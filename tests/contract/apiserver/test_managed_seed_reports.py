@@ -39,7 +39,7 @@ async def hosted(apiserver: Apiserver) -> Apiserver:
     return apiserver
 
 
-async def said(apiserver: Apiserver, reason: str, seed: str = "host") -> None:
+async def reported(apiserver: Apiserver, reason: str, seed: str = "host") -> None:
     condition = a_condition("SeedRegistered", "False", reason=reason)
     uid = (await apiserver.now(CHILD)).uid
     await apiserver.report(seed, CHILD, {"status": {"conditions": [condition]}}, uid=uid)
@@ -51,8 +51,8 @@ async def exists(apiserver: Apiserver, key: ObjectKey) -> bool:
 
 
 async def test_its_host_reports_on_it_and_nobody_else(hosted: Apiserver) -> None:
-    await said(hosted, "Reconciling")
-    await said(hosted, "Stolen", seed="other")
+    await reported(hosted, "Reconciling")
+    await reported(hosted, "Stolen", seed="other")
 
     assert "not of seed other" in await hosted.reason()
     (condition,) = (await hosted.now(CHILD)).document()["status"]["conditions"]
@@ -61,32 +61,32 @@ async def test_its_host_reports_on_it_and_nobody_else(hosted: Apiserver) -> None
 
 async def test_the_first_report_holds_it(hosted: Apiserver) -> None:
     assert not (await hosted.now(CHILD)).parts.finalizers
-    await said(hosted, "Reconciling")
+    await reported(hosted, "Reconciling")
     version = (await hosted.now(CHILD)).version
     assert (await hosted.now(CHILD)).parts.finalizers == ("gardener",)
-    await said(hosted, "Reconciling")
+    await reported(hosted, "Reconciling")
     assert (await hosted.now(CHILD)).version == version
 
 
 async def test_it_goes_when_its_host_says_that_nothing_is_left(hosted: Apiserver) -> None:
-    await said(hosted, "Reconciled")
-    await said(hosted, "Deleted")
+    await reported(hosted, "Reconciled")
+    await reported(hosted, "Deleted")
     assert (await hosted.now(CHILD)).parts.finalizers == ("gardener",)
     await hosted.report("host", SEED, a_seed("child", ready=False), verb="apply")
     await hosted.request("delete.managedseed.garden.child")
-    await said(hosted, "Deleting")
+    await reported(hosted, "Deleting")
     assert (await hosted.now(CHILD)).is_deleting
 
-    await said(hosted, "Deleted")
+    await reported(hosted, "Deleted")
     assert "seed child is still there" in await hosted.reason()
     await hosted.report("host", SEED, b"", verb="delete")
     await hosted.until_handled()
-    await said(hosted, "Deleted")
+    await reported(hosted, "Deleted")
     assert not await exists(hosted, CHILD)
 
 
 async def test_its_seed_is_deleted_by_its_host_alone_and_only_when_it_is_deleted_itself(hosted: Apiserver) -> None:
-    await said(hosted, "Reconciled")
+    await reported(hosted, "Reconciled")
     await hosted.request("apply", a_seed("child", ready=False))
     await hosted.report("host", SEED, b"", verb="delete")
     assert "being deleted" in await hosted.reason()
@@ -102,7 +102,7 @@ async def test_its_seed_is_deleted_by_its_host_alone_and_only_when_it_is_deleted
 
 
 async def test_a_seed_that_is_still_in_use_stays_and_an_event_says_so(hosted: Apiserver) -> None:
-    await said(hosted, "Reconciled")
+    await reported(hosted, "Reconciled")
     await hosted.request("apply", a_seed("child"))
     await hosted.request("delete.managedseed.garden.child")
     await hosted.request(
@@ -124,7 +124,7 @@ async def test_a_seed_that_is_still_in_use_stays_and_an_event_says_so(hosted: Ap
 async def test_nobody_takes_hold_of_one_that_is_deleted(hosted: Apiserver) -> None:
     await hosted.request("patch.managedseed.garden.child", {"metadata": {"finalizers": ["mine"]}})
     await hosted.request("delete.managedseed.garden.child")
-    await said(hosted, "Deleting")
+    await reported(hosted, "Deleting")
 
     assert (await hosted.now(CHILD)).parts.finalizers == ("mine",)
 
@@ -140,7 +140,7 @@ async def test_its_seed_is_registered_by_its_host_while_it_is_wanted(hosted: Api
 
     assert "ownerReferences" not in (await hosted.now(SEED)).document()["metadata"]
     await hosted.report("host", ObjectKey("seed", "", "other"), a_seed("other", ready=False), verb="apply")
-    await said(hosted, "Reconciled")
+    await reported(hosted, "Reconciled")
     await hosted.request("delete.managedseed.garden.child")
     await hosted.report("host", SEED, a_seed("child", ready=False, metadata={"labels": {"a": "b"}}), verb="apply")
     await hosted.until_handled()
@@ -150,7 +150,7 @@ async def test_its_seed_is_registered_by_its_host_while_it_is_wanted(hosted: Api
 
 async def test_a_child_does_not_come_back_while_it_is_taken_down(hosted: Apiserver) -> None:
     await hosted.report("child", SEED, a_seed("child", ready=False), verb="apply")
-    await said(hosted, "Reconciled")
+    await reported(hosted, "Reconciled")
     await hosted.request("delete.managedseed.garden.child")
     await hosted.report("child", SEED, a_seed("child", ready=False, metadata={"labels": {"a": "b"}}), verb="apply")
     await hosted.report("host", SEED, b"", verb="delete")
@@ -175,13 +175,13 @@ async def test_its_host_raises_events_on_it(hosted: Apiserver) -> None:
 
 async def test_the_host_is_where_the_shoot_stands_not_where_it_shall(hosted: Apiserver) -> None:
     await hosted.request("bind", {"namespace": "garden", "name": "child", "seed": "other"})
-    await said(hosted, "Reconciling")
-    await said(hosted, "Early", seed="other")
+    await reported(hosted, "Reconciling")
+    await reported(hosted, "Early", seed="other")
     handover = {"seedName": "other", "lastOperation": {"type": "Migrate", "state": "Succeeded", "progress": 100}}
     await hosted.report("host", SHOOT, {"status": handover})
     await hosted.until_handled()
-    await said(hosted, "Late")
-    await said(hosted, "Restored", seed="other")
+    await reported(hosted, "Late")
+    await reported(hosted, "Restored", seed="other")
 
     reasons = [message.headers["Gardenbus-Reason"] for message in await hosted.rejected()]
     assert ["not of seed other" in reasons[0], "not of seed host" in reasons[1], len(reasons)] == [True, True, 2]

@@ -31,7 +31,7 @@ def a_work(key: ObjectKey = WORK) -> Document:
     }
 
 
-async def said(apiserver: Apiserver, key: ObjectKey, status: Document, reporter: str = AGENT) -> None:
+async def reported(apiserver: Apiserver, key: ObjectKey, status: Document, reporter: str = AGENT) -> None:
     await apiserver.report(reporter, key, {"status": status})
     await apiserver.until_handled()
 
@@ -43,15 +43,15 @@ async def registered(apiserver: Apiserver) -> None:
 
 async def test_a_fence_in_an_agents_name_shuts_it_out_of_nothing(apiserver: Apiserver) -> None:
     await apiserver.report(AGENT, EAST, a_cluster(), verb="apply", fence="9.9")
-    await said(apiserver, EAST, {"properties": {}})
+    await reported(apiserver, EAST, {"properties": {}})
 
     assert await apiserver.rejected() == []
 
 
 async def test_an_agent_registers_its_cluster_reports_and_leaves(apiserver: Apiserver) -> None:
     await registered(apiserver)
-    await said(apiserver, EAST, {"properties": {"nodes": {"value": "4"}}, "conditions": []})
-    await said(apiserver, EAST, {"resourceUsage": {"capacity": {"cpu": "8"}}})
+    await reported(apiserver, EAST, {"properties": {"nodes": {"value": "4"}}, "conditions": []})
+    await reported(apiserver, EAST, {"resourceUsage": {"capacity": {"cpu": "8"}}})
     stored = await apiserver.now(EAST)
     assert stored.parts.finalizers == (AGENT_CLEANUP,)
     assert stored.document()["status"]["properties"] == {"nodes": {"value": "4"}}
@@ -59,9 +59,9 @@ async def test_an_agent_registers_its_cluster_reports_and_leaves(apiserver: Apis
 
     await apiserver.request("delete.membercluster._.east")
     await registered(apiserver)
-    await said(apiserver, EAST, {"properties": {"nodes": {"value": "3"}}})
+    await reported(apiserver, EAST, {"properties": {"nodes": {"value": "3"}}})
     assert (await apiserver.now(EAST)).is_deleting
-    await said(apiserver, EAST, LEFT)
+    await reported(apiserver, EAST, LEFT)
     assert await apiserver.kit.store.get(EAST) is None
     assert await apiserver.rejected() == []
 
@@ -90,7 +90,7 @@ async def test_a_taint_goes_with_the_registration_that_stated_it(apiserver: Apis
 async def test_an_agent_reports_on_the_works_of_its_cluster(apiserver: Apiserver) -> None:
     await apiserver.kit.store.create(a_work())
     applied = {"type": "Applied", "status": "True", "reason": "AllWorkHaveBeenApplied", "observedGeneration": 1}
-    await said(apiserver, WORK, {"conditions": [applied], "manifestConditions": []})
+    await reported(apiserver, WORK, {"conditions": [applied], "manifestConditions": []})
 
     assert (await apiserver.now(WORK)).document()["status"]["conditions"] == [applied]
     assert await apiserver.rejected() == []

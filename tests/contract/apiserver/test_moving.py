@@ -221,8 +221,8 @@ async def test_a_bind_is_told_as_an_event(placed: Apiserver) -> None:
     await placed.request("bind", bind_to("there"), user="ann")
     await placed.request("bind", bind_to("here"), user="bob")
 
-    told = [(entries.event.reason, entries.event.message) for entries in await placed.kit.events()]
-    assert told == [
+    announced = [(entries.event.reason, entries.event.message) for entries in await placed.kit.events()]
+    assert announced == [
         ("MigrationRequested", 'ann moves the control plane from seed "here" to "there"'),
         ("MigrationTakenBack", 'bob has it stay on seed "here" instead of moving to "there"'),
     ]

@@ -11,9 +11,9 @@ BLUE = for_clusters(to("/data/colour", "blue"))
 
 
 async def test_an_override_is_stored_and_something_acts_on_it(apiserver: Apiserver) -> None:
-    answer = await apiserver.response("apply", a_cro(BLUE))
-    assert answer["ok"]
-    assert not answer.get("warnings")
+    reply = await apiserver.response("apply", a_cro(BLUE))
+    assert reply["ok"]
+    assert not reply.get("warnings")
     actors = {each["singular"]: each["actsOn"] for each in await apiserver.request("kinds")}
     assert actors["clusterresourceoverride"] == actors["resourceoverride"] == "placement"
 
@@ -32,16 +32,16 @@ async def test_an_override_in_kubefleets_older_version_is_stored_in_the_newer_on
     assert stored["apiVersion"] == "placement.kubernetes-fleet.io/v1beta1"
     assert stored["spec"] == a_cro(BLUE)["spec"]
     placement = {"apiVersion": "placement.kubernetes-fleet.io/v1alpha1", "kind": "ClusterResourcePlacement"}
-    refused = await apiserver.rejection("apply", {**placement, "metadata": {"name": "web"}})
-    assert "write apiVersion: placement.kubernetes-fleet.io/v1beta1" in refused["message"]
+    rejected = await apiserver.rejection("apply", {**placement, "metadata": {"name": "web"}})
+    assert "write apiVersion: placement.kubernetes-fleet.io/v1beta1" in rejected["message"]
 
 
 async def test_of_two_overrides_for_an_object_one_is_taken(apiserver: Apiserver) -> None:
     await apiserver.start()  # of two replicas none knows what the other is about to write
-    answers = await asyncio.gather(
+    responses = await asyncio.gather(
         *(apiserver.response("apply", an_ro(BLUE, name=f"o{number}")) for number in range(4))
     )
-    assert sorted(each["ok"] for each in answers) == [False, False, False, True], answers
+    assert sorted(each["ok"] for each in responses) == [False, False, False, True], responses
     another = an_ro(BLUE, name="another", selectors=[{**SETTINGS, "name": "other"}])
     await apiserver.request("apply", another)
     late = await apiserver.rejection("apply", an_ro(BLUE, name="late"))

@@ -148,8 +148,8 @@ async def test_a_bucket_is_of_a_seed_that_is_there_and_stays_while_entries_are_i
     assert set(details(await apiserver.rejection("apply", entry))) == {"spec.bucketName"}
     await apiserver.request("apply", bucket)
     await apiserver.request("apply", entry)
-    refused = await apiserver.rejection("delete", bucket)
-    assert refused["message"].startswith(
+    rejected = await apiserver.rejection("delete", bucket)
+    assert rejected["message"].startswith(
         "backupbucket store: BackupEntries are in it (1, for example backupentry garden-dev"
     )
     await apiserver.request("delete", entry)

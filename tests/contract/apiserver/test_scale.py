@@ -68,8 +68,8 @@ async def test_a_set_is_scaled_and_nothing_else_of_it_changes(grove: Apiserver) 
 async def test_of_two_who_scale_one_version_one_wins(grove: Apiserver) -> None:
     for turn in range(1, 11):
         version = (await grove.request("scale", {"name": "grove"}))["resourceVersion"]
-        wishes = [{"name": "grove", "replicas": turn * 10 + hand, "resourceVersion": version} for hand in range(2)]
-        responses = await asyncio.gather(*(grove.response("scale", wish) for wish in wishes))
+        operations = [{"name": "grove", "replicas": turn * 10 + hand, "resourceVersion": version} for hand in range(2)]
+        responses = await asyncio.gather(*(grove.response("scale", wish) for wish in operations))
 
         assert sorted(response["ok"] for response in responses) == [False, True]
         assert [response["error"]["code"] for response in responses if not response["ok"]] == [409]

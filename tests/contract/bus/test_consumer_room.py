@@ -30,14 +30,14 @@ async def test_a_stream_that_was_made_without_that_room_gets_it(nats_server: Ser
         older = {"name": "OBJECTS", "subjects": ["garden.changed.>"], "storage": "file", "allow_msg_ttl": True}
         await connection.request_raw("$JS.API.STREAM.CREATE.OBJECTS", msgspec.json.encode(older), timeout_seconds=5)
         await bus.ensure_streams()
-        answer = await connection.request_raw("$JS.API.STREAM.INFO.OBJECTS", b"", timeout_seconds=5)
-        assert msgspec.json.decode(answer.body)["config"]["max_consumers"] == MAX_CONSUMERS
+        response = await connection.request_raw("$JS.API.STREAM.INFO.OBJECTS", b"", timeout_seconds=5)
+        assert msgspec.json.decode(response.body)["config"]["max_consumers"] == MAX_CONSUMERS
 
 
 async def _foreign_consumer(bus: JetStreamBus, number: int) -> None:
     config = {"name": f"foreign{number}", "ack_policy": "none", "inactive_threshold": 60 * 10**9}
     body = msgspec.json.encode({"stream_name": "OBJECTS", "config": config, "action": "create"})
-    answer = await bus.connection.request_raw(
+    response = await bus.connection.request_raw(
         f"$JS.API.CONSUMER.CREATE.OBJECTS.foreign{number}", body, timeout_seconds=30
     )
-    assert "error" not in msgspec.json.decode(answer.body), answer.body
+    assert "error" not in msgspec.json.decode(response.body), response.body

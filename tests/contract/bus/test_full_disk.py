@@ -64,16 +64,16 @@ async def fill(bus: BusUnderTest, disk: SmallDisk) -> tuple[int, Unavailable]:
 async def test_what_nats_cannot_write_is_refused_at_once_with_the_reason_until_it_was_restarted(
     bus: BusUnderTest, disk: SmallDisk, nats: Server
 ) -> None:
-    acknowledged, refusal = await fill(bus, disk)
-    assert "cannot write QUEUES: its disk is full, or was" in refusal.message
+    acknowledged, rejection = await fill(bus, disk)
+    assert "cannot write QUEUES: its disk is full, or was" in rejection.message
     probe = asyncio.create_task(bus.bus.publish(Message(bus.work("probe"), b"")))
     await asyncio.sleep(0)
     began = time.monotonic()
-    refused = await asyncio.gather(
+    rejected = await asyncio.gather(
         *(bus.bus.publish(Message(bus.work(f"more-{number}"), b"")) for number in range(50)), return_exceptions=True
     )
     assert time.monotonic() - began < 0.5, "nobody waits for a server that does not write"
-    assert all("cannot write" in str(each) for each in refused), refused[:3]
+    assert all("cannot write" in str(each) for each in rejected), rejected[:3]
     with pytest.raises(Unavailable):
         await probe
     disk.free()
@@ -94,11 +94,11 @@ async def test_what_nats_cannot_write_is_refused_at_once_with_the_reason_until_i
 async def test_a_server_that_hangs_is_not_taken_for_one_that_cannot_write(bus: BusUnderTest, nats: Server) -> None:
     nats.pause()
     try:
-        with pytest.raises(Unavailable) as refused:
+        with pytest.raises(Unavailable) as rejected:
             await bus.bus.publish(Message(bus.work("waits"), b""))
     finally:
         nats.resume()
-    assert "cannot write" not in refused.value.message
+    assert "cannot write" not in rejected.value.message
 
 
 async def test_doctor_and_statistics_name_nats_that_cannot_write(
@@ -146,8 +146,8 @@ async def test_what_is_found_of_a_stream_is_forgotten_where_nobody_publishes_any
 ) -> None:
     monkeypatch.setattr(write_breaker, "FORGOTTEN_AFTER_SECONDS", 0.5)
     stream = bus.stream("QUEUES")
-    answer = json.loads(await bus.bus.request(f"$JS.API.STREAM.INFO.{stream}", b""))
-    silent = json.dumps({**answer["config"], "no_ack": True}).encode()
+    response = json.loads(await bus.bus.request(f"$JS.API.STREAM.INFO.{stream}", b""))
+    silent = json.dumps({**response["config"], "no_ack": True}).encode()
     await bus.bus.request(f"$JS.API.STREAM.UPDATE.{stream}", silent)
     with pytest.raises(Unavailable, match="cannot write QUEUES"):
         await bus.bus.publish(Message(bus.work("unanswered"), b""))

@@ -141,14 +141,14 @@ async def test_an_error_carries_the_headers_that_micro_clients_look_for(live: tu
 
 
 async def test_all_lines_of_one_request_have_an_id_of_its_own(live: tuple[BusUnderTest, Client]) -> None:
-    async def tell_id(request: Request) -> bytes:
+    async def report_id(request: Request) -> bytes:
         before = get_contextvars()["reconcile_id"]
         await asyncio.sleep(0)
         assert get_contextvars()["reconcile_id"] == before
         return before.encode() + request.body
 
     bus, client = live
-    await bus.bus.serve("apiserver", "0.1.0", {"garden.api.>": tell_id})
+    await bus.bus.serve("apiserver", "0.1.0", {"garden.api.>": report_id})
 
     responses = await asyncio.gather(*(client.request("garden.api.id", b"") for _ in range(3)))
 

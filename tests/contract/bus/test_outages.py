@@ -211,10 +211,10 @@ async def test_a_consumer_that_waits_for_work_is_told_that_what_it_holds_is_of_a
 
     await own.recreate("QUEUES")
 
-    async def is_told() -> bool:
+    async def is_announced() -> bool:
         return old.is_held_over
 
-    await until_true(is_told)
+    await until_true(is_announced)
     await own.bus.publish(Message(own.work("new")))
     (new,) = await waiting
     assert new.message.sequence == old.message.sequence
@@ -392,10 +392,10 @@ async def test_a_follower_that_was_cut_for_too_long_starts_anew(own: BusUnderTes
 async def test_a_follower_that_missed_a_message_gets_it_after_all(own: BusUnderTest):
     assert isinstance(own.bus, JetStreamBus)
     sinks = own.bus._connection._sinks  # pyright: ignore[reportPrivateUsage]
-    known = set(sinks)
+    existing = set(sinks)
     async with own.bus.follow(own.stream("OBJECTS"), []) as follower:
         await replay(follower)
-        (number,) = set(sinks) - known
+        (number,) = set(sinks) - existing
         receive = sinks[number]
         arrived = iter(range(100))
         sinks[number] = lambda message: None if next(arrived) in (2, 3) else receive(message)

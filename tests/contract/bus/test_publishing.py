@@ -170,7 +170,7 @@ async def test_a_whole_batch_with_one_message_that_is_refused_stores_nothing(und
 async def test_another_batch_is_stored_up_to_the_message_that_is_refused(under_test: BusUnderTest, position: int):
     stream, batch = under_test.stream("BINDINGS"), _bindings(under_test, "a", "b")
     accepted = [message.subject for message in batch]
-    batch.insert(position, _refused(under_test))
+    batch.insert(position, _rejected(under_test))
 
     with pytest.raises(Conflict):
         await under_test.another.publish_batch(stream, batch, expected_last_sequence=0)
@@ -181,7 +181,7 @@ async def test_another_batch_is_stored_up_to_the_message_that_is_refused(under_t
 async def test_a_batch_that_was_stored_in_part_is_stored_when_it_comes_again(under_test: BusUnderTest):
     stream, batch = under_test.stream("BINDINGS"), _bindings(under_test, "a", "b")
     with pytest.raises(Conflict):
-        await under_test.another.publish_batch(stream, [*batch, _refused(under_test)], expected_last_sequence=0)
+        await under_test.another.publish_batch(stream, [*batch, _rejected(under_test)], expected_last_sequence=0)
 
     last = (await under_test.bus.position(stream)).sequence
     assert await under_test.another.publish_batch(stream, batch, expected_last_sequence=last) == last + len(batch)
@@ -191,7 +191,7 @@ def _bindings(under_test: BusUnderTest, *names: str) -> list[Message]:
     return [Message(under_test.subjects.binding("s1", "garden-dev", name)) for name in names]
 
 
-def _refused(under_test: BusUnderTest) -> Message:
+def _rejected(under_test: BusUnderTest) -> Message:
     """What BINDINGS does not take: it knows no TTL."""
     return msgspec.structs.replace(*_bindings(under_test, "refused"), ttl=timedelta(seconds=5))
 

@@ -57,11 +57,11 @@ async def test_a_slow_request_holds_up_no_other(under_test: BusUnderTest):
 
 
 async def test_what_a_handler_raises_is_answered(under_test: BusUnderTest):
-    async def refuse(request: Request) -> bytes:
+    async def reject(request: Request) -> bytes:
         raise InvalidResource("spec.region is wrong", (FieldProblem("spec.region", "is wrong"),))
 
     subject = under_test.subjects.api("apply")
-    await under_test.another.serve("apiserver", "1.0.0", {subject: refuse})
+    await under_test.another.serve("apiserver", "1.0.0", {subject: reject})
 
     assert json.loads(await under_test.bus.request(subject, b"")) == {
         "ok": False,

@@ -22,8 +22,8 @@ def small_share(monkeypatch: pytest.MonkeyPatch) -> None:
 async def waiting(jetstream: BusUnderTest) -> dict[str, int]:
     """Messages in REQUESTS by sender."""
     body = json.dumps({"subjects_filter": ">"}).encode()
-    answer = await jetstream.bus.request(f"$JS.API.STREAM.INFO.{jetstream.stream('REQUESTS')}", body)
-    found = json.loads(answer)["state"].get("subjects", {})
+    response = await jetstream.bus.request(f"$JS.API.STREAM.INFO.{jetstream.stream('REQUESTS')}", body)
+    found = json.loads(response)["state"].get("subjects", {})
     return {subject.split(".")[-2]: count for subject, count in found.items()}
 
 

@@ -18,7 +18,7 @@ async def test_events_about_shoots_stay_and_later_ones_are_announced(joint: Join
     clock = FakeClock()
     expiry = EventExpiry(joint.store, joint.bus, SUBJECTS, clock, ttl_seconds=3600)
 
-    async def told() -> list[str]:
+    async def announced() -> list[str]:
         found: list[str] = []
         async with joint.bus.follow("EVENTS", ["garden.event.>"]) as follower:
             async for event in follower:
@@ -30,21 +30,21 @@ async def test_events_about_shoots_stay_and_later_ones_are_announced(joint: Join
     async def record(about: ObjectKey, message: str) -> None:
         await joint.store.record_event(EventRecord(about, "u", "Normal", "Tested", message, "tester"))
 
-    async def until_told(*kinds: str) -> None:
+    async def until_announced(*kinds: str) -> None:
         async def so() -> None:
-            assert await told() == [*kinds]
+            assert await announced() == [*kinds]
 
         await eventually(so, within=15)
 
     await record(SHOOT, "one")
     await record(SEED, "one")
-    await until_told("shoot", "seed")
+    await until_announced("shoot", "seed")
     await expiry.check()
     clock.advance(3599)
     await expiry.check()
-    assert await told() == ["shoot", "seed"]
+    assert await announced() == ["shoot", "seed"]
     clock.advance(1)
     await expiry.check()
-    assert await told() == ["shoot"]
+    assert await announced() == ["shoot"]
     await record(SEED, "two")
-    await until_told("shoot", "seed")
+    await until_announced("shoot", "seed")

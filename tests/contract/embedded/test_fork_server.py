@@ -109,18 +109,18 @@ async def test_signals_end_it_and_it_outlives_the_fork_server(
     fork_server: ForkServer, directory: LandscapeDirectory
 ) -> None:
     log = directory.path / "probe.log"
-    asked, killed = [await forked(fork_server, SLEEPING, log) for _ in range(2)]
+    requested, killed = [await forked(fork_server, SLEEPING, log) for _ in range(2)]
 
     async def running() -> None:
         assert len(log.read_text().splitlines()) == 2
 
     await eventually(running, within=20)
     await fork_server.close()
-    assert asked.returncode is None
-    asked.terminate()
+    assert requested.returncode is None
+    requested.terminate()
     killed.kill()
-    assert [await asked.wait(), await killed.wait()] == [-signal.SIGTERM, -signal.SIGKILL]
-    asked.kill()
+    assert [await requested.wait(), await killed.wait()] == [-signal.SIGTERM, -signal.SIGKILL]
+    requested.kill()
 
 
 async def test_what_ends_is_started_again_and_what_cannot_be_forked_is_started(directory: LandscapeDirectory) -> None:

@@ -29,7 +29,7 @@ class SupervisedNats:
     """nats-server under a supervisor, and what that says."""
 
     def __init__(self, directory: Path, store: Path) -> None:
-        self.said: list[str] = []
+        self.reported: list[str] = []
         self.port, monitor = free_port(), free_port()
         place = LandscapeDirectory(directory)
         place.prepare()
@@ -40,11 +40,11 @@ class SupervisedNats:
         spec = ProcessSpec(
             "nats", "nats", [str(find_server(NATS)), "-c", str(file)], {}, kind="nats", port=monitor, store=store
         )
-        self.process = ManagedProcess(spec, place, notify=self.said.append, changed=lambda: None)
+        self.process = ManagedProcess(spec, place, notify=self.reported.append, changed=lambda: None)
 
     async def until(self, is_so: Callable[[ManagedProcess], bool], *, within: float = 20.0) -> None:
         async def seen() -> None:
-            assert is_so(self.process), (self.process.entry(), self.process.trouble, self.said)
+            assert is_so(self.process), (self.process.entry(), self.process.trouble, self.reported)
 
         await eventually(seen, within=within)
 
@@ -96,10 +96,10 @@ async def test_nats_is_started_anew_when_its_disk_has_room_again_and_has_all_tha
     await stores(bus, b"x")
     assert len(await bus.bus.subjects(bus.stream("QUEUES"), ">")) >= acknowledged + 1
     await bus.stack.aclose()
-    told = " | ".join(nats.said)
-    assert "is full; make room" in told
-    assert "has room again: it is restarted" in told
-    assert "nats can write again" in told
+    announced = " | ".join(nats.reported)
+    assert "is full; make room" in announced
+    assert "has room again: it is restarted" in announced
+    assert "nats can write again" in announced
 
 
 async def test_nats_that_died_on_a_full_disk_gets_its_room_back(nats: SupervisedNats, disk: SmallDisk) -> None:

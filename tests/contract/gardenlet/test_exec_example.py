@@ -63,10 +63,10 @@ def call(directory: Path, step: str, spec: dict[str, Any] | None = None, **kept:
 def made(directory: Path) -> dict[str, Any]:
     """The authority of a shoot whose server runs."""
     assert call(directory, "namespace") == (0, {})
-    code, answer = call(directory, "secrets")
+    code, reply = call(directory, "secrets")
     assert code == 0
     assert call(directory, "control-plane", {"region": "here"})[0] == 0
-    return answer["kept"]
+    return reply["kept"]
 
 
 def remove(directory: Path) -> None:
@@ -75,16 +75,16 @@ def remove(directory: Path) -> None:
 
 
 def test_a_production_shoot_is_refused_for_good(tmp_path: Path) -> None:
-    code, answer = call(tmp_path, "namespace", {"purpose": "production"})
+    code, reply = call(tmp_path, "namespace", {"purpose": "production"})
     assert code == 1
-    assert answer["codes"] == ["ERR_CONFIGURATION_PROBLEM"]
+    assert reply["codes"] == ["ERR_CONFIGURATION_PROBLEM"]
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_server_that_does_not_answer_is_waited_for_and_is_a_problem(tmp_path: Path) -> None:
-    code, answer = call(tmp_path, "wait-for-api-server")
+    code, reply = call(tmp_path, "wait-for-api-server")
     assert code == 75
-    assert answer["message"].startswith("The server does not answer: ")
+    assert reply["message"].startswith("The server does not answer: ")
     assert call(tmp_path, "health")[1]["problems"].keys() == {"APIServerAvailable"}
 
 
@@ -113,10 +113,10 @@ async def test_a_shoot_keeps_its_authority_on_another_seed(tmp_path: Path) -> No
     call(destination, "control-plane", {"region": "there"})
     trusted = ssl.create_default_context(cadata=authority["ca.crt"])
 
-    async def answers() -> None:
+    async def responses() -> None:
         assert call(destination, "wait-for-api-server") == (0, {})
 
-    await eventually(answers, within=30)
+    await eventually(responses, within=30)
     url = (destination / "shoot--dev--apollo" / "url").read_text()
     with urlopen(f"{url}/shoot.json", context=trusted, timeout=10) as response:
         assert json.load(response) == {"region": "there"}

@@ -37,7 +37,7 @@ from tests.support.sessions import ROOT
 RESPONDER = ROOT / "examples" / "backend" / "nats_backend.py"
 PAGE = ROOT / "docs" / "backends.md"
 OBSERVED = ObservedShoot.of(a_shoot(), uid="u1", version=1, role="run")
-NETWORK_PATIENCE_SECONDS = 20
+NETWORK_TIMEOUT_SECONDS = 20
 _prefixes = (f"nats-backend{number}" for number in itertools.count())
 
 
@@ -83,7 +83,7 @@ class TestTheResponderOfThePage(MakerConformance):
         self.bus = await self.opened.enter_async_context(
             connect(self.responder.url, "gardenlet", self.responder.subjects.prefix, manages_streams=False)
         )
-        await until_answered(self.bus, self.responder.subjects)
+        await until_responded(self.bus, self.responder.subjects)
         return await super().a_life(directory, number)
 
     def backend(self, directory: Path) -> SeedBackend:
@@ -110,14 +110,14 @@ def a_seed_name(directory: Path) -> str:
     return f"s{hashlib.sha256(str(directory).encode()).hexdigest()[:12]}"
 
 
-async def until_answered(bus: JetStreamBus, subjects: Subjects) -> None:
-    async def answered() -> None:
+async def until_responded(bus: JetStreamBus, subjects: Subjects) -> None:
+    async def responded() -> None:
         try:
             await bus.request(subjects.extension("any", "health"), b"{}")
         except Unavailable as error:
             raise AssertionError(error.message) from error
 
-    await eventually(answered, within=NETWORK_PATIENCE_SECONDS)
+    await eventually(responded, within=NETWORK_TIMEOUT_SECONDS)
 
 
 def test_the_page_shows_the_responder_as_it_is_and_it_has_40_lines() -> None:
@@ -146,22 +146,22 @@ def a_request(**kept: Any) -> StepRequest:
     return StepRequest(SHOOT, "u1", "etcd", "Create", OBSERVED, kept=kept)
 
 
-async def a_maker_answered(directory: Path, bus: JetStreamBus, answer: bytes) -> tuple[Maker, list[Request]]:
+async def a_maker_with_response(directory: Path, bus: JetStreamBus, response: bytes) -> tuple[Maker, list[Request]]:
     """A maker whose requests all get this answer, and the requests."""
-    subjects, asked = Subjects(next(_prefixes)), list[Request]()
+    subjects, requested = Subjects(next(_prefixes)), list[Request]()
 
     async def respond(request: Request) -> bytes:
-        asked.append(request)
-        return answer
+        requested.append(request)
+        return response
 
     await bus.serve("answers", "1.0.0", {subjects.extensions_of("grove"): respond})
-    return a_maker(directory, bus, subjects), asked
+    return a_maker(directory, bus, subjects), requested
 
 
 async def test_a_request_has_the_step_the_shoot_and_what_is_kept(tmp_path: Path, bus: JetStreamBus) -> None:
-    maker, asked = await a_maker_answered(tmp_path, bus, b'{"result": "done"}')
+    maker, requested = await a_maker_with_response(tmp_path, bus, b'{"result": "done"}')
     assert await maker.make(a_request(etcd={"volume": "v1"})) == {"volume": "v1"}
-    (request,) = asked
+    (request,) = requested
     assert request.subject.endswith(".extension.grove.etcd")
     assert decode_json(request.body, dict) == {
         "step": "etcd",
@@ -174,7 +174,7 @@ async def test_a_request_has_the_step_the_shoot_and_what_is_kept(tmp_path: Path,
 
 
 @pytest.mark.parametrize(
-    ("answer", "message", "codes"),
+    ("response", "message", "codes"),
     [
         ({"result": "again", "message": "being made"}, "is not done yet: being made", ()),
         ({"result": "again", "codes": ["ERR_INFRA_UNAUTHORIZED"]}, "is not done yet: it has not said why", ()),
@@ -191,9 +191,9 @@ async def test_a_request_has_the_step_the_shoot_and_what_is_kept(tmp_path: Path,
     ],
 )
 async def test_answers_that_are_not_done_are_failures(
-    tmp_path: Path, bus: JetStreamBus, answer: dict[str, Any], message: str, codes: tuple[str, ...]
+    tmp_path: Path, bus: JetStreamBus, response: dict[str, Any], message: str, codes: tuple[str, ...]
 ) -> None:
-    maker, _ = await a_maker_answered(tmp_path, bus, encode(answer))
+    maker, _ = await a_maker_with_response(tmp_path, bus, encode(response))
     with pytest.raises(StepFailed) as failure:
         await maker.make(a_request())
     assert failure.value.message.startswith("Step etcd: ")
@@ -202,17 +202,19 @@ async def test_answers_that_are_not_done_are_failures(
 
 
 async def test_a_shoot_that_sleeps_is_not_looked_at(tmp_path: Path, bus: JetStreamBus) -> None:
-    maker, asked = await a_maker_answered(tmp_path, bus, b'{"result": "done", "problems": {"EveryNodeReady": "No."}}')
+    maker, requested = await a_maker_with_response(
+        tmp_path, bus, b'{"result": "done", "problems": {"EveryNodeReady": "No."}}'
+    )
     assert await maker.problems(OBSERVED, {"control-plane": {"hibernated": True}}) == {}
-    assert asked == []
+    assert requested == []
     assert await maker.problems(OBSERVED, {}) == {"EveryNodeReady": "No."}
 
 
 async def test_a_request_that_the_server_would_not_take_is_not_sent(tmp_path: Path, bus: JetStreamBus) -> None:
-    maker, asked = await a_maker_answered(tmp_path, bus, b'{"result": "done"}')
+    maker, requested = await a_maker_with_response(tmp_path, bus, b'{"result": "done"}')
     with pytest.raises(StepFailed, match=f"{MOST_REQUEST_BYTES} at most"):
         await maker.make(a_request(secrets={"ca": "x" * MOST_REQUEST_BYTES}))
-    assert asked == []
+    assert requested == []
 
 
 async def test_silence_is_a_failure_and_a_problem_that_name_the_subject(tmp_path: Path, bus: JetStreamBus) -> None:
@@ -252,12 +254,12 @@ async def test_a_shoot_waits_for_somebody_who_answers_and_is_made_then(garden: G
     await garden.start(a_configuration(backend={"type": "nats"}))
     await garden.place()
 
-    async def says_that_nobody_answers() -> None:
+    async def reports_that_nobody_responds() -> None:
         errors: list[dict[str, str]] = section(await garden.shoot(), "status").get("lastErrors") or [{}]
         first = garden.subjects.extension("aws-eu1", "namespace")
         assert f"nobody answers on {first}" in errors[0].get("description", "")
 
-    await eventually(says_that_nobody_answers, within=NETWORK_PATIENCE_SECONDS)
+    await eventually(reports_that_nobody_responds, within=NETWORK_TIMEOUT_SECONDS)
     responder = Responder(garden.nats_url, garden.subjects, tmp_path / "responder")
     with a_responder(responder, garden.subjects.extensions_of("aws-eu1")):
         await garden.until_state("Succeeded", within=60)

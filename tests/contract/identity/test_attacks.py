@@ -151,9 +151,9 @@ async def test_whoever_is_outside_stores_nothing_and_is_answered_nothing_of_what
     operator = await _operator(landscape)
     before = await _settled(landscape, operator)
     for principal in OUTSIDERS:
-        thief, answers = await _come_in(landscape, principal), list[RawMessage]()
+        thief, responses = await _come_in(landscape, principal), list[RawMessage]()
         inbox = f"{principal.inbox}.loot"
-        await thief.listen(inbox, answers.append)
+        await thief.listen(inbox, responses.append)
         for what, messages in FORGED.items():
             for forged in messages:
                 header = encode_headers(forged.headers) if forged.headers else b""
@@ -162,7 +162,7 @@ async def test_whoever_is_outside_stores_nothing_and_is_answered_nothing_of_what
             assert (what, thief.losses, thief.is_connected) == (what, 0, True), principal
         await operator.flush_fully()
         assert await _stored(landscape, operator) == before, principal
-        assert answers == [], principal
+        assert responses == [], principal
     log = (landscape.nats.directory / "server.log").read_text()
     assert log.count("Publish Violation") == len(OUTSIDERS) * sum(map(len, FORGED.values()))
 
@@ -173,8 +173,10 @@ async def test_they_are_refused_who_they_are_not_and_answered_who_they_are(lands
     raw = await ann.request_raw("garden.as.ann.api.whoami", b"", timeout_seconds=20)
     assert msgspec.json.decode(raw.body)["result"]["user"] == "ann"
     for tail in ("list.secret", "list.secret.garden", "get.secret.garden.hidden", "delete.configmap.garden.dear"):
-        answer = msgspec.json.decode((await ann.request_raw(f"garden.as.ann.api.{tail}", b"", timeout_seconds=20)).body)
-        assert answer["error"]["code"] == 403, tail
+        response = msgspec.json.decode(
+            (await ann.request_raw(f"garden.as.ann.api.{tail}", b"", timeout_seconds=20)).body
+        )
+        assert response["error"]["code"] == 403, tail
     assert await landscape.stored(ObjectKey("configmap", "garden", "dear"))
 
 
@@ -184,8 +186,8 @@ async def test_not_even_the_operator_asks_as_a_user_who_cannot_be(landscape: Gua
     await operator.send([publish_command(f"garden.as.{user}.apply", note) for user in ("*", "x" * 3000)])
     for user in ("*", "x" * 3000):
         raw = await operator.request_raw(f"garden.as.{user}.api.apply", note, timeout_seconds=20)
-        answer = msgspec.json.decode(raw.body)
-        assert (answer["error"]["code"], "is no user" in answer["error"]["message"]) == (400, True), answer
+        response = msgspec.json.decode(raw.body)
+        assert (response["error"]["code"], "is no user" in response["error"]["message"]) == (400, True), response
 
     async def rejected() -> None:
         raw = await operator.request_raw("$JS.API.STREAM.INFO.REJECTED", b"", timeout_seconds=20)
@@ -210,8 +212,8 @@ async def test_requests_for_certificates_fill_no_store(landscape: GuardedLandsca
 
     async def code(name: str, pem: bytes) -> int:
         body = encode(new_signing_request(name, pem))
-        answer = msgspec.json.decode((await thief.request_raw(subject, body, timeout_seconds=20)).body)
-        return 200 if answer["ok"] else answer["error"]["code"]
+        response = msgspec.json.decode((await thief.request_raw(subject, body, timeout_seconds=20)).body)
+        return 200 if response["ok"] else response["error"]["code"]
 
     codes = [await code("large", bytes(40_000)), *[await code(f"many-{n}", new_request(cork, key)) for n in range(30)]]
     assert codes[:2] == [400, 200]

@@ -125,12 +125,12 @@ async def test_a_certificate_of_another_seed_is_denied_said_on_that_seed_and_wri
 
                 await eventually(denied, within=20)
 
-            async def said() -> None:
+            async def reported() -> None:
                 query = {"fieldSelector": "involvedObject.name=aws-dublin"}
                 events = (await landscape.operator.request("list.event", query))["items"]
                 assert "CertificateNotOwnName" in [each["reason"] for each in events]
 
-            await eventually(said, within=20)
+            await eventually(reported, within=20)
         (line,) = [line for line in logs if line["event"] == "certificate.denied"]
         assert (line["reason"], "seed:aws-cork" in str(line)) == ("NotOwnName", True), line
         assert not (await landscape.stored(ObjectKey("certificatesigningrequest", "", "greedy")))["status"].get(

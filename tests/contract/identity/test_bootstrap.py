@@ -153,14 +153,14 @@ async def test_who_was_revoked_comes_back_by_a_new_token(landscape: GuardedLands
     await agent.bootstrap(seed="aws-cork")
     await _revoke(landscape, agent.serial)
 
-    async def refused() -> None:
+    async def is_rejected() -> None:
         try:
             await landscape.connect(read_credentials(agent.file, ""), "seed:aws-cork")
         except Unavailable:
             return
         raise AssertionError("it is still let in")
 
-    await eventually(refused, within=10)
+    await eventually(is_rejected, within=10)
     await agent.bootstrap(seed="aws-cork")
     await landscape.connect(read_credentials(agent.file, ""), "seed:aws-cork")
 

@@ -76,10 +76,10 @@ async def test_the_responder_of_the_page_serves_its_seed_over_the_ends_of_its_se
 
 async def test_its_credentials_are_good_for_nothing_else(agents_landscape: Guarded) -> None:
     await issue(agents_landscape, MemoryStore(SystemClock(), reporter="tester"), EXTENSION)
-    refused: list[str] = []
+    rejected: list[str] = []
 
     async def remember(error: Exception) -> None:
-        refused.append(str(error))
+        rejected.append(str(error))
 
     connection: Client = await nats.connect(  # pyright: ignore[reportUnknownMemberType]
         agents_landscape.server.url, user=EXTENSION.user, password=PASSWORD, error_cb=remember, max_reconnect_attempts=0
@@ -99,8 +99,8 @@ async def test_its_credentials_are_good_for_nothing_else(agents_landscape: Guard
     for subject in listened:
         await connection.subscribe(subject)  # pyright: ignore[reportUnknownMemberType]
 
-    async def all_refused() -> None:
-        assert len(refused) == len(tried) + len(listened), refused
+    async def all_rejected() -> None:
+        assert len(rejected) == len(tried) + len(listened), rejected
 
-    await eventually(all_refused, within=20)
+    await eventually(all_rejected, within=20)
     await connection.close()

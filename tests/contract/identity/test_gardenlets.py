@@ -53,10 +53,10 @@ async def test_its_answer_reaches_the_apiserver(agents_landscape: Guarded) -> No
     gardenlet = await agents_landscape.connect(GARDENLET)
     apiserver = await agents_landscape.connect(Principal("service", "apiserver"))
 
-    async def answer(message: Msg) -> None:
+    async def response(message: Msg) -> None:
         await message.respond(b"kubeconfig")
 
-    await gardenlet.subscribe(subjects.admin_kubeconfigs_of(SEED), cb=answer)  # pyright: ignore[reportUnknownMemberType]
+    await gardenlet.subscribe(subjects.admin_kubeconfigs_of(SEED), cb=response)  # pyright: ignore[reportUnknownMemberType]
     await gardenlet.flush()
     subject = subjects.admin_kubeconfig(SEED, ObjectKey("shoot", "garden-dev", "apollo"))
     assert (await apiserver.request_raw(subject, b"{}", timeout_seconds=10)).body == b"kubeconfig"
@@ -137,13 +137,13 @@ async def test_an_expired_certificate_is_refused_until_it_is_renewed(
     agents_landscape.certify(GARDENLET, garden.directory / SEED, timedelta(seconds=-5))
     host = await garden.start_alone(a_configuration())
 
-    async def refused() -> None:
+    async def denied() -> None:
         lines = [line for line in capsys.readouterr().out.splitlines() if "credentials.rejected" in line]
         assert lines
         assert "the certificate expired at" in lines[0]
         assert f"seed:{SEED}" in lines[0]
 
-    await eventually(refused, within=10)
+    await eventually(denied, within=10)
     assert host.readiness()[SEED] == f"not connected as seed:{SEED}"
     agents_landscape.certify(GARDENLET, garden.directory / SEED)
     await garden.until_ready(SEED)

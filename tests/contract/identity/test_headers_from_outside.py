@@ -30,7 +30,7 @@ OTHERS = {
     "REQUESTS": SUBJECTS.as_user("operator", "delete"),
 }
 TARGET = SUBJECTS.lease("aws-dublin")
-REFUSED: Mapping[str, Mapping[str, str]] = {
+REJECTED: Mapping[str, Mapping[str, str]] = {
     "rollup of all": {"Nats-Rollup": "all"},
     "rollup of its subject": {"Nats-Rollup": "sub"},
     "life for ever": {"Nats-TTL": "never"},
@@ -88,12 +88,12 @@ async def test_headers_that_have_the_server_act_are_refused_or_do_nothing(landsc
         assert (await _publish(sender, subject, {}))["stream"] == stream
     for place, (principal, subject) in OWN.items():
         outsider = await landscape.connect(principal)
-        for what, headers in REFUSED.items():
-            answer = await _publish(outsider, subject, headers)
-            assert "error" in answer, (place, what, answer)
+        for what, headers in REJECTED.items():
+            response = await _publish(outsider, subject, headers)
+            assert "error" in response, (place, what, response)
         for what, headers in TAKEN.items():
-            answer = await _publish(outsider, subject, headers)
-            assert "error" not in answer, (place, what, answer)
+            response = await _publish(outsider, subject, headers)
+            assert "error" not in response, (place, what, response)
         trace = encode_headers({"Nats-Trace-Dest": SUBJECTS.as_user("root", "api.delete.configmap.garden.dear")})
         await outsider.send([publish_command(subject, b"{}", trace)])
         await outsider.flush_fully()

@@ -54,10 +54,10 @@ async def test_each_connection_of_an_outsider_has_fifty_subscriptions_and_a_serv
                 for number in range(OUTSIDER_SUBSCRIPTIONS + 10):
                     await outsider.listen(f"{GARDENLET.inbox}.{number}", list[RawMessage]().append)
                 await outsider.flush_fully()
-            refused = [line for line in logs if line["event"] == "subscriptions.exceeded"]
-            assert len(refused) == 11  # one of the fifty is that of replies
-            assert "maximum subscriptions exceeded" in refused[0]["error"].lower()
-            assert "those beyond get no messages" in refused[0]["reason"]
+            rejected = [line for line in logs if line["event"] == "subscriptions.exceeded"]
+            assert len(rejected) == 11  # one of the fifty is that of replies
+            assert "maximum subscriptions exceeded" in rejected[0]["error"].lower()
+            assert "those beyond get no messages" in rejected[0]["reason"]
             await outsider.send([publish_command(LEASE, b"{}")])
 
             async def arrived(count: int = connections) -> None:

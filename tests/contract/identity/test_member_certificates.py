@@ -41,17 +41,17 @@ class Lisbon:
     async def cluster(self) -> Document:
         return await self.landscape.stored(cluster_key())
 
-    async def until_said(self) -> x509.Certificate:
+    async def until_reported(self) -> x509.Certificate:
         """Wait until the MemberCluster says when the present certificate ends; returns it."""
 
-        async def said() -> x509.Certificate:
+        async def reported() -> x509.Certificate:
             ends = section(await self.cluster(), "status").get("clientCertificateExpirationTimestamp")
             assert (self.directory / "credentials.pem").exists()
             certificate = self.certificate
             assert parse_timestamp(ends) == certificate.not_valid_after_utc
             return certificate
 
-        return await eventually(said, within=40)
+        return await eventually(reported, within=40)
 
 
 @contextlib.asynccontextmanager
@@ -77,7 +77,7 @@ async def test_it_renews_its_certificate_between_70_and_90_percent_of_its_life(
     ]
     assert [each.day for each in drawn] == [8, 10]
     async with _lisbon(tmp_path, LIFE_SECONDS, monkeypatch) as lisbon:
-        first = await lisbon.until_said()
+        first = await lisbon.until_reported()
         assert first.not_valid_after_utc - issued_at(first) == timedelta(seconds=LIFE_SECONDS)
 
         async def renewed() -> x509.Certificate:
@@ -89,14 +89,14 @@ async def test_it_renews_its_certificate_between_70_and_90_percent_of_its_life(
         age = issued_at(second) - issued_at(first)
         assert age >= timedelta(seconds=0.7 * LIFE_SECONDS - 1)  # a certificate's times are whole seconds
         assert second.public_key() != first.public_key()
-        await lisbon.until_said()
+        await lisbon.until_reported()
 
 
 async def test_it_renews_its_certificate_when_somebody_demands_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with _lisbon(tmp_path, 30 * 86_400, monkeypatch) as lisbon:
-        first = await lisbon.until_said()
+        first = await lisbon.until_reported()
 
         async def a_moment_later() -> None:
             assert datetime.now(UTC) >= issued_at(first) + timedelta(seconds=1)
@@ -111,4 +111,4 @@ async def test_it_renews_its_certificate_when_somebody_demands_it(
             assert "gardener.cloud/operation" not in annotations
 
         await eventually(met, within=40)
-        await lisbon.until_said()
+        await lisbon.until_reported()

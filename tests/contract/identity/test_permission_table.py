@@ -12,7 +12,7 @@ from gardenbus.common.api.identity.accounts import crossings
 from gardenbus.common.api.identity.permissions import OUTSIDE_REPLIES, STREAMS, covers, permissions_of
 from gardenbus.common.api.identity.principals import Principal
 from tests.support.identities import SUBJECTS, Guarded, guarded
-from tests.support.permission_walk import OUTSIDERS, PRINCIPALS, refusals, unlike_the_table
+from tests.support.permission_walk import OUTSIDERS, PRINCIPALS, rejections, unlike_the_table
 from tests.support.permissions_by_hand import BY_HAND, by_hand
 
 
@@ -42,8 +42,8 @@ async def test_what_matters_is_granted_and_refused_as_it_is_written_by_hand(
 ) -> None:
     expected = list(by_hand(principal))
     subjects = [each.subject for each in expected]
-    refused = await refusals(walked.server.url, walked.credentials(principal), principal, subjects)
-    wrong = [each for each in expected if each.is_granted == ((each.verb, each.subject.lower()) in refused)]
+    rejected = await rejections(walked.server.url, walked.credentials(principal), principal, subjects)
+    wrong = [each for each in expected if each.is_granted == ((each.verb, each.subject.lower()) in rejected)]
     assert wrong == []
     assert len(expected) > 5
 
@@ -65,43 +65,43 @@ REPLIES = (
 async def test_no_reply_subject_reaches_anything_in_the_services_account(walked: Guarded) -> None:
     """Everybody outside asks on all that is theirs, each time with all of these: what arrives has the server's own."""
     operator = await walked.connect(Principal("operator", "operator"))
-    heard, made = list[RawMessage](), list[RawMessage]()
-    await operator.listen("garden.>", heard.append)
+    received, made = list[RawMessage](), list[RawMessage]()
+    await operator.listen("garden.>", received.append)
     for inside in ("_INBOX.>", "$SRV.>"):
         await operator.listen(inside, made.append)
     apiserver = await walked.connect(Principal("service", "apiserver"))
-    answers = list[bytes]()
+    responses = list[bytes]()
 
-    def answer(message: RawMessage) -> None:
+    def response(message: RawMessage) -> None:
         if message.reply:
-            answers.append(publish_command(message.reply, b"{}"))
+            responses.append(publish_command(message.reply, b"{}"))
 
-    await apiserver.listen("garden.as.*.api.>", answer)
+    await apiserver.listen("garden.as.*.api.>", response)
     await operator.flush_fully()
     made.clear()
     for principal in OUTSIDERS:
         outsider = await walked.connect(principal)
-        asked = _what_they_may_ask(principal)
-        await outsider.send([publish_command(subject, b"", reply=reply) for subject in asked for reply in REPLIES])
+        requested = _permitted_requests(principal)
+        await outsider.send([publish_command(subject, b"", reply=reply) for subject in requested for reply in REPLIES])
         await outsider.flush_fully()
         await apiserver.flush_fully()
-        await apiserver.send(answers)
+        await apiserver.send(responses)
         await apiserver.flush_fully()
         await operator.flush_fully()
-        crossed = {message.subject for message in heard}
-        assert crossed <= set(asked), (principal, crossed - set(asked))
-        assert bool(crossed) == any(subject.startswith("garden.") for subject in asked), principal
-        assert {message.reply[:4] for message in heard if message.reply} <= {"_R_."}, principal
+        crossed = {message.subject for message in received}
+        assert crossed <= set(requested), (principal, crossed - set(requested))
+        assert bool(crossed) == any(subject.startswith("garden.") for subject in requested), principal
+        assert {message.reply[:4] for message in received if message.reply} <= {"_R_."}, principal
         assert not [message.subject for message in made if message.subject.startswith("_INBOX.")], principal
-        heard.clear()
-    assert answers
+        received.clear()
+    assert responses
     for stream in STREAMS:
         raw = await operator.request_raw(f"$JS.API.STREAM.INFO.{stream}", b"", timeout_seconds=20)
         state = json.loads(raw.body)["state"]
         assert (stream, state["messages"]) == (stream, 0) or stream in {"LEASES", "REPORTS", "REQUESTS"}
 
 
-def _what_they_may_ask(principal: Principal) -> list[str]:
+def _permitted_requests(principal: Principal) -> list[str]:
     """A subject of each grant that leads to the services or to JetStream."""
     granted = permissions_of(principal, SUBJECTS).publish
     own = [each for each in granted if each not in (OUTSIDE_REPLIES, *BETWEEN_OUTSIDERS)]

@@ -69,7 +69,7 @@ async def test_the_server_gives_the_dashboard_seeds_and_no_secrets(tmp_path: Pat
             api = GardenApiClient(dashboard, SUBJECTS)
             assert [each.id for each in await rejected_after(api, 0)] == [1]
             assert (await rejected_message(api, 1)).subject == "garden.apply"
-            await _refuses_consumers_that_see_secrets(landscape)
+            await _rejects_consumers_that_see_secrets(landscape)
 
 
 async def _rejects(landscape: Guarded, message: Message) -> None:
@@ -78,7 +78,7 @@ async def _rejects(landscape: Guarded, message: Message) -> None:
         await apiserver.publish(message)
 
 
-async def _refuses_consumers_that_see_secrets(landscape: Guarded) -> None:
+async def _rejects_consumers_that_see_secrets(landscape: Guarded) -> None:
     """By one filter, by several, by none, or by a body that says something else than the subject."""
     connection = await landscape.connect(DASHBOARD)
     secrets = "garden.changed.secret.>"
@@ -102,7 +102,7 @@ async def _refuses_consumers_that_see_secrets(landscape: Guarded) -> None:
         }
         body = msgspec.json.encode({"stream_name": "OBJECTS", "config": config})
         try:
-            answer = await connection.request_raw(subject, body, timeout_seconds=1.0)
+            response = await connection.request_raw(subject, body, timeout_seconds=1.0)
         except Unavailable:
             continue  # the server dropped it: this may not even be published
-        assert "error" in msgspec.json.decode(answer.body), (subject, filters)
+        assert "error" in msgspec.json.decode(response.body), (subject, filters)

@@ -126,15 +126,15 @@ async def test_one_more_comes_in_and_one_less_is_cut_off_when_the_server_reads_i
     await eventually(cut_off, within=10)
     await fleet.connect(dublin)
     assert (cork.losses, cork.is_connected) == (0, True)
-    known = json.loads((fleet.path / "users.json").read_text())
-    assert sorted(known.values()) == [
+    existing = json.loads((fleet.path / "users.json").read_text())
+    assert sorted(existing.values()) == [
         "extension:aws-cork",
         "member:paris",
         "scheduler:mine",
         "seed:aws-cork",
         "seed:aws-dublin",
     ]
-    assert [users.user_of(nkey) for nkey in known] == list(known.values())
+    assert [users.user_of(nkey) for nkey in existing] == list(existing.values())
 
 
 async def test_messages_from_outside_have_their_limit(fleet: Fleet) -> None:

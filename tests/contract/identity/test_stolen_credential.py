@@ -113,8 +113,8 @@ async def _change_nothing_of_others(landscape: GuardedLandscape, requests: int) 
     assert ObjectKey("shoot", "garden-dev", "zeus") in before
     victims = [Victim(key, each.uid, each.document()) for key, each in (await landscape.all_stored()).items()]
     commands = Thief(CORK, victims, SEED).commands(requests)
-    answers: list[RawMessage] = []
-    await thief.listen(f"{CORK.inbox}.x", answers.append)
+    responses: list[RawMessage] = []
+    await thief.listen(f"{CORK.inbox}.x", responses.append)
     while chunk := list(itertools.islice(commands, CHUNK)):
         await thief.send(chunk)
         await thief.flush_fully()
@@ -124,15 +124,15 @@ async def _change_nothing_of_others(landscape: GuardedLandscape, requests: int) 
             assert (await _call(operator, f"STREAM.INFO.{stream}"))["state"]["messages"] == 0, stream
 
     await eventually(handled, within=30 + requests / 50)
-    answer = await thief.request_raw(SUBJECTS.as_user(CORK.user, "api.whoami"), b"", timeout_seconds=20)
-    assert json.loads(answer.body)["result"]["user"] == CORK.user
+    response = await thief.request_raw(SUBJECTS.as_user(CORK.user, "api.whoami"), b"", timeout_seconds=20)
+    assert json.loads(response.body)["result"]["user"] == CORK.user
     assert thief.losses == 0
     assert await _others(landscape) == before
     assert await _last(operator, "BINDINGS", zeus) == binding
     rejected, reports = [(await _call(operator, f"STREAM.INFO.{name}"))["state"] for name in ("REJECTED", "REPORTS")]
-    assert min(rejected["messages"], reports["last_seq"], len(answers)) > requests / 50
-    said = await _call(operator, "STREAM.INFO.LEASES", {"subjects_filter": ">"})
-    assert SUBJECTS.lease("aws-dublin") not in said["state"].get("subjects", {})
+    assert min(rejected["messages"], reports["last_seq"], len(responses)) > requests / 50
+    reported = await _call(operator, "STREAM.INFO.LEASES", {"subjects_filter": ">"})
+    assert SUBJECTS.lease("aws-dublin") not in reported["state"].get("subjects", {})
     subjects = await _call(operator, "STREAM.INFO.BINDINGS", {"subjects_filter": ">"})
     assert zeus in subjects["state"]["subjects"]
 
@@ -144,8 +144,8 @@ async def test_a_rollup_leaves_the_leases_of_others_alone(landscape: GuardedLand
     body = encode({**LEASE, "metadata": {"name": "aws-cork"}})
     block = b"NATS/1.0\r\nNats-Rollup: all\r\n\r\n"
     await honest.request_raw(SUBJECTS.lease("aws-dublin"), encode(LEASE), timeout_seconds=20)
-    answer = await thief.request_raw(SUBJECTS.lease("aws-cork"), body, header=block, timeout_seconds=20)
-    assert json.loads(answer.body)["error"]["description"] == "rollup not permitted"
+    response = await thief.request_raw(SUBJECTS.lease("aws-cork"), body, header=block, timeout_seconds=20)
+    assert json.loads(response.body)["error"]["description"] == "rollup not permitted"
     assert await _last(operator, "LEASES", SUBJECTS.lease("aws-dublin")) == 1
     assert await _others(landscape) == before
 

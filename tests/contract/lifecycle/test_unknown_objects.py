@@ -91,13 +91,13 @@ async def test_running_replicas_tell_of_it_and_of_its_adoption(scene: Scene) -> 
     await scene.start_lifecycle()
     await scene.store.reannounce_object(APOLLO, SEED, UID, RUNNING)
 
-    async def told() -> None:
+    async def announced() -> None:
         assert await state(scene.store) == ("False", "ObjectsUnknown")
 
     async def decided() -> None:
         assert await state(scene.store) == ("True", "AllObjectsKnown")
 
-    await eventually(told, within=4 * MONITOR_SECONDS)
+    await eventually(announced, within=4 * MONITOR_SECONDS)
     await scene.store.adopt(RUNNING)
     await eventually(decided, within=4 * MONITOR_SECONDS)
     assert (await scene.readiness(SEED))["status"] == "True"

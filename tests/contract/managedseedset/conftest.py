@@ -154,16 +154,16 @@ class Landscape:
     gardenlets: Gardenlets
     stack: AsyncExitStack = field(default_factory=AsyncExitStack)
 
-    async def ask(self, tail: str, body: Document) -> Document:
+    async def query(self, tail: str, body: Document) -> Document:
         response: Document = json.loads(await self.bus.request(self.subjects.api(tail), encode(body)))
         assert response["ok"], response["error"]
         return response
 
     async def scale(self, replicas: int) -> None:
-        await self.ask("scale", {"namespace": "garden", "name": SET.name, "replicas": replicas})
+        await self.query("scale", {"namespace": "garden", "name": SET.name, "replicas": replicas})
 
     async def patch(self, key: ObjectKey, patch: Document) -> None:
-        await self.ask("patch", {"kind": key.kind, "namespace": key.namespace, "name": key.name, "patch": patch})
+        await self.query("patch", {"kind": key.kind, "namespace": key.namespace, "name": key.name, "patch": patch})
 
     async def get(self, key: ObjectKey) -> Document:
         stored = await self.store.get(key)

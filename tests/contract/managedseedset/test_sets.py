@@ -27,13 +27,13 @@ async def reasons(landscape: Landscape) -> list[str]:
 
 async def test_a_set_grows_on_the_host_seed_and_its_seeds_take_shoots(landscape: Landscape) -> None:
     async with landscape.sets():
-        await landscape.ask("apply", a_managed_seed_set(replicas=2))
+        await landscape.query("apply", a_managed_seed_set(replicas=2))
         await landscape.until_status(readyReplicas=2, pendingReplica=None)
 
         assert await landscape.names("seed") == ["crowd-0", "crowd-1", HOST_SEED]
         for name in ("crowd-0", "crowd-1"):
             assert (await landscape.get(ObjectKey("shoot", "garden", name)))["spec"]["seedName"] == HOST_SEED
-        await landscape.ask("apply", a_shoot())
+        await landscape.query("apply", a_shoot())
 
         async def placed() -> None:
             assert (await landscape.get(ObjectKey("shoot", "garden-dev", "apollo")))["spec"].get(
@@ -50,9 +50,9 @@ async def test_a_set_grows_on_the_host_seed_and_its_seeds_take_shoots(landscape:
 
 async def test_it_shrinks_again_without_touching_a_seed_in_use(landscape: Landscape) -> None:
     async with landscape.sets(blocked_poll_seconds=1.0):
-        await landscape.ask("apply", a_managed_seed_set(replicas=3))
+        await landscape.query("apply", a_managed_seed_set(replicas=3))
         await landscape.until_status(readyReplicas=3, pendingReplica=None)
-        await landscape.ask(
+        await landscape.query(
             "apply", a_shoot(metadata={"annotations": {"confirmation.gardener.cloud/deletion": "true"}})
         )
 
@@ -71,17 +71,17 @@ async def test_it_shrinks_again_without_touching_a_seed_in_use(landscape: Landsc
             assert [each["status"] for each in conditions if each["type"] == "ScaleInBlocked"] == ["True"]
 
         await eventually(blocked, within=10)
-        await landscape.ask("delete.shoot.garden-dev.apollo", {})
+        await landscape.query("delete.shoot.garden-dev.apollo", {})
         await landscape.until_status(replicas=0, pendingReplica=None)
         assert await landscape.names("seed") == [HOST_SEED]
 
 
 async def test_a_seed_is_drained_and_its_shoots_live_on(landscape: Landscape) -> None:
     async with landscape.sets(drain_poll_seconds=1.0):
-        await landscape.ask("apply", a_managed_seed_set(replicas=2, spec={"scaleIn": {"drain": True}}))
+        await landscape.query("apply", a_managed_seed_set(replicas=2, spec={"scaleIn": {"drain": True}}))
         await landscape.until_status(readyReplicas=2, pendingReplica=None)
         for number in range(4):
-            await landscape.ask("apply", a_shoot(f"tenant-{number}"))
+            await landscape.query("apply", a_shoot(f"tenant-{number}"))
 
         async def placed() -> None:
             tenants = (await landscape.store.list_page("shoot", "garden-dev")).objects
@@ -98,7 +98,7 @@ async def test_a_seed_is_drained_and_its_shoots_live_on(landscape: Landscape) ->
 
 async def test_changed_templates_roll_through(landscape: Landscape) -> None:
     async with landscape.sets():
-        await landscape.ask("apply", a_managed_seed_set(replicas=2))
+        await landscape.query("apply", a_managed_seed_set(replicas=2))
         await landscape.until_status(readyReplicas=2, pendingReplica=None)
         await landscape.patch(SET, {"spec": {"shootTemplate": {"spec": {"purpose": "infrastructure"}}}})
 
@@ -115,7 +115,7 @@ async def test_changed_templates_roll_through(landscape: Landscape) -> None:
 async def test_a_failing_shoot_is_retried_three_times_and_no_more(landscape: Landscape) -> None:
     landscape.gardenlets.broken.add("crowd-0")
     async with landscape.sets():
-        await landscape.ask("apply", a_managed_seed_set())
+        await landscape.query("apply", a_managed_seed_set())
 
         async def given_up() -> None:
             pending = section(await landscape.get(SET), "status", "pendingReplica")
@@ -135,7 +135,7 @@ async def test_a_failing_shoot_is_retried_three_times_and_no_more(landscape: Lan
 
 async def test_two_replicas_of_the_service_share_the_sets_and_one_of_them_may_die(landscape: Landscape) -> None:
     async with landscape.sets(), landscape.sets() as other:
-        await landscape.ask("apply", a_managed_seed_set(replicas=4))
+        await landscape.query("apply", a_managed_seed_set(replicas=4))
         await landscape.until_status(replicas=2)
         await other.close()
         await landscape.until_status(readyReplicas=4, pendingReplica=None)
@@ -146,9 +146,9 @@ async def test_two_replicas_of_the_service_share_the_sets_and_one_of_them_may_di
 
 async def test_a_deleted_set_takes_its_replicas_along(landscape: Landscape) -> None:
     async with landscape.sets():
-        await landscape.ask("apply", a_managed_seed_set(replicas=2))
+        await landscape.query("apply", a_managed_seed_set(replicas=2))
         await landscape.until_status(readyReplicas=2, pendingReplica=None)
-        await landscape.ask(f"delete.{SET.tail}", {})
+        await landscape.query(f"delete.{SET.tail}", {})
 
         async def gone() -> None:
             assert await landscape.store.get(SET) is None
@@ -164,7 +164,7 @@ async def test_a_deleted_set_takes_its_replicas_along(landscape: Landscape) -> N
 
 
 async def test_what_happened_while_nobody_looked_is_made_up_for(landscape: Landscape) -> None:
-    await landscape.ask("apply", a_managed_seed_set(replicas=1))
+    await landscape.query("apply", a_managed_seed_set(replicas=1))
     async with landscape.sets():
         await landscape.until_status(readyReplicas=1, pendingReplica=None)
     await landscape.scale(2)

@@ -127,10 +127,10 @@ async def test_a_work_that_the_stream_has_lost_is_kept(garden: Garden) -> None:
     await garden.bus.purge(garden.subjects.stream("OBJECTS"), garden.subjects.changed(work_key()))
     async with member_agents(garden, LISBON) as host:
 
-        async def asked() -> None:
+        async def requested() -> None:
             assert "shop-work" in host.agents["lisbon"].cache.works
 
-        await eventually(asked, within=10, every=0.1)
+        await eventually(requested, within=10, every=0.1)
         assert held(garden) == {"ConfigMap"}
 
 
@@ -168,11 +168,11 @@ async def test_what_the_store_has_lost_of_a_cluster_is_kept_until_it_is_forgotte
         await garden.bus.purge(stream, garden.subjects.changed(key))
     async with member_agents(garden, LISBON) as host:
 
-        async def told() -> None:
+        async def listed() -> None:
             found = await garden.store.unknown_objects()
             assert [(each.key, each.seed) for each in found] == [(work_key(), "member:lisbon")]
 
-        await eventually(told, within=10, every=0.1)
+        await eventually(listed, within=10, every=0.1)
         assert not host.agents["lisbon"].cache.cluster_is_gone
         assert held(garden) == {"ConfigMap"}
         state.rows[cluster_key()] = cluster
@@ -196,10 +196,10 @@ async def test_a_cluster_whose_seed_the_store_has_lost_stays(garden: Garden) -> 
     with capture_logs() as logs:
         async with member_agents(garden, enrolling) as host:
 
-            async def told() -> None:
+            async def listed() -> None:
                 assert [each for each in logs if each["event"] == "seed.unknown"]
 
-            await eventually(told, within=10, every=0.1)
+            await eventually(listed, within=10, every=0.1)
             assert "aws-eu1" not in host.agents
             assert not (await garden.get(cluster_key("aws-eu1")))["metadata"].get("deletionTimestamp")
 

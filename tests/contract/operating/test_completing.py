@@ -29,7 +29,7 @@ def config(operator: Operator, tmp_path: Path) -> Path:
 
 def offered(config: Path, line: str, seconds: str = "") -> list[str]:
     """What bash is told where the cursor stands at the end of a line, far away from the landscape's directory."""
-    asked = {"_GARDENBUS_COMPLETE": "complete_bash", "COMP_WORDS": line, "COMP_CWORD": str(line.count(" "))}
+    requested = {"_GARDENBUS_COMPLETE": "complete_bash", "COMP_WORDS": line, "COMP_CWORD": str(line.count(" "))}
     outside = {name: value for name, value in os.environ.items() if not name.startswith("GARDENBUS_")}
     done = subprocess.run(
         [str(GARDENBUS)],
@@ -38,7 +38,7 @@ def offered(config: Path, line: str, seconds: str = "") -> list[str]:
         text=True,
         cwd=config.parent,
         timeout=WITHIN_SECONDS,
-        env={**outside, "GARDENBUS_CONFIG": str(config), "GARDENBUS_COMPLETION_SECONDS": seconds, **asked},
+        env={**outside, "GARDENBUS_CONFIG": str(config), "GARDENBUS_COMPLETION_SECONDS": seconds, **requested},
     )
     assert done.stderr == ""
     return [word for word in done.stdout.splitlines() if word]
@@ -133,7 +133,7 @@ async def test_credentials_of_a_context_are_those_that_the_server_wants(guarded:
         pass
 
     file.write_text("ann:another\n")
-    with pytest.raises(Unavailable) as refused:
+    with pytest.raises(Unavailable) as rejected:
         async with connected(LandscapeTarget(url_of(context), "garden"), timeout_seconds=2):
             pass
-    assert "another" not in refused.value.message
+    assert "another" not in rejected.value.message

@@ -37,24 +37,24 @@ class Ward:
     bus: JetStreamBus
     client: Client
     redis: RedisConnection
-    answers: dict[str, Any]
+    responses: dict[str, Any]
 
     async def examine(self) -> dict[str, DiagnosticFinding]:
         """What is found, by check."""
         where = LandscapeTarget(self.nats_server.url, "garden")
         return {finding.check: finding for finding in await examined(where, self.redis_server.url)}
 
-    async def ask(self, endpoint: str, question: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    async def query(self, endpoint: str, question: Mapping[str, Any] | None = None) -> dict[str, Any]:
         """Ask JetStream's API."""
         body = json.dumps(question).encode() if question else b""
-        answer = json.loads((await self.client.request(f"$JS.API.{endpoint}", body, timeout=5)).data)
-        assert "error" not in answer, answer
-        return answer
+        response = json.loads((await self.client.request(f"$JS.API.{endpoint}", body, timeout=5)).data)
+        assert "error" not in response, response
+        return response
 
     async def configure(self, stream: str, **changes: Any) -> None:
         """Change a stream's configuration."""
-        config = (await self.ask(f"STREAM.INFO.{stream}"))["config"]
-        await self.ask(f"STREAM.UPDATE.{stream}", {**config, **changes})
+        config = (await self.query(f"STREAM.INFO.{stream}"))["config"]
+        await self.query(f"STREAM.UPDATE.{stream}", {**config, **changes})
 
     async def lease(self, seed: str, *, ahead_seconds: float = 0) -> None:
         """Publish a heartbeat, by a clock that is ahead."""
@@ -64,26 +64,26 @@ class Ward:
 
 @pytest.fixture
 async def ward(nats_server: Server, redis_server: Server) -> AsyncIterator[Ward]:
-    answers: dict[str, Any] = {
+    responses: dict[str, Any] = {
         "census": {"objects.seed": 1, "objects.shoot": 0, "shoots.waiting": 0},
         "list.seed": {"items": [{"metadata": {"name": "aws"}}]},
     }
 
-    async def answer(request: Request) -> bytes:
+    async def response(request: Request) -> bytes:
         tail = request.subject.removeprefix("garden.api.")
-        if tail not in answers:
+        if tail not in responses:
             raise NotFound(f"nobody has told what to answer to {tail}")
-        return json.dumps({"ok": True, "result": answers[tail]}).encode()
+        return json.dumps({"ok": True, "result": responses[tail]}).encode()
 
     redis = RedisConnection(redis_server.url)
     client = await nats.connect(nats_server.url)  # pyright: ignore[reportUnknownMemberType]
     async with connect(nats_server.url, "ward") as bus:
         await redis.ensure_library()
         await redis.command("CONFIG", "SET", "appendonly", "yes")
-        handlers: dict[str, Handler] = {SUBJECTS.api(">"): answer}
+        handlers: dict[str, Handler] = {SUBJECTS.api(">"): response}
         await bus.serve("apiserver", "1.2.3", handlers)
         await bus.work_queue("REQUESTS", "apiserver", ">")
-        ward = Ward(nats_server, redis_server, bus, client, redis, answers)
+        ward = Ward(nats_server, redis_server, bus, client, redis, responses)
         await ward.lease("aws")
         yield ward
     await client.close()
@@ -106,7 +106,7 @@ async def test_servers_that_are_well_are_found_so(ward: Ward) -> None:
 
 
 async def test_streams_that_are_missing_or_changed_are_found(ward: Ward) -> None:
-    await ward.ask("STREAM.DELETE.EVENTS")
+    await ward.query("STREAM.DELETE.EVENTS")
     await ward.configure("QUEUES", max_age=600_000_000_000)
     await ward.configure("OBJECTS", max_msgs_per_subject=2)
 
@@ -119,8 +119,8 @@ async def test_streams_that_are_missing_or_changed_are_found(ward: Ward) -> None
 
 
 async def test_a_consumer_that_gives_up_is_found(ward: Ward) -> None:
-    config = (await ward.ask("CONSUMER.INFO.REQUESTS.apiserver"))["config"]
-    await ward.ask(
+    config = (await ward.query("CONSUMER.INFO.REQUESTS.apiserver"))["config"]
+    await ward.query(
         "CONSUMER.CREATE.REQUESTS.apiserver.>", {"stream_name": "REQUESTS", "config": {**config, "max_deliver": 3}}
     )
 
@@ -186,7 +186,7 @@ async def test_missing_functions_and_an_outbox_that_nobody_empties_are_found(war
 
 
 async def test_silent_gardenlets_and_clocks_that_are_wrong_are_found(ward: Ward) -> None:
-    ward.answers["list.seed"]["items"].append({"metadata": {"name": "silent"}})
+    ward.responses["list.seed"]["items"].append({"metadata": {"name": "silent"}})
     await ward.lease("aws", ahead_seconds=20)
 
     found = await ward.examine()
@@ -211,19 +211,19 @@ async def test_an_identity_service_that_is_away_is_found_where_it_is_needed(ward
     ours = {"prefix": "garden"}
     async with connect(ward.nats_server.url, "needing", manages_streams=False) as needing:
         await needing.register(ServiceIdentity("apiserver", "1.2.3", "", ours))
-        await needing.serve("apiserver", "1.2.3", {"needing": no_answer}, metadata={COMES_IN_BY: AUTH_CALLOUT})
+        await needing.serve("apiserver", "1.2.3", {"needing": no_response}, metadata={COMES_IN_BY: AUTH_CALLOUT})
         assert (await ward.examine())["identity"].state == "failed"
         async with connect(ward.nats_server.url, "identity", manages_streams=False) as identity:
             await identity.register(ServiceIdentity("identity", "1.2.3", "", ours))
             assert brief((await ward.examine())["identity"]) == ("ok", "1 replica runs")
 
 
-async def no_answer(request: Request) -> bytes:
+async def no_response(request: Request) -> bytes:
     return b""
 
 
 async def test_an_api_that_does_not_answer_and_servers_that_are_away_are_found(ward: Ward) -> None:
-    ward.answers.clear()
+    ward.responses.clear()
     ward.redis_server.stop()
     found = await ward.examine()
     assert found["api"].state == "failed"

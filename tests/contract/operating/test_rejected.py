@@ -12,14 +12,14 @@ from tests.contract.operating.conftest import Operator, a_session_shoot
 from tests.support.eventually import eventually
 from tests.support.landscape import address_of, trust_of
 
-Refuse = Callable[[str], Awaitable[int]]
+Reject = Callable[[str], Awaitable[int]]
 
 
 @pytest.fixture
-def refuse(operator: Operator) -> Refuse:
+def reject(operator: Operator) -> Reject:
     """Sends durably a shoot whose workers are wrong, and answers the number it was rejected by."""
 
-    async def refused(name: str) -> int:
+    async def rejected(name: str) -> int:
         client = await nats.connect(  # pyright: ignore[reportUnknownMemberType]
             address_of(operator.directory), tls=trust_of(operator.directory)
         )
@@ -38,15 +38,15 @@ def refuse(operator: Operator) -> Refuse:
         except (StopIteration, RuntimeError) as error:
             raise AssertionError(f"{error!r}") from error
 
-    return refused
+    return rejected
 
 
 def rejections(operator: Operator) -> list[dict[str, Any]]:
     return operator.call("rejected", "-o", "json").output["items"]
 
 
-async def test_what_was_rejected_is_listed_with_its_reason_and_field(operator: Operator, refuse: Refuse) -> None:
-    identity = await refuse("listed")
+async def test_what_was_rejected_is_listed_with_its_reason_and_field(operator: Operator, reject: Reject) -> None:
+    identity = await reject("listed")
 
     rejection = next(each for each in rejections(operator) if each["id"] == identity)
     assert (rejection["subject"], rejection["object"]) == ("garden.apply", "shoot garden-session/listed")
@@ -58,8 +58,8 @@ async def test_what_was_rejected_is_listed_with_its_reason_and_field(operator: O
     assert operator.call("rejected", "show", "999999").code == 1
 
 
-async def test_the_same_again_is_refused_again_and_not_sent_once_more(operator: Operator, refuse: Refuse) -> None:
-    identity = await refuse("again")
+async def test_the_same_again_is_refused_again_and_not_sent_once_more(operator: Operator, reject: Reject) -> None:
+    identity = await reject("again")
 
     first, second = (operator.call("rejected", "replay", str(identity)) for _ in range(2))
 
@@ -69,8 +69,8 @@ async def test_the_same_again_is_refused_again_and_not_sent_once_more(operator: 
     assert len([each for each in rejections(operator) if each["object"].endswith("/again")]) == 2
 
 
-async def test_what_was_mended_in_an_editor_is_taken(operator: Operator, refuse: Refuse, tmp_path: Path) -> None:
-    identity = await refuse("mended")
+async def test_what_was_mended_in_an_editor_is_taken(operator: Operator, reject: Reject, tmp_path: Path) -> None:
+    identity = await reject("mended")
     mended = tmp_path / "mended.yaml"
     mended.write_text(json.dumps(a_session_shoot("mended", schedulerName="nobody-runs-this")))
 

@@ -51,24 +51,24 @@ class Agents:
             with contextlib.suppress(Unavailable):
                 for stored in (await self._store.list_page("work")).objects:
                     with contextlib.suppress(Conflict, NotFound):
-                        await self._tell(stored, stored.document())
+                        await self._report_status(stored, stored.document())
             await asyncio.sleep(0.05)
 
-    async def _tell(self, stored: StoredObject, work: Document) -> None:
+    async def _report_status(self, stored: StoredObject, work: Document) -> None:
         if stored.is_deleting:
-            said = {"Applied": ("False", CLEANED_UP)}
+            reported = {"Applied": ("False", CLEANED_UP)}
         else:
             works = "False" if stored.key.namespace.removeprefix("fleet-member-") in self.broken else "True"
-            said = {"Applied": (works, "Tested"), "Available": (works, "Tested")}
+            reported = {"Applied": (works, "Tested"), "Available": (works, "Tested")}
         now, generation = timestamp(CLOCK.now()), stored.generation
-        told = {
+        announced = {
             (each["type"], each["status"], each["reason"], each["observedGeneration"]) for each in conditions_of(work)
         }
-        if told != {(kind, *words, generation) for kind, words in said.items()}:
+        if announced != {(kind, *words, generation) for kind, words in reported.items()}:
             conditions = [
                 {"type": kind, "status": words[0], "reason": words[1], "observedGeneration": generation}
                 | {"lastTransitionTime": now}
-                for kind, words in said.items()
+                for kind, words in reported.items()
             ]
             await self._store.update(stored, {**work, "status": {"conditions": conditions}})
 

@@ -39,12 +39,12 @@ async def test_overrides_come_change_and_go_whichever_replica_acts(landscape: La
         await landscape.change(ONE, {"spec": an_ro(nothing_for(region="east"))["spec"]})
         await until_coloured(landscape, a=None, b="red")
 
-        async def says_so() -> None:
+        async def reports_it() -> None:
             clusters = {each["clusterName"]: each for each in (await landscape.get(WEB))["status"]["placementStatuses"]}
             assert clusters["a"]["applicableResourceOverrides"] == [{"namespace": "web", "name": "one-1"}]
             assert "applicableResourceOverrides" not in clusters["b"]
 
-        await eventually(says_so, within=20, every=0.05)
+        await eventually(reports_it, within=20, every=0.05)
         await landscape.delete(ONE)
         for name in ("one-0", "one-1"):  # as the garbage collector does
             await landscape.delete(ObjectKey("resourceoverridesnapshot", "web", name))

@@ -410,7 +410,7 @@ async def copied(joint: Joint, to: Path) -> Path:
 async def until_losses(joint: Joint, *expected: tuple[str, int, int, int, bool]) -> None:
     """Wait until these losses are known, and the latest one is an Event."""
 
-    async def known() -> None:
+    async def existing() -> None:
         try:
             losses = await joint.store.stream_losses()
             found = [(each.stream, each.first, each.last, each.waiting, each.of_store) for each in losses]
@@ -422,7 +422,7 @@ async def until_losses(joint: Joint, *expected: tuple[str, int, int, int, bool])
         event = json.loads(last.body)
         assert (event["reason"], event["message"]) == ("MessagesLost", losses[-1].text)
 
-    await eventually(known, within=20)
+    await eventually(existing, within=20)
 
 
 async def published(joint: Joint, count: int) -> None:

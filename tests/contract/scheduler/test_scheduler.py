@@ -248,8 +248,10 @@ async def test_a_region_configmap_without_effect_gets_a_warning(garden: Garden) 
 async def test_it_explains_each_seed(garden: Garden) -> None:
     await garden.hold(a_seed("a", shoots="0"), a_seed("b"), a_shoot(spec={"schedulerName": "nobody"}))
     async with garden.scheduler():
-        answer = await garden.bus.request(f"{garden.prefix}.scheduler.default-scheduler.explain.garden-dev.apollo", b"")
-        result = msgspec.json.decode(answer)["result"]
+        response = await garden.bus.request(
+            f"{garden.prefix}.scheduler.default-scheduler.explain.garden-dev.apollo", b""
+        )
+        result = msgspec.json.decode(response)["result"]
         assert result["wouldChoose"] == "b"
         assert result["skipped"] == "it waits for the scheduler 'nobody'"
         assert result["funnel"] == [{"rule": "capacity", "rejected": 1, "left": 1}]
@@ -262,8 +264,8 @@ async def test_a_seed_that_a_shoot_hosts_is_explained_as_no_place_for_it(garden:
     await garden.hold(a_project("garden", "garden"), a_seed("child"), a_seed("host", shoots="0"), shoot)
     await garden.hold(a_managed_seed("child"))
     async with garden.scheduler():
-        answer = await garden.bus.request(f"{garden.prefix}.scheduler.default-scheduler.explain.garden.child", b"")
-        result = msgspec.json.decode(answer)["result"]
+        response = await garden.bus.request(f"{garden.prefix}.scheduler.default-scheduler.explain.garden.child", b"")
+        result = msgspec.json.decode(response)["result"]
 
     assert result["wouldChoose"] is None
     assert "left out: {child => it is hosted by this very shoot}" in result["message"]
@@ -320,9 +322,9 @@ async def test_a_seed_is_explained_rule_by_rule_with_those_that_it_could_take(ga
     await garden.hold(cordoned, a_shoot("fits"), a_shoot("other", spec={"region": "eu-central-1"}))
     async with garden.scheduler():
         await garden.expect_waiting(2)
-        answer = await garden.bus.request(garden.subjects.explain_seed("default-scheduler", "a"), b"")
+        response = await garden.bus.request(garden.subjects.explain_seed("default-scheduler", "a"), b"")
         gone = await garden.bus.request(garden.subjects.explain_seed("default-scheduler", "gone"), b"")
-    result = msgspec.json.decode(answer)["result"]
+    result = msgspec.json.decode(response)["result"]
     assert not result["usable"]
     assert [rule["rule"] for rule in result["rules"] if not rule["ok"]] == ["visible"]
     assert result["waiting"] == [{"namespace": "garden-dev", "name": "fits"}]

@@ -38,8 +38,10 @@ def within(
     cpu: int, *, namespace: str = "", amounts: Mapping[str, Mapping[str, int]] | None = None
 ) -> tuple[WritePrecondition, ...]:
     """The guard: so many CPUs at most, and four to a machine."""
-    known = {MACHINES: {"cpu": 4}, "loadbalancers": {"loadbalancer": 1}} if amounts is None else amounts
-    return (WritePrecondition("demand", QUOTA.stored, "beyond", limits=DemandLimits({"cpu": cpu}, known, namespace)),)
+    existing = {MACHINES: {"cpu": 4}, "loadbalancers": {"loadbalancer": 1}} if amounts is None else amounts
+    return (
+        WritePrecondition("demand", QUOTA.stored, "beyond", limits=DemandLimits({"cpu": cpu}, existing, namespace)),
+    )
 
 
 async def test_demands_are_summed_over_all_that_refers_to_a_quota(kit: StoreUnderTest) -> None:

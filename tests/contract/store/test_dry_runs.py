@@ -30,7 +30,7 @@ async def test_whatever_refuses_a_write_refuses_its_rehearsal(kit: StoreUnderTes
     assert await kit.bound(shoot, seed.key.name) == "bound"
     bound = await kit.now(shoot.key)
     in_use: Any = [WritePrecondition("references", profile.key.stored, "it is in use")]
-    refused: list[tuple[type[Exception], Any]] = [
+    rejected: list[tuple[type[Exception], Any]] = [
         (AlreadyExists, kit.store.dry_run(shoot.key, None, a_shoot())),
         (Conflict, kit.store.dry_run(shoot.key, shoot, shoot.document())),
         (NotFound, kit.store.dry_run(NEW, shoot, a_shoot("new"))),
@@ -46,7 +46,7 @@ async def test_whatever_refuses_a_write_refuses_its_rehearsal(kit: StoreUnderTes
         ),
         (Forbidden, kit.store.dry_run(ObjectKey("project", "", "b"), None, a_project("b", "garden-dev"))),
     ]
-    for error, rehearsal in refused:
+    for error, rehearsal in rejected:
         with pytest.raises(error):
             await rehearsal
     assert await kit.now(shoot.key) == bound

@@ -9,7 +9,7 @@ from gardenbus.common.errors import Conflict
 from gardenbus.common.ports.bus import StreamPosition
 from tests.support.builders import a_project
 from tests.support.eventually import eventually
-from tests.support.redis_replicas import asked
+from tests.support.redis_replicas import requested
 from tests.support.servers import Server, start_redis
 from tests.support.stores import StoreUnderTest, on_redis
 
@@ -30,22 +30,22 @@ async def handed_over(master: Server, replica: Server) -> None:
     """The replica is the master, with all that the old one had, which follows it without reading everything anew."""
     await eventually(lambda: is_linked(replica), within=20)
     syncs = full_syncs(replica)
-    asked(master, "FAILOVER", "TO", "127.0.0.1", str(replica.port))
+    requested(master, "FAILOVER", "TO", "127.0.0.1", str(replica.port))
     await eventually(lambda: is_master(replica), within=20)
     await eventually(lambda: is_linked(master), within=20)
     assert full_syncs(replica) == syncs
 
 
 async def is_linked(replica: Server) -> None:
-    assert b"master_link_status:up" in asked(replica, "INFO", "replication")
+    assert b"master_link_status:up" in requested(replica, "INFO", "replication")
 
 
 async def is_master(server: Server) -> None:
-    assert asked(server, "ROLE")[0] == b"master"
+    assert requested(server, "ROLE")[0] == b"master"
 
 
 def full_syncs(server: Server) -> bytes:
-    return next(line for line in asked(server, "INFO", "stats").splitlines() if line.startswith(b"sync_full:"))
+    return next(line for line in requested(server, "INFO", "stats").splitlines() if line.startswith(b"sync_full:"))
 
 
 @pytest.fixture

@@ -19,7 +19,7 @@ from gardenbus.relay.adapters.redis_outbox import RedisOutbox
 from tests.support.builders import a_project
 from tests.support.clocks import FakeClock
 from tests.support.eventually import eventually
-from tests.support.redis_replicas import MASTER, RedisReplicas, asked, start_redis_replicas
+from tests.support.redis_replicas import MASTER, RedisReplicas, requested, start_redis_replicas
 
 WRITERS = 4
 READ_TOGETHER = 1000
@@ -41,7 +41,7 @@ class Landscape:
         self._replicas = replicas
         self.connections: list[RedisConnection] = []
         self.acknowledged: list[ObjectKey] = []
-        self.refused = 0
+        self.rejected = 0
         self.longest_gap = 0.0
         self._last = time.monotonic()
 
@@ -71,7 +71,7 @@ class Landscape:
                 except Conflict:
                     break  # an attempt before was carried out: whether it counts is not known
                 except GardenbusError:
-                    self.refused += 1
+                    self.rejected += 1
                     await asyncio.sleep(0.05)
                 else:
                     self.acknowledged.append(created.key)
@@ -132,7 +132,7 @@ async def test_no_acknowledged_write_is_lost_when_a_replica_is_promoted_while_th
     async with written_to(servers, servers.url) as landscape:
         for _ in range(2):
             old = servers.primary()
-            await asyncio.to_thread(asked, servers.sentinels[0], "SENTINEL", "FAILOVER", MASTER)
+            await asyncio.to_thread(requested, servers.sentinels[0], "SENTINEL", "FAILOVER", MASTER)
 
             async def moved(old: Any = old) -> None:
                 assert await asyncio.to_thread(servers.primary) is not old
@@ -145,7 +145,7 @@ async def test_no_acknowledged_write_is_lost_when_a_replica_is_promoted_while_th
 
             await eventually(complete, within=30)
         assert await landscape.lost() == []
-        assert landscape.refused > 0
+        assert landscape.rejected > 0
 
 
 @pytest.mark.long
@@ -176,15 +176,15 @@ async def test_a_server_of_a_list_that_is_promoted_by_hand_closes_the_one_before
         for sentinel in servers.sentinels:  # nobody but the operator promotes here
             sentinel.kill()
         old, promoted, other = servers.servers
-        await asyncio.to_thread(asked, promoted, "REPLICAOF", "NO", "ONE")
-        await asyncio.to_thread(asked, other, "REPLICAOF", "127.0.0.1", str(promoted.port))
-        refused_before = landscape.refused
+        await asyncio.to_thread(requested, promoted, "REPLICAOF", "NO", "ONE")
+        await asyncio.to_thread(requested, other, "REPLICAOF", "127.0.0.1", str(promoted.port))
+        rejected_before = landscape.rejected
 
-        async def refuses() -> None:
-            assert landscape.refused > refused_before + 2 * WRITERS
+        async def rejects() -> None:
+            assert landscape.rejected > rejected_before + 2 * WRITERS
 
-        await eventually(refuses, within=20)
-        await asyncio.to_thread(asked, old, "REPLICAOF", "127.0.0.1", str(promoted.port))
+        await eventually(rejects, within=20)
+        await asyncio.to_thread(requested, old, "REPLICAOF", "127.0.0.1", str(promoted.port))
         await landscape.goes_on()
         assert await landscape.lost() == []
 
@@ -194,16 +194,16 @@ async def test_a_write_counts_only_when_as_many_replicas_as_required_have_it(ser
         paused, other = servers.replicas()
         paused.pause()
         other.kill()
-        refused_before, acknowledged = landscape.refused, 0
+        rejected_before, acknowledged = landscape.rejected, 0
 
-        async def refuses() -> None:
-            nonlocal refused_before, acknowledged
+        async def rejects() -> None:
+            nonlocal rejected_before, acknowledged
             now = len(landscape.acknowledged)
             is_quiet, acknowledged = now == acknowledged, now
             assert is_quiet
-            assert landscape.refused > refused_before + WRITERS
+            assert landscape.rejected > rejected_before + WRITERS
 
-        await eventually(refuses, within=20, every=1.5)
+        await eventually(rejects, within=20, every=1.5)
         paused.resume()
         await landscape.goes_on()
         assert await landscape.lost() == []

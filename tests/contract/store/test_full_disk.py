@@ -29,7 +29,7 @@ def redis(request: pytest.FixtureRequest, disk: SmallDisk) -> Iterator[Server]:
     server.stop()
 
 
-async def write_until_refused(kit: StoreUnderTest, writer: int, acknowledged: dict[ObjectKey, StoredObject]) -> None:
+async def write_until_rejected(kit: StoreUnderTest, writer: int, acknowledged: dict[ObjectKey, StoredObject]) -> None:
     for number in range(10_000):
         try:
             project = await kit.created(merged(a_project(f"p{writer}-{number}"), {"spec": {"x": "y" * 2000}}))
@@ -43,7 +43,7 @@ async def test_what_was_acknowledged_while_the_disk_filled_survives_a_kill(redis
     await kit.open()
     disk.fill(leave=1_000_000)
     acknowledged: dict[ObjectKey, StoredObject] = {}
-    await asyncio.gather(*(write_until_refused(kit, writer, acknowledged) for writer in range(60)))
+    await asyncio.gather(*(write_until_rejected(kit, writer, acknowledged) for writer in range(60)))
     assert len(acknowledged) > 60
     await asyncio.to_thread(redis.kill)
     disk.free()

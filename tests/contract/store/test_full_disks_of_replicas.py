@@ -44,10 +44,10 @@ def site(stack: ExitStack, tmp_path: Path) -> Callable[..., Site]:
     return start
 
 
-async def until_doctor_says(url: str, state: str, text: str) -> None:
+async def until_doctor_reports(url: str, state: str, text: str) -> None:
     """Wait for the finding about replicas, as who connects now has it."""
 
-    async def said() -> None:
+    async def reported() -> None:
         connection = RedisConnection(url)
         try:
             info = await replication_info(connection)
@@ -59,7 +59,7 @@ async def until_doctor_says(url: str, state: str, text: str) -> None:
         found = {finding.check: finding for finding in assess_replicas(facts)}
         assert (found["redis replicas"].state, text in found["redis replicas"].found) == (state, True), found
 
-    await eventually(said, within=30)
+    await eventually(reported, within=30)
 
 
 @pytest.mark.parametrize("appendfsync", ["no", "always"])
@@ -70,16 +70,16 @@ async def test_a_replica_whose_disk_is_full_ends_and_is_named_while_writes_go_on
     full = servers.replicas()[0]
     disk = disks[servers.servers.index(full)]
     async with written_to(servers, servers.url) as landscape:
-        await until_doctor_says(servers.url, "ok", "online")
+        await until_doctor_reports(servers.url, "ok", "online")
         disk.fill()
         assert full.process is not None
         await asyncio.to_thread(full.process.wait, 20)
         await landscape.goes_on()
-        await until_doctor_says(servers.url, "warning", f"127.0.0.1:{full.port}: not connected")
+        await until_doctor_reports(servers.url, "warning", f"127.0.0.1:{full.port}: not connected")
 
         disk.free()
         await asyncio.to_thread(full.restart)
-        await until_doctor_says(servers.url, "ok", "online")
+        await until_doctor_reports(servers.url, "ok", "online")
         await landscape.goes_on()
         assert await landscape.lost() == []
 

@@ -41,8 +41,8 @@ def connections(listed: bytes) -> int:
 
 
 async def test_each_caller_gets_its_own_reply(line: RedisConnection) -> None:
-    asked = [line.command("ECHO", str(number)) for number in range(500)]
-    assert await asyncio.gather(*asked) == [str(number).encode() for number in range(500)]
+    replies = [line.command("ECHO", str(number)) for number in range(500)]
+    assert await asyncio.gather(*replies) == [str(number).encode() for number in range(500)]
     assert connections(await line.command("CLIENT", "LIST")) == 1
 
 
@@ -83,9 +83,9 @@ async def test_a_server_that_hangs_is_given_up_and_found_again(line: RedisConnec
     await line.command("SET", "line:count", 0)
     redis_server.pause()
     try:
-        asked = [line.command("INCR", "line:count") for _ in range(3)]
+        replies = [line.command("INCR", "line:count") for _ in range(3)]
         async with asyncio.timeout(3):
-            replies = await asyncio.gather(*asked, return_exceptions=True)
+            replies = await asyncio.gather(*replies, return_exceptions=True)
         assert [type(reply) for reply in replies] == [Unavailable] * 3
     finally:
         redis_server.resume()
@@ -124,10 +124,12 @@ async def a_server(serve: Serve) -> AsyncGenerator[str]:
         server.close()
 
 
-@pytest.mark.parametrize("said", [b"", b"HTTP/1.1 400 Bad Request\r\n\r\n", b"-ERR max number of clients reached\r\n"])
-async def test_what_is_no_redis_is_out_of_reach(said: bytes) -> None:
+@pytest.mark.parametrize(
+    "reported", [b"", b"HTTP/1.1 400 Bad Request\r\n\r\n", b"-ERR max number of clients reached\r\n"]
+)
+async def test_what_is_no_redis_is_out_of_reach(reported: bytes) -> None:
     async def serve(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        writer.write(said)
+        writer.write(reported)
         await writer.drain()
         writer.close()
 
@@ -145,25 +147,25 @@ async def test_who_wants_a_connection_while_it_is_closed_is_told_so() -> None:
 
     async with a_server(serve) as url:
         connection = RedisConnection(url, timeout_seconds=5)
-        asked = asyncio.create_task(connection.command("PING"))
+        replies = asyncio.create_task(connection.command("PING"))
         await asyncio.sleep(0.05)
         await connection.close()
         with pytest.raises(Unavailable, match="closed"):
-            await asked
+            await replies
 
 
 @pytest.mark.parametrize("turns", range(2, 40))
 async def test_a_close_at_any_moment_of_the_handshake_is_told_at_once(turns: int) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as never_answering:
-        url = f"redis://127.0.0.1:{never_answering.getsockname()[1]}/0"
+    with socket.create_server(("127.0.0.1", 0)) as never_responding:
+        url = f"redis://127.0.0.1:{never_responding.getsockname()[1]}/0"
         connection = RedisConnection(url, timeout_seconds=30)
-        asked = asyncio.create_task(connection.command("PING"))
+        replies = asyncio.create_task(connection.command("PING"))
         for _ in range(turns):
             await asyncio.sleep(0)
         await connection.close()
         async with asyncio.timeout(5):
             with pytest.raises(Unavailable, match="closed"):
-                await asked
+                await replies
 
 
 async def test_who_asks_on_a_connection_that_is_lost_as_soon_as_it_is_made_is_told_so(
@@ -188,8 +190,8 @@ async def test_objects_written_at_the_same_time_are_written_each_on_its_own(kit:
     created: list[Any] = await asyncio.gather(
         *(kit.store.create(a_project(f"p{number}")) for number in range(many)), return_exceptions=True
     )
-    refused = [number for number, reply in enumerate(created) if not isinstance(reply, StoredObject)]
-    assert refused == [7]
+    rejected = [number for number, reply in enumerate(created) if not isinstance(reply, StoredObject)]
+    assert rejected == [7]
     assert "exists already" in str(created[7])
     assert len({stored.version for stored in created if isinstance(stored, StoredObject)}) == many - 1
 

@@ -32,7 +32,7 @@ async def test_a_store_that_nobody_opened_refuses_every_read_and_write(closed: S
     seen = (await closed.store.usage()).unblock_indexes
     await closed.close_for_writes()
     store = closed.store
-    for refused in (
+    for rejected in (
         store.get(seed.key),
         store.get_many_partial([seed.key]),
         store.list_page("seed"),
@@ -57,7 +57,7 @@ async def test_a_store_that_nobody_opened_refuses_every_read_and_write(closed: S
         store.reannounce_object(seed.key, "aws-eu1"),
     ):
         with pytest.raises(Unavailable, match="fenced"):
-            await refused
+            await rejected
     await closed.open()
     assert await store.get(seed.key) == seed
     assert len((await store.list_page("seed")).objects) == 1
@@ -311,8 +311,8 @@ async def test_what_the_bus_knows_better_comes_back_with_all_its_indexes(closed:
         metadata={"finalizers": ["gardener"], "labels": {"name.seed.gardener.cloud/aws-eu1": "true"}},
     )
     assert await restore(from_the_bus(placed, 11, "placed"))
-    refused = {"type": "Create", "state": "Pending", "description": "no seed fits", "lastUpdateTime": NOW}
-    assert await restore(from_the_bus(a_shoot(status={"lastOperation": refused}), 12, "apollo"))
+    rejected = {"type": "Create", "state": "Pending", "description": "no seed fits", "lastUpdateTime": NOW}
+    assert await restore(from_the_bus(a_shoot(status={"lastOperation": rejected}), 12, "apollo"))
     assert await restore(from_the_bus(a_project(), 13, "project"))
     assert not await restore(from_the_bus(a_project(spec={"x": 1}), 13, "project"))
     await closed.open(version=13, unblock_index=4)
@@ -321,7 +321,7 @@ async def test_what_the_bus_knows_better_comes_back_with_all_its_indexes(closed:
     assert (await closed.store.usage()).seeds == {"aws-eu1": 1, "old": 1}
     apollo = await closed.now(APOLLO)
     assert (apollo.uid, apollo.version, apollo.generation, apollo.created_at) == ("apollo", 12, 3, NOW)
-    assert apollo.document()["status"]["lastOperation"] == refused
+    assert apollo.document()["status"]["lastOperation"] == rejected
     assert await closed.bound(apollo, "aws-eu1") == "full"
     assert await closed.store.exists_uid("seed")
     with pytest.raises(Exception, match="garden-dev"):
@@ -360,8 +360,8 @@ async def test_many_come_back_in_order_each_answered_on_its_own(closed: StoreUnd
     assert await closed.outbox.restore_many([seed, project]) == [True, True]
     shoots = [from_the_bus(a_shoot(spec={"seedName": "aws-eu1"}), 12 + number, "apollo") for number in (2, 0, 1, 3)]
     removal = Restored(APOLLO, "apollo", 20, None)
-    answers = await closed.outbox.restore_many([seed, *shoots, removal, from_the_bus(a_shoot(), 19)])
-    assert answers == [False, True, False, False, True, True, False], (
+    responses = await closed.outbox.restore_many([seed, *shoots, removal, from_the_bus(a_shoot(), 19)])
+    assert responses == [False, True, False, False, True, True, False], (
         "what is older than what stands there is not taken"
     )
     await closed.open(version=20)

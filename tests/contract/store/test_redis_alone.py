@@ -27,14 +27,14 @@ async def kit(redis_server: Server) -> AsyncIterator[StoreUnderTest]:
     await kit.store.close()
 
 
-async def write_until_away(kit: StoreUnderTest, writer: int, answered: dict[ObjectKey, StoredObject]) -> None:
+async def write_until_away(kit: StoreUnderTest, writer: int, responded: dict[ObjectKey, StoredObject]) -> None:
     """Create projects and change each once, remembering what was answered, until the server is away."""
     for number in range(100_000):
         try:
             project = await kit.created(a_project(f"p{writer}-{number}"))
-            answered[project.key] = project
+            responded[project.key] = project
             project = await kit.changed(project, merged(project.document(), {"spec": {"x": number}}))
-            answered[project.key] = project
+            responded[project.key] = project
         except Unavailable:
             return
 
@@ -58,27 +58,27 @@ async def test_what_counts_only_with_a_later_write_is_not_confirmed_by_itself(ki
 async def test_a_crash_loses_nothing_that_was_answered_and_comes_back_fenced(
     kit: StoreUnderTest, redis_server: Server
 ) -> None:
-    answered: dict[ObjectKey, StoredObject] = {}
-    writers = [asyncio.create_task(write_until_away(kit, writer, answered)) for writer in range(8)]
+    responded: dict[ObjectKey, StoredObject] = {}
+    writers = [asyncio.create_task(write_until_away(kit, writer, responded)) for writer in range(8)]
     await asyncio.sleep(0.3)
     await asyncio.to_thread(redis_server.kill)
     await asyncio.gather(*writers)
     await asyncio.to_thread(redis_server.start)
-    keys = sorted(answered)
+    keys = sorted(responded)
     assert len(keys) > 20
     with pytest.raises(Unavailable, match="fenced"):
         await kit.store.create(a_project("after"))
     entries = await kit.entries()
     await kit.open()
     found = dict(zip(keys, await kit.store.get_many(keys), strict=True))
-    for key, project in answered.items():
+    for key, project in responded.items():
         survivor = found[key]
         assert survivor is not None
         assert survivor.version >= project.version
         assert survivor.version > project.version or survivor == project
     announced = {(getattr(entry, "key", None), getattr(entry, "version", 0)) for entry in entries}
     assert {(key, project.version) for key, project in found.items() if project} <= announced, "no write without news"
-    assert (await kit.created(a_project("after"))).version > max(project.version for project in answered.values())
+    assert (await kit.created(a_project("after"))).version > max(project.version for project in responded.values())
 
 
 async def test_the_lead_survives_a_restart_but_the_store_is_fenced(kit: StoreUnderTest, redis_server: Server) -> None:
@@ -99,7 +99,7 @@ async def test_what_a_relay_had_under_way_when_redis_ended_changes_nothing_in_wh
     before = await kit.outbox.positions()
     await asyncio.to_thread(redis_server.restart)
 
-    async def is_refused() -> None:
+    async def is_rejected() -> None:
         try:
             await kit.outbox.trim(None, {"OBJECTS": StreamPosition(7, 7)})
         except Conflict:
@@ -107,7 +107,7 @@ async def test_what_a_relay_had_under_way_when_redis_ended_changes_nothing_in_wh
         except Unavailable as error:  # a pooled connection may learn of the restart by using it
             raise AssertionError(error.message) from error
 
-    await eventually(is_refused, within=5)
+    await eventually(is_rejected, within=5)
     with pytest.raises(Conflict):
         await kit.outbox.head(10)  # older news would take the place of newer ones on the bus
     assert await kit.outbox.positions() == before

@@ -40,7 +40,7 @@ class Landscape:
         self.kits.append(kit)
         return kit
 
-    async def ask(self, *command: str | bytes | float) -> object:
+    async def command(self, *command: str | bytes | float) -> object:
         """A command of somebody who knows redis-cli."""
         connection = self.kits[0].connection
         assert connection is not None
@@ -60,7 +60,7 @@ async def landscape(redis_server: Server) -> AsyncIterator[Landscape]:
         await kit.store.close()
 
 
-async def refused(kit: StoreUnderTest, document: Document, why: str = "fenced") -> None:
+async def rejected(kit: StoreUnderTest, document: Document, why: str = "fenced") -> None:
     with pytest.raises(Unavailable, match=why):
         await kit.store.create(document)
 
@@ -120,7 +120,7 @@ async def test_work_goes_on_while_one_version_takes_over_from_the_other(landscap
     written = await older + await newer
     versions = [project.version for project in written]
     assert max(versions) < min(versions) + VERSION_LEAP, "nobody opened the store anew"
-    await landscape.ask("FUNCTION", "DELETE", LIBRARY.name)
+    await landscape.command("FUNCTION", "DELETE", LIBRARY.name)
     await write_projects(new, "after", 10)
 
 
@@ -128,9 +128,9 @@ async def test_a_version_that_was_removed_comes_back_without_a_fence(landscape: 
     old, new = landscape.seen_by(LIBRARY), landscape.seen_by(LATER)
     await old.open()
     await new.created(a_project("one"))
-    await landscape.ask("FUNCTION", "DELETE", LIBRARY.name)
+    await landscape.command("FUNCTION", "DELETE", LIBRARY.name)
     await old.created(a_project("two"))
-    await landscape.ask("FUNCTION", "DELETE", LATER.name)
+    await landscape.command("FUNCTION", "DELETE", LATER.name)
     assert (await new.outbox.lead(60)).is_open
     await new.created(a_project("three"))
 
@@ -141,10 +141,10 @@ async def test_after_a_crash_no_version_writes_before_a_relay_has_opened(landsca
     before = await new.created(a_project("before"))
     await asyncio.to_thread(landscape.server.kill)
     await asyncio.to_thread(landscape.server.start)
-    await refused(old, a_project("old"), "fenced|out of reach")
-    await refused(new, a_project("new"), "fenced|out of reach")
-    await refused(old, a_project("old"))
-    await refused(new, a_project("new"))
+    await rejected(old, a_project("old"), "fenced|out of reach")
+    await rejected(new, a_project("new"), "fenced|out of reach")
+    await rejected(old, a_project("old"))
+    await rejected(new, a_project("new"))
     assert not (await new.outbox.lead(60)).is_open
     await new.outbox.open(before.version, 0)
     await asyncio.sleep(0.3)
@@ -156,9 +156,9 @@ async def test_an_emptied_store_is_closed_to_all_versions_until_it_is_opened(lan
     await old.open()
     project = await old.created(a_project("old"))
     await new.changed(project, merged(project.document(), {"spec": {"x": 1}}))
-    await landscape.ask("FLUSHALL")
-    await refused(old, a_project("one"))
-    await refused(new, a_project("one"))
+    await landscape.command("FLUSHALL")
+    await rejected(old, a_project("one"))
+    await rejected(new, a_project("one"))
     for read in (old.store.list_page("project"), new.store.get(project.key), new.store.usage(), old.store.census()):
         with pytest.raises(Unavailable, match="fenced"):
             await read
@@ -174,9 +174,9 @@ async def test_functions_that_somebody_flushed_come_back_closed(landscape: Lands
     old, new = landscape.seen_by(LIBRARY), landscape.seen_by(LATER)
     await old.open()
     await new.created(a_project("one"))
-    await landscape.ask("FUNCTION", "FLUSH")
-    await refused(new, a_project("two"))
-    await refused(old, a_project("two"))
+    await landscape.command("FUNCTION", "FLUSH")
+    await rejected(new, a_project("two"))
+    await rejected(old, a_project("two"))
     await old.open()
     await asyncio.sleep(0.3)
     await new.created(a_project("two"))
@@ -186,13 +186,13 @@ async def test_functions_that_somebody_flushed_come_back_closed(landscape: Lands
 async def test_an_earlier_opening_that_is_put_back_opens_nothing(landscape: Landscape) -> None:
     kit = landscape.seen_by(LIBRARY)
     await kit.open()
-    earlier = await landscape.ask("GET", f"{PREFIX}:opening")
+    earlier = await landscape.command("GET", f"{PREFIX}:opening")
     assert isinstance(earlier, bytes)
-    await landscape.ask("FLUSHALL")
+    await landscape.command("FLUSHALL")
     await kit.open()
     await kit.created(a_project("one"))
-    await landscape.ask("SET", f"{PREFIX}:opening", earlier)
-    await refused(kit, a_project("two"))
+    await landscape.command("SET", f"{PREFIX}:opening", earlier)
+    await rejected(kit, a_project("two"))
 
 
 async def test_a_vouchsafe_that_is_not_of_this_transaction_is_not_believed(landscape: Landscape) -> None:
@@ -200,17 +200,17 @@ async def test_a_vouchsafe_that_is_not_of_this_transaction_is_not_believed(lands
     await old.open()
     assert new.connection is not None
     await new.connection.ensure_ready()
-    await landscape.ask("FUNCTION", "DELETE", LIBRARY.name)
-    await landscape.ask("FUNCTION", "DELETE", LATER.name)
+    await landscape.command("FUNCTION", "DELETE", LIBRARY.name)
+    await landscape.command("FUNCTION", "DELETE", LATER.name)
     await new.connection.ensure_library()
-    await landscape.ask("SET", f"{PREFIX}:vouched", "left over")
+    await landscape.command("SET", f"{PREFIX}:vouched", "left over")
     assert not await new.connection.join()
 
 
 async def test_databases_with_the_same_prefix_are_opened_each_by_itself(landscape: Landscape) -> None:
     first, second = landscape.seen_by(LIBRARY), landscape.seen_by(LIBRARY, database=1)
     await first.open()
-    await refused(second, a_project("two"))
+    await rejected(second, a_project("two"))
     await second.open()
     await second.created(a_project("two"))
     await first.created(a_project("one"))
@@ -226,14 +226,14 @@ async def test_landscapes_of_different_versions_share_a_server(landscape: Landsc
 async def test_data_in_a_newer_format_refuse_the_older_version_and_say_so(landscape: Landscape) -> None:
     old, new = landscape.seen_by(LIBRARY), landscape.seen_by(OTHER_FORMAT, "new-relay")
     await old.open()
-    await refused(new, a_project("new"))
+    await rejected(new, a_project("new"))
     await old.created(a_project("old"))
     await old.outbox.resign()
     assert not (await new.outbox.lead(60)).is_open, "an older format is not simply join_files"
     await old.created(a_project("still"))
     await new.outbox.open(0, 0)
     await new.created(a_project("new"))
-    await refused(old, a_project("older"), rf"format {FORMAT + 1}.*format {FORMAT}")
+    await rejected(old, a_project("older"), rf"format {FORMAT + 1}.*format {FORMAT}")
     await new.outbox.resign()
     with pytest.raises(Unavailable, match=f"format {FORMAT + 1}"):
         await old.outbox.lead(60)
@@ -273,8 +273,10 @@ async def test_a_version_that_nobody_calls_goes_and_one_that_is_called_stays(lan
 
 async def test_the_library_that_had_no_version_goes(landscape: Landscape) -> None:
     kit = landscape.seen_by(LIBRARY)
-    await landscape.ask("FUNCTION", "LOAD", "#!lua name=gardenbus\nredis.register_function('gb_put', function() end)")
+    await landscape.command(
+        "FUNCTION", "LOAD", "#!lua name=gardenbus\nredis.register_function('gb_put', function() end)"
+    )
     await kit.open()
-    found = await landscape.ask("FUNCTION", "LIST")
+    found = await landscape.command("FUNCTION", "LIST")
     assert isinstance(found, list)
     assert len(found) == 1  # pyright: ignore[reportUnknownArgumentType]

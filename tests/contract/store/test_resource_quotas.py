@@ -37,9 +37,9 @@ async def test_a_creation_beyond_the_quota_is_refused_in_the_words_of_kubernetes
     quota = await kit.created(a_quota(shoots="1"))
     assert quota.document()["status"] == {"hard": {SHOOTS: "1"}, "used": {SHOOTS: "0"}}
     await kit.created(a_shoot("one"), preconditions=WITHIN)
-    with pytest.raises(Forbidden) as refused:
+    with pytest.raises(Forbidden) as rejected:
         await kit.store.create(a_shoot("two"), preconditions=WITHIN)
-    assert refused.value.message == (
+    assert rejected.value.message == (
         f"this one is forbidden: exceeded quota: gardener, requested: {SHOOTS}=1, used: {SHOOTS}=1, limited: {SHOOTS}=1"
     )
     with pytest.raises(Forbidden, match="exceeded quota"):
@@ -106,10 +106,10 @@ async def test_a_changed_count_is_announced_and_a_write_without_the_guard_counts
     for name in ("one", "two"):
         await kit.created(a_shoot(name))
     assert await used(kit) == {SHOOTS: "2"}
-    news = [entry for entry in await kit.fresh_entries() if isinstance(entry, ObjectEntry)]
-    told = [(entry.key.name, entry.with_binding) for entry in news]
-    assert told == [("one", True), ("gardener", False), ("two", True), ("gardener", False)]
-    assert (await kit.now(QUOTA)).version == news[-1].version > quota.version
+    entries = [entry for entry in await kit.fresh_entries() if isinstance(entry, ObjectEntry)]
+    announced = [(entry.key.name, entry.with_binding) for entry in entries]
+    assert announced == [("one", True), ("gardener", False), ("two", True), ("gardener", False)]
+    assert (await kit.now(QUOTA)).version == entries[-1].version > quota.version
 
 
 async def test_what_comes_back_from_the_bus_counts(closed: StoreUnderTest) -> None:

@@ -30,8 +30,8 @@ async def test_what_nobody_remembers_is_kept_until_it_is_stored(kit: StoreUnderT
     assert await kit.store.unknown_objects() == [UNKNOWN]
     with pytest.raises(Forbidden, match="runs on seed aws-eu1"):
         await kit.store.create(a_shoot())
-    (refused,) = await kit.store.create_many([Creation(a_shoot())])
-    assert isinstance(refused, Forbidden)
+    (rejected,) = await kit.store.create_many([Creation(a_shoot())])
+    assert isinstance(rejected, Forbidden)
     await kit.store.adopt(UNKNOWN)
     assert await kit.store.unknown_objects() == []
 
@@ -116,7 +116,7 @@ async def removed(kit: StoreUnderTest, shoot: StoredObject) -> None:
     await kit.store.update(deleting, merged(deleting.document(), {"metadata": {"finalizers": []}}))
 
 
-async def asked(kit: StoreUnderTest, shoot: StoredObject) -> list[tuple[str, str, tuple[str, ...]]] | None:
+async def requested(kit: StoreUnderTest, shoot: StoredObject) -> list[tuple[str, str, tuple[str, ...]]] | None:
     """What is announced when seed aws-eu1 asks for a shoot that it runs; None if it is unknown."""
     await kit.fresh_entries()
     running = msgspec.structs.replace(UNKNOWN, uid=shoot.uid)
@@ -133,13 +133,13 @@ async def test_the_removals_before_the_last_of_a_name_are_remembered_too(kit: St
     second = await kit.created(a_shoot(spec={"seedName": "aws-eu1"}))
     await removed(kit, second)
     for each in (first, second):
-        assert await asked(kit, each) == [("deleted", each.uid, ("aws-eu1",))]
+        assert await requested(kit, each) == [("deleted", each.uid, ("aws-eu1",))]
     third = await kit.created(a_shoot(spec={"seedName": "aws-eu2"}))
     for each in (first, second):
-        assert await asked(kit, each) == [("modified", each.uid, ("aws-eu1",))]
-    assert await asked(kit, third) is None, "it is on another seed, and has not left this one"
+        assert await requested(kit, each) == [("modified", each.uid, ("aws-eu1",))]
+    assert await requested(kit, third) is None, "it is on another seed, and has not left this one"
     await kit.store.forget(APOLLO, "aws-eu1", third.uid)
-    assert await asked(kit, third) == [("modified", third.uid, ("aws-eu1",))]
+    assert await requested(kit, third) == [("modified", third.uid, ("aws-eu1",))]
 
 
 async def test_of_a_name_so_many_removals_are_remembered(kit: StoreUnderTest) -> None:
@@ -148,13 +148,13 @@ async def test_of_a_name_so_many_removals_are_remembered(kit: StoreUnderTest) ->
     for _ in range(10):
         shoots.append(await kit.created(a_shoot(spec={"seedName": "aws-eu1"})))
         await removed(kit, shoots[-1])
-    assert await asked(kit, shoots[0]) is None
+    assert await requested(kit, shoots[0]) is None
     assert [each.uid for each in await kit.store.unknown_objects()] == [shoots[0].uid]
     for each in shoots[1:]:
-        assert await asked(kit, each) == [("deleted", each.uid, ("aws-eu1",))]
+        assert await requested(kit, each) == [("deleted", each.uid, ("aws-eu1",))]
     await kit.store.forget(APOLLO, "aws-eu1", shoots[0].uid)
-    assert await asked(kit, shoots[0]) == [("deleted", shoots[0].uid, ("aws-eu1",))]
-    assert await asked(kit, shoots[9]) == [("deleted", shoots[9].uid, ("aws-eu1",))]
+    assert await requested(kit, shoots[0]) == [("deleted", shoots[0].uid, ("aws-eu1",))]
+    assert await requested(kit, shoots[9]) == [("deleted", shoots[9].uid, ("aws-eu1",))]
 
 
 async def test_a_gardenlet_is_kept_where_the_store_never_had_its_managed_seed(kit: StoreUnderTest) -> None:

@@ -206,7 +206,7 @@ async def test_what_may_admit_somebody_is_a_gain_and_wakes_the_schedulers(
 
 
 @pytest.mark.parametrize(
-    ("change", "gained"),
+    ("change", "unblocks"),
     [
         ({"spec": {"taints": []}}, True),
         ({"metadata": {"labels": {"a": "b"}}}, True),
@@ -222,7 +222,7 @@ async def test_what_may_admit_somebody_is_a_gain_and_wakes_the_schedulers(
     ],
 )
 async def test_a_seed_that_changes_is_a_gain_when_somebody_may_fit_now(
-    kit: StoreUnderTest, change: Document, gained: bool
+    kit: StoreUnderTest, change: Document, unblocks: bool
 ) -> None:
     seed = await kit.created(a_seed(shoots="2", spec={"taints": [{"key": "a"}]}))
     shoot = await kit.created(a_shoot())
@@ -230,8 +230,8 @@ async def test_a_seed_that_changes_is_a_gain_when_somebody_may_fit_now(
     before = await unblock_indexes(kit)
     await kit.fresh_entries()
     await kit.changed(seed, merged(seed.document(), change))
-    assert (await unblock_indexes(kit)).objects - before.objects == gained
-    assert await kit.work() == [UNBLOCKING] * gained
+    assert (await unblock_indexes(kit)).objects - before.objects == unblocks
+    assert await kit.work() == [UNBLOCKING] * unblocks
 
 
 @pytest.mark.parametrize("finalizers", [[], ["gardener"]])

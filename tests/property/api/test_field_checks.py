@@ -7,7 +7,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from gardenbus.common.api.fields.check import Path, field_faults, path_text
-from gardenbus.common.api.fields.known import kind_shape, kinds_with_shape
+from gardenbus.common.api.fields.kinds import kind_shape, kinds_with_shape
 from gardenbus.common.api.fields.shapes import FieldType, ListOf, MapOf, Shape
 from gardenbus.common.api.shown_values import with_article
 

@@ -112,8 +112,8 @@ def rejection_of(work: Callable[[], object]) -> str | None:
     """The sentence that something was refused with; any other exception than a refusal is a failure of the test."""
     try:
         work()
-    except Terminal as refused:
-        return refused.message
+    except Terminal as rejected:
+        return rejected.message
     return None
 
 

@@ -126,7 +126,7 @@ def test_no_rule_speaks_against_what_is_plain(document: Document) -> None:
     if not metadata or isinstance(metadata, str | int | float | list):
         return
     if has_common_metadata(metadata):
-        assert _said_of_metadata(metadata) == ()
+        assert _faults_of_metadata(metadata) == ()
     if has_common_spec(document):
         event("plain")
         errors = FieldErrors()
@@ -139,7 +139,7 @@ def test_a_shoot_with_everything_in_it_is_plain() -> None:
     assert has_common_spec(FULL)
 
 
-def _said_of_metadata(metadata: Document) -> tuple[Any, ...]:
+def _faults_of_metadata(metadata: Document) -> tuple[Any, ...]:
     """What the rules say, asked one by one: as a whole they look whether it is plain themselves."""
     errors = FieldErrors()
     place = FieldCursor(metadata, "metadata", errors)

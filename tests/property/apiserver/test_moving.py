@@ -35,8 +35,8 @@ def an_operation(kind: str, state: str) -> Document:
     return {"lastOperation": {"type": kind, "state": state}}
 
 
-def a_status(operation: Document, seed: str, said: str) -> Document:
-    return {**operation, **({"seedName": seed} if seed else {}), "technicalID": said}
+def a_status(operation: Document, seed: str, reported: str) -> Document:
+    return {**operation, **({"seedName": seed} if seed else {}), "technicalID": reported}
 
 
 NO_OPERATION: Document = {}
@@ -72,7 +72,7 @@ class World:
         self.manifests = ManifestCache(self.store)
         self.writer = Writer(self.store, clock)
         self.seed_binder = SeedBinder(self.store, clock)
-        self.said: list[Message] = []
+        self.reported: list[Message] = []
         self.forced = False
 
     def reads(self) -> ReadCache:
@@ -114,9 +114,9 @@ class World:
         self.forced = False
         if kind == "bind":
             seed, force = what
-            asked = BindBody(APOLLO.namespace, APOLLO.name, seed, force=force)
+            requested = BindBody(APOLLO.namespace, APOLLO.name, seed, force=force)
             with suppress(GardenbusError):
-                await self.seed_binder.bind(asked, self.reads(), user="ann")
+                await self.seed_binder.bind(requested, self.reads(), user="ann")
                 self.forced = force
         elif kind == "patch":
             with suppress(GardenbusError, UnmetDependency):
@@ -125,10 +125,10 @@ class World:
             seed, status = what
             uid = (await self.now()).uid
             subject = self.subjects.report(seed, APOLLO)
-            self.said.append(Message(subject, encode({"status": status}), {Header.UID: uid}))
-            await self.hear(self.said[-1])
-        elif self.said:
-            await self.hear(self.said[-1])
+            self.reported.append(Message(subject, encode({"status": status}), {Header.UID: uid}))
+            await self.hear(self.reported[-1])
+        elif self.reported:
+            await self.hear(self.reported[-1])
 
     async def hear(self, message: Message) -> None:
         await self.bus.publish(message)
@@ -162,7 +162,7 @@ async def check(world: World, action: Action, before: StoredObject) -> None:
         assert not is_moving(old)
         assert actual in ("", wanted)
     if kind in ("say", "again") and after.version != before.version:
-        seed = world.said[-1].subject.split(".")[2]
+        seed = world.reported[-1].subject.split(".")[2]
         assert seed == (actual or wanted)
         if status != actual:
             operation = section(new, "status", "lastOperation")

@@ -132,7 +132,7 @@ class TwoReplicas(RuleBasedStateMachine):
             assert 1 <= self.ordered <= MOST
 
     @invariant()
-    def every_change_is_told_once_after_it_was_made(self) -> None:
+    def every_change_is_announced_once_after_it_was_made(self) -> None:
         if hasattr(self, "changes"):
             made = [change for _, change in self.changes]
             reported = [each.to_replicas - each.from_replicas for each in self.reported]

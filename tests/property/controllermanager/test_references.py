@@ -166,7 +166,7 @@ class Replica:
     """One controller manager: what it has heard of so far, and its loops."""
 
     def __init__(self, garden: Garden, queue: dict[tuple[str, ObjectKey], None]) -> None:
-        self.heard: dict[ObjectKey, StoredObject] = {}
+        self.received: dict[ObjectKey, StoredObject] = {}
         self.is_synced = False
         self._garden = garden
         self._bindings = CachedBindings()
@@ -175,22 +175,22 @@ class Replica:
             context = garden.context(name, lambda key, name=name: queue.setdefault((name, key)))
             self.loops[name] = loop.build(context._replace(bindings=self._bindings))
 
-    def news(self) -> list[ObjectKey]:
+    def changes(self) -> list[ObjectKey]:
         """Objects of which it has not heard the latest."""
         rows = self._garden.store.state.rows
-        changed = [key for key, row in rows.items() if self.heard.get(key) is not row.stored]
-        return sorted({*changed, *(key for key in self.heard if key not in rows)})
+        changed = [key for key, row in rows.items() if self.received.get(key) is not row.stored]
+        return sorted({*changed, *(key for key in self.received if key not in rows)})
 
     def hear(self, key: ObjectKey) -> None:
         row = self._garden.store.state.rows.get(key)
-        old, new = self.heard.pop(key, None), row.stored if row else None
+        old, new = self.received.pop(key, None), row.stored if row else None
         if new is not None:
-            self.heard[key] = new
+            self.received[key] = new
         self._bindings.changed(key, old, new)
         for name, loop in LOOPS.items():
             if key.kind in loop.follows:
                 self.loops[name].changed(key, old, new)
-        self.is_synced |= not self.news()
+        self.is_synced |= not self.changes()
 
 
 class References(RuleBasedStateMachine):
@@ -263,8 +263,8 @@ class References(RuleBasedStateMachine):
     @rule(which=st.integers(0, 1), index=st.integers(0, 40))
     def hear(self, which: int, index: int) -> None:
         replica = self.replicas[which]
-        if news := replica.news():
-            replica.hear(news[index % len(news)])
+        if changes := replica.changes():
+            replica.hear(changes[index % len(changes)])
 
     @rule(which=st.integers(0, 1), index=st.integers(0, 40), again=st.booleans())
     def reconcile(self, which: int, index: int, *, again: bool) -> None:
@@ -291,9 +291,9 @@ class References(RuleBasedStateMachine):
             version = self.garden.store.state.version
             self.queue |= self.timers
             self.timers.clear()
-            while self.queue or any(replica.news() for replica in self.replicas):
+            while self.queue or any(replica.changes() for replica in self.replicas):
                 for which, replica in enumerate(self.replicas):
-                    for key in replica.news():
+                    for key in replica.changes():
                         replica.hear(key)
                     replica.is_synced = True
                     self.reconcile(which, 0, again=False)

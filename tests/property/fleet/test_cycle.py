@@ -20,7 +20,7 @@ from tests.support.fleets import CURRENT, NOW, a_placement, a_snapshot, applied,
 from tests.support.generated_fleets import NAMES, existing_bindings, fleets, members, policies
 from tests.support.naive_fleet import NaiveBinding, schedule
 
-PATIENT = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+TARGET = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 """A busy machine is no failure."""
 
 
@@ -28,7 +28,7 @@ def _decide(policy: Document, clusters: Sequence[MemberCluster], bindings: Seque
     return decide(a_placement(policy), a_snapshot(policy), Fleet.of(clusters, NOW), bindings, NOW)
 
 
-@PATIENT
+@TARGET
 @given(policies(), fleets(), existing_bindings(), st.randoms(use_true_random=False))
 def test_the_same_state_has_the_same_decisions(
     policy: Document, clusters: list[MemberCluster], bindings: list[ResourceBinding], chance: Any
@@ -40,7 +40,7 @@ def test_the_same_state_has_the_same_decisions(
     assert _decide(policy, clusters, bindings) == cycle
 
 
-@PATIENT
+@TARGET
 @given(policies(), fleets(), existing_bindings())
 def test_it_comes_to_what_plain_cycles_one_after_the_other_come_to(
     policy: Document, clusters: list[MemberCluster], bindings: list[ResourceBinding]
@@ -49,7 +49,7 @@ def test_it_comes_to_what_plain_cycles_one_after_the_other_come_to(
     assert schedule(policy, clusters, bindings, lambda one: ineligibility_reason(one, NOW) is None) == _remaining(after)
 
 
-@PATIENT
+@TARGET
 @given(policies(), fleets(), existing_bindings())
 def test_deciding_again_after_the_writes_writes_nothing(
     policy: Document, clusters: list[MemberCluster], bindings: list[ResourceBinding]
@@ -58,7 +58,7 @@ def test_deciding_again_after_the_writes_writes_nothing(
     assert not writes_bindings(_decide(policy, clusters, after))
 
 
-@PATIENT
+@TARGET
 @given(policies(("PickN",)), fleets(), existing_bindings(), st.integers(1, 4))
 def test_nothing_moves_when_more_are_wanted(
     policy: Document, clusters: list[MemberCluster], bindings: list[ResourceBinding], more: int
@@ -73,7 +73,7 @@ def test_nothing_moves_when_more_are_wanted(
     assert all(one.spec.state == "Unscheduled" for one in settled if one.name in taken_over)
 
 
-@PATIENT
+@TARGET
 @given(policies(("PickN",)), fleets(), existing_bindings())
 def test_no_binding_that_a_cycle_adds_breaks_a_hard_max_skew(
     policy: Document, clusters: list[MemberCluster], bindings: list[ResourceBinding]
@@ -89,7 +89,7 @@ def test_no_binding_that_a_cycle_adds_breaks_a_hard_max_skew(
             assert max(counts.values()) - min(counts.values()) <= constraint["maxSkew"]
 
 
-@PATIENT
+@TARGET
 @given(policies(("PickN",)), fleets(), existing_bindings())
 def test_pick_n_never_has_more_than_it_wants_and_is_fulfilled_when_it_has_them(
     policy: Document, clusters: list[MemberCluster], bindings: list[ResourceBinding]
@@ -100,7 +100,7 @@ def test_pick_n_never_has_more_than_it_wants_and_is_fulfilled_when_it_has_them(
     assert cycle.fulfilled == (placed == policy["numberOfClusters"])
 
 
-@PATIENT
+@TARGET
 @given(policies(), fleets(), existing_bindings())
 def test_nobody_is_added_who_is_not_eligible(
     policy: Document, clusters: list[MemberCluster], bindings: list[ResourceBinding]
@@ -112,7 +112,7 @@ def test_nobody_is_added_who_is_not_eligible(
     assert {by_name[change.binding] for change in cycle.changes} <= well
 
 
-@PATIENT
+@TARGET
 @given(policies(("PickN", "PickAll")), fleets(), existing_bindings(), st.sets(st.sampled_from(NAMES)))
 def test_who_serves_goes_only_when_as_many_as_wanted_serve_without_it(
     policy: Document, clusters: list[MemberCluster], bindings: list[ResourceBinding], serving: set[str]
@@ -128,7 +128,7 @@ def test_who_serves_goes_only_when_as_many_as_wanted_serve_without_it(
         assert len(_serve(after) & serving) >= policy["numberOfClusters"]
 
 
-@PATIENT
+@TARGET
 @given(policies(), fleets(), existing_bindings(), st.sampled_from(NAMES), st.data())
 def test_a_change_that_touches_nobody_changes_no_bindings(
     policy: Document, clusters: list[MemberCluster], bindings: list[ResourceBinding], name: str, data: st.DataObject
@@ -137,7 +137,7 @@ def test_a_change_that_touches_nobody_changes_no_bindings(
     assume(_placed(bindings) <= set(policy.get("clusterNames", NAMES)))
     cycle = _decide(policy, clusters, bindings)
     settled = applied(bindings, cycle)
-    told = {
+    announced = {
         "observedCRPGeneration": 1,
         "conditions": [
             {
@@ -151,7 +151,7 @@ def test_a_change_that_touches_nobody_changes_no_bindings(
     old = next((one for one in clusters if one.name == name), None)
     new = data.draw(st.one_of(st.none(), members(name)))
     change = ClusterChange(old, new, was=NOW, now=NOW)
-    if not change.affects(a_placement(policy), a_snapshot(policy, status=told)):
+    if not change.affects(a_placement(policy), a_snapshot(policy, status=announced)):
         changed = [one for one in clusters if one.name != name] + ([new] if new else [])
         assert not writes_bindings(_decide(policy, changed, settled))
 

@@ -15,7 +15,7 @@ from gardenbus.fleet.rollout import RolloutStep, plan
 from tests.support.fleets import NOW, a_placement, at
 from tests.support.rolling import EARLIER, FAILED, LATEST, PENDING, READY, on_its_way, scheduled, unscheduled
 
-answers = st.sampled_from([READY, READY, FAILED, PENDING, None])
+responses = st.sampled_from([READY, READY, FAILED, PENDING, None])
 resources = st.sampled_from([LATEST, EARLIER])
 kinds = st.sampled_from(["scheduled", "bound", "bound", "given up", "never placed", "leaving"])
 numbers = st.integers(0, 6)
@@ -27,7 +27,7 @@ def fleets(draw: st.DrawFn) -> list[ResourceBinding]:
     """One binding a cluster, each somewhere on its way."""
     found: list[ResourceBinding] = []
     for number in range(draw(st.integers(0, 12))):
-        cluster, kind, available = f"{number:02}", draw(kinds), draw(answers)
+        cluster, kind, available = f"{number:02}", draw(kinds), draw(responses)
         held = draw(resources)
         if kind == "scheduled":
             found.append(scheduled(cluster))
@@ -156,7 +156,7 @@ def reported(binding: ResourceBinding) -> ResourceBinding:
     if binding.spec.state == SCHEDULED or not binding.spec.resource_snapshot_name:
         return binding
     generation = binding.metadata.generation
-    said = tuple(
+    output = tuple(
         PartCondition(kind, "True", "Fine", "", generation, at(-9)) for kind in ("RolloutStarted", "Available")
     )
-    return msgspec.structs.replace(binding, status=msgspec.structs.replace(binding.status, conditions=said))
+    return msgspec.structs.replace(binding, status=msgspec.structs.replace(binding.status, conditions=output))

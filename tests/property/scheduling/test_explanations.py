@@ -123,11 +123,11 @@ def test_what_rejects_a_seed_is_among_all_that_speaks_against_it(documents: list
     for _, shoot in pending_in(documents):
         assert shoot is not None
         request = request_of(shoot)
-        objections = unschedulable_reasons(request, snapshot)
-        if not objections:
+        reasons = unschedulable_reasons(request, snapshot)
+        if not reasons:
             continue
         for rejection in explain(request, snapshot).rejections:
-            assert rejection.rule in {each.rule for each in objections[rejection.seed]}
+            assert rejection.rule in {each.rule for each in reasons[rejection.seed]}
 
 
 @settings(max_examples=EXAMPLES, deadline=None)
@@ -188,9 +188,9 @@ def test_a_seed_could_take_exactly_those_that_would_be_placed_if_only_it_were_us
     rules = checks_of_seed(candidate, snapshot.usage.get(seed, 0))
     for request, takes in zip(requests, could, strict=True):
         rejected = {each.seed: each.rule for each in explain(request, snapshot).rejections}
-        is_refused_for_itself = rejected.get(seed) in ("usable", "emergency-stop", CAPACITY.name)
+        is_rejected_for_itself = rejected.get(seed) in ("usable", "emergency-stop", CAPACITY.name)
         if all(rule.ok for rule in rules):
-            assert not is_refused_for_itself
+            assert not is_rejected_for_itself
             assert takes == (seed not in rejected)
         elif seed in rejected:
-            assert is_refused_for_itself or not takes
+            assert is_rejected_for_itself or not takes

@@ -69,7 +69,7 @@ class Churning:
         if self.documents.pop(key, None) is not None and key.kind != "shoot":
             self.current.changed(key, None, None)
 
-    def tell_usage(self) -> None:
+    def add_usage(self) -> None:
         """What the store would say by now, of the seeds whose usage changed."""
         self.version += 1
         now = Counter(naive_scheduler.usage_of(list(self.documents.values())))
@@ -140,7 +140,7 @@ def _decide_and_churn(documents: list[Document], data: st.DataObject, strategy: 
     pending = [each for each in documents if each["kind"] == "Shoot" and not each["spec"].get("seedName")]
     pending = [each for each in pending if each["spec"].get("schedulerName") != "mine"]
     churning = Churning([each for each in documents if each not in pending], strategy)
-    churning.tell_usage()
+    churning.add_usage()
     for step in range(STEPS):
         for shoot in pending:
             chosen = churning.decide_on(shoot)
@@ -153,9 +153,9 @@ def _decide_and_churn(documents: list[Document], data: st.DataObject, strategy: 
                         "spec": {"seedName": chosen, "provider": {"type": "aws"}},
                     }
                 )
-                churning.tell_usage()
+                churning.add_usage()
         _churn(churning, data)
-        churning.tell_usage()
+        churning.add_usage()
         pending = data.draw(st.permutations(pending)) if pending else [data.draw(shoots(step))]
 
 

@@ -73,26 +73,26 @@ class Side:
         self.reads: dict[ObjectKey, list[StoredObject]] = {}
         self.labels: dict[str, str] = {}
 
-    def remember(self, answer: object) -> None:
+    def remember(self, response: object) -> None:
         """Keep what was answered, to base later writes on it, stale ones too."""
-        if isinstance(answer, StoredObject):
-            self.labels.setdefault(answer.uid, f"uid-{len(self.labels)}")
-            self.reads.setdefault(answer.key, []).append(answer)
+        if isinstance(response, StoredObject):
+            self.labels.setdefault(response.uid, f"uid-{len(self.labels)}")
+            self.reads.setdefault(response.key, []).append(response)
 
     def read(self, key: ObjectKey, age: int) -> StoredObject:
         """The newest read of an object, or one that is older."""
         reads = self.reads[key]
         return reads[max(0, len(reads) - 1 - age)]
 
-    def text(self, answer: object) -> str:
+    def text(self, response: object) -> str:
         """An answer as comparable text, without what is random."""
-        plain = msgspec.to_builtins(_ordered(answer), builtin_types=(bytes,), order="sorted")
+        plain = msgspec.to_builtins(_ordered(response), builtin_types=(bytes,), order="sorted")
         text = _EXAMPLE.sub(")", repr(plain))
         text = _EVENT_ID.sub("event-id", text)
         return _UID.sub(lambda match: self.labels.get(match.group(), match.group()), text)
 
 
-def _told(census: Mapping[str, int]) -> dict[str, object]:
+def _counts(census: Mapping[str, int]) -> dict[str, object]:
     """A census without the number of entries: news that belong together may share one in a store."""
     return {**census, "outbox": census["outbox"] > 0}
 
@@ -108,18 +108,18 @@ def is_circular(shoots: Mapping[str, str], places: Mapping[str, set[str]]) -> bo
     return False
 
 
-def _ordered(answer: object) -> object:
+def _ordered(response: object) -> object:
     """The same in an order of its own where the store promises none."""
-    if isinstance(answer, OutboxPage):
-        return [_news(answer.entries), sorted(answer.objects.items())]
-    if isinstance(answer, list):
-        return [_ordered(entry) for entry in cast("list[object]", answer)]
-    if isinstance(answer, GardenbusError):
-        return [type(answer).__name__, answer.message]
-    return answer
+    if isinstance(response, OutboxPage):
+        return [_comparable(response.entries), sorted(response.objects.items())]
+    if isinstance(response, list):
+        return [_ordered(entry) for entry in cast("list[object]", response)]
+    if isinstance(response, GardenbusError):
+        return [type(response).__name__, response.message]
+    return response
 
 
-def _news(entries: Sequence[OutboxEntry]) -> list[object]:
+def _comparable(entries: Sequence[OutboxEntry]) -> list[object]:
     """News without entry ids; work that came in a row by its tail."""
     ordered: list[object] = []
     for is_work, group in groupby(entries, lambda entry: isinstance(entry, QueueEntry)):
@@ -157,15 +157,15 @@ class StoreMachine(RuleBasedStateMachine):
 
     def both(self, call: Callable[[Side], Awaitable[Any]]) -> list[Any]:
         """Do the same on both sides, demand the same answer, and give both."""
-        answers = [self.runner.run(self._answer(call, side)) for side in self.sides]
-        for side, answer in zip(self.sides, answers, strict=True):
-            side.remember(answer)
-        memory, redis = (side.text(answer) for side, answer in zip(self.sides, answers, strict=True))
+        responses = [self.runner.run(self._respond(call, side)) for side in self.sides]
+        for side, response in zip(self.sides, responses, strict=True):
+            side.remember(response)
+        memory, redis = (side.text(response) for side, response in zip(self.sides, responses, strict=True))
         assert memory == redis
-        return answers
+        return responses
 
     @staticmethod
-    async def _answer(call: Callable[[Side], Awaitable[Any]], side: Side) -> Any:
+    async def _respond(call: Callable[[Side], Awaitable[Any]], side: Side) -> Any:
         try:
             return await call(side)
         except GardenbusError as error:
@@ -184,12 +184,12 @@ class StoreMachine(RuleBasedStateMachine):
             self.sequence += 1
         return RequestOrigin(CREATED, max(self.sequence - age, self.floor + 1))
 
-    def check_write(self, key: ObjectKey, origin: RequestOrigin | None, answer: object) -> None:
+    def check_write(self, key: ObjectKey, origin: RequestOrigin | None, response: object) -> None:
         """The order of the requests and of the versions."""
         before = self.taken.get(key)
         if origin and before and origin <= before:
-            assert answer == Superseded(before), "an older request changed or raised something"
-        if origin and not isinstance(answer, Superseded | GardenbusError):
+            assert response == Superseded(before), "an older request changed or raised something"
+        if origin and not isinstance(response, Superseded | GardenbusError):
             self.taken[key] = origin
 
     # ------------------------------------------------------------------------------------------ writes
@@ -233,16 +233,16 @@ class StoreMachine(RuleBasedStateMachine):
                 preconditions=guards if key.kind == "shoot" else [],
             )
 
-        answers = self.both(call)
-        self.check_write(key, origin, answers[1])
+        responses = self.both(call)
+        self.check_write(key, origin, responses[1])
 
-    def known(self, data: st.DataObject) -> ObjectKey:
+    def recorded(self, data: st.DataObject) -> ObjectKey:
         """A key that was read before."""
         return data.draw(st.sampled_from(sorted(self.sides[0].reads)))
 
     @rule(data=st.data(), stale=st.sampled_from([0, 0, 0, 0, 1, 2]), age=st.none() | small, bump=st.booleans())
     def update(self, data: st.DataObject, stale: int, age: int | None, bump: bool) -> None:
-        key = self.known(data)
+        key = self.recorded(data)
         changes = data.draw(st.one_of(CHANGES[key.kind], any_changes))
         fences = data.draw(st.sampled_from([None, None, b"[1]", b"[2]"]))
         origin = self.origin(age)
@@ -264,17 +264,17 @@ class StoreMachine(RuleBasedStateMachine):
 
     @rule(data=st.data(), stale=st.sampled_from([0, 0, 0, 1]), age=st.none() | small, guarded=st.booleans())
     def delete(self, data: st.DataObject, stale: int, age: int | None, guarded: bool) -> None:
-        key = self.known(data)
+        key = self.recorded(data)
         preconditions = (
             [WritePrecondition("usage", key.name, "in use"), WritePrecondition("references", key.stored, "referred to")]
             if guarded
             else []
         )
         origin = self.origin(age)
-        answers = self.both(
+        responses = self.both(
             lambda side: side.kit.store.delete(side.read(key, stale), origin=origin, preconditions=preconditions)
         )
-        self.check_write(key, origin, answers[1])
+        self.check_write(key, origin, responses[1])
 
     @rule(
         items=st.lists(
@@ -299,10 +299,10 @@ class StoreMachine(RuleBasedStateMachine):
             ]
             return await side.kit.store.bind(bindings, since)
 
-        answers = self.both(call)
+        responses = self.both(call)
         self.read_again([shoot for shoot, _, _, _ in items])
         seeds = [seed for _, seed, _, _ in items]
-        outcomes = cast("BindResults", answers[1]).outcomes
+        outcomes = cast("BindResults", responses[1]).outcomes
         for seed in {seed for seed, outcome in zip(seeds, outcomes, strict=True) if outcome == "bound"}:
             self.check_capacity(seed)
 
@@ -372,7 +372,7 @@ class StoreMachine(RuleBasedStateMachine):
                     page = await store.list_page(key.kind, limit=2)
                     token = page.continue_token
                     rest = await store.list_page(key.kind, limit=2, continue_token=token) if token else None
-                    return [_told(await store.census()), await store.dependents(owner), page, rest]
+                    return [_counts(await store.census()), await store.dependents(owner), page, rest]
             return None
 
         self.both(call)
@@ -393,8 +393,8 @@ class StoreMachine(RuleBasedStateMachine):
         page = cast("OutboxPage", self.both(call)[1])
         for entry in page.entries:
             if isinstance(entry, ObjectEntry):
-                known = self.owners.setdefault(entry.version, (entry.key, entry.verb == "deleted"))
-                assert known == (entry.key, entry.verb == "deleted") or not entry.uid, "a version was used twice"
+                recorded = self.owners.setdefault(entry.version, (entry.key, entry.verb == "deleted"))
+                assert recorded == (entry.key, entry.verb == "deleted") or not entry.uid, "a version was used twice"
 
     @rule()
     @precondition(lambda self: self.sequence % 3 == 0)
@@ -421,14 +421,14 @@ class StoreMachine(RuleBasedStateMachine):
             await side.kit.close_for_writes()
             version = newest + ahead if ahead or not current else current.version
             version += not current and not ahead  # every version belongs to one object
-            known = current.uid if current and again else uid
-            side.labels.setdefault(known, f"uid-{len(side.labels)}")
-            system = {"uid": known, "generation": 2, "creationTimestamp": NOW}
+            recorded = current.uid if current and again else uid
+            side.labels.setdefault(recorded, f"uid-{len(side.labels)}")
+            system = {"uid": recorded, "generation": 2, "creationTimestamp": NOW}
             placed = {"spec": {"seedName": seed}} if key.kind == "shoot" else {}
             document = merged(merged(first_document(key, "nobody"), {"metadata": system}), placed)
-            answer = await side.kit.outbox.restore(Restored(key, known, version, None if deleted else document))
+            response = await side.kit.outbox.restore(Restored(key, recorded, version, None if deleted else document))
             await side.kit.outbox.open(max(version, newest), 3)
-            return answer
+            return response
 
         self.both(call)
         self.read_again([key])
@@ -456,7 +456,7 @@ class StoreMachine(RuleBasedStateMachine):
         self.version = version
 
     @invariant()
-    def usage_is_what_the_objects_say(self) -> None:
+    def usage_is_that_of_the_objects(self) -> None:
         for seed, shoots in self.shoots_on.items():
             named = {key: self.objects[key].parts for key in SHOOTS if key in self.objects}
             assert set(shoots) == {key for key, at in named.items() if seed in (at.seed_name, at.status_seed_name)}

@@ -319,13 +319,13 @@ class MemoryFollower:
         """Follow the stream that is there now: from the start, for the reason returned, or where it was."""
         self.close()
         stream = self._bus.server.stream(self._name)
-        known, at_last = max(self._last, self._stream_last), stream.messages.get(self._last)
+        existing, at_last = max(self._last, self._stream_last), stream.messages.get(self._last)
         reason = None
         if stream.created != self._stream.created:
             reason = "the stream was created anew"
-        elif stream.last_sequence < known:
-            reason = f"the stream went back from {known} to {stream.last_sequence}"
-        elif known and (at_last is None or at_last.at != self._last_at):
+        elif stream.last_sequence < existing:
+            reason = f"the stream went back from {existing} to {stream.last_sequence}"
+        elif existing and (at_last is None or at_last.at != self._last_at):
             reason = f"the server restarted, and does not have message {self._last} as it was"
         if reason is not None:
             self._last, self._last_at, self._replayed = 0, None, False

@@ -151,10 +151,10 @@ class MemoryScheduling(MemoryReads):
         state = self.state
         state.check_open()
         waiting = state.waiting.get(scheduler_name, {}).get(equivalence_class)
-        refused = waiting.shoots.items() if waiting else ()
+        rejected = waiting.shoots.items() if waiting else ()
         unseen = sorted(
             (unblock_index, member_of(key), key)
-            for key, unblock_index in refused
+            for key, unblock_index in rejected
             if unblock_index < state.total_unblock_index
         )
         for _, _, key in unseen[:limit]:

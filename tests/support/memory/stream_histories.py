@@ -37,8 +37,8 @@ class _Remembered:
         self.acknowledged = max(self.acknowledged, acknowledged)
 
     def history(self) -> StreamHistory:
-        known = (self.created, self.incarnation, self.previous, self.start, self.ended_at, self.last, self.taken)
-        return StreamHistory(*known)
+        recorded = (self.created, self.incarnation, self.previous, self.start, self.ended_at, self.last, self.taken)
+        return StreamHistory(*recorded)
 
 
 class MemoryStreamHistories:
@@ -57,12 +57,12 @@ class MemoryStreamHistories:
         """Take over a copy."""
         self._streams = copied_table(copy)
 
-    def _note_loss(self, stream: str, known: _Remembered, start: int, *, since: str = "") -> None:
+    def _note_loss(self, stream: str, recorded: _Remembered, start: int, *, since: str = "") -> None:
         first = max(start, 1)
-        if known.last >= first:
-            waiting = known.last - max(known.acknowledged, first - 1)
+        if recorded.last >= first:
+            waiting = recorded.last - max(recorded.acknowledged, first - 1)
             noticed = timestamp(self._clock.now())
-            loss = StreamLoss(stream, first, known.last, waiting, since, known.seen_at, noticed, of_store=False)
+            loss = StreamLoss(stream, first, recorded.last, waiting, since, recorded.seen_at, noticed, of_store=False)
             self.losses.append(loss)
 
     def observe(
@@ -75,45 +75,47 @@ class MemoryStreamHistories:
         acknowledged: int = 0,
     ) -> StreamHistory:
         """Remember what was seen."""
-        known = self._streams.setdefault(stream, _Remembered(created, created, created))
-        if created < known.created:
-            return known.history()
-        if created > known.created:
-            self._note_loss(stream, known, 0)
-            known.raise_incarnation(created, 0)
-            known.created = created
+        recorded = self._streams.setdefault(stream, _Remembered(created, created, created))
+        if created < recorded.created:
+            return recorded.history()
+        if created > recorded.created:
+            self._note_loss(stream, recorded, 0)
+            recorded.raise_incarnation(created, 0)
+            recorded.created = created
         else:
-            repeated = [entry.sequence for entry in entries if entry.sequence <= known.taken]
-            younger = [entry.sequence for entry in entries if entry.sequence in repeated and entry.at > known.taken_at]
+            repeated = [entry.sequence for entry in entries if entry.sequence <= recorded.taken]
+            younger = [
+                entry.sequence for entry in entries if entry.sequence in repeated and entry.at > recorded.taken_at
+            ]
             if younger:
-                self._note_loss(stream, known, min(younger))
-                known.raise_incarnation(self._now(), min(younger))
-        known.advance(entries, last_sequence, now=timestamp(self._clock.now()), acknowledged=acknowledged)
-        return known.history()
+                self._note_loss(stream, recorded, min(younger))
+                recorded.raise_incarnation(self._now(), min(younger))
+        recorded.advance(entries, last_sequence, now=timestamp(self._clock.now()), acknowledged=acknowledged)
+        return recorded.history()
 
     def restart(self, stream: str, created: int, last_sequence: int, *, seen: int, ended_at: str = "") -> StreamHistory:
         """Raise the incarnation."""
-        known = self._streams.setdefault(stream, _Remembered(created, created, created))
-        if known.incarnation == seen:
-            self._note_loss(stream, known, last_sequence + 1, since=ended_at)
-            known.raise_incarnation(self._now(), last_sequence + 1)
-            known.created = created
-        known.advance((), last_sequence, now=timestamp(self._clock.now()))
-        return known.history()
+        recorded = self._streams.setdefault(stream, _Remembered(created, created, created))
+        if recorded.incarnation == seen:
+            self._note_loss(stream, recorded, last_sequence + 1, since=ended_at)
+            recorded.raise_incarnation(self._now(), last_sequence + 1)
+            recorded.created = created
+        recorded.advance((), last_sequence, now=timestamp(self._clock.now()))
+        return recorded.history()
 
     def compare(self, stream: str, created: int, acknowledged: int) -> bool:
         """Note as lost what was acknowledged and is not known here."""
-        known = self._streams.get(stream)
-        if known is not None and known.created != created:
+        recorded = self._streams.get(stream)
+        if recorded is not None and recorded.created != created:
             return False
-        seen = max(known.taken, known.acknowledged) if known else 0
+        seen = max(recorded.taken, recorded.acknowledged) if recorded else 0
         if acknowledged <= seen:
             return False
-        known = self._streams.setdefault(stream, _Remembered(created, created, created))
+        recorded = self._streams.setdefault(stream, _Remembered(created, created, created))
         now = timestamp(self._clock.now())
-        self.losses.append(StreamLoss(stream, seen + 1, acknowledged, 0, known.seen_at, now, now, of_store=True))
-        known.taken = acknowledged
-        known.advance((), acknowledged, now=now, acknowledged=acknowledged)
+        self.losses.append(StreamLoss(stream, seen + 1, acknowledged, 0, recorded.seen_at, now, now, of_store=True))
+        recorded.taken = acknowledged
+        recorded.advance((), acknowledged, now=now, acknowledged=acknowledged)
         return True
 
     def _now(self) -> int:

@@ -157,10 +157,10 @@ async def test_a_server_that_is_too_slow_is_unreachable() -> None:
 
 async def test_a_kind_that_is_installed_later_is_found_later_and_others_are_asked_for_once() -> None:
     served = [{"name": "things", "kind": "Thing", "namespaced": True}, {"name": "things/status", "kind": "Thing"}]
-    asked: list[str] = []
+    requested: list[str] = []
 
     async def handler(request: web.Request) -> web.Response:
-        asked.append(request.path)
+        requested.append(request.path)
         if request.path != "/apis/example.org/v1":
             return web.json_response({"kind": "Status"}, status=404)
         return web.json_response({"resources": served})
@@ -177,6 +177,6 @@ async def test_a_kind_that_is_installed_later_is_found_later_and_others_are_aske
         late = await discovery.find("example.org", "v1", "Late")
         assert late is not None
         assert late.collection("ignored") == "/apis/example.org/v1/lates"
-        before = len(asked)
+        before = len(requested)
         assert await discovery.find("example.org", "v1", "Thing") == thing
-        assert len(asked) == before
+        assert len(requested) == before

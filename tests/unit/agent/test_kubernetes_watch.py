@@ -39,7 +39,7 @@ class Served:
         self.versions: list[str] = []
         self.lists = 0
 
-    async def answer(self, request: web.Request) -> web.StreamResponse:
+    async def response(self, request: web.Request) -> web.StreamResponse:
         if "watch" not in request.query:
             self.lists += 1
             return web.json_response({"items": [an_object("a", 1)], "metadata": {"resourceVersion": f"{self.lists}0"}})
@@ -53,7 +53,7 @@ class Served:
 
 async def first(number: int, served: Served) -> list[Listed | Changed]:
     found: list[Listed | Changed] = []
-    async with an_api_server(served.answer) as url, aiohttp.ClientSession() as session:
+    async with an_api_server(served.response) as url, aiohttp.ClientSession() as session:
         client = KubernetesClient(session, url, ssl.create_default_context(), timeout_seconds=2)
         following: AsyncGenerator[Listed | Changed] = follow(client, "/api/v1/things", FakeClock())
         async with aclosing(following):

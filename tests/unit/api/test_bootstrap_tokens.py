@@ -73,9 +73,9 @@ def test_data_that_is_not_base64_is_named() -> None:
 
 @pytest.mark.parametrize("text", ["", "4f2a91", "4f2a91.short", "4F2A91.0123456789abcdef", "4f2a91.0123456789abcdef0"])
 def test_what_is_no_token_is_refused_without_showing_it(text: str) -> None:
-    with pytest.raises(BadRequest) as refused:
+    with pytest.raises(BadRequest) as rejected:
         parse_token(text)
-    assert not text or text not in refused.value.message
+    assert not text or text not in rejected.value.message
 
 
 def test_a_token_has_one_secret() -> None:

@@ -124,8 +124,8 @@ mappings = st.dictionaries(st.text(min_size=1, max_size=5), values, max_size=4)
 def test_every_manifest_comes_back_as_it_was_sent(
     spec: Document, status: Document, annotations: Document, rest: Document
 ) -> None:
-    known = {"apiVersion", "kind", "metadata", "spec", "status"}
-    rest = {name: value for name, value in rest.items() if name not in known}
+    existing = {"apiVersion", "kind", "metadata", "spec", "status"}
+    rest = {name: value for name, value in rest.items() if name not in existing}
     metadata = {"name": "apollo", "namespace": "garden-dev", "annotations": annotations}
     document = {"apiVersion": "v1", "kind": "Thing", "metadata": metadata, "spec": spec, "status": status, **rest}
     whole = stored(document)

@@ -120,7 +120,7 @@ def test_aliases_and_merge_keys_are_expanded_into_copies() -> None:
 
 
 @pytest.mark.parametrize(
-    ("body", "said"),
+    ("body", "reported"),
     [
         (b"\xff\xfe\x00", "not UTF-8: byte 0"),
         (b"a: b\nc: \xff", "line 2"),
@@ -167,8 +167,8 @@ def test_aliases_and_merge_keys_are_expanded_into_copies() -> None:
         (b'{"kind": "List", "items": [{"a": 1}, 7]}', r"items\[1\]: a number is no manifest"),
     ],
 )
-def test_what_cannot_be_taken_is_refused_with_place_and_fix(body: bytes, said: str) -> None:
-    with pytest.raises(BadRequest, match=said):
+def test_what_cannot_be_taken_is_refused_with_place_and_fix(body: bytes, reported: str) -> None:
+    with pytest.raises(BadRequest, match=reported):
         parse(body)
 
 

@@ -146,7 +146,7 @@ def test_a_delete_request_names_its_object_shortly_or_by_manifest(reference: Doc
 
 
 @pytest.mark.parametrize(
-    ("reference", "error", "said"),
+    ("reference", "error", "reported"),
     [
         ({"kind": "shoot", "name": "b"}, InvalidResource, "namespace"),
         ({"kind": "seed", "namespace": "a", "name": "b"}, InvalidResource, "namespace"),
@@ -156,6 +156,6 @@ def test_a_delete_request_names_its_object_shortly_or_by_manifest(reference: Doc
         ({"name": "b"}, BadRequest, "kind"),
     ],
 )
-def test_a_delete_request_that_names_nothing_is_refused(reference: Document, error: Any, said: str) -> None:
-    with pytest.raises(error, match=said):
+def test_a_delete_request_that_names_nothing_is_refused(reference: Document, error: Any, reported: str) -> None:
+    with pytest.raises(error, match=reported):
         reference_of(reference)

@@ -56,8 +56,8 @@ def facts_for(document: Document) -> RelatedObjects:
         shoot["spec"]["provider"]["type"] = spec.get("providerType", "aws")
         return RelatedObjects(objects={ObjectKey("shoot", namespace, spec["shootRef"]["name"]): shoot})
     if document["kind"] != "ManagedSeed":
-        asked = [query.key for query in named_object_queries(document, None) if isinstance(query, ObjectQuery)]
-        return RelatedObjects(objects={key: {"kind": key.kind} for key in asked})
+        requested = [query.key for query in named_object_queries(document, None) if isinstance(query, ObjectQuery)]
+        return RelatedObjects(objects={key: {"kind": key.kind} for key in requested})
     name = document["spec"]["shoot"]["name"]
     dns = {"domain": f"{name}.example.org"}
     shoot = mutate(a_shoot(name, "garden", spec={"dns": dns}), None, RelatedObjects(), user="ann").document

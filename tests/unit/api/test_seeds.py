@@ -74,7 +74,7 @@ OLD = a_seed(shoots="2")
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "gained"),
+    ("old", "new", "unblocks"),
     [
         (None, OLD, True),
         (None, a_seed(ready=False), False),
@@ -96,8 +96,8 @@ OLD = a_seed(shoots="2")
         (merged(OLD, MARKED), None, False),
     ],
 )
-def test_a_gain_is_what_may_make_something_fit(old: Document | None, new: Document | None, gained: bool) -> None:
-    assert may_unblock(old, new) is gained
+def test_a_gain_is_what_may_make_something_fit(old: Document | None, new: Document | None, unblocks: bool) -> None:
+    assert may_unblock(old, new) is unblocks
 
 
 def test_null_counts_as_absent_and_a_wrong_type_has_its_path() -> None:

@@ -40,17 +40,17 @@ async def handler(gardenlet: Gardenlet | None = None, *, seed: str = "aws") -> A
     return AdminKubeconfigs(store, bus, SUBJECTS)
 
 
-async def ask(
-    asked: AdminKubeconfigs, body: bytes = b"", tail: str = "garden-dev.apollo", *, is_operator: bool = True
+async def query(
+    requested: AdminKubeconfigs, body: bytes = b"", tail: str = "garden-dev.apollo", *, is_operator: bool = True
 ) -> Any:
-    return await asked.respond(tail, body, user="ann", is_operator=is_operator)
+    return await requested.respond(tail, body, user="ann", is_operator=is_operator)
 
 
 async def test_the_gardenlets_response_is_passed_on() -> None:
     gardenlet = Gardenlet(success({"kubeconfig": "…"}))
-    asked = await handler(gardenlet)
-    assert await ask(asked) == {"kubeconfig": "…"}
-    await ask(asked, b'{"expirationSeconds": 1000000}')
+    requested = await handler(gardenlet)
+    assert await query(requested) == {"kubeconfig": "…"}
+    await query(requested, b'{"expirationSeconds": 1000000}')
     assert gardenlet.bodies == [
         {"expirationSeconds": 3600, "user": "ann"},
         {"expirationSeconds": 86_400, "user": "ann"},
@@ -74,11 +74,11 @@ async def test_what_cannot_be_is_refused(
 ) -> None:
     gardenlet = Gardenlet(success({}))
     with pytest.raises(error):
-        await ask(await handler(gardenlet, seed=seed), body, tail, is_operator=is_operator)
+        await query(await handler(gardenlet, seed=seed), body, tail, is_operator=is_operator)
     assert gardenlet.bodies == []
 
 
 async def test_what_the_gardenlet_refuses_is_refused_in_its_words() -> None:
     asleep = await handler(Gardenlet(failure(Conflict("it is hibernated"))))
     with pytest.raises(Conflict, match="it is hibernated"):
-        await ask(asleep)
+        await query(asleep)

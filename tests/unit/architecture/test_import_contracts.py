@@ -74,7 +74,7 @@ def copied(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def refusals(copied: Path) -> str:
+def rejections(copied: Path) -> str:
     """The complaints about a copy with all violations planted; the copy without them has none."""
     clean, complaints = lint(copied)
     assert clean == 0, complaints
@@ -86,8 +86,8 @@ def refusals(copied: Path) -> str:
 
 
 @pytest.mark.parametrize("violation", EXPECTED)
-def test_a_planted_violation_is_refused(refusals: str, violation: str) -> None:
-    assert re.search(EXPECTED[violation], refusals), refusals
+def test_a_planted_violation_is_refused(rejections: str, violation: str) -> None:
+    assert re.search(EXPECTED[violation], rejections), rejections
 
 
 def test_every_member_of_the_workspace_is_under_contract() -> None:

@@ -18,8 +18,13 @@ def test_what_is_put_back_is_read_as_it_was_sent(subject: str) -> None:
 
 
 def test_headers_for_the_server_are_not_put_back() -> None:
-    told = {"Nats-Msg-Id": "1", "nats-expected-last-sequence": "7", "Nats-Batch-Id": "b", "traceparent": "00-1-2-01"}
-    assert put_back(SentAs("garden.apply", told, (1, 2)), SUBJECTS)[1] == {"traceparent": "00-1-2-01"}
+    announced = {
+        "Nats-Msg-Id": "1",
+        "nats-expected-last-sequence": "7",
+        "Nats-Batch-Id": "b",
+        "traceparent": "00-1-2-01",
+    }
+    assert put_back(SentAs("garden.apply", announced, (1, 2)), SUBJECTS)[1] == {"traceparent": "00-1-2-01"}
 
 
 def test_a_header_of_ours_states_no_sender_elsewhere() -> None:

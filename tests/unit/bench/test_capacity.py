@@ -77,8 +77,8 @@ def test_the_tables_come_from_a_file_of_results(tmp_path: Path, capsys: pytest.C
         '"details":{"units":1000}}]'
     )
     assert main([str(file)]) == 0
-    said = capsys.readouterr().out
-    assert "apiserver 700 µs" in said
-    assert "| 64 | 180 | 4,000/s | relay | 256,000/s |" in said
+    reported = capsys.readouterr().out
+    assert "apiserver 700 µs" in reported
+    assert "| 64 | 180 | 4,000/s | relay | 256,000/s |" in reported
     file.write_text("[]")
     assert main([str(file)]) == 1

@@ -42,10 +42,10 @@ def test_a_percentile_is_the_value_of_the_nearest_rank(values: list[float], shar
 
 @given(SECONDS)
 def test_percentiles_rise_and_end_at_the_largest_value(seconds: list[float]) -> None:
-    said = latencies(seconds)
-    assert list(said) == ["p50", "p90", "p99", "max"]
-    assert list(said.values()) == sorted(said.values())
-    assert said["max"] == round(1000 * max(seconds), 3)
+    reported = latencies(seconds)
+    assert list(reported) == ["p50", "p90", "p99", "max"]
+    assert list(reported.values()) == sorted(reported.values())
+    assert reported["max"] == round(1000 * max(seconds), 3)
 
 
 def test_there_are_no_percentiles_of_nothing() -> None:
@@ -90,8 +90,8 @@ def test_programs_read_the_fixed_members_first_and_the_rest_below_details() -> N
         parameters={"seeds": 10},
         machine={"cores": 2},
     )
-    said = msgspec.json.decode(msgspec.json.encode(as_json(stats)))
-    assert list(said) == [
+    reported = msgspec.json.decode(msgspec.json.encode(as_json(stats)))
+    assert list(reported) == [
         "scenario",
         "rate_per_s",
         "bare_per_s",
@@ -103,15 +103,15 @@ def test_programs_read_the_fixed_members_first_and_the_rest_below_details() -> N
         "machine",
         "details",
     ]
-    assert said["latency_ms"] == {"p50": 1.0, "p99": 3.0}
-    assert said["details"]["met"] is False
-    assert said["details"]["values"] == {"cpu_ratio": 0.6}
+    assert reported["latency_ms"] == {"p50": 1.0, "p99": 3.0}
+    assert reported["details"]["met"] is False
+    assert reported["details"]["values"] == {"cpu_ratio": 0.6}
 
 
 def test_what_means_nothing_is_null() -> None:
-    said = as_json(ScenarioStats(scenario="memory"))
-    assert said["rate_per_s"] is said["bare_per_s"] is said["ratio"] is None
-    assert said["latency_ms"] == {}
+    reported = as_json(ScenarioStats(scenario="memory"))
+    assert reported["rate_per_s"] is reported["bare_per_s"] is reported["ratio"] is None
+    assert reported["latency_ms"] == {}
 
 
 def test_the_machine_is_described() -> None:

@@ -46,7 +46,7 @@ def test_validate_takes_the_words_of_kubectl(word: str, meant: str) -> None:
         validation_of("maybe")
 
 
-class HeardBus:
+class RecordingBus:
     """A bus that keeps what headers a request had."""
 
     def __init__(self) -> None:
@@ -60,7 +60,7 @@ class HeardBus:
 
 
 async def test_a_validation_other_than_strict_goes_with_each_request() -> None:
-    bus: Any = HeardBus()
+    bus: Any = RecordingBus()
     api = ApiClient(bus, Subjects())
     for validation in FieldValidation:
         await api.validating(validation).request("apply")
@@ -68,7 +68,7 @@ async def test_a_validation_other_than_strict_goes_with_each_request() -> None:
 
 
 async def test_an_operator_sends_requests_by_name_and_may_still_look_at_streams() -> None:
-    bus: Any = HeardBus()
+    bus: Any = RecordingBus()
     api = ApiClient(bus, Subjects(), name="operator")
     await api.request("apply")
     await api.validating(FieldValidation.WARN).request("apply")

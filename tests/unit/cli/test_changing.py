@@ -56,10 +56,10 @@ def test_a_label_is_set_on_the_version_that_was_seen(bus: FakeApi, call: Call):
 
 
 def test_a_label_with_another_value_stays_unless_it_is_to_be_overwritten(bus: FakeApi, call: Call):
-    refused = call("label", *AT, "tier=iron")
+    rejected = call("label", *AT, "tier=iron")
 
-    assert refused.exit_code == 1
-    assert "has tier (gold) already: --overwrite changes it" in refused.stderr
+    assert rejected.exit_code == 1
+    assert "has tier (gold) already: --overwrite changes it" in rejected.stderr
     assert bus.questions("patch") == []
     assert call("label", *AT, "tier=iron", "old-", "--overwrite").exit_code == 0
     assert bus.questions("patch") == [{"metadata": {"labels": {"tier": "iron", "old": None}}}]
@@ -151,16 +151,16 @@ def test_who_was_quicker_is_not_overwritten(bus: FakeApi, call: Call, monkeypatc
     request = bus.request
     others = [{"metadata": {"labels": {"team": "blue"}}}]
 
-    async def overtaken(subject: str, body: bytes, **rest: Any) -> bytes:
+    async def superseded(subject: str, body: bytes, **rest: Any) -> bytes:
         if ".patch." in subject and others:
             bus.put(merged(apollo(bus), others.pop()))
         return await request(subject, body, **rest)
 
-    monkeypatch.setattr(bus, "request", overtaken)
-    refused = call("label", *AT, "team=red")
+    monkeypatch.setattr(bus, "request", superseded)
+    rejected = call("label", *AT, "team=red")
 
-    assert refused.exit_code == 1
-    assert "has team (blue) already" in refused.stderr
+    assert rejected.exit_code == 1
+    assert "has team (blue) already" in rejected.stderr
     assert apollo(bus)["metadata"]["labels"]["team"] == "blue"
 
 
@@ -212,12 +212,12 @@ def test_an_edit_of_a_field_that_somebody_else_changed_is_refused(
     request = bus.request
     others = [{"spec": {"purpose": "production"}}]
 
-    async def overtaken(subject: str, body: bytes, **rest: Any) -> bytes:
+    async def superseded(subject: str, body: bytes, **rest: Any) -> bytes:
         if ".patch." in subject and others:
             bus.put(merged(apollo(bus), others.pop()))
         return await request(subject, body, **rest)
 
-    monkeypatch.setattr(bus, "request", overtaken)
+    monkeypatch.setattr(bus, "request", superseded)
     result = call("edit", *AT, "--editor", an_editor(tmp_path, "sed -i 's/: evaluation/: testing/' \"$1\""))
 
     assert result.exit_code == 1

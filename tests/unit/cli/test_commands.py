@@ -35,11 +35,11 @@ def test_simulate_prints_one_document_a_landscape(tmp_path: Path):
     assert result.exit_code == 0, result.output
     lines = [json.loads(part) for part in result.stdout.replace("\n}\n{", "\n}\0{").split("\0")]
     assert [line["landscape"] for line in lines] == [str(first), str(second)]
-    placed, refused = lines[0]["placements"]
+    placed, rejected = lines[0]["placements"]
     assert placed == {"shoot": "garden-dev/a", "seed": "aws-eu1", "message": None}
-    assert refused["shoot"] == "garden-dev/b"
-    assert refused["seed"] is None
-    assert "capacity" in refused["message"]
+    assert rejected["shoot"] == "garden-dev/b"
+    assert rejected["seed"] is None
+    assert "capacity" in rejected["message"]
     assert lines[1]["placements"] == []
 
 
@@ -197,6 +197,6 @@ def test_no_service_and_no_http_client_is_imported_before_a_command_needs_it():
     heavy = ("aiohttp", "gardenbus.apiserver", "gardenbus.scheduler", "gardenbus.gardenlet", "nats", "redis")
     program = f"import sys, gardenbus.cli.main; print([name for name in {heavy!r} if name in sys.modules])"
 
-    said = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    reported = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
 
-    assert said.stdout == "[]\n"
+    assert reported.stdout == "[]\n"

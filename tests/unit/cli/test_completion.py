@@ -28,7 +28,7 @@ def environ(tmp_path: Path) -> dict[str, str]:
     return {**outside, "GARDENBUS_CONFIG": str(file), "PATH": path}
 
 
-def asking(shell: str, line: str) -> dict[str, str]:
+def completion_environ(shell: str, line: str) -> dict[str, str]:
     """What a shell's script puts into the environment where the cursor stands at the end of a line."""
     if shell == "bash":
         return {COMPLETING: "complete_bash", "COMP_WORDS": line, "COMP_CWORD": str(len(line.split(" ")) - 1)}
@@ -36,14 +36,14 @@ def asking(shell: str, line: str) -> dict[str, str]:
     return {COMPLETING: f"complete_{shell}", "_TYPER_COMPLETE_ARGS": line, **action}
 
 
-def answered(environ: dict[str, str], shell: str, line: str) -> str:
+def responded(environ: dict[str, str], shell: str, line: str) -> str:
     done = subprocess.run(
         [str(GARDENBUS)],
         check=True,
         capture_output=True,
         text=True,
         timeout=30,
-        env={**environ, **asking(shell, line)},
+        env={**environ, **completion_environ(shell, line)},
     )
     assert done.stderr == ""
     return done.stdout
@@ -51,7 +51,7 @@ def answered(environ: dict[str, str], shell: str, line: str) -> str:
 
 def offered(environ: dict[str, str], line: str, shell: str = "bash") -> list[str]:
     """The words alone."""
-    out = answered(environ, shell, line)
+    out = responded(environ, shell, line)
     if shell == "zsh":
         if out == "_files\n":
             return []
@@ -122,8 +122,8 @@ def test_a_broken_config_file_offers_nothing_and_keeps_nothing_from_being_offere
 
 def test_fish_is_told_whether_it_is_to_offer_files(environ: dict[str, str]):
     def ends(line: str) -> int:
-        asked = {**environ, **asking("fish", line), "_TYPER_COMPLETE_FISH_ACTION": "is-args"}
-        return subprocess.run([str(GARDENBUS)], check=False, capture_output=True, env=asked, timeout=30).returncode
+        requested = {**environ, **completion_environ("fish", line), "_TYPER_COMPLETE_FISH_ACTION": "is-args"}
+        return subprocess.run([str(GARDENBUS)], check=False, capture_output=True, env=requested, timeout=30).returncode
 
     assert ends("gardenbus get sho") == 0
     assert ends("gardenbus apply -f ") == 1
@@ -170,7 +170,12 @@ def test_commands_and_kinds_are_offered_without_importing_who_speaks_to_a_landsc
     def imported(line: str) -> set[str]:
         program = [sys.executable, "-X", "importtime", str(GARDENBUS)]
         done = subprocess.run(
-            program, check=True, capture_output=True, text=True, timeout=30, env={**environ, **asking("bash", line)}
+            program,
+            check=True,
+            capture_output=True,
+            text=True,
+            timeout=30,
+            env={**environ, **completion_environ("bash", line)},
         )
         return {row.rpartition("|")[2].strip() for row in done.stderr.splitlines()}
 

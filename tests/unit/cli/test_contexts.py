@@ -188,11 +188,11 @@ def test_the_file_is_replaced_whole_and_for_its_owner_alone(file: Path, monkeypa
     modes: list[int] = []
     replace = Path.replace
 
-    def refuse(draft: Path, target: Path) -> Path:
+    def reject(draft: Path, target: Path) -> Path:
         modes.append(stat.S_IMODE(draft.stat().st_mode))
         raise OSError(f"no room for {target}")
 
-    monkeypatch.setattr(Path, "replace", refuse)
+    monkeypatch.setattr(Path, "replace", reject)
     with pytest.raises(BadRequest, match=r"cannot write .*no room"):
         write_config(file, ContextsConfig("b", {"b": ContextEntry(nats_url="b:1")}))
 
@@ -313,11 +313,11 @@ def test_credentials_that_cannot_be_used_are_refused_by_their_file(tmp_path: Pat
     if who is not None:
         file.write_text(who)
 
-    with pytest.raises(BadRequest, match=problem) as refused:
+    with pytest.raises(BadRequest, match=problem) as rejected:
         url_of(ContextEntry(nats_url="nats://lab:1", credentials=str(file)))
 
-    assert str(refused.value).startswith(f"credentials: {file} ")
-    assert SECRET not in str(refused.value)
+    assert str(rejected.value).startswith(f"credentials: {file} ")
+    assert SECRET not in str(rejected.value)
 
 
 def test_credentials_are_never_shown(file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

@@ -35,7 +35,7 @@ def closed_port() -> int:
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "announced"),
     [
         (["get", "seeds", "--nope"], "No such option: --nope"),
         (["scale", "mss/x", "--replicas", "many"], "Invalid value for '--replicas'"),
@@ -43,13 +43,13 @@ def closed_port() -> int:
         (["gte"], "No such command 'gte'"),
     ],
 )
-def test_a_usage_error_is_one_line_off_a_terminal(words: list[str], told: str):
+def test_a_usage_error_is_one_line_off_a_terminal(words: list[str], announced: str):
     ended = gardenbus(*words)
 
     (line,) = ended.stderr.splitlines()
     assert (ended.returncode, ended.stdout) == (2, "")
     assert line.startswith("gardenbus: ")
-    assert told in line
+    assert announced in line
     assert "--help)" in line
 
 
@@ -67,19 +67,19 @@ def test_each_way_of_being_out_of_reach_has_its_sentence(closed_port: int):
 
 
 @pytest.mark.parametrize(
-    ("greeting", "answer", "seen"),
+    ("greeting", "response", "seen"),
     [
         (b"SSH-2.0-OpenSSH_9.2\r\n", b"", "it says 'SSH-2.0-OpenSSH_9.2'"),
         (b"", b"HTTP/1.1 400 Bad Request\r\n\r\n", "it says 'HTTP/1.1 400 Bad Request'"),
         (b"", b"", "it closes the connection"),
     ],
 )
-def test_a_server_that_is_not_nats_is_called_that(greeting: bytes, answer: bytes, seen: str):
+def test_a_server_that_is_not_nats_is_called_that(greeting: bytes, response: bytes, seen: str):
     class Stranger(socketserver.BaseRequestHandler):
         def handle(self) -> None:
             self.request.sendall(greeting)
-            if answer and self.request.recv(64):
-                self.request.sendall(answer)
+            if response and self.request.recv(64):
+                self.request.sendall(response)
 
     with socketserver.ThreadingTCPServer(("127.0.0.1", 0), Stranger) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
@@ -102,9 +102,9 @@ def test_a_user_whom_the_server_does_not_let_in_is_told_so_at_once(tmp_path: Pat
         server.stop()
         silent.close()
 
-    refused = f"gardenbus: NATS at nats://127.0.0.1:{server.port} does not let this user in: user or password"
+    rejected = f"gardenbus: NATS at nats://127.0.0.1:{server.port} does not let this user in: user or password"
     assert ended.returncode == 2
-    assert ended.stderr.startswith(refused)
+    assert ended.stderr.startswith(rejected)
     assert unheard.returncode == 3
     assert "something listens there and does not answer" in unheard.stderr
 

@@ -60,10 +60,10 @@ def test_most_shoots_find_a_seed_and_the_others_fail_for_different_reasons():
 
     placements = simulate(with_ready_seeds([*found.gardenlets, *others, *shoots]), "MinimalDistance")
 
-    refused = [placement.message for placement in placements if placement.seed is None]
+    rejected = [placement.message for placement in placements if placement.seed is None]
     assert len(placements) == 66
-    assert 9 <= len(refused) <= 20
-    assert len(set(refused)) >= 8
+    assert 9 <= len(rejected) <= 20
+    assert len(set(rejected)) >= 8
 
 
 def test_simulate_takes_the_folder_as_one_landscape():

@@ -77,8 +77,8 @@ def test_programs_get_all_of_it(explain: Any) -> None:
         "plugins": STEPS,
     }
     result = explain("no-name!", "-o", "json")
-    (refused,) = json.loads(result.stdout)
-    assert (result.exit_code, refused["outcome"], refused["error"]["code"]) == (1, "refused", 422)
+    (rejected,) = json.loads(result.stdout)
+    assert (result.exit_code, rejected["outcome"], rejected["error"]["code"]) == (1, "refused", 422)
     assert explain("no-name!", "-o", "name").stdout == "Shoot garden-dev/no-name!\n"
 
 

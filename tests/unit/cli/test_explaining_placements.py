@@ -57,16 +57,16 @@ def a_binding(cluster: str, state: str, resources: str = "", *conditions: Docume
     )
 
 
-def said(kind: str, status: str = "True", reason: str = "") -> Document:
+def reported(kind: str, status: str = "True", reason: str = "") -> Document:
     return {"type": kind, "status": status, "reason": reason, "observedGeneration": 1, "message": f"{kind} {status}"}
 
 
 RESOURCES = a_part("ClusterResourceSnapshot", "web-1-snapshot", metadata={"labels": {LATEST: "true"}})
-SERVING = (said("WorkSynchronized"), said("Applied"), said("Available"))
+SERVING = (reported("WorkSynchronized"), reported("Applied"), reported("Available"))
 
 
 def web(**changes: Any) -> Document:
-    status = {"conditions": [said("ClusterResourcePlacementScheduled")]}
+    status = {"conditions": [reported("ClusterResourcePlacementScheduled")]}
     return a_placement_document(POLICY, status=status, **changes)
 
 
@@ -116,7 +116,9 @@ def test_the_answer_as_json_has_the_decisions_as_simulate_gives_them(explained: 
 def test_each_binding_says_what_it_waits_for(explained: Any):
     bindings = [
         a_binding("c0", "Bound", "web-1-snapshot", *SERVING),
-        a_binding("c1", "Bound", "web-1-snapshot", said("WorkSynchronized"), said("Applied", "False", "ApplyPending")),
+        a_binding(
+            "c1", "Bound", "web-1-snapshot", reported("WorkSynchronized"), reported("Applied", "False", "ApplyPending")
+        ),
         a_binding("c2", "Bound", "web-0-snapshot", *SERVING),
         a_binding("c3", "Unscheduled", "web-1-snapshot", *SERVING, annotations={
             "kubernetes-fleet.io/previous-binding-state": "Bound"}),
@@ -175,8 +177,8 @@ def test_a_placement_that_cannot_be_read_is_explained_by_what_is_wrong_and_how_t
 
 
 def test_selectors_that_cannot_be_evaluated_are_said_beside_what_was_decided(explained: Any):
-    refused = said("ClusterResourcePlacementScheduled", "False", "InvalidResourceSelectors")
-    placement = a_placement_document(POLICY, status={"conditions": [refused]}, metadata={"generation": 1})
+    rejected = reported("ClusterResourcePlacementScheduled", "False", "InvalidResourceSelectors")
+    placement = a_placement_document(POLICY, status={"conditions": [rejected]}, metadata={"generation": 1})
 
     response = explained(placement, a_snapshot(a_decision("c1")), a_binding("c1", "Scheduled"))
 
@@ -186,7 +188,7 @@ def test_selectors_that_cannot_be_evaluated_are_said_beside_what_was_decided(exp
 
 
 def test_what_lacks_clusters_is_explained_by_the_budget_of_those_found(explained: Any):
-    lacking = said("ClusterResourcePlacementScheduled", "False", "SchedulingPolicyUnfulfilled")
+    lacking = reported("ClusterResourcePlacementScheduled", "False", "SchedulingPolicyUnfulfilled")
     many = {"placementType": "PickN", "numberOfClusters": 9}
     placement = a_placement_document(many, status={"conditions": [lacking]}, metadata={"generation": 1})
     bindings = [a_binding(name, "Bound", "web-0-snapshot", *SERVING) for name in ("c1", "c2")]
@@ -229,14 +231,14 @@ def test_what_is_not_there_or_cannot_be_meant_is_said(explained: Any, words: str
 
 
 @pytest.mark.parametrize(
-    ("status", "is_said"),
+    ("status", "is_reported"),
     [
         ({}, False),
         ({"observedResourceIndex": "0"}, True),
         ({"observedResourceIndex": "0", "selectedResources": [{"kind": "Namespace", "name": "web"}]}, False),
     ],
 )
-def test_a_placement_that_selects_nothing_is_told_so(explained: Any, status: Document, *, is_said: bool) -> None:
+def test_a_placement_that_selects_nothing_is_told_so(explained: Any, status: Document, *, is_reported: bool) -> None:
     result = explained(merged(web(), {"status": status}), a_snapshot())
 
-    assert ("it takes NOTHING along" in result.stdout) is is_said
+    assert ("it takes NOTHING along" in result.stdout) is is_reported

@@ -36,24 +36,24 @@ class Explained:
 
     async def shoot(self, name: str = "apollo") -> Document:
         key = ObjectKey("shoot", "garden-dev", name)
-        considered = await self._asked(self._shoots, self.scheduler.subjects.explain(SCHEDULER, key))
+        considered = await self._requested(self._shoots, self.scheduler.subjects.explain(SCHEDULER, key))
         stored = await self.scheduler.store.get(key)
         assert stored is not None
-        refusal: Document = json.loads(b"{" + stored.pending + b"}")
+        rejection: Document = json.loads(b"{" + stored.pending + b"}")
         return {
             "shoot": f"garden-dev/{name}",
             "seed": considered["placed"],
             "schedulerName": SCHEDULER,
-            "message": refusal.get("description"),
-            "since": refusal.get("lastUpdateTime"),
+            "message": rejection.get("description"),
+            "since": rejection.get("lastUpdateTime"),
             **{field: considered[field] for field in ("nextAttempt", "wakesOn", "recorded")},
             "considered": considered,
         }
 
     async def seed(self, name: str) -> Document:
-        return await self._asked(self._seeds, self.scheduler.subjects.explain_seed(SCHEDULER, name))
+        return await self._requested(self._seeds, self.scheduler.subjects.explain_seed(SCHEDULER, name))
 
-    async def _asked(self, handler: Any, subject: str) -> Document:
+    async def _requested(self, handler: Any, subject: str) -> Document:
         response: Document = json.loads(await handler(Request(subject, b"", {})))
         assert response["ok"], response
         return response["result"]

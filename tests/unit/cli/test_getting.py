@@ -174,18 +174,18 @@ def test_a_watch_tells_what_is_new_once_and_what_leaves_the_selection_as_deleted
     def shoot(version: int, **labels: str) -> dict[str, Any]:
         return a_shoot("apollo", metadata={"resourceVersion": str(version), "labels": labels})
 
-    known = WatchCache(
+    existing = WatchCache(
         [ResourceArgs("shoot", (), is_namespaced=True)], None, lambda document: "tier" in document["metadata"]["labels"]
     )
-    known.note("shoot", shoot(3, tier="gold"))
+    existing.note("shoot", shoot(3, tier="gold"))
 
-    assert known.change(APOLLO, shoot(3, tier="gold")) is None
-    assert known.change(APOLLO, shoot(4, tier="iron")) == ("modified", APOLLO, shoot(4, tier="iron"))
-    assert known.change(APOLLO, shoot(5)) == ("deleted", APOLLO, shoot(4, tier="iron"))
-    assert known.change(APOLLO, shoot(6)) is None
-    assert known.change(APOLLO, shoot(7, tier="gold")) == ("added", APOLLO, shoot(7, tier="gold"))
-    assert known.change(APOLLO, None) == ("deleted", APOLLO, shoot(7, tier="gold"))
-    assert known.change(APOLLO, None) is None
+    assert existing.change(APOLLO, shoot(3, tier="gold")) is None
+    assert existing.change(APOLLO, shoot(4, tier="iron")) == ("modified", APOLLO, shoot(4, tier="iron"))
+    assert existing.change(APOLLO, shoot(5)) == ("deleted", APOLLO, shoot(4, tier="iron"))
+    assert existing.change(APOLLO, shoot(6)) is None
+    assert existing.change(APOLLO, shoot(7, tier="gold")) == ("added", APOLLO, shoot(7, tier="gold"))
+    assert existing.change(APOLLO, None) == ("deleted", APOLLO, shoot(7, tier="gold"))
+    assert existing.change(APOLLO, None) is None
 
 
 def test_a_watch_is_about_the_names_and_the_namespace_that_were_asked_for():

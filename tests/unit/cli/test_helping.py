@@ -51,13 +51,13 @@ def test_the_help_of_every_command_has_an_example_of_it(words: str):
 
 @pytest.mark.parametrize("words", ALL)
 def test_every_example_has_only_options_that_there_are(words: str):
-    known = {option for parameter in ALL[words].params for option in (*parameter.opts, *parameter.secondary_opts)}
+    existing = {option for parameter in ALL[words].params for option in (*parameter.opts, *parameter.secondary_opts)}
 
     for example in examples_of(ALL[words]):
         parts = shlex.split(example.replace("<(", "( "), posix=True)
         called = parts[parts.index("gardenbus") + 1 :]
         given = {part.partition("=")[0] for part in called if part.startswith("-") and not part.lstrip("-").isdigit()}
-        assert given - {"-"} <= known, example
+        assert given - {"-"} <= existing, example
 
 
 def test_how_commands_end_is_told_by_the_help():
@@ -78,10 +78,10 @@ def test_every_command_that_asks_a_landscape_can_be_told_its_context(words: str)
 
 
 def test_simulate_shows_what_can_be_supposed_without_the_name_of_a_command():
-    asked = [CliRunner().invoke(app, ["simulate", *words], env={"COLUMNS": "200"}) for words in ([], ["--help"])]
+    requested = [CliRunner().invoke(app, ["simulate", *words], env={"COLUMNS": "200"}) for words in ([], ["--help"])]
 
-    supposing = {option for parameter in ALL["simulate what-if"].params for option in parameter.opts}
-    shown = {word.rstrip(",.") for word in asked[1].output.split()}
-    assert [result.exit_code for result in asked] == [2, 0]
-    assert asked[0].output.rstrip() == asked[1].output.rstrip()
-    assert {"--add-seed", "--remove-seed", "--cordon", "--shoots", "--like", "--strategy"} <= supposing & shown
+    compared = {option for parameter in ALL["simulate what-if"].params for option in parameter.opts}
+    shown = {word.rstrip(",.") for word in requested[1].output.split()}
+    assert [result.exit_code for result in requested] == [2, 0]
+    assert requested[0].output.rstrip() == requested[1].output.rstrip()
+    assert {"--add-seed", "--remove-seed", "--cordon", "--shoots", "--like", "--strategy"} <= compared & shown

@@ -92,11 +92,11 @@ def test_ranges_stand_in_ranges():
     ],
 )
 def test_what_cannot_be_read_is_said(template: str, problem: str):
-    with pytest.raises(BadRequest) as refused:
+    with pytest.raises(BadRequest) as rejected:
         parse_template(template)
 
-    assert problem in refused.value.message
-    assert refused.value.message.startswith("jsonpath: ")
+    assert problem in rejected.value.message
+    assert rejected.value.message.startswith("jsonpath: ")
 
 
 def test_a_path_leads_to_all_its_values():

@@ -34,14 +34,14 @@ class Trip:
     """Migrations on an answering bus, and what they told."""
 
     def __init__(self, bus: FakeApi, *, at_once: int = 2, timeout_seconds: float = 60) -> None:
-        self.news: list[MigrationEvent] = []
+        self.events: list[MigrationEvent] = []
         self.clock = FakeClock()
         self.migrations = Migrations(
-            bus.api, self.clock, at_once=at_once, timeout_seconds=timeout_seconds, notify=self.news.append
+            bus.api, self.clock, at_once=at_once, timeout_seconds=timeout_seconds, notify=self.events.append
         )
 
     def shoots_in(self, stage: str) -> list[str]:
-        return [news.move.name for news in self.news if news.stage == stage]
+        return [event.move.name for event in self.events if event.stage == stage]
 
 
 async def test_shoots_move_some_at_once_and_are_waited_for():

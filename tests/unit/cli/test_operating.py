@@ -333,11 +333,11 @@ def test_a_refusal_of_several_fields_has_a_line_each(capsys: pytest.CaptureFixtu
 def test_a_plan_that_leaves_seeds_uneven_does_not_boast_of_being_short(run: Any):
     bus = a_landscape(seed("a"), seed("b"), *(placed(f"s{number}", "a") for number in range(9)))
 
-    said = run(bus, "rebalance", "--max-moves", "2").stdout
+    reported = run(bus, "rebalance", "--max-moves", "2").stdout
 
-    assert "2 moves planned\n" in said
-    assert "no plan needs fewer" not in said
-    assert "not every seed comes into the band, which takes 4 moves at the least" in said
+    assert "2 moves planned\n" in reported
+    assert "no plan needs fewer" not in reported
+    assert "not every seed comes into the band, which takes 4 moves at the least" in reported
 
 
 def test_scale_sets_replicas(run: Any):

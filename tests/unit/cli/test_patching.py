@@ -48,10 +48,10 @@ def test_a_json_patch_is_carried_out(operation: dict[str, Any], expected: Any):
 def test_what_cannot_be_carried_out_is_said_with_its_operation(operations: object, problem: str):
     before = repr(DOCUMENT)
 
-    with pytest.raises(BadRequest) as refused:
+    with pytest.raises(BadRequest) as rejected:
         patched(DOCUMENT, operations)
 
-    assert problem in refused.value.message
+    assert problem in rejected.value.message
     assert repr(DOCUMENT) == before
 
 

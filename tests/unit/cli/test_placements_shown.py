@@ -21,7 +21,7 @@ PARENT = "kubernetes-fleet.io/parent-CRP"
 PARENT_BINDING = "kubernetes-fleet.io/parent-resource-binding"
 
 
-def said(kind: str, status: str = "True") -> Document:
+def reported(kind: str, status: str = "True") -> Document:
     return {"type": kind, "status": status}
 
 
@@ -47,14 +47,14 @@ def a_work(cluster: str, binding: str) -> Document:
             "ownerReferences": [owner],
         },
         spec={"workload": {"manifests": [{}, {}]}},
-        status={"conditions": [said("Applied"), said("Available", "False")]},
+        status={"conditions": [reported("Applied"), reported("Available", "False")]},
     )
 
 
 PLACEMENT_WITH_TWO = a_placement_document(
     {"placementType": "PickN", "numberOfClusters": 3},
     status={
-        "conditions": [said("ClusterResourcePlacementScheduled", "False")],
+        "conditions": [reported("ClusterResourcePlacementScheduled", "False")],
         "placementStatuses": [{"clusterName": "c1"}, {"clusterName": "c2"}, {}],
     },
 )
@@ -62,7 +62,7 @@ OBJECTS = (
     a_member_document("c1", status={"resourceUsage": {"available": {"cpu": "9"}}}),
     {"kind": "MemberCluster", "metadata": {"name": "quiet"}, "spec": {}},
     PLACEMENT_WITH_TWO,
-    a_binding("c1", "Bound", said("Applied"), said("Available")),
+    a_binding("c1", "Bound", reported("Applied"), reported("Available")),
     a_binding("c2", "Unscheduled", metadata={"deletionTimestamp": "2026-11-21T12:00:00Z"}),
     a_part("ClusterSchedulingPolicySnapshot", "web-0", status={"targetClusters": [{"selected": True}, {}]}),
     a_work("c1", "web-c1"),
@@ -127,12 +127,16 @@ def test_a_placement_is_described_with_its_bindings_and_works(run: Any):
 
 def test_clusters_manifests_and_agents_are_told_in_a_row_each():
     now = datetime(2026, 11, 21, 12, 1, tzinfo=UTC)
-    failed = {**said("Applied", "False"), "message": "no room\nfor it"}
+    failed = {**reported("Applied", "False"), "message": "no room\nfor it"}
     status: Document = {
         "placementStatuses": [
-            {"clusterName": "c1", "observedResourceIndex": "2", "conditions": [said("Scheduled"), said("Available")]},
-            {"clusterName": "c2", "conditions": [said("Scheduled"), failed]},
-            {"conditions": [{**said("Scheduled", "False"), "message": "gpu"}]},
+            {
+                "clusterName": "c1",
+                "observedResourceIndex": "2",
+                "conditions": [reported("Scheduled"), reported("Available")],
+            },
+            {"clusterName": "c2", "conditions": [reported("Scheduled"), failed]},
+            {"conditions": [{**reported("Scheduled", "False"), "message": "gpu"}]},
         ],
         "manifestConditions": [{"identifier": {"kind": "ConfigMap", "namespace": "shop", "name": "a"}}],
         "agentStatus": [{"type": "MemberAgent", "lastReceivedHeartbeat": "2026-11-21T12:00:00Z", "conditions": []}],

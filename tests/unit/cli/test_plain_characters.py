@@ -32,9 +32,9 @@ def test_help_is_printed_in_an_encoding_without_an_ellipsis():
     environ = {**os.environ, "PYTHONIOENCODING": "ascii", "COLUMNS": "200", "TERM": "dumb"}
 
     done = subprocess.run([GARDENBUS, "get", "--help"], capture_output=True, env=environ, check=True)
-    refused = subprocess.run(
+    rejected = subprocess.run(
         [GARDENBUS, "get", "x/", "--dir", "/nowhere"], capture_output=True, env=environ, check=False
     )
 
     assert b"KIND/NAME..." in done.stdout
-    assert b"\\u2026" not in done.stdout + refused.stderr
+    assert b"\\u2026" not in done.stdout + rejected.stderr

@@ -16,7 +16,7 @@ def soon(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reachability, "_CONNECTING_SECONDS", 0.1)
 
 
-def said_of(urls: str) -> str:
+def reported_for(urls: str) -> str:
     """Checked as a command does."""
     with pytest.raises(Unavailable) as raised:
         event_loop.run(check_reachable(urls))
@@ -32,7 +32,7 @@ def test_a_name_server_that_says_nothing(monkeypatch: pytest.MonkeyPatch):
 
     monkeypatch.setattr(socket, "getaddrinfo", waiting)
     try:
-        assert "no name server says within 0.1 s where the host dead is" in said_of("nats://dead:4222")
+        assert "no name server says within 0.1 s where the host dead is" in reported_for("nats://dead:4222")
         assert not released.is_set()
     finally:
         released.set()
@@ -44,10 +44,10 @@ def test_a_port_that_swallows_what_is_sent():
         full.listen(0)
         first.connect(full.getsockname())  # the only place; who comes next is left without a response
         port = full.getsockname()[1]
-        assert f"port {port} of 127.0.0.1 does not respond" in said_of(f"nats://127.0.0.1:{port}")
+        assert f"port {port} of 127.0.0.1 does not respond" in reported_for(f"nats://127.0.0.1:{port}")
 
 
 def test_each_of_several_addresses_is_named():
-    said = said_of("nats://127.0.0.1:1,nats://-.invalid:2")
-    assert said.startswith("no NATS at nats://127.0.0.1:1,nats://-.invalid:2: port 1 refuses connections: ")
-    assert said.endswith("; the host -.invalid is not found (is its name right?)")
+    reported = reported_for("nats://127.0.0.1:1,nats://-.invalid:2")
+    assert reported.startswith("no NATS at nats://127.0.0.1:1,nats://-.invalid:2: port 1 refuses connections: ")
+    assert reported.endswith("; the host -.invalid is not found (is its name right?)")

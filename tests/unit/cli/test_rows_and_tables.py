@@ -94,10 +94,10 @@ def test_the_picture_shows_services_seeds_and_shoots():
 
 def test_unplaced_shoots_are_listed_with_the_reason():
     description = "Failed to schedule Shoot: none of the 3 seeds is ready"
-    refused = a_shoot(
+    rejected = a_shoot(
         "far", status={"lastOperation": {"type": "Create", "state": "Pending", "description": description}}
     )
-    rows = [summarize_shoot(refused), summarize_shoot(placed("apollo", "s1"))]
+    rows = [summarize_shoot(rejected), summarize_shoot(placed("apollo", "s1"))]
 
     assert unplaced_lines(rows) == ["1 shoots without a seed:", "  garden-dev/far: none of the 3 seeds is ready"]
     assert "none of the 3 seeds is ready" in drawn(unplaced_table(rows))
@@ -157,12 +157,12 @@ def test_tables_have_the_columns_of_their_kind():
     assert unknown.split()[:3] == ["NAMESPACE", "NAME", "AGE"]
 
 
-LONG_REFUSAL = "Failed to schedule Shoot: " + "none of the [9] seeds is ready\n" * 32 + "the end"
+LONG_REJECTION = "Failed to schedule Shoot: " + "none of the [9] seeds is ready\n" * 32 + "the end"
 
 
-def a_long_refusal() -> Document:
-    operation = {"type": "Create", "state": "Pending", "description": LONG_REFUSAL}
-    assert len(LONG_REFUSAL) > 1000
+def a_long_rejection() -> Document:
+    operation = {"type": "Create", "state": "Pending", "description": LONG_REJECTION}
+    assert len(LONG_REJECTION) > 1000
     return a_shoot("far", status={"lastOperation": operation})
 
 
@@ -173,7 +173,7 @@ def an_event() -> Document:
         "type": "Warning",
         "reason": "SchedulingFailed",
         "count": 3,
-        "message": LONG_REFUSAL,
+        "message": LONG_REJECTION,
         "lastTimestamp": "2026-01-02T04:04:00Z",
     }
 
@@ -181,7 +181,7 @@ def an_event() -> Document:
 @pytest.mark.parametrize(
     ("kind", "document", "names"),
     [
-        ("shoot", a_long_refusal(), ["NAMESPACE", "PROVIDER", "garden-dev", "far", "eu-west-1", "<none>", "Create"]),
+        ("shoot", a_long_rejection(), ["NAMESPACE", "PROVIDER", "garden-dev", "far", "eu-west-1", "<none>", "Create"]),
         ("event", an_event(), ["LAST SEEN", "MESSAGE", "Warning", "SchedulingFailed", "Shoot garden-dev/far"]),
     ],
 )
@@ -197,7 +197,7 @@ def test_a_long_refusal_takes_nothing_from_the_other_columns(
     for name in names:
         assert name in header + row
     if terminal_width is None:
-        assert row.endswith(" ".join(LONG_REFUSAL.split()))
+        assert row.endswith(" ".join(LONG_REJECTION.split()))
     else:
         cut = row[header.rindex("DESCRIPTION" if kind == "shoot" else "MESSAGE") :]
         assert cut.endswith("…")
@@ -220,14 +220,14 @@ def a_full_scene(*, is_converged: bool = True) -> Scene:
     """Nine seeds, eight services and thirty refusals with a long reason."""
     reason = "none of the 9 seeds " + "fits " * 60
     operation = {"type": "Create", "state": "Pending", "description": reason}
-    refused = [
+    rejected = [
         a_shoot(f"a-shoot-with-a-long-name-{number:02}", status={"lastOperation": operation}) for number in range(30)
     ]
     return Scene(
         title="Gardenbus",
         services=[ServiceStatus(f"scheduler-{number}", "ready", number) for number in range(8)],
         seeds=[seed_row(a_seed(f"a-seed-in-a-far-region-{number}", shoots=12)) for number in range(9)],
-        shoots=[summarize_shoot(each) for each in refused],
+        shoots=[summarize_shoot(each) for each in rejected],
         messages=[f"  {number}.0 s  news" for number in range(4)],
         is_converged=is_converged,
         more_hint="gardenbus get shoots --dir D",

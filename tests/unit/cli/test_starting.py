@@ -32,8 +32,8 @@ HEAVY = (
 
 def imported_by(program: str) -> set[str]:
     script = f"import sys\ntry:\n    {program}\nfinally:\n    print(); print([*sys.modules])"
-    said = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
-    return set(ast.literal_eval(said.stdout.splitlines()[-1]))
+    reported = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    return set(ast.literal_eval(reported.stdout.splitlines()[-1]))
 
 
 @pytest.mark.parametrize(

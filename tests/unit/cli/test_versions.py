@@ -25,9 +25,9 @@ def test_without_a_landscape_the_clients_version_is_shown_and_the_end_is_3(tmp_p
 
 
 def test_replicas_are_counted_by_service_and_version():
-    answers = [{"name": "relay", "version": "1"}, {"name": "api", "version": "1"}, {"name": "api", "version": "1"}]
+    responses = [{"name": "relay", "version": "1"}, {"name": "api", "version": "1"}, {"name": "api", "version": "1"}]
 
-    assert service_versions([*answers, {"name": "api", "version": "2"}]) == [
+    assert service_versions([*responses, {"name": "api", "version": "2"}]) == [
         {"name": "api", "version": "1", "replicas": 2},
         {"name": "api", "version": "2", "replicas": 1},
         {"name": "relay", "version": "1", "replicas": 1},

@@ -139,19 +139,19 @@ def test_a_difference_is_shown_and_ends_with_1(run: Any, bus: FakeApi, file: Any
 
 def test_no_difference_ends_with_0_and_what_cannot_be_told_with_2(run: Any, bus: FakeApi, file: Any):
     same = run("diff", "-f", file(bus.objects["shoot", "garden-dev", "apollo"]))
-    refused = run("diff", "-f", file(a_shoot("a.b"), a_shoot("bolt")))
+    rejected = run("diff", "-f", file(a_shoot("a.b"), a_shoot("bolt")))
 
     assert (same.exit_code, same.stdout) == (0, "")
-    assert refused.exit_code == 2
-    assert "Shoot garden-dev/a.b: Invalid" in refused.stderr
-    assert "+  name: bolt" in refused.stdout
+    assert rejected.exit_code == 2
+    assert "Shoot garden-dev/a.b: Invalid" in rejected.stderr
+    assert "+  name: bolt" in rejected.stdout
 
 
 def test_a_difference_is_looked_for_as_apply_would_validate(run: Any, bus: FakeApi, file: Any):
     bus.warnings = ["spec.purpos: unknown field"]
-    told = run("diff", "-f", file(a_shoot("bolt")), "--validate=ignore")
+    announced = run("diff", "-f", file(a_shoot("bolt")), "--validate=ignore")
 
-    assert (told.exit_code, told.stderr) == (1, "warning: spec.purpos: unknown field\n")
+    assert (announced.exit_code, announced.stderr) == (1, "warning: spec.purpos: unknown field\n")
     assert bus.validations["apply"] == "ignore"
     assert run("diff", "-f", file(a_shoot("bolt")), "--validate=maybe").exit_code == 2
 

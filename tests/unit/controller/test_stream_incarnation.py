@@ -173,20 +173,20 @@ async def test_a_leader_of_a_cluster_that_lacks_what_another_stored_is_not_belie
     monkeypatch.setattr(loop, "time", lambda: began + passed)
     cut_off = requests.bus.server.copy_streams()
     await requests.incarnation.of(await requests.publish(4))
-    present, known = requests.bus.server.copy_streams(), await requests.incarnation.position()
+    present, existing = requests.bus.server.copy_streams(), await requests.incarnation.position()
     for _ in range(3):  # both answer by turns, until the one that was cut off hears of the other
         requests.bus.server.restore_streams(cut_off)
         with pytest.raises(Unavailable, match="another server may lead it"):
             await requests.incarnation.position()
         requests.bus.server.restore_streams(present)
         passed += DEPOSED_SECONDS
-        assert await requests.incarnation.position() == known
+        assert await requests.incarnation.position() == existing
 
     requests.bus.server.restore_streams(cut_off)
     with pytest.raises(Unavailable):
         await requests.incarnation.position()
     passed += DEPOSED_SECONDS
-    assert (await requests.incarnation.position()).created > known.created, "it did go back"
+    assert (await requests.incarnation.position()).created > existing.created, "it did go back"
 
 
 async def test_a_leader_that_was_cut_off_long_ago_proves_nothing_of_another(
@@ -199,7 +199,7 @@ async def test_a_leader_that_was_cut_off_long_ago_proves_nothing_of_another(
     monkeypatch.setattr(loop, "time", lambda: began + passed)
     cut_off = requests.bus.server.copy_streams()
     await requests.incarnation.of(await requests.publish(4))
-    known = await requests.incarnation.position()
+    existing = await requests.incarnation.position()
     requests.bus.server.restore_streams(cut_off)
     with pytest.raises(Unavailable):
         await requests.incarnation.position()
@@ -211,4 +211,4 @@ async def test_a_leader_that_was_cut_off_long_ago_proves_nothing_of_another(
         with pytest.raises(Unavailable):
             await requests.incarnation.position()
     passed += DEPOSED_SECONDS / 4
-    assert (await requests.incarnation.position()).created > known.created, "it did go back"
+    assert (await requests.incarnation.position()).created > existing.created, "it did go back"

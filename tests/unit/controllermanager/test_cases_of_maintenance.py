@@ -245,13 +245,13 @@ def test_when_a_version_has_expired(hours: float, *, expired: bool) -> None:
     assert is_expired(NOW + timedelta(hours=hours), NOW) is expired
 
 
-ASKED: Document = {"metadata": {"annotations": {OPERATION: "maintain"}}}
+REQUESTED: Document = {"metadata": {"annotations": {OPERATION: "maintain"}}}
 OPEN: Document = {"spec": {"maintenance": {"timeWindow": {"begin": "110000+0000", "end": "121501+0000"}}}}
 
 
 @pytest.mark.parametrize(
     ("old", "new", "is_reconciled"),
-    [({}, {}, False), (ASKED, {}, False), (ASKED, ASKED, False), ({}, ASKED, True), ({}, OPEN, True)],
+    [({}, {}, False), (REQUESTED, {}, False), (REQUESTED, REQUESTED, False), ({}, REQUESTED, True), ({}, OPEN, True)],
 )
 async def test_which_changes_reconcile_a_shoot(old: Document, new: Document, *, is_reconciled: bool) -> None:
     garden = Garden(clock=FakeClock(NOW))

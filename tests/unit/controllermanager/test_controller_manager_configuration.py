@@ -71,7 +71,7 @@ def test_events_are_removed_early_only_where_the_configuration_has_their_section
 
 
 def test_everything_that_is_wrong_is_told_with_its_path() -> None:
-    with pytest.raises(SettingsInvalid) as refused:
+    with pytest.raises(SettingsInvalid) as rejected:
         parse_controller_manager(
             HEAD
             + """
@@ -86,7 +86,7 @@ controllers:
     - config: {spec: {hard: {count/shoots: many}}}
 """
         )
-    assert {problem.split(":")[0] for problem in refused.value.problems} == {
+    assert {problem.split(":")[0] for problem in rejected.value.problems} == {
         "controllers.project.minimumLifetimeDays",
         "controllers.project.staleSyncPeriod",
         "controllers.project.life",

@@ -24,7 +24,7 @@ class Stream:
         self.store = MemoryStore(self.clock)
         self.expiry = EventExpiry(self.store, self.bus, SUBJECTS, self.clock, ttl_seconds=HOUR)
 
-    async def tell(self, *about: ObjectKey) -> None:
+    async def announce(self, *about: ObjectKey) -> None:
         for key in about:
             await self.bus.publish(Message(SUBJECTS.event(key), b"{}"))
 
@@ -33,7 +33,7 @@ class Stream:
             self.clock.advance(HOUR / CHECKS)
             await self.expiry.check()
 
-    async def told(self) -> list[str]:
+    async def announced(self) -> list[str]:
         found: list[str] = []
         async with self.bus.follow("EVENTS", ["garden.event.>"]) as follower:
             async for event in follower:
@@ -49,36 +49,36 @@ async def test_events_about_shoots_outlive_all_others() -> None:
     widget = {"apiVersion": "widgets.gardener.cloud/v1", "kind": "Widget", "metadata": {"name": "x", "namespace": "a"}}
     await stream.store.create(widget)
     await stream.expiry.check()
-    await stream.tell(SEED, SHOOT, WIDGET)
+    await stream.announce(SEED, SHOOT, WIDGET)
     await stream.pass_hours(1)
-    assert await stream.told() == ["seed", "shoot", "widget"], "an hour after the check that first saw them"
-    await stream.tell(SEED)
+    assert await stream.announced() == ["seed", "shoot", "widget"], "an hour after the check that first saw them"
+    await stream.announce(SEED)
     await stream.pass_hours(1 / CHECKS)
-    assert await stream.told() == ["shoot", "seed"]
+    assert await stream.announced() == ["shoot", "seed"]
     await stream.pass_hours(1)
-    assert await stream.told() == ["shoot"]
+    assert await stream.announced() == ["shoot"]
 
 
 async def test_what_was_there_before_a_replica_lives_for_its_time_once_more() -> None:
     stream = Stream()
-    await stream.tell(SEED)
+    await stream.announce(SEED)
     stream.clock.advance(10 * HOUR)
     await stream.expiry.check()
-    assert await stream.told() == ["seed"]
+    assert await stream.announced() == ["seed"]
     await stream.pass_hours(1)
-    assert await stream.told() == []
+    assert await stream.announced() == []
 
 
 async def test_positions_of_a_stream_that_was_lost_say_nothing_of_its_successor() -> None:
     stream = Stream()
-    await stream.tell(*[SEED] * 5)
+    await stream.announce(*[SEED] * 5)
     await stream.expiry.check()
     stream.bus.server.recreate("EVENTS")
-    await stream.tell(SEED)
+    await stream.announce(SEED)
     await stream.pass_hours(1)
-    assert await stream.told() == ["seed"]
+    assert await stream.announced() == ["seed"]
     await stream.pass_hours(1 / CHECKS)
-    assert await stream.told() == []
+    assert await stream.announced() == []
 
 
 def test_only_checkpoints_of_that_age_count() -> None:

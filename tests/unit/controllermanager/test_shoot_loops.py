@@ -178,11 +178,11 @@ async def test_changes_that_are_confined_to_the_window_are_rolled_out_there(gard
 
 
 async def test_a_forced_update_takes_out_what_the_new_version_has_not(garden: Garden) -> None:
-    asked, old = (
+    requested, old = (
         {"gardener.cloud/operation": "maintain"},
         {"version": "1.34.1", "kubeScheduler": {"kubeMaxPDVols": "20"}},
     )
-    await garden.add(a_complete_shoot(spec={"kubernetes": old}, metadata={"annotations": asked}))
+    await garden.add(a_complete_shoot(spec={"kubernetes": old}, metadata={"annotations": requested}))
     expired = {"version": "1.34.1", "expirationDate": "2026-03-01T00:00:00Z"}
     await offer(garden, {"kubernetes": {"versions": [expired, {"version": "1.35.2"}]}})
     await garden.reconcile(shoot_maintenance.LOOP, SHOOT)
@@ -194,8 +194,8 @@ async def test_a_forced_update_takes_out_what_the_new_version_has_not(garden: Ga
 
 
 async def test_the_annotation_maintains_a_shoot_at_once(garden: Garden) -> None:
-    asked = {"gardener.cloud/operation": "maintain"}
-    await garden.add(a_complete_shoot(spec={"maintenance": WINDOW}, metadata={"annotations": asked}))
+    requested = {"gardener.cloud/operation": "maintain"}
+    await garden.add(a_complete_shoot(spec={"maintenance": WINDOW}, metadata={"annotations": requested}))
     await offer(garden, NEWER)
     await garden.reconcile(shoot_maintenance.LOOP, SHOOT)
     shoot = await the_shoot(garden)
@@ -204,8 +204,8 @@ async def test_the_annotation_maintains_a_shoot_at_once(garden: Garden) -> None:
 
 
 async def test_what_admission_refuses_is_said_and_tried_in_the_next_window(garden: Garden) -> None:
-    asked = {"gardener.cloud/operation": "maintain"}
-    await garden.add(a_complete_shoot(spec={"maintenance": WINDOW}, metadata={"annotations": asked}))
+    requested = {"gardener.cloud/operation": "maintain"}
+    await garden.add(a_complete_shoot(spec={"maintenance": WINDOW}, metadata={"annotations": requested}))
     await offer(garden, {**NEWER, "machineTypes": [{"name": "m5.large", "usable": True}]})
     await garden.change(SHOOT, lambda shoot: shoot["spec"]["provider"]["workers"][0].update(minimum=3))
     await garden.reconcile(shoot_maintenance.LOOP, SHOOT)

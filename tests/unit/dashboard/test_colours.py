@@ -8,9 +8,9 @@ import pytest
 from gardenbus.dashboard.web.files import STATIC
 
 LEAST_CONTRAST = 4.5
-GROUNDS = ("ground", "surface", "raised")
+BACKGROUNDS = ("ground", "surface", "raised")
 PAIRS = [
-    *((text, ground) for text in ("text", "text-soft", "text-faint", "accent", "bad") for ground in GROUNDS),
+    *((text, ground) for text in ("text", "text-soft", "text-faint", "accent", "bad") for ground in BACKGROUNDS),
     *((tone, f"{tone}-soft") for tone in ("accent", "good", "busy", "warn", "wait", "bad")),
     ("text-soft", "sunken"),
     ("on-accent", "accent"),

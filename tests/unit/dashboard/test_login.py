@@ -100,8 +100,8 @@ async def test_of_many_that_bring_one_link_at_once_one_gets_in():
     another = Dashboard(key=KEY, clock=dashboard.clock)
     another.api.bus = dashboard.bus  # a replica on the same landscape
     token = link(dashboard)
-    answers = await asyncio.gather(*(log_in(each, token) for each in (dashboard, another) * 10))
-    assert sorted(each.status for each in answers) == [200, *[403] * 19]
+    responses = await asyncio.gather(*(log_in(each, token) for each in (dashboard, another) * 10))
+    assert sorted(each.status for each in responses) == [200, *[403] * 19]
 
 
 async def test_a_session_holds_at_every_replica_with_the_key_and_at_no_other():
@@ -147,8 +147,8 @@ async def test_requests_are_made_as_the_user_of_the_session():
 async def test_whoever_has_no_role_does_not_get_in():
     dashboard = await guarded()
     dashboard.replies["readable"] = {"role": "user", "kinds": ["seed"]}
-    refused = await log_in(dashboard, link(dashboard, "ann@example.org"))
-    assert (refused.status, "ann@example.org has no role here" in refused.json()["error"]["message"]) == (403, True)
+    rejected = await log_in(dashboard, link(dashboard, "ann@example.org"))
+    assert (rejected.status, "ann@example.org has no role here" in rejected.json()["error"]["message"]) == (403, True)
     assert (await log_in(dashboard, link(dashboard))).status == 200
 
 

@@ -71,15 +71,15 @@ def test_bindings_on_their_way_out_count_for_nothing():
         a_binding("web", "west", "Bound", *ALL_DONE), {"metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z"}}
     )
     rows = [a_binding("web", "east", "Bound", *ALL_DONE), a_binding("web", "north", "Scheduled"), leaving]
-    tally = count_bindings(map(binding_row, rows))
-    assert (tally.selected, tally.bound, tally.available) == (2, 1, 1)
+    counts = count_bindings(map(binding_row, rows))
+    assert (counts.selected, counts.bound, counts.available) == (2, 1, 1)
 
 
 def test_a_cluster_that_is_silent_unhealthy_or_never_heard_is_not_well():
     now = datetime.now(UTC)
     assert is_cluster_healthy(cluster_row(a_member("east")), now)
     unheard: Document = a_member("c") | {"status": None}
-    for unwell in (a_member("a", heard_seconds_ago=400), a_member("b", healthy="Unknown"), unheard):
+    for unwell in (a_member("a", seen_seconds_ago=400), a_member("b", healthy="Unknown"), unheard):
         assert not is_cluster_healthy(cluster_row(unwell), now)
 
 

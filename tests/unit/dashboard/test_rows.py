@@ -18,7 +18,7 @@ def a_row(name: str = "apollo", **changes: Any) -> ShootRow:
     return shoot_row(a_shoot(name, **changes))
 
 
-def refused(name: str) -> Document:
+def rejected(name: str) -> Document:
     operation = {"type": "Create", "state": "Pending", "description": "nothing fits", "progress": 0}
     return a_shoot(name, status={"lastOperation": operation})
 
@@ -29,13 +29,13 @@ def test_a_shoot_without_a_status_is_new():
 
 
 def test_a_shoot_that_a_scheduler_refused_waits():
-    row = shoot_row(refused("apollo"))
+    row = shoot_row(rejected("apollo"))
     assert row.is_unschedulable
     assert row.description == "nothing fits"
 
 
 def test_a_shoot_that_is_deleted_waits_for_nothing():
-    row = shoot_row(refused("apollo") | {"metadata": {"name": "apollo", "deletionTimestamp": "2026-01-01T00:00:00Z"}})
+    row = shoot_row(rejected("apollo") | {"metadata": {"name": "apollo", "deletionTimestamp": "2026-01-01T00:00:00Z"}})
     assert row.state == "deleting"
     assert not row.is_unschedulable
 
@@ -70,7 +70,7 @@ def test_a_search_wants_all_words():
 
 
 def test_trouble_and_waiting_are_states_to_filter_by():
-    rows = [a_row("well"), shoot_row(refused("nowhere")), a_row("bad", status={"lastOperation": {"state": "Failed"}})]
+    rows = [a_row("well"), shoot_row(rejected("nowhere")), a_row("bad", status={"lastOperation": {"state": "Failed"}})]
     assert [row.name for row in select_rows(rows, ShootQuery(state="waiting"))] == ["nowhere"]
     assert [row.name for row in select_rows(rows, ShootQuery(state="trouble"))] == ["bad"]
 

@@ -159,8 +159,8 @@ async def test_a_right_that_is_taken_away_ends_the_stream_and_the_lists():
     sent = await _stream(dashboard, "vera")
     dashboard.replies["readable"] = {"role": "user", "kinds": GLOBAL}
     await _until(dashboard, lambda: sent[-1:] == ["end"])
-    refused = await dashboard.send("POST", "/api/login", {"token": dashboard.link("vera")}, origin=URL)
-    assert (refused.status, "has no role here" in refused.json()["error"]["message"]) == (403, True)
+    rejected = await dashboard.send("POST", "/api/login", {"token": dashboard.link("vera")}, origin=URL)
+    assert (rejected.status, "has no role here" in rejected.json()["error"]["message"]) == (403, True)
 
 
 async def test_nobody_looks_and_nothing_is_kept():

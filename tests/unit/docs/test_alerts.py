@@ -61,7 +61,7 @@ QUICK, SLOW, ALL = WAIT % '"1"', WAIT % '"60"', WAIT % '"+Inf"'
 READY = 'gardenbus_seeds{state="ready", provider="aws", region="eu-west-1"}'
 UNKNOWN = 'gardenbus_seeds{state="unknown", provider="aws", region="eu-west-1"}'
 USED, PLACES = (f'gardenbus_seeds_shoots_{word}{{provider="aws", region="eu"}}' for word in ("used", "allocatable"))
-INTAKE = 'gardenbus_stream_oldest_message_age_seconds{stream="REQUESTS"}'
+REQUESTS_AGE = 'gardenbus_stream_oldest_message_age_seconds{stream="REQUESTS"}'
 SCALER = '{autoscaler="garden.grove"}'
 DESIRED, CURRENT, MOST, PENDING = (
     f"gardenbus_autoscaler_{word}{SCALER}"
@@ -98,7 +98,7 @@ HEALTHY: Mapping[str, str] = {
     "gardenbus_outbox_oldest_entry_age_seconds": constant(0.1),
     LEADS: constant(1),
     STANDS_BY: constant(0),
-    INTAKE: constant(1),
+    REQUESTS_AGE: constant(1),
     REJECTED: constant(7),
     READY: constant(90),
     UNKNOWN: constant(0),
@@ -177,7 +177,7 @@ TROUBLES: Mapping[str, Trouble] = {
     ),
     "no relay leads": Trouble({LEADS: constant(0)}, ("GardenbusNoRelayLeads",)),
     "two relays lead": Trouble({STANDS_BY: constant(1)}, ("GardenbusNoRelayLeads",)),
-    "requests lie": Trouble({INTAKE: constant(300)}, ("GardenbusIntakeLag",)),
+    "requests lie": Trouble({REQUESTS_AGE: constant(300)}, ("GardenbusIntakeLag",)),
     "manifests are refused": Trouble({REJECTED: counting(1)}, ("GardenbusRejections",)),
     "work comes back": Trouble({REDELIVERED: constant(1)}, ("GardenbusRedeliveries",)),
     "one seed is silent": Trouble({UNKNOWN: constant(1)}, ("GardenbusSeedNotReady",)),
@@ -265,10 +265,10 @@ def test_what_an_alert_says_names_who_is_concerned(tmp_path: Path):
 
 
 def test_each_alert_has_its_paragraph_with_its_severity_and_a_command_to_begin_with():
-    told = paragraphs()
-    assert list(told) == [rule["alert"] for rule in rules()]
+    announced = paragraphs()
+    assert list(announced) == [rule["alert"] for rule in rules()]
     for rule in rules():
-        text = told[rule["alert"]]
+        text = announced[rule["alert"]]
         assert text.strip().startswith(f"*{rule['labels']['severity'].capitalize()}.*"), rule["alert"]
         assert "Begin with" in text, rule["alert"]
         assert rule["annotations"]["runbook_url"] == f"docs/observability.md#{rule['alert'].lower()}"

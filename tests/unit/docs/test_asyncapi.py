@@ -60,10 +60,10 @@ def test_each_schema_is_one_of_the_draft(name: str):
 
 @pytest.mark.parametrize("path", sorted(ROOT.glob("examples/**/*.yaml")), ids=lambda path: path.name)
 def test_the_examples_fit_the_schemas_of_their_kinds(path: Path):
-    known = schemas()
+    existing = schemas()
     for document in yaml.safe_load_all(path.read_text()):
-        if document and document["kind"] in known:
-            check(document, known[document["kind"]])
+        if document and document["kind"] in existing:
+            check(document, existing[document["kind"]])
 
 
 def test_a_schema_refuses_a_field_of_the_wrong_type_and_lets_unknown_ones_pass():

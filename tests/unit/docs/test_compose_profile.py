@@ -18,8 +18,8 @@ WATCHERS = {"prometheus", "grafana"}
 def _has_compose() -> bool:
     if shutil.which("docker") is None:
         return False
-    asked = subprocess.run(["docker", "compose", "version"], capture_output=True, timeout=30, check=False)
-    return asked.returncode == 0
+    requested = subprocess.run(["docker", "compose", "version"], capture_output=True, timeout=30, check=False)
+    return requested.returncode == 0
 
 
 pytestmark = pytest.mark.skipif(not _has_compose(), reason="there is no Docker Compose here")

@@ -32,5 +32,7 @@ def test_the_configuration_shows_the_defaults() -> None:
 def test_each_section_that_is_read_is_shown() -> None:
     (block,) = CONFIGURATIONS
     shown = {re.sub("[A-Z]", lambda each: f"_{each[0].lower()}", name) for name in yaml.safe_load(block)["controllers"]}
-    known = {name for name in ControllerManagerConfiguration.__struct_fields__ if name.startswith(("shoot", "bastion"))}
-    assert shown == known
+    existing = {
+        name for name in ControllerManagerConfiguration.__struct_fields__ if name.startswith(("shoot", "bastion"))
+    }
+    assert shown == existing

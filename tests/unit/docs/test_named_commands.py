@@ -44,13 +44,13 @@ def problem(words: list[str]) -> str:
         return f"there is no command {words[0]}"
     found = command(words[0])
     children: dict[str, Any] = getattr(found, "commands", {})
-    known = options_of(found) | HELP
+    existing = options_of(found) | HELP
     if len(words) > 1 and words[1] in children:
-        known |= options_of(children[words[1]])
+        existing |= options_of(children[words[1]])
     else:  # a group that takes a child's options itself
-        known = known.union(*(options_of(child) for child in children.values()))
+        existing = existing.union(*(options_of(child) for child in children.values()))
     given = {word.split("=")[0] for word in words if re.match(r"--?[a-zA-Z]", word)}
-    return f"{words[0]} has no option {', '.join(sorted(given - known))}" if given - known else ""
+    return f"{words[0]} has no option {', '.join(sorted(given - existing))}" if given - existing else ""
 
 
 @pytest.mark.parametrize("page", WRITTEN, ids=lambda page: str(page.relative_to(ROOT)))

@@ -40,10 +40,10 @@ def test_the_simulation_on_the_page_is_what_comes_of_its_manifests(tmp_path: Pat
     monkeypatch.chdir(tmp_path)
     Path("fleet.yaml").write_text(BLOCKS[0])
 
-    answer = CliRunner().invoke(app, ["simulate", "fleet.yaml"])
+    response = CliRunner().invoke(app, ["simulate", "fleet.yaml"])
 
     shown = PAGE.split("```text\n", 1)[1].split("```", 1)[0]
-    assert [line.split() for line in answer.stdout.strip().splitlines()] == [
+    assert [line.split() for line in response.stdout.strip().splitlines()] == [
         line.split() for line in shown.strip().splitlines()
     ]
 

@@ -157,27 +157,27 @@ def test_the_configuration_files_hold_the_defaults() -> None:
     assert autoscaler == msgspec.structs.replace(AutoscalerConfiguration(), schedulers=schedulers, **written)
     assert gardenlet.managed_seed == ManagedSeedSettings()
     assert gardenlet.certificate_validity.days == 30
-    known = {field.name.replace("_", "") for field in msgspec.structs.fields(ManagedSeedSettings)}
-    assert {name.lower() for name in of_gardenlet["controllers"]["managedSeed"]} == known
+    existing = {field.name.replace("_", "") for field in msgspec.structs.fields(ManagedSeedSettings)}
+    assert {name.lower() for name in of_gardenlet["controllers"]["managedSeed"]} == existing
 
 
 def test_every_setting_of_sets_is_on_the_page_with_its_default() -> None:
     own = {field.name for field in msgspec.structs.fields(ManagedSeedSetSettings)}
     own -= {field.name for field in msgspec.structs.fields(CommonSettings)} | {"configuration"}
-    told: Mapping[str, str] = dict(re.findall(r"^\| `GARDENBUS_([A-Z_]+)` \| `([^`]+)` \|", PAGE, re.MULTILINE))
+    announced: Mapping[str, str] = dict(re.findall(r"^\| `GARDENBUS_([A-Z_]+)` \| `([^`]+)` \|", PAGE, re.MULTILINE))
 
-    assert {name.lower() for name in told} == own
-    for name, default in told.items():
+    assert {name.lower() for name in announced} == own
+    for name, default in announced.items():
         value = getattr(ManagedSeedSetSettings(), name.lower())
         assert str(value) == default or float(value) == float(default)
 
 
 def test_every_reason_for_which_a_set_waits_is_on_the_page() -> None:
     reasons = {value for name, value in vars(replica_steps).items() if name.isupper() and isinstance(value, str)}
-    told = {name for row in table_rows("| `pendingReplica.reason`") for name in row[:1]}
+    announced = {name for row in table_rows("| `pendingReplica.reason`") for name in row[:1]}
 
     reasons -= {value for value in reasons if not value[0].isupper()}
-    assert told == reasons
+    assert announced == reasons
 
 
 @pytest.mark.parametrize(
@@ -242,6 +242,6 @@ def test_every_option_of_simulate_autoscaler_is_on_the_page() -> None:
     parameters = typer.main.get_command(alone).params
     options = {option for each in parameters for option in (*each.opts, *each.secondary_opts)}
 
-    told = {option for row in table_rows("| option |") for option in row}
+    announced = {option for row in table_rows("| option |") for option in row}
 
-    assert told == {option for option in options if option.startswith("--")} - {"--output", "--help"}
+    assert announced == {option for option in options if option.startswith("--")} - {"--output", "--help"}

@@ -67,8 +67,8 @@ def test_each_service_reads_its_settings_from_what_its_unit_gives_it(instance: s
     assert settings.health_port == int(environment(instance)["GARDENBUS_HEALTH_PORT"])
     assert settings.nats_url == environment("common")["GARDENBUS_NATS_URL"]
     fields: tuple[str, ...] = settings.__struct_fields__
-    known = {f"GARDENBUS_{field.upper()}" for field in fields}
-    assert environment("common", "store", instance).keys() - known <= {"ARGUMENTS", "GARDENBUS_SERVICE"}
+    existing = {f"GARDENBUS_{field.upper()}" for field in fields}
+    assert environment("common", "store", instance).keys() - existing <= {"ARGUMENTS", "GARDENBUS_SERVICE"}
 
 
 def test_no_two_services_of_a_machine_share_a_port():

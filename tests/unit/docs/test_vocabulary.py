@@ -33,6 +33,43 @@ def test_a_retired_word_is_found_wherever_an_identifier_is_defined(tmp_path: Pat
     assert f"`{name}`" in found
 
 
+@pytest.mark.parametrize(
+    ("path", "text", "name"),
+    [
+        ("libs/one/src/gardenbus/one/told.py", "", "told"),
+        ("libs/one/src/gardenbus/one/a.py", 'log.warning("seed.told", seed=1)', "seed.told"),
+        ("libs/one/src/gardenbus/one/a.lua", "local function told(keys) -- adds", "told"),
+        ("libs/one/src/gardenbus/one/a.lua", "local one, told_at = 1, 2", "told_at"),
+        ("libs/one/src/gardenbus/one/a.lua", "register('a', function(told) end)", "told"),
+        ("libs/one/src/gardenbus/one/static/a.js", "export const told = 1;", "told"),
+        ("libs/one/src/gardenbus/one/static/a.js", "const { one, told } = each;", "told"),
+        ("libs/one/src/gardenbus/one/static/a.js", "  async #told(each) {", "told"),
+        ("libs/one/src/gardenbus/one/static/a.js", "  toldAt = Date.now();", "toldAt"),
+        ("tests/unit/test_told.py", "", "test_told"),
+        ("tests/support/a.py", "def told(): ...", "told"),
+    ],
+)
+def test_a_retired_word_is_found_in_names_of_every_sort(tmp_path: Path, path: str, text: str, name: str):
+    (tmp_path / path).parent.mkdir(parents=True)
+    (tmp_path / path).write_text(text)
+    (found,) = check(tmp_path, WORDS)
+    assert (found.path, found.message.partition(":")[0]) == (path, f"`{name}`")
+
+
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        ("tests/unit/test_a.py", "def test_a_seed_that_was_told(): ..."),
+        ("libs/one/src/gardenbus/one/a.lua", "local one = 1 -- local told = 1"),
+        ("libs/one/src/gardenbus/one/static/a.js", "one.told(1); // const told = 1"),
+    ],
+)
+def test_sentences_comments_and_uses_pass(tmp_path: Path, path: str, text: str):
+    (tmp_path / path).parent.mkdir(parents=True)
+    (tmp_path / path).write_text(text)
+    assert check(tmp_path, WORDS) == []
+
+
 @pytest.mark.parametrize("source", ["tolden = 1", "as_told_on_the_wire = 1", "x = 'told'", "import told", "x = y.told"])
 def test_what_is_no_offence_passes(tmp_path: Path, source: str):
     assert messages(tmp_path, a=source) == []

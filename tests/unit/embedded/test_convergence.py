@@ -14,7 +14,7 @@ DONE: Document = {
     "spec": {"seedName": "aws-eu1"},
     "status": {"observedGeneration": 2, "lastOperation": {"type": "Create", "state": "Succeeded", "progress": 100}},
 }
-REFUSED: Document = {"status": {"lastOperation": {"type": "Create", "state": "Pending", "description": "no seed"}}}
+REJECTED: Document = {"status": {"lastOperation": {"type": "Create", "state": "Pending", "description": "no seed"}}}
 
 
 @dataclasses.dataclass
@@ -38,7 +38,7 @@ class Standing:
 
 
 def test_reconciled_and_refused_shoots_are_settled():
-    shoots = [a_shoot("a", **DONE), a_shoot("b", **REFUSED)]
+    shoots = [a_shoot("a", **DONE), a_shoot("b", **REJECTED)]
 
     assert Standing(shoots, {"shoots.pending": 1, "shoots.waiting": 1}).why() == ""
     assert Standing([], {}).why() == ""
@@ -73,7 +73,7 @@ def test_a_shoot_that_is_not_reconciled_at_its_generation_is_not(change: Documen
     ],
 )
 def test_work_that_is_under_way_is_not_settled(census: dict[str, int], words: str):
-    assert words in Standing([a_shoot("a", **REFUSED)], census).why()
+    assert words in Standing([a_shoot("a", **REJECTED)], census).why()
 
 
 def test_a_seed_that_has_not_reported_yet_is_waited_for():

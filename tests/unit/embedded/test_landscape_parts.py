@@ -79,10 +79,10 @@ def test_a_port_of_last_time_is_taken_again_when_it_is_free():
         taken.listen()
         port = taken.getsockname()[1]
         assert not is_free(port)
-        spoken_for: set[int] = set()
-        assert choose_port(None, port, spoken_for) != port
+        assigned: set[int] = set()
+        assert choose_port(None, port, assigned) != port
         with pytest.raises(PortInUse):
-            choose_port(port, None, spoken_for)
+            choose_port(port, None, assigned)
     assert choose_port(None, port, set()) == port
     assert choose_port(port, None, set()) == port
     assert choose_port(None, port, {port}) != port
@@ -292,8 +292,8 @@ def test_the_dashboard_listens_where_landscape_json_says_and_knows_no_store(tmp_
 
 
 def test_a_chosen_port_is_none_that_an_outgoing_connection_could_take_meanwhile():
-    spoken_for: set[int] = set()
-    chosen = [choose_port(None, None, spoken_for) for _ in range(20)]
-    assert spoken_for == set(chosen)
-    assert spoken_for <= set(PORTS)
-    assert len(spoken_for) == 20
+    assigned: set[int] = set()
+    chosen = [choose_port(None, None, assigned) for _ in range(20)]
+    assert assigned == set(chosen)
+    assert assigned <= set(PORTS)
+    assert len(assigned) == 20

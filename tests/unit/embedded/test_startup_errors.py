@@ -85,9 +85,9 @@ async def test_a_start_that_failed_keeps_the_ports_of_last_time_and_says_that_no
 
 
 async def test_stopping_goes_on_where_nothing_can_be_written(tmp_path: Path):
-    said: list[str] = []
+    reported: list[str] = []
     options = UpOptions(tmp_path / "state", NOTHING_GIVEN, {})
-    landscape = EmbeddedLandscape(options, notify=said.append)
+    landscape = EmbeddedLandscape(options, notify=reported.append)
     starting = asyncio.create_task(landscape.start(os.getpid()))
     async with asyncio.timeout(30):
         while not any(process.pid for process in landscape.processes):
@@ -100,7 +100,7 @@ async def test_stopping_goes_on_where_nothing_can_be_written(tmp_path: Path):
     await landscape.stop()
 
     assert all(process.pid is None for process in landscape.processes)
-    assert any("cannot write" in each for each in said)
+    assert any("cannot write" in each for each in reported)
 
 
 async def test_servers_that_are_not_there_are_named_at_once():

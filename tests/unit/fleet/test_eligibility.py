@@ -56,12 +56,12 @@ def test_a_decision_looks_at_its_own_time_whatever_the_fleets() -> None:
 
 def test_what_a_fleet_takes_over_from_an_earlier_one_is_what_did_not_change() -> None:
     before = Fleet.of([a_member("a", {"x": "1"}), a_member("b", {"x": "1"}, properties={"p": "1"})], NOW)
-    heard = Fleet.of([before.members[0], a_member("b", {"x": "1"}, properties={"p": "1"})], NOW + 1, before)
-    assert heard.labels is before.labels
-    assert heard.properties is before.properties
-    assert heard.taints is before.taints
+    received = Fleet.of([before.members[0], a_member("b", {"x": "1"}, properties={"p": "1"})], NOW + 1, before)
+    assert received.labels is before.labels
+    assert received.properties is before.properties
+    assert received.taints is before.taints
     changed = Fleet.of(
-        [a_member("a", {"x": "2"}, taints=[{"key": "k"}]), a_member("b", properties={"p": "2"})], NOW, heard
+        [a_member("a", {"x": "2"}, taints=[{"key": "k"}]), a_member("b", properties={"p": "2"})], NOW, received
     )
     assert changed.labels.domains("x") == {"2": 1}
     assert list(changed.properties.column("p").by_value) == [2]
@@ -106,7 +106,7 @@ def test_a_placement_that_tolerates_every_taint_is_placed() -> None:
     assert _decision(a_member("a", taints=[{"key": "k1", "effect": "NoSchedule"}]), policy).selected
 
 
-TELLS = [{"type": "NamespaceCollectionSucceeded", "status": "True"}]
+COLLECTED = [{"type": "NamespaceCollectionSucceeded", "status": "True"}]
 DEGRADED = [{"type": "NamespaceCollectionSucceeded", "status": "False"}]
 
 
@@ -115,9 +115,9 @@ DEGRADED = [{"type": "NamespaceCollectionSucceeded", "status": "False"}]
     [
         pytest.param({}, True, id="tells nothing"),
         pytest.param({"namespaces": {"other": ""}}, True, id="does not collect"),
-        pytest.param({"conditions": TELLS}, False, id="collects, has told of none"),
-        pytest.param({"conditions": TELLS, "namespaces": {"other": ""}}, False, id="has others"),
-        pytest.param({"conditions": TELLS, "namespaces": {"shop": ""}}, True, id="has it"),
+        pytest.param({"conditions": COLLECTED}, False, id="collects, has told of none"),
+        pytest.param({"conditions": COLLECTED, "namespaces": {"other": ""}}, False, id="has others"),
+        pytest.param({"conditions": COLLECTED, "namespaces": {"shop": ""}}, True, id="has it"),
         pytest.param({"conditions": DEGRADED, "namespaces": {"shop": ""}}, True, id="degraded, has it"),
         pytest.param({"conditions": DEGRADED, "namespaces": {"other": ""}}, False, id="degraded, has others"),
     ],

@@ -41,10 +41,10 @@ def test_a_budget_is_what_is_ready_beyond_those_that_must_be() -> None:
 
 @pytest.mark.parametrize("kind", ["Overridden", "WorkSynchronized", "Applied", "Available"])
 def test_a_fresh_false_is_a_failure(kind: str) -> None:
-    said = {"type": kind, "status": "False", "reason": "SomethingBroke", "observedGeneration": 3}
-    document = {"metadata": {"name": "x", "generation": 3}, "status": {"conditions": [said]}}
+    reported = {"type": kind, "status": "False", "reason": "SomethingBroke", "observedGeneration": 3}
+    document = {"metadata": {"name": "x", "generation": 3}, "status": {"conditions": [reported]}}
     assert has_failed(ResourceBinding.from_document(document))
-    said["observedGeneration"] = 2
+    reported["observedGeneration"] = 2
     assert not has_failed(ResourceBinding.from_document(document))
 
 
@@ -56,8 +56,8 @@ def test_not_yet_is_no_failure(reason: str) -> None:
 
 
 def test_who_only_compares_is_ready_once_it_has() -> None:
-    said = {"type": "DiffReported", "status": "True", "observedGeneration": 1}
-    document = {"metadata": {"name": "x", "generation": 1}, "status": {"conditions": [said]}}
+    reported = {"type": "DiffReported", "status": "True", "observedGeneration": 1}
+    document = {"metadata": {"name": "x", "generation": 1}, "status": {"conditions": [reported]}}
     binding = ResourceBinding.from_document(document)
     assert readiness(binding, unavailable_period_seconds=60, now=NOW) == BindingReadiness(is_ready=True)
 

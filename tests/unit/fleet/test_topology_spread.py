@@ -73,9 +73,9 @@ def test_a_hard_constraint_keeps_off_what_would_spread_too_unevenly() -> None:
     cycle = _decide(EU + US[:1], _policy(4, HARD))
     assert [pick.cluster for pick in cycle.creations] == ["d", "c", "b"]
     assert not cycle.fulfilled
-    [refused] = [one for one in cycle.decisions if not one.selected]
-    assert refused.cluster_name == "a"
-    assert "region" in refused.reason
+    [rejected] = [one for one in cycle.decisions if not one.selected]
+    assert rejected.cluster_name == "a"
+    assert "region" in rejected.reason
 
 
 def test_domains_without_usable_clusters_cap_the_skew() -> None:

@@ -31,7 +31,7 @@ MORE_LABELS = a_member("a", {"env": "prod", "x": "y"})
 OTHER_REGION = a_member("a", {"env": "prod", "region": "eu"})
 TAINTED = a_member("a", {"env": "prod"}, taints=[{"key": "k", "value": "v", "effect": "NoSchedule"}])
 SICK = a_member("a", {"env": "prod"}, agent=an_agent(joined="False"))
-HEARD = a_member("a", {"env": "prod"}, agent=an_agent(heartbeat=60))
+SEEN = a_member("a", {"env": "prod"}, agent=an_agent(heartbeat=60))
 MEASURED = a_member("a", {"env": "prod"}, properties={"p": "1"})
 GONE = leaving(PLAIN)
 
@@ -57,7 +57,7 @@ YES, NO = True, False
         pytest.param(PLAIN, GONE, (ALL, "selected"), YES, id="PickAll: leaves where it is"),
         pytest.param(GONE, None, (ALL, "selected"), NO, id="PickAll: left after it was known to leave"),
         pytest.param(PLAIN, None, (ALL, "selected"), YES, id="PickAll: left at once"),
-        pytest.param(PLAIN, HEARD, (ALL, "all"), NO, id="PickAll: a heartbeat"),
+        pytest.param(PLAIN, SEEN, (ALL, "all"), NO, id="PickAll: a heartbeat"),
         pytest.param(DEV, PLAIN, (SOME, "fulfilled"), NO, id="PickN fulfilled: began to match"),
         pytest.param(PLAIN, DEV, (SOME, "selected"), NO, id="PickN fulfilled: stopped matching where it is"),
         pytest.param(PLAIN, DEV, (SOME_ALWAYS, "selected"), YES, id="PickN, always: stopped matching where it is"),
@@ -80,7 +80,7 @@ YES, NO = True, False
         pytest.param(PLAIN, DEV, (FIXED, "selected"), NO, id="PickFixed: labels"),
         pytest.param(PLAIN, GONE, (ELSEWHERE, "fulfilled"), NO, id="PickFixed: another cluster"),
         pytest.param(PLAIN, MORE_LABELS, (SOME, "unknown"), YES, id="not decided yet: anything"),
-        pytest.param(PLAIN, HEARD, (SOME, "unknown"), NO, id="not decided yet: a heartbeat is nothing"),
+        pytest.param(PLAIN, SEEN, (SOME, "unknown"), NO, id="not decided yet: a heartbeat is nothing"),
         pytest.param(PLAIN, MEASURED, (SOME, "failed"), YES, id="could not be decided: anything"),
         pytest.param(PLAIN, MEASURED, (SOME, "old"), YES, id="decided for an earlier generation: anything"),
     ],
@@ -103,8 +103,10 @@ def test_a_heartbeat_that_goes_stale_touches_those_that_lack_clusters_and_those_
 
 
 def test_a_namespace_touches_the_placements_in_it() -> None:
-    tells = [{"type": "NamespaceCollectionSucceeded", "status": "True"}]
-    before, after = (a_member("a", conditions=tells, namespaces=names) for names in ({"x": ""}, {"x": "", "shop": ""}))
+    collected = [{"type": "NamespaceCollectionSucceeded", "status": "True"}]
+    before, after = (
+        a_member("a", conditions=collected, namespaces=names) for names in ({"x": ""}, {"x": "", "shop": ""})
+    )
     change = ClusterChange(before, after, was=NOW, now=NOW)
     for namespace, expected in (("shop", True), ("bank", False)):
         placement = a_placement(kind="ResourcePlacement", metadata={"namespace": namespace})

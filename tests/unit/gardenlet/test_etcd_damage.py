@@ -8,7 +8,7 @@ _BEGIN = '{"level":"info","caller":"etcdmain/etcd.go:64","msg":"Running: ","args
 
 
 @pytest.mark.parametrize(
-    ("said", "sign"),
+    ("reported", "sign"),
     [
         (
             '{"level":"panic","msg":"failed to open database","path":"etcd/member/snap/db","error":"invalid database"}',
@@ -29,9 +29,9 @@ _BEGIN = '{"level":"info","caller":"etcdmain/etcd.go:64","msg":"Running: ","args
         ("panic: cannot use none as id", "panic: cannot use none as id"),
     ],
 )
-def test_the_sign_of_damage_is_found_in_the_last_life_only(said: str, sign: str) -> None:
-    assert etcd_damage(f"{_BEGIN}{said}\n") == sign
-    assert etcd_damage(f"{_BEGIN}{said}\n{_BEGIN}listen tcp: bind: address already in use\n") is None
+def test_the_sign_of_damage_is_found_in_the_last_life_only(reported: str, sign: str) -> None:
+    assert etcd_damage(f"{_BEGIN}{reported}\n") == sign
+    assert etcd_damage(f"{_BEGIN}{reported}\n{_BEGIN}listen tcp: bind: address already in use\n") is None
 
 
 def test_an_etcd_that_ended_for_another_reason_has_no_damage() -> None:

@@ -131,18 +131,20 @@ async def test_a_step_without_a_command_is_done_at_once(tmp_path: Path) -> None:
 
 
 async def test_exit_code_75_is_tried_again_whatever_codes_it_names(tmp_path: Path) -> None:
-    answer = {
+    response = {
         "message": "the volume is being made",
         "codes": ["ERR_CONFIGURATION_PROBLEM", "ERR_INFRA_RESOURCES_DEPLETED"],
     }
-    error = await failure_of(an_exec_maker(tmp_path, f"print({json.dumps(json.dumps(answer))})\nraise SystemExit(75)"))
+    error = await failure_of(
+        an_exec_maker(tmp_path, f"print({json.dumps(json.dumps(response))})\nraise SystemExit(75)")
+    )
     assert error.message == f"Step etcd: command {sys.executable} is not done yet: the volume is being made"
     assert error.codes == ("ERR_INFRA_RESOURCES_DEPLETED",)
 
 
 async def test_another_exit_code_fails_with_the_codes_that_there_are(tmp_path: Path) -> None:
-    answer = {"message": "no such region", "codes": ["ERR_CONFIGURATION_PROBLEM", "ERR_MINE"]}
-    error = await failure_of(an_exec_maker(tmp_path, f"print({json.dumps(json.dumps(answer))})\nraise SystemExit(3)"))
+    response = {"message": "no such region", "codes": ["ERR_CONFIGURATION_PROBLEM", "ERR_MINE"]}
+    error = await failure_of(an_exec_maker(tmp_path, f"print({json.dumps(json.dumps(response))})\nraise SystemExit(3)"))
     assert error.message.endswith("ended with 3: no such region (unknown codes: ERR_MINE)")
     assert error.codes == ("ERR_CONFIGURATION_PROBLEM",)
 
@@ -292,15 +294,15 @@ async def test_whoever_takes_the_seed_over_ends_what_its_predecessor_has_left_ru
 
 
 async def test_health_names_problems_and_is_one_when_it_fails(tmp_path: Path) -> None:
-    answers = an_exec_maker(tmp_path / "a", """print('{"problems": {"EveryNodeReady": "Two nodes are gone."}}')""")
-    assert await answers.problems(OBSERVED, {}) == {"EveryNodeReady": "Two nodes are gone."}
-    assert await answers.problems(OBSERVED, {"control-plane": {"hibernated": True}}) == {}
+    responses = an_exec_maker(tmp_path / "a", """print('{"problems": {"EveryNodeReady": "Two nodes are gone."}}')""")
+    assert await responses.problems(OBSERVED, {}) == {"EveryNodeReady": "Two nodes are gone."}
+    assert await responses.problems(OBSERVED, {"control-plane": {"hibernated": True}}) == {}
     fails = an_exec_maker(tmp_path / "b", "raise SystemExit('no route')")
     problems = await fails.problems(OBSERVED, {})
     assert problems.pop("ControlPlaneHealthy").endswith("ended with 1: no route")
     assert set(map(type, problems.values())) == {CheckError}
     assert problems.keys() == {*CONDITIONS, *CONSTRAINTS} - {"ControlPlaneHealthy"}
-    assert "/healthz" not in answers.healthy_message
+    assert "/healthz" not in responses.healthy_message
 
 
 @pytest.mark.parametrize(

@@ -80,8 +80,8 @@ async def test_a_shoot_whose_version_has_gone_from_the_seed_says_so_and_can_be_p
     try:
         observed = a_request("etcd").observed
         assert observed is not None
-        said = (await maker.problems(observed, {}))["ControlPlaneHealthy"]
-        assert said.startswith("Kubernetes 1.34.4 cannot run on this seed; it has 1.33.9. etcd has ended")
+        reported = (await maker.problems(observed, {}))["ControlPlaneHealthy"]
+        assert reported.startswith("Kubernetes 1.34.4 cannot run on this seed; it has 1.33.9. etcd has ended")
         assert (await failure_of(maker, "etcd")).message == "etcd: there are no programs of Kubernetes 1.34.4 here"
         (cluster,) = maker.clusters
         with pytest.raises(OSError, match="no programs of Kubernetes"):  # which backups log, and go on with others

@@ -172,13 +172,13 @@ def test_a_request_that_another_key_signed_is_denied() -> None:
 
 
 @pytest.mark.parametrize(
-    ("more", "names", "said"),
+    ("more", "names", "reported"),
     [
         ("system:masters", (), "more than one organization"),
         ("", ("nats.garden", "localhost"), "alternative names"),
     ],
 )
-def test_a_request_that_asks_for_more_than_a_name_is_denied(more: str, names: tuple[str, ...], said: str) -> None:
+def test_a_request_that_asks_for_more_than_a_name_is_denied(more: str, names: tuple[str, ...], reported: str) -> None:
     """As Gardener does; the certificate would not have it, but whoever asks for it means it."""
     organizations = ["gardener.cloud:system:seeds", *filter(None, [more])]
     subject = [x509.NameAttribute(NameOID.ORGANIZATION_NAME, each) for each in organizations]
@@ -190,7 +190,7 @@ def test_a_request_that_asks_for_more_than_a_name_is_denied(more: str, names: tu
     pem = builder.sign(key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM)
     decision = decide(a_request(f"seed:{CORK.name}")._replace(pem=pem), ApprovalFacts())
     assert isinstance(decision, Deny)
-    assert (decision.reason, said in decision.message) == ("InvalidRequest", True)
+    assert (decision.reason, reported in decision.message) == ("InvalidRequest", True)
 
 
 def test_an_approval_says_which_token_is_spent_on_what() -> None:

@@ -40,7 +40,7 @@ def bootstrapper(token: str) -> str:
 async def test_a_bootstrap_token_brings_a_certificate_of_thirty_days(signing: Signing) -> None:
     token = await signing.token(seed="aws-cork")
     key = new_key()
-    request = await signing.ask(bootstrapper(token), CORK, key=key)
+    request = await signing.query(bootstrapper(token), CORK, key=key)
     assert reasons(request) == {"Approved": "AutoApproved"}
     certificate = read_certificate(base64.b64decode(request["status"]["certificate"]))
     assert certified_principal(certificate, (signing.authority.certificate,), START) == CORK
@@ -69,8 +69,8 @@ async def test_who_sent_a_request_is_the_servers_to_say(signing: Signing) -> Non
 
 async def test_a_token_serves_once(signing: Signing) -> None:
     token = await signing.token(seed="aws-cork")
-    await signing.ask(bootstrapper(token), CORK)
-    again = await signing.ask(bootstrapper(token), CORK, name="csr-2")
+    await signing.query(bootstrapper(token), CORK)
+    again = await signing.query(bootstrapper(token), CORK, name="csr-2")
     assert reasons(again) == {"Denied": "TokenUsed"}
 
 
@@ -93,10 +93,10 @@ async def test_a_name_that_is_taken_is_not_taken_over(signing: Signing) -> None:
 async def test_a_replayed_request_is_denied_and_said_on_the_seed(signing: Signing) -> None:
     await signing.store.create(a_seed("aws-cork"))
     key = new_key()
-    await signing.ask("seed:aws-cork", CORK, key=key)
+    await signing.query("seed:aws-cork", CORK, key=key)
     signing.clock.advance(1)
     token = await signing.token(seed="aws-cork")
-    replayed = await signing.ask(bootstrapper(token), CORK, name="csr-2", key=key)
+    replayed = await signing.query(bootstrapper(token), CORK, name="csr-2", key=key)
     assert reasons(replayed) == {"Denied": "Replayed"}
     assert "spent-by" not in await signing.secret(token[:6])
     assert signing.warnings() == [("seed aws-cork", "CertificateReplayed")]
@@ -106,27 +106,27 @@ async def test_another_seeds_name_is_denied_said_on_that_seed_and_written_down(
     signing: Signing, capsys: pytest.CaptureFixture[str]
 ) -> None:
     await signing.store.create(a_seed("aws-dublin"))
-    denied = await signing.ask("seed:aws-cork", DUBLIN)
+    denied = await signing.query("seed:aws-cork", DUBLIN)
     assert reasons(denied) == {"Denied": "NotOwnName"}
     assert denied["status"]["conditions"][0]["message"] == "seed:aws-cork asks for a certificate of seed:aws-dublin"
     assert signing.warnings() == [("seed aws-dublin", "CertificateNotOwnName")]
     (line,) = [line for line in capsys.readouterr().out.splitlines() if "certificate.denied" in line]
     assert all(part in line for part in ("seed:aws-cork", "NotOwnName", "csr-1"))
     token = await signing.token(seed="aws-cork")
-    assert reasons(await signing.ask(bootstrapper(token), DUBLIN, name="csr-2")) == {"Denied": "NotOwnName"}
+    assert reasons(await signing.query(bootstrapper(token), DUBLIN, name="csr-2")) == {"Denied": "NotOwnName"}
 
 
 async def test_a_gardenlet_renews_its_own_with_a_new_key(signing: Signing) -> None:
     key = new_key()
-    await signing.ask("seed:aws-cork", CORK, key=key)
+    await signing.query("seed:aws-cork", CORK, key=key)
     signing.clock.advance(60)
-    assert reasons(await signing.ask("seed:aws-cork", CORK, name="csr-2")) == {"Approved": "AutoApproved"}
-    assert reasons(await signing.ask("seed:aws-cork", CORK, name="csr-3", key=key)) == {"Denied": "Replayed"}
+    assert reasons(await signing.query("seed:aws-cork", CORK, name="csr-2")) == {"Approved": "AutoApproved"}
+    assert reasons(await signing.query("seed:aws-cork", CORK, name="csr-3", key=key)) == {"Denied": "Replayed"}
 
 
 async def test_a_token_for_any_seed_waits_where_a_certificate_lives(signing: Signing) -> None:
-    await signing.ask("seed:aws-cork", CORK)
-    request = await signing.ask(bootstrapper(await signing.token()), CORK, name="csr-2")
+    await signing.query("seed:aws-cork", CORK)
+    request = await signing.query(bootstrapper(await signing.token()), CORK, name="csr-2")
     assert not reasons(request)
     approved = await signing.result("operator", "csr.approve", {"name": "csr-2"}, is_outside=False)
     assert reasons(approved) == {"Approved": "ApprovedByOperator"}
@@ -137,22 +137,22 @@ async def test_a_seed_that_says_that_its_certificate_lives_is_believed(signing: 
     ends = (START + timedelta(days=1)).isoformat()
     await signing.store.create(a_seed("aws-cork", status={"clientCertificateExpirationTimestamp": ends}))
     token = await signing.token()
-    assert not reasons(await signing.ask(bootstrapper(token), CORK))
+    assert not reasons(await signing.query(bootstrapper(token), CORK))
     signing.clock.advance(2 * 86_400)
     token = await signing.token()
-    assert reasons(await signing.ask(bootstrapper(token), CORK, name="csr-2")) == {"Approved": "AutoApproved"}
+    assert reasons(await signing.query(bootstrapper(token), CORK, name="csr-2")) == {"Approved": "AutoApproved"}
 
 
 async def test_what_was_revoked_does_not_live_and_does_not_renew_itself(signing: Signing) -> None:
-    await signing.ask("seed:aws-cork", CORK)
+    await signing.query("seed:aws-cork", CORK)
     signing.clock.advance(60)
     signing.revoked = Revocations({"seed:aws-cork": signing.clock.now()})
     signing.clock.advance(1)
-    assert not reasons(await signing.ask("seed:aws-cork", CORK, name="csr-2"))
-    request = await signing.ask(bootstrapper(await signing.token()), CORK, name="csr-3")
+    assert not reasons(await signing.query("seed:aws-cork", CORK, name="csr-2"))
+    request = await signing.query(bootstrapper(await signing.token()), CORK, name="csr-3")
     assert reasons(request) == {"Approved": "AutoApproved"}
     signing.clock.advance(1)
-    assert reasons(await signing.ask("seed:aws-cork", CORK, name="csr-4")) == {"Approved": "AutoApproved"}
+    assert reasons(await signing.query("seed:aws-cork", CORK, name="csr-4")) == {"Approved": "AutoApproved"}
 
 
 async def test_an_expired_token_brings_nothing_and_is_removed(signing: Signing) -> None:
@@ -160,27 +160,29 @@ async def test_an_expired_token_brings_nothing_and_is_removed(signing: Signing) 
     secret = ObjectKey("secret", "kube-system", f"bootstrap-token-{token[:6]}")
     assert await signing.controller.reconcile(secret) == 60
     signing.clock.advance(60)
-    assert reasons(await signing.ask(bootstrapper(token), CORK)) == {"Denied": "TokenExpired"}
+    assert reasons(await signing.query(bootstrapper(token), CORK)) == {"Denied": "TokenExpired"}
     assert await signing.controller.reconcile(secret) is None
     assert await signing.store.get(secret) is None
-    assert reasons(await signing.ask(bootstrapper(token), CORK, name="csr-2")) == {"Denied": "TokenInvalid"}
+    assert reasons(await signing.query(bootstrapper(token), CORK, name="csr-2")) == {"Denied": "TokenInvalid"}
 
 
-@pytest.mark.parametrize(("asked", "got"), [(60, 60), (3600, 3600), (365 * 86_400, 30 * 86_400), (None, 30 * 86_400)])
+@pytest.mark.parametrize(
+    ("requested", "got"), [(60, 60), (3600, 3600), (365 * 86_400, 30 * 86_400), (None, 30 * 86_400)]
+)
 async def test_a_life_is_what_was_asked_for_within_the_landscapes(
-    signing: Signing, asked: int | None, got: int
+    signing: Signing, requested: int | None, got: int
 ) -> None:
-    request = await signing.ask("seed:aws-cork", CORK, seconds=asked)
+    request = await signing.query("seed:aws-cork", CORK, seconds=requested)
     certificate = read_certificate(base64.b64decode(request["status"]["certificate"]))
     assert certificate.not_valid_after_utc - START == timedelta(seconds=got)
 
 
 async def test_requests_are_kept_while_they_say_something(signing: Signing) -> None:
-    await signing.ask("seed:aws-cork", CORK, seconds=600)
+    await signing.query("seed:aws-cork", CORK, seconds=600)
     assert signing.after == 600
-    await signing.ask("seed:aws-cork", DUBLIN, name="denied")
+    await signing.query("seed:aws-cork", DUBLIN, name="denied")
     assert signing.after == 3600
-    await signing.ask("ann", ANN, name="waiting")
+    await signing.query("ann", ANN, name="waiting")
     assert signing.after == 86_400
     signing.clock.advance(86_400)
     for name in ("csr-1", "denied", "waiting"):
@@ -188,10 +190,10 @@ async def test_requests_are_kept_while_they_say_something(signing: Signing) -> N
 
 
 async def test_a_person_is_approved_by_an_operator_only(signing: Signing) -> None:
-    assert not reasons(await signing.ask("ann", ANN))
+    assert not reasons(await signing.query("ann", ANN))
     for user in ("ann", "seed:aws-cork"):
-        refused = await signing.respond(user, "csr.approve", {"name": "csr-1"})
-        assert refused["error"]["reason"] == "Forbidden"
+        rejected = await signing.respond(user, "csr.approve", {"name": "csr-1"})
+        assert rejected["error"]["reason"] == "Forbidden"
     await signing.result("operator", "csr.deny", {"name": "csr-1", "message": "who is that?"}, is_outside=False)
     assert (await signing.respond("operator", "csr.approve", {"name": "csr-1"}, is_outside=False))["error"]
     assert reasons(await signing.decided("csr-1")) == {"Denied": "DeniedByOperator"}
@@ -206,7 +208,7 @@ async def test_what_is_approved_and_cannot_be_signed_has_failed(signing: Signing
 
 
 async def test_others_requests_are_not_shown(signing: Signing) -> None:
-    await signing.ask("seed:aws-cork", CORK)
+    await signing.query("seed:aws-cork", CORK)
     assert (await signing.result("seed:aws-cork", "csr.get", {"name": "csr-1"}))["status"]["certificate"]
     for name in ("csr-1", "csr-2"):
         assert (await signing.respond("seed:aws-dublin", "csr.get", {"name": name}))["error"]["reason"] == "NotFound"
@@ -279,7 +281,7 @@ async def test_a_gardenlet_gets_tokens_for_the_seeds_that_it_hosts(signing: Sign
     token = (await signing.result("seed:aws-cork", "token.create", {"seed": "child", "ttlSeconds": 86_400}))["token"]
     data = await signing.secret(token[:6])
     assert (data["bound-to"], data["expiration"]) == ("seed:child", "2026-03-01T13:00:00Z")
-    for user, asked in (
+    for user, requested in (
         ("seed:aws-dublin", {"seed": "child"}),
         ("seed:aws-cork", {"seed": "aws-dublin"}),
         ("seed:aws-cork", {}),
@@ -287,7 +289,10 @@ async def test_a_gardenlet_gets_tokens_for_the_seeds_that_it_hosts(signing: Sign
         ("member:paris", {"seed": "child"}),
         ("ann", {"seed": "child"}),
     ):
-        assert (await signing.respond(user, "token.create", asked))["error"]["reason"] == "Forbidden", (user, asked)
+        assert (await signing.respond(user, "token.create", requested))["error"]["reason"] == "Forbidden", (
+            user,
+            requested,
+        )
 
 
 async def test_the_account_of_a_managed_seed_has_one_token_and_none_is_for_who_brings_its_own(signing: Signing) -> None:
@@ -303,11 +308,11 @@ async def test_the_account_of_a_managed_seed_has_one_token_and_none_is_for_who_b
     data = await signing.secret(second[:6])
     assert (data["token-secret"], data["bound-to"]) == (second[7:], "seed:child")
     assert data["description"] == "gardenlet-bootstrap-child"
-    assert reasons(await signing.ask(bootstrapper(second), child)) == {"Approved": "AutoApproved"}
-    used = await signing.ask(bootstrapper(second), child, name="csr-2")
+    assert reasons(await signing.query(bootstrapper(second), child)) == {"Approved": "AutoApproved"}
+    used = await signing.query(bootstrapper(second), child, name="csr-2")
     assert reasons(used) == {"Denied": "TokenUsed"}
     third = (await signing.result("seed:aws-cork", "token.create", {"seed": "child"}))["token"]
-    assert reasons(await signing.ask(bootstrapper(third), child, name="csr-3")) == {"Approved": "AutoApproved"}
+    assert reasons(await signing.query(bootstrapper(third), child, name="csr-3")) == {"Approved": "AutoApproved"}
     error = (await signing.respond("seed:aws-cork", "token.create", {"seed": "grown"}))["error"]
     assert (error["reason"], "brings its own credentials" in error["message"]) == ("Forbidden", True)
 
@@ -319,7 +324,7 @@ async def test_a_gardenlet_gets_no_token_for_a_seed_whose_certificate_lives(sign
     await signing.store.create(a_managed_seed("child", shoot="host"))
     ends = (START + timedelta(days=1)).isoformat()
     await signing.store.create(a_seed("child", status={"clientCertificateExpirationTimestamp": ends}))
-    asked = {"seed": "child"}
-    assert (await signing.respond("seed:aws-cork", "token.create", asked))["error"]["reason"] == "Forbidden"
+    requested = {"seed": "child"}
+    assert (await signing.respond("seed:aws-cork", "token.create", requested))["error"]["reason"] == "Forbidden"
     signing.clock.advance(2 * 86_400)
-    assert await signing.result("seed:aws-cork", "token.create", asked)
+    assert await signing.result("seed:aws-cork", "token.create", requested)

@@ -48,7 +48,7 @@ class Requesting:
             self.store, self.clock, lambda: self.revoked, lambda: self.authorities
         )
 
-    async def ask(self, content: Document | None = None, /, **annotations: str) -> float | None:
+    async def query(self, content: Document | None = None, /, **annotations: str) -> float | None:
         metadata = {
             "name": KEY.name,
             "namespace": KEY.namespace,
@@ -94,7 +94,7 @@ async def test_credentials_are_renewed_at_four_fifths_or_after_a_day(
     requesting: Requesting, duration: str | None, expires: float, renewed: float
 ) -> None:
     given = {DURATION: duration} if duration else {}
-    after = await requesting.ask(**{"gardenbus.io/user": "ann"}, **given)
+    after = await requesting.query(**{"gardenbus.io/user": "ann"}, **given)
     assert after == pytest.approx(renewed * 3600)
     first = await requesting.token()
     assert first["user"] == "ann"
@@ -111,7 +111,7 @@ async def test_credentials_are_renewed_at_four_fifths_or_after_a_day(
 
 
 async def test_old_credentials_are_removed_at_their_own_end(requesting: Requesting) -> None:
-    await requesting.ask(**{"gardenbus.io/user": "scheduler:mine"})
+    await requesting.query(**{"gardenbus.io/user": "scheduler:mine"})
     (first,) = await requesting.checked()
     assert await requesting.controller.reconcile(first) == pytest.approx(12 * 3600)
     requesting.clock.advance(12 * 3600)
@@ -123,7 +123,7 @@ async def test_old_credentials_are_removed_at_their_own_end(requesting: Requesti
 
 @pytest.mark.parametrize("broken", ["kubeconfig", "duration"])
 async def test_a_request_that_cannot_be_read_any_more_ends_no_credentials(requesting: Requesting, broken: str) -> None:
-    await requesting.ask(**{"gardenbus.io/user": "ann"})
+    await requesting.query(**{"gardenbus.io/user": "ann"})
     (issued,) = await requesting.checked()
     stored = await requesting.store.get(KEY)
     assert stored is not None
@@ -141,24 +141,24 @@ async def test_a_request_that_cannot_be_read_any_more_ends_no_credentials(reques
     "user", ["operator", "seed:aws-cork", "member:paris", "bootstrap:4f2a91", "apiserver", "identity", "", "Not A Name"]
 )
 async def test_identities_that_may_not_be_requested_get_nothing(requesting: Requesting, user: str) -> None:
-    assert await requesting.ask(**{"gardenbus.io/user": user}) is None
+    assert await requesting.query(**{"gardenbus.io/user": user}) is None
     assert "data" not in await requesting.secret()
     assert not await requesting.checked()
 
 
 async def test_a_user_who_is_an_operator_cannot_be_requested(requesting: Requesting) -> None:
     await requesting.store.create(landscape_roles({"ann": "operator"}))
-    assert await requesting.ask(**{"gardenbus.io/user": "ann"}) == REJECTED_SECONDS
+    assert await requesting.query(**{"gardenbus.io/user": "ann"}) == REJECTED_SECONDS
     assert "data" not in await requesting.secret()
 
 
 async def test_a_service_account_is_named_as_in_gardeners_manifests(requesting: Requesting) -> None:
-    await requesting.ask(**{f"{ACCOUNT}name": "robot", f"{ACCOUNT}namespace": "garden-dev"})
+    await requesting.query(**{f"{ACCOUNT}name": "robot", f"{ACCOUNT}namespace": "garden-dev"})
     assert (await requesting.token())["user"] == "system:serviceaccount:garden-dev:robot"
 
 
 async def test_a_service_account_without_its_namespace_gets_nothing(requesting: Requesting) -> None:
-    assert await requesting.ask(**{f"{ACCOUNT}name": "robot"}) is None
+    assert await requesting.query(**{f"{ACCOUNT}name": "robot"}) is None
     assert not await requesting.checked()
 
 
@@ -168,7 +168,7 @@ async def test_a_kubeconfig_gets_the_token_of_its_current_user_and_the_authoriti
 ) -> None:
     text = yaml.safe_dump(KUBECONFIG)
     given = base64.b64encode(text.encode()).decode() if field == "data" else text
-    await requesting.ask({field: {"kubeconfig": given}}, **{"gardenbus.io/user": "ann", BUNDLE: "true"})
+    await requesting.query({field: {"kubeconfig": given}}, **{"gardenbus.io/user": "ann", BUNDLE: "true"})
     secret = await requesting.secret()
     assert set(secret["data"]) == {"kubeconfig"}
     assert "stringData" not in secret
@@ -200,7 +200,7 @@ async def test_what_is_no_kubeconfig_is_left_alone_and_said_so(
 ) -> None:
     data = {"kubeconfig": base64.b64encode(kubeconfig.encode()).decode()}
     with capture_logs() as logs:
-        assert await requesting.ask({"data": data}, **{"gardenbus.io/user": "ann"}) is None
+        assert await requesting.query({"data": data}, **{"gardenbus.io/user": "ann"}) is None
     assert reason in logs[0]["reason"]
     assert (await requesting.secret())["data"] == data
     assert not await requesting.checked()
@@ -209,7 +209,7 @@ async def test_what_is_no_kubeconfig_is_left_alone_and_said_so(
 async def test_authorities_are_written_when_they_are_asked_for_and_again_when_they_are_others(
     requesting: Requesting,
 ) -> None:
-    await requesting.ask(**{"gardenbus.io/user": "ann", BUNDLE: "true"})
+    await requesting.query(**{"gardenbus.io/user": "ann", BUNDLE: "true"})
     assert await requesting.bundle() == "those of this year"
     requesting.authorities = "those of next year"
     requesting.clock.advance(BUNDLE_PERIOD.total_seconds() - 1)
@@ -229,12 +229,12 @@ async def test_authorities_are_written_when_they_are_asked_for_and_again_when_th
 
 @pytest.mark.parametrize("duration", ["1m", "721h", "soon", "-1h"])
 async def test_a_life_that_cannot_be_is_rejected(requesting: Requesting, duration: str) -> None:
-    assert await requesting.ask(**{"gardenbus.io/user": "ann", DURATION: duration}) is None
+    assert await requesting.query(**{"gardenbus.io/user": "ann", DURATION: duration}) is None
     assert not await requesting.checked()
 
 
 async def test_who_was_revoked_is_not_renewed(requesting: Requesting) -> None:
-    await requesting.ask(**{"gardenbus.io/user": "ann"})
+    await requesting.query(**{"gardenbus.io/user": "ann"})
     first = await requesting.token()
     requesting.clock.advance(3600)
     requesting.revoked = Revocations({"ann": requesting.clock.now()})
@@ -245,7 +245,7 @@ async def test_who_was_revoked_is_not_renewed(requesting: Requesting) -> None:
 
 @pytest.mark.parametrize("change", ["gone", "label", "user"])
 async def test_what_nobody_requests_any_more_is_removed(requesting: Requesting, change: str) -> None:
-    await requesting.ask(**{"gardenbus.io/user": "ann"})
+    await requesting.query(**{"gardenbus.io/user": "ann"})
     (issued,) = await requesting.checked()
     stored = await requesting.store.get(KEY)
     assert stored is not None
@@ -271,12 +271,12 @@ async def test_a_slower_replica_leaves_nothing_behind(requesting: Requesting, mo
 
     monkeypatch.setattr(requesting.store, "update", changed_meanwhile)
     with pytest.raises(Conflict):
-        await requesting.ask(**{"gardenbus.io/user": "ann"})
+        await requesting.query(**{"gardenbus.io/user": "ann"})
     assert not await requesting.checked()
 
 
 async def test_a_replica_that_died_in_between_is_made_up_for(requesting: Requesting) -> None:
-    await requesting.ask(**{"gardenbus.io/user": "ann"})
+    await requesting.query(**{"gardenbus.io/user": "ann"})
     (key,) = await requesting.checked()
     issued = await requesting.store.get(key)
     assert issued is not None
@@ -289,7 +289,7 @@ async def test_a_replica_that_died_in_between_is_made_up_for(requesting: Request
 
 @pytest.mark.parametrize("token", ["", "?", "e30=", "W10=", "eyJ1c2VyIjog", "bnVsbA=="])
 async def test_a_token_that_cannot_be_read_is_written_anew(requesting: Requesting, token: str) -> None:
-    await requesting.ask(**{"gardenbus.io/user": "ann"})
+    await requesting.query(**{"gardenbus.io/user": "ann"})
     stored = await requesting.store.get(KEY)
     assert stored is not None
     await requesting.store.update(stored, {**stored.document(), "data": {"token": token, "other": "eA=="}})
@@ -299,7 +299,7 @@ async def test_a_token_that_cannot_be_read_is_written_anew(requesting: Requestin
 
 
 async def test_removing_the_time_of_renewal_renews(requesting: Requesting) -> None:
-    await requesting.ask(**{"gardenbus.io/user": "ann"})
+    await requesting.query(**{"gardenbus.io/user": "ann"})
     first = await requesting.token()
     stored = await requesting.store.get(KEY)
     assert stored is not None

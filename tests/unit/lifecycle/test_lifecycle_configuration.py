@@ -61,7 +61,7 @@ server: {healthProbes: {port: 2718}}
 
 
 def test_everything_that_is_wrong_is_told_with_its_path() -> None:
-    with pytest.raises(SettingsInvalid) as refused:
+    with pytest.raises(SettingsInvalid) as rejected:
         parse_lifecycle(
             """
 apiVersion: v1
@@ -74,7 +74,7 @@ controllers:
   seed: {syncPeriod: 10, monitorPeriod: soon, shootMonitorPeriod: 0s, concurrentSyncs: true, monitorperiod: 1s}
 """
         )
-    assert {problem.split(":")[0] for problem in refused.value.problems} == {
+    assert {problem.split(":")[0] for problem in rejected.value.problems} == {
         "apiVersion",
         "nonsense",
         "logLevel",

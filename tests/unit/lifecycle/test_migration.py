@@ -39,7 +39,7 @@ SOURCE = a_seed(status={"gardener": {"version": "1.2.3"}})
 
 
 @pytest.mark.parametrize(
-    ("destination", "status", "reason", "says"),
+    ("destination", "status", "reason", "reports"),
     [
         (a_destination(), "True", "DestinationSeedReady", "is ready"),
         (a_destination(metadata={"deletionTimestamp": NOW}), "False", "DestinationSeedInDeletion", "deleted"),
@@ -60,11 +60,11 @@ SOURCE = a_seed(status={"gardener": {"version": "1.2.3"}})
         ),
     ],
 )
-def test_when_a_destination_is_ready(destination: Document | None, status: str, reason: str, says: str) -> None:
+def test_when_a_destination_is_ready(destination: Document | None, status: str, reason: str, reports: str) -> None:
     readiness = destination_readiness("aws-eu2", destination, SOURCE)
 
     assert (readiness.status, readiness.reason) == (status, reason)
-    assert says in readiness.message
+    assert reports in readiness.message
 
 
 def test_a_source_that_says_no_version_asks_for_none() -> None:

@@ -38,9 +38,9 @@ def test_nothing_is_written_while_nothing_changes_and_a_seed_without_such_object
 
 
 def test_once_all_is_decided_the_condition_is_true_and_stays() -> None:
-    known = written(written(a_seed(), SHOOTS[:1]), [], later=60)
-    assert (the(known)["status"], the(known)["reason"]) == ("True", "AllObjectsKnown")
-    assert with_objects_condition(known, [], NOON + timedelta(hours=1)) is None
+    existing = written(written(a_seed(), SHOOTS[:1]), [], later=60)
+    assert (the(existing)["status"], the(existing)["reason"]) == ("True", "AllObjectsKnown")
+    assert with_objects_condition(existing, [], NOON + timedelta(hours=1)) is None
 
 
 def test_other_conditions_and_fields_stay() -> None:

@@ -38,7 +38,7 @@ class ApiServer:
         self.retry_after = "0.1"
         self._version = 10
 
-    async def answer(self, request: web.Request) -> web.StreamResponse:
+    async def reply(self, request: web.Request) -> web.StreamResponse:
         path, method = request.path, request.method
         self.requests.append(f"{method} {path}")
         failure = self.status.get(f"{method} {path}") or self.status.get(path) or self.status.get("*")
@@ -116,7 +116,7 @@ class Lisbon:
 @pytest.fixture
 async def lisbon(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncGenerator[Lisbon]:
     api = ApiServer()
-    async with an_api_server(api.answer) as url, a_backend(tmp_path, url, monkeypatch, api) as found:
+    async with an_api_server(api.reply) as url, a_backend(tmp_path, url, monkeypatch, api) as found:
         yield found
         api.end_watches()
 

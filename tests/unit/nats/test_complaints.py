@@ -9,15 +9,15 @@ from gardenbus.common.adapters.nats.complaints import Complaints
 def test_each_is_due_again_after_a_minute(monkeypatch: pytest.MonkeyPatch) -> None:
     now = [1000.0]
     monkeypatch.setattr(complaints, "monotonic", lambda: now[0])
-    heard = Complaints()
-    assert [heard.is_due("a"), heard.is_due("a"), heard.is_due("b")] == [True, False, True]
+    received = Complaints()
+    assert [received.is_due("a"), received.is_due("a"), received.is_due("b")] == [True, False, True]
     now[0] += 59.0
-    assert not heard.is_due("a")
+    assert not received.is_due("a")
     now[0] += 1.0
-    assert heard.is_due("a")
+    assert received.is_due("a")
 
 
 def test_whoever_is_refused_on_ever_other_subjects_fills_no_memory() -> None:
-    heard = Complaints()
-    assert all(heard.is_due(str(number)) for number in range(3000))
-    assert len(heard._logged) <= 1000  # pyright: ignore[reportPrivateUsage]
+    received = Complaints()
+    assert all(received.is_due(str(number)) for number in range(3000))
+    assert len(received._logged) <= 1000  # pyright: ignore[reportPrivateUsage]

@@ -9,7 +9,7 @@ from gardenbus.common.adapters.nats.api import may_be_deposed
 SECOND = 1_000_000_000
 
 
-def answered(*silent_for: float) -> dict[str, Any]:
+def responded(*silent_for: float) -> dict[str, Any]:
     replicas = [{"name": f"nats-{number}", "active": int(each * SECOND)} for number, each in enumerate(silent_for)]
     return {"cluster": {"leader": "nats-9", "replicas": replicas}}
 
@@ -19,11 +19,11 @@ def answered(*silent_for: float) -> dict[str, Any]:
     [
         ({"state": {}}, False),
         ({"cluster": {"leader": "nats-0"}}, False),
-        (answered(0.2, 0.9), False),
-        (answered(0.2, 60), False),
-        (answered(20, 20), True),
-        (answered(0.1, 0.1, 9, 9), False),
-        (answered(0.1, 9, 9, 9), True),
+        (responded(0.2, 0.9), False),
+        (responded(0.2, 60), False),
+        (responded(20, 20), True),
+        (responded(0.1, 0.1, 9, 9), False),
+        (responded(0.1, 9, 9, 9), True),
     ],
 )
 def test_a_leader_counts_while_it_hears_from_most_servers(response: dict[str, Any], expected: bool) -> None:

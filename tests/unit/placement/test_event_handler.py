@@ -67,9 +67,9 @@ class EventHandlerBench:
     def __init__(self, *documents: Document) -> None:
         self.clock = FakeClock()
         self.enqueued: dict[str, set[ObjectKey]] = defaultdict(set)
-        self.knowledge = PlacementCache(self.clock)
+        self.lister = PlacementCache(self.clock)
         queues = PlacementQueues(*(self._recording(name) for name in PlacementQueues._fields))
-        self.event_handler = PlacementEventHandler(self.knowledge, queues, self.clock)
+        self.event_handler = PlacementEventHandler(self.lister, queues, self.clock)
         self._objects: dict[ObjectKey, StoredObject] = {}
         for document in documents:
             self.announce(stored(document))
@@ -77,24 +77,24 @@ class EventHandlerBench:
         self.enqueued.clear()
 
     def _recording(self, name: str) -> Callable[[ObjectKey], None]:
-        def ask(key: ObjectKey) -> None:
+        def query(key: ObjectKey) -> None:
             self.enqueued[name].add(key)
 
-        return ask
+        return query
 
     def announce(self, new: StoredObject) -> dict[str, set[ObjectKey]]:
         """What is asked for when this is announced."""
         self.enqueued.clear()
         old = self._objects.get(new.key)
         self._objects[new.key] = new
-        self.knowledge.changed(new.key, old, new)
+        self.lister.changed(new.key, old, new)
         self.event_handler.changed(new.key, old, new)
         return dict(self.enqueued)
 
     def announce_gone(self, key: ObjectKey) -> dict[str, set[ObjectKey]]:
         self.enqueued.clear()
         old = self._objects.pop(key)
-        self.knowledge.changed(key, old, None)
+        self.lister.changed(key, old, None)
         self.event_handler.changed(key, old, None)
         return dict(self.enqueued)
 
@@ -159,7 +159,7 @@ def test_a_binding_that_leaves_or_is_gone_calls_for_a_cycle() -> None:
     assert enqueued["scheduling"] == {WEB}
     assert enqueued["work"] == {BINDING}
     assert watched.announce_gone(BINDING)["scheduling"] == {WEB}
-    assert watched.knowledge.bindings_of(WEB) == []
+    assert watched.lister.bindings_of(WEB) == []
 
 
 def test_a_new_cluster_is_for_those_that_lack_some() -> None:

@@ -92,8 +92,8 @@ async def test_what_was_refused_and_is_no_more_is_told_without_a_change_of_the_p
     bench = await a_bench(a_crp(policy=pick_n(1)))
     await bench.settle()
     before = await bench.get()
-    refused = with_rejection(before, rejection_of(Terminal("the store has no room")), NOW)
-    await bench.kit.changed(await bench.kit.now(WEB), refused)
+    rejected = with_rejection(before, rejection_of(Terminal("the store has no room")), NOW)
+    await bench.kit.changed(await bench.kit.now(WEB), rejected)
     await bench.status.reconcile(request_for(WEB))
     assert (await scheduled(bench))["reason"] == INVALID
     await bench.snapshots.reconcile(request_for(WEB))

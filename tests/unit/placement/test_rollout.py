@@ -233,7 +233,7 @@ async def test_others_may_roll_out_what_is_theirs() -> None:
 async def test_of_two_that_spend_at_once_only_one_does() -> None:
     """The one that counted first writes nothing more once another has counted."""
 
-    class Overtaken(MemoryStore):
+    class SupersededStore(MemoryStore):
         overtake = False
 
         async def update(self, base: StoredObject, document: Document, **options: Any) -> StoredObject | Superseded:
@@ -245,7 +245,7 @@ async def test_of_two_that_spend_at_once_only_one_does() -> None:
             return await super().update(base, document, **options)
 
     bench = RollingBench()
-    store = Overtaken(bench.clock)
+    store = SupersededStore(bench.clock)
     bench.kit.store = store
     bench = RollingBench(bench.kit)
     await bench.clusters("a", "b")

@@ -46,7 +46,7 @@ class DyingOutbox(MemoryOutbox):
 class ChoosyBus(MemoryBus):
     """Refuses messages for their content, and loses its answers, on demand."""
 
-    refused = ""
+    rejected = ""
     responses_to_lose = 0
 
     def __init__(self, clock: Clock) -> None:
@@ -59,7 +59,7 @@ class ChoosyBus(MemoryBus):
         self.wholes.append(whole)
         publish = super().publish_batch
         for number, message in enumerate(messages):
-            if self.refused and self.refused in message.subject and message.body:
+            if self.rejected and self.rejected in message.subject and message.body:
                 if whole or len(messages) == 1:
                     raise BadRequest("incomplete batch")
                 await publish(stream, messages[:number], expected_last_sequence=expected_last_sequence)
@@ -109,7 +109,7 @@ async def eventually_empty(store: MemoryStore) -> None:
 async def test_one_entry_that_the_stream_refuses_is_announced_without_its_body_and_blocks_nobody() -> None:
     clock = SystemClock()
     store, bus = MemoryStore(clock), ChoosyBus(clock)
-    bus.refused = "poison"
+    bus.rejected = "poison"
     objects = [await store.create(a_seed(name)) for name in ("a", "b", "poison", "c", "d")]
     async with running(store, bus):
         for stored in objects:
@@ -123,7 +123,7 @@ async def test_one_entry_that_the_stream_refuses_is_announced_without_its_body_a
 async def test_an_entry_that_is_refused_later_on_is_found_by_batches_that_are_stored_whole_or_not_at_all() -> None:
     clock = SystemClock()
     store, bus = MemoryStore(clock), ChoosyBus(clock)
-    bus.refused = "poison"
+    bus.rejected = "poison"
     async with running(store, bus):
         await announced(bus, await store.create(a_seed("first")))
         await announced(bus, await store.create(a_seed("second")))
@@ -153,13 +153,13 @@ async def test_a_batch_whose_outcome_is_unknown_is_announced_again_and_the_last_
 class BusWithoutObjects(MemoryBus):
     """Stores nothing in OBJECTS for a while."""
 
-    refusals = 3
+    rejections = 3
 
     async def publish_batch(
         self, stream: str, messages: Sequence[Message], *, expected_last_sequence: int, whole: bool = False
     ) -> int:
-        if stream == "OBJECTS" and self.refusals:
-            self.refusals -= 1
+        if stream == "OBJECTS" and self.rejections:
+            self.rejections -= 1
             assert not await self.subjects("BINDINGS", ">"), "a seed was shown what the bus cannot bring back yet"
             raise Unavailable("no answer in time")
         return await super().publish_batch(stream, messages, expected_last_sequence=expected_last_sequence, whole=whole)
@@ -171,7 +171,7 @@ async def test_a_seed_is_shown_nothing_that_a_store_which_goes_back_could_not_be
     store, bus = MemoryStore(clock), BusWithoutObjects(clock)
     async with running(store, bus):
         await announced(bus, await store.create(a_seed("s1")))
-        assert not bus.refusals
+        assert not bus.rejections
         assert await bus.subjects("BINDINGS", ">")
 
 

@@ -22,21 +22,21 @@ class Resolver:
     """A system's resolver: `dead` takes until the test ends, `unknown` fails, all else is loopback."""
 
     def __init__(self) -> None:
-        self.asked: list[str] = []
+        self.requested: list[str] = []
         self.released = threading.Event()
 
     def __call__(self, host: str, port: Any, *others: Any) -> list[tuple[Any, ...]]:
         if host[0].isdigit() or ":" in host:
             return ADDRESSES_OF(host, port, *others)
-        self.asked.append(host)
+        self.requested.append(host)
         if host == "local":
             return [(socket.AF_INET6, socket.SOCK_STREAM, 6, "", ("fe80::1", port, 0, 1))]
         if host == "dead":
             self.released.wait()
         if host in ("dead", "unknown"):
             raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
-        refused = [(socket.AF_INET, socket.SOCK_STREAM, 6, "", ("127.0.0.2", port))] if host == "second" else []
-        return [*refused, (socket.AF_INET, socket.SOCK_STREAM, 6, "", ("127.0.0.1", port))]
+        rejected = [(socket.AF_INET, socket.SOCK_STREAM, 6, "", ("127.0.0.2", port))] if host == "second" else []
+        return [*rejected, (socket.AF_INET, socket.SOCK_STREAM, 6, "", ("127.0.0.1", port))]
 
 
 @pytest.fixture
@@ -55,9 +55,9 @@ def loop(request: pytest.FixtureRequest) -> Loop:
 async def greeting(host: str, port: int, **options: Any) -> bytes:
     """What a server sends at once."""
     reader, writer = await asyncio.open_connection(host, port, **options)
-    said = await reader.readline()
+    reported = await reader.readline()
     writer.close()
-    return said
+    return reported
 
 
 async def greet(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -89,7 +89,7 @@ def test_names_are_resolved_while_another_one_takes_long(loop: Loop, resolver: R
         return await greeting("alive", port)
 
     assert ran(loop, work) == b"hello\n"  # and ends, though the lookup has not
-    assert resolver.asked == ["dead", "alive"]
+    assert resolver.requested == ["dead", "alive"]
     assert not resolver.released.is_set()
 
 
@@ -105,7 +105,7 @@ def test_all_who_wait_for_a_name_get_what_one_lookup_found(loop: Loop, resolver:
     cancelled, *failures = ran(loop, work)
     assert cancelled is True
     assert [type(failure) for failure in failures] == [socket.gaierror] * 2
-    assert resolver.asked == ["dead"]
+    assert resolver.requested == ["dead"]
 
 
 def test_a_name_is_looked_up_anew_after_each_lookup(loop: Loop, resolver: Resolver):
@@ -116,7 +116,7 @@ def test_a_name_is_looked_up_anew_after_each_lookup(loop: Loop, resolver: Resolv
         return await greeting("known", port)
 
     assert ran(loop, work) == b"hello\n"
-    assert resolver.asked == ["unknown", "unknown", "known"]
+    assert resolver.requested == ["unknown", "unknown", "known"]
 
 
 def test_addresses_of_a_name_are_tried_in_their_order(loop: Loop, resolver: Resolver):
@@ -176,7 +176,7 @@ def test_addresses_that_all_refuse_are_a_refused_connection(loop: Loop, resolver
 
 def test_an_address_is_not_looked_up(loop: Loop, resolver: Resolver):
     assert ran(loop, lambda port: greeting("127.0.0.1", port)) == b"hello\n"
-    assert resolver.asked == []
+    assert resolver.requested == []
 
 
 def test_a_label_that_no_name_can_have_is_no_host(loop: Loop):
@@ -186,9 +186,9 @@ def test_a_label_that_no_name_can_have_is_no_host(loop: Loop):
 
 def test_certificates_are_of_the_name_not_of_its_address(loop: Loop, resolver: Resolver):
     """The name is what a server is asked for, and what its certificate is checked against."""
-    asked: list[str | None] = []
+    requested: list[str | None] = []
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.sni_callback = lambda _, name, __: asked.append(name)
+    context.sni_callback = lambda _, name, __: requested.append(name)
 
     async def served() -> None:
         async with await asyncio.start_server(greet, "127.0.0.1", 0, ssl=context) as server:
@@ -198,7 +198,7 @@ def test_certificates_are_of_the_name_not_of_its_address(loop: Loop, resolver: R
 
     with asyncio.Runner(loop_factory=loop) as runner:  # type: ignore[arg-type]
         runner.run(served())
-    assert asked == ["some.example"]
+    assert requested == ["some.example"]
 
 
 def test_a_command_runs_on_a_loop_of_its_kind():

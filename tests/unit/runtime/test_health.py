@@ -20,11 +20,11 @@ async def fetch(url: str) -> tuple[int, str]:
 
 
 async def test_readyz_says_which_check_fails_and_why(health: Health):
-    async def asked() -> str | None:
+    async def requested() -> str | None:
         return None
 
     health.add_readiness("nats", lambda: "disconnected")
-    health.add_readiness("redis", asked)
+    health.add_readiness("redis", requested)
     url = await health.start()
 
     status, body = await fetch(url + "/readyz")

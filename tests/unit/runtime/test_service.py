@@ -146,8 +146,8 @@ async def test_the_health_file_tells_pid_and_url(tmp_path: Path):
     process.terminate()
     await process.communicate()
 
-    told = json.loads(file.read_text())
-    assert told == {"pid": process.pid, "health_url": started[0]["health_url"]}
+    announced = json.loads(file.read_text())
+    assert announced == {"pid": process.pid, "health_url": started[0]["health_url"]}
 
 
 async def test_a_stop_during_the_start_is_obeyed():

@@ -13,8 +13,8 @@ def imported_by(services: set[str]) -> set[str]:
     """The packages that are imported where these services are, all of them in one process."""
     wanted = ", ".join(f"gardenbus.{name}.__main__" for name in sorted(services))
     program = f"import sys, {wanted}; print(*{{name.partition('.')[0] for name in sys.modules}})"
-    said = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True)
-    return set(said.stdout.split())
+    reported = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True)
+    return set(reported.stdout.split())
 
 
 def test_services_import_nothing_that_they_do_not_need():

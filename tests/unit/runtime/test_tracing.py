@@ -47,14 +47,14 @@ def test_spans_are_written_to_a_file_each_ended_once(tmp_path: Path) -> None:
     finally:
         end()
     assert not tracing.is_on()
-    told = {line["name"]: line for line in map(json.loads, file.read_text().splitlines())}
-    assert sorted(told) == ["above", "below"]
-    assert told["above"]["context"]["trace_id"] == f"0x{TRACE_ID}"
-    assert told["above"]["attributes"] == {"gardenbus.seed": "aws", "outcome": "bound"}
-    assert told["above"]["status"]["status_code"] == "UNSET"
-    assert told["below"]["parent_id"] == told["above"]["context"]["span_id"]
-    assert told["below"]["status"]["description"] == "too bad"
-    assert told["above"]["resource"]["attributes"]["service.name"] == "gardenbus-relay"
+    announced = {line["name"]: line for line in map(json.loads, file.read_text().splitlines())}
+    assert sorted(announced) == ["above", "below"]
+    assert announced["above"]["context"]["trace_id"] == f"0x{TRACE_ID}"
+    assert announced["above"]["attributes"] == {"gardenbus.seed": "aws", "outcome": "bound"}
+    assert announced["above"]["status"]["status_code"] == "UNSET"
+    assert announced["below"]["parent_id"] == announced["above"]["context"]["span_id"]
+    assert announced["below"]["status"]["description"] == "too bad"
+    assert announced["above"]["resource"]["attributes"]["service.name"] == "gardenbus-relay"
 
 
 @pytest.mark.parametrize("given", ["", "nonsense", f"ff{FROM_A_CLIENT[2:]}", f"{FROM_A_CLIENT}-x", "0" * 55])

@@ -80,8 +80,8 @@ async def test_each_decision_is_one_line_with_its_grounds() -> None:
     scheduler = SchedulerUnderTest(store)
     with capture_logs() as lines:
         await scheduler.handle_batch("a", "b")
-    placed, refused = lines
-    class_name = refused["class"]
+    placed, rejected = lines
+    class_name = rejected["class"]
     assert [each.equivalence_class for each in await store.unschedulable_classes(SCHEDULER)] == [class_name]
     shared = {"class": class_name, "candidates": 3, "log_level": "info", "deliveries": 1, "queued_ms": 1}
     at_hand = {"uid": placed["uid"], "duration_ms": 0.0}
@@ -98,10 +98,10 @@ async def test_each_decision_is_one_line_with_its_grounds() -> None:
         "eligible": 2,
         "rejections": {"usable": 1, "taints": 1},
     }
-    assert (refused["shoot"], refused["outcome"], refused["attempt"]) == ("shoot garden-dev/b", "parked", 1)
-    assert (refused["rule"], refused["candidates"]) == ("candidates", 3)
-    assert refused["rejections"] == {"usable": 1, "taints": 1, "capacity": 1}
-    assert shared.items() <= refused.items()
+    assert (rejected["shoot"], rejected["outcome"], rejected["attempt"]) == ("shoot garden-dev/b", "parked", 1)
+    assert (rejected["rule"], rejected["candidates"]) == ("candidates", 3)
+    assert rejected["rejections"] == {"usable": 1, "taints": 1, "capacity": 1}
+    assert shared.items() <= rejected.items()
 
 
 async def test_the_wait_grows_with_each_refusal() -> None:
@@ -174,21 +174,21 @@ async def test_a_shoot_that_changed_since_is_read_and_decided_again() -> None:
     assert (await shoot_in(plain, "apollo")).parts.seed_name == "b"
 
 
-class GainsWhileParking(MemoryStore):
+class UnblocksWhileMarking(MemoryStore):
     """A seed is given room just before the refusal is written down, once."""
 
-    is_gained = False
+    has_unblocked = False
 
     async def mark_unschedulable(self, unschedulable: Any, usage_since: int | None = 0) -> UnschedulableResults:
-        if not self.is_gained:
-            self.is_gained = True
+        if not self.has_unblocked:
+            self.has_unblocked = True
             await changed(self, ObjectKey("seed", "", "aws-eu1"), {"status": {"allocatable": {"shoots": "1"}}})
         return await super().mark_unschedulable(unschedulable, usage_since)
 
 
 async def test_no_gain_falls_between_deciding_and_parking() -> None:
     store = await stocked(*BASE, a_seed(shoots="0"), a_shoot())
-    store.__class__ = GainsWhileParking
+    store.__class__ = UnblocksWhileMarking
     scheduler = SchedulerUnderTest(store)
     await scheduler.handle_batch("apollo")
     assert (await shoot_in(store, "apollo")).parts.seed_name == "aws-eu1"
@@ -267,8 +267,8 @@ async def test_a_shoot_is_placed_past_all_the_seeds_that_it_hosts() -> None:
 async def test_the_refusal_of_a_shoot_names_the_seeds_that_it_hosts() -> None:
     store = await stocked(a_cloudprofile(), a_seed("a"), a_seed("b"), a_seed("c", shoots="0"), *HOSTING)
     scheduler = SchedulerUnderTest(store)
-    refused = await settled(scheduler, "garden", "x")
-    description = refused.document()["status"]["lastOperation"]["description"]
+    rejected = await settled(scheduler, "garden", "x")
+    description = rejected.document()["status"]["lastOperation"]["description"]
     assert description.startswith("Failed to schedule Shoot: 0/1 seeds are eligible: {c => ")
     assert "; left out: {a => it is hosted by this very shoot, b => it is hosted by this very shoot}" in description
 
@@ -306,7 +306,7 @@ async def test_two_schedulers_never_overfill_a_seed() -> None:
     assert seeds == {"a": 7, "b": 5, "": 28}
 
 
-class TestWaking:
+class TestUnblocking:
     async def waiting(self, *documents: Document, shoots: int = 3) -> SchedulerUnderTest:
         names = [f"s{number}" for number in range(shoots)]
         store = await stocked(*BASE, *documents, *(a_shoot(name) for name in names))

@@ -31,15 +31,15 @@ def test_a_class_that_fits_nowhere_costs_a_name_a_seed() -> None:
     tracemalloc.start()
     try:
         before = tracemalloc.get_traced_memory()[0]
-        refusals = [unschedulable(request, snapshot) for request in others]
+        failures = [unschedulable(request, snapshot) for request in others]
         kept = tracemalloc.get_traced_memory()[0] - before
     finally:
         tracemalloc.stop()
     assert len(others) >= CLASSES // 2
     assert kept / len(others) / SEEDS < BYTES_PER_SEED
-    for request, refusal in zip(others, refusals, strict=True):
-        assert isinstance(refusal, Unschedulable)
-        assert sum(refusal.rejected.values()) == SEEDS
+    for request, rejection in zip(others, failures, strict=True):
+        assert isinstance(rejection, Unschedulable)
+        assert sum(rejection.rejected.values()) == SEEDS
         groups = diagnosis_of(request.constraints, snapshot.landscape).rejections
         assert sum(len(each.seeds) for each in groups) == SEEDS
 

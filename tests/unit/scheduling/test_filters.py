@@ -47,7 +47,7 @@ def seed_of(outcome: SchedulingResult) -> str:
     return outcome.seed
 
 
-def refusal_of(outcome: SchedulingResult) -> Unschedulable:
+def result_of(outcome: SchedulingResult) -> Unschedulable:
     assert isinstance(outcome, Unschedulable), outcome
     return outcome
 
@@ -94,7 +94,7 @@ def test_the_least_used_seed_wins_and_the_smaller_name_among_equals() -> None:
     ],
 )
 def test_the_rule_refuses_and_says_so(rule: str, shoot: Document, seed: Document) -> None:
-    outcome = refusal_of(decided(a_shoot(spec=shoot), a_seed(**seed)))
+    outcome = result_of(decided(a_shoot(spec=shoot), a_seed(**seed)))
     assert outcome.rule == rule
     assert outcome.message
     assert dict(outcome.rejected) == {rule: 1}
@@ -145,9 +145,9 @@ def test_a_toleration_that_nobody_checked_counts_only_if_the_project_allows_it()
     unchecked = {"annotations": {UNCHECKED_TOLERATIONS: '[{"key":"a"}]'}}
     shoot = a_shoot(metadata=unchecked, spec={"tolerations": [{"key": "a"}, {"key": "b"}]})
     protected = a_seed(spec={"taints": [{"key": "a"}]})
-    refusal = refusal_of(decided(shoot, protected))
-    assert refusal.rule == "taints"
-    assert "project dev does not whitelist" in refusal.message
+    unschedulable = result_of(decided(shoot, protected))
+    assert unschedulable.rule == "taints"
+    assert "project dev does not whitelist" in unschedulable.message
     assert seed_of(decided(shoot, a_seed(spec={"taints": [{"key": "b"}]}))) == "aws-eu1"
     for field in ("whitelist", "defaults"):
         project = a_project(spec={"tolerations": {field: [{"key": "a"}]}})
@@ -162,7 +162,7 @@ def test_a_preferring_seed_steps_back_for_any_other_that_survives() -> None:
 def test_provider_types_of_the_profile_cross_providers_only_with_minimal_distance() -> None:
     profile = a_cloudprofile(spec={"seedSelector": {"providerTypes": ["*"]}})
     seed = a_seed(spec={"provider": {"type": "gcp"}})
-    assert refusal_of(decided(a_shoot(), seed, profile)).rule == "strategy"
+    assert result_of(decided(a_shoot(), seed, profile)).rule == "strategy"
     assert seed_of(decided(a_shoot(), seed, profile, strategy="MinimalDistance")) == "aws-eu1"
 
 
@@ -170,21 +170,21 @@ def test_a_profile_selects_seeds_by_label() -> None:
     profile = a_cloudprofile(spec={"seedSelector": {"matchLabels": {"env": "prod"}}})
     seeds = [a_seed("a"), a_seed("b", metadata={"labels": {"env": "prod"}})]
     assert seed_of(decided(a_shoot(), *seeds, profile)) == "b"
-    assert refusal_of(decided(a_shoot(), seeds[0], profile)).rule == "cloudprofile-selector"
+    assert result_of(decided(a_shoot(), seeds[0], profile)).rule == "cloudprofile-selector"
 
 
 def test_a_namespaced_profile_counts_as_merged_in_its_status() -> None:
     own = a_namespaced_cloudprofile(status={"cloudProfileSpec": {"seedSelector": {"matchLabels": {"env": "prod"}}}})
     shoot = a_shoot(spec={"cloudProfile": {"kind": "NamespacedCloudProfile", "name": "own"}})
-    assert refusal_of(decided(shoot, a_seed(), own)).rule == "cloudprofile-selector"
+    assert result_of(decided(shoot, a_seed(), own)).rule == "cloudprofile-selector"
     assert seed_of(decided(shoot, a_seed(metadata={"labels": {"env": "prod"}}), own)) == "aws-eu1"
     elsewhere = merged(shoot, {"metadata": {"namespace": "garden-core"}})
-    assert refusal_of(decided(elsewhere, a_seed(), own)).rule == "cloudprofile"
+    assert result_of(decided(elsewhere, a_seed(), own)).rule == "cloudprofile"
 
 
 def test_a_shoot_without_profile_or_project_is_refused() -> None:
-    assert refusal_of(decided(a_shoot(spec={"cloudProfile": None}), a_seed())).rule == "cloudprofile"
-    assert refusal_of(decided(a_shoot(), a_seed(), project=False)).rule == "project"
+    assert result_of(decided(a_shoot(spec={"cloudProfile": None}), a_seed())).rule == "cloudprofile"
+    assert result_of(decided(a_shoot(), a_seed(), project=False)).rule == "project"
     assert seed_of(decided(a_shoot(spec={"cloudProfile": None, "cloudProfileName": "aws"}), a_seed())) == "aws-eu1"
 
 
@@ -193,7 +193,7 @@ def test_a_testing_shoot_goes_anywhere_within_its_provider() -> None:
     assert seed_of(decided(shoot, a_seed(spec={"provider": {"region": "ap-south-1"}}))) == "aws-eu1"
     profile = a_cloudprofile(spec={"seedSelector": {"providerTypes": ["gcp"]}})
     gcp = a_seed(spec={"provider": {"type": "gcp"}})
-    assert refusal_of(decided(shoot, gcp, profile, strategy="MinimalDistance")).rule == "strategy"
+    assert result_of(decided(shoot, gcp, profile, strategy="MinimalDistance")).rule == "strategy"
 
 
 class TestNetworks:
@@ -204,7 +204,7 @@ class TestNetworks:
 
     def test_an_open_range_is_taken_from_the_seeds_defaults_and_checked(self) -> None:
         overlapping = a_seed(spec={"networks": {"shootDefaults": {"pods": "10.241.0.0/17"}}})
-        assert refusal_of(decided(self.open_shoot(), overlapping)).rule == "networks"
+        assert result_of(decided(self.open_shoot(), overlapping)).rule == "networks"
         assert seed_of(decided(self.open_shoot(), a_seed(spec=self.DEFAULTS))) == "aws-eu1"
 
     def test_a_default_of_another_family_is_not_taken(self) -> None:
@@ -219,13 +219,13 @@ class TestNetworks:
 
     def test_a_malformed_default_never_matches(self) -> None:
         malformed = a_seed(spec={"networks": {"shootDefaults": {"pods": "x"}}})
-        assert refusal_of(decided(self.open_shoot(), malformed)).rule == "networks"
+        assert result_of(decided(self.open_shoot(), malformed)).rule == "networks"
 
     def test_ranges_in_use_are_checked_like_stated_ones(self) -> None:
         shoot = a_shoot(status={"networking": {"pods": ["10.241.0.0/20"], "services": ["100.64.0.0/13"]}})
-        assert "overlap" in refusal_of(decided(shoot, a_seed())).message
+        assert "overlap" in result_of(decided(shoot, a_seed())).message
         lacking = a_shoot(status={"networking": {"pods": ["100.96.0.0/11"]}})
-        assert "services" in refusal_of(decided(lacking, a_seed())).message
+        assert "services" in result_of(decided(lacking, a_seed())).message
 
 
 class TestMinimalDistance:
@@ -276,7 +276,7 @@ class TestMinimalDistance:
         ["- a", "x: 1.5", "x: '7'", "\tx: 1", "x: {y: 1}", "x: [1]", "x: true", "a: b: c", "# nothing", "x: 1:30"],
     )
     def test_a_malformed_region_configmap_is_an_error(self, text: str) -> None:
-        outcome = refusal_of(self.chosen("eu-west-1", configmaps=(a_region_configmap(data={"eu-west-1": text}),)))
+        outcome = result_of(self.chosen("eu-west-1", configmaps=(a_region_configmap(data={"eu-west-1": text}),)))
         assert outcome.rule == "strategy"
         assert "garden/regions-aws" in outcome.message
 
@@ -298,7 +298,7 @@ class TestMinimalDistance:
         assert seed_of(outcome) == "us-east-1"
 
     def test_farther_than_a_thousand_is_no_candidate(self) -> None:
-        assert refusal_of(self.chosen("x" * 520)).rule == "strategy"
+        assert result_of(self.chosen("x" * 520)).rule == "strategy"
 
 
 def test_an_explanation_ranks_what_fits_and_rejects_the_rest() -> None:
@@ -331,10 +331,10 @@ def test_an_explanation_ranks_what_fits_and_rejects_the_rest() -> None:
 
 def test_many_seeds_are_grouped_in_the_sentence() -> None:
     seeds = [a_seed(f"s{number:03}", shoots="0") for number in range(200)]
-    message = refusal_of(decided(a_shoot(), *seeds)).message
+    message = result_of(decided(a_shoot(), *seeds)).message
     assert len(message) < 300
     assert "200 seeds" in message
-    few = refusal_of(decided(a_shoot(), *seeds[:2])).message
+    few = result_of(decided(a_shoot(), *seeds[:2])).message
     assert "s000 => " in few
     assert "s001 => " in few
 

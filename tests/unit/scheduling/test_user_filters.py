@@ -31,9 +31,9 @@ def test_a_users_own_filter_decides_along_with_ours() -> None:
     green = a_shoot("green", metadata={"annotations": {"green": ""}})
     placements = simulate([*documents, green, a_shoot("any")], filters=[GreenOnly()])
     assert [placement.seed for placement in placements] == ["b", "a"]
-    (refused,) = simulate([documents[0], *documents[2:], green], filters=[GreenOnly()])
-    assert refused.message is not None
-    assert "it is not green" in refused.message
+    (rejected,) = simulate([documents[0], *documents[2:], green], filters=[GreenOnly()])
+    assert rejected.message is not None
+    assert "it is not green" in rejected.message
 
 
 def installed(folder: Path, monkeypatch: pytest.MonkeyPatch, target: str) -> None:

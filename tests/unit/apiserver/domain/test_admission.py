@@ -45,8 +45,8 @@ def facts_of(*documents: Document) -> RelatedObjects:
     return RelatedObjects(objects=objects, projects=projects)
 
 
-def mutated(document: Document, old: Document | None = None, *known: Document, user: str = "ann") -> Document:
-    return mutate(document, old, facts_of(*known), user=user).document
+def mutated(document: Document, old: Document | None = None, *existing: Document, user: str = "ann") -> Document:
+    return mutate(document, old, facts_of(*existing), user=user).document
 
 
 def annotation_of(shoot: Document) -> str | None:
@@ -200,7 +200,7 @@ class TestExposureClass:
         )
 
     def test_applying_the_same_manifest_again_changes_nothing(self) -> None:
-        known = (
+        existing = (
             an_exposure_class(
                 seedSelector={"matchLabels": {"a": "b"}, "providerTypes": ["gcp"]}, tolerations=[{"key": "edge"}]
             ),
@@ -209,11 +209,11 @@ class TestExposureClass:
         given = merged(
             self.SHOOT, {"spec": {"tolerations": [{"key": "own"}], "seedSelector": {"providerTypes": ["aws"]}}}
         )
-        first = mutated(apply_three_way(None, None, given), None, *known)
+        first = mutated(apply_three_way(None, None, given), None, *existing)
         assert [one["key"] for one in first["spec"]["tolerations"]] == ["own", "team", "edge"]
-        again = mutated(apply_three_way(first, given, given), first, *known)
+        again = mutated(apply_three_way(first, given, given), first, *existing)
         assert again == first
-        admit(again, first, facts_of(*known))
+        admit(again, first, facts_of(*existing))
 
 
 class TestTolerations:

@@ -41,7 +41,7 @@ def _purpose(value: str) -> AdmissionRule:
     return AdmissionRule(("Shoot",), mutate=mutate)
 
 
-def _refuses(message: str) -> AdmissionRule:
+def _rejecting(message: str) -> AdmissionRule:
     def admit(_shoot: Document, _change: Change, _related: RelatedObjects) -> None:
         raise Forbidden(message)
 
@@ -74,7 +74,7 @@ def test_each_change_is_told_with_its_path_before_and_after() -> None:
 
 
 def test_all_that_refuse_are_told_and_the_first_is_raised() -> None:
-    trace = _chain(One=_refuses("no"), Two=AdmissionRule(admit=_passes), Three=_refuses("never"))
+    trace = _chain(One=_rejecting("no"), Two=AdmissionRule(admit=_passes), Three=_rejecting("never"))
     document = trace.admission.mutate(a_shoot(), None, NOTHING_RELATED, user="ann").document
     with pytest.raises(Forbidden, match="no"):
         trace.admission.admit(document, None, NOTHING_RELATED)

@@ -153,25 +153,27 @@ def test_a_full_seed_is_refused_where_its_usage_is_known() -> None:
     )
 
 
-def move_refusal(shoot: Document | None = None, **target: Any) -> str:
+def move_rejection(shoot: Document | None = None, **target: Any) -> str:
     """Why a shoot on a seed with a backup cannot move to another one, which has one too unless it is said."""
     source = a_seed("old", spec={"backup": {"provider": "aws"}})
     seed = merged(a_seed("new", spec={"backup": {"provider": "aws"}}), target)
-    with pytest.raises(Forbidden) as refused:
+    with pytest.raises(Forbidden) as rejected:
         admit_migration(shoot or a_shoot(), source, seed, project=a_project(), profile_spec=a_cloudprofile()["spec"])
-    return refused.value.message
+    return rejected.value.message
 
 
 def test_a_placed_shoot_moves_by_the_rules_of_a_bind_and_those_of_a_move() -> None:
     zonal = a_shoot(spec={"controlPlane": {"highAvailability": {"failureTolerance": {"type": "zone"}}}})
-    assert "it has 1 zones" in move_refusal(zonal, spec={"provider": {"zones": ["x"]}})
-    message = move_refusal(spec={"taints": [{"key": "special"}], "backup": None, "networks": {"pods": "100.96.0.0/16"}})
+    assert "it has 1 zones" in move_rejection(zonal, spec={"provider": {"zones": ["x"]}})
+    message = move_rejection(
+        spec={"taints": [{"key": "special"}], "backup": None, "networks": {"pods": "100.96.0.0/16"}}
+    )
     assert message.startswith("seed new cannot take the shoot over: ")
     for reason in ("taints (special)", "no spec.backup", "overlap with the seed's pods"):
         assert reason in message
-    assert "being deleted" in move_refusal(metadata={"deletionTimestamp": "2026-01-01T00:00:00Z"})
-    assert "marked for removal" in move_refusal(metadata={"annotations": {REMOVAL_ANNOTATION: "garden/set"}})
-    assert "access restrictions eu" in move_refusal(a_shoot(spec={"accessRestrictions": [{"name": "eu"}]}))
+    assert "being deleted" in move_rejection(metadata={"deletionTimestamp": "2026-01-01T00:00:00Z"})
+    assert "marked for removal" in move_rejection(metadata={"annotations": {REMOVAL_ANNOTATION: "garden/set"}})
+    assert "access restrictions eu" in move_rejection(a_shoot(spec={"accessRestrictions": [{"name": "eu"}]}))
 
 
 def test_the_profile_decides_about_a_move_too() -> None:

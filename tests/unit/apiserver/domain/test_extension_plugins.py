@@ -89,7 +89,7 @@ NOT_FOR_SEEDS = r"spec\.extensions\[0\]\.type: no Extension of the type 'x' for 
 
 
 @pytest.mark.parametrize(
-    ("document", "registration", "refusal"),
+    ("document", "registration", "rejection"),
     [
         (WITH_WORKERS, {}, None),
         (WITH_WORKERS, SHOOTS, None),
@@ -108,12 +108,14 @@ NOT_FOR_SEEDS = r"spec\.extensions\[0\]\.type: no Extension of the type 'x' for 
         (SEED_WITH_EXTENSION, {**SEEDS, "primary": False}, NOT_FOR_SEEDS),
     ],
 )
-def test_an_extension_is_for_kinds_of_clusters(document: Document, registration: Document, refusal: str | None) -> None:
+def test_an_extension_is_for_kinds_of_clusters(
+    document: Document, registration: Document, rejection: str | None
+) -> None:
     related = registered(*NEEDED, extension("x", **registration))
-    if refusal is None:
+    if rejection is None:
         VALIDATOR.admit(document, None, related)
     else:
-        with pytest.raises(Forbidden, match=refusal):
+        with pytest.raises(Forbidden, match=rejection):
             VALIDATOR.admit(document, None, related)
 
 

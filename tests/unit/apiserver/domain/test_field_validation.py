@@ -65,7 +65,7 @@ def test_a_patch_is_reviewed_as_a_manifest_and_takes_away_what_is_unknown() -> N
 
 
 @pytest.mark.parametrize(
-    ("spec", "said"),
+    ("spec", "reported"),
     [
         ({"monitoring": {"alerting": {}}}, "spec.monitoring: nothing acts on it"),
         ({"maintenance": {"autoRotation": {}}}, "spec.maintenance.autoRotation: nothing acts on it"),
@@ -76,14 +76,14 @@ def test_a_patch_is_reviewed_as_a_manifest_and_takes_away_what_is_unknown() -> N
 )
 @pytest.mark.parametrize("validation", list(FieldValidation))
 def test_what_has_no_effect_is_taken_with_a_warning(
-    spec: dict[str, Any], said: str, validation: FieldValidation
+    spec: dict[str, Any], reported: str, validation: FieldValidation
 ) -> None:
     (warning,) = reviewed(a_shoot(spec=spec), validation)(None)
-    assert warning.startswith(said)
+    assert warning.startswith(reported)
 
 
 @pytest.mark.parametrize(
-    ("annotation", "value", "said"),
+    ("annotation", "value", "reported"),
     [
         ("shoot.gardener.cloud/tasks", "deployInfrastructure", "a reconciliation has no tasks"),
         ("gardener.cloud/operation", "rotate-credentials-start", "no credentials are rotated"),
@@ -93,17 +93,17 @@ def test_what_has_no_effect_is_taken_with_a_warning(
         ("maintenance.gardener.cloud/operation", "reconcile", ""),
     ],
 )
-def test_operations_and_tasks_that_nothing_acts_on_are_warned_of(annotation: str, value: str, said: str) -> None:
+def test_operations_and_tasks_that_nothing_acts_on_are_warned_of(annotation: str, value: str, reported: str) -> None:
     annotated = {"metadata": {"annotations": {annotation: value}}}
     shoot = merged(a_shoot(), annotated)
     for warnings in (reviewed(shoot)(None), patch_review(annotated, APOLLO, STRICT)(a_shoot())):
-        assert [said in warning for warning in warnings] == ([True] if said else [])
+        assert [reported in warning for warning in warnings] == ([True] if reported else [])
     read = merged(shoot, {"metadata": {"resourceVersion": "5", "uid": "u"}})
     assert reviewed(read)(read) == ()
 
 
 @pytest.mark.parametrize(
-    ("document", "operation", "said"),
+    ("document", "operation", "reported"),
     [
         (a_seed(), "renew-garden-access-secrets", "nothing acts on it: "),
         (a_seed(), "renew-workload-identity-tokens", "nothing acts on it: "),
@@ -114,14 +114,16 @@ def test_operations_and_tasks_that_nothing_acts_on_are_warned_of(annotation: str
         (a_managed_seed(), "reconcile", ""),
     ],
 )
-def test_operations_of_seeds_that_nothing_acts_on_are_warned_of(document: Document, operation: str, said: str) -> None:
+def test_operations_of_seeds_that_nothing_acts_on_are_warned_of(
+    document: Document, operation: str, reported: str
+) -> None:
     annotated = {"metadata": {"annotations": {"gardener.cloud/operation": operation}}}
     key, given = key_of_document(document), merged(document, annotated)
     for warnings in (manifest_review(given, key, STRICT)(None), patch_review(annotated, key, STRICT)(document)):
         found = [
             warning for warning in warnings if warning.startswith("metadata.annotations[gardener.cloud/operation]")
         ]
-        assert [said in warning for warning in found] == ([True] if said else [])
+        assert [reported in warning for warning in found] == ([True] if reported else [])
 
 
 def test_a_round_trip_is_silent_and_applying_a_file_again_is_not() -> None:

@@ -25,7 +25,7 @@ def a_binding(kind: str, version: str = CORE) -> Document:
 
 
 @pytest.mark.parametrize(
-    ("before", "after", "status", "is_refused"),
+    ("before", "after", "status", "is_rejected"),
     [
         ((OURS, OTHER), (OURS,), {"technicalID": "id", "lastOperation": RUNNING}, False),
         ((OURS,), (), {"technicalID": "id", "lastOperation": DONE}, False),
@@ -38,11 +38,11 @@ def a_binding(kind: str, version: str = CORE) -> Document:
     ],
 )
 def test_a_shoot_keeps_its_finalizer_until_its_deletion_is_done(
-    before: tuple[str, ...], after: tuple[str, ...], status: Document, is_refused: bool
+    before: tuple[str, ...], after: tuple[str, ...], status: Document, is_rejected: bool
 ) -> None:
     stored = a_shoot(status=status)
     old, new = with_finalizers(stored, *before), with_finalizers(stored, *after)
-    if not is_refused:
+    if not is_rejected:
         CHAIN.admit(new, old, RelatedObjects())
         return
     with pytest.raises(Forbidden, match=r"metadata\.finalizers: gardener is taken off by the gardenlet"):

@@ -102,7 +102,7 @@ CALLS = VALID.replace("{client-certificate-data: Zm9v, client-key-data: Zm9v}", 
 
 
 @pytest.mark.parametrize(
-    ("secret", "refusal"),
+    ("secret", "rejection"),
     [
         (a_secret(b"", key="foo"), None),
         (a_secret(VALID.encode()), None),
@@ -111,12 +111,12 @@ CALLS = VALID.replace("{client-certificate-data: Zm9v, client-key-data: Zm9v}", 
         (a_secret(b"foo"), "is no kubeconfig"),
     ],
 )
-def test_a_kubeconfig_is_checked_in_a_new_secret_and_in_a_changed_one(secret: Document, refusal: str | None) -> None:
+def test_a_kubeconfig_is_checked_in_a_new_secret_and_in_a_changed_one(secret: Document, rejection: str | None) -> None:
     for old in (None, a_secret(b"", key="foo"), a_secret(a_kubeconfig({"token": "t"}))):
-        if refusal is None:
+        if rejection is None:
             admit(secret, old)
         else:
-            with pytest.raises(InvalidResource, match=refusal):
+            with pytest.raises(InvalidResource, match=rejection):
                 admit(secret, old)
     CHAIN.admit_deletion(secret, user="ann")
 

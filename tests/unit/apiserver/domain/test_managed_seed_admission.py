@@ -83,7 +83,7 @@ class TestManagedSeed:
         assert result["metadata"]["labels"] == {"name.seed.gardener.cloud/aws-eu1": "true"}
 
     @pytest.mark.parametrize(
-        ("shoot", "said"),
+        ("shoot", "reported"),
         [
             (None, "is not there: apply it first"),
             (a_child(metadata={"deletionTimestamp": "2026-01-02T03:04:05Z"}), "being deleted"),
@@ -94,8 +94,8 @@ class TestManagedSeed:
             (a_child(spec={"kubernetes": {"verticalPodAutoscaler": None}}), "verticalPodAutoscaler"),
         ],
     )
-    def test_a_shoot_that_cannot_be_a_seed_is_refused(self, shoot: Document | None, said: str) -> None:
-        with pytest.raises(InvalidResource, match=said) as caught:
+    def test_a_shoot_that_cannot_be_a_seed_is_refused(self, shoot: Document | None, reported: str) -> None:
+        with pytest.raises(InvalidResource, match=reported) as caught:
             admitted(a_managed_seed(), facts_with(shoot))
         assert {problem.field for problem in caught.value.problems} == {"spec.shoot.name"}
 

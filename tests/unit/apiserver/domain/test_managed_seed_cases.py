@@ -54,7 +54,7 @@ def facts(shoot: Document | None, *shoots_on: Document, holder: str = "") -> Rel
     )
 
 
-def refused(document: Document, related: RelatedObjects, old: Document | None = None) -> set[str]:
+def rejected(document: Document, related: RelatedObjects, old: Document | None = None) -> set[str]:
     try:
         result = mutate(document, old, related, user="ann").document
         validate(result, old)
@@ -93,7 +93,7 @@ def refused(document: Document, related: RelatedObjects, old: Document | None = 
 def test_a_shoot_has_to_be_fit_for_a_seed(
     managed_seed: Document, shoot: Document | None, holder: str, expected: set[str]
 ) -> None:
-    assert refused(managed_seed, facts(shoot, holder=holder)) == expected
+    assert rejected(managed_seed, facts(shoot, holder=holder)) == expected
 
 
 @pytest.mark.parametrize(
@@ -115,7 +115,7 @@ def test_a_shoot_has_to_be_fit_for_a_seed(
     ],
 )
 def test_what_the_template_says_of_the_cluster_is_as_the_shoot_has_it(seed: Document, expected: set[str]) -> None:
-    assert refused(managed_seed_of(seed), facts(the_shoot())) == expected
+    assert rejected(managed_seed_of(seed), facts(the_shoot())) == expected
 
 
 def test_feature_gates_of_the_shoot_are_not_compared_with_settings_that_nothing_reads() -> None:
@@ -123,7 +123,7 @@ def test_feature_gates_of_the_shoot_are_not_compared_with_settings_that_nothing_
     off = {"featureGates": {"TopologyAwareHints": False}}
     components = ("kubeAPIServer", "kubeControllerManager", "kubeProxy")
     shoot = the_shoot(spec={"kubernetes": dict.fromkeys(components, off)})
-    assert refused(managed_seed_of({"settings": {"topologyAwareRouting": {"enabled": True}}}), facts(shoot)) == ALLOWED
+    assert rejected(managed_seed_of({"settings": {"topologyAwareRouting": {"enabled": True}}}), facts(shoot)) == ALLOWED
 
 
 IN_USE = a_shoot("guest", spec={"seedName": "foo"})
@@ -166,7 +166,7 @@ def test_what_shoots_on_the_seed_use_stays_in_its_template(
     shoot = the_shoot(spec={"provider": {"workers": [{"name": "a", "zones": zones}]}})
     old = mutate(managed_seed_of(before), None, facts(the_shoot()), user="ann").document
     changed = merged(old, {"spec": {"gardenlet": {"config": {"seedConfig": {"spec": after}}}}})
-    assert refused(changed, facts(shoot, *shoots_on), old) == expected
+    assert rejected(changed, facts(shoot, *shoots_on), old) == expected
 
 
 def test_of_zones_that_never_were_the_shoots_only_an_added_one_is_refused() -> None:
@@ -174,7 +174,7 @@ def test_of_zones_that_never_were_the_shoots_only_an_added_one_is_refused() -> N
     new = managed_seed_of({"provider": {"zones": ["zone-foo", "zone-bar", "zone-foobar"]}})
     with pytest.raises(InvalidResource, match="stands in zone-foobar:"):
         admit(new, old, facts(the_shoot()))
-    assert refused(merged(old, {"metadata": {"labels": {"a": "b"}}}), facts(the_shoot()), old) == ALLOWED
+    assert rejected(merged(old, {"metadata": {"labels": {"a": "b"}}}), facts(the_shoot()), old) == ALLOWED
 
 
 def template_for(shoot: Document, seed: Document | None = None) -> Document:
@@ -232,7 +232,7 @@ def test_a_domain_that_is_nobodys_gives_the_seed_no_provider() -> None:
     """In Gardener such a shoot is refused."""
     shoot = the_shoot(spec={"dns": {"domain": "foo.elsewhere.org"}})
     assert "dns" not in template_for(shoot)
-    assert refused(managed_seed_of(), facts(shoot)) == ALLOWED
+    assert rejected(managed_seed_of(), facts(shoot)) == ALLOWED
 
 
 def test_the_labels_name_the_seed_of_the_shoot_and_no_other() -> None:

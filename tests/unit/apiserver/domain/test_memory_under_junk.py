@@ -7,7 +7,7 @@ import tracemalloc
 from gardenbus.apiserver.domain.field_validation import manifest_review
 from gardenbus.common.api.document import Document
 from gardenbus.common.api.fields.check import compiled_shapes, field_faults
-from gardenbus.common.api.fields.known import sent_shape
+from gardenbus.common.api.fields.kinds import sent_shape
 from gardenbus.common.api.fields.validation import FieldValidation
 from gardenbus.common.api.garden.seeds import SeedNetworks
 from gardenbus.common.api.garden.shoot_networks import Ranges, network_problems

@@ -29,8 +29,8 @@ def a_server(**fields: Any) -> Document:
 
 def problems(document: Document, *found: ObjectKey, old: Document | None = None) -> set[str]:
     """Fields that are rejected where these objects are there."""
-    asked = {query.key for query in named_object_queries(document, old) if isinstance(query, ObjectQuery)}
-    related = RelatedObjects(objects={each: {"kind": each.kind} for each in found if each in asked})
+    requested = {query.key for query in named_object_queries(document, old) if isinstance(query, ObjectQuery)}
+    related = RelatedObjects(objects={each: {"kind": each.kind} for each in found if each in requested})
     try:
         admit_named_objects(document, old, related)
     except InvalidResource as error:

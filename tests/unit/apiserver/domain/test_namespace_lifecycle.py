@@ -29,10 +29,10 @@ def test_what_is_new_in_a_namespace_that_leaves_is_refused_in_the_words_of_kuber
     document: Document, what: str
 ) -> None:
     assert CHAIN.related_queries(document, None) == (ObjectQuery(NAMESPACE),)
-    with pytest.raises(Forbidden) as refused:
+    with pytest.raises(Forbidden) as rejected:
         CHAIN.admit(document, None, beside(deletionTimestamp=NOW))
     reason = "unable to create new content in namespace garden-dev because it is being terminated"
-    assert refused.value.message == f"{what} is forbidden: {reason}"
+    assert rejected.value.message == f"{what} is forbidden: {reason}"
 
 
 def test_what_is_admitted_is_written_while_the_namespace_is_as_it_was_read() -> None:

@@ -33,7 +33,7 @@ def image(
     return {"machineImages": [{"name": name, "versions": listed, **({"updateStrategy": strategy} if strategy else {})}]}
 
 
-def refused_fields(spec: Document, before: Document | None) -> set[str]:
+def rejected_fields(spec: Document, before: Document | None) -> set[str]:
     old = None if before is None else a_namespaced_cloudprofile(spec=before)
     related = RelatedObjects(objects={ObjectKey("cloudprofile", "", "aws"): PARENT})
     try:
@@ -47,7 +47,7 @@ VERSION, IMAGE = "kubernetes.versions[0]", "machineImages[0].versions[0]"
 
 
 @pytest.mark.parametrize(
-    ("before", "spec", "refused"),
+    ("before", "spec", "rejected"),
     [
         (None, {}, ALLOWED),
         (None, {"machineTypes": [{"name": "own"}]}, ALLOWED),
@@ -79,6 +79,6 @@ VERSION, IMAGE = "kubernetes.versions[0]", "machineImages[0].versions[0]"
     ],
 )
 def test_a_profile_overrides_only_when_versions_of_its_parent_expire(
-    before: Document | None, spec: Document, refused: set[str]
+    before: Document | None, spec: Document, rejected: set[str]
 ) -> None:
-    assert refused_fields(spec, before) == refused
+    assert rejected_fields(spec, before) == rejected

@@ -113,7 +113,7 @@ OVERRIDE: Document = {"kubernetes": {"versions": [{"version": "1.24.1", "expirat
 OTHER_PARENT: Document = {"parent": {"kind": "CloudProfile", "name": "other"}}
 
 
-def refused(change: Document, below: Document, **metadata: object) -> set[str]:
+def rejected(change: Document, below: Document, **metadata: object) -> set[str]:
     """Fields of a CloudProfile whose change is refused with one profile below it."""
     profile = a_namespaced_cloudprofile("own", status=None, spec=below, metadata=metadata)
     listed = [profile] if profile["spec"]["parent"]["name"] == "aws" else []
@@ -170,8 +170,8 @@ def refused(change: Document, below: Document, **metadata: object) -> set[str]:
 def test_what_profiles_below_name_of_their_parent_stays_and_their_images_stay_theirs(
     change: Document, below: Document, expected: set[str]
 ) -> None:
-    assert refused(change, below) == expected
-    assert refused(change, below, deletionTimestamp="2026-01-01T00:00:00Z") == ALLOWED
+    assert rejected(change, below) == expected
+    assert rejected(change, below, deletionTimestamp="2026-01-01T00:00:00Z") == ALLOWED
 
 
 PROFILE = "namespacedcloudprofile:garden-dev:own#"

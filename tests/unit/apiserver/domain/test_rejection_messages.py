@@ -360,9 +360,9 @@ def given(case: Case) -> set[RejectionMessage]:
     }
     found = set[RejectionMessage]()
     for message in messages_of(case):
-        fitting = {one for one, pattern in declared.items() if pattern.fullmatch(message)}
-        assert fitting, f"{case.plugin} does not declare: {message}"
-        found |= fitting
+        matching = {one for one, pattern in declared.items() if pattern.fullmatch(message)}
+        assert matching, f"{case.plugin} does not declare: {message}"
+        found |= matching
     return found
 
 

@@ -12,9 +12,9 @@ from gardenbus.common.errors import BadRequest, FieldProblem, InvalidResource, N
 
 
 def test_an_answer_carries_its_result_and_warnings() -> None:
-    answer = msgspec.json.decode(success_response({"a": 1}, ["status is ignored"]).encoded())
+    response = msgspec.json.decode(success_response({"a": 1}, ["status is ignored"]).encoded())
 
-    assert answer == {"ok": True, "result": {"a": 1}, "warnings": ["status is ignored"]}
+    assert response == {"ok": True, "result": {"a": 1}, "warnings": ["status is ignored"]}
 
 
 def test_a_stored_manifest_is_passed_on_unparsed() -> None:

@@ -49,7 +49,7 @@ def zones(*names: str) -> Document:
 
 
 @pytest.mark.parametrize(
-    ("before", "after", "shoots_on", "refused"),
+    ("before", "after", "shoots_on", "rejected"),
     [
         (zones("1", "2"), zones("2"), (), ALLOWED),
         (zones("1", "2"), zones("2"), (PLAIN,), {"spec.provider.zones"}),
@@ -69,7 +69,7 @@ def zones(*names: str) -> Document:
     ],
 )
 def test_a_seed_keeps_what_the_shoots_on_it_use(
-    before: Document, after: Document, shoots_on: tuple[Document, ...], refused: set[str]
+    before: Document, after: Document, shoots_on: tuple[Document, ...], rejected: set[str]
 ) -> None:
     old, new = a_seed(spec=before), a_seed(spec=after)
     found = ALLOWED
@@ -77,7 +77,7 @@ def test_a_seed_keeps_what_the_shoots_on_it_use(
         CHAIN.admit(new, old, RelatedObjects(shoots_on={"aws-eu1": shoots_on}))
     except InvalidResource as error:
         found = {each.field for each in error.problems}
-    assert found == refused
+    assert found == rejected
 
 
 def test_a_seed_is_deleted_without_shoots_whatever_buckets_name_it() -> None:
@@ -99,14 +99,14 @@ def facts(**spec: Any) -> RelatedObjects:
 
 @pytest.mark.parametrize("kind", ["Seed", "BackupBucket"])
 @pytest.mark.parametrize("is_new", [True, False])
-@pytest.mark.parametrize(("provider", "is_refused"), [("provider", False), ("another", True)])
+@pytest.mark.parametrize(("provider", "is_rejected"), [("provider", False), ("another", True)])
 def test_a_workload_identity_of_backups_is_for_their_provider(
-    kind: str, is_new: bool, provider: str, is_refused: bool
+    kind: str, is_new: bool, provider: str, is_rejected: bool
 ) -> None:
     document, related = backed_up(kind, provider), facts(targetSystem={"type": "provider"})
     old = None if is_new else backed_up(kind, "before")
     assert CHAIN.related_queries(document, old) == (ObjectQuery(IDENTITY),)
-    if not is_refused:
+    if not is_rejected:
         CHAIN.admit(document, old, related)
         return
     with pytest.raises(Forbidden, match="is for provider, and the backup is at another"):

@@ -127,7 +127,7 @@ PROFILE = ObjectKey("cloudprofile", "", "aws")
 
 
 @pytest.mark.parametrize(
-    ("dns", "old", "refused"),
+    ("dns", "old", "rejected"),
     [
         ({"domain": DEFAULT}, None, ""),
         (STOLEN, None, "lies below its default domain"),
@@ -139,15 +139,15 @@ PROFILE = ObjectKey("cloudprofile", "", "aws")
     ],
 )
 def test_a_domain_below_a_default_one_is_made_of_shoot_and_project(
-    dns: Document, old: Document | None, refused: str
+    dns: Document, old: Document | None, rejected: str
 ) -> None:
     related = RelatedObjects(objects={ON_SEED: SEED, PROFILE: a_cloudprofile()}, projects={"garden-dev": a_project()})
     new, before = a_placed(dns), None if old is None else a_placed(old)
     assert (ObjectQuery(ON_SEED) in all_related_queries(new, before)) == (dns != old)
-    if not refused:
+    if not rejected:
         admit(new, before, related)
         return
-    with pytest.raises((Forbidden, InvalidResource), match=refused):
+    with pytest.raises((Forbidden, InvalidResource), match=rejected):
         admit(new, before, related)
 
 

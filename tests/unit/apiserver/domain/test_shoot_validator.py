@@ -86,7 +86,7 @@ def problems_of(shoot: Document, old: Document | None = None, *others: Document)
 
 
 @pytest.mark.parametrize(
-    ("pool", "spec", "refused"),
+    ("pool", "spec", "rejected"),
     [
         ({}, {}, ALLOWED),
         ({"zones": ["eu-west-1b"]}, {}, ALLOWED),
@@ -115,12 +115,12 @@ def problems_of(shoot: Document, old: Document | None = None, *others: Document)
         ({}, {"kubernetes": {"version": "1.33.5"}}, {"spec.kubernetes.version"}),
     ],
 )
-def test_a_new_shoot_takes_what_the_profile_allows(pool: Document, spec: Document, refused: set[str]) -> None:
-    assert set(problems_of(shoot_of(a_pool(**pool), **spec))) == refused
+def test_a_new_shoot_takes_what_the_profile_allows(pool: Document, spec: Document, rejected: set[str]) -> None:
+    assert set(problems_of(shoot_of(a_pool(**pool), **spec))) == rejected
 
 
 @pytest.mark.parametrize(
-    ("before", "after", "refused"),
+    ("before", "after", "rejected"),
     [
         (image("2.0.0"), image("3.0.0"), ALLOWED),  # forced updates go by way of versions that have expired
         (image("2.0.0"), image("1.0.0"), {"machine.image.version"}),
@@ -133,23 +133,23 @@ def test_a_new_shoot_takes_what_the_profile_allows(pool: Document, spec: Documen
     ],
 )
 def test_what_a_pool_has_may_stay_and_what_is_new_must_be_allowed(
-    before: Document, after: Document, refused: set[str]
+    before: Document, after: Document, rejected: set[str]
 ) -> None:
     old, new = (shoot_of(a_pool(**pool)) for pool in (before, after))
-    assert {field for field, reason in problems_of(new, old).items() if "5Gi" not in reason} == refused
+    assert {field for field, reason in problems_of(new, old).items() if "5Gi" not in reason} == rejected
 
 
 @pytest.mark.parametrize(
-    ("before", "after", "refused"),
+    ("before", "after", "rejected"),
     [("1.32.9", "1.33.5", ALLOWED), ("1.33.5", "1.34.0", {"spec.kubernetes.version"})],
 )
-def test_a_cluster_may_be_updated_to_a_version_that_has_expired(before: str, after: str, refused: set[str]) -> None:
+def test_a_cluster_may_be_updated_to_a_version_that_has_expired(before: str, after: str, rejected: set[str]) -> None:
     old, new = (shoot_of(a_pool(), kubernetes={"version": version}) for version in (before, after))
-    assert set(problems_of(new, old)) == refused
+    assert set(problems_of(new, old)) == rejected
 
 
 @pytest.mark.parametrize(
-    ("pools", "refused"),
+    ("pools", "rejected"),
     [
         ([{"minimum": 2, "maximum": 5}], ALLOWED),
         ([{"minimum": 2, "maximum": 6}], {"maximum"}),
@@ -157,12 +157,12 @@ def test_a_cluster_may_be_updated_to_a_version_that_has_expired(before: str, aft
         ([{"minimum": 3, "maximum": 5}, {"name": "pool-b", "minimum": 3, "maximum": 5}], {"spec.provider.workers"}),
     ],
 )
-def test_a_shoot_has_no_more_nodes_than_the_limit_of_the_profile(pools: list[Document], refused: set[str]) -> None:
+def test_a_shoot_has_no_more_nodes_than_the_limit_of_the_profile(pools: list[Document], rejected: set[str]) -> None:
     shoot = shoot_of(*(a_pool(**pool) for pool in pools))
     limited = a_cloudprofile(
         spec={**OFFER, "limits": {"maxNodesTotal": 5}}, metadata={"uid": "l", "resourceVersion": "1"}
     )
-    assert set(problems_of(shoot, None, limited)) == refused
+    assert set(problems_of(shoot, None, limited)) == rejected
     assert problems_of(shoot, shoot, limited) == {}
 
 
@@ -216,7 +216,7 @@ def test_an_image_for_older_kubelets_is_not_the_newest_for_a_newer_one() -> None
 
 
 @pytest.mark.parametrize(
-    ("provider", "refused"),
+    ("provider", "rejected"),
     [
         ({"type": "aws"}, ALLOWED),
         ({"type": "gcp, aws"}, ALLOWED),
@@ -224,14 +224,14 @@ def test_an_image_for_older_kubelets_is_not_the_newest_for_a_newer_one() -> None
         ({}, ALLOWED),
     ],
 )
-def test_a_binding_is_for_the_provider_of_the_shoot(provider: Document, refused: set[str]) -> None:
+def test_a_binding_is_for_the_provider_of_the_shoot(provider: Document, rejected: set[str]) -> None:
     binding: Document = {"apiVersion": CORE, "kind": "SecretBinding", "provider": provider}
     binding["metadata"] = {"name": "key", "namespace": "garden-dev"}
-    assert set(problems_of(shoot_of(a_pool(), secretBindingName="key"), None, binding)) == refused
+    assert set(problems_of(shoot_of(a_pool(), secretBindingName="key"), None, binding)) == rejected
 
 
 @pytest.mark.parametrize(
-    ("constraints", "before", "after", "is_refused"),
+    ("constraints", "before", "after", "is_rejected"),
     [
         ([{"type": "HibernationPossible", "status": "False", "message": "webhook"}], False, True, True),
         ([{"type": "HibernationPossible", "status": "False", "message": "webhook"}], True, True, False),
@@ -242,13 +242,13 @@ def test_a_binding_is_for_the_provider_of_the_shoot(provider: Document, refused:
     ],
 )
 def test_a_cluster_is_put_to_sleep_only_where_it_can_wake_up(
-    constraints: list[Document] | None, before: bool | None, after: bool, is_refused: bool
+    constraints: list[Document] | None, before: bool | None, after: bool, is_rejected: bool
 ) -> None:
     old, new = (
         shoot_of(a_pool(), hibernation={"enabled": enabled}) | {"status": {"constraints": constraints}}
         for enabled in (before, after)
     )
-    if is_refused:
+    if is_rejected:
         with pytest.raises(Forbidden, match="HibernationPossible is False: webhook"):
             admit(new, old, facts(), user="ann", now=NOW)
     else:
@@ -276,7 +276,7 @@ def test_a_failed_shoot_whose_change_waits_for_its_window_is_tried_again_there(
 
 
 @pytest.mark.parametrize(
-    ("networking", "refused"),
+    ("networking", "rejected"),
     [
         ({"nodes": "10.0.0.0/16", "pods": "10.0.0.0/24"}, {"spec.networking.pods"}),
         ({"nodes": "100.64.0.0/16"}, {"spec.networking.services"}),
@@ -284,25 +284,25 @@ def test_a_failed_shoot_whose_change_waits_for_its_window_is_tried_again_there(
         ({"pods": "100.64.0.0/12"}, {"spec.networking.services"}),
     ],
 )
-def test_the_networks_of_a_shoot_are_disjoint(networking: Document, refused: set[str]) -> None:
+def test_the_networks_of_a_shoot_are_disjoint(networking: Document, rejected: set[str]) -> None:
     shoot = a_shoot()
     shoot["spec"]["networking"] |= networking
-    assert invalid_fields(shoot) == refused
+    assert invalid_fields(shoot) == rejected
 
 
 @pytest.mark.parametrize(
-    ("resources", "is_refused"),
+    ("resources", "is_rejected"),
     [
         ([{"name": "kubeconfig", "resourceRef": {"apiVersion": "v1", "kind": "Secret", "name": "key"}}], False),
         ([{"name": "kubeconfig", "resourceRef": {"apiVersion": "v1", "kind": "ConfigMap", "name": "key"}}], True),
         (None, True),
     ],
 )
-def test_the_kubeconfig_of_an_admission_plugin_stands_in_the_resources_too(resources: Any, is_refused: bool) -> None:
+def test_the_kubeconfig_of_an_admission_plugin_stands_in_the_resources_too(resources: Any, is_rejected: bool) -> None:
     server = {"admissionPlugins": [{"name": "PodNodeSelector", "kubeconfigSecretName": "key"}]}
     shoot = a_shoot(spec={"resources": resources, "kubernetes": {"kubeAPIServer": server}})
     path = "spec.kubernetes.kubeAPIServer.admissionPlugins[0].kubeconfigSecretName"
-    assert invalid_fields(shoot) == ({path} if is_refused else ALLOWED)
+    assert invalid_fields(shoot) == ({path} if is_rejected else ALLOWED)
     validate(shoot, shoot)
 
 

@@ -43,12 +43,12 @@ def a_child(annotation: str | None = "true", **changes: Any) -> Document:
     return merged(shoot, changes)
 
 
-def asked(annotation: str, **changes: Any) -> RequestedSeed:
+def requested(annotation: str, **changes: Any) -> RequestedSeed:
     return requested_seed(a_child(annotation, **changes))
 
 
 def managed_seed_of(annotation: str, **changes: Any) -> Document:
-    managed_seed = asked(annotation, **changes).managed_seed
+    managed_seed = requested(annotation, **changes).managed_seed
     assert managed_seed is not None
     return managed_seed
 
@@ -112,7 +112,7 @@ class TestReading:
         for field in path:
             found = found[field]
         assert found == value
-        assert asked(f"true,{setting}").warnings == ()
+        assert requested(f"true,{setting}").warnings == ()
 
     def test_backup_may_be_none(self) -> None:
         assert "backup" not in seed_spec_of("true,backup.provider=none,backup.region=eu")
@@ -121,7 +121,7 @@ class TestReading:
         spec = seed_spec_of("true,unprotected,protected,visible,invisible")
         assert "taints" not in spec
         assert spec["settings"]["scheduling"]["visible"] is False
-        assert len(asked("true,unprotected,protected,visible,invisible").warnings) == 2
+        assert len(requested("true,unprotected,protected,visible,invisible").warnings) == 2
 
     def test_the_gardenlet_takes_resources_gates_and_a_way_to_bootstrap(self) -> None:
         settings = "resources.capacity.shoots=100,resources.reserved.shoots=5,featureGates.A=true,featureGates.B=no"
@@ -147,12 +147,12 @@ class TestReading:
         assert requested_seed(a_child(annotation)) == RequestedSeed(None)
 
     def test_anything_else_than_true_or_false_is_warned_about(self) -> None:
-        used = asked("protected")
+        used = requested("protected")
         assert used.managed_seed is None
         assert "must begin with true" in used.warnings[0]
 
     @pytest.mark.parametrize(
-        ("setting", "said"),
+        ("setting", "reported"),
         [
             ("apiServer.autoscaler.minReplicas=3", "managed-seed-api-server"),
             ("wonderful", "'wonderful' is ignored"),
@@ -161,15 +161,15 @@ class TestReading:
             ("false", "false is ignored beside true"),
         ],
     )
-    def test_what_has_no_effect_is_warned_about(self, setting: str, said: str) -> None:
-        used = asked(f"true,{setting}")
+    def test_what_has_no_effect_is_warned_about(self, setting: str, reported: str) -> None:
+        used = requested(f"true,{setting}")
         assert used.managed_seed == managed_seed_of("true")
         assert len(used.warnings) == 1
-        assert said in used.warnings[0]
+        assert reported in used.warnings[0]
         assert used.warnings[0].startswith(FIELD)
 
     def test_it_counts_in_the_garden_alone(self) -> None:
-        used = asked("true", metadata={"namespace": "garden-dev"})
+        used = requested("true", metadata={"namespace": "garden-dev"})
         assert used.managed_seed is None
         assert "only shoots in the namespace garden" in used.warnings[0]
 
@@ -208,7 +208,7 @@ class TestAdmission:
         assert admitted(a_child("true,strange")) == [f"{FIELD}: 'strange' is ignored, it is not known here"]
 
     @pytest.mark.parametrize(
-        ("annotation", "spec", "said"),
+        ("annotation", "spec", "reported"),
         [
             ("true", {"provider": {"workers": []}, "kubernetes": {"verticalPodAutoscaler": None}}, "has no workers"),
             ("true", {"kubernetes": {"verticalPodAutoscaler": {"enabled": False}}}, "verticalPodAutoscaler"),
@@ -219,9 +219,9 @@ class TestAdmission:
         ],
     )
     def test_what_would_refuse_the_managed_seed_refuses_the_shoot(
-        self, annotation: str, spec: Document, said: str
+        self, annotation: str, spec: Document, reported: str
     ) -> None:
-        with pytest.raises(InvalidResource, match=said) as caught:
+        with pytest.raises(InvalidResource, match=reported) as caught:
             admitted(a_child(annotation, spec=spec))
         assert {problem.field for problem in caught.value.problems} == {FIELD}
 

@@ -228,7 +228,7 @@ def test_a_project_keeps_its_namespace() -> None:
 
 
 @pytest.mark.parametrize(
-    ("value", "said"),
+    ("value", "reported"),
     [
         ("eu: far", "must be a whole number, not 'far'"),
         ("eu: 1.5", "must be a whole number"),
@@ -241,8 +241,8 @@ def test_a_project_keeps_its_namespace() -> None:
         ("a: 1\n---\nb: 2", "map of regions"),
     ],
 )
-def test_malformed_distances_are_refused(value: str, said: str) -> None:
-    assert said in problems_of(a_region_configmap(data={"eu-west-1": value}))["data[eu-west-1]"]
+def test_malformed_distances_are_refused(value: str, reported: str) -> None:
+    assert reported in problems_of(a_region_configmap(data={"eu-west-1": value}))["data[eu-west-1]"]
 
 
 def test_a_region_configmap_names_its_profiles() -> None:

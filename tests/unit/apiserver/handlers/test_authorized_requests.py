@@ -151,9 +151,9 @@ async def test_a_binding_refers_to_nothing_of_its_namespace_that_its_writer_cann
         "credentialsRef": reference
         | {"apiVersion": "core.gardener.cloud/v1beta1", "kind": "InternalSecret", "name": "theirs"}
     }
-    refused = await landscape.response("adam", "apply", theirs)
-    assert refused["error"]["code"] == 403
-    assert refused["error"]["message"].endswith(
+    rejected = await landscape.response("adam", "apply", theirs)
+    assert rejected["error"]["code"] == 403
+    assert rejected["error"]["message"].endswith(
         "credentialsbinding garden-dev/ours cannot refer to internalsecret garden-dev/theirs: "
         'user "adam" cannot get internalsecrets in namespace "garden-dev"'
     )
@@ -283,9 +283,9 @@ async def test_members_take_their_verb_as_long_as_the_plugin_that_asks_for_it_is
     for landscape in (on, off):
         await landscape.create([landscape_roles({}), project])
     with capture_logs() as logs:
-        refused = await on.response("adam", "patch", body)
-    assert refused["error"]["code"] == 403
-    assert "spec.members of project dev: that takes the verb manage-members" in refused["error"]["message"]
+        rejected = await on.response("adam", "patch", body)
+    assert rejected["error"]["code"] == 403
+    assert "spec.members of project dev: that takes the verb manage-members" in rejected["error"]["message"]
     assert [each["event"] for each in logs if each["event"].startswith("request.")] == ["request.forbidden"]
     assert await on.code("uma", "patch", body) == 200
     assert await off.code("adam", "patch", body) == 200
@@ -302,24 +302,24 @@ async def test_members_take_their_verb_as_long_as_the_plugin_that_asks_for_it_is
 async def test_people_are_told_what_they_may_read(
     landscape: Landscape, user: str, role: str, kinds: set[str], namespaces: set[str], projects: set[str]
 ):
-    answer = (await landscape.response(user, "readable"))["result"]
-    assert (answer["role"], set(answer["kinds"]), set(answer["namespaces"]), set(answer["projects"])) == (
+    reply = (await landscape.response(user, "readable"))["result"]
+    assert (reply["role"], set(reply["kinds"]), set(reply["namespaces"]), set(reply["projects"])) == (
         role,
         kinds,
         namespaces,
         projects,
     )
-    for listed in answer["namespaces"].values():
+    for listed in reply["namespaces"].values():
         assert "shoot" in listed
         assert "secret" not in listed
 
 
 @pytest.mark.parametrize(("user", "role"), [("eve", "viewer"), ("root", "operator")])
 async def test_with_a_role_in_the_landscape_all_is_read_but_credentials(landscape: Landscape, user: str, role: str):
-    answer = (await landscape.response(user, "readable"))["result"]
-    assert answer["role"] == role
-    assert {"shoot", "managedseedset", "event"} <= set(answer["kinds"])
-    assert not {"secret", "internalsecret", "shootstate"} & set(answer["kinds"])
+    reply = (await landscape.response(user, "readable"))["result"]
+    assert reply["role"] == role
+    assert {"shoot", "managedseedset", "event"} <= set(reply["kinds"])
+    assert not {"secret", "internalsecret", "shootstate"} & set(reply["kinds"])
 
 
 @pytest.mark.parametrize(
@@ -350,8 +350,8 @@ async def test_whoever_may_not_watch_something_gets_not_even_its_position(
 
 async def test_one_scope_that_is_forbidden_refuses_the_watch(landscape: Landscape):
     scopes = [{"kind": "shoot", "namespace": "garden-dev"}, {"kind": "shoot", "namespace": "garden-prod"}]
-    refused = await landscape.response("vera", "watch", {"scopes": scopes})
-    assert refused["error"]["message"].startswith('user "vera" cannot watch shoots in namespace "garden-prod"')
+    rejected = await landscape.response("vera", "watch", {"scopes": scopes})
+    assert rejected["error"]["message"].startswith('user "vera" cannot watch shoots in namespace "garden-prod"')
 
 
 async def test_who_may_ask_without_naming_a_user_is_the_operator(landscape: Landscape) -> None:

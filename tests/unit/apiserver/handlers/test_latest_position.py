@@ -14,10 +14,10 @@ class SlowStream:
 
     def __init__(self) -> None:
         self.sequence = 0
-        self.asked = 0
+        self.requested = 0
 
     async def position(self) -> StreamPosition:
-        self.asked += 1
+        self.requested += 1
         position = StreamPosition(1, self.sequence)
         for _ in range(TURNS):
             await asyncio.sleep(0)
@@ -28,14 +28,14 @@ async def test_nobody_gets_a_position_from_before_the_question() -> None:
     stream = SlowStream()
     latest = LatestPosition(stream.position)
 
-    async def ask() -> None:
+    async def query() -> None:
         stream.sequence += 1
-        known = stream.sequence
-        assert (await latest.get()).sequence >= known
+        existing = stream.sequence
+        assert (await latest.get()).sequence >= existing
 
     async with asyncio.TaskGroup() as group:
         for _ in range(100):
-            group.create_task(ask())
+            group.create_task(query())
             await asyncio.sleep(0)
 
-    assert stream.asked < 2 * 100 / TURNS
+    assert stream.requested < 2 * 100 / TURNS

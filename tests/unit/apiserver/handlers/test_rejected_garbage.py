@@ -28,7 +28,7 @@ async def test_a_message_that_is_rejected_leaves_nothing_to_the_garbage_collecto
         gc.enable()
 
 
-def refuse() -> None:
+def reject() -> None:
     """Raise an error that came of another one."""
     try:
         int("")
@@ -38,7 +38,7 @@ def refuse() -> None:
 
 def test_an_error_that_is_kept_has_no_frames_and_neither_has_what_it_came_of() -> None:
     with pytest.raises(BadRequest) as caught:
-        refuse()
+        reject()
     error = caught.value
     without_frames(error)
     assert error.__cause__ is not None

@@ -75,8 +75,8 @@ LANDSCAPE = {
 }
 ATTEMPTS = {**OWN, **OTHERS, **LANDSCAPE}
 
-ASKS = {"get csr", "whoami"}
-EVERYBODY = ASKS | {"get seed", "get cloudprofile"}
+REQUESTS = {"get csr", "whoami"}
+EVERYBODY = REQUESTS | {"get seed", "get cloudprofile"}
 VIEWER = EVERYBODY | {"get shoot", "list shoots", "get configmap", "get project"}
 WRITES = {f"{verb} {kind}" for verb in ("create", "patch", "delete") for kind in ("shoot", "secret")}
 MEMBER = VIEWER | WRITES | {"get secret", "list secrets", "create configmap", "patch project"}

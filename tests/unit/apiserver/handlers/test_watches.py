@@ -33,7 +33,7 @@ class Watched:
             Message(SUBJECTS.changed(key), body, {Header.VERB: verb, Header.VERSION: "7", **headers})
         )
 
-    async def ask(self, after: WatchedUpTo | None, scopes: Any = DEV, seconds: int = 5) -> WatchResult:
+    async def call_api(self, after: WatchedUpTo | None, scopes: Any = DEV, seconds: int = 5) -> WatchResult:
         body = {"scopes": scopes, "seconds": seconds} | ({"after": msgspec.to_builtins(after)} if after else {})
         return await self.watches.respond(watch_query(encode(body)), "vera")
 
@@ -41,14 +41,14 @@ class Watched:
 async def test_the_first_response_is_where_to_begin_and_the_next_has_what_came_since():
     watched = Watched()
     await watched.announce(a_shoot("before"))
-    begin = (await watched.ask(None)).position
+    begin = (await watched.call_api(None)).position
     await watched.announce(a_shoot("apollo"))
     await watched.announce(a_shoot("zeus", "garden-prod"))
-    result = await watched.ask(begin)
+    result = await watched.call_api(begin)
     (change,) = result.changes
     assert (change.subject, change.verb, change.version) == ("changed.shoot.garden-dev.apollo", "added", "7")
     assert msgspec.json.decode(change.object)["metadata"]["name"] == "apollo"
-    waiting = asyncio.create_task(watched.ask(result.position))
+    waiting = asyncio.create_task(watched.call_api(result.position))
     await watched.announce(a_shoot("apollo"), "deleted")
     (gone,) = (await waiting).changes
     assert (gone.verb, gone.object) == ("deleted", None)
@@ -56,20 +56,20 @@ async def test_the_first_response_is_where_to_begin_and_the_next_has_what_came_s
 
 async def test_what_is_too_large_to_be_announced_is_to_be_asked_for():
     watched = Watched()
-    begin = (await watched.ask(None)).position
+    begin = (await watched.call_api(None)).position
     await watched.announce(a_shoot("huge"), **{Header.TOO_LARGE: "true"})
-    assert (await watched.ask(begin)).changes[0].is_too_large
+    assert (await watched.call_api(begin)).changes[0].is_too_large
 
 
 async def test_many_changes_come_in_parts_of_which_none_is_missing():
     watched = Watched()
-    position = (await watched.ask(None)).position
+    position = (await watched.call_api(None)).position
     names = [f"s{number}" for number in range(MOST_CHANGES + 20)]
     for name in names:
         await watched.announce(a_shoot(name))
     found: list[str] = []
     while len(found) < len(names):
-        result = await watched.ask(position)
+        result = await watched.call_api(position)
         position = result.position
         found += [each.subject.rpartition(".")[2] for each in result.changes]
     assert found == names
@@ -77,25 +77,25 @@ async def test_many_changes_come_in_parts_of_which_none_is_missing():
 
 async def test_a_stream_that_is_another_one_has_to_be_listed_anew():
     watched = Watched()
-    begin = (await watched.ask(None)).position
+    begin = (await watched.call_api(None)).position
     for other in (WatchedUpTo("1", begin.sequence), WatchedUpTo(begin.created, begin.sequence + 5)):
-        result = await watched.ask(other)
+        result = await watched.call_api(other)
         assert result.is_restarted
         assert result.position == begin
 
 
 async def test_one_user_has_so_many_watches_and_others_theirs():
     watched = Watched()
-    begin = (await watched.ask(None)).position
-    waiting = [asyncio.create_task(watched.ask(begin)) for _ in range(MOST_OF_ONE)]
+    begin = (await watched.call_api(None)).position
+    waiting = [asyncio.create_task(watched.call_api(begin)) for _ in range(MOST_OF_ONE)]
     await asyncio.sleep(0)
     try:
         with pytest.raises(TooManyRequests, match="'vera' has 16 watches here"):
-            await watched.ask(begin)
+            await watched.call_api(begin)
     finally:
         await watched.announce(a_shoot())
         await asyncio.gather(*waiting)
-    assert (await watched.ask(begin)).changes
+    assert (await watched.call_api(begin)).changes
 
 
 async def test_kinds_without_namespaces_are_watched_as_a_whole_and_no_filter_covers_another():
@@ -104,10 +104,10 @@ async def test_kinds_without_namespaces_are_watched_as_a_whole_and_no_filter_cov
     )
     assert set(query.scopes) == {WatchedKind("seed", ""), WatchedKind("shoot"), WatchedKind("shoot", "garden-dev")}
     watched = Watched()
-    begin = (await watched.ask(None)).position
+    begin = (await watched.call_api(None)).position
     await watched.announce(a_shoot())
     scopes = [{"kind": "sd"}, {"kind": "shoots"}, *DEV]
-    assert len((await watched.ask(begin, scopes)).changes) == 1
+    assert len((await watched.call_api(begin, scopes)).changes) == 1
 
 
 @pytest.mark.parametrize(

@@ -54,8 +54,8 @@ class Registry:
     async def apply(self, document: Document) -> None:
         await self.writer.apply(document, ReadCache(self.store, self.manifests), user="ann")
 
-    async def bind(self, seed: str, condition: Precondition | None = None, **asked: Any) -> WriteResult:
-        body = BindBody(APOLLO.namespace, asked.pop("name", APOLLO.name), seed, **asked)
+    async def bind(self, seed: str, condition: Precondition | None = None, **requested: Any) -> WriteResult:
+        body = BindBody(APOLLO.namespace, requested.pop("name", APOLLO.name), seed, **requested)
         return await self.seed_binder.bind(body, ReadCache(self.store, self.manifests), user="ann", condition=condition)
 
     async def now(self, key: ObjectKey = APOLLO) -> StoredObject:
@@ -145,10 +145,10 @@ async def test_a_shoot_moves_to_no_seed_that_it_hosts(registry: Registry) -> Non
     }
     await registry.apply(managed_seed)
     await registry.apply(a_seed("child", spec={"backup": {"provider": "aws"}}))
-    asked = BindBody("garden", "child", "child")
+    requested = BindBody("garden", "child", "child")
 
     with pytest.raises(Forbidden, match="hosted by this shoot"):
-        await registry.seed_binder.bind(asked, ReadCache(registry.store, registry.manifests), user="ann")
+        await registry.seed_binder.bind(requested, ReadCache(registry.store, registry.manifests), user="ann")
     assert (await registry.now(shoot)).parts.seed_name == "here"
 
 

@@ -117,19 +117,19 @@ async def test_a_seed_that_comes_about_meanwhile_is_marked_too() -> None:
     garden = Garden()
     await garden.begin(a_shoot("child", "garden", spec={"seedName": "host"}), a_managed_seed())
     reads_nothing_first = garden.store.get
-    asked: list[ObjectKey] = []
+    requested: list[ObjectKey] = []
 
     async def get(key: ObjectKey) -> StoredObject | None:
         found = await reads_nothing_first(key)
-        if key == SEED and SEED not in asked:
+        if key == SEED and SEED not in requested:
             await garden.store.create(a_seed("child"))
-        asked.append(key)
+        requested.append(key)
         return found
 
     garden.store.get = get  # pyright: ignore[reportAttributeAccessIssue]
     await garden.delete()
 
-    assert asked.count(SEED) >= 2
+    assert requested.count(SEED) >= 2
     assert await garden.mark() == "the deletion of managedseed garden/child"
 
 

@@ -43,8 +43,8 @@ class Registry:
         return await self.writer.delete(key, self.reads(), origin=origin)
 
     async def bind(self, seed: str, resource_version: str = "") -> WriteResult:
-        asked = BindBody(APOLLO.namespace, APOLLO.name, seed, resource_version)
-        return await self.seed_binder.bind(asked, self.reads(), user="ann")
+        requested = BindBody(APOLLO.namespace, APOLLO.name, seed, resource_version)
+        return await self.seed_binder.bind(requested, self.reads(), user="ann")
 
     async def now(self, key: ObjectKey = APOLLO) -> StoredObject:
         stored = await self.store.get(key)

@@ -256,7 +256,7 @@ async def _explaining(where: LandscapeTarget, timeout_seconds: float) -> AsyncGe
     except ServerUntrusted:
         raise
     except CredentialsRejected as error:
-        from gardenbus.cli.client.refusals import reason_for  # noqa: PLC0415  only who is refused asks
+        from gardenbus.cli.client.rejections import reason_for  # noqa: PLC0415  only who is refused asks
 
         rejected = f"NATS at {without_user(where.nats_url)} does not let this user in"
         raise CredentialsRejected(f"{rejected}: {reason_for(where, datetime.now(UTC))}") from error

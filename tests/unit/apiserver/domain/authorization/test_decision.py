@@ -33,9 +33,9 @@ def decided(
 ) -> Permit | Rejection:
     """The decision on a request of somebody outside the services."""
     insider = facts.pop("is_insider", False) is True
-    known = {"roles": ROLES, "project": DEV if namespace == "garden-dev" or kind == "project" else None, **facts}
+    existing = {"roles": ROLES, "project": DEV if namespace == "garden-dev" or kind == "project" else None, **facts}
     action = Action(verb, kind, namespace, "" if verb in ("list", "watch") else name)
-    return authorize(action, Requester(user, is_insider=insider), AuthorizationFacts(**known))  # pyright: ignore[reportArgumentType]
+    return authorize(action, Requester(user, is_insider=insider), AuthorizationFacts(**existing))  # pyright: ignore[reportArgumentType]
 
 
 def is_allowed(user: str, verb: str, kind: str, namespace: str | None = "garden-dev", name: str = "a") -> bool:

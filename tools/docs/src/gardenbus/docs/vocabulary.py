@@ -1,4 +1,7 @@
-"""Vocabulary check of the source: retired words in identifiers, class names with two meanings, vague docstrings.
+"""Vocabulary check: retired words in names, class names with two meanings, vague docstrings.
+
+Names are identifiers and modules of Python (source and tests), log events, and what Lua and JavaScript define. A test
+function's name is a sentence, and is not looked at.
 
 `python -m gardenbus.docs.vocabulary` is a part of `make check`. The retired words are those of the page
 `docs/glossary.md`: the last column of each table row, and the identifiers that its section "Kept" allows.
@@ -15,12 +18,29 @@ from typing import NamedTuple
 ROOT = Path(__file__).parents[5]
 GLOSSARY = ROOT / "docs" / "glossary.md"
 SOURCES = ("libs", "services", "tools", "cli")
+TESTS = "tests"
+PLANTED = "test_vocabulary.py"
+"""Tests of this check, which hold retired words."""
 
 VAGUE_BEGINNINGS = frozenset({"What", "Who", "Whom", "Whose", "How", "Which", "Whether", "Where", "When", "Why"})
 """First words of docstrings that ask instead of stating what the thing is or does."""
 
 _SUB_WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
 _CODE = re.compile(r"`([^`]+)`")
+
+LOG_METHODS = frozenset({"debug", "info", "warning", "error", "exception", "critical"})
+
+_DEFINITIONS = {
+    ".lua": (
+        re.compile(r"\b(?:local\s+function|local|function|for)\s+([A-Za-z_][\w, ]*)"),
+        re.compile(r"\bfunction\s*\w*\(([\w, ]*)\)"),
+    ),
+    ".js": (
+        re.compile(r"\b(?:const|let|var|function|class)\s+[{[]?\s*([A-Za-z_$][\w$, ]*)"),
+        re.compile(r"^\s*(?:static |async )*(#?\w+)\s*(?:\(.*\{$|=[^=>])"),
+    ),
+}
+"""Names that a file in another language defines, one or more in a group, by its suffix."""
 
 
 class Vocabulary(NamedTuple):
@@ -77,10 +97,31 @@ def defined_names(tree: ast.AST) -> Iterator[tuple[str, int]]:
                 pass
 
 
-def retired_words(path: str, tree: ast.AST, vocabulary: Vocabulary) -> Iterator[Violation]:
-    """Identifiers that hold a retired word, each once a module."""
+def logged_events(tree: ast.AST) -> Iterator[tuple[str, int]]:
+    """Every name of an event that a module logs, with its line."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.Call(func=ast.Attribute(attr=method), args=[ast.Constant(value=str(event)), *_]) if (
+                method in LOG_METHODS
+            ):
+                yield event, node.lineno
+            case _:
+                pass
+
+
+def defined_elsewhere(path: Path) -> Iterator[tuple[str, int]]:
+    """Every identifier that a file in Lua or JavaScript defines, with its line."""
+    for number, line in enumerate(path.read_text().splitlines(), 1):
+        code = line.partition("--" if path.suffix == ".lua" else "//")[0]
+        for names in (names for pattern in _DEFINITIONS[path.suffix] for names in pattern.findall(code)):
+            for name in names.split(","):
+                yield name.strip(" #"), number
+
+
+def retired_words(path: str, names: Iterable[tuple[str, int]], vocabulary: Vocabulary) -> Iterator[Violation]:
+    """Names that hold a retired word, each once a file."""
     seen: set[str] = set()
-    for name, line in defined_names(tree):
+    for name, line in names:
         if name in seen or name.lstrip("_") in vocabulary.kept or name in vocabulary.kept:
             continue
         seen.add(name)
@@ -117,13 +158,33 @@ def ambiguous_classes(trees: Mapping[str, ast.AST]) -> Iterator[Violation]:
 
 
 def check(root: Path, vocabulary: Vocabulary, folders: Iterable[str] = SOURCES) -> list[Violation]:
-    """Check every module below the folders of a repository."""
+    """Check every file below the folders of a repository, and its tests."""
+    folders = tuple(folders)
     paths = sorted(path for folder in folders for path in (root / folder).rglob("src/**/*.py"))
     trees: dict[str, ast.AST] = {str(path.relative_to(root)): ast.parse(path.read_text()) for path in paths}
     found = [*ambiguous_classes(trees)]
     for path, tree in trees.items():
-        found += [*retired_words(path, tree, vocabulary), *vague_docstrings(path, tree)]
+        names = (*_module_name(path), *defined_names(tree), *logged_events(tree))
+        found += [*retired_words(path, names, vocabulary), *vague_docstrings(path, tree)]
+    for each in sorted(path for folder in folders for path in (root / folder).rglob("src/**/*")):
+        if each.suffix in _DEFINITIONS:
+            found += retired_words(str(each.relative_to(root)), defined_elsewhere(each), vocabulary)
+    return found + _check_tests(root, vocabulary)
+
+
+def _check_tests(root: Path, vocabulary: Vocabulary) -> list[Violation]:
+    found: list[Violation] = []
+    for each in sorted((root / TESTS).rglob("*.py")):
+        if each.name != PLANTED:
+            path = str(each.relative_to(root))
+            defined = defined_names(ast.parse(each.read_text()))
+            names = (named for named in defined if not named[0].startswith("test_"))
+            found += retired_words(path, (*_module_name(path), *names), vocabulary)
     return found
+
+
+def _module_name(path: str) -> Iterator[tuple[str, int]]:
+    yield Path(path).stem, 1
 
 
 def main() -> int:

@@ -9,7 +9,7 @@ from typing import Any, cast
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.document_parts import is_deleting
 from gardenbus.common.api.fields.check import FieldFault, Path, field_faults, path_text
-from gardenbus.common.api.fields.known import sent_shape
+from gardenbus.common.api.fields.kinds import sent_shape
 from gardenbus.common.api.fields.unused import found_fields
 from gardenbus.common.api.fields.validation import FieldValidation, parse_field_validation
 from gardenbus.common.api.keys import Header, ObjectKey

@@ -67,7 +67,7 @@ class ShootQuotaReconciler:
                 case _:
                     assert_never(decision)
         except Terminal as error:
-            log.warning("expiry.refused", shoot=str(stored.key), reason=error.message)
+            log.warning("expiry.rejected", shoot=str(stored.key), reason=error.message)
             return RequeueAfter(self._period_seconds, error.message)
 
     async def _lifetime(self, stored: StoredObject) -> timedelta | Done | RequeueAfter | None:

@@ -50,7 +50,7 @@ function outcomeOf(response, considered) {
 // Who said no, seed by seed, stands below ("Why not") and in the last operation, word for word.
 const headline = (message) => message.replace(/^(\d+\/\d+ seeds are eligible): \{.*\}$/s, "$1");
 
-const box = (tone, sign, words) => h("div", { class: `verdict ${tone}` }, icon(sign), h("div", null, words));
+const box = (tone, sign, words) => h("div", { class: `assessment ${tone}` }, icon(sign), h("div", null, words));
 
 function funnel(steps, total, left) {
   const share = (number) => (total ? (100 * number) / total : 0);

@@ -2,7 +2,7 @@
 
 let skew = 0; // how far this clock is from the server's, ms
 
-export function heard(serverNow) {
+export function synchronize(serverNow) {
   if (serverNow) skew = serverNow - Date.now();
 }
 

@@ -2,7 +2,7 @@
 // this module, when nothing was heard for too long) connects again and goes on where it was.
 
 import { get } from "./api.js";
-import { heard } from "./format.js";
+import { synchronize } from "./format.js";
 
 const SILENT_MS = 4500; // a beat comes every 2 s
 const OPENING_MS = 15000; // a server that reads a large landscape may take its time
@@ -13,7 +13,7 @@ const keyOf = (row) => `${row.namespace ?? ""}/${row.name}`;
 
 class Live extends EventTarget {
   state = "connecting"; // connecting, live, lost
-  heardAt = Date.now();
+  lastBeatAt = Date.now();
   summary = null;
   seeds = new Map();
   sets = new Map();
@@ -39,7 +39,7 @@ class Live extends EventTarget {
     const on = (name, take) => source.addEventListener(name, (event) => {
       if (source !== this.#source) return;
       if (event.lastEventId) this.#last = event.lastEventId;
-      this.heardAt = Date.now();
+      this.lastBeatAt = Date.now();
       this.#alive();
       take(JSON.parse(event.data));
     });
@@ -70,7 +70,7 @@ class Live extends EventTarget {
     try {
       const [landscape, seeds, growth, events] = await Promise.all(["landscape", "seeds", "growth", "events"].map((path) => get(path)));
       if (missed !== this.#missed) return; // connected again meanwhile
-      heard(landscape.now);
+      synchronize(landscape.now);
       this.summary = landscape.summary;
       this.seeds = new Map(seeds.items.map((row) => [row.name, row]));
       this.sets = new Map(growth.sets.map((row) => [keyOf(row), row]));
@@ -78,7 +78,7 @@ class Live extends EventTarget {
       this.events = events.items;
       this.#missed = null;
       this.#turn("live");
-      this.#tell({ reload: true });
+      this.#notify({ reload: true });
       for (const batch of missed) this.#take(batch);
     } catch {
       if (missed === this.#missed) this.#again(AGAIN_MS[Math.min(this.#failures++, AGAIN_MS.length - 1)]);
@@ -101,11 +101,11 @@ class Live extends EventTarget {
       this.events = [...[...fresh.values()].reverse(), ...kept].slice(0, MOST_EVENTS);
     }
     this.#turn("live");
-    this.#tell(batch);
+    this.#notify(batch);
   }
 
   #beat(beat) {
-    heard(beat.now);
+    synchronize(beat.now);
     for (const [name, at] of Object.entries(beat.heartbeats)) {
       const seed = this.seeds.get(name);
       if (seed) seed.heartbeat = at;
@@ -120,7 +120,7 @@ class Live extends EventTarget {
     this.dispatchEvent(new Event("state"));
   }
 
-  #tell(batch) {
+  #notify(batch) {
     this.dispatchEvent(new CustomEvent("changes", { detail: batch }));
   }
 }

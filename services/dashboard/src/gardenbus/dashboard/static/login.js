@@ -3,14 +3,14 @@
 const words = document.getElementById("words");
 const token = location.hash.slice(1);
 
-async function answered(response) {
+async function parsed(response) {
   const body = await response.json().catch(() => ({}));
   if (!response.ok) throw new Error(body.error?.message ?? `HTTP ${response.status}`);
   return body;
 }
 
 async function ways() {
-  const { how, hasSignOn } = await answered(await fetch("/api/login"));
+  const { how, hasSignOn } = await parsed(await fetch("/api/login"));
   document.getElementById("sign-on").hidden = !hasSignOn;
   return how;
 }
@@ -23,7 +23,7 @@ async function begin() {
       return;
     }
     history.replaceState(null, "", "/login");
-    await answered(await fetch("/api/login", { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify({ token }) }));
+    await parsed(await fetch("/api/login", { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify({ token }) }));
     location.replace("/");
   } catch (error) {
     words.textContent = `${error.message}.`;

@@ -121,10 +121,10 @@ live.addEventListener("changes", ({ detail }) => {
 });
 live.addEventListener("state", () => {
   lost.hidden = live.state !== "lost";
-  if (live.state === "lost") setText(lostWords, `No news for ${Math.max(1, Math.round((Date.now() - live.heardAt) / 1000))} s, connecting again. What you see is old: it is how things were at ${clock(live.heardAt)}.`);
+  if (live.state === "lost") setText(lostWords, `No updates for ${Math.max(1, Math.round((Date.now() - live.lastBeatAt) / 1000))} s, connecting again. What you see is old: it is how things were at ${clock(live.lastBeatAt)}.`);
   as(stateDot, `dot ${{ live: "good", lost: "bad" }[live.state] ?? "hollow"}`);
   setText(stateWords, { live: "live", lost: "old", connecting: "connecting" }[live.state]);
-  setText(status, { live: "Connected", lost: "No news any more; what you see is old" }[live.state] ?? "");
+  setText(status, { live: "Connected", lost: "No updates any more; what you see is old" }[live.state] ?? "");
 });
 // A dashboard that has just started reads all shoots; numbers, seeds and what waits come first, from the store's indexes.
 function showReading() {

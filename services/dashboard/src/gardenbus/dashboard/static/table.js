@@ -37,7 +37,7 @@ export class ShootTable {
     this.observer = new ResizeObserver(() => this.#soon());
     this.observer.observe(this.scroll);
     this.#markSort();
-    this.#ask(0);
+    this.#request(0);
   }
 
   get rowHeight() {
@@ -63,8 +63,8 @@ export class ShootTable {
       if (batch.reload || batch.manyShoots) isDirty = true;
       for (const row of batch.shoot ?? []) {
         isDirty = true;
-        const known = this.#places.get(keyOf(row));
-        if (known) Object.assign(known, row);
+        const existing = this.#places.get(keyOf(row));
+        if (existing) Object.assign(existing, row);
       }
       isDirty ||= batch.gone?.some(([kind]) => kind === "shoot") ?? false;
     }
@@ -85,7 +85,7 @@ export class ShootTable {
     this.#stale.clear();
     this.#active = -1;
     this.scroll.scrollTop = 0;
-    this.#ask(0);
+    this.#request(0);
     this.#soon();
   }
 
@@ -97,10 +97,10 @@ export class ShootTable {
     for (const number of this.#pages.keys()) {
       if (number < from || number > to) this.#stale.add(number);
     }
-    for (let number = from; number <= to; number++) this.#ask(number, true);
+    for (let number = from; number <= to; number++) this.#request(number, true);
   }
 
-  async #ask(number, isAgain = false) {
+  async #request(number, isAgain = false) {
     if (this.#generation < 0 || this.#requested.has(number) || (!isAgain && this.#pages.has(number) && !this.#stale.has(number))) return;
     const generation = this.#generation;
     this.#requested.set(number, true);
@@ -157,7 +157,7 @@ export class ShootTable {
       if (index >= last) index = -1;
       this.#fill(cells, index, height);
     }
-    for (let number = Math.floor(first / PAGE); number <= Math.floor(Math.max(first, last - 1) / PAGE); number++) this.#ask(number);
+    for (let number = Math.floor(first / PAGE); number <= Math.floor(Math.max(first, last - 1) / PAGE); number++) this.#request(number);
   }
 
   #newRow() {
@@ -256,4 +256,4 @@ export class ShootTable {
   }
 }
 
-export const tally = (total) => (total === null ? "" : `${count(total)} shoot${total === 1 ? "" : "s"}`);
+export const shootCount = (total) => (total === null ? "" : `${count(total)} shoot${total === 1 ? "" : "s"}`);

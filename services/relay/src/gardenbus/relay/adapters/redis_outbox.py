@@ -130,7 +130,7 @@ class RedisOutbox(RedisStreamHistories):
         epoch = max(self._connection.epoch, 0)
         opening = {"token": uuid.uuid4().hex, "db": self._connection.database, "epoch": epoch}
         opening |= {"leap": VERSION_LEAP, "floor": opening_version(self._clock.now())}
-        await self._led("open", {"version": version, "gain": unblock_index, **opening})
+        await self._led("open", {"version": version, "unblock_index": unblock_index, **opening})
         await self._connection.retire_older_masters()
 
     async def restore(self, restored: Restored) -> bool:
@@ -194,7 +194,7 @@ class RedisOutbox(RedisStreamHistories):
                 if cursor == "0":
                     break
         if untried_only:
-            await self._led("wake_waiting", {})
+            await self._led("activate_waiting", {})
 
     async def index_older(self, after: int) -> IndexedUpTo:
         """Index a page."""
@@ -233,7 +233,7 @@ class RedisOutbox(RedisStreamHistories):
     async def collect_tombstones(self, before: str, floor: StreamPosition) -> int:
         """Forget a page of graves."""
         upto = origin_text(RequestOrigin(floor.created, floor.sequence, 10**10 - 1))
-        return int((await self._led("bury", {"before": before, "floor": upto, "limit": _PAGE}))[1])
+        return int((await self._led("collect_tombstones", {"before": before, "floor": upto, "limit": _PAGE}))[1])
 
     async def _keep_lead(self) -> None:
         """Renew the lead when it is due: to walk a large store takes longer than a lead lasts."""

@@ -136,7 +136,7 @@ class RedisStore(RedisReads):
             "base": 0,
             "origin": origin_text(origin),
             "gate": change.effects.outdates_decisions,
-            "gain": change.effects.unblocks,
+            "unblocks": change.effects.unblocks,
             "bindings": True,
             "guards": (),
             "set": packed_fields(fields),
@@ -208,12 +208,11 @@ class RedisStore(RedisReads):
         preconditions: Sequence[WritePrecondition] = (),
     ) -> StoredObject | Superseded | None:
         """Mark an object for deletion, or remove it."""
-        unblock_index = effects_of(base.key.kind, base.document(), None).unblocks
         operation = {
             **self._object_fields(base.key),
             "base": base.version,
             "origin": origin_text(origin),
-            "gain": unblock_index,
+            "unblocks": effects_of(base.key.kind, base.document(), None).unblocks,
             "guards": guards(preconditions),
         }
         reply = await self._connection.call("delete", operation)
@@ -249,7 +248,7 @@ class RedisStore(RedisReads):
             **({} if scheduling_generation is None else {"gate_seen": scheduling_generation}),
             **({"unknown": key.stored} if is_adoption else {}),
         }
-        reply = await self._connection.call("rehearse", operation, read_only=True)
+        reply = await self._connection.call("dry_run", operation, read_only=True)
         if reply[0] != b"ok":
             self._raise_rejection(key, reply, preconditions)
 
@@ -266,7 +265,7 @@ class RedisStore(RedisReads):
         """Let shoots wait."""
         now = self._now()
         items = [self._unschedulable_item(unschedulable_shoot, now) for unschedulable_shoot in unschedulable]
-        reply = await self._connection.call("park", {"items": items, "outbox_max": OUTBOX_MAX} | _since(usage_since))
+        reply = await self._connection.call("mark_unschedulable", {"items": items, "outbox_max": OUTBOX_MAX} | _since(usage_since))
         return UnschedulableResults(
             [UnschedulableResult(outcome.decode(), int(attempts)) for outcome, attempts in reply[1]], usage_of(reply[2])
         )
@@ -277,7 +276,7 @@ class RedisStore(RedisReads):
         while activated < limit:
             wanted = min(BATCH, limit - activated)
             reply = await self._connection.call(
-                "wake", {"sched": scheduler_name, "class": equivalence_class, "limit": wanted, "outbox_max": OUTBOX_MAX}
+                "unblock", {"sched": scheduler_name, "class": equivalence_class, "limit": wanted, "outbox_max": OUTBOX_MAX}
             )
             activated += int(reply[1])
             if int(reply[1]) < wanted:
@@ -375,7 +374,7 @@ class RedisStore(RedisReads):
             "base": base,
             "origin": origin_text(origin),
             "gate": change.effects.outdates_decisions,
-            "gain": change.effects.unblocks,
+            "unblocks": change.effects.unblocks,
             "bindings": change.beyond_status or key.kind == "seed",
             "guards": guards(preconditions),
             **({} if scheduling_generation is None else {"gate_seen": scheduling_generation}),
@@ -439,7 +438,7 @@ class RedisStore(RedisReads):
                 raise claim_conflict(reply[1].decode(), ObjectKey.from_stored(reply[2].decode()))
             case b"unknown":
                 raise runs_unknown(key, reply[1].decode())
-            case b"refused":
+            case b"rejected":
                 raise seed_rejection(key, reply[1].decode())
             case other:
                 raise Unavailable(f"the store answered {other!r}")

@@ -11,11 +11,11 @@ export function eventsPage(main, { query }) {
   let words = query.get("search") ?? "";
   let type = query.get("type") ?? "";
   const list = h("ul", { class: "lines card" });
-  const tally = h("span", { class: "tally", role: "status" });
+  const countText = h("span", { class: "count-text", role: "status" });
   const place = h("div", null, loading());
   const search = h("input", { class: "field grow", type: "search", placeholder: "Filter by object, reason or message…  (f)", "aria-label": "Filter events", value: words, oninput: (event) => change(event.target.value, type) });
   const types = h("select", { class: "field", "aria-label": "Type", onchange: (event) => change(words, event.target.value) }, [["", "Any type"], ["Normal", "Normal"], ["Warning", "Warnings"]].map(([value, name]) => h("option", { value, selected: value === type }, name)));
-  main.append(h("div", { class: "head" }, h("div", null, h("h1", null, "Events"), h("p", { class: "sub" }, "Of the last 24 hours, as far as this page goes back"))), h("div", { class: "filters", role: "search" }, search, types, tally), place);
+  main.append(h("div", { class: "head" }, h("div", null, h("h1", null, "Events"), h("p", { class: "sub" }, "Of the last 24 hours, as far as this page goes back"))), h("div", { class: "filters", role: "search" }, search, types, countText), place);
 
   function change(newWords, newType) {
     words = newWords;
@@ -28,7 +28,7 @@ export function eventsPage(main, { query }) {
     if (!live.summary) return;
     const wanted = words.toLowerCase().split(/\s+/).filter(Boolean);
     const found = live.events.filter((event) => (!type || event.type === type) && wanted.every((word) => `${event.kind} ${event.namespace}/${event.name} ${event.reason} ${event.message}`.toLowerCase().includes(word)));
-    setText(tally, found.length > SHOWN ? `the newest ${SHOWN} of ${count(found.length)}` : `${count(found.length)} event${found.length === 1 ? "" : "s"}`);
+    setText(countText, found.length > SHOWN ? `the newest ${SHOWN} of ${count(found.length)}` : `${count(found.length)} event${found.length === 1 ? "" : "s"}`);
     if (!found.length) {
       place.replaceChildren(h("div", { class: "card" }, words || type ? empty("search", "No event is like that", h("p", null, "Take a filter away to see more.")) : empty("events", "Nothing has happened yet", h("p", null, "Placements, refusals and what gardenlets report appear here as they come."))));
       return;

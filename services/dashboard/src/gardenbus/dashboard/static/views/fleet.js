@@ -14,7 +14,7 @@ const LATE_MS = 300000; // from then on a cluster takes nothing new
 // A list that the server filters: a search, a choice, a table; read again when something of a fleet has changed.
 function listPage(main, { query }, { path, title, sub, states, columns, line, nothing, label }) {
   const wanted = { search: query.get("search") ?? "", state: query.get("state") ?? "" };
-  const tally = h("span", { class: "tally", role: "status" });
+  const countText = h("span", { class: "count-text", role: "status" });
   const place = h("div", null, loading());
   const rows = table(title, columns);
   const card = h("div", { class: "card scrolls" }, rows);
@@ -41,7 +41,7 @@ function listPage(main, { query }, { path, title, sub, states, columns, line, no
       first = 0;
       return read();
     }
-    setText(tally, many(total, label));
+    setText(countText, many(total, label));
     turn.show(first, items.length, total);
     if (!total) {
       place.replaceChildren(h("div", { class: "card" }, filters.size ? empty("search", `No ${label} is like that`, h("p", null, "Take a filter away to see more.")) : nothing()));
@@ -61,7 +61,7 @@ function listPage(main, { query }, { path, title, sub, states, columns, line, no
   }
   const search = h("input", { class: "field grow", type: "search", placeholder: "Filter by name…  (f)", "aria-label": `Filter: ${title}`, value: wanted.search, oninput: (event) => changed("search", event.target.value) });
   const choice = h("select", { class: "field", "aria-label": "State", onchange: (event) => changed("state", event.target.value) }, states.map(([value, words]) => h("option", { value, selected: value === wanted.state }, words)));
-  main.append(h("div", { class: "head" }, h("div", null, h("h1", null, title), h("p", { class: "sub" }, sub))), h("div", { class: "filters", role: "search" }, search, h("div", { class: "choices" }, choice), tally), place, turn.element);
+  main.append(h("div", { class: "head" }, h("div", null, h("h1", null, title), h("p", { class: "sub" }, sub))), h("div", { class: "filters", role: "search" }, search, h("div", { class: "choices" }, choice), countText), place, turn.element);
   read();
   return {
     update(batches) {

@@ -8,7 +8,7 @@ import { eventLine } from "../eventlist.js";
 import { TONES, ago, clock, count, fill, health, healthOf, kindName, pathOf } from "../format.js";
 import { live } from "../live.js";
 import { confirmDeletion, toast } from "../overlays.js";
-import { ShootTable, tally } from "../table.js";
+import { ShootTable, shootCount } from "../table.js";
 import { yamlView } from "../yaml.js";
 
 const REFRESH_MS = 1200;
@@ -32,7 +32,7 @@ export function objectPage(main, { path: [kind, space, ...rest] }) {
   const list = kind === "seed" ? h("section", { class: "card seed-shoots" }) : null;
   if (list) {
     const hint = h("span", { class: "hint" });
-    table = new ShootTable({ seed: name }, { counted: (total) => { hint.textContent = tally(total); list.hidden = total === 0; } });
+    table = new ShootTable({ seed: name }, { counted: (total) => { hint.textContent = shootCount(total); list.hidden = total === 0; } });
     list.append(h("header", null, h("h2", null, "Shoots here"), hint), table.element);
     list.hidden = true;
   }

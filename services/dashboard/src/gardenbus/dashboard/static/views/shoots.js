@@ -3,18 +3,18 @@
 import { get } from "../api.js";
 import { empty, h, loading, setText } from "../dom.js";
 import { live } from "../live.js";
-import { ShootTable, tally } from "../table.js";
+import { ShootTable, shootCount } from "../table.js";
 
 const STATES = [["", "Any state"], ["waiting", "Waiting"], ["processing", "In progress"], ["trouble", "In trouble"], ["moving", "Moving"], ["succeeded", "Succeeded"], ["pending", "Pending"], ["error", "Error"], ["failed", "Failed"], ["deleting", "Being deleted"], ["new", "New"]];
 const FIELDS = ["search", "namespace", "provider", "region", "seed", "state"];
 
 export function shootsPage(main, { query }) {
   const wanted = Object.fromEntries(FIELDS.map((name) => [name, query.get(name) ?? ""]));
-  const count = h("span", { class: "tally", role: "status" });
+  const count = h("span", { class: "count-text", role: "status" });
   const page = h("div", { class: "shoots-page" });
   const none = h("div", { hidden: true });
   const table = new ShootTable(wanted, { counted: (total) => {
-    setText(count, tally(total));
+    setText(count, shootCount(total));
     none.hidden = total > 0;
     table.element.hidden = total === 0;
     table.element.style.display = total === 0 ? "none" : "";

@@ -15,11 +15,11 @@ const RETRY_MS = 3000;
 
 export function waitingPage(main, { query }) {
   const wanted = { search: query.get("search") ?? "" };
-  const tally = h("span", { class: "tally", role: "status" });
+  const countText = h("span", { class: "count-text", role: "status" });
   const place = h("div", { class: "causes" }, loading());
   const search = h("input", { class: "field grow", type: "search", placeholder: "Filter by name, namespace, scheduler or cause…  (f)", "aria-label": "Filter shoots that wait", value: wanted.search, oninput: (event) => changed(event.target.value) });
   const turn = pager(GROUPS, "causes", (offset) => { first = offset; read(); });
-  main.append(h("div", { class: "head" }, h("div", null, h("h1", null, "Waiting for a seed"), h("p", { class: "sub" }, "By what stands in the way, the longest waiting first"))), h("div", { class: "filters", role: "search" }, search, tally), place, turn.element);
+  main.append(h("div", { class: "head" }, h("div", null, h("h1", null, "Waiting for a seed"), h("p", { class: "sub" }, "By what stands in the way, the longest waiting first"))), h("div", { class: "filters", role: "search" }, search, countText), place, turn.element);
   const groups = new Map(); // cause → its part of the page
   let first = 0;
   let timer = 0;
@@ -45,7 +45,7 @@ export function waitingPage(main, { query }) {
     }
     const unread = live.summary && !live.summary.synced ? live.summary.waiting - response.total : 0;
     const more = unread > 0 && !wanted.search ? `; ${count(unread)} more, whose cause is not read yet` : "";
-    setText(tally, more || response.total ? `${many(response.total, "shoot")}, ${many(response.groups, "cause")}${more}` : "");
+    setText(countText, more || response.total ? `${many(response.total, "shoot")}, ${many(response.groups, "cause")}${more}` : "");
     turn.show(first, response.items.length, response.groups);
     if (!response.items.length) {
       groups.clear();

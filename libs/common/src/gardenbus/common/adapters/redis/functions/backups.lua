@@ -27,7 +27,7 @@ end
 -- what was removed above `after` must still be remembered.
 local function backup_page(keys, args)
   local P, op = keys[1], cmsgpack.unpack(args[1])
-  local closed = refuse_when_closed(P)
+  local closed = reject_when_closed(P)
   if closed then return closed end
   if op.is_delta and counter(P, 'collected') > op.after then return {'collected', whole(counter(P, 'collected'))} end
   local found = {}
@@ -48,7 +48,7 @@ end
 -- How many objects were written or removed above a version.
 local function backup_changes(keys, args)
   local P, op = keys[1], cmsgpack.unpack(args[1])
-  local closed = refuse_when_closed(P)
+  local closed = reject_when_closed(P)
   if closed then return closed end
   local above = '(' .. whole(op.after)
   return {'ok', redis.call('ZCOUNT', P .. ':by_version', above, '+inf') + redis.call('ZCOUNT', P .. ':graves', above, '+inf'),
@@ -59,8 +59,8 @@ end
 -- of this restore begun before.
 local function restore_begin(keys, args)
   local P, op = keys[1], cmsgpack.unpack(args[1])
-  local refused = refuse_newer(P)
-  if refused then return refused end
+  local rejected = reject_newer(P)
+  if rejected then return rejected end
   local leader = redis.call('GET', P .. ':leader')
   if leader and leader ~= op.leader then return {'other', leader} end
   local begun = redis.call('GET', P .. ':restoring') or ''

@@ -4,9 +4,9 @@ local PLACED = {'ver', 'uid', 'gen', 'del', 'seed', 'sseed', 'fin', 'sched', 'fo
                 'created', 'op', 'cnt'}
 
 -- Binds one shoot under numbers that nobody else has had: `version` and `usage_version`. The Event that says so goes
--- with the news of the shoot, in one entry. Answers what came of it, whether the seed's usage grew by it, and whether
+-- with the change of the shoot, in one outbox entry. Returns the outcome, whether the seed's usage grew by it, and whether
 -- something follows the shoot.
-local function bind_one(P, item, version, usage_version, gain)
+local function bind_one(P, item, version, usage_version, unblock_index)
   local key = 'shoot:' .. item.ns .. ':' .. item.name
   local object_key, member = P .. ':o:' .. key, item.ns .. '/' .. item.name
   local object = read_fields(object_key, PLACED)
@@ -14,8 +14,8 @@ local function bind_one(P, item, version, usage_version, gain)
   if object.del ~= '' then return 'deleting' end
   if object.seed ~= '' then return 'scheduled' end
   if tonumber(object.gen) ~= item.gen then return 'changed' end
-  local refusal = refusal_of(P, item, item.seed, item.gate)
-  if refusal then return refusal end
+  local rejection = bind_rejection(P, item, item.seed, item.gate)
+  if rejection then return rejection end
 
   redis.call('ZADD', P .. ':by_version', version, key)
   local finalizers = object.fin
@@ -38,7 +38,7 @@ local function bind_one(P, item, version, usage_version, gain)
   if is_new then redis.call('ZADD', P .. ':usage_changed', usage_version, item.seed) end
   carried = item.trace or ''
   add_entry(P, 'k', key, 'v', version, 'u', object.uid, 'a', 'modified', 'b', '1', 'l', '',
-            'g', gain, 'to', item.seed, 'by', item.by, 'at', item.now)
+            'g', unblock_index, 'to', item.seed, 'by', item.by, 'at', item.now)
   if is_migrating(item.seed, object.sseed) then
     move_migrating(P, member, false, true)
     enqueue(P, 'migration.' .. item.ns .. '.' .. item.name)
@@ -49,15 +49,15 @@ end
 -- Places up to 100 shoots; every item is checked on its own.
 local function bind(keys, args)
   local P, op = keys[1], cmsgpack.unpack(args[1])
-  local closed = refuse_when_closed(P, op.outbox_max)
+  local closed = reject_when_closed(P, op.outbox_max)
   if closed then return closed end
-  local count, gain = #op.items, counter(P, 'gain_objects')
+  local count, unblock_index = #op.items, counter(P, 'gain_objects')
   local last_version = redis.call('INCRBY', P .. ':version', count)
   local last_usage = redis.call('INCRBY', P .. ':usage_version', count)
   local version, usage_version = last_version - count, last_usage - count
   local outcomes, followed = {}, {}
   for i, item in ipairs(op.items) do
-    local outcome, is_new, is_followed_by = bind_one(P, item, version + 1, usage_version + 1, gain)
+    local outcome, is_new, is_followed_by = bind_one(P, item, version + 1, usage_version + 1, unblock_index)
     outcomes[i] = outcome
     if outcome == 'bound' then version = version + 1 end
     if is_new then usage_version = usage_version + 1 end

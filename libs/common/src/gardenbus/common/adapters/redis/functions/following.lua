@@ -22,7 +22,7 @@ local function past_with(past, left)
 end
 
 -- Shows what follows a shoot to the seeds that the shoot concerns by now, and withdraws it from those that it `left`;
--- these are remembered, so that it can be withdrawn again. A new version each time keeps the news in order; there is
+-- these are remembered, so that it can be withdrawn again. A new version each time keeps the announcements in order; there is
 -- none to be had (`with_version` false) before the fence opens.
 local function announce_followers(P, shoot, left, with_version)
   local followers = redis.call('SMEMBERS', P .. ':refs:shoot:' .. shoot.ns .. ':' .. shoot.name) -- ManagedSeeds

@@ -1,10 +1,10 @@
 -- Every write of the store, as Redis Functions: each checks what it was based on, changes the object and its indexes,
--- and appends the news to the outbox, all or nothing. KEYS[1] is the landscape's prefix P, ARGV[1] a msgpack map.
+-- and appends an entry to the outbox, all or nothing. KEYS[1] is the landscape's prefix P, ARGV[1] a msgpack map.
 -- Replies are flat arrays; the first element of a write's reply says how it ended. The Python side is
 -- redis_store.py and redis_outbox.py; memory_store.py says the same in Python and passes the same tests.
 --
 -- redis_functions.py joins these files into one text, so a local of one file stands in all that come after it. This is
--- the first: the keys and how they are read, and how a function is made known to Redis.
+-- the first: the keys and how they are read, and how a function is registered with Redis.
 --
 -- Keys (all below P:)
 --   o:<kind>:<ns>:<name>   hash   one object, in the parts of resources/document.py, and what it was indexed by;
@@ -24,9 +24,9 @@
 --   migrating              set    "<ns>/<name>" of the shoots whose spec and status name different seeds
 --   states                 hash   state -> number of shoots;  busy  zset "<began> <ns> <name>" (shoot_states.lua)
 --   claims                 hash   what only one object may have -> its <key>
---   kinds, schedulers      sets   every kind stored and every scheduler name asked for so far
+--   kinds, schedulers      sets   every kind stored and every scheduler name requested so far
 --   waiting                set    scheduler names with waiting shoots
---   waiting:<scheduler>    hash   class -> descriptor;  waiting:<scheduler>:<class>  zset "<ns>/<name>" by gain seen
+--   waiting:<scheduler>    hash   class -> descriptor;  waiting:<scheduler>:<class>  zset "<ns>/<name>" by unblock index seen
 --   event:<id>             hash   count and first time of an Event, until ten minutes after the last
 --   fences                 hash   seed -> fencing number of its gardenlet;  seed/void -> one that LEASES has lost
 --   outbox                 stream what must be announced (a bind: the shoot and its Event in one)
@@ -66,14 +66,14 @@ local function counter(P, name)
   return tonumber(redis.call('GET', P .. ':' .. name) or '0')
 end
 
-local function total_gain(P)
+local function total_unblock_index(P)
   return counter(P, 'gain_objects') + counter(P, 'gain_usage')
 end
 
 -- How often functions of this library were called: one that nobody calls any more is removed (redis_libraries.py).
 local calls = 0
 
--- The trace that what is being written belongs to ('': none): goes along with the news of it. Set by who is told of one.
+-- The trace that what is being written belongs to ('': none): goes along with its outbox entry. Set by a caller that has one.
 local carried = ''
 
 -- Makes a function callable from outside, as gb_<LIBRARY>_<name>. The flag is Redis' own: `no-writes` is said of what only

@@ -34,12 +34,12 @@ local function remove(P, op, object)
   write_fields(P .. ':dead:' .. op.key, {uid = object.uid, ver = whole(version), at = op.now, left = left, prior = prior,
                                          req = op.origin ~= '' and op.origin or object.req})
   redis.call('ZADD', P .. ':graves', version, op.key)
-  if op.gain then redis.call('INCR', P .. ':gain_objects') end
+  if op.unblocks then redis.call('INCR', P .. ':gain_objects') end
   announce(P, op.key, version, object.uid, 'deleted', true, left)
   recount(P, op.kind, op.ns)
   if object.fol ~= '' then announce_followers(P, op, left, true) end
   if redis.call('EXISTS', P .. ':owned:' .. object.uid) == 1 then enqueue(P, 'garbage._.' .. object.uid) end
-  if op.gain or freed then wake_schedulers(P) end
+  if op.unblocks or freed then activate_schedulers(P) end
   return version
 end
 
@@ -80,12 +80,12 @@ end
 local function put(keys, args)
   local P, op = keys[1], cmsgpack.unpack(args[1])
   carried = op.trace or ''
-  local closed = refuse_when_closed(P, op.outbox_max)
+  local closed = reject_when_closed(P, op.outbox_max)
   if closed then return closed end
   local object_key = P .. ':o:' .. op.key
   local object = read_fields(object_key, CURRENT)
-  local refused = put_refusal(P, op, object)
-  if refused then return refused end
+  local rejected = put_rejection(P, op, object)
+  if rejected then return rejected end
 
   local set, created = op.set, op.base == 0
   if op.quiet then
@@ -140,7 +140,7 @@ local function put(keys, args)
       seed = set.seed or object.seed, op = set.op or object.op, cnt = object.cnt})
   end
   write_fields(object_key, set)
-  if op.gain then redis.call('INCR', P .. ':gain_objects') end
+  if op.unblocks then redis.call('INCR', P .. ':gain_objects') end
   announce(P, op.key, version, object.uid, created and 'added' or 'modified', op.bindings, left)
   if created then recount(P, op.kind, op.ns, op.key) end
   if has_moved and object.fol ~= '' then announce_followers(P, op, left, true) end
@@ -150,7 +150,7 @@ local function put(keys, args)
       if redis.call('HEXISTS', P .. ':uids', owner) == 0 then enqueue(P, 'garbage._.' .. owner) end
     end
   end
-  if op.gain or freed then wake_schedulers(P) end
+  if op.unblocks or freed then activate_schedulers(P) end
   return reply_with(created and 'created' or 'ok', object_key)
 end
 
@@ -169,13 +169,13 @@ end
 local function delete(keys, args)
   local P, op = keys[1], cmsgpack.unpack(args[1])
   carried = op.trace or ''
-  local closed = refuse_when_closed(P, op.outbox_max)
+  local closed = reject_when_closed(P, op.outbox_max)
   if closed then return closed end
   local object_key = P .. ':o:' .. op.key
   local object = read_fields(object_key, CURRENT)
   op.set = {}
-  local refused = put_refusal(P, op, object)
-  if refused then return refused end
+  local rejected = put_rejection(P, op, object)
+  if rejected then return rejected end
   if object.fin == '' then return {'removed', remove(P, op, object)} end
   if op.origin ~= '' then redis.call('HSET', object_key, 'req', op.origin) end
   if object.del == '' then
@@ -191,19 +191,19 @@ local function delete(keys, args)
     redis.call('HSET', object_key, 'ver', version, 'del', op.now, 'gen', tonumber(object.gen) + 1)
     if op.kind == 'shoot' then count_shoot(P, object_key, op.ns, op.name) end
     -- A seed takes nobody from here on: for the others it is lost now, not when its last finalizer goes.
-    local lost = op.kind == 'seed' and op.gain
+    local lost = op.kind == 'seed' and op.unblocks
     if op.kind == 'seed' then redis.call('HSET', object_key, 'gate', version) end
     if lost then redis.call('INCR', P .. ':gain_objects') end
     announce(P, op.key, version, object.uid, 'modified', true, '')
-    if lost then wake_schedulers(P) end
+    if lost then activate_schedulers(P) end
   end
   return reply_with('ok', object_key)
 end
 
--- A page of objects of a kind, with the version and gain that stood when it was read.
+-- A page of objects of a kind, with the version and unblock index that stood when it was read.
 local function list(keys, args)
   local P, op = keys[1], cmsgpack.unpack(args[1])
-  local closed = refuse_when_closed(P)
+  local closed = reject_when_closed(P)
   if closed then return closed end
   local first = op.after ~= '' and '(' .. op.after or (op.ns ~= '' and '[' .. op.ns .. '/' or '-')
   local last = op.ns ~= '' and '(' .. op.ns .. '0' or '+' -- '0' follows '/'
@@ -219,7 +219,7 @@ end
 -- The namespaces that have an object of a name, of so many namespaces after one; first the last of these, '' at the end.
 local function named(keys, args)
   local P, op = keys[1], cmsgpack.unpack(args[1])
-  local closed = refuse_when_closed(P)
+  local closed = reject_when_closed(P)
   if closed then return closed end
   local objects, after, reply = P .. ':list:' .. op.kind, op.after, {''}
   for _ = 1, op.limit do
@@ -238,7 +238,7 @@ end
 -- First comes the last of these namespaces, '' at the end, and then how many names it was read.
 local function names_with(keys, args)
   local P, op = keys[1], cmsgpack.unpack(args[1])
-  local closed = refuse_when_closed(P)
+  local closed = reject_when_closed(P)
   if closed then return closed end
   local objects, after, reply, room = P .. ':list:' .. op.kind, op.after, {'', 0}, op.room
   local function read(namespace)

@@ -19,7 +19,7 @@ local function older_objects(keys, args)
   return reply
 end
 
--- A claim that two objects make, as nobody refused it then, stays with the one that was found first.
+-- A claim that two objects make, as nothing rejected it then, stays with the one that was found first.
 local function claim_what_is_free(P, claims, key)
   for _, claim in ipairs(split_lines(claims)) do redis.call('HSETNX', P .. ':claims', claim, key) end
 end

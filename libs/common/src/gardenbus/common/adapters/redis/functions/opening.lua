@@ -33,19 +33,19 @@ local function format_of(opening)
 end
 
 -- A reply, when a newer library has written what this one does not understand.
-local function refuse_newer(P)
+local function reject_newer(P)
   local found = format_of(redis.call('GET', P .. ':opening'))
   if found and found > FORMAT then return {'format', found, FORMAT} end
 end
 
-local function refuse_when_closed(P, outbox_max)
-  if not is_open(P) then return refuse_newer(P) or {'fenced'} end
+local function reject_when_closed(P, outbox_max)
+  if not is_open(P) then return reject_newer(P) or {'fenced'} end
   if outbox_max and redis.call('XLEN', P .. ':outbox') >= outbox_max then return {'full-outbox'} end
 end
 
 -- Tells whether what is read is all there is: an emptied store has nothing, until a relay has brought it back.
 local function check_open(keys, args)
-  return refuse_when_closed(keys[1]) or {'ok', redis.call('GET', keys[1] .. ':opening')}
+  return reject_when_closed(keys[1]) or {'ok', redis.call('GET', keys[1] .. ':opening')}
 end
 
 -- Vouches, if the store is open, to the library that joins in this transaction (by its nonce ARGV[1]).
@@ -58,8 +58,8 @@ end
 -- Remembers an opening that another library has vouched for; returns whether the store is open, and whether that is new.
 local function join(keys, args)
   local P, op = keys[1], cmsgpack.unpack(args[1])
-  local refused = refuse_newer(P)
-  if refused then return refused end
+  local rejected = reject_newer(P)
+  if rejected then return rejected end
   local was_open, opening = is_open(P), redis.call('GET', P .. ':opening')
   if not was_open and format_of(opening) == FORMAT and redis.call('GET', P .. ':vouched') == op.nonce then
     remember(op.db .. ' ' .. P, opening)
@@ -100,8 +100,8 @@ end
 
 local function lead(keys, args)
   local P, op = keys[1], cmsgpack.unpack(args[1])
-  local refused = refuse_newer(P)
-  if refused then return refused end
+  local rejected = reject_newer(P)
+  if rejected then return rejected end
   local leader = redis.call('GET', P .. ':leader')
   if leader and leader ~= op.leader then return {'other', leader} end
   local restoring = redis.call('GET', P .. ':restoring')
@@ -120,15 +120,15 @@ end
 local function open_fence(keys, args)
   local P, op = keys[1], cmsgpack.unpack(args[1])
   if not leads(P, op.leader) then return {'other'} end
-  local refused = refuse_newer(P)
-  if refused then return refused end
+  local rejected = reject_newer(P)
+  if rejected then return rejected end
   if not is_open(P) then
     -- The floor is of the time: a copy that is opened twice must not give out again what was read and is lost.
     local version = whole(math.max(math.max(counter(P, 'version'), op.version, op.epoch or 0) + op.leap, op.floor))
     local opening = FORMAT .. '.' .. version .. '.' .. op.token
     redis.call('SET', P .. ':version', version)
     redis.call('SET', P .. ':usage_version', whole(math.max(counter(P, 'usage_version') + op.leap, op.floor)))
-    redis.call('SET', P .. ':gain_objects', whole(math.max(counter(P, 'gain_objects'), op.gain)))
+    redis.call('SET', P .. ':gain_objects', whole(math.max(counter(P, 'gain_objects'), op.unblock_index)))
     redis.call('SET', P .. ':opening', opening)
     led[P .. ' ' .. op.leader] = opening
     remember(op.db .. ' ' .. P, opening)
@@ -149,7 +149,7 @@ end
 
 local function accept_fence(keys, args)
   local P, op = keys[1], cmsgpack.unpack(args[1])
-  local closed = refuse_when_closed(P)
+  local closed = reject_when_closed(P)
   if closed then return closed end
   local fences = redis.call('HMGET', P .. ':fences', op.seed, op.seed .. '/void')
   local highest, void = fences[1], fences[2]
@@ -164,7 +164,7 @@ end
 
 local function is_fenced(keys, args)
   local P, op = keys[1], cmsgpack.unpack(args[1])
-  local closed = refuse_when_closed(P)
+  local closed = reject_when_closed(P)
   if closed then return closed end
   return {'ok', redis.call('HEXISTS', P .. ':fences', op.seed)}
 end

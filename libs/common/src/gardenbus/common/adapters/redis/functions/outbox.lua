@@ -1,7 +1,7 @@
 -- The relay's side: what is to be announced, what has been, and what must be announced again.
 
 -- The head of the outbox, or what comes after an entry, with the current document of every object in it, who is to be
--- shown it, and the version of its removal if there is none. Only for who leads, in this life of Redis: news of a store that
+-- shown it, and the version of its removal if there is none. Only for who leads, in this life of Redis: entries of a store that
 -- went back would take the place of newer ones on the bus, from which it is to be repaired.
 local function outbox(keys, args)
   local P, op = keys[1], cmsgpack.unpack(args[1])
@@ -36,7 +36,7 @@ end
 -- or not where it runs.
 local function announce_again(keys, args)
   local P, op = keys[1], cmsgpack.unpack(args[1])
-  local closed = refuse_when_closed(P)
+  local closed = reject_when_closed(P)
   if closed then return closed end
   local object = read_fields(P .. ':o:' .. op.key, {'ver', 'uid', 'prior'})
   if object.ver ~= '' then
@@ -59,7 +59,7 @@ local function announce_again(keys, args)
   return {'ok'}
 end
 
--- Announces again what an index ('by_version' or 'graves') holds above a version, a page at a time; answers the
+-- Announces again what an index ('by_version' or 'graves') holds above a version, a page at a time; returns the
 -- version to go on from, or 0 when it is through.
 local function reannounce(keys, args)
   local P, op = keys[1], cmsgpack.unpack(args[1])
@@ -91,7 +91,7 @@ end
 -- Tells of subjects with an announcement whether nothing is to be announced on them: 1 or 0 for each.
 local function obsolete(keys, args)
   local P, op = keys[1], cmsgpack.unpack(args[1])
-  local closed = refuse_when_closed(P)
+  local closed = reject_when_closed(P)
   if closed then return closed end
   local reply = {'ok'}
   for i, shown in ipairs(op.shown) do reply[i + 1] = is_shown(P, shown) and 0 or 1 end
@@ -113,28 +113,28 @@ local function requeue(keys, args)
 end
 
 -- Queues the unblocking of every scheduler that has shoots waiting.
-local function wake_waiting(keys, args)
+local function activate_waiting(keys, args)
   local P, op = keys[1], cmsgpack.unpack(args[1])
   if not leads(P, op.leader) then return {'other'} end
-  wake_schedulers(P)
+  activate_schedulers(P)
   return {'ok'}
 end
 
 -- Forgets removed objects whose removal is older than op.before and whose last request lies at or below op.floor.
-local function bury(keys, args)
+local function collect_tombstones(keys, args)
   local P, op = keys[1], cmsgpack.unpack(args[1])
   if not leads(P, op.leader) then return {'other'} end
-  local buried = 0
+  local collected = 0
   for _, key in ipairs(redis.call('ZRANGE', P .. ':graves', 0, op.limit - 1)) do
     local dead = read_fields(P .. ':dead:' .. key, {'at', 'req', 'ver'})
     if dead.at < op.before and (dead.req == '' or dead.req <= op.floor) then
       redis.call('DEL', P .. ':dead:' .. key)
       redis.call('ZREM', P .. ':graves', key)
       if dead.ver ~= '' and tonumber(dead.ver) > counter(P, 'collected') then redis.call('SET', P .. ':collected', dead.ver) end
-      buried = buried + 1
+      collected = collected + 1
     end
   end
-  return {'ok', buried}
+  return {'ok', collected}
 end
 
 register('outbox', outbox, 'no-writes')
@@ -143,5 +143,5 @@ register('announce_again', announce_again)
 register('reannounce', reannounce)
 register('obsolete', obsolete, 'no-writes')
 register('requeue', requeue)
-register('wake_waiting', wake_waiting)
-register('bury', bury, 'allow-oom')
+register('activate_waiting', activate_waiting)
+register('collect_tombstones', collect_tombstones, 'allow-oom')

@@ -38,7 +38,7 @@ local function record_event(P, event)
              'first', redis.call('HGET', seen, 'first') or event.now)
 end
 
-local function wake_schedulers(P)
+local function activate_schedulers(P)
   for _, scheduler in ipairs(redis.call('SMEMBERS', P .. ':waiting')) do
     enqueue(P, 'waking._.' .. scheduler)
   end
@@ -46,7 +46,7 @@ end
 
 local function note_event(keys, args)
   local P, op = keys[1], cmsgpack.unpack(args[1])
-  local closed = refuse_when_closed(P, op.outbox_max)
+  local closed = reject_when_closed(P, op.outbox_max)
   if closed then return closed end
   record_event(P, op)
   return {'ok'}

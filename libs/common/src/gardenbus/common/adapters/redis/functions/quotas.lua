@@ -57,7 +57,7 @@ local function recount(P, kind, ns, own, quiet)
 end
 
 -- The first ResourceQuota that a new object would exceed, as a reply to guard `i`, or nil.
-local function quota_refusal(P, op, i)
+local function quota_rejection(P, op, i)
   local limits = redis.call('HGETALL', P .. ':hard:' .. op.ns .. ':' .. op.kind)
   if #limits == 0 then return end
   local used, found = count_in(P, op.kind, op.ns), nil
@@ -103,7 +103,7 @@ end
 
 -- What of a guard on demands a write would exceed, as a reply to guard `i`, or nil: the sum of counts times the amounts
 -- that the guard gives each unit, for each of its limits. A unit that it does not know has it read again.
-local function demand_refusal(P, op, object, guard, i)
+local function demand_rejection(P, op, object, guard, i)
   local sums, summed = demand_of(P, guard.demand, guard.ns)
   local function add(key, unit, count)
     if summed[key] then sums[unit] = (sums[unit] or 0) + count end
@@ -125,7 +125,7 @@ end
 
 local function demand(keys, args)
   local P, op = keys[1], cmsgpack.unpack(args[1])
-  local closed = refuse_when_closed(P)
+  local closed = reject_when_closed(P)
   if closed then return closed end
   local reply = {'ok'}
   for unit, count in pairs((demand_of(P, op.key, op.of))) do

@@ -6,8 +6,8 @@ local function restore(keys, args)
   if not leads(P, op.leader) then return {'other'} end
   local object_key, member = P .. ':o:' .. op.key, op.ns .. '/' .. op.name
   local object = read_fields(object_key, CURRENT)
-  local known = object.ver ~= '' and tonumber(object.ver) or tonumber(redis.call('HGET', P .. ':dead:' .. op.key, 'ver') or '0')
-  if known >= op.version then return {'known'} end
+  local recorded = object.ver ~= '' and tonumber(object.ver) or tonumber(redis.call('HGET', P .. ':dead:' .. op.key, 'ver') or '0')
+  if recorded >= op.version then return {'known'} end
   local set, prior = op.set, prior_uids(P, op.key, op.uid)
   local shoot = op.kind == 'shoot'
   if shoot and object.ver ~= '' then

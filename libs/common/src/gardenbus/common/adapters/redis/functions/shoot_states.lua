@@ -39,7 +39,7 @@ local function move_count(P, ns, name, before, after)
   end
 end
 
--- Counts a shoot that is about to have these fields (COUNTED, with the `cnt` of before); answers the `cnt` to write with them.
+-- Counts a shoot that is about to have these fields (COUNTED, with the `cnt` of before); returns the `cnt` to write with them.
 local function move_shoot_count(P, ns, name, shoot)
   local after = counted_as(shoot)
   move_count(P, ns, name, shoot.cnt, after)
@@ -67,7 +67,7 @@ end
 -- Shoots by state, the number of busy ones and the first of them, and how many shoots are not in the index yet.
 local function shoot_counts(keys, args)
   local P, op = keys[1], cmsgpack.unpack(args[1])
-  local closed = refuse_when_closed(P)
+  local closed = reject_when_closed(P)
   if closed then return closed end
   return {redis.call('HGETALL', P .. ':states'), redis.call('ZCARD', P .. ':busy'),
           redis.call('ZRANGE', P .. ':busy', 0, op.limit - 1), uncounted(P)}
@@ -76,7 +76,7 @@ end
 -- Of some shoots after "<ns>/<name>" the last (''; none is left), and those that are in no index: each with its status.
 local function uncounted_shoots(keys, args)
   local P, op = keys[1], cmsgpack.unpack(args[1])
-  local closed = refuse_when_closed(P)
+  local closed = reject_when_closed(P)
   if closed then return closed end
   local reply = {''}
   if uncounted(P) == 0 then return reply end
@@ -94,7 +94,7 @@ end
 -- Counts shoots that were in no index when they were read; one that was written since is in it.
 local function count_shoots(keys, args)
   local P, op = keys[1], cmsgpack.unpack(args[1])
-  local closed = refuse_when_closed(P)
+  local closed = reject_when_closed(P)
   if closed then return closed end
   for _, shoot in ipairs(op.items) do
     local object_key = P .. ':o:shoot:' .. shoot.ns .. ':' .. shoot.name

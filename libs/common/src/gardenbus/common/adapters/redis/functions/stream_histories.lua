@@ -80,7 +80,7 @@ end
 
 local function observe_stream(keys, args)
   local P, op = keys[1], cmsgpack.unpack(args[1])
-  local closed = refuse_when_closed(P)
+  local closed = reject_when_closed(P)
   if closed then return closed end
   local history = read_history(P, op.stream)
   local before = history and extent(history)
@@ -102,7 +102,7 @@ end
 
 local function restart_stream(keys, args)
   local P, op = keys[1], cmsgpack.unpack(args[1])
-  local closed = refuse_when_closed(P)
+  local closed = reject_when_closed(P)
   if closed then return closed end
   local history = read_history(P, op.stream)
   if not history then
@@ -121,14 +121,14 @@ end
 local function compare_stream(keys, args)
   local P, op = keys[1], cmsgpack.unpack(args[1])
   local history = read_history(P, op.stream)
-  local known = 0
+  local recorded = 0
   if history then
     if history.created ~= op.created then return {'ok', 0} end
-    known = math.max(history.sequence, history.acknowledged or 0)
+    recorded = math.max(history.sequence, history.acknowledged or 0)
   end
-  if op.acknowledged <= known then return {'ok', 0} end
+  if op.acknowledged <= recorded then return {'ok', 0} end
   history = history or begin_history(op.created)
-  note_loss(P, {stream = op.stream, first = known + 1, last = op.acknowledged, waiting = 0, since = history.seen_at or '',
+  note_loss(P, {stream = op.stream, first = recorded + 1, last = op.acknowledged, waiting = 0, since = history.seen_at or '',
                 till = op.now, noticed_at = op.now, of_store = true})
   history.sequence, history.acknowledged = op.acknowledged, op.acknowledged
   advance(history, op, {}, op.acknowledged)
@@ -143,7 +143,7 @@ end
 -- Records the Event about a loss, once.
 local function report_loss(keys, args)
   local P, op = keys[1], cmsgpack.unpack(args[1])
-  local closed = refuse_when_closed(P)
+  local closed = reject_when_closed(P)
   if closed then return closed end
   if redis.call('HSETNX', P .. ':losses_reported', op.id, op.now) == 0 then return {'known'} end
   record_event(P, op)

@@ -14,7 +14,7 @@ end
 -- Those that are still unknown: what was ordered anew on the same seed is not.
 local function unknown(keys, args)
   local P = keys[1]
-  local closed = refuse_when_closed(P)
+  local closed = reject_when_closed(P)
   if closed then return closed end
   local found, reply = redis.call('HGETALL', P .. ':unknown'), {'ok'}
   for i = 1, #found, 2 do
@@ -27,10 +27,10 @@ local function unknown(keys, args)
   return reply
 end
 
--- Remembers that an object left a seed on which it is not stored, and tells the seed; once more where it is remembered.
+-- Remembers that an object left a seed on which it is not stored, and announces that to the seed; once more where it is remembered.
 local function forget(keys, args)
   local P, op = keys[1], cmsgpack.unpack(args[1])
-  local closed = refuse_when_closed(P, op.outbox_max)
+  local closed = reject_when_closed(P, op.outbox_max)
   if closed then return closed end
   local object = read_fields(P .. ':o:' .. op.key, {'ver', 'uid', 'past'})
   if object.ver ~= '' then

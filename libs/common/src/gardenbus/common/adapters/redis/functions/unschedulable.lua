@@ -12,22 +12,22 @@ local function stop_waiting(P, object_key, scheduler, member)
   redis.call('HDEL', object_key, 'class', 'tp')
 end
 
-local PARKED = {'ver', 'uid', 'gen', 'del', 'seed', 'sched', 'class', 'pmsg', 'tries', 'tried', 'tp'}
+local UNSCHEDULABLE = {'ver', 'uid', 'gen', 'del', 'seed', 'sched', 'class', 'pmsg', 'tries', 'tried', 'tp'}
 
-local function park_one(P, item, gain_objects, gain_usage)
+local function mark_one(P, item, unblock_objects, unblock_usage)
   local key = 'shoot:' .. item.ns .. ':' .. item.name
   local object_key, member = P .. ':o:' .. key, item.ns .. '/' .. item.name
-  local object = read_fields(object_key, PARKED)
+  local object = read_fields(object_key, UNSCHEDULABLE)
   if object.ver == '' or object.uid ~= item.uid or object.del ~= '' or object.seed ~= ''
      or tonumber(object.gen) ~= item.gen or object.sched ~= item.sched then return {'done', 0} end
-  if gain_objects > item.seen_objects or gain_usage ~= item.seen_usage then return {'again', 0} end
+  if unblock_objects > item.seen_objects or unblock_usage ~= item.seen_usage then return {'again', 0} end
 
   local attempts = object.tried == object.gen and tonumber(object.tries) + 1 or 1
   if object.class ~= item.class then stop_waiting(P, object_key, object.sched, member) end
   local waiting = P .. ':waiting:' .. item.sched
   redis.call('SADD', P .. ':waiting', item.sched)
   redis.call('HSET', waiting, item.class, item.descriptor)
-  redis.call('ZADD', waiting .. ':' .. item.class, gain_objects + gain_usage, member)
+  redis.call('ZADD', waiting .. ':' .. item.class, unblock_objects + unblock_usage, member)
   redis.call('HSET', object_key, 'class', item.class, 'tries', attempts, 'tried', item.gen)
   if item.trace then redis.call('HSET', object_key, 'tp', item.trace)
   elseif object.tp ~= '' then redis.call('HDEL', object_key, 'tp') end
@@ -43,23 +43,23 @@ local function park_one(P, item, gain_objects, gain_usage)
 end
 
 -- Marks up to 100 shoots unschedulable, unless an unblock index has advanced since their snapshot.
-local function park(keys, args)
+local function mark_unschedulable(keys, args)
   local P, op = keys[1], cmsgpack.unpack(args[1])
-  local closed = refuse_when_closed(P, op.outbox_max)
+  local closed = reject_when_closed(P, op.outbox_max)
   if closed then return closed end
-  local gain_objects, gain_usage = counter(P, 'gain_objects'), counter(P, 'gain_usage')
+  local unblock_objects, unblock_usage = counter(P, 'gain_objects'), counter(P, 'gain_usage')
   local outcomes = {}
-  for i, item in ipairs(op.items) do outcomes[i] = park_one(P, item, gain_objects, gain_usage) end
+  for i, item in ipairs(op.items) do outcomes[i] = mark_one(P, item, unblock_objects, unblock_usage) end
   return {'ok', outcomes, usage_reply(P, op.since)}
 end
 
 -- Activates up to op.limit shoots of a class that were marked before the latest unblock, each with its trace.
-local function wake(keys, args)
+local function unblock(keys, args)
   local P, op = keys[1], cmsgpack.unpack(args[1])
-  local closed = refuse_when_closed(P, op.outbox_max)
+  local closed = reject_when_closed(P, op.outbox_max)
   if closed then return closed end
   local class = P .. ':waiting:' .. op.sched .. ':' .. op.class
-  local members = redis.call('ZRANGEBYSCORE', class, '-inf', '(' .. total_gain(P), 'LIMIT', 0, op.limit)
+  local members = redis.call('ZRANGEBYSCORE', class, '-inf', '(' .. total_unblock_index(P), 'LIMIT', 0, op.limit)
   for _, member in ipairs(members) do
     local slash = string.find(member, '/', 1, true)
     local ns, name = string.sub(member, 1, slash - 1), string.sub(member, slash + 1)
@@ -74,19 +74,19 @@ end
 -- Equivalence classes of a scheduler, a page at a time, and the next cursor ('0': that was all).
 local function waiting(keys, args)
   local P, op = keys[1], cmsgpack.unpack(args[1])
-  local closed = refuse_when_closed(P)
+  local closed = reject_when_closed(P)
   if closed then return closed end
   local found = redis.call('HSCAN', P .. ':waiting:' .. op.sched, op.cursor, 'COUNT', op.limit)
   local classes = found[2]
-  local gain, reply = total_gain(P), {found[1]}
+  local unblock_index, reply = total_unblock_index(P), {found[1]}
   for i = 1, #classes, 2 do
     local class = P .. ':waiting:' .. op.sched .. ':' .. classes[i]
     reply[#reply + 1] = {classes[i], classes[i + 1], redis.call('ZCARD', class),
-                         redis.call('ZCOUNT', class, '-inf', '(' .. gain)}
+                         redis.call('ZCOUNT', class, '-inf', '(' .. unblock_index)}
   end
   return reply
 end
 
-register('park', park)
-register('wake', wake)
+register('mark_unschedulable', mark_unschedulable)
+register('unblock', unblock)
 register('waiting', waiting, 'no-writes')

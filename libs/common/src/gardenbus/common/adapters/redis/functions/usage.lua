@@ -14,7 +14,7 @@ local function seeds_at(P, shoot)
   return seeds_of(on.seed, on.sseed)
 end
 
--- The seeds in `before` that are not in `after`, joined: who must be told that the shoot is no longer theirs.
+-- The seeds in `before` that are not in `after`, joined: those have to learn that the shoot is no longer theirs.
 local function seeds_left(before, after)
   local left = {}
   for seed in pairs(before) do
@@ -30,7 +30,7 @@ local function seeds_with(seeds, joined)
   return seeds
 end
 
--- Takes a shoot on or off a seed's usage; answers whether a place became free.
+-- Adds a shoot to a seed's usage or removes it; returns whether a place became free.
 local function move_usage(P, member, before, after)
   local freed = false
   for seed in pairs(before) do
@@ -52,14 +52,14 @@ local function is_migrating(seed, status_seed)
   return seed ~= '' and status_seed ~= '' and seed ~= status_seed
 end
 
--- Keeps the set of migrating shoots; answers whether the shoot began or ended to be one.
+-- Keeps the set of migrating shoots; returns whether the shoot began or ended to be one.
 local function move_migrating(P, member, before, after)
   if before == after then return false end
   redis.call(after and 'SADD' or 'SREM', P .. ':migrating', member)
   return true
 end
 
--- Usage that changed after `since`, and the gains; nothing but zeros when nobody wants to know (`since` nil).
+-- Usage that changed after `since`, and the unblock indexes; nothing but zeros when nobody needs them (`since` nil).
 local function usage_reply(P, since)
   if not since then return {0, 0, 0} end
   local reply = {counter(P, 'usage_version'), counter(P, 'gain_objects'), counter(P, 'gain_usage')}
@@ -71,7 +71,7 @@ local function usage_reply(P, since)
 end
 
 local function usage(keys, args)
-  return refuse_when_closed(keys[1]) or usage_reply(keys[1], cmsgpack.unpack(args[1]).since)
+  return reject_when_closed(keys[1]) or usage_reply(keys[1], cmsgpack.unpack(args[1]).since)
 end
 
 register('usage', usage, 'no-writes')

@@ -29,7 +29,7 @@ local function is_hosted_by(P, seed, shoot)
 end
 
 -- Reason for which a seed accepts no more shoots (`shoot` has its ns and name), or nil.
-local function refusal_of(P, shoot, seed, gate)
+local function bind_rejection(P, shoot, seed, gate)
   local stored = read_fields(P .. ':o:seed:_:' .. seed, {'ver', 'del', 'gate', 'cap', 'mark'})
   if stored.ver == '' or stored.del ~= '' or stored.mark ~= '' then return 'seed-gone' end
   if is_hosted_by(P, seed, shoot) then return 'circular' end
@@ -39,21 +39,21 @@ local function refusal_of(P, shoot, seed, gate)
 end
 
 -- Reason for which a shoot may not be where it is reported to be, or nil: fewer than for a seed that it is assigned to.
-local function report_refusal(P, shoot, seed)
+local function report_rejection(P, shoot, seed)
   if (redis.call('HGET', P .. ':o:seed:_:' .. seed, 'mark') or '') ~= '' then return 'seed-gone' end
   if is_hosted_by(P, seed, shoot) then return 'circular' end
 end
 
 -- Reason by which the seeds that a put names reject it, or nil: of a shoot, and of a ManagedSeed's shoot.
-local function placement_refusal(P, op, object)
+local function placement_rejection(P, op, object)
   local seed, reported = op.set.seed or '', op.set.sseed or ''
   if seed ~= '' and seed ~= object.seed then
-    local refusal = refusal_of(P, op, seed, op.gate_seen)
-    if refusal then return refusal end
+    local rejection = bind_rejection(P, op, seed, op.gate_seen)
+    if rejection then return rejection end
   end
   if reported ~= '' and reported ~= object.sseed and reported ~= object.seed then
-    local refusal = report_refusal(P, op, reported)
-    if refusal then return refusal end
+    local rejection = report_rejection(P, op, reported)
+    if rejection then return rejection end
   end
   local shoot = op.kind == 'managedseed' and op.ns == 'garden' and op.set.refs or ''
   if shoot ~= '' and shoot ~= object.refs and carriers(P, seeds_at(P, shoot))['seed:_:' .. op.name] then
@@ -79,7 +79,7 @@ local function is_among(uids, uid)
   return uid ~= '' and string.find(' ' .. uids .. ' ', ' ' .. uid .. ' ', 1, true) ~= nil
 end
 
--- Whether what runs on a seed may be told the stored state: the object is there, or the store remembers that it left.
+-- Whether what runs on a seed may receive the stored state: the object is there, or the store remembers that it left.
 local function is_settled(P, at, seed, uid)
   local object = read_fields(P .. ':o:' .. at.key, {'ver', 'uid', 'seed', 'sseed', 'refs', 'past', 'prior'})
   if object.ver == '' then return false end
@@ -109,7 +109,7 @@ local function unknown_shoots(P, seed)
 end
 
 -- The first guard that does not hold, as a reply, or nil.
-local function guard_refusal(P, op, object)
+local function guard_rejection(P, op, object)
   for i, guard in ipairs(op.guards) do
     if guard.version then
       local version = redis.call('HGET', P .. ':o:' .. guard.key, 'ver') or '0'
@@ -120,10 +120,10 @@ local function guard_refusal(P, op, object)
         return {'held', i, holder}
       end
     elseif guard.quota then
-      local exceeded = op.base == 0 and quota_refusal(P, op, i)
+      local exceeded = op.base == 0 and quota_rejection(P, op, i)
       if exceeded then return exceeded end
     elseif guard.demand then
-      local beyond = demand_refusal(P, op, object, guard, i)
+      local beyond = demand_rejection(P, op, object, guard, i)
       if beyond then return beyond end
     else
       local holders = redis.call('SCARD', P .. ':' .. guard.set)
@@ -157,7 +157,7 @@ local function forget_settled(P, at)
 end
 
 -- Rejection of a put (or of a deletion, with nothing to set), as a reply, or nil.
-local function put_refusal(P, op, object)
+local function put_rejection(P, op, object)
   local exists = object.ver ~= ''
   if op.origin ~= '' then
     local taken = exists and object.req or redis.call('HGET', P .. ':dead:' .. op.key, 'req') or ''
@@ -170,14 +170,14 @@ local function put_refusal(P, op, object)
   end
   if op.base > 0 and not exists then return {'gone'} end
   if op.base > 0 and tonumber(object.ver) ~= op.base then return {'conflict', object.ver} end
-  local unguarded = guard_refusal(P, op, object)
+  local unguarded = guard_rejection(P, op, object)
   if unguarded then return unguarded end
   for _, claim in ipairs(split_lines(op.set.claims)) do
     local holder = redis.call('HGET', P .. ':claims', claim)
     if holder and holder ~= op.key then return {'claimed', claim, holder} end
   end
-  local refusal = placement_refusal(P, op, object)
-  if refusal then return {'refused', refusal} end
+  local rejection = placement_rejection(P, op, object)
+  if rejection then return {'rejected', rejection} end
   if (op.set.mark or '') ~= '' and object.mark == '' then -- a seed is marked for removal only while it is empty
     local usage = P .. ':usage:' .. op.name
     local shoots = redis.call('SCARD', usage)
@@ -186,11 +186,11 @@ local function put_refusal(P, op, object)
 end
 
 -- Dry run of a put or a deletion: its rejection, and nothing is written.
-local function rehearse(keys, args)
+local function dry_run(keys, args)
   local P, op = keys[1], cmsgpack.unpack(args[1])
-  local closed = refuse_when_closed(P, op.outbox_max)
+  local closed = reject_when_closed(P, op.outbox_max)
   if closed then return closed end
-  return put_refusal(P, op, read_fields(P .. ':o:' .. op.key, CURRENT)) or {'ok'}
+  return put_rejection(P, op, read_fields(P .. ':o:' .. op.key, CURRENT)) or {'ok'}
 end
 
-register('rehearse', rehearse, 'no-writes')
+register('dry_run', dry_run, 'no-writes')

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from gardenbus.cli.client.refusals import reason_for
+from gardenbus.cli.client.rejections import reason_for
 from gardenbus.cli.client.targets import LandscapeTarget
 from gardenbus.common.api.identity.principals import Principal
 from gardenbus.credentials.certificates import Authority, new_authority

@@ -14,7 +14,7 @@ from tests.support.builders import a_cloudprofile, a_project, a_seed, a_shoot
 from tests.support.fake_api import FakeApi
 
 BASE = (a_cloudprofile(), a_project())
-ASKING = {"list", "explain", "get"}
+READS = {"list", "explain", "get"}
 
 
 def written(path: Path, *documents: Document) -> str:
@@ -22,7 +22,7 @@ def written(path: Path, *documents: Document) -> str:
     return str(path)
 
 
-def said(*words: str, code: int = 0) -> str:
+def reported(*words: str, code: int = 0) -> str:
     result = CliRunner().invoke(app, ["simulate", *words])
     assert result.exit_code == code, result.output
     return result.output
@@ -35,7 +35,7 @@ def rows(output: str) -> list[str]:
 def test_the_difference_is_shown_by_shoot_and_by_seed(tmp_path: Path) -> None:
     placed = a_shoot("old", spec={"seedName": "a"}, status={"seedName": "a"})
     file = written(tmp_path / "now.yaml", *BASE, a_seed("a", shoots="2"), placed, a_shoot("waits"))
-    lines = rows(said("-f", file, "--cordon", "a", "--shoots", "3", "--like", "garden-dev/old"))
+    lines = rows(reported("-f", file, "--cordon", "a", "--shoots", "3", "--like", "garden-dev/old"))
     assert lines == [
         (
             "if seed a were cordoned, there were 3 more shoots like garden-dev/old: 0 wait as it is, 4 would"
@@ -54,21 +54,21 @@ def test_the_difference_is_shown_by_shoot_and_by_seed(tmp_path: Path) -> None:
 def test_a_seed_is_added_as_if_its_gardenlet_kept_it(tmp_path: Path) -> None:
     file = written(tmp_path / "now.yaml", *BASE, a_shoot("waits"))
     new = written(tmp_path / "new.yaml", a_seed("new", ready=False))
-    found = json.loads(said("-f", file, "--add-seed", new, "-o", "json"))
+    found = json.loads(reported("-f", file, "--add-seed", new, "-o", "json"))
     assert found["shoots"] == [
         {"shoot": "garden-dev/waits", "before": None, "after": "new", "message": None, "isNew": False}
     ]
     assert found["seeds"][0]["change"] == "added"
-    assert said("-f", file, "--add-seed", new, "-o", "name") == "garden-dev/waits new\n"
-    assert "no Seed and no GardenletConfiguration" in said("-f", file, "--add-seed", file, code=2)
+    assert reported("-f", file, "--add-seed", new, "-o", "name") == "garden-dev/waits new\n"
+    assert "no Seed and no GardenletConfiguration" in reported("-f", file, "--add-seed", file, code=2)
 
 
 def test_landscapes_of_files_are_simulated_as_ever(tmp_path: Path) -> None:
     file = written(tmp_path / "now.yaml", *BASE, a_seed("a"), a_shoot("waits"))
-    assert said("--strategy", "MinimalDistance", file, "-o", "name") == "garden-dev/waits a\n"
-    assert "Missing argument" in said("landscapes", code=2)
-    assert "--like go together" in said("-f", file, "--shoots", "3", code=2)
-    assert "there is no seed x" in said("-f", file, "--cordon=x", code=2)
+    assert reported("--strategy", "MinimalDistance", file, "-o", "name") == "garden-dev/waits a\n"
+    assert "Missing argument" in reported("landscapes", code=2)
+    assert "--like go together" in reported("-f", file, "--shoots", "3", code=2)
+    assert "there is no seed x" in reported("-f", file, "--cordon=x", code=2)
 
 
 @pytest.mark.parametrize(
@@ -79,7 +79,7 @@ def test_the_live_landscape_is_only_read(words: list[str], monkeypatch: pytest.M
     bus = FakeApi(*BASE, a_seed("a"), a_shoot("waits"))
     before = dict(bus.objects)
     monkeypatch.setattr(options, "connected", bus.connected)
-    said(*words, "--nats-url", "nats://127.0.0.1:1")
+    reported(*words, "--nats-url", "nats://127.0.0.1:1")
     assert bus.objects == before
-    assert {tail.split(".")[0] for tail, _ in bus.requests} <= ASKING
+    assert {tail.split(".")[0] for tail, _ in bus.requests} <= READS
     assert bus.requests

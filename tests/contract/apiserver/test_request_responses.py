@@ -372,14 +372,14 @@ async def test_events_are_listed_of_one_object(apiserver: Apiserver) -> None:
         }
         await apiserver.client.publish(apiserver.subjects.event(APOLLO._replace(name=name)), json.dumps(event).encode())
 
-    async def told(query: dict[str, str]) -> list[str]:
+    async def listed(query: dict[str, str]) -> list[str]:
         items = (await apiserver.request("list.event.garden-dev", query))["items"]
         return sorted(event["message"] for event in items)
 
     async def announced() -> None:
-        assert await told({}) == ["about a", "about b"]
+        assert await listed({}) == ["about a", "about b"]
 
     await eventually(announced, within=10)
-    assert await told({"fieldSelector": "involvedObject.kind=Shoot,involvedObject.name=a"}) == ["about a"]
-    assert await told({"fieldSelector": "involvedObject.name=b"}) == ["about b"]
-    assert await told({"fieldSelector": "involvedObject.kind=*,involvedObject.name=>"}) == []
+    assert await listed({"fieldSelector": "involvedObject.kind=Shoot,involvedObject.name=a"}) == ["about a"]
+    assert await listed({"fieldSelector": "involvedObject.name=b"}) == ["about b"]
+    assert await listed({"fieldSelector": "involvedObject.kind=*,involvedObject.name=>"}) == []

@@ -39,7 +39,7 @@ from gardenbus.common.ports.bus import Bus
 from gardenbus.common.ports.stream_history import StreamLoss
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
-PATIENT = DiagnosticsTarget(ApiClient(cast("Bus", None), Subjects()), cast("AdminClient", None), None)
+TARGET = DiagnosticsTarget(ApiClient(cast("Bus", None), Subjects()), cast("AdminClient", None), None)
 WELL = {"redis_version": "8.2.3", "used_memory": "1048576", "maxmemory": "104857600", "role": "master"}
 KEPT = {"maxmemory-policy": "noeviction", "appendonly": "yes", "appendfsync": "always"}
 
@@ -120,38 +120,38 @@ def test_nobody_listening_at_two_looks_is_found_and_one_who_is_busy_is_not() -> 
     requests = a_consumer("apiserver", "REQUESTS")
     silent = a_consumer(listening=0)
 
-    def judged(first: ConsumerState, second: ConsumerState) -> dict[str, str]:
-        return states(assess_listeners(PATIENT, [requests, first], [requests, second]))
+    def assessed(first: ConsumerState, second: ConsumerState) -> dict[str, str]:
+        return states(assess_listeners(TARGET, [requests, first], [requests, second]))
 
-    assert judged(silent, silent) == {"queue migration": "warning"}
-    assert judged(silent, silent._replace(pending=3)) == {"queue migration": "failed"}
-    assert judged(a_consumer(), silent) == {"listeners": "ok"}
-    assert judged(silent, silent._replace(in_flight=1)) == {"listeners": "ok"}
-    assert states(assess_listeners(PATIENT, [], [])) == {"queue requests": "failed"}
+    assert assessed(silent, silent) == {"queue migration": "warning"}
+    assert assessed(silent, silent._replace(pending=3)) == {"queue migration": "failed"}
+    assert assessed(a_consumer(), silent) == {"listeners": "ok"}
+    assert assessed(silent, silent._replace(in_flight=1)) == {"listeners": "ok"}
+    assert states(assess_listeners(TARGET, [], [])) == {"queue requests": "failed"}
 
 
 def test_work_is_stuck_when_its_oldest_is_old() -> None:
-    def judged(age_seconds: float, redelivered: int = 0) -> list[str]:
+    def assessed(age_seconds: float, redelivered: int = 0) -> list[str]:
         message = StoredMessage("garden.queue.migration.a.b", 1, NOW - timedelta(seconds=age_seconds), {}, b"")
-        found = assess_progress(PATIENT, [a_consumer(redelivered=redelivered)], {"QUEUES migration": message}, NOW)
+        found = assess_progress(TARGET, [a_consumer(redelivered=redelivered)], {"QUEUES migration": message}, NOW)
         return [finding.state for finding in found]
 
-    assert judged(5) == ["ok"]
-    assert judged(90) == ["warning"]
-    assert judged(900, redelivered=4) == ["failed", "failed"]
+    assert assessed(5) == ["ok"]
+    assert assessed(90) == ["warning"]
+    assert assessed(900, redelivered=4) == ["failed", "failed"]
 
 
 def test_heartbeats_are_late_after_half_their_life() -> None:
     beats = {"a": SeedHeartbeat("a", 3, 0.01), "b": SeedHeartbeat("b", 25, -4)}
-    found = {finding.check: finding for finding in assess_heartbeats(PATIENT, ["a", "b"], beats, 40)}
+    found = {finding.check: finding for finding in assess_heartbeats(TARGET, ["a", "b"], beats, 40)}
     assert brief(found["heartbeats"]) == ("warning", "late: b (25 s)")
     assert brief(found["clocks of gardenlets"]) == ("warning", "b -4.0 s")
-    assert states(assess_heartbeats(PATIENT, [], {}, 40)) == {"heartbeats": "ok"}
+    assert states(assess_heartbeats(TARGET, [], {}, 40)) == {"heartbeats": "ok"}
 
 
 def test_the_last_heartbeats_of_a_seed_that_was_removed_are_no_finding() -> None:
     beats = {"a": SeedHeartbeat("a", 1.0, 0.0), "removed": SeedHeartbeat("removed", 39.0, 60.0)}
-    findings = assess_heartbeats(PATIENT, ["a"], beats, 40)
+    findings = assess_heartbeats(TARGET, ["a"], beats, 40)
     assert states(findings) == {"heartbeats": "ok", "clocks of gardenlets": "ok"}
     assert findings[0].found == "1 seeds, the oldest 1 s ago"
 
@@ -162,8 +162,8 @@ def test_processes_that_are_down_or_died_are_found() -> None:
         ServiceStatus("scheduler", "ready", 7, 3),
         ServiceStatus("nats", "external", None),
     ]
-    assert states(assess_processes(PATIENT, rows)) == {"process relay": "failed", "process scheduler": "warning"}
-    assert states(assess_processes(PATIENT, rows[2:])) == {"processes": "ok"}
+    assert states(assess_processes(TARGET, rows)) == {"process relay": "failed", "process scheduler": "warning"}
+    assert states(assess_processes(TARGET, rows[2:])) == {"processes": "ok"}
 
 
 def test_replicas_are_counted_with_their_version() -> None:
@@ -180,9 +180,9 @@ def test_a_scheduler_is_called_by_the_name_that_its_shoots_ask_for() -> None:
 
 
 def test_what_runs_and_is_neither_stored_nor_remembered_is_named_with_both_commands() -> None:
-    assert states(assess_unknown(PATIENT, [])) == {"unknown": "ok"}
+    assert states(assess_unknown(TARGET, [])) == {"unknown": "ok"}
     (finding,) = assess_unknown(
-        PATIENT,
+        TARGET,
         [
             UnknownHere("shoot", "garden-dev", "apollo", "aws-eu1", adoptable=True),
             UnknownHere("shoot", "garden-dev", "b", "aws-eu1"),
@@ -216,7 +216,7 @@ def test_heartbeats_of_ten_thousand_seeds_are_looked_through_once():
     seeds = Counted(f"seed-{number}" for number in range(10_000))
     beats = {seed: SeedHeartbeat(seed, 1.0, 0.0) for seed in list(seeds)} | {"gone": SeedHeartbeat("gone", 99.0, 0.0)}
     seeds.iterated = 0
-    assert states(assess_heartbeats(PATIENT, seeds, beats, 40))["heartbeats"] == "ok"
+    assert states(assess_heartbeats(TARGET, seeds, beats, 40))["heartbeats"] == "ok"
     assert seeds.iterated < 5
 
 
@@ -265,12 +265,12 @@ def a_service(name: str, prefix: str = "garden", **about: str) -> dict[str, obje
 def test_an_identity_service_that_is_away_has_failed_where_people_need_it() -> None:
     needing = a_service("apiserver", **{COMES_IN_BY: AUTH_CALLOUT})
 
-    (away,) = assess_identity(PATIENT, [needing, a_service("relay"), a_service("identity", prefix="other")])
-    (there,) = assess_identity(PATIENT, [needing, a_service("identity"), a_service("identity")])
+    (away,) = assess_identity(TARGET, [needing, a_service("relay"), a_service("identity", prefix="other")])
+    (there,) = assess_identity(TARGET, [needing, a_service("identity"), a_service("identity")])
 
     assert away.state == "failed"
     assert "nobody new from outside gets in" in away.found
     assert away.suggestion.startswith("start it")
     assert (there.state, there.found) == ("ok", "2 replicas run")
-    assert assess_identity(PATIENT, [a_service("apiserver"), a_service("relay")]) == []
-    assert assess_identity(PATIENT, [a_service("apiserver", prefix="other", **{COMES_IN_BY: AUTH_CALLOUT})]) == []
+    assert assess_identity(TARGET, [a_service("apiserver"), a_service("relay")]) == []
+    assert assess_identity(TARGET, [a_service("apiserver", prefix="other", **{COMES_IN_BY: AUTH_CALLOUT})]) == []

@@ -17,7 +17,7 @@ AT = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 SHOOT = b'{"kind":"Shoot","metadata":{"name":"apollo","namespace":"garden-dev"}}'
 
 
-def refused(body: bytes = SHOOT, subject: str = "garden.apply", reason: str = "Invalid: no") -> RejectedMessage:
+def rejected(body: bytes = SHOOT, subject: str = "garden.apply", reason: str = "Invalid: no") -> RejectedMessage:
     digest = hashlib.sha256(body).hexdigest()
     headers = {"Gardenbus-Reason": reason, "Gardenbus-Subject": subject, "Gardenbus-Sha256": digest}
     return read_rejected_message(7, AT, headers, body)
@@ -40,8 +40,8 @@ def test_the_fields_that_a_refusal_names_are_found(message: str, fields: tuple[s
 
 
 def test_a_reason_is_told_apart_from_its_message() -> None:
-    assert (refused().reason, refused().message) == ("Invalid", "no")
-    assert refused(reason="something else").message == "something else"
+    assert (rejected().reason, rejected().message) == ("Invalid", "no")
+    assert rejected(reason="something else").message == "something else"
 
 
 @pytest.mark.parametrize(
@@ -56,18 +56,18 @@ def test_a_reason_is_told_apart_from_its_message() -> None:
     ],
 )
 def test_the_object_is_named_as_far_as_it_can_be_known(body: bytes, subject: str, named: str) -> None:
-    assert refused(body, subject).object == named
+    assert rejected(body, subject).object == named
 
 
 def test_what_was_cut_is_told_from_what_is_only_part_of_a_message() -> None:
-    whole = refused(b"x" * 65_536)
+    whole = rejected(b"x" * 65_536)
     assert not whole.is_cut
     assert whole._replace(digest="of more").is_cut
-    assert not refused()._replace(digest="of a list of documents").is_cut
+    assert not rejected()._replace(digest="of a list of documents").is_cut
 
 
 def test_a_document_is_edited_as_yaml_and_sent_as_json() -> None:
-    text = as_text(refused())
+    text = as_text(rejected())
     assert text.startswith("kind: Shoot\n")
     assert body_of(f"# why\n{text}") == SHOOT
     assert body_of("a: 1\n---\nb: 2\n") == b"a: 1\n---\nb: 2\n"

@@ -14,7 +14,7 @@ APOLLO = ObjectKey("shoot", "garden-dev", "apollo")
 AT = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 
 
-def news(key: ObjectKey, document: dict[str, Any] | None, verb: str = "modified") -> StreamMessage:
+def a_change(key: ObjectKey, document: dict[str, Any] | None, verb: str = "modified") -> StreamMessage:
     return StreamMessage(
         subject=Subjects().changed(key),
         body=json.dumps(document).encode() if document else b"",
@@ -30,9 +30,9 @@ def a_cache() -> LandscapeCache:
 
 async def test_a_mirror_holds_the_last_news_of_each_object():
     cache = a_cache()
-    cache.on_event(news(APOLLO, a_shoot(spec={"region": "old"})))
-    cache.on_event(news(APOLLO, a_shoot(spec={"region": "new"})))
-    cache.on_event(news(ObjectKey("seed", "", "aws"), a_seed("aws")))
+    cache.on_event(a_change(APOLLO, a_shoot(spec={"region": "old"})))
+    cache.on_event(a_change(APOLLO, a_shoot(spec={"region": "new"})))
+    cache.on_event(a_change(ObjectKey("seed", "", "aws"), a_seed("aws")))
     assert not cache.current.is_set()
 
     cache.on_event(ReplayDone(3))
@@ -44,11 +44,11 @@ async def test_a_mirror_holds_the_last_news_of_each_object():
 
 async def test_a_mirror_forgets_what_is_deleted_and_all_when_the_stream_starts_anew():
     cache = a_cache()
-    cache.on_event(news(APOLLO, a_shoot()))
-    cache.on_event(news(APOLLO, None, verb="deleted"))
+    cache.on_event(a_change(APOLLO, a_shoot()))
+    cache.on_event(a_change(APOLLO, None, verb="deleted"))
     assert cache.shoots == {}
 
-    cache.on_event(news(APOLLO, a_shoot()))
+    cache.on_event(a_change(APOLLO, a_shoot()))
     cache.on_event(ReplayDone(2))
     cache.on_event(FollowRestarted("another incarnation"))
     assert cache.shoots == {}
@@ -57,7 +57,7 @@ async def test_a_mirror_forgets_what_is_deleted_and_all_when_the_stream_starts_a
 
 def test_a_change_is_one_line():
     operation = {"type": "Create", "state": "Processing", "progress": 30}
-    change = news(APOLLO, a_shoot(spec={"seedName": "aws"}, status={"lastOperation": operation}))
+    change = a_change(APOLLO, a_shoot(spec={"seedName": "aws"}, status={"lastOperation": operation}))
 
     line = change_line(APOLLO, change, Format.TABLE)
 
@@ -66,5 +66,5 @@ def test_a_change_is_one_line():
     assert change_line(APOLLO, change, Format.NAME) == "shoot.core.gardener.cloud/apollo"
     parsed = json.loads(change_line(APOLLO, change, Format.JSON))
     assert (parsed["verb"], parsed["object"]["spec"]["seedName"]) == ("modified", "aws")
-    gone = json.loads(change_line(APOLLO, news(APOLLO, None, verb="deleted"), Format.JSON))
+    gone = json.loads(change_line(APOLLO, a_change(APOLLO, None, verb="deleted"), Format.JSON))
     assert gone["object"] is None

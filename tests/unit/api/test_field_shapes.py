@@ -12,7 +12,7 @@ import pytest
 from gardenbus.common.api.document import Document
 from gardenbus.common.api.fields import gardener
 from gardenbus.common.api.fields.check import field_faults
-from gardenbus.common.api.fields.known import kinds_with_shape, sent_shape
+from gardenbus.common.api.fields.kinds import kinds_with_shape, sent_shape
 from gardenbus.common.api.fields.shapes import FieldType, ListOf, MapOf, Shape
 from gardenbus.common.api.fields.unused import DEPRECATED, UNUSED, found_fields
 from gardenbus.common.api.kind_actors import ACTORS
@@ -144,7 +144,7 @@ def test_templates_are_warned_of_like_what_they_become() -> None:
 
 
 @pytest.mark.parametrize(
-    ("changes", "said"),
+    ("changes", "reported"),
     [
         ({"purpos": "testing"}, "spec.purpos: is no field of a Shoot; did you mean `purpose`?"),
         ({"hibernaton": {"enabled": True}}, "did you mean `hibernation`?"),
@@ -175,9 +175,9 @@ def test_templates_are_warned_of_like_what_they_become() -> None:
         ),
     ],
 )
-def test_a_fault_names_its_path_and_what_was_meant(changes: Document, said: str) -> None:
+def test_a_fault_names_its_path_and_what_was_meant(changes: Document, reported: str) -> None:
     (fault,) = faults(a_shoot(spec=changes))
-    assert said in fault
+    assert reported in fault
 
 
 @pytest.mark.parametrize(
