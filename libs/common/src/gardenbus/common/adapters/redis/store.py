@@ -265,7 +265,8 @@ class RedisStore(RedisReads):
         """Let shoots wait."""
         now = self._now()
         items = [self._unschedulable_item(unschedulable_shoot, now) for unschedulable_shoot in unschedulable]
-        reply = await self._connection.call("mark_unschedulable", {"items": items, "outbox_max": OUTBOX_MAX} | _since(usage_since))
+        operation = {"items": items, "outbox_max": OUTBOX_MAX} | _since(usage_since)
+        reply = await self._connection.call("mark_unschedulable", operation)
         return UnschedulableResults(
             [UnschedulableResult(outcome.decode(), int(attempts)) for outcome, attempts in reply[1]], usage_of(reply[2])
         )
@@ -275,9 +276,8 @@ class RedisStore(RedisReads):
         activated = 0
         while activated < limit:
             wanted = min(BATCH, limit - activated)
-            reply = await self._connection.call(
-                "unblock", {"sched": scheduler_name, "class": equivalence_class, "limit": wanted, "outbox_max": OUTBOX_MAX}
-            )
+            operation = {"sched": scheduler_name, "class": equivalence_class, "limit": wanted, "outbox_max": OUTBOX_MAX}
+            reply = await self._connection.call("unblock", operation)
             activated += int(reply[1])
             if int(reply[1]) < wanted:
                 break
