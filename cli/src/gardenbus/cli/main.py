@@ -160,7 +160,7 @@ def main() -> None:
 
 
 def run() -> int | str | None:
-    """Run the command that the arguments name; answers its exit code.
+    """Run the command that the arguments name; returns its exit code.
 
     It is done, without a word, when nobody reads any more what it prints (`| head`).
     """

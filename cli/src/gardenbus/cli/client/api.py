@@ -180,7 +180,7 @@ def api_error(error: dict[str, Any]) -> ApiError | Unavailable:
 def split_response(response: ApiResponse, count: int) -> list[ApiResponse]:
     """Split the response to a request with several documents into one for each.
 
-    A refusal as a whole (the message cannot be read) counts for each.
+    A rejection as a whole (the message cannot be read) counts for each.
     """
     if count == 1:
         return [response]
@@ -256,7 +256,7 @@ async def _explaining(where: LandscapeTarget, timeout_seconds: float) -> AsyncGe
     except ServerUntrusted:
         raise
     except CredentialsRejected as error:
-        from gardenbus.cli.client.rejections import reason_for  # noqa: PLC0415  only who is refused asks
+        from gardenbus.cli.client.rejections import reason_for  # noqa: PLC0415  only who is rejected asks
 
         rejected = f"NATS at {without_user(where.nats_url)} does not let this user in"
         raise CredentialsRejected(f"{rejected}: {reason_for(where, datetime.now(UTC))}") from error

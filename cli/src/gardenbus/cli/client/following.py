@@ -67,7 +67,7 @@ async def _by_watches(
     while True:
         try:
             result = await _watched(api, scopes, after)
-        except Unavailable:  # an apiserver is replaced; who is refused gets an ApiError
+        except Unavailable:  # an apiserver is replaced; who is rejected gets an ApiError
             await asyncio.sleep(RETRY_SECONDS)
             continue
         after = result.position

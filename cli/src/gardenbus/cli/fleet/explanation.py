@@ -1,4 +1,4 @@
-"""The answer of `explain placement`: decisions, bindings, and the changes that would reschedule. Pure."""
+"""The response of `explain placement`: decisions, bindings, and the changes that would reschedule. Pure."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
@@ -41,7 +41,7 @@ _UNREPORTED = {
 
 
 def explanation(state: PlacementState, now: float) -> Document:
-    """The answer as a document; `now` is unix seconds. Raises InvalidResource when a part of it cannot be read."""
+    """The response as a document; `now` is unix seconds. Raises InvalidResource when a part of it cannot be read."""
     rejection = recorded_rejection(state.placement)
     try:
         placement = Placement.from_document(state.placement)
@@ -121,7 +121,7 @@ def occasions(placement: Placement, *, fulfilled: bool | None, reason: str) -> I
 
 
 def _unreadable(state: PlacementState, rejection: PlacementRejection) -> Document:
-    """Answer for a placement that cannot be parsed: the error, and its bindings."""
+    """Response for a placement that cannot be parsed: the error, and its bindings."""
     metadata = as_mapping(state.placement.get("metadata"))
     return {
         "placement": f"{metadata.get('namespace') or ''}/{metadata.get('name')}".removeprefix("/"),
@@ -258,5 +258,5 @@ def _bound(binding: ResourceBinding, rolling: _Rolling) -> str:
 
 
 def encoded(response: Document) -> Document:
-    """The answer with builtin types only, for JSON and YAML."""
+    """The response with builtin types only, for JSON and YAML."""
     return msgspec.to_builtins(response)

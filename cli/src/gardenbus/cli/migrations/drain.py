@@ -161,7 +161,7 @@ class SeedDrain:
                 await self._clock.sleep(PAUSE_SECONDS)
 
     async def _check_backup(self) -> None:
-        """Refuse before anything is changed where no control plane can leave. Raises Forbidden."""
+        """Reject before anything is changed where no control plane can leave. Raises Forbidden."""
         if as_mapping(as_mapping((await get_seed(self._api, self._seed)).get("spec")).get("backup")):
             return
         here = len(await self._api.items("shoot", {"fieldSelector": f"spec.seedName={self._seed}"}))

@@ -117,7 +117,7 @@ def show_rows(table: Table) -> None:
 def rows_text(table: Table, terminal_width: int | None = None) -> str:
     """A table as plain text: every row in full, or with the last column cut so that it fits a terminal."""
     if terminal_width is None:
-        table.box = None  # no rule as long as the longest refusal
+        table.box = None  # no rule as long as the longest rejection
     width = _full_width(table) if terminal_width is None else fit_last_column(table, terminal_width)
     text_console = Console(width=width, file=io.StringIO(), color_system=None, force_terminal=False)
     with text_console.capture() as capture:
@@ -126,7 +126,7 @@ def rows_text(table: Table, terminal_width: int | None = None) -> str:
 
 
 def fit_last_column(table: Table, terminal_width: int) -> int:
-    """Narrow a table's last column as far as the others need the room; answers the width to print it in.
+    """Narrow a table's last column as far as the others need the room; returns the width to print it in.
 
     That is wider than the terminal where even so the others do not fit: a wrapped row is better than a missing name.
     """
@@ -200,7 +200,7 @@ def print_api_error(error: dict[str, Any], about: str = "") -> None:
 
 
 def fail_unless(is_done: bool) -> None:  # noqa: FBT001  a predicate, as of `assert`
-    """End with the exit code for what was refused, or not done as a whole."""
+    """End with the exit code for what was rejected, or not done as a whole."""
     if not is_done:
         raise typer.Exit(Exit.FAILED)
 

@@ -12,7 +12,7 @@ r"""JSONPath templates as kubectl's `-o jsonpath=`: parser and evaluation. Pure.
 | text outside of braces, `{"\t"}` inside | itself |
 
 Several results of one expression are printed with blanks between. A template without any brace is one expression.
-Functions, scripts and `&&` in filters are refused by name. Source: kubernetes.io/docs/reference/kubectl/jsonpath.
+Functions, scripts and `&&` in filters are rejected by name. Source: kubernetes.io/docs/reference/kubectl/jsonpath.
 """
 
 import operator

@@ -9,7 +9,7 @@
 
 A file that changes is tried out on a second connection, then taken over by the first. A connection whose session will
 soon end is renewed before that, and so is the certificate in `credentials.pem` (`certificate_manager`). One that the
-server refuses is tried again, with growing pauses (`Connection`).
+server rejects is tried again, with growing pauses (`Connection`).
 """
 
 import asyncio
@@ -54,7 +54,7 @@ CANCELLED_AGAIN_SECONDS = 5.0
 """Time after which a task that is to end is cancelled anew: a client's library may have swallowed that."""
 
 REJECTED_SECONDS = 30.0
-"""Pause after new credentials that the server refuses, while the old ones still hold."""
+"""Pause after new credentials that the server rejects, while the old ones still hold."""
 
 SESSION_SECONDS = 3600.0
 """Life of a session until one was seen to end: the identity service's default."""

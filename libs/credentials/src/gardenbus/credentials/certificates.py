@@ -29,7 +29,7 @@ CLIENT_LIFE = timedelta(days=30)
 LEAST_CLIENT_LIFE = timedelta(minutes=1)
 MOST_CLIENT_LIFE = timedelta(days=365)
 CLOCK_SKEW = timedelta(minutes=5)
-"""Certificates begin so much earlier: clocks that differ by this much are no reason to refuse."""
+"""Certificates begin so much earlier: clocks that differ by this much are no reason to reject."""
 
 PrivateKey = ec.EllipticCurvePrivateKey
 

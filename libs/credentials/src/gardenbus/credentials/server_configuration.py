@@ -24,7 +24,7 @@ TLS_TIMEOUT_SECONDS = 10
 """Longest handshake: many clients come at once when a server was restarted, each slower than the server."""
 
 _LIMITS = f"limits: {{ max_payload: {OUTSIDER_PAYLOAD}, max_subs: {OUTSIDER_SUBSCRIPTIONS} }}"
-"""Of each connection of the account: the server does not apply those in the callout's answer (2.15)."""
+"""Of each connection of the account: the server does not apply those in the callout's response (2.15)."""
 
 
 class Password(NamedTuple):

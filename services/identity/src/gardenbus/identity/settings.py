@@ -15,7 +15,7 @@ class IdentitySettings(CommonSettings, frozen=True, kw_only=True):
     """File of the nkey by which it answers callouts (the user of the account AUTH)."""
 
     issuer_key: str = "/etc/gardenbus/identity/issuer.nk"
-    """File of the account nkey that signs its answers."""
+    """File of the account nkey that signs its responses."""
 
     authorities: str = "/etc/gardenbus/identity/ca.crt"
     """File of the certificate authorities whose clients may come in, PEM; read anew when it changes."""

@@ -3,7 +3,7 @@
     python -m gardenbus.bench.held --seeds 10000 --placed 1000000 --waiting 10000 --changes 200
 
 Seeds and placed shoots are stored as a repair of the store would, and announced as the relay would. All else goes the
-usual way: shoots that wait are created, queued, and refused by a scheduler; changes are `garden.apply` messages, which
+usual way: shoots that wait are created, queued, and rejected by a scheduler; changes are `garden.apply` messages, which
 an apiserver stores and the relay announces. Leases are renewed as gardenlets would. No gardenlet runs.
 """
 

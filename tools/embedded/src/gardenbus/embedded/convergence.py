@@ -1,6 +1,6 @@
 """Convergence of a landscape: all that is wanted is done. Pure.
 
-A shoot is done when its gardenlet has reconciled it at its generation, or when it was refused and nothing that might
+A shoot is done when its gardenlet has reconciled it at its generation, or when it was rejected and nothing that might
 let it fit has happened since. The landscape is settled when every shoot is done, every set of seeds has what its
 autoscaler and its manifest want, every gardenlet that belongs to it has reported its seed, and no change waits to be
 announced.

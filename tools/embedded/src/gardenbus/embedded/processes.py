@@ -38,7 +38,7 @@ LONG_LIFE_SECONDS = 5.0
 BACKOFF_BASE_SECONDS = 0.2
 BACKOFF_CAP_SECONDS = 10.0
 LARGEST_LOG_BYTES = 16 * 1024 * 1024
-"""Beyond it a log begins anew; the one before it is kept. NATS logs each refused message, however many are sent."""
+"""Beyond it a log begins anew; the one before it is kept. NATS logs each rejected message, however many are sent."""
 LANDSCAPE_VARIABLE = "GARDENBUS_LANDSCAPE"
 
 _PR_SET_PDEATHSIG = 1
@@ -290,7 +290,7 @@ async def _redis_trouble(spec: ProcessSpec) -> str:
             try:
                 if spec.password:
                     writer.write(f"AUTH {spec.user} {spec.password}\r\n".encode())
-                    await reader.readline()  # a refusal is what PING says too
+                    await reader.readline()  # a rejection is what PING says too
                 writer.write(b"PING\r\n")
                 response = await reader.readline()
             finally:

@@ -156,7 +156,7 @@ class Up:
         )
 
     def _show_end(self) -> None:
-        """Leave the live picture; then what is worth keeping: refused manifests, and shoots without a seed."""
+        """Leave the live picture; then what is worth keeping: rejected manifests, and shoots without a seed."""
         self._screen.close()
         for about, error in self._rejected:
             print_api_error(error, about)

@@ -55,7 +55,7 @@ _BY_CODE: Mapping[int, type[GardenbusError]] = {
     422: InvalidResource,
 }
 _NOT_IN_SCHEMA = "field not declared in schema"
-"""Text of an answer 500 that no repetition changes: an applied field that the kind does not have."""
+"""Text of a response 500 that no repetition changes: an applied field that the kind does not have."""
 _NO_RESPONSE = (TimeoutError, asyncio.IncompleteReadError, aiohttp.ClientError, OSError, ValueError)
 
 

@@ -1,4 +1,4 @@
-"""Errors of a Kubernetes API: what its answers mean for the caller, as kinds of the errors that there are.
+"""Errors of a Kubernetes API: what its responses mean for the caller, as kinds of the errors that there are.
 
 | error           | answer                                                                                      |
 |-----------------|---------------------------------------------------------------------------------------------|
@@ -21,7 +21,7 @@ _MOST_FIELDS = 5
 
 
 class Unreachable(Unavailable):
-    """The server gave no answer."""
+    """The server gave no response."""
 
     reason = "ClusterUnreachable"
 

@@ -16,7 +16,7 @@ from gardenbus.common.ports.bus import ReplayDone, StreamMessage
 OUTCOME_SECONDS = 15.0
 POLL_SECONDS = 0.1
 REPEATED_WITHIN = timedelta(minutes=2)
-"""What was refused again so recently is not sent once more."""
+"""What was rejected again so recently is not sent once more."""
 
 
 class ReplayOutcome(NamedTuple):
@@ -54,7 +54,7 @@ async def rejected_message(api: BusClient, identity: int) -> RejectedMessage:
 async def replay_message(api: BusClient, original: RejectedMessage, body: bytes) -> ReplayOutcome:
     """Send a body to where the original was sent, and wait for what comes of it.
 
-    One that was sent again and refused again within REPEATED_WITHIN is not sent once more. Raises BadRequest when the
+    One that was sent again and rejected again within REPEATED_WITHIN is not sent once more. Raises BadRequest when the
     original was not kept whole and the body is its own, Unavailable.
     """
     if original.is_queued_work:

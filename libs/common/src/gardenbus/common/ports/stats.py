@@ -19,7 +19,7 @@ class StoreStats(NamedTuple):
     memory_bytes: int
     memory_limit_bytes: int
     cannot_write: bool = False
-    """True if Redis refuses writes since it could not extend its append-only file."""
+    """True if Redis rejects writes since it could not extend its append-only file."""
 
 
 class StreamStats(NamedTuple):

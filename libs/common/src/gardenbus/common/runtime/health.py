@@ -193,7 +193,7 @@ def is_loopback(host: str) -> bool:
 
 @web.middleware
 async def _only_by_its_address(request: web.Request, handler: Handler) -> web.StreamResponse:
-    """Refuse requests by another name: a page whose name was pointed at this machine would read what it serves."""
+    """Reject requests by another name: a page whose name was pointed at this machine would read what it serves."""
     host = request.headers.get("Host", "")
     if not is_loopback(_PORT.sub("", host)):
         return web.Response(status=_MISDIRECTED, text=f"{host[:100]!r} is not where this listens: use 127.0.0.1\n")

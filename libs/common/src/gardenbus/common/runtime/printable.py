@@ -1,6 +1,6 @@
 """Values of log lines, made printable: text without lone surrogates and control characters, of a bounded size.
 
-Anybody's messages are logged, also while they are refused: nothing in them may end the handler that does so.
+Anybody's messages are logged, also while they are rejected: nothing in them may end the handler that does so.
 """
 
 import re

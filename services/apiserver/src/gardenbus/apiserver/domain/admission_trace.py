@@ -1,6 +1,6 @@
 """Trace of the admission plug-ins on a manifest, for `gardenbus explain apply`: the same chain, whose functions tell.
 
-A plug-in that refuses keeps no later one from being asked, so that all that refuse are told at once; what is raised in
+A plug-in that rejects keeps no later one from being asked, so that all that reject are told at once; what is raised in
 the end is the first, as it would be without a trace. Of a manifest that is invalid, those that would check it are not
 reached.
 """
@@ -38,7 +38,7 @@ class AdmissionStep(msgspec.Struct, frozen=True, omit_defaults=True):
     changes: tuple[FieldChange, ...] = ()
     warnings: tuple[str, ...] = ()
     messages: tuple[str, ...] = ()
-    """Why it refuses."""
+    """Why it rejects."""
 
 
 def field_changes(before: object, after: object, path: str = "") -> Iterator[FieldChange]:

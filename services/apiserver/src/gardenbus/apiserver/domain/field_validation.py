@@ -1,6 +1,6 @@
 """Review of what is sent: fields that its kind does not have, and what is taken though nothing acts on it.
 
-What is stored already stays changeable: an unknown field that is there with the same value is warned of, not refused.
+What is stored already stays changeable: an unknown field that is there with the same value is warned of, not rejected.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -98,7 +98,7 @@ def _faults(given: Document, api_version: str, kind: str, validation: FieldValid
 def _field_warnings(
     faults: Sequence[FieldFault], current: Document | None, key: ObjectKey, validation: FieldValidation
 ) -> tuple[str, ...]:
-    """The warnings of faults. Raises InvalidResource for those that are refused."""
+    """The warnings of faults. Raises InvalidResource for those that are rejected."""
     if validation is FieldValidation.STRICT:
         rejected = [fault.problem for fault in faults if not _is_stored(fault, current)]
         if rejected:

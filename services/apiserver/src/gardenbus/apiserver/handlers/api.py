@@ -7,7 +7,7 @@ A request that writes comes, in the order of the bus, after all durable requests
 header `Gardenbus-Condition: <kind>.<ns>.<name>=<resourceVersion>` it writes only while that object has that version;
 with `Gardenbus-Dry-Run: true` it writes nothing, and responds with what it would have written; with `explain` an
 `apply` does so and says what each admission plug-in did. `Gardenbus-Validate`
-says what becomes of fields that the kind does not have: `strict` (the default) refuses them, `warn`, or `ignore`.
+says what becomes of fields that the kind does not have: `strict` (the default) rejects them, `warn`, or `ignore`.
 """
 
 import asyncio
@@ -297,7 +297,7 @@ class ApiHandler:
         return await self._watches.respond(query, options.user)
 
     async def _count(self, what: str) -> Any:
-        """The answer about the landscape as a whole."""
+        """The response about the landscape as a whole."""
         match what:
             case "kinds":
                 return await self._reader.kinds()

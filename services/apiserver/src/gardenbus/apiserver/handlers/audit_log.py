@@ -1,6 +1,6 @@
-"""Audit log: a line for each request that was refused, and for each privileged write.
+"""Audit log: a line for each request that was rejected, and for each privileged write.
 
-Of refusals of one user, verb, kind and rule there is a line at once and then one a minute, with `times`.
+Of rejections of one user, verb, kind and rule there is a line at once and then one a minute, with `times`.
 """
 
 import structlog
@@ -19,7 +19,7 @@ class AuditLog:
         self._lines = RepeatedLines("request.forbidden", clock.monotonic)
 
     def forbidden(self, requester: Requester, action: Action, rejection: Rejection) -> None:
-        """Log a refusal, or count it when the same was logged less than a minute ago."""
+        """Log a rejection, or count it when the same was logged less than a minute ago."""
         described = _described(requester, action)
         rule, reason = rejection.rule, rejection.detail[:500]
         self._lines.warn(requester.user, action.verb, action.kind, rule, **described, rule=rule, reason=reason)

@@ -33,7 +33,7 @@ class ShootRequests:
         self._api = api
 
     async def patch(self, stored: StoredObject, patch: Document) -> None:
-        """Patch an object as it was read. Raises Conflict when it has changed, and what admission refuses it with."""
+        """Patch an object as it was read. Raises Conflict when it has changed, and what admission rejects it with."""
         await self._api.patch(stored.key, patch, RequestPrecondition(stored.key, stored.version))
 
     async def delete_confirmed(self, stored: StoredObject) -> None:

@@ -1,6 +1,6 @@
 """Removal of what its users left in a cluster, before the cluster itself is removed.
 
-Source: Gardener's `botanist/cleanup.go` and its order: webhooks, which could refuse everything else; extensions of the
+Source: Gardener's `botanist/cleanup.go` and its order: webhooks, which could reject everything else; extensions of the
 API; what has something outside of the cluster (volumes, load balancers); namespaces.
 """
 

@@ -58,7 +58,7 @@ class OutsideMaker(DirectoryMaker):
         return response.kept
 
     async def problems(self, observed: ObservedShoot, kept: Kept) -> dict[str, str]:
-        """Problems that the answer to `health` names; without an answer that is one itself, and others are unknown."""
+        """Problems in the response to `health`; without a response that is one itself, and others are unknown."""
         if not self.looks or kept.get(CONTROL_PLANE, {}).get(HIBERNATED):
             return {}
         given = {"step": HEALTH, "shoot": _shoot(observed.full_name, observed.uid), "spec": observed.spec, "kept": kept}

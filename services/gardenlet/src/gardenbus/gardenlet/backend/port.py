@@ -170,7 +170,7 @@ class Extension(Protocol):
     """Whoever takes the steps of a seed's shoots outside of the gardenlet, asked by the bus."""
 
     async def request(self, step: str, body: bytes, *, timeout_seconds: float) -> bytes:
-        """The answer to a request for a step. Raises Unavailable, which names the subject, without one in time."""
+        """The response to a request for a step. Raises Unavailable, which names the subject, without one in time."""
         ...
 
 

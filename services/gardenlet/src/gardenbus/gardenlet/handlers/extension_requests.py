@@ -13,7 +13,7 @@ class ExtensionRequests:
         self._seed = seed
 
     async def request(self, step: str, body: bytes, *, timeout_seconds: float) -> bytes:
-        """The answer. Raises Unavailable, which names the subject, without one in time."""
+        """The response. Raises Unavailable, which names the subject, without one in time."""
         return await self._bus.request(
             self._subjects.extension(self._seed, step), body, timeout_seconds=timeout_seconds
         )

@@ -118,7 +118,7 @@ async def _watched(
 ) -> tuple[Measurement, list[float]]:
     """Start a lifecycle, wait until it trusts its ears, silence some seeds: the span until all of them are found.
 
-    Answers besides how long after the end of its period each of them was found, in seconds.
+    Returns besides how long after the end of its period each of them was found, in seconds.
     """
     await rig.start("lifecycle", "--config", str(rig.directory.config / CONFIGURATION))
     for second in range(period + int(SLACK_SECONDS) + 1):

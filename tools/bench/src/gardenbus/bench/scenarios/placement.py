@@ -278,7 +278,7 @@ _FITS: Mapping[str, Callable[[PlacementCase, Sequence[int], int], bool]] = {
 async def _check_moved(rig: Rig, task: ScenarioTask, before: Landed) -> Sequence[str]:
     """Raise BenchFailed unless just the placements of the second ring came to be on one cluster more.
 
-    Answers the placements whose decision the change may have changed: those of the ring that it left, and of the other.
+    Returns the placements whose decision the change may have changed: those of the ring that it left, and of the other.
     """
     count = task.size.seeds
     old, new = rings(count)[:2]

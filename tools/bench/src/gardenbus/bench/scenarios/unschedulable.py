@@ -1,6 +1,6 @@
 """Shoots that wait: whether they hold up others, and how fast they are bound once a seed becomes ready for them.
 
-Schedulers wait here as long after the first refusal as they do after many (five minutes at most), as they do for
+Schedulers wait here as long after the first rejection as they do after many (five minutes at most), as they do for
 shoots that have waited for a while: what falls due in a measurement is part of it.
 """
 

@@ -10,7 +10,7 @@ _MOST = 1000
 
 
 class Complaints:
-    """Remembers what was logged. A refused subject is a complaint of its own: its text names it."""
+    """Remembers what was logged. A rejected subject is a complaint of its own: its text names it."""
 
     def __init__(self) -> None:
         self._logged: dict[str, float] = {}

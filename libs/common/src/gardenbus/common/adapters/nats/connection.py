@@ -5,7 +5,7 @@ Beyond nats-py's client:
 - A `-ERR` of the server leads to a reconnect, not to a closed client, and the client reconnects for ever.
 - `listen` hands messages to a plain function as they are parsed (no queue, no task, no header decoding): a pull of
   500 messages or 1,000 publish acknowledgements cost the parser and one call each.
-- Credentials that the server refuses are tried again with pauses that grow from 1 s to 5 min, or at `retry_now`.
+- Credentials that the server rejects are tried again with pauses that grow from 1 s to 5 min, or at `retry_now`.
 - Who names authorities, or `tls://`, talks to a server with a certificate of theirs, over TLS, and to no other.
 - When the connection is lost, pending requests fail at once (`Unavailable`), and what had not been sent yet is
   dropped: nothing appears on the bus long after its caller gave up.
@@ -54,13 +54,13 @@ NOBODY = 503
 """Status of the server for a subject without subscribers (no responders)."""
 
 FIRST_REJECTION_SECONDS, MOST_REJECTION_SECONDS = 1.0, 300.0
-"""Pause after credentials that the server refuses: it doubles with each refusal in a row."""
+"""Pause after credentials that the server rejects: it doubles with each rejection in a row."""
 
 CONNECT_SECONDS = 5
-"""Longest wait for each step of a connect; the server refuses after 3 s for whom nobody vouches (auth callout)."""
+"""Longest wait for each step of a connect; the server rejects after 3 s for whom nobody vouches (auth callout)."""
 
 UNCONNECTED_SECONDS = 10.0
-"""Time after which a server that greets, and neither refuses nor lets in, counts as one that refuses."""
+"""Time after which a server that greets, and neither rejects nor lets in, counts as one that rejects."""
 
 DRAIN_SECONDS = 1.0
 """Time that responses under way have before a session is renewed."""
@@ -78,7 +78,7 @@ log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 
 
 class Unanswered(Unavailable):
-    """No answer came in time, on a connection that was not lost."""
+    """No response came in time, on a connection that was not lost."""
 
 
 class OutOfReach(Unavailable):
@@ -332,7 +332,7 @@ class Connection(Client):
         return flushed
 
     async def _process_pong(self) -> None:
-        """Take the answer to a flush that nobody waits for any more: the client's own would read nothing after it."""
+        """Take the response to a flush that nobody waits for any more: the client's own would read nothing after it."""
         pongs = cast("list[asyncio.Future[bool]]", self._pongs)  # pyright: ignore[reportUnknownMemberType]
         if pongs and pongs[0].done():
             pongs[0] = asyncio.get_running_loop().create_future()
@@ -537,7 +537,7 @@ class Connection(Client):
             log.warning("server.awaited", server="nats", url=self._where, error=str(error) or repr(error))
 
     async def _pause_rejected(self, error: Exception) -> None:
-        """Wait after a refusal; the client tries again when this returns."""
+        """Wait after a rejection; the client tries again when this returns."""
         seconds = min(MOST_REJECTION_SECONDS, FIRST_REJECTION_SECONDS * 2 ** min(self._rejections, 16))
         self._rejections += 1
         expires = self._expires()

@@ -2,7 +2,7 @@
 
 A stream's information names the subjects of everybody, and a message by its number may be anybody's: neither is granted
 outside. So messages are read by their subject (`direct_get`), and the incarnation of a stream and the server's clock
-come with an answer of the apiserver's (`api.position.<stream>`).
+come with a response of the apiserver's (`api.position.<stream>`).
 """
 
 from datetime import datetime

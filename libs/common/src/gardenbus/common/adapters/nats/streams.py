@@ -3,7 +3,7 @@
 | stream   | keeps            | what its settings are for                                              |
 |----------|------------------|------------------------------------------------------------------------|
 | REQUESTS | until acked      | durable apply and delete, in the order of the bus; of one sender, who  |
-|          |                  | is in the subject, at most 50,000 of each: more are refused at once    |
+|          |                  | is in the subject, at most 50,000 of each: more are rejected at once    |
 | OBJECTS  | last per subject | the state of every object; only the relay publishes, in batches;       |
 |          |                  | tombstones end by a TTL of their own; no markers of the server's,      |
 |          |                  | which would move the last sequence; as many consumers as BINDINGS, so  |
@@ -67,7 +67,7 @@ REJECTED_PER_SENDER = 2048
 """Share of one sender: its newest. It takes eight of them to push out what others had rejected."""
 
 REQUESTS_PER_SENDER = 50_000
-"""Requests of one subject that wait; the server refuses more, so that others' are not behind those of one for ever."""
+"""Requests of one subject that wait; the server rejects more, so that others' are not behind those of one for ever."""
 
 SHARE_OF_EACH = {"max_msgs_per_subject": REQUESTS_PER_SENDER, "discard": "new", "discard_new_per_subject": True}
 

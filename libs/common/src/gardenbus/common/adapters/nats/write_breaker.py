@@ -1,11 +1,11 @@
-"""Write breaker: publishes are refused at once, with the reason, while nats-server answers but stores nothing.
+"""Write breaker: publishes are rejected at once, with the reason, while nats-server answers but stores nothing.
 
 nats-server does not answer a publish that it failed to write, and keeps failing until it is started anew, even when its
 disk has room again. A publish that was not answered in time therefore leads to a question; if that is answered:
 
     closed ─unanswered, but NATS answers otherwise→ open ─a publish is acknowledged, or the connection is new→ closed
 
-Open, one publish at a time goes through as a probe, and the others are refused. There is one state for each stream, by
+Open, one publish at a time goes through as a probe, and the others are rejected. There is one state for each stream, by
 the first word of the subjects: each has files of its own, and in a cluster a leader of its own, which may hang while
 others answer. What was found is forgotten after FORGOTTEN_AFTER_SECONDS without a publish that confirms it: a relay
 that leads no more publishes no more, and would say it for ever.
@@ -30,7 +30,7 @@ SHORT_OF_STORAGE = frozenset({10023, 10028, 10047, 10077})
 """Insufficient resources, limit of the account, limit of the server, a write that failed."""
 
 TOO_MANY_OF_ONE = "JetStream: maximum messages per subject exceeded"
-"""How a server refuses what is beyond a subject's share of a stream; its number is that of any write that failed."""
+"""How a server rejects what is beyond a subject's share of a stream; its number is that of any write that failed."""
 
 _STREAMS = {
     **dict.fromkeys(("apply", "delete", "as", "restored"), "REQUESTS"),
@@ -95,7 +95,7 @@ class WriteBreaker:
             log.info("stream.writable", stream=stream)
 
     def explained(self, subject: str, error: JetStreamError) -> Unavailable | None:
-        """The refusal of a server that is short of storage, or has a sender's share already; None for others."""
+        """The rejection of a server that is short of storage, or has a sender's share already; None for others."""
         if str(error).startswith(TOO_MANY_OF_ONE):
             return TooManyRequests(f"too many messages on {subject} wait for the apiserver: send this again later")
         if error.number not in SHORT_OF_STORAGE:

@@ -9,7 +9,7 @@ replaced. A version that finds the store closed has the others on the server vou
 
 Redis replies to a write before it knows that its append-only file could be extended (but for `appendfsync always`,
 where it ends instead): on a full disk all commands of one turn of its loop are acknowledged and lost with the process.
-So a write counts when a PING that was sent after its reply is answered with PONG: Redis refuses even that once it has
+So a write counts when a PING that was sent after its reply is answered with PONG: Redis rejects even that once it has
 failed to extend the file. Where a write has to be on replicas, `WAIT` stands before that PING, and the epoch of the
 master with it (replication.py); all of it leaves with the write (replicated_writes.py). The file and the replicas get
 writes in their order, so what counts only with a later write (`call` without `confirm`) needs no PING of its own.

@@ -79,7 +79,7 @@ COMMANDS: Mapping[RedisUser, tuple[str, ...]] = {
         *("config|rewrite", "client|setname", "client|kill", "script|kill"),
     ),
 }
-"""Commands of each user; everybody else, and every other command, is refused."""
+"""Commands of each user; everybody else, and every other command, is rejected."""
 
 CHANNELS: Mapping[RedisUser, str] = {"sentinel": "&__sentinel__:*"}
 """Channels of a user; by them Sentinels find each other."""

@@ -9,7 +9,7 @@ class FieldValidation(StrEnum):
     """Treatment of a manifest with fields that its kind does not have, or of another type."""
 
     STRICT = "strict"
-    """It is refused."""
+    """It is rejected."""
 
     WARN = "warn"
     """It is taken, with a warning for each."""

@@ -18,12 +18,12 @@ _BRIEF: Mapping[str, str] = {
 
 
 def full_reason(message: str) -> str:
-    """All that a refusal says, without the words that each begins with."""
+    """All that a rejection says, without the words that each begins with."""
     return message.removeprefix(_PREFIX)
 
 
 def brief_reason(message: str) -> str:
-    """`0/3 seeds: 2 with overlapping networks, 1 full`, of a refusal that names seeds; any other without its beginning.
+    """`0/3 seeds: 2 with overlapping networks, 1 full`, of one that names seeds; others without their beginning.
 
     What a filter of one's own says is kept up to the first colon or parenthesis.
     """

@@ -402,7 +402,7 @@ def _gardenlet(principal: Principal, subjects: Subjects) -> Permissions:
             subjects.as_user(principal.user, "api.get.>"),  # what its Seed leads to: the apiserver authorizes
             subjects.as_user(principal.user, "api.token.create"),
             subjects.extensions_of(seed),
-            OUTSIDE_REPLIES,  # its answers to those in GARDEN; nobody outside may read there
+            OUTSIDE_REPLIES,  # its responses to those in GARDEN; nobody outside may read there
         ),
         (f"{subjects.prefix}.seed.{seed}.>",),
     )

@@ -2,7 +2,7 @@
 
 Facts: the bindings, their Quotas, what all shoots that count for one want, and the profiles of those. The limits are
 checked in the write itself, on the sums as they are then: of two shoots that fit one at a time only one is created. A
-write is checked that wants more of something than before; Gardener also refuses one that takes from a pool while the
+write is checked that wants more of something than before; Gardener also rejects one that takes from a pool while the
 Quota is exceeded. Source: `plugin/pkg/shoot/quotavalidator`.
 """
 

@@ -13,7 +13,7 @@ class NatsSettings(msgspec.Struct, frozen=True, kw_only=True, rename="camel", fo
     """Time within which a request is answered; what takes longer answers `again`."""
 
     concurrent_requests: int = 20
-    """Requests of this seed that wait for their answers at once."""
+    """Requests of this seed that wait for their responses at once."""
 
     kubernetes_version: str = "1.34.1"
     """Kubernetes version that the Seed's status names."""

@@ -1,6 +1,6 @@
 """Backend `kubernetes`: Works go to the API server that a kubeconfig names, by server-side apply.
 
-    problem of the cluster                     kubeconfig missing or wrong, credentials refused, server away, forbidden
+    problem of the cluster                     kubeconfig missing or wrong, credentials rejected, server away, forbidden
     loop `run`                                 connection → AppliedWorks read → watches and facts, until either changes
     watch of each kind that a Work has         changes by others, and what becomes available: its Work is reconciled
 
