@@ -15,11 +15,18 @@ from gardenbus.common.ports.bus import Bus, ReplayDone, StreamMessage
 _decode = json_decoder(dict[str, Any])
 
 
+NEWEST_MESSAGES = 250
+"""Messages at the end of EVENTS that a list of Events reads first, where its limit needs no more of them."""
+
+FURTHER_BACK = 20
+"""How many times as many it reads next, and then all: with a selector there may be few among many."""
+
+
 class EventPage(NamedTuple):
-    """The newest Events, in the order of their last occurrence, and how many there are."""
+    """The newest Events, in the order of their last occurrence, and how many there are; None: more than these."""
 
     items: list[msgspec.Raw]
-    total: int
+    total: int | None
 
 
 class LeasePage(NamedTuple):
@@ -47,14 +54,29 @@ class BusLists:
         scope = "*" if namespace is None else namespace or CLUSTER_SCOPE
         about = f"{kind if NAME.fullmatch(kind) else '*'}.{scope}.{name if NAME.fullmatch(name) else '>'}"
         subject_filter = f"{self._subjects.prefix}.event.{about}"
+        is_of_one = NAME.fullmatch(kind) and NAME.fullmatch(name)  # there are few of those, wherever they are
+        for after in () if is_of_one else await self._starts(limit):
+            found = await self._found(subject_filter, matches, after)
+            kept = self._within(found, limit)
+            if len(kept) < len(found):
+                return EventPage(kept[::-1], None)
+        found = await self._found(subject_filter, matches, None)
+        return EventPage(self._within(found, limit)[::-1], len(found))
+
+    async def _starts(self, limit: int) -> list[int]:
+        """Sequences of EVENTS behind which to look for the newest, before all of them are read."""
+        last = (await self._bus.position(self._subjects.stream("EVENTS"))).sequence
+        messages = max(NEWEST_MESSAGES, 2 * limit)
+        return [last - back for back in (messages, FURTHER_BACK * messages) if back < last]
+
+    async def _found(self, subject_filter: str, matches: ObjectPredicate | None, after: int | None) -> list[bytes]:
+        """Events that occurred last behind a sequence, the newest first."""
         newest: dict[str, bytes] = {}
-        for message in await self._messages("EVENTS", subject_filter, last_per_subject=False):
+        for message in await self._messages("EVENTS", subject_filter, after_sequence=after):
             identity = f"{message.subject} {_event_name(message.body)}"
             newest.pop(identity, None)
             newest[identity] = message.body
-        bodies = [body for body in newest.values() if _is_selected(body, matches)]
-        kept = self._within(bodies[::-1], limit)
-        return EventPage(kept[::-1], len(bodies))
+        return [body for body in reversed(newest.values()) if _is_selected(body, matches)]
 
     async def leases(self, after: str, matches: ObjectPredicate | None, limit: int) -> LeasePage:
         """Leases whose seeds come after this name, without the heartbeat probe, which is of no gardenlet."""
@@ -70,10 +92,15 @@ class BusLists:
         is_cut = len(items) < len(names)
         return LeasePage(items, (names[len(items) - 1] if items else after) if is_cut else None)
 
-    async def _messages(self, stream: str, subject_filter: str, *, last_per_subject: bool) -> list[StreamMessage]:
+    async def _messages(
+        self, stream: str, subject_filter: str, *, after_sequence: int | None = None, last_per_subject: bool = False
+    ) -> list[StreamMessage]:
         messages: list[StreamMessage] = []
         async with self._bus.follow(
-            self._subjects.stream(stream), [subject_filter], last_per_subject=last_per_subject
+            self._subjects.stream(stream),
+            [subject_filter],
+            after_sequence=after_sequence,
+            last_per_subject=last_per_subject,
         ) as follower:
             async for event in follower:
                 if isinstance(event, ReplayDone):

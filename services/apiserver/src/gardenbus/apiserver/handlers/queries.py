@@ -308,8 +308,9 @@ class ObjectReader:
         kind = required_field(query.field_selector, "involvedObject", "kind").lower()
         name = required_field(query.field_selector, "involvedObject", "name")
         page = await self._on_bus.events(namespace, query.matches, query.limit, kind=kind, name=name)
-        warning = f"these are the newest {len(page.items)} of {page.total} Events: a higher limit gives more"
-        return ListResponse(_list(page.items, "", None), (warning,) if len(page.items) < page.total else ())
+        total = "" if page.total is None else f" of {page.total}"
+        warning = f"these are the newest {len(page.items)}{total} Events: a higher limit gives more"
+        return ListResponse(_list(page.items, "", None), (warning,) if page.total != len(page.items) else ())
 
     async def _leases(self, target: ListTarget, query: ListQuery) -> dict[str, Any]:
         """Leases of the store and then those of gardenlets, which are on the bus; in one namespace only the latter."""
