@@ -5,6 +5,8 @@ Order of events (why nothing is missed and nothing removed comes back):
 1. S: OBJECTS' incarnation and last sequence, *then* V: the store's version when the list began, then the list.
 2. Follow OBJECTS from S + 1. An event with a version <= V is in the list already, whatever object it is
    about; after that an event counts only if its version is above the object's own (or its last removal's).
+   OBJECTS is in the store's order, so that only what was under way for long is older than a removal: removals are
+   remembered as long as their tombstones, and no more than MOST_REMOVALS of them.
 3. List again when the follower had to restart or was cut for half a tombstone's life, and when versions have leapt: the
    store was opened anew. The list counts, also where it is older than the cache: the store (or both) may have gone
    back, and lost what was listed before it was announced.
@@ -14,8 +16,10 @@ Order of events (why nothing is missed and nothing removed comes back):
 
 import asyncio
 import time
+from collections import OrderedDict
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
+from datetime import datetime
 
 import msgspec
 import structlog
@@ -35,6 +39,9 @@ _log = structlog.stdlib.get_logger()
 Callback = Callable[[ObjectKey, StoredObject | None, StoredObject | None], None]
 
 RETRY_SECONDS = 0.5
+
+MOST_REMOVALS = 100_000
+"""Removals that are remembered: some 30 MB."""
 
 REOPENED_SECONDS = 30.0
 """Interval at which the store's version is read where no change shows it: that it leapt must not stay unnoticed."""
@@ -94,7 +101,7 @@ class Informer:
         self._kinds = tuple(kinds)
         self._namespaces = dict(namespaces or {})
         self._objects: dict[str, dict[ObjectKey, StoredObject]] = {kind: {} for kind in kinds}
-        self._removed: dict[ObjectKey, int] = {}
+        self._removed: OrderedDict[ObjectKey, tuple[int, datetime]] = OrderedDict()
         self._assumed: dict[ObjectKey, StoredObject] = {}
         self._listed_version = 0
         self._highest_version = 0
@@ -240,11 +247,13 @@ class Informer:
     async def _apply(self, key: ObjectKey, event: StreamMessage, version: int) -> None:
         assumed = self._assumed.pop(key, None)
         cached = self._objects[key.kind].get(key)
-        newest = max(self._listed_version, cached.version if cached else 0, self._removed.get(key, 0))
-        if version <= newest:
+        removed, _ = self._removed.get(key, (0, None))
+        self._forget_removals(event.at)
+        if version <= max(self._listed_version, cached.version if cached else 0, removed):
             return
+        self._removed.pop(key, None)
         if event.headers.get(Header.VERB) == "deleted":
-            self._removed[key] = version
+            self._removed[key] = version, event.at
             self._replace(key, None)
         elif Header.TOO_LARGE in event.headers:
             fetched = await self._store.get(key)
@@ -254,6 +263,11 @@ class Informer:
             self._replace(key, assumed)
         else:
             self._replace(key, stored_from(key, event.body, event.headers))
+
+    def _forget_removals(self, now: datetime) -> None:
+        removals = self._removed
+        while removals and (len(removals) > MOST_REMOVALS or next(iter(removals.values()))[1] + TOMBSTONE_TTL < now):
+            removals.popitem(last=False)
 
     async def _advance_unblock_index(self, unblock_index: int) -> None:
         if unblock_index > self.unblock_index:
