@@ -328,6 +328,8 @@ async def test_classes_say_what_is_waited_for_and_how_many_may_fit_now(kit: Stor
         UnschedulableClass("small", b'{"size":1}', 2, 1),
     ]
     assert not await kit.store.unschedulable_classes("mine")
+    counted = await kit.store.unschedulable_classes(SCHEDULER, with_descriptors=False)
+    assert sorted((entry.descriptor, entry.count, entry.unseen) for entry in counted) == [(b"", 1, 1), (b"", 2, 1)]
     assert (await kit.store.census())["shoots.waiting_unseen"] == 2
     assert one.key.name == "shoot-000"
 

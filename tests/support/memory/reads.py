@@ -125,13 +125,18 @@ class MemoryReads:
         self.state.check_open(with_outbox=False)
         return uid in self.state.uids
 
-    async def unschedulable_classes(self, scheduler_name: str) -> Sequence[UnschedulableClass]:
+    async def unschedulable_classes(
+        self, scheduler_name: str, *, with_descriptors: bool = True
+    ) -> Sequence[UnschedulableClass]:
         """Read the waiting classes."""
         self.state.check_open(with_outbox=False)
         unblock_index = self.state.total_unblock_index
         return [
             UnschedulableClass(
-                name, waiting.descriptor, len(waiting.shoots), sum(n < unblock_index for n in waiting.shoots.values())
+                name,
+                waiting.descriptor if with_descriptors else b"",
+                len(waiting.shoots),
+                sum(n < unblock_index for n in waiting.shoots.values()),
             )
             for name, waiting in self.state.waiting.get(scheduler_name, {}).items()
         ]

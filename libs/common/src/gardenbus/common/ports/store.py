@@ -383,8 +383,10 @@ class Store(Objects, StreamHistories, Protocol):
         """Queue at most `limit` shoots of a class that were not tried since the latest event; return the number."""
         ...
 
-    async def unschedulable_classes(self, scheduler_name: str) -> Sequence[UnschedulableClass]:
-        """List the scheduler's equivalence classes of unschedulable shoots."""
+    async def unschedulable_classes(
+        self, scheduler_name: str, *, with_descriptors: bool = True
+    ) -> Sequence[UnschedulableClass]:
+        """List the scheduler's equivalence classes of unschedulable shoots; descriptors are no use to who counts."""
         ...
 
     async def unschedulable_shoots(

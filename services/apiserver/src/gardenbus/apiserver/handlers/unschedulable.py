@@ -117,7 +117,8 @@ class UnschedulableShoots:
 
     async def _counts(self, scheduler_name: str, listed: int) -> dict[str, int]:
         if scheduler_name:
-            waiting = sum(each.count for each in await self._store.unschedulable_classes(scheduler_name))
+            classes = await self._store.unschedulable_classes(scheduler_name, with_descriptors=False)
+            waiting = sum(each.count for each in classes)
             pending = await self._store.pending(scheduler_name)
         else:
             census = await self._store.census()

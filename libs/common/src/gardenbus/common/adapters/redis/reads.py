@@ -126,12 +126,14 @@ class RedisReads(RedisStreamHistories):
         """True if a uid is stored."""
         return bool(await self._read_one("HEXISTS", self._connection.key("uids"), uid))
 
-    async def unschedulable_classes(self, scheduler_name: str) -> Sequence[UnschedulableClass]:
+    async def unschedulable_classes(
+        self, scheduler_name: str, *, with_descriptors: bool = True
+    ) -> Sequence[UnschedulableClass]:
         """Read the waiting classes, page by page: there may be as many as shoots."""
         found: dict[bytes, UnschedulableClass] = {}
         cursor = "0"
         while True:
-            operation = {"sched": scheduler_name, "cursor": cursor, "limit": PAGE_MAX}
+            operation = {"sched": scheduler_name, "cursor": cursor, "limit": PAGE_MAX, "counts": not with_descriptors}
             reply = await self._connection.call("waiting", operation, read_only=True)
             for name, descriptor, count, unseen in reply[1:]:
                 found[name] = UnschedulableClass(name.decode(), descriptor, int(count), int(unseen))
@@ -160,7 +162,7 @@ class RedisReads(RedisStreamHistories):
         counts["shoots.pending"] = sum(int(size) for size in await self._connection.read([*pending]))
         classes: list[UnschedulableClass] = []
         for scheduler in await self._read_one("SMEMBERS", self._connection.key("waiting")):
-            classes += await self.unschedulable_classes(scheduler.decode())
+            classes += await self.unschedulable_classes(scheduler.decode(), with_descriptors=False)
         counts["shoots.waiting"] = sum(each.count for each in classes)
         counts["shoots.waiting_unseen"] = sum(each.unseen for each in classes)
         return counts

@@ -71,7 +71,8 @@ local function unblock(keys, args)
   return {'ok', #members}
 end
 
--- Equivalence classes of a scheduler, a page at a time, and the next cursor ('0': that was all).
+-- Equivalence classes of a scheduler, a page at a time, and the next cursor ('0': that was all); with op.counts without
+-- their descriptors, of which there may be as many as waiting shoots.
 local function waiting(keys, args)
   local P, op = keys[1], cmsgpack.unpack(args[1])
   local closed = reject_when_closed(P)
@@ -81,7 +82,7 @@ local function waiting(keys, args)
   local unblock_index, reply = total_unblock_index(P), {found[1]}
   for i = 1, #classes, 2 do
     local class = P .. ':waiting:' .. op.sched .. ':' .. classes[i]
-    reply[#reply + 1] = {classes[i], classes[i + 1], redis.call('ZCARD', class),
+    reply[#reply + 1] = {classes[i], op.counts and '' or classes[i + 1], redis.call('ZCARD', class),
                          redis.call('ZCOUNT', class, '-inf', '(' .. unblock_index)}
   end
   return reply
