@@ -133,7 +133,7 @@ def test_nats_takes_the_configuration_with_the_keys_of_the_page(cluster: Objects
     assert ended.returncode == 0, ended.stderr
     servers = of_kind(cluster, "StatefulSet")
     assert container(servers["nats"])["command"][-1] == "/etc/nats/cluster-identities.conf"
-    assert [each["name"] for each in container(servers["nats"])["env"]] == ["NATS_NAME"]
+    assert [each["name"] for each in container(servers["nats"])["env"]] == ["NATS_NAME", "GOMEMLIMIT"]
 
 
 def test_redis_and_sentinel_begin_with_tls_alone_and_users_of_their_own(cluster: Objects, tmp_path: Path) -> None:

@@ -28,7 +28,7 @@ from gardenbus.embedded.durability import Durability
 from gardenbus.embedded.ports import LOOPBACK, choose_port
 from gardenbus.embedded.process_specs import ProcessSpec
 from gardenbus.embedded.redis_users import OPERATOR, RedisUsers
-from gardenbus.embedded.servers import nats_configuration, new_monitor_path, redis_configuration
+from gardenbus.embedded.servers import go_memory_limit, nats_configuration, new_monitor_path, redis_configuration
 
 NUMBERS = (1, 2, 3)
 MASTER = "garden"
@@ -127,7 +127,10 @@ def _nats_spec(
         name=name,
         role="nats",
         command=[str(program), "-c", str(file)],
-        environ={"GOMAXPROCS": os.environ.get("GOMAXPROCS") or str(share_of_cores(os.cpu_count() or 1))},
+        environ={
+            "GOMAXPROCS": os.environ.get("GOMAXPROCS") or str(share_of_cores(os.cpu_count() or 1)),
+            **go_memory_limit(len(NUMBERS)),
+        },
         kind="nats",
         port=ports[f"{name}-monitor"],
         path=path,

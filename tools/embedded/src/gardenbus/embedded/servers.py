@@ -87,6 +87,15 @@ def new_monitor_path() -> str:
     return f"/{secrets.token_hex(12)}"
 
 
+def go_memory_limit(servers: int = 1, limit: Path = Path("/sys/fs/cgroup/memory.max")) -> dict[str, str]:
+    """The environment by which so many servers in Go keep to half of the memory that this container may have."""
+    try:
+        most = int(limit.read_text())
+    except (OSError, ValueError):  # no container, or one that may have all there is
+        return {}
+    return {} if "GOMEMLIMIT" in os.environ else {"GOMEMLIMIT": f"{most // 2 // servers // 2**20}MiB"}
+
+
 def nats_configuration(
     *, port: int, monitor_port: int, store: Path, durability: Durability, monitor_path: str = ""
 ) -> str:
