@@ -48,6 +48,12 @@ BAD = {
     "a key twice": (as_json(a_shoot()).replace(b'"kind"', b'"kind": "Shoot", "kind"'), 400, "kind"),
     "NaN": (as_json(a_shoot(spec={"weight": float("nan")})), 400, ""),
     "a huge number": (as_json(a_shoot()).replace(b'"purpose"', b'"big": 1e999, "purpose"'), 400, ""),
+    "100,000 empty workers": (
+        as_json(a_shoot(spec={"provider": {"workers": [{}] * 100_000}})),
+        400,
+        "spec.provider.workers[",
+    ),
+    "half a million empty documents": (b"{} " * 500_000, 400, "20000 manifests"),
     "nothing": (b"", 400, ""),
     "no manifest": (b"[1, 2]", 400, ""),
 }

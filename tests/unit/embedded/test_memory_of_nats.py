@@ -19,7 +19,7 @@ def in_bytes(quantity: str) -> int:
 
 
 def deployed() -> Iterator[tuple[str, str, str]]:
-    """Each nats-server of the deployments: where it is, what its container may have, and what Go is told."""
+    """Each nats-server of the deployments: where it is, what its container may have, and GOMEMLIMIT."""
     base: dict[str, str] = {}
     for file in ("compose.yaml", "cluster.yaml"):
         for name, service in compose_services(file):
@@ -37,9 +37,9 @@ def deployed() -> Iterator[tuple[str, str, str]]:
 def test_the_deployments_tell_go_of_most_of_what_the_container_may_have():
     found = list(deployed())
     assert len(found) == 5
-    for where, limit, told in found:
-        assert told, where
-        assert 0.8 <= in_bytes(told) / in_bytes(limit) <= 0.9, where
+    for where, limit, stated in found:
+        assert stated, where
+        assert 0.8 <= in_bytes(stated) / in_bytes(limit) <= 0.9, where
 
 
 def test_no_other_file_gives_the_server_another_limit():
@@ -48,16 +48,18 @@ def test_no_other_file_gives_the_server_another_limit():
     assert having == {"compose/compose.yaml", "compose/cluster.yaml", "kubernetes/base/nats.yaml"}
 
 
-@pytest.mark.parametrize(("limit", "told"), [("2147483648\n", {"GOMEMLIMIT": "1024MiB"}), ("max\n", {}), (None, {})])
+@pytest.mark.parametrize(
+    ("limit", "expected"), [("2147483648\n", {"GOMEMLIMIT": "1024MiB"}), ("max\n", {}), (None, {})]
+)
 def test_an_embedded_server_gets_half_of_what_a_container_may_have(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limit: str | None, told: dict[str, str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limit: str | None, expected: dict[str, str]
 ):
     monkeypatch.delenv("GOMEMLIMIT", raising=False)
     file = tmp_path / "memory.max"
     if limit is not None:
         file.write_text(limit)
-    assert go_memory_limit(limit=file) == told
-    assert go_memory_limit(4, file) == dict.fromkeys(told, "256MiB")
+    assert go_memory_limit(limit=file) == expected
+    assert go_memory_limit(4, file) == dict.fromkeys(expected, "256MiB")
 
 
 def test_what_the_shell_says_of_memory_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

@@ -95,7 +95,8 @@ def read_sources(paths: Iterable[Path], *, recursive: bool = True) -> list[tuple
         if not body.strip():
             continue
         try:
-            documents += [(path, document) for part in parts_of(body, LARGEST_MESSAGE) for document in parse(part)]
+            for part in parts_of(body, LARGEST_MESSAGE):
+                documents += [(path, document) for document in parse(part, most_manifests=len(part))]
         except BadRequest as error:
             raise BadRequest(f"{path}: {error.message}") from error
     return documents

@@ -1,7 +1,6 @@
 """Reports as they are read off the bus."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any, cast
+from collections.abc import Mapping
 
 import msgspec
 
@@ -9,7 +8,7 @@ from gardenbus.apiserver.domain import report_admission
 from gardenbus.common.api.document import Document
 from gardenbus.common.api.index_keys import FOLLOWING_KINDS
 from gardenbus.common.api.keys import Header, ObjectKey
-from gardenbus.common.api.manifests.parser import read_values
+from gardenbus.common.api.manifests.parser import read_object
 from gardenbus.common.errors import BadRequest, GardenbusError, Unsupported, without_frames
 from gardenbus.common.ports.bus import QueueMessage
 from gardenbus.common.ports.clock import timestamp
@@ -61,10 +60,7 @@ def read_report(queued: QueueMessage, seed: str, key: ObjectKey, incarnation: in
         raise Unsupported(f"{Header.VERB}: {verb[:40]!r} is none of {', '.join(report_admission.VERBS)}")
     body: Document = {}
     if verb not in (*QUESTIONS, "delete"):
-        values: Sequence[Any] = read_values(message.body)
-        if len(values) != 1 or not isinstance(values[0], dict):
-            raise BadRequest("a report is one JSON object")
-        body = cast("Document", values[0])
+        body = read_object(message.body, "a report is one JSON object")
     if verb == "exists":
         body = _held(message.body)
     return Report(
@@ -84,10 +80,9 @@ def read_report(queued: QueueMessage, seed: str, key: ObjectKey, incarnation: in
 def _held(body: bytes) -> Document:
     """The object as the sender of an `exists` holds it; empty where that cannot be read: the question counts."""
     try:
-        values: Sequence[Any] = read_values(body) if body.strip() else ()
+        return read_object(body, "")
     except GardenbusError:
         return {}
-    return cast("Document", values[0]) if len(values) == 1 and isinstance(values[0], dict) else {}
 
 
 def _tombstone_sequence(headers: Mapping[str, str]) -> int:

@@ -12,9 +12,9 @@ says what becomes of fields that the kind does not have: `strict` (the default) 
 
 import asyncio
 import contextlib
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 from uuid import uuid4
 
 import msgspec
@@ -54,7 +54,7 @@ from gardenbus.apiserver.registry.writer import REQUEST_REPLY, Writer
 from gardenbus.common.api.document import Document
 from gardenbus.common.api.fields.validation import FieldValidation
 from gardenbus.common.api.keys import Header, ObjectKey, Subjects
-from gardenbus.common.api.manifests.parser import parse, read_values
+from gardenbus.common.api.manifests.parser import parse, read_object
 from gardenbus.common.api.validation.metadata import key_of, reference_of
 from gardenbus.common.api.watches import WatchResult
 from gardenbus.common.controller.stream_incarnation import StreamIncarnation
@@ -493,10 +493,7 @@ def _write_response(written: WriteResult) -> RequestResponse:
 
 
 def _mapping(body: bytes, what: str) -> Document:
-    values: Sequence[Any] = read_values(body)
-    if len(values) != 1 or not isinstance(values[0], dict):
-        raise BadRequest(f"send {what}: one JSON object")
-    return cast("Document", values[0])
+    return read_object(body, f"send {what}: one JSON object")
 
 
 def _read(body: bytes, wanted: type[Any]) -> Any:

@@ -4,13 +4,16 @@ Its results are those of the strict parsers (strict_json.py). Everything else is
 and report errors.
 """
 
+from collections.abc import Iterator
+from itertools import islice
 from typing import Any, cast
 
 import msgspec
 
 from gardenbus.common.api.document import Document, encode
 from gardenbus.common.api.manifests.strict_json import finite_number
-from gardenbus.common.api.manifests.strict_yaml import DEEPEST
+from gardenbus.common.api.manifests.strict_yaml import DEEPEST, MOST_VALUES, TOO_MANY_VALUES
+from gardenbus.common.errors import BadRequest
 
 LARGEST_FAST = 1024 * 1024
 """Largest object of the fast path in bytes, as received and as compact JSON."""
@@ -22,7 +25,7 @@ _decode = msgspec.json.Decoder(float_hook=finite_number).decode
 
 
 def read_fast(body: bytes) -> Document | None:
-    """The one object of a message, or None when the strict parsers have to read it.
+    """The one object of a message, or None when the strict parsers have to read it. Raises BadRequest: too many values.
 
     A repeated key is lost when it is decoded, and its colon with it: so no key was repeated where the encoded object
     has as many colons as the message. An escaped colon would upset the count.
@@ -38,7 +41,34 @@ def read_fast(body: bytes) -> Document | None:
         return None
     document = cast("Document", value)
     openings = encoded.count(b"{") + encoded.count(b"[")
-    return None if openings > DEEPEST and is_deeper(document, DEEPEST) else document
+    if openings > DEEPEST and is_deeper(document, DEEPEST):
+        return None
+    if not is_list(document):
+        check_values(document, encoded, "")
+    return document
+
+
+def is_list(document: Document) -> bool:
+    """True for a List of manifests, typed or not."""
+    kind = document.get("kind")
+    return isinstance(kind, str) and kind.endswith("List") and isinstance(document.get("items"), list)
+
+
+def check_values(document: Document, encoded: bytes, place: str) -> None:
+    """Raise BadRequest, with the field, for an object of more than MOST_VALUES values."""
+    most = encoded.count(b",") + encoded.count(b"{") + encoded.count(b"[")  # before each value is one, if not in text
+    for path in islice(_paths(document), MOST_VALUES, None) if most > MOST_VALUES else ():
+        raise BadRequest(f"{place}{path[:120]}: {TOO_MANY_VALUES}")
+
+
+def _paths(container: Document | list[Any], path: str = "") -> Iterator[str]:
+    """The path of each value below an object or a list, in their order."""
+    is_object = isinstance(container, dict)
+    for name, below in container.items() if is_object else enumerate(container):
+        at = f"{path}.{name}".removeprefix(".") if is_object else f"{path}[{name}]"
+        yield at
+        if isinstance(below, dict | list):
+            yield from _paths(cast("Document", below), at)
 
 
 def is_deeper(container: Document | list[Any], levels: int) -> bool:

@@ -5,6 +5,7 @@ One text may hold several documents, one after the other.
 
 import json
 import re
+import sys
 from typing import Any, NoReturn, cast
 
 from gardenbus.common.errors import BadRequest
@@ -23,15 +24,22 @@ class NotJSON(BadRequest):
     """The text is no JSON at all (it may be YAML that starts with a brace)."""
 
 
-def read_json(text: str) -> list[Any]:
+def read_json(text: str, most: int = sys.maxsize) -> list[Any]:
     """Parse all documents of a text. Raises NotJSON, or BadRequest with the path of an invalid value."""
     documents: list[Any] = []
     position = _after_space(text, 0)
     while position < len(text):
+        if len(documents) == most:
+            raise too_many_manifests(most)
         value, position = _one(text, position)
         documents.append(value)
         position = _after_space(text, position)
     return documents
+
+
+def too_many_manifests(most: int) -> BadRequest:
+    """The error for a message with more than so many."""
+    return BadRequest(f"more than {most} manifests in one message: send it in parts")
 
 
 def _after_space(text: str, position: int) -> int:

@@ -6,18 +6,22 @@ built. Timestamps and sexagesimal numbers stay text.
 
 import copy
 import re
+import sys
 from collections.abc import Callable, Iterator
 from typing import Any, cast
 
 import yaml
 
-from gardenbus.common.api.manifests.strict_json import exact_integer, finite_number
+from gardenbus.common.api.manifests.strict_json import exact_integer, finite_number, too_many_manifests
 from gardenbus.common.errors import BadRequest
 
 DEEPEST = 64
 """Deepest nesting of a manifest."""
 DEEPEST_VALUE = DEEPEST + 4
 """Deepest nesting of a message: manifests may be in lists."""
+MOST_VALUES = 32 * 1024
+"""Most values of one object: each of them is looked at, and may be wrong."""
+TOO_MANY_VALUES = f"more than {MOST_VALUES} values in one object: make it smaller"
 MOST_NODES = 1_000_000
 """Most values of one message, each alias counted with all values of its anchor."""
 MOST_ALIASED = 1 << 20
@@ -38,9 +42,9 @@ _MERGE = "<<"
 _parse = cast("Callable[..., Iterator[Any]]", yaml.parse)  # pyright: ignore[reportUnknownMemberType]
 
 
-def read_yaml(text: str) -> list[Any]:
+def read_yaml(text: str, most: int = sys.maxsize) -> list[Any]:
     """Parse all documents of a text, empty ones (null) left out. Raises BadRequest with line and remedy."""
-    return _YamlReader(text).documents()
+    return _YamlReader(text).documents(most)
 
 
 class _YamlReader:
@@ -49,16 +53,21 @@ class _YamlReader:
     def __init__(self, text: str) -> None:
         self._events = _parse(text, Loader=yaml.CSafeLoader)
         self._nodes = 0
+        self._nodes_of_object = 0
         self._aliased = 0
         self._depth = 0
         self._anchors: dict[str, tuple[Any, int] | None] = {}
 
-    def documents(self) -> list[Any]:
+    def documents(self, most: int) -> list[Any]:
         found: list[Any] = []
+        read = 0
         try:
             for event in self._events:
                 if isinstance(event, yaml.DocumentStartEvent):
-                    self._anchors = {}
+                    read += 1
+                    if read > most:
+                        raise too_many_manifests(most)
+                    self._anchors, self._nodes_of_object = {}, 0
                     value, _ = self._value(next(self._events), "")
                     if value is not None:
                         found.append(value)
@@ -71,6 +80,9 @@ class _YamlReader:
     def _value(self, event: Any, path: str) -> tuple[Any, int]:
         """The value that starts with an event, and its weight."""
         self._nodes += 1
+        self._nodes_of_object += 1
+        if self._nodes_of_object > 2 * MOST_VALUES:  # half of them may be keys
+            raise _invalid(event, path, TOO_MANY_VALUES)
         if self._nodes > MOST_NODES:
             raise _invalid(event, path, f"more than {MOST_NODES} values in one message: split it")
         if isinstance(event, yaml.AliasEvent):
@@ -114,6 +126,8 @@ class _YamlReader:
         entries: list[Any] = []
         total = 1
         while not isinstance(event := next(self._events), yaml.SequenceEndEvent):
+            if path == "items":
+                self._nodes_of_object = 0
             entry, weight = self._value(event, f"{path}[{len(entries)}]")
             entries.append(entry)
             total += weight
