@@ -9,12 +9,17 @@ import nats.errors
 import pytest
 import yaml
 
+from gardenbus.cli.diagnostics.served_certificates import until_served
+from gardenbus.common.adapters.nats.connection import Connection
+from gardenbus.common.adapters.nats.credentials import read_credentials
+from gardenbus.common.errors import GardenbusError
 from gardenbus.credentials.authority_rotation import AuthorityRotation
 from gardenbus.credentials.certificates import is_issued_by, issued_at, read_certificate
+from tests.e2e.test_cluster import primary_of
 from tests.support.builders import a_cloudprofile, a_gardenlet_configuration, a_project, a_shoot
 from tests.support.control_planes import ControlPlanes
 from tests.support.eventually import eventually
-from tests.support.landscape import Landscape, a_landscape, violations
+from tests.support.landscape import Landscape, a_landscape, authorities_of, violations
 
 pytestmark = pytest.mark.slow
 
@@ -91,20 +96,34 @@ def _life_seconds(file: Path) -> float:
     return (certificate.not_valid_after_utc - issued_at(certificate)).total_seconds()
 
 
-async def _rotate_while_shoots_are_placed(tmp_path: Path, shoots: int) -> None:
+@pytest.mark.long
+@pytest.mark.timeout(600)
+async def test_nothing_is_in_a_cluster_whose_servers_die_meanwhile(tmp_path: Path) -> None:
+    await _rotate_while_shoots_are_placed(tmp_path, SHOOTS, "--cluster")
+
+
+async def _rotate_while_shoots_are_placed(tmp_path: Path, shoots: int, *options: str) -> None:
     names = [f"shoot-{number}" for number in range(shoots)]
     early, during, late = names[: shoots // 3], names[shoots // 3 : 2 * shoots // 3], names[2 * shoots // 3 :]
-    async with a_landscape(tmp_path / "state", "-f", str(_file(tmp_path / "landscape.yaml", shoots))) as landscape:
+    file = _file(tmp_path / "landscape.yaml", shoots)
+    async with a_landscape(tmp_path / "state", "-f", str(file), *options) as landscape:
         planes = ControlPlanes.of(landscape)
         await landscape.publish("garden.apply", [a_shoot(name) for name in early])
         before = await _until_placed(landscape, early)
         made = {path: planes.identities(seed, path) for path, seed in before.items()}
+        old = _keep_old(landscape.directory, tmp_path)
         async with planes.watched():
             await landscape.publish("garden.apply", [a_shoot(name) for name in during])
             for service in SERVICES:
                 landscape.kill(service)
+            if options:
+                landscape.kill_process("nats-2")
+                landscape.kill_process(primary_of(landscape.directory))
             await _until_renewed(landscape)
+            landscape.client.options["tls"].load_verify_locations(authorities_of(landscape.directory))
             landscape.kill("identity")
+            if options:
+                landscape.kill_process("nats-1")
             await landscape.publish("garden.apply", [a_shoot(name) for name in late])
             await _until_finished(landscape)
             for service in ("gardenlet", "scheduler", "apiserver"):
@@ -117,7 +136,51 @@ async def _rotate_while_shoots_are_placed(tmp_path: Path, shoots: int) -> None:
         rejected = await landscape.command("rejected", "-o", "json")
         assert [each for each in json.loads(rejected.stdout)["items"] if FENCED not in each["message"]] == []
         _check_authority(landscape.directory)
+        await _check_servers(landscape, old)
+        if options:
+            await _until_whole(landscape)
     assert violations(tmp_path / "state") == []
+
+
+def _keep_old(directory: Path, where: Path) -> Path:
+    """Copies of a gardenlet's credentials and of the authority's certificate, as they are before the rotation."""
+    (where / "old.crt").write_bytes((directory / "identity" / "ca.crt").read_bytes())
+    old = where / "old.pem"
+    old.write_bytes((directory / "gardenlets" / "seed-0" / "credentials.pem").read_bytes())
+    return old
+
+
+async def _check_servers(landscape: Landscape, old: Path) -> None:
+    """Each server of NATS shows a certificate of the new authority alone, and lets nobody in with one of the old."""
+    described = landscape.describe()
+    trusted = Path(described["ca"])
+    await until_served(described["nats_url"], trusted.read_text())
+    for url in described["nats_url"].split(","):
+        with pytest.raises(GardenbusError, match="SIGHUP"):
+            await until_served(url, old.with_name("old.crt").read_text(), within_seconds=0)
+        connection = Connection()
+        with pytest.raises(GardenbusError, match="does not let this user in"):
+            await connection.open(
+                url,
+                "gardenlet",
+                on_reconnect=lambda: None,
+                credentials=read_credentials(old, "", str(trusted)),
+                fails_unauthorized=True,
+            )
+        await connection.close()
+
+
+async def _until_whole(landscape: Landscape) -> None:
+    """Routes, replicas and Sentinels go on: all copies of streams are current, and both replicas follow."""
+
+    async def whole() -> None:
+        doctor = await landscape.command("doctor", "-o", "json")
+        findings = {each["check"]: each for each in json.loads(doctor.stdout)["findings"]}
+        assert findings["nats copies"]["state"] == "ok", findings
+        assert findings["redis replicas"]["found"].count("online") == 2, findings
+        assert "redis sentinels" not in findings, findings
+
+    await eventually(whole, within=60, every=2)
 
 
 async def _until_finished(landscape: Landscape) -> None:

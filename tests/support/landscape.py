@@ -53,7 +53,14 @@ class Landscape:
 
     def kill(self, name: str) -> None:
         """SIGKILL every process of a service; `gardenbus up` starts them again."""
-        for pid in self.pids(name):
+        self._kill(self.pids(name))
+
+    def kill_process(self, name: str) -> None:
+        """SIGKILL the process of this very name, as `nats-2`; it is started again, too."""
+        self._kill([s["pid"] for s in self.describe()["services"] if s["pid"] and s["name"] == name])
+
+    def _kill(self, pids: Sequence[int]) -> None:
+        for pid in pids:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
 
@@ -134,7 +141,7 @@ def trust_of(directory: Path) -> ssl.SSLContext | None:
 
 def violations(directory: Path) -> list[str]:
     """What NATS refused services and the operator."""
-    lines = (directory / "logs" / "nats.log").read_text().splitlines()
+    lines = [line for log in (directory / "logs").glob("nats*.log") for line in log.read_text().splitlines()]
     return [line for line in lines if "Violation" in line and '"GARDEN/' in line]
 
 
@@ -151,7 +158,7 @@ async def attached_to(
 ) -> AsyncGenerator[Landscape]:
     """The landscape on a NATS server, once it answers; `directory` where it has one."""
     client = await nats.connect(  # pyright: ignore[reportUnknownMemberType]
-        url, max_reconnect_attempts=-1, reconnect_time_wait=0.2, connect_timeout=5, tls=trust
+        url.split(","), max_reconnect_attempts=-1, reconnect_time_wait=0.2, connect_timeout=5, tls=trust
     )
     try:
         landscape = Landscape(directory, client)

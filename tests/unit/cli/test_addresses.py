@@ -2,7 +2,7 @@
 
 import pytest
 
-from gardenbus.cli.contexts.addresses import check_nats_url, without_password, without_user
+from gardenbus.common.adapters.addresses import check_nats_url, without_password, without_user
 from gardenbus.common.errors import BadRequest
 
 

@@ -11,11 +11,11 @@ from typer.testing import CliRunner, Result
 
 from gardenbus.cli.client.api import connected
 from gardenbus.cli.client.targets import find_landscape
-from gardenbus.cli.contexts.addresses import without_user
 from gardenbus.cli.contexts.config import ContextEntry, ContextsConfig, config_file, read_config, url_of, write_config
 from gardenbus.cli.contexts.selection import selected_context
 from gardenbus.cli.local.directory import LandscapeDirectory, LandscapeFile
 from gardenbus.cli.main import app
+from gardenbus.common.adapters.addresses import without_user
 from gardenbus.common.errors import BadRequest, Unavailable
 
 SECRET = "s3cret"

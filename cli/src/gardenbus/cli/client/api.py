@@ -11,9 +11,9 @@ import msgspec
 
 from gardenbus.cli.client.reachability import check_reachable
 from gardenbus.cli.client.targets import LandscapeTarget, credentials_of
-from gardenbus.cli.contexts.addresses import without_user
 from gardenbus.cli.manifests.files import as_list
 from gardenbus.cli.output.console import ApiError
+from gardenbus.common.adapters.addresses import without_user
 from gardenbus.common.api.decoding import decode_json
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.fields.validation import FieldValidation

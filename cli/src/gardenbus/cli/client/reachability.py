@@ -7,7 +7,7 @@ import asyncio
 import socket
 from urllib.parse import urlsplit
 
-from gardenbus.cli.contexts.addresses import without_user
+from gardenbus.common.adapters.addresses import without_user
 from gardenbus.common.errors import Unavailable
 
 _PORTS = {"ws": 80, "wss": 443}

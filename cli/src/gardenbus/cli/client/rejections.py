@@ -4,8 +4,8 @@ from datetime import datetime
 from pathlib import Path
 
 from gardenbus.cli.client.targets import LandscapeTarget
-from gardenbus.cli.contexts.addresses import has_user
 from gardenbus.cli.contexts.credential_files import expiry_of, kind_of
+from gardenbus.common.adapters.addresses import has_user
 from gardenbus.common.errors import BadRequest, SettingsInvalid
 
 _ISSUE = "an operator issues others: `gardenbus identity issue`"

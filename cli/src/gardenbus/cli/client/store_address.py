@@ -5,9 +5,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gardenbus.cli.client.targets import LandscapeTarget
-from gardenbus.cli.contexts.addresses import check_redis_url
 from gardenbus.cli.local.directory import DEFAULT_DIRECTORY, LandscapeDirectory, LandscapeFile
+from gardenbus.common.adapters.addresses import check_redis_url
 from gardenbus.common.errors import BadRequest
+from gardenbus.common.runtime.settings import CommonSettings, load
 
 if TYPE_CHECKING:
     from gardenbus.common.adapters.redis.connection import RedisConnection
@@ -17,6 +18,11 @@ REPLICAS = "GARDENBUS_REDIS_REPLICAS"
 MAX_REPLICAS = 16
 CLUSTER_REPLICAS = 1
 """The same in a landscape of `up --cluster`."""
+
+
+def given_settings(*variables: str) -> CommonSettings:
+    """These variables of the environment, as services read them. Raises SettingsInvalid."""
+    return load(CommonSettings, {name: value for name, value in os.environ.items() if name in variables})
 
 
 def local_landscape(where: LandscapeTarget, directory: Path | None) -> LandscapeFile | None:
@@ -29,7 +35,7 @@ def redis_url_of(landscape: LandscapeFile | None, redis_url: str | None) -> str 
     """Address of Redis: as given, the landscape's own, or GARDENBUS_REDIS_URL. Raises BadRequest if it is none."""
     chosen = redis_url or (landscape.redis_url if landscape else os.environ.get("GARDENBUS_REDIS_URL"))
     if chosen:
-        check_redis_url(chosen)
+        check_redis_url(chosen, "" if redis_url or landscape else "GARDENBUS_REDIS_URL: ")
     return chosen
 
 

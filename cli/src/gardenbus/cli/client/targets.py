@@ -5,11 +5,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from gardenbus.cli.contexts.addresses import check_nats_url
 from gardenbus.cli.contexts.config import ContextEntry, ContextsConfig, config_file, read_config, url_of
 from gardenbus.cli.contexts.credential_files import kind_of
 from gardenbus.cli.contexts.selection import selected_context
 from gardenbus.cli.local.directory import DEFAULT_DIRECTORY, LandscapeDirectory, directory_option
+from gardenbus.common.adapters.addresses import check_nats_url
 from gardenbus.common.errors import BadRequest, Unavailable
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def find_landscape(
     prefix = prefix or environment.get("GARDENBUS_PREFIX")
     url = nats_url or (environment.get("GARDENBUS_NATS_URL") if directory is None else None)
     if url:
-        check_nats_url(url)
+        check_nats_url(url, "" if nats_url else "GARDENBUS_NATS_URL: ")
         file, ca = environment.get("GARDENBUS_NATS_CREDENTIALS"), environment.get("GARDENBUS_NATS_CA")
         return LandscapeTarget(
             url, prefix or DEFAULT_PREFIX, credentials=Path(file).expanduser() if file else None, ca=ca or None

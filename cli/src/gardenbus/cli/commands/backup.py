@@ -11,10 +11,9 @@ from rich.table import Table
 from rich.text import Text
 
 from gardenbus.cli.client.api import CONNECT_SECONDS, connected, quiet_logs
-from gardenbus.cli.client.store_address import connect_store
+from gardenbus.cli.client.store_address import connect_store, given_settings
 from gardenbus.cli.client.targets import LandscapeTarget, credentials_of, find_landscape
 from gardenbus.cli.commands.options import LandscapeOptions, Output
-from gardenbus.cli.contexts.addresses import without_user
 from gardenbus.cli.lazy import help_of, new_group
 from gardenbus.cli.output.columns import age_of
 from gardenbus.cli.output.console import (
@@ -29,6 +28,7 @@ from gardenbus.cli.output.console import (
     show_lines,
     show_rows,
 )
+from gardenbus.common.adapters.addresses import without_user
 from gardenbus.common.api.document import section
 from gardenbus.common.api.keys import Subjects
 from gardenbus.common.backups.catalog import Backup, Catalog, Chain
@@ -49,7 +49,7 @@ Destination = Annotated[
     typer.Option(
         "--destination",
         "-d",
-        help="Where backups are kept: a directory, s3://BUCKET/folder, or nats://host:4222/BUCKET.",
+        help="Where backups are kept: a directory, s3://BUCKET/folder, or nats://host:4222,…/BUCKET.",
         envvar="GARDENBUS_BACKUP_DESTINATION",
         metavar="PLACE",
     ),
@@ -232,7 +232,7 @@ def _requests(bus: Bus, connection: "RedisConnection", where: LandscapeTarget) -
 def _opened(address: str) -> BackupDestination:
     if not address:
         raise BadRequest("where are the backups? Name the place with -d, or in GARDENBUS_BACKUP_DESTINATION")
-    return destination_of(address)
+    return destination_of(address, given_settings("GARDENBUS_STREAM_REPLICAS").stream_replicas)
 
 
 async def _read(place: BackupDestination) -> Catalog:

@@ -8,7 +8,6 @@ import msgspec
 import typer
 
 from gardenbus.cli.commands.options import Output
-from gardenbus.cli.contexts.addresses import check_nats_url, without_user
 from gardenbus.cli.contexts.config import (
     ContextEntry,
     ContextsConfig,
@@ -21,6 +20,7 @@ from gardenbus.cli.contexts.config import (
 from gardenbus.cli.lazy import help_of, new_group
 from gardenbus.cli.output.console import Exit, Format, errors, exit_codes, print_error, show_document, show_lines
 from gardenbus.cli.output.printers import table_text
+from gardenbus.common.adapters.addresses import check_nats_url, without_user
 from gardenbus.common.errors import BadRequest
 
 config = new_group("Keep several landscapes under names, and say which is meant when nothing else does.")

@@ -13,10 +13,10 @@ from gardenbus.cli.client.api import CONNECT_SECONDS, OPERATORS_ALONE, ApiClient
 from gardenbus.cli.client.store_address import local_landscape, redis_url_of
 from gardenbus.cli.client.targets import LandscapeTarget, credentials_of, find_landscape
 from gardenbus.cli.commands.options import LandscapeOptions, Output
-from gardenbus.cli.contexts.addresses import without_user
 from gardenbus.cli.diagnostics import authorities, local
 from gardenbus.cli.local.directory import DEFAULT_DIRECTORY, LandscapeDirectory, LandscapeFile, directory_option
 from gardenbus.cli.output.console import Exit, Format, counted, exit_codes, new_table, printed, show_lines, show_rows
+from gardenbus.common.adapters.addresses import without_user
 from gardenbus.common.api.document import Document
 from gardenbus.common.api.identity.signing_requests import SINGULAR
 from gardenbus.common.diagnostics.checks import CHECKS, Check, examine

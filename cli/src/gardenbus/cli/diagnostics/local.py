@@ -4,8 +4,8 @@ import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
-from gardenbus.cli.contexts.addresses import without_password
 from gardenbus.cli.local.directory import LandscapeDirectory, LandscapeFile, ServiceStatus, socket_url
+from gardenbus.common.adapters.addresses import without_password
 from gardenbus.common.diagnostics.findings import DiagnosticFinding, graded
 from gardenbus.common.diagnostics.target import DiagnosticsTarget
 

@@ -85,7 +85,7 @@ def _backup_keeper(
         settings.backup_delta_mebibytes * 2**20,
         settings.backup_collection_seconds,
     )
-    destination = destination_of(settings.backup_destination)
+    destination = destination_of(settings.backup_destination, settings.stream_replicas)
     context.on_stop("backups", destination.close)
     return BackupKeeper(source, destination, context.clock, plan, leads)
 

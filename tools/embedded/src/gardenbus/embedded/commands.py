@@ -16,7 +16,6 @@ from rich.table import Table
 from rich.text import Text
 
 from gardenbus.cli.commands.options import Directory, Output
-from gardenbus.cli.contexts.addresses import without_password, without_user
 from gardenbus.cli.local.directory import (
     DEFAULT_DIRECTORY,
     DirectoryUnwritable,
@@ -29,6 +28,7 @@ from gardenbus.cli.local.directory import (
     ready_url,
 )
 from gardenbus.cli.output.console import Exit, Format, print_error, show, show_document, show_lines
+from gardenbus.common.adapters.addresses import without_password, without_user
 from gardenbus.embedded.picture import SERVICE_STYLES
 from gardenbus.embedded.up_arguments import UpArguments, detached_arguments, read_options
 

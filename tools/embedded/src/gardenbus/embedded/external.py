@@ -5,7 +5,7 @@ import os
 from urllib.parse import unquote, urlsplit
 
 from gardenbus.cli.client.reachability import check_reachable
-from gardenbus.cli.contexts.addresses import without_password, without_user
+from gardenbus.common.adapters.addresses import without_password, without_user
 from gardenbus.common.adapters.redis.addresses import parse_redis_url
 from gardenbus.common.errors import Unavailable
 

@@ -10,10 +10,10 @@ from typing import Any
 
 from gardenbus.cli.client.api import ApiClient, ApiResponse, connected
 from gardenbus.cli.client.cache import LandscapeCache
-from gardenbus.cli.contexts.addresses import without_password, without_user
 from gardenbus.cli.local.directory import DirectoryUnwritable, LandscapeInUse, ServiceStatus, directory_option
 from gardenbus.cli.manifests.files import chunks, title
 from gardenbus.cli.output.console import Exit, print_api_error, print_error
+from gardenbus.common.adapters.addresses import without_password, without_user
 from gardenbus.common.api.document import Document
 from gardenbus.common.errors import GardenbusError, Unavailable
 from gardenbus.embedded.convergence import not_converged_reason

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 import typer
 
 from gardenbus.cli.commands.options import Directory
-from gardenbus.cli.contexts.addresses import check_nats_url, check_redis_url
 from gardenbus.cli.local.directory import DEFAULT_DIRECTORY
 from gardenbus.cli.manifests.files import SortedManifests, read_sources, sort_manifests
 from gardenbus.cli.output.console import exit_codes
+from gardenbus.common.adapters.addresses import check_nats_url, check_redis_url
 from gardenbus.common.backups.destinations import destination_of
 from gardenbus.embedded.durability import Durability
 from gardenbus.embedded.examples import Example

@@ -3,7 +3,8 @@
 | address                        | where                                                               |
 |--------------------------------|---------------------------------------------------------------------|
 | `/var/backups`, `file:///path` | a directory                                                         |
-| `nats://host:4222/BUCKET`      | an object store of JetStream (`tls://` with TLS; user and password) |
+| `nats://host:4222/BUCKET`      | an object store of JetStream (`tls://` with TLS; user and password; |
+|                                | of a cluster: `nats://h1:4222,h2:4222,h3:4222/BUCKET`)              |
 | `s3://BUCKET/folder`           | a bucket of S3; `?endpoint=https://host&region=eu-west-1` for others |
 """
 
@@ -21,11 +22,11 @@ _S3_FOLDER = re.compile(r"(/[A-Za-z0-9_.=-]+)*/?")
 _S3_OPTIONS = frozenset({"endpoint", "region"})
 
 
-def destination_of(address: str) -> BackupDestination:
-    """Open a destination. Raises BadRequest for an address that is none."""
+def destination_of(address: str, copies: int | None = None) -> BackupDestination:
+    """Open a destination. Raises BadRequest for an address that is none. `copies`: see BucketDestination."""
     scheme = address.partition("://")[0] if "://" in address else ""
     if scheme in ("nats", "tls"):
-        return _bucket_of(address)
+        return _bucket_of(address, scheme, copies)
     if not address or scheme not in ("", "file", "s3"):
         raise BadRequest(
             f"{scheme or address!r} is no destination of backups: write a directory, as /var/backups/gardenbus, "
@@ -52,18 +53,21 @@ def folder_of(address: str) -> BackupFolder:
     return DirectoryDestination(Path(address).expanduser().absolute())
 
 
-def _bucket_of(address: str) -> BackupDestination:
+def _bucket_of(address: str, scheme: str, copies: int | None) -> BackupDestination:
     from gardenbus.common.adapters.nats.backup_bucket import BucketDestination  # noqa: PLC0415  slow to import
 
-    server, _, bucket = address.rpartition("/")
-    shown = f"{address.partition('://')[0]}://{address.partition('://')[2].rpartition('@')[2]}"
+    servers, _, bucket = address.rpartition("/")
+    parts = [each.removeprefix(f"{scheme}://").rpartition("@") for each in servers.split(",")]
+    login, hosts = "".join(parts[0][:2]), [host for *_, host in parts]
+    shown = f"{scheme}://{','.join(hosts)}/{bucket}"
+    urls = [f"{scheme}://{login}{host}" for host in hosts]
     try:
-        has_host = bool(urlsplit(server).hostname) and urlsplit(server).port != 0
+        have_hosts = all(urlsplit(url).hostname and urlsplit(url).port != 0 for url in urls)
     except ValueError:
-        has_host = False
-    if not has_host or not _BUCKET.fullmatch(bucket):
+        have_hosts = False
+    if not have_hosts or not _BUCKET.fullmatch(bucket):
         raise BadRequest(f"{shown} names no bucket: write nats://host:4222/BUCKET, of letters, digits, '-' and '_'")
-    return BucketDestination(server, bucket, place=shown)
+    return BucketDestination(urls, bucket, place=shown, copies=copies)
 
 
 def _s3_of(address: str) -> BackupFolder:

@@ -7,11 +7,12 @@ with a default, and calls `load(ItsSettings)`.
 import os
 import socket
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal, TypeVar, get_type_hints
+from typing import Annotated, Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 import msgspec
 
-from gardenbus.common.errors import SettingsInvalid
+from gardenbus.common.adapters.addresses import check_nats_url, check_redis_url
+from gardenbus.common.errors import BadRequest, SettingsInvalid
 
 ENVIRONMENT_PREFIX = "GARDENBUS_"
 
@@ -85,6 +86,8 @@ class CommonSettings(msgspec.Struct, frozen=True, kw_only=True):
     """Longest wait of a stop for work in flight. With the rest of the stop a process is gone within 5 s."""
 
 
+_CHECKS = {"nats_url": check_nats_url, "redis_url": check_redis_url}
+
 SettingsType = TypeVar("SettingsType", bound=CommonSettings)
 
 
@@ -101,14 +104,21 @@ def load(settings_type: type[SettingsType], environ: Mapping[str, str] | None = 
         if variable in environment:
             try:
                 given[name] = msgspec.convert(environment[variable], annotation, strict=False)
+                if check := _CHECKS.get(name):
+                    check(given[name])
             except msgspec.ValidationError as error:
-                problems.append(f"{variable}: {error}{_example(annotation)}")
+                problems.append(f"{variable}: {_problem(environment[variable], annotation, error)}")
+            except BadRequest as error:
+                problems.append(f"{variable}: {error.message}")
     if problems:
         raise SettingsInvalid(tuple(problems))
     return settings_type(**given)
 
 
-def _example(annotation: Any) -> str:
-    """Describe a valid value by an example; the one that was given may hold a password, and is not shown."""
-    examples = [each for meta in getattr(annotation, "__metadata__", ()) for each in meta.examples or ()]
-    return f"; it looks like {examples[0]}" if examples else ""
+def _problem(value: str, annotation: Any, error: msgspec.ValidationError) -> str:
+    """Describe what is wrong, and a valid value; one of which there is an example may hold a password: not shown."""
+    if examples := [each for meta in getattr(annotation, "__metadata__", ()) for each in meta.examples or ()]:
+        return f"{error}; it looks like {examples[0]}"
+    literals = [each for each in (annotation, *get_args(annotation)) if get_origin(each) is Literal]
+    choices = [choice for each in literals for choice in get_args(each)] or ["true", "false"] * (annotation is bool)
+    return f"{value!r} is none of {', '.join(map(str, choices))}" if choices else f"{value!r}: {error}"

@@ -26,8 +26,11 @@ def has_user(urls: str) -> bool:
     return "@" in urls
 
 
-def check_nats_url(url: str) -> None:
-    """Raise BadRequest unless each of the addresses (separated by commas) can be one of a NATS server."""
+def check_nats_url(url: str, setting: str = "") -> None:
+    """Raise BadRequest unless each of the addresses (separated by commas) can be one of a NATS server.
+
+    `setting` begins the message.
+    """
     for address in url.split(","):
         try:
             parts = urlsplit(address if "://" in address else f"nats://{address}")
@@ -37,18 +40,20 @@ def check_nats_url(url: str) -> None:
         except ValueError:
             is_address = False
         if not is_address:
-            raise BadRequest(f"{without_user(address)!r} is no NATS address: write nats://host:port")
+            raise BadRequest(f"{setting}{without_user(address)!r} is no NATS address: write nats://host:port")
 
 
-def check_redis_url(url: str) -> None:
+def check_redis_url(url: str, setting: str = "") -> None:
     """Raise BadRequest unless this can be the address of a Redis server, of several, or of Sentinels."""
     try:
         parts = urlsplit(parse_redis_url(url).url)
         is_address = parts.scheme == "unix" or (parts.scheme in ("redis", "rediss") and parts.port != 0)
     except ValueError:
         is_address = False
+    except BadRequest as error:
+        raise BadRequest(f"{setting}{error.message}") from error
     if not is_address:
-        raise BadRequest(f"{without_password(url)!r} is no Redis address: write redis://host:port/0")
+        raise BadRequest(f"{setting}{without_password(url)!r} is no Redis address: write redis://host:port/0")
 
 
 def _without_user(address: str) -> str:
