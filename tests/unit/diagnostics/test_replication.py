@@ -53,6 +53,17 @@ def test_a_redis_that_wants_replicas_and_has_none_has_failed() -> None:
     assert finding.state == "failed"
 
 
+def test_a_redis_with_fewer_replicas_than_it_demands_has_failed_and_says_what_to_do() -> None:
+    online = info(slave0="ip=h,port=7,state=online,offset=1500,lag=0", min_slaves_good_slaves="1")
+    (finding,) = assess_replicas(online, demanded=2)
+    assert (finding.state, finding.found.partition(":")[0]) == (
+        "failed",
+        "1 of 2 that min-replicas-to-write demands are connected",
+    )
+    assert "CONFIG SET min-replicas-to-write 1" in finding.suggestion
+    assert [each.state for each in assess_replicas(online, demanded=1)] == ["ok"]
+
+
 def test_replicas_are_shown_with_what_they_lack() -> None:
     (finding,) = assess_replicas(info(slave0="ip=h,port=7,state=online,offset=500,lag=0"))
     assert (finding.state, finding.found) == ("ok", "h:7 online, 1,000 bytes behind")

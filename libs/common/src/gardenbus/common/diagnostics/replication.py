@@ -62,15 +62,19 @@ def sentinel_facts(found: Mapping[ServerAddress, bool], others: Collection[Serve
     return facts | {_SENTINELS: str(len(found)), _SENTINELS_AWAY: ", ".join(away)}
 
 
-def assess_replicas(info: Mapping[str, str]) -> list[DiagnosticFinding]:
+def assess_replicas(info: Mapping[str, str], demanded: int = 0) -> list[DiagnosticFinding]:
     """Assess the replicas of a Redis primary by its INFO and `sentinel_facts`, the worst finding first.
 
-    None where it has, and wants, no replicas.
+    `demanded` is its `min-replicas-to-write`, where that is told. None where it has, and wants, no replicas.
     """
     replicas = [_fields(info[key]) for key in sorted(info) if key.startswith("slave") and key[5:].isdigit()]
     if info.get("role") != "master" or not (replicas or "min_slaves_good_slaves" in info):
         return []
     others = {each for each in info.get(_OTHERS, "").split(", ") if each}
+    if (good := int(info.get("min_slaves_good_slaves", demanded))) < demanded:
+        text = f"{good} of {demanded} that min-replicas-to-write demands are connected: it refuses writes (NOREPLICAS)"
+        suggestion = f"start the others, or redis-cli CONFIG SET min-replicas-to-write {good}; what waits goes on then"
+        return [DiagnosticFinding("redis replicas", "failed", text, suggestion), *_of_sentinels(info)]
     found = [_of_replicas(replicas, int(info.get("master_repl_offset", "0")), others), *_of_sentinels(info)]
     state = worst(found)
     return sorted(found, key=lambda finding: finding.state != state)

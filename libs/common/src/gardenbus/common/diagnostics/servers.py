@@ -20,7 +20,7 @@ LEAST_REDIS = (7, 0)
 LEAST_PAYLOAD = 8 * 1024 * 1024
 NEARLY_FULL, FULL = 0.8, 0.95
 SKEW_WARNING_SECONDS, SKEW_FAILED_SECONDS = 1.0, 10.0
-SETTINGS = ("maxmemory", "maxmemory-policy", "appendonly", "appendfsync", "dir")
+SETTINGS = ("maxmemory", "maxmemory-policy", "appendonly", "appendfsync", "dir", "min-replicas-to-write")
 
 
 async def nats(target: DiagnosticsTarget) -> Sequence[DiagnosticFinding]:
@@ -89,7 +89,8 @@ async def redis(target: DiagnosticsTarget) -> Sequence[DiagnosticFinding]:
     except Unavailable:
         settings = {}
     functions = assess_functions(await target.redis.libraries(), target.redis.library)
-    return [*assess_redis(info, settings), *assess_replicas(info), *functions]
+    replicas = assess_replicas(info, int(settings.get("min-replicas-to-write") or 0))
+    return [*assess_redis(info, settings), *replicas, *functions]
 
 
 async def replicas_by_relays(target: DiagnosticsTarget) -> Sequence[DiagnosticFinding]:

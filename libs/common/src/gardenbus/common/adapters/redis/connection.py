@@ -54,6 +54,12 @@ JOIN_EVERY_SECONDS = 0.25
 _UNVERSIONED = "gardenbus"
 """Name of the library when there was one version at a time; it cannot vouch, and goes."""
 
+_INCAPACITIES = {
+    "MISCONF": "Redis cannot write, and goes on by itself once its disk has room",
+    "NOREPLICAS": "Redis has too few replicas (min-replicas-to-write), and refuses writes until they are back",
+}
+"""Refusals of a server that lacks something; another one may be the master by then."""
+
 _REPLICAS_REPLIES = ("READONLY", "UNBLOCKED", "MASTERDOWN")
 
 _log = structlog.stdlib.get_logger()
@@ -462,10 +468,10 @@ class RedisConnection:
     def _checked(self, reply: Any, command: Sequence[Any]) -> Any:
         """Return a reply; raises Unavailable for an error reply."""
         if isinstance(reply, hiredis.ReplyError):
-            if str(reply).startswith("MISCONF"):
+            if incapacity := _INCAPACITIES.get(str(reply).partition(" ")[0]):
                 if self._replication is not None and (deposed := self._replication.other_master()) is not None:
                     self._leave(deposed)
-                raise Unavailable(f"Redis cannot write, and goes on by itself once its disk has room: {reply}")
+                raise Unavailable(f"{incapacity}: {reply}")
             if self._replication is not None and str(reply).startswith(_REPLICAS_REPLIES):
                 self._leave(Unavailable(f"Redis is a replica by now: {reply}"))
             raise Unavailable(f"Redis refused {command[0]!r}: {self._library.with_positions(str(reply))}")

@@ -23,12 +23,16 @@ def connection_to(pool: ConnectionPool, address: ServerAddress | None) -> Abstra
 
 
 async def query(
-    pool: ConnectionPool, address: ServerAddress, commands: Sequence[Sequence[str | bytes]]
+    pool: ConnectionPool,
+    address: ServerAddress | None,
+    commands: Sequence[Sequence[str | bytes]],
+    *,
+    seconds: float = QUESTION_SECONDS,
 ) -> list[Any] | None:
     """Responses of one server, in order, error replies among them; None when it cannot be reached in time."""
     connection = connection_to(pool, address)
     try:
-        async with asyncio.timeout(QUESTION_SECONDS):
+        async with asyncio.timeout(seconds):
             await connection.connect()
             return [await _queried(connection, command) for command in commands]
     except (RedisError, OSError, TimeoutError):
