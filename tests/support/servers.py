@@ -181,8 +181,13 @@ def start_redis(
     return server
 
 
-def start_sentinel(directory: Path, master: str, primary_port: int, *, port: int | None = None) -> Server:
-    """A Redis Sentinel that watches a primary on the loopback; two of them agree on a failover, after a second."""
+def start_sentinel(
+    directory: Path, master: str, primary_port: int, *, port: int | None = None, extra: str = ""
+) -> Server:
+    """A Redis Sentinel that watches a primary on the loopback; two of them agree on a failover, after a second.
+
+    `extra` is appended to its configuration.
+    """
     port = port or free_port()
     directory.mkdir(parents=True, exist_ok=True)
     configuration = directory / "sentinel.conf"
@@ -191,7 +196,7 @@ def start_sentinel(directory: Path, master: str, primary_port: int, *, port: int
         f"sentinel monitor {master} 127.0.0.1 {primary_port} 2\n"
         f"sentinel down-after-milliseconds {master} 1000\n"
         f"sentinel failover-timeout {master} 5000\n"
-        f"sentinel parallel-syncs {master} 2\n"
+        f"sentinel parallel-syncs {master} 2\n{extra}"
     )
     server = Server(
         url=f"redis://127.0.0.1:{port}",

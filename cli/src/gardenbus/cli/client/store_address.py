@@ -11,6 +11,7 @@ from gardenbus.common.errors import BadRequest
 from gardenbus.common.runtime.settings import CommonSettings, load
 
 if TYPE_CHECKING:
+    from gardenbus.common.adapters.redis.access import RedisAccess
     from gardenbus.common.adapters.redis.connection import RedisConnection
 
 
@@ -44,17 +45,23 @@ def connect_store(where: LandscapeTarget, directory: Path | None, redis_url: str
 
     Raises BadRequest when nothing says where it is.
     """
-    from gardenbus.common.adapters.redis.access import CA, PASSWORD_FILE, RedisAccess  # noqa: PLC0415  slow to import
-    from gardenbus.common.adapters.redis.connection import RedisConnection  # noqa: PLC0415
+    from gardenbus.common.adapters.redis.connection import RedisConnection  # noqa: PLC0415  slow to import
 
     local = local_landscape(where, directory)
     chosen = redis_url_of(local, redis_url)
     if not chosen:
         raise BadRequest("where is Redis? Name it with --redis-url, or in GARDENBUS_REDIS_URL")
-    access = RedisAccess(os.environ.get(PASSWORD_FILE, ""), os.environ.get(CA, ""))
     is_cluster = local is not None and chosen == local.redis_url and "redis-1" in local.ports
     replicas = _replicas(os.environ.get(REPLICAS, "")) or is_cluster * CLUSTER_REPLICAS
-    return RedisConnection(chosen, where.prefix, access=access, replicas=replicas)
+    return RedisConnection(chosen, where.prefix, access=store_access(), replicas=replicas)
+
+
+def store_access() -> "RedisAccess":
+    """The files by which services come in at Redis, as the environment names them."""
+    from gardenbus.common.adapters.redis import access  # noqa: PLC0415  slow to import
+
+    variables = (access.PASSWORD_FILE, access.CA, access.SENTINEL_PASSWORD_FILE)
+    return access.RedisAccess(*(os.environ.get(variable, "") for variable in variables))
 
 
 def _replicas(number: str) -> int:

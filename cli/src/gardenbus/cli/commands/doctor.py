@@ -10,7 +10,7 @@ import typer
 from rich.text import Text
 
 from gardenbus.cli.client.api import CONNECT_SECONDS, OPERATORS_ALONE, ApiClient, connected
-from gardenbus.cli.client.store_address import local_landscape, redis_url_of
+from gardenbus.cli.client.store_address import local_landscape, redis_url_of, store_access
 from gardenbus.cli.client.targets import LandscapeTarget, credentials_of, find_landscape
 from gardenbus.cli.commands.options import LandscapeOptions, Output
 from gardenbus.cli.diagnostics import authorities, local
@@ -74,6 +74,7 @@ async def _open_target(
     where: LandscapeTarget, redis_url: str | None, landscape: LandscapeFile | None, directory: Path | None
 ) -> AsyncGenerator[DiagnosticsTarget]:
     from gardenbus.common.adapters.nats.admin import connect_admin  # noqa: PLC0415  slow to import, as the next
+    from gardenbus.common.adapters.redis.access import RedisAccess  # noqa: PLC0415
     from gardenbus.common.adapters.redis.connection import RedisConnection  # noqa: PLC0415
 
     async with contextlib.AsyncExitStack() as stack:
@@ -88,8 +89,10 @@ async def _open_target(
         except TimeoutError as error:
             shown = without_user(where.nats_url)
             raise Unavailable(f"no NATS at {shown} within {CONNECT_SECONDS:g} s: is it up?") from error
-        redis = RedisConnection(redis_url, where.prefix, timeout_seconds=3.0) if redis_url else None
-        if redis is not None:
+        redis = None
+        if redis_url:
+            access = RedisAccess() if landscape and redis_url == landscape.redis_url else store_access()
+            redis = RedisConnection(redis_url, where.prefix, timeout_seconds=3.0, access=access)
             stack.push_async_callback(redis.close)
         yield DiagnosticsTarget(api, admin, redis, directory_option(directory) if landscape and directory else "")
 

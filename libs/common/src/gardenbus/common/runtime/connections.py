@@ -31,7 +31,7 @@ async def connect_all(
     """Connect to both servers; `reporter` signs the Events of this service."""
     bus, subjects = await connect_bus(context, streams=streams)
     settings = context.settings
-    access = RedisAccess(settings.redis_password_file, settings.redis_ca)
+    access = RedisAccess(settings.redis_password_file, settings.redis_ca, settings.redis_sentinel_password_file)
     redis = RedisConnection(settings.redis_url, settings.prefix, access=access, replicas=settings.redis_replicas)
     context.stack.push_async_callback(redis.close)
     await context.wait_for("redis", redis.ensure_ready)

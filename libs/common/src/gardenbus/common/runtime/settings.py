@@ -58,6 +58,9 @@ class CommonSettings(msgspec.Struct, frozen=True, kw_only=True):
     redis_password_file: str = ""
     """File with the password of the user that `GARDENBUS_REDIS_URL` names; read at each connect."""
 
+    redis_sentinel_password_file: str = ""
+    """File with the password of the `sentinel_username` in `GARDENBUS_REDIS_URL`; read at each connect."""
+
     redis_ca: str = ""
     """File of the authorities that Redis' certificate may be of, for a `rediss://` URL."""
 

@@ -8,9 +8,11 @@ from urllib.parse import urlsplit
 from redis.asyncio.connection import ConnectionPool, RedisSSLContext, SSLConnection
 from redis.credentials import CredentialProvider
 
+from gardenbus.common.adapters.redis.addresses import RedisAddresses
 from gardenbus.common.errors import SettingsInvalid
 
 PASSWORD_FILE = "GARDENBUS_REDIS_PASSWORD_FILE"  # noqa: S105  the name of a variable
+SENTINEL_PASSWORD_FILE = "GARDENBUS_REDIS_SENTINEL_PASSWORD_FILE"  # noqa: S105  the same
 CA = "GARDENBUS_REDIS_CA"
 
 
@@ -21,6 +23,8 @@ class RedisAccess(NamedTuple):
     """Holds the password of the URL's user."""
     ca: str = ""
     """Authorities that the server's certificate may be of."""
+    sentinel_password_file: str = ""
+    """Holds the password of the URL's `sentinel_username`."""
 
 
 class _PasswordFile(CredentialProvider):
@@ -107,6 +111,23 @@ def connection_pool(url: str, access: RedisAccess, **options: Any) -> Connection
         user = pool.connection_kwargs.pop("username", None)
         pool.connection_kwargs["credential_provider"] = _PasswordFile(user, Path(access.password_file))
     return pool
+
+
+def sentinel_login(addresses: RedisAddresses, access: RedisAccess) -> dict[str, Any]:
+    """The client's options by which it comes in at Sentinels. Raises SettingsInvalid where there are two."""
+    file = access.sentinel_password_file
+    if addresses.sentinel_password and not file:
+        return {"username": addresses.sentinel_username or None, "password": addresses.sentinel_password}
+    if not file:
+        return {}
+    problems = _unreadable(SENTINEL_PASSWORD_FILE, file)
+    if addresses.sentinel_password:
+        problems.append(f"{SENTINEL_PASSWORD_FILE}: GARDENBUS_REDIS_URL has a password of the Sentinels too")
+    if addresses.has_same_login:
+        problems.append(f"{SENTINEL_PASSWORD_FILE}: GARDENBUS_REDIS_URL has sentinel_login=same; take out one of them")
+    if problems:
+        raise SettingsInvalid(tuple(problems))
+    return {"credential_provider": _PasswordFile(addresses.sentinel_username or None, Path(file))}
 
 
 def _unreadable(variable: str, file: str) -> list[str]:

@@ -8,7 +8,8 @@
 |                                                          | a database may follow it: `/name/0`                     |
 
 `rediss` in the place of `redis` is TLS, to the Sentinels too. User and password are those of the servers. Sentinels
-that want a login have it as `?sentinel_username=…&sentinel_password=…`, or as `?sentinel_login=same` the servers'.
+that want a login have it as `?sentinel_username=…&sentinel_password=…` (or the password in a file: access.py), or as
+`?sentinel_login=same` the servers'.
 """
 
 import re

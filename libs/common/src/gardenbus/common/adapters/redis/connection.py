@@ -99,7 +99,7 @@ class RedisConnection:
             socket_connect_timeout=connecting_seconds,
             retry=Retry(NoBackoff(), 0),  # the callers back off; a write must not be sent twice behind their backs
         )
-        self._replication = self._replicated(addresses, replicas)
+        self._replication = self._replicated(addresses, replicas, access)
         self._shared = self._new_connection()
         self._blocking_connections: list[MultiplexedConnection] = []
         self._connections = [self._shared]
@@ -110,14 +110,14 @@ class RedisConnection:
         self._confirming: asyncio.Task[None] | None = None
         self._replicated_writes = self._writes_to_replicas(replicas)
 
-    def _replicated(self, addresses: RedisAddresses, required: int) -> Replication | None:
+    def _replicated(self, addresses: RedisAddresses, required: int, access: RedisAccess) -> Replication | None:
         """Replication, where there are several servers or a write has to be on a replica."""
         if not addresses.are_several and not required:
             return None
         finder: MasterFinder | None = None
         opening_key = self.key("opening")
         if addresses.sentinels:
-            finder = Sentinels(addresses, self._pool)
+            finder = Sentinels(addresses, self._pool, access)
         elif addresses.servers:
             finder = ListedServers(addresses.servers, self._pool, opening_key)
         return Replication(self._pool, finder, required=required, opening_key=opening_key, retiring=self._retiring)

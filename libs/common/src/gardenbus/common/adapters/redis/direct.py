@@ -6,7 +6,7 @@ from contextlib import suppress
 from typing import Any, cast
 
 from redis.asyncio.connection import AbstractConnection, ConnectionPool
-from redis.exceptions import RedisError
+from redis.exceptions import AuthenticationError, RedisError
 
 from gardenbus.common.adapters.redis.addresses import ServerAddress
 
@@ -28,13 +28,19 @@ async def query(
     commands: Sequence[Sequence[str | bytes]],
     *,
     seconds: float = QUESTION_SECONDS,
+    with_rejection: bool = False,
 ) -> list[Any] | None:
-    """Responses of one server, in order, error replies among them; None when it cannot be reached in time."""
+    """Responses of one server, in order, error replies among them; None when it cannot be reached in time.
+
+    A server that rejects the login counts as out of reach, unless `with_rejection` has its error for all responses.
+    """
     connection = connection_to(pool, address)
     try:
         async with asyncio.timeout(seconds):
             await connection.connect()
             return [await _queried(connection, command) for command in commands]
+    except AuthenticationError as error:
+        return [error for _ in commands] if with_rejection else None
     except (RedisError, OSError, TimeoutError):
         return None
     finally:

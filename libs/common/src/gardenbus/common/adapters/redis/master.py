@@ -9,7 +9,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, Protocol, cast
 
 from redis.asyncio.connection import ConnectionPool
+from redis.exceptions import AuthenticationError, NoPermissionError
 
+from gardenbus.common.adapters.redis.access import RedisAccess, sentinel_login
 from gardenbus.common.adapters.redis.addresses import RedisAddresses, ServerAddress
 from gardenbus.common.adapters.redis.direct import QUESTION_SECONDS, query
 from gardenbus.common.adapters.redis.openings import opening_number
@@ -78,27 +80,26 @@ class ListedServers:
 class Sentinels:
     """See the module."""
 
-    def __init__(self, addresses: RedisAddresses, pool: ConnectionPool) -> None:
+    def __init__(self, addresses: RedisAddresses, pool: ConnectionPool, access: RedisAccess) -> None:
         self._sentinels = addresses.sentinels
         self._service = addresses.service
         options: dict[str, Any] = dict(pool.connection_kwargs)
         if not addresses.has_same_login:
             for name in ("username", "password", "credential_provider"):
                 options.pop(name, None)
-        if addresses.sentinel_password:
-            options |= {"username": addresses.sentinel_username or None, "password": addresses.sentinel_password}
+        options |= sentinel_login(addresses, access)
         options |= {"db": 0, "socket_timeout": QUESTION_SECONDS, "socket_connect_timeout": QUESTION_SECONDS}
         self._pool = ConnectionPool(pool.connection_class, **options)
 
     async def find(self) -> Servers:
         """Ask each Sentinel."""
         questions = [("SENTINEL", "MASTER", self._service), ("SENTINEL", "REPLICAS", self._service)]
-        responses = await asyncio.gather(*(query(self._pool, sentinel, questions) for sentinel in self._sentinels))
+        responses = await asyncio.gather(
+            *(query(self._pool, sentinel, questions, with_rejection=True) for sentinel in self._sentinels)
+        )
         found = [response for response in responses if response is not None and isinstance(response[0], list)]
         if not found:
-            raise Unavailable(
-                f"Redis is out of reach: no Sentinel of {_listed(self._sentinels)} knows of a master {self._service!r}"
-            )
+            raise self._no_master([response[0] for response in responses if response is not None])
         masters = [_texts(response[0]) for response in found]
         newest = max(masters, key=lambda state: int(state["config-epoch"]))
         master = _address(newest)
@@ -115,9 +116,19 @@ class Sentinels:
         is_unanimous = is_settled and len(found) == len(self._sentinels)
         return Servers(master, frozenset(others) - {master}, is_settled, is_unanimous)
 
+    def _no_master(self, errors: Sequence[Any]) -> Unavailable:
+        names = _listed(self._sentinels)
+        for error in errors:
+            if isinstance(error, (AuthenticationError, NoPermissionError)):
+                return Unavailable(
+                    f"Redis is out of reach: the Sentinels {names} reject the login ({error}); in GARDENBUS_REDIS_URL "
+                    "sentinel_login=same is that of the servers, sentinel_username=… another one"
+                )
+        return Unavailable(f"Redis is out of reach: no Sentinel of {names} knows of a master {self._service!r}")
+
     async def sentinels(self) -> Mapping[ServerAddress, bool]:
         """Ask each for the master."""
-        question = [("SENTINEL", "GET-MASTER-ADDR-BY-NAME", self._service)]
+        question = [("SENTINEL", "MASTER", self._service)]  # which users that services have may ask
         responses = await asyncio.gather(*(query(self._pool, sentinel, question) for sentinel in self._sentinels))
         return {
             sentinel: response is not None and isinstance(response[0], list)
