@@ -45,7 +45,8 @@ def _run(target: str, arguments: argparse.Namespace, seed: int) -> Findings:
         return fuzz_process(arguments.inputs, seed, processes=arguments.processes, log=sys.stdout)
     with tempfile.TemporaryDirectory(prefix="gardenbus-fuzz-") as directory:
         if target == "wire":
-            return asyncio.run(fuzz_wire(Path(directory), arguments.messages, seed, log=sys.stdout))
+            wire = fuzz_wire(Path(directory), arguments.messages, seed, apiservers=arguments.apiservers, log=sys.stdout)
+            return asyncio.run(wire)
         return fuzz_command_line(Path(directory), arguments.files, seed, log=sys.stdout)
 
 
@@ -55,6 +56,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--seed", type=int, help="repeat a run")
     parser.add_argument("--inputs", type=int, default=100_000, help="inputs in process")
     parser.add_argument("--messages", type=int, default=10_000, help="messages over the wire")
+    parser.add_argument("--apiservers", type=int, default=1, help="replicas that take the messages over the wire")
     parser.add_argument("--files", type=int, default=500, help="files for the command line")
     parser.add_argument("--processes", type=int, default=1, help="processes that share the inputs")
     parser.add_argument("--only", type=int, help="run this input in process alone, and print it")
