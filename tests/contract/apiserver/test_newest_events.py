@@ -1,6 +1,7 @@
 """A list of Events is as long as it should be, and reads little more of the stream than it lists."""
 
 import json
+import tracemalloc
 from collections.abc import Sequence
 from typing import Any
 
@@ -14,7 +15,7 @@ from gardenbus.common.ports.bus import Message
 from tests.contract.apiserver.conftest import Apiserver
 
 STORED = 6_000
-MOST_BYTES = 1024 * 1024
+MOST_BYTES = 8 * 1024 * 1024
 
 Named = Sequence[tuple[str, int]]
 
@@ -28,6 +29,7 @@ def an_event(number: int) -> Message:
         "metadata": {"name": name, "namespace": namespace},
         "reason": "Rare" if number in (3, 40, 41) else "Common",
         "count": count,
+        "message": "x" * 400,
     }
     return Message(f"event.{kind}.{namespace}.o{number % 97}", json.dumps(document).encode())
 
@@ -106,6 +108,18 @@ async def test_each_list_is_what_reading_all_of_them_gives(reader: Reader) -> No
             for limit in (1, 2, 4, 40, 120, 10_000):
                 listed = await reader.events(limit, namespace=namespace, reason=reason, kind=kind)
                 assert listed == naively(beginning, reason, limit)
+
+
+async def test_what_a_list_looks_through_is_not_kept(reader: Reader) -> None:
+    await reader.events(2, reason="None")
+    tracemalloc.start()
+    try:
+        assert await reader.events(2, reason="None") == []
+        _, highest = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert reader.read_after[-1] is None
+    assert highest < STORED * 900, "each message has 1,400 bytes, with its headers"
 
 
 async def test_those_that_are_left_out_are_counted_where_all_were_read(reader: Reader) -> None:

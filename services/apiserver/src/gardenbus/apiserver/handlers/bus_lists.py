@@ -1,12 +1,12 @@
 """Lists of what is only on the bus: Events, and the Leases that gardenlets renew."""
 
-from collections.abc import Mapping
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import msgspec
 
 from gardenbus.common.api.decoding import json_decoder
-from gardenbus.common.api.document import section
+from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.keys import CLUSTER_SCOPE, PROBE_LEASE, Subjects
 from gardenbus.common.api.list_selectors import ObjectPredicate
 from gardenbus.common.api.names import NAME
@@ -70,21 +70,28 @@ class BusLists:
         return [last - back for back in (messages, FURTHER_BACK * messages) if back < last]
 
     async def _found(self, subject_filter: str, matches: ObjectPredicate | None, after: int | None) -> list[bytes]:
-        """Events that occurred last behind a sequence, the newest first."""
+        """Events that occurred last behind a sequence, the newest first; of others no more is kept than a name."""
         newest: dict[str, bytes] = {}
-        for message in await self._messages("EVENTS", subject_filter, after_sequence=after):
-            identity = f"{message.subject} {_event_name(message.body)}"
+
+        def note(message: StreamMessage) -> None:
+            document = _object(message.body)
+            identity = f"{message.subject} {section(document or {}, 'metadata').get('name') or ''}"
             newest.pop(identity, None)
-            newest[identity] = message.body
-        return [body for body in reversed(newest.values()) if _is_selected(body, matches)]
+            is_selected = document is not None and (matches is None or matches(document))
+            newest[identity] = message.body if is_selected else b""
+
+        await self._read("EVENTS", subject_filter, note, after_sequence=after)
+        return [body for body in reversed(newest.values()) if body]
 
     async def leases(self, after: str, matches: ObjectPredicate | None, limit: int) -> LeasePage:
         """Leases whose seeds come after this name, without the heartbeat probe, which is of no gardenlet."""
         start = self._subjects.lease("")
-        found: Mapping[str, bytes] = {
-            message.subject.removeprefix(start): message.body
-            for message in await self._messages("LEASES", self._subjects.lease(">"), last_per_subject=True)
-        }
+        found: dict[str, bytes] = {}
+
+        def note(message: StreamMessage) -> None:
+            found[message.subject.removeprefix(start)] = message.body
+
+        await self._read("LEASES", self._subjects.lease(">"), note, last_per_subject=True)
         names = sorted(
             name for name, body in found.items() if name > after and name != PROBE_LEASE and _is_selected(body, matches)
         )
@@ -92,10 +99,15 @@ class BusLists:
         is_cut = len(items) < len(names)
         return LeasePage(items, (names[len(items) - 1] if items else after) if is_cut else None)
 
-    async def _messages(
-        self, stream: str, subject_filter: str, *, after_sequence: int | None = None, last_per_subject: bool = False
-    ) -> list[StreamMessage]:
-        messages: list[StreamMessage] = []
+    async def _read(
+        self,
+        stream: str,
+        subject_filter: str,
+        note: Callable[[StreamMessage], None],
+        *,
+        after_sequence: int | None = None,
+        last_per_subject: bool = False,
+    ) -> None:
         async with self._bus.follow(
             self._subjects.stream(stream),
             [subject_filter],
@@ -106,8 +118,7 @@ class BusLists:
                 if isinstance(event, ReplayDone):
                     break
                 if isinstance(event, StreamMessage) and event.marker is None:
-                    messages.append(event)
-        return messages
+                    note(event)
 
     def _within(self, bodies: list[bytes], limit: int) -> list[msgspec.Raw]:
         """The first of them, as many as the limit and a response allow."""
@@ -123,21 +134,16 @@ class BusLists:
 
 def as_object(body: bytes) -> msgspec.Raw | None:
     """JSON to be passed on as it is; None for anything but a JSON object (any client may publish)."""
+    return None if _object(body) is None else msgspec.Raw(body)
+
+
+def _object(body: bytes) -> Document | None:
     try:
-        _decode(body)
+        return _decode(body)
     except msgspec.DecodeError:
         return None
-    return msgspec.Raw(body)
 
 
 def _is_selected(body: bytes, matches: ObjectPredicate | None) -> bool:
-    return as_object(body) is not None and (matches is None or matches(_decode(body)))
-
-
-def _event_name(body: bytes) -> str:
-    """The name of an Event, which identifies it while its count grows."""
-    try:
-        document = _decode(body)
-    except msgspec.DecodeError:
-        return ""
-    return str(section(document, "metadata").get("name") or "")
+    document = _object(body)
+    return document is not None and (matches is None or matches(document))
