@@ -4,7 +4,7 @@
     <service>       nats.nk, redis.password (where it is a user of Redis), ca.crt
     nats            server.crt, server.key, authorization.conf; for a cluster routes.{conf,crt,key,ca.crt}
     redis           server.crt, server.key, ca.crt, users.acl; for a cluster replication.conf, and sentinel.conf
-    operator        operator.json, ca.crt
+    operator        operator.json, redis.password, ca.crt
     <agent's>       ca.crt, and <seed or cluster>/credentials.pem: an agent's state directory
 
 What is there and sound stays, so that it may be called at each start: it makes what is missing, and what ended.
@@ -74,7 +74,9 @@ def make_keys(directory: Path, deployment: Deployment, now: datetime, owners: Ow
         _write(holder / "nats.nk", identity.service(name).read_bytes())
         if (password := users.passwords.get(cast("RedisUser", name))) is not None:
             _write(holder / "redis.password", password.read_bytes())
-    _copy((identity.operator, *ca), _holder(directory / OPERATOR))
+    operator = _holder(directory / OPERATOR)
+    _copy((identity.operator, *ca), operator)
+    _write(operator / "redis.password", users.passwords["operator"].read_bytes())
     redis = _holder(directory / REDIS)
     _copy((users.acl, *server, *ca), redis)
     passwords: dict[RedisUser, str] = {
