@@ -178,7 +178,7 @@ class Run:
         while not self._is_over():
             directory = self._directory / f"landscape-{len(self._failed()) + 1}"
             landscape = ChaosLandscape(directory, report=lambda text: None, is_cluster=self._plan.is_cluster)
-            mounted = self._plan.is_cluster or directory_of_servers(landscape)
+            mounted = mount_stores(landscape)
             self._report(f"landscape in {directory}{'' if mounted else ', without file systems of its own'}")
             try:
                 await landscape.start()
@@ -248,11 +248,11 @@ class Run:
                 shutil.rmtree(directory)
 
 
-def directory_of_servers(landscape: ChaosLandscape) -> bool:
+def mount_stores(landscape: ChaosLandscape) -> bool:
     """Give each server a small file system, where this process may mount one."""
     from tests.chaos.mounts import mount_small  # noqa: PLC0415 - Linux only
 
-    mounted = [mount_small(landscape.store(server)) for server in ("nats", "redis")]
+    mounted = [mount_small(landscape.store(server)) for server in landscape.stores]
     return all(mounted)
 
 

@@ -61,7 +61,7 @@ KINDS: Mapping[str, KindRule] = {
     "partition": KindRule(10, 1.0, 8.0),
     "old-disk": KindRule(4, 0.0, 0.0, is_alone=True),
 }
-"""All kinds of faults. `disk-full` and `restore` hit a single server, the last three those of a cluster."""
+"""All kinds of faults. `restore` hits a single server, the last three those of a cluster."""
 
 DETAILS: Mapping[str, Sequence[str]] = {
     "cut": ("reset", "closed"),
@@ -130,7 +130,7 @@ def _choices(kind: str, targets: Targets) -> Sequence[str]:
         "clock": targets.services,
         "rolling": targets.roles,
         "garbage": ["bus"],
-        "disk-full": () if targets.nodes else targets.servers,
+        "disk-full": targets.nodes or targets.servers,
         "restore": () if targets.nodes else targets.servers,
         "failover": ("nats", "redis") if targets.nodes else (),
         "partition": [each for each in targets.nodes if each.startswith("nats")],

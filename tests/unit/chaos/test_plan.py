@@ -16,7 +16,7 @@ TARGETS = Targets(
 )
 
 OF_CLUSTERS = ("failover", "partition", "old-disk")
-OF_ONE_SERVER = ("disk-full", "restore")
+OF_ONE_SERVER = ("restore",)
 CLUSTER = TARGETS._replace(
     servers=("nats-1", "nats-2", "nats-3", "redis-1", "redis-2", "redis-3", "sentinel-1"),
     roles=("apiserver", "nats", "redis"),

@@ -1,8 +1,9 @@
 """Full disks below the servers: when nats-server has to be started anew to write again.
 
 nats-server keeps the error of a write until it ends, however much room there is later: `/healthz` names it, and no
-publish to that stream is acknowledged. One that was started while its disk was full has a limit of storage from then.
-Redis goes on by itself. While there is no room, a restart would help nobody.
+publish to that stream is acknowledged. One that was started while its disk was full has a limit of storage from then,
+and one of a cluster that could not write what the cluster agreed on has ended its JetStream. Redis goes on by itself.
+While there is no room, a restart would help nobody.
 
 | cannot write | room | then                                                      |
 |--------------|------|-----------------------------------------------------------|
@@ -33,7 +34,7 @@ FORGET_SECONDS = 600.0
 _STORAGE_SHARE = 0.75
 """Share of the disk that nats-server takes for its limit where its configuration states none."""
 
-_WRITE_ERRORS = ("write error", "no space left", "disk quota exceeded", "file too large")
+_WRITE_ERRORS = ("write error", "no space left", "disk quota exceeded", "file too large", "jetstream not enabled")
 
 
 class DiskRoom(NamedTuple):
