@@ -9,10 +9,11 @@ from typer.testing import CliRunner
 
 from gardenbus.cli.client.api import ApiResponse, split_response
 from gardenbus.cli.client.resource_args import parse_resource, subject_tail
+from gardenbus.cli.client.store_address import given_settings, redis_url_of
 from gardenbus.cli.client.targets import find_landscape
 from gardenbus.cli.local.directory import LandscapeDirectory, LandscapeFile, ServiceEntry
 from gardenbus.cli.main import app
-from gardenbus.common.errors import BadRequest, Unavailable
+from gardenbus.common.errors import BadRequest, SettingsInvalid, Unavailable
 from tests.support.builders import a_cloudprofile, a_project, a_seed, a_shoot
 
 runner = CliRunner()
@@ -123,6 +124,20 @@ def test_a_landscape_is_found_by_option_environment_or_directory(tmp_path: Path)
     assert find_landscape(None, None, "p", environ)[:2] == ("nats://environment:1", "p")
     with pytest.raises(Unavailable, match="gardenbus up"):
         find_landscape(tmp_path / "none", None, None, {})
+
+
+def test_an_address_of_the_environment_that_is_none_is_named_by_its_variable(monkeypatch: pytest.MonkeyPatch):
+    with pytest.raises(BadRequest, match=r"^GARDENBUS_NATS_URL: 'nats://h:99999' is no NATS address: write"):
+        find_landscape(None, None, None, {"GARDENBUS_NATS_URL": "nats://me:secret@h:99999"})
+    with pytest.raises(BadRequest, match=r"^'h:99999' is no NATS address"):
+        find_landscape(None, "h:99999", None, {})
+    for url, problem in (("redis://h:99999", "is no Redis address"), ("redis+sentinel://h", "lacks the name")):
+        monkeypatch.setenv("GARDENBUS_REDIS_URL", url)
+        with pytest.raises(BadRequest, match=f"^GARDENBUS_REDIS_URL: .*{problem}"):
+            redis_url_of(None, None)
+    monkeypatch.setenv("GARDENBUS_STREAM_REPLICAS", "2")
+    with pytest.raises(SettingsInvalid, match="GARDENBUS_STREAM_REPLICAS: '2' is none of 0, 1, 3, 5"):
+        given_settings("GARDENBUS_STREAM_REPLICAS")
 
 
 def test_each_document_has_an_answer_of_its_own():
