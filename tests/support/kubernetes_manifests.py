@@ -115,8 +115,9 @@ def compose_services(file: str, profile: str | None = None) -> Iterator[tuple[st
 
 
 def compose_environment(service: Document) -> dict[str, str]:
-    """The variables of a compose service where nobody sets any for compose itself."""
-    return {name: _without_variables(value) for name, value in service.get("environment", {}).items()}
+    """The variables of a compose service where nobody sets any for compose itself: those without a value are absent."""
+    given = service.get("environment", {})
+    return {name: _without_variables(value) for name, value in given.items() if value is not None}
 
 
 def _without_variables(value: str) -> str:

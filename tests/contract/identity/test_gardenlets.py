@@ -11,7 +11,7 @@ from nats.aio.msg import Msg
 from gardenbus.agent.connections import OwnConnection
 from gardenbus.common.api.identity.principals import Principal
 from gardenbus.common.api.keys import ObjectKey, Subjects
-from gardenbus.common.errors import Forbidden, SettingsInvalid
+from gardenbus.common.errors import Forbidden, SettingsInvalid, Unavailable
 from gardenbus.gardenlet.handlers.object_lookup import ObjectLookup
 from gardenbus.gardenlet.host import GardenletHost
 from tests.support.builders import a_managed_seed, a_seed, a_shoot, merged
@@ -53,13 +53,21 @@ async def test_its_answer_reaches_the_apiserver(agents_landscape: Guarded) -> No
     gardenlet = await agents_landscape.connect(GARDENLET)
     apiserver = await agents_landscape.connect(Principal("service", "apiserver"))
 
-    async def response(message: Msg) -> None:
+    async def respond(message: Msg) -> None:
         await message.respond(b"kubeconfig")
 
-    await gardenlet.subscribe(subjects.admin_kubeconfigs_of(SEED), cb=response)  # pyright: ignore[reportUnknownMemberType]
+    await gardenlet.subscribe(subjects.admin_kubeconfigs_of(SEED), cb=respond)  # pyright: ignore[reportUnknownMemberType]
     await gardenlet.flush()
     subject = subjects.admin_kubeconfig(SEED, ObjectKey("shoot", "garden-dev", "apollo"))
-    assert (await apiserver.request_raw(subject, b"{}", timeout_seconds=10)).body == b"kubeconfig"
+
+    async def reached() -> None:
+        try:
+            response = await apiserver.request_raw(subject, b"{}", timeout_seconds=10)
+        except Unavailable as error:  # between two sessions of the gardenlet nobody listens
+            raise AssertionError(error.message) from error
+        assert response.body == b"kubeconfig"
+
+    await eventually(reached, within=20)
 
 
 async def test_it_outlives_sessions_a_restart_of_nats_and_the_loss_of_a_stream(
