@@ -127,11 +127,12 @@ async def test_a_start_that_is_stopped_leaves_nothing_behind(place: Path, tmp_pa
         assert processes_of(place) == {}
         assert described(place)["state"] == "stopped"
 
-    detaching = await interrupted(
-        place, "-f", str(file), "--detach", once=lambda: len(processes_of(place)) > 3, with_signal=signal.SIGINT
-    )
-    assert detaching.code == 130, detaching
-    assert processes_of(place) == {}
+    for with_signal in (signal.SIGINT, signal.SIGTERM):
+        detaching = await interrupted(
+            place, "-f", str(file), "--detach", once=lambda: len(processes_of(place)) > 3, with_signal=with_signal
+        )
+        assert detaching.code == 128 + with_signal, detaching
+        assert processes_of(place) == {}
 
     whole = await gardenbus("up", "--dir", str(place), "--exit-when-settled")
     assert whole.code == 0, whole

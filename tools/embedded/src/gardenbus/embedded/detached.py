@@ -5,7 +5,8 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from gardenbus.cli.local.directory import LandscapeDirectory, LandscapeFile, open_for_owner, writing
@@ -30,11 +31,11 @@ class DetachFailed(Exception):
 def start_detached(directory: LandscapeDirectory, arguments: Sequence[str]) -> LandscapeFile:
     """Run `gardenbus <arguments>` in a session of its own until its landscape is ready.
 
-    Raises DetachFailed, DirectoryUnwritable. Interrupted (Ctrl-C), it ends what it began.
+    Raises DetachFailed, DirectoryUnwritable. Stopped (Ctrl-C, SIGTERM), it ends what it began.
     """
     directory.prepare()
     log = directory.logs / LOG
-    with writing(log), os.fdopen(open_for_owner(log, os.O_TRUNC), "wb") as output:
+    with writing(log), os.fdopen(open_for_owner(log, os.O_TRUNC), "wb") as output, _exit_on_sigterm():
         process = subprocess.Popen(  # noqa: S603
             [sys.executable, "-m", "gardenbus.cli.main", *arguments],
             stdin=subprocess.DEVNULL,
@@ -42,12 +43,26 @@ def start_detached(directory: LandscapeDirectory, arguments: Sequence[str]) -> L
             stderr=output,
             start_new_session=True,
         )
+        try:
+            return _ready(directory, process)
+        except (KeyboardInterrupt, SystemExit):
+            process.terminate()
+            process.wait()
+            raise
+
+
+@contextmanager
+def _exit_on_sigterm() -> Generator[None]:
+    """Have SIGTERM raise SystemExit, with the code that a shell gives to it; only a main thread gets signals."""
+
+    def leave(number: int, _frame: object) -> None:
+        raise SystemExit(128 + number)
+
+    before = signal.signal(signal.SIGTERM, leave)
     try:
-        return _ready(directory, process)
-    except KeyboardInterrupt:
-        process.terminate()
-        process.wait()
-        raise
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def _ready(directory: LandscapeDirectory, process: "subprocess.Popen[bytes]") -> LandscapeFile:
