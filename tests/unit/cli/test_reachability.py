@@ -11,7 +11,7 @@ from gardenbus.common.errors import Unavailable
 from gardenbus.common.runtime import event_loop
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture
 def soon(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reachability, "_CONNECTING_SECONDS", 0.1)
 
@@ -23,6 +23,7 @@ def reported_for(urls: str) -> str:
     return raised.value.message
 
 
+@pytest.mark.usefixtures("soon")
 def test_a_name_server_that_says_nothing(monkeypatch: pytest.MonkeyPatch):
     released = threading.Event()
 
@@ -38,6 +39,7 @@ def test_a_name_server_that_says_nothing(monkeypatch: pytest.MonkeyPatch):
         released.set()
 
 
+@pytest.mark.usefixtures("soon")
 def test_a_port_that_swallows_what_is_sent():
     with socket.socket() as full, socket.socket() as first:
         full.bind(("127.0.0.1", 0))
