@@ -171,6 +171,29 @@ async def test_a_master_that_was_paused_over_its_deposition_takes_no_write_after
         assert await landscape.lost() == []
 
 
+async def test_nobody_reads_from_a_master_that_was_paused_over_its_deposition(servers: RedisReplicas) -> None:
+    """Its replicas have left, and so it accepts no write (min-replicas-to-write), that of its closing included."""
+    async with written_to(servers, servers.url) as landscape:
+        old, stored = servers.primary(), landscape.acknowledged[0]
+        reader = RedisStore(landscape.connection(f"redis://127.0.0.1:{old.port}/0"), FakeClock())
+        assert await reader.get(stored) is not None
+        old.pause()
+
+        async def moved() -> None:
+            assert await asyncio.to_thread(servers.primary) is not old
+
+        await eventually(moved, within=20)
+        await landscape.goes_on()
+        old.resume()
+
+        async def is_closed() -> None:
+            with pytest.raises(Unavailable, match=r"fenced|EXECABORT"):  # it asks the other versions, which is a write
+                await reader.get(stored)
+
+        await eventually(is_closed, within=8)
+        assert (await asyncio.to_thread(requested, old, "ROLE"))[0] == b"master", "Sentinel was first"
+
+
 async def test_a_server_of_a_list_that_is_promoted_by_hand_closes_the_one_before(servers: RedisReplicas) -> None:
     async with written_to(servers, servers.listed_url) as landscape:
         for sentinel in servers.sentinels:  # nobody but the operator promotes here

@@ -128,8 +128,9 @@ class RedisConnection:
             return None
         return ReplicatedWrites(self._shared.execute, self._replication.commands, self._accept)
 
-    def _retiring(self, epoch: int) -> Command:
-        return self._function("FCALL", "retire", _pack({"epoch": epoch}))
+    def _retiring(self, epoch: int) -> Sequence[Command]:
+        """Commands that close the store of an older master: a write, and where it accepts none what needs none."""
+        return [self._function("FCALL", name, _pack({"epoch": epoch})) for name in ("retire", "forget_opening")]
 
     def _new_connection(self) -> MultiplexedConnection:
         locate = self._replication.locate if self._replication is not None else None

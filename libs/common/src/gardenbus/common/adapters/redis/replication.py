@@ -67,7 +67,7 @@ class Replication:
         *,
         required: int,
         opening_key: str,
-        retiring: Callable[[int], Command],
+        retiring: Callable[[int], Sequence[Command]],
     ) -> None:
         self.required = required
         self.finds_master = finder is not None
@@ -225,7 +225,7 @@ class Replication:
             return True
         if not 0 <= number < self.epoch:
             raise Deposed(f"the Redis at {other} is master too, and not an older one")
-        closed = await query(self._pool, other, [_as_text(self._retiring(self.epoch))])
+        closed = await query(self._pool, other, [_as_text(command) for command in self._retiring(self.epoch)])
         if other not in self._older:
             self._older.add(other)
             _log.warning("redis.older_master", address=str(other), closed=str(closed))

@@ -136,14 +136,28 @@ local function open_fence(keys, args)
   return {'ok', counter(P, 'version')}
 end
 
+-- The opening of a store, if a master of a later epoch than its own has been opened since.
+local function older_opening(P, epoch)
+  local opening = redis.call('GET', P .. ':opening')
+  local own = opening and tonumber(string.match(opening, '^%d+%.(%d+)%.') or '0')
+  return own and own < epoch and opening
+end
+
 -- Closes the store of a server that was master before the one with this epoch: all versions of the library find it closed.
 -- What it has is replaced when it becomes a replica.
 local function retire(keys, args)
-  local P, op = keys[1], cmsgpack.unpack(args[1])
-  local opening = redis.call('GET', P .. ':opening')
-  local epoch = opening and tonumber(string.match(opening, '^%d+%.(%d+)%.') or '0')
-  if not epoch or epoch >= op.epoch then return {'ok', 0} end
+  local P = keys[1]
+  if not older_opening(P, cmsgpack.unpack(args[1]).epoch) then return {'ok', 0} end
   redis.call('DEL', P .. ':opening')
+  return {'ok', 1}
+end
+
+-- The same without a write, of which a master whose replicas have left accepts none (min-replicas-to-write): this version of
+-- the library finds the store closed, and so nobody reads there what is behind the master of now.
+local function forget_opening(keys, args)
+  local opening = older_opening(keys[1], cmsgpack.unpack(args[1]).epoch)
+  if not opening then return {'ok', 0} end
+  opened[opening] = nil
   return {'ok', 1}
 end
 
@@ -174,6 +188,7 @@ register('lead', lead, 'allow-oom')
 register('resign', resign, 'allow-oom')
 register('open', open_fence, 'allow-oom')
 register('retire', retire, 'allow-oom')
+register('forget_opening', forget_opening, 'no-writes')
 register('accept_fence', accept_fence)
 register('is_fenced', is_fenced, 'no-writes')
 register('check_open', check_open, 'no-writes')
