@@ -171,6 +171,7 @@ async def test_a_master_that_was_paused_over_its_deposition_takes_no_write_after
         assert await landscape.lost() == []
 
 
+@pytest.mark.long
 async def test_nobody_reads_from_a_master_that_was_paused_over_its_deposition(servers: RedisReplicas) -> None:
     """Its replicas have left, and so it accepts no write (min-replicas-to-write), that of its closing included."""
     async with written_to(servers, servers.url) as landscape:
