@@ -11,6 +11,7 @@ import pytest
 
 from gardenbus.common.adapters.nats import jetstream
 from gardenbus.common.api.document import Document, section
+from gardenbus.common.api.garden.migration_feasibility import STATE_GENERATION
 from gardenbus.common.api.keys import Header, ObjectKey
 from gardenbus.common.ports.bus import StreamMessage
 from gardenbus.common.ports.connections import Connections
@@ -168,6 +169,23 @@ async def test_the_state_of_a_built_shoot_is_saved(grove: Garden) -> None:
 async def test_the_state_goes_with_its_shoot(grove: Garden) -> None:
     await built(grove, ONE)
     await until_saved(grove)
+    await grove.delete(APOLLO)
+    await grove.until_gone(APOLLO)
+
+    await grove.until_gone(STATE)
+
+
+@pytest.mark.parametrize("is_older_one_observed", [False, True])
+async def test_a_state_that_is_not_observed_yet_goes_with_its_shoot(
+    grove: Garden, monkeypatch: pytest.MonkeyPatch, is_older_one_observed: bool
+) -> None:
+    host = await built(grove, ONE)
+    older = merged(await until_saved(grove), {"metadata": {"annotations": {STATE_GENERATION: "0"}}})
+
+    def observed(_namespace: str, _name: str) -> Document | None:
+        return older if is_older_one_observed else None
+
+    monkeypatch.setattr(host.gardenlets[ONE].cache, "shoot_state", observed)
     await grove.delete(APOLLO)
     await grove.until_gone(APOLLO)
 

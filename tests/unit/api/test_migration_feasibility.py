@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from gardenbus.common.api.confirmation import CONFIRMATION
 from gardenbus.common.api.document import Document
 from gardenbus.common.api.garden.migration_feasibility import (
     is_older_state,
@@ -54,8 +55,8 @@ def test_what_is_malformed_is_read_as_missing() -> None:
     assert not migration_problems(a_shoot(spec={"dns": {"domain": "a.b"}}), seed, seed)
 
 
-def a_state(generation: str | None, uid: str = "u1") -> Document:
-    annotations = {} if generation is None else {"shootstate.gardenbus.io/generation": generation}
+def a_state(generation: str | None, uid: str = "u1", **more: str) -> Document:
+    annotations = more if generation is None else {"shootstate.gardenbus.io/generation": generation, **more}
     return {
         "kind": "ShootState",
         "metadata": {"annotations": annotations, "ownerReferences": [{"kind": "Shoot", "uid": uid}]},
@@ -72,3 +73,11 @@ def test_only_a_state_of_the_same_shoot_can_be_older() -> None:
     assert is_older_state(a_state("3"), a_state("4"))
     assert not is_older_state(a_state("4"), a_state("4"))
     assert not is_older_state(a_state("3", "u2"), a_state("4"))
+
+
+def test_a_state_whose_deletion_is_confirmed_is_newer_than_the_same_without() -> None:
+    confirmed = a_state("4", **{CONFIRMATION: "true"})
+    assert is_older_state(a_state("4"), confirmed)
+    assert not is_older_state(confirmed, a_state("4"))
+    assert not is_older_state(confirmed, confirmed)
+    assert not is_older_state(a_state("5"), confirmed)

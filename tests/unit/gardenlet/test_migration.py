@@ -6,6 +6,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from gardenbus.common.api.confirmation import is_confirmed
 from gardenbus.common.api.document import Document
 from gardenbus.gardenlet.domain.flows import OperationType
 from gardenbus.gardenlet.domain.operations import (
@@ -29,7 +30,6 @@ from gardenbus.gardenlet.domain.operations import (
 from gardenbus.gardenlet.domain.shoot_record import Run, ShootRecord
 from gardenbus.gardenlet.domain.shoot_state import (
     generation_of,
-    is_deletable,
     is_stored,
     restorable,
     shoot_state,
@@ -271,6 +271,6 @@ def test_a_state_comes_back_as_it_was_saved() -> None:
 
 
 def test_only_the_state_of_a_deleted_shoot_may_be_deleted_with_it() -> None:
-    assert not is_deletable(shoot_state(observed(), {}, generation=5))
-    assert is_deletable(shoot_state(observed(), {}, generation=5, is_deletable=True))
+    assert not is_confirmed(shoot_state(observed(), {}, generation=5))
+    assert is_confirmed(shoot_state(observed(), {}, generation=5, is_deletable=True))
     assert generation_of({"metadata": {"annotations": {"shootstate.gardenbus.io/generation": "new"}}}) == 0

@@ -44,12 +44,12 @@ from gardenbus.cli.output.console import (
 )
 from gardenbus.cli.wait.conditions import WaitCondition, failure_message, parse_condition, progress_text
 from gardenbus.cli.wait.waiter import key_of, wait_until
+from gardenbus.common.api.confirmation import CONFIRMATION
 from gardenbus.common.api.document import Document
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.api.kinds import KINDS
 from gardenbus.common.errors import BadRequest, Unavailable
 
-CONFIRMATION = "confirmation.gardener.cloud/deletion"
 TABLES = (Format.TABLE, Format.WIDE)
 AWAITED = frozenset({"shoot", "managedseedset"})
 """Kinds that somebody carries out, so that `apply --wait` has something to wait for."""
@@ -327,7 +327,7 @@ def report(
     verb: str = "applied",
     dry: bool = False,
 ) -> bool:
-    """Print what became of each object; answers whether nothing was refused."""
+    """Print what became of each object; returns whether none was rejected."""
     results: list[Any] = []
     show_warnings(responses)
     for document, response in zip(documents, responses, strict=True):

@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from gardenbus.common.api.confirmation import CONFIRMING_PATCH
 from gardenbus.common.api.decoding import decode_json
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.fields.validation import FieldValidation
@@ -22,7 +23,6 @@ REQUEST_TIMEOUT_SECONDS = 8.0
 EVENTS_TIMEOUT_SECONDS = 3.0
 MAX_EVENTS = 200
 OPERATION = "gardener.cloud/operation"
-CONFIRMATION = "confirmation.gardener.cloud/deletion"
 
 
 class GardenApiClient:
@@ -93,7 +93,7 @@ class GardenApiClient:
     async def delete(self, key: ObjectKey) -> None:
         """Delete an object. The user has confirmed it, and shoots get Gardener's confirmation annotation."""
         if key.kind == "shoot":
-            await self.request(f"patch.{key.tail}", {"metadata": {"annotations": {CONFIRMATION: "true"}}}, writes=True)
+            await self.request(f"patch.{key.tail}", CONFIRMING_PATCH, writes=True)
         await self.request(f"delete.{key.tail}", writes=True)
 
 

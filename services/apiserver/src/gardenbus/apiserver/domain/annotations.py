@@ -4,17 +4,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from gardenbus.apiserver.domain.merging import CONFIRMED_BY, CREATED_BY
+from gardenbus.common.api.confirmation import is_confirmed
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.document_parts import without
-
-CONFIRMATION = "confirmation.gardener.cloud/deletion"
-CONFIRMING_PATCH: Document = {"metadata": {"annotations": {CONFIRMATION: "true"}}}
-"""The merge patch that confirms a deletion."""
-
-
-def is_confirmed(document: Document) -> bool:
-    """True when the deletion is confirmed."""
-    return section(document, "metadata", "annotations").get(CONFIRMATION) == "true"
 
 
 def with_creator(document: Document, old: Document | None, user: str) -> Document:

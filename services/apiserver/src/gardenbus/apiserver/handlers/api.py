@@ -22,7 +22,6 @@ import structlog
 from prometheus_client import Histogram
 
 from gardenbus.apiserver.domain.admission_trace import AdmissionTrace
-from gardenbus.apiserver.domain.annotations import CONFIRMING_PATCH
 from gardenbus.apiserver.domain.authorization.actions import BIND, UNLIMITED, Action, Requester
 from gardenbus.apiserver.domain.field_validation import validation_of
 from gardenbus.apiserver.domain.operators import is_insider
@@ -51,6 +50,7 @@ from gardenbus.apiserver.registry.scale import ScaleBody, read_scale, scale_of, 
 from gardenbus.apiserver.registry.seed_binder import BindBody, SeedBinder
 from gardenbus.apiserver.registry.stored_kinds import stored_reference
 from gardenbus.apiserver.registry.writer import REQUEST_REPLY, Writer
+from gardenbus.common.api.confirmation import CONFIRMING_PATCH
 from gardenbus.common.api.document import Document
 from gardenbus.common.api.fields.validation import FieldValidation
 from gardenbus.common.api.keys import Header, ObjectKey, Subjects

@@ -13,11 +13,11 @@ from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from gardenbus.common.api.configuration.controller_manager import ProjectControllerConfiguration
+from gardenbus.common.api.confirmation import CONFIRMATION
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.ports.clock import parse_timestamp, timestamp
 
 SKIP_ANNOTATION = "project.gardener.cloud/skip-stale-check"
-CONFIRMATION = "confirmation.gardener.cloud/deletion"
 
 _SINCE, _DELETED_AT = "staleSinceTimestamp", "staleAutoDeleteTimestamp"
 _LAST_ACTIVITY = "lastActivityTimestamp"

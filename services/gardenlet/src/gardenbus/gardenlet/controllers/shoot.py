@@ -276,7 +276,7 @@ class ShootReconciler:
 
     async def _run(self, observed: ObservedShoot, record: ShootRecord, run: Run, *, resumed: bool) -> ShootResult:
         if run.operation == "Delete":
-            await self._states.release(observed)
+            await self._states.release(observed, record)
         patch = started(
             observed, record, run, seed_name=self._seed_name, gardener=self._identity, now=self._clock.now()
         )

@@ -10,6 +10,7 @@ restores only a state of G or later: an older one may still be in its view when 
 from collections.abc import Mapping
 from typing import Any, cast
 
+from gardenbus.common.api.confirmation import CONFIRMATION
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.garden.migration_feasibility import STATE_GENERATION, state_generation, state_owners
 from gardenbus.gardenlet.domain.flows import CONTROL_PLANE
@@ -17,7 +18,6 @@ from gardenbus.gardenlet.domain.operations import ObservedShoot
 from gardenbus.gardenlet.domain.shoot_record import ShootRecord
 
 API_VERSION = "core.gardener.cloud/v1beta1"
-CONFIRMATION_ANNOTATION = "confirmation.gardener.cloud/deletion"
 RESOURCE_TYPE = "local.backend.gardenbus.io/step"
 
 State = Mapping[str, Document]
@@ -42,7 +42,7 @@ def shoot_state(observed: ObservedShoot, state: State, *, generation: int, is_de
     """Build the manifest, owned by the shoot; `is_deletable` confirms its deletion together with the shoot."""
     annotations = {STATE_GENERATION: str(generation)}
     if is_deletable:
-        annotations[CONFIRMATION_ANNOTATION] = "true"
+        annotations[CONFIRMATION] = "true"
     return {
         "apiVersion": API_VERSION,
         "kind": "ShootState",
@@ -73,11 +73,6 @@ def state_in(document: Document | None, uid: str) -> dict[str, Document] | None:
 def generation_of(document: Document | None) -> int:
     """Generation at which a ShootState was saved; 0 if unknown."""
     return state_generation(document or {})
-
-
-def is_deletable(document: Document | None) -> bool:
-    """True if its deletion is confirmed."""
-    return section(document or {}, "metadata", "annotations").get(CONFIRMATION_ANNOTATION) == "true"
 
 
 def is_stored(document: Document | None, observed: ObservedShoot, state: State, *, generation: int) -> bool:

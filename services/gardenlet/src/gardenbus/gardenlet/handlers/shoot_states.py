@@ -5,6 +5,7 @@ A state counts as saved once it is observed in this seed's view; until then it i
 
 import structlog
 
+from gardenbus.common.api.confirmation import is_confirmed
 from gardenbus.common.api.document import Document
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.gardenlet.domain.flows import OperationType
@@ -13,7 +14,6 @@ from gardenbus.gardenlet.domain.shoot_record import ShootName, ShootRecord
 from gardenbus.gardenlet.domain.shoot_state import (
     State,
     generation_of,
-    is_deletable,
     is_stored,
     restorable,
     shoot_state,
@@ -74,14 +74,15 @@ class ShootStates:
         await self._apply_state(observed, shoot_state(observed, state, generation=generation))
         return True
 
-    async def release(self, observed: ObservedShoot) -> None:
-        """Confirm the deletion of a deleted shoot's state. Raises Unavailable."""
+    async def release(self, observed: ObservedShoot, record: ShootRecord) -> None:
+        """Confirm the deletion of a deleted shoot's state, also of one that is not observed yet. Raises Unavailable."""
         held = self._stored_state(observed)
         state = state_in(held, observed.uid)
-        if state is not None and not is_deletable(held):
-            await self._apply_state(
-                observed, shoot_state(observed, state, generation=generation_of(held), is_deletable=True)
-            )
+        if state is not None and is_confirmed(held or {}):
+            return
+        if state := state or state_of(record):
+            generation = max(generation_of(held), record.status.get("observedGeneration") or 0)
+            await self._apply_state(observed, shoot_state(observed, state, generation=generation, is_deletable=True))
 
     async def handle_tombstone(self, shoot: ShootName) -> None:
         """Confirm a ShootState's tombstone: no record depends on it. Raises Unavailable.

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
+from gardenbus.common.api.confirmation import CONFIRMING_PATCH
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.document_parts import is_deleting
 from gardenbus.common.api.garden.seed_management import CORDONED_BY
@@ -31,8 +32,6 @@ from gardenbus.managedseedset.domain.replica_steps import (
     shoot_key,
 )
 from gardenbus.managedseedset.domain.replicas import Replica
-
-CONFIRMED: Document = {"metadata": {"annotations": {"confirmation.gardener.cloud/deletion": "true"}}}
 
 
 class DrainMove(msgspec.Struct, frozen=True):
@@ -193,7 +192,7 @@ def _removal_step(replica: Replica) -> ReplicaStep:
         )
         return ReplicaStep(name=name, reason=MANAGED_SEED_DELETING, actions=tuple(actions), removes=True)
     event = SetEvent("DeletingShoot", f"Deleting shoot {name}")
-    actions += [Patch(key=shoot_key(replica), patch=CONFIRMED), Delete(key=shoot_key(replica), event=event)]
+    actions += [Patch(key=shoot_key(replica), patch=CONFIRMING_PATCH), Delete(key=shoot_key(replica), event=event)]
     return ReplicaStep(name=name, reason=SHOOT_DELETING, actions=tuple(actions), removes=True)
 
 

@@ -6,6 +6,7 @@ Source: Gardener's admission plugin ShootValidator, for a shoot that is reschedu
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from gardenbus.common.api.confirmation import is_confirmed
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.document_parts import name_of
 
@@ -36,9 +37,13 @@ def state_owners(shoot_state: Document) -> frozenset[str]:
 
 
 def is_older_state(given: Document, stored: Document) -> bool:
-    """True when a ShootState of the same shoot is older than the stored one."""
+    """True when a ShootState of the same shoot is older than the stored one; one without its confirmation is."""
     same_shoot = bool(state_owners(given) & state_owners(stored))
-    return same_shoot and state_generation(given) < state_generation(stored)
+    return same_shoot and _age(given) < _age(stored)
+
+
+def _age(shoot_state: Document) -> tuple[int, bool]:
+    return state_generation(shoot_state), is_confirmed(shoot_state)
 
 
 def migration_problems(shoot: Document, source_seed: Document, target_seed: Document) -> Sequence[str]:

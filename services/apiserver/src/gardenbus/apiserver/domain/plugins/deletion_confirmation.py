@@ -12,13 +12,14 @@ of protected objects `pkg/utils/gardener`'s deletion protection.
 from collections.abc import Sequence
 from datetime import datetime
 
-from gardenbus.apiserver.domain.annotations import CONFIRMATION, is_confirmed, with_confirmer
+from gardenbus.apiserver.domain.annotations import with_confirmer
 from gardenbus.apiserver.domain.authorization.actions import CONTROLLER_MANAGER
 from gardenbus.apiserver.domain.merging import CONFIRMED_BY
 from gardenbus.apiserver.domain.plugins.extension_labels import own_labels
 from gardenbus.apiserver.domain.plugins.plugin import AdmissionPlugin, AdmissionRule, Change
 from gardenbus.apiserver.domain.rejection_messages import RejectionMessage
 from gardenbus.apiserver.domain.related_objects import ProjectQuery, RelatedObjects, RelatedQuery
+from gardenbus.common.api.confirmation import CONFIRMATION, is_confirmed
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.document_parts import mappings, namespace_of
 from gardenbus.common.api.garden.quotas import EXPIRATION_ANNOTATION
