@@ -17,3 +17,15 @@ def processes_of(directory: Path) -> dict[int, str]:
                 if mark in (entry / "environ").read_bytes().split(b"\0"):
                     found[int(entry.name)] = (entry / "cmdline").read_text().replace("\0", " ").strip()
     return found
+
+
+def zombies() -> set[int]:
+    """Children of this process that have ended and that nobody has waited for."""
+    found: set[int] = set()
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            with contextlib.suppress(OSError):
+                state, parent = (entry / "stat").read_text().rpartition(")")[2].split()[:2]
+                if state == "Z" and int(parent) == os.getpid():
+                    found.add(int(entry.name))
+    return found

@@ -13,7 +13,7 @@ from gardenbus.embedded.forking import ForkServer
 from gardenbus.embedded.processes import landscape_environ
 from tests.support.cancelling import assert_cancellable, closed_sockets, sockets
 from tests.support.eventually import eventually
-from tests.support.landscape_processes import processes_of
+from tests.support.landscape_processes import processes_of, zombies
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="elsewhere services are started")
 
@@ -28,9 +28,10 @@ def directory(tmp_path: Path) -> LandscapeDirectory:
     return directory
 
 
-async def nothing_lives(directory: LandscapeDirectory) -> None:
+async def nothing_is_left(directory: LandscapeDirectory, zombies_before: set[int]) -> None:
     async def check() -> None:
         assert processes_of(directory.path) == {}
+        assert zombies() <= zombies_before
 
     await eventually(check, within=10)
 
@@ -43,7 +44,7 @@ async def marked(directory: LandscapeDirectory) -> AsyncIterator[LandscapeDirect
 
 
 async def test_a_fork_that_is_cancelled(marked: LandscapeDirectory) -> None:
-    before = sockets()
+    before, zombies_before = sockets(), zombies()
 
     async def start_and_fork() -> None:
         server = ForkServer()
@@ -58,5 +59,5 @@ async def test_a_fork_that_is_cancelled(marked: LandscapeDirectory) -> None:
             await server.close()
 
     assert await assert_cancellable(start_and_fork) > 2
-    await nothing_lives(marked)
+    await nothing_is_left(marked, zombies_before)
     await closed_sockets(before)

@@ -20,6 +20,8 @@ import msgspec
 from gardenbus.embedded.fork_server import ALLOWED, LARGEST_MESSAGE, ROOM_FOR_COMMANDS, ForkRequest, ForkResponse
 
 FORK_SECONDS = 20.0
+GIVE_UP_SECONDS = 5.0
+"""How long a process that nobody wants any more may take to be forked, so that it can be waited for."""
 _PR_SET_CHILD_SUBREAPER = 36
 
 
@@ -91,6 +93,7 @@ class ForkServer:
         self._process: asyncio.subprocess.Process | None = None
         self._socket: socket.socket | None = None
         self._turn = asyncio.Lock()
+        self._forking: asyncio.Future[ForkedProcess] | None = None
 
     async def start(self, directory: Path, environ: Mapping[str, str]) -> None:
         """Start it where that is possible; it imports while the first request waits for it."""
@@ -141,13 +144,22 @@ class ForkServer:
         try:
             async with asyncio.timeout(FORK_SECONDS):
                 socket.send_fds(ours, [msgspec.json.encode(request)], [log.fileno(), allowed])
-                body = await asyncio.get_running_loop().sock_recv(ours, LARGEST_MESSAGE)
-            process = ForkedProcess(msgspec.json.decode(body, type=ForkResponse).pid)
+                self._forking = _response(ours)
+                process = await asyncio.shield(self._forking)
+            self._forking = None
             os.write(allow, ALLOWED)
             return process
         finally:
             os.close(allowed)
             os.close(allow)
+
+    async def _give_up(self) -> None:
+        """Wait for the process that is being forked for nobody: it ends by itself, and we are its parent."""
+        if self._forking is not None:
+            with contextlib.suppress(OSError, TimeoutError, msgspec.MsgspecError):
+                async with asyncio.timeout(GIVE_UP_SECONDS):
+                    await (await self._forking).wait()
+            self._forking = None
 
     def _kill(self) -> None:
         if self._process is not None:
@@ -156,13 +168,35 @@ class ForkServer:
 
     async def _end(self) -> None:
         if self._socket is not None:
-            self._socket.close()
-            self._socket = None
+            try:
+                await self._give_up()
+            finally:
+                asyncio.get_running_loop().remove_reader(self._socket)
+                self._socket.close()
+                self._socket = None
         if self._process is not None:
             self._kill()
             await self._process.wait()
             self._process = None
         _adopt_orphans(adopts=False)
+
+
+def _response(ours: socket.socket) -> asyncio.Future[ForkedProcess]:
+    """The process that the fork server responds with, which is taken over whether or not somebody awaits it."""
+    loop = asyncio.get_running_loop()
+    response: asyncio.Future[ForkedProcess] = loop.create_future()
+
+    def receive() -> None:
+        loop.remove_reader(ours)
+        try:
+            process = ForkedProcess(msgspec.json.decode(ours.recv(LARGEST_MESSAGE), type=ForkResponse).pid)
+        except (OSError, msgspec.MsgspecError) as error:
+            response.set_exception(error)
+        else:
+            response.set_result(process)
+
+    loop.add_reader(ours, receive)
+    return response
 
 
 def _adopt_orphans(*, adopts: bool) -> bool:
