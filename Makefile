@@ -22,7 +22,7 @@ unexport PYTHONDONTWRITEBYTECODE
 WORKERS ?= $(shell echo $$(( $$(getconf _NPROCESSORS_ONLN) * 3 )))
 
 .DEFAULT_GOAL := help
-.PHONY: help run up down setup setup-dev test test-long test-contract test-e2e test-browser test-kube test-docker chaos fuzz simulate bench check format reference docs release-check
+.PHONY: help run up down setup setup-dev test test-long test-contract test-e2e test-browser test-kube test-docker chaos fuzz simulate bench check format reference docs release-check version
 
 help: ## what there is
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -91,6 +91,10 @@ check: $(WITH_DEV) ## ruff, pyright (strict), the layers and the words
 
 release-check: $(UV) ## build all wheels, install the client alone and run it, then with `up --example landscape`
 	@$(PYTHON) deploy/release_check.py $(abspath $(UV))
+
+version: $(UV) ## the version of all members, or the next one (VERSION=0.2.0)
+	@for member in $(dir $(MEMBERS)); do $(UV) version --frozen --directory $$member $(VERSION) || exit; done
+	@test -z "$(VERSION)" || $(UV) lock --python $(PYTHON)
 
 format: $(WITH_DEV) ## format and sort imports
 	$(BIN)/ruff format .
