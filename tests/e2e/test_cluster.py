@@ -5,6 +5,7 @@ import json
 import os
 import re
 import signal
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -101,6 +102,28 @@ def the_documented_script() -> str:
     found = re.search(r"<!-- run by: tests/e2e/test_cluster.py -->\n```sh\n(.*?)```", page, re.DOTALL)
     assert found
     return found[1]
+
+
+STATUS = """\
+ SERVICE   STATE       PID     ADDRESS
+ nats-1    ready       101     nats://127.0.0.1:4222, streams 12
+ nats-2    not ready   102     503: JetStream is not current
+ nats-3    ready       103     nats://127.0.0.1:4223
+ redis-1   ready       104     primary of 2 replicas
+ redis-2   not ready   105     ConnectionRefusedError
+ redis-3   ready       106     replica
+ sentinel-1  ready     107     127.0.0.1:26379
+"""
+
+
+def test_the_script_finds_the_process_of_each_server_also_of_one_that_is_not_ready(tmp_path: Path) -> None:
+    (tmp_path / "status").write_text(STATUS)
+    (tmp_path / "doctor").write_text("ok   nats copies   3\nok   redis replicas   2\n")
+    stubs = 'gardenbus() { cat "$1"; }; kill() { echo "$1"; }; sleep() { :; }\n'
+    ended = subprocess.run(
+        ["sh", "-e", "-c", stubs + the_documented_script()], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    assert ended.stdout.split() == ["101", "102", "103", "104", "105", "106"]
 
 
 @pytest.mark.timeout(300)
