@@ -7,7 +7,7 @@ import os
 import signal
 import ssl
 import sys
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -21,10 +21,11 @@ from tests.support.eventually import eventually
 GARDENBUS = Path(sys.executable).parent / "gardenbus"
 
 Document = dict[str, Any]
+Connect = Callable[[], Awaitable[Client]]
 
 
 class RequestRejected(AssertionError):
-    """garden.api answered with an error."""
+    """garden.api responded with an error."""
 
 
 class Ended(NamedTuple):
@@ -38,10 +39,19 @@ class Ended(NamedTuple):
 class Landscape:
     """A running landscape. `client` is connected to its NATS, as the one whose subjects begin with `prefix`."""
 
-    def __init__(self, directory: Path, client: Client, prefix: str = "garden") -> None:
+    def __init__(
+        self, directory: Path, client: Client, prefix: str = "garden", *, connect: Connect | None = None
+    ) -> None:
         self.directory = directory
         self.client = client
         self.prefix = prefix
+        self._connect = connect
+
+    async def connected(self) -> Client:
+        """The client, or a new one: nats-py gives up for good after an error of the server that it does not know."""
+        if self.client.is_closed and self._connect is not None:
+            self.client = await self._connect()
+        return self.client
 
     def describe(self) -> Document:
         """What landscape.json says now."""
@@ -65,9 +75,10 @@ class Landscape:
                 os.kill(pid, signal.SIGKILL)
 
     async def query(self, tail: str, body: object = None, *, timeout: float = 15.0) -> Any:
-        """Ask garden.api and answer its result; raises Refused with the error."""
+        """Send a request to garden.api and return its result. Raises RequestRejected with the error."""
         payload = b"" if body is None else json.dumps(body).encode()
-        message = await self.client.request(f"{self.prefix}.api.{tail}", payload, timeout=timeout)
+        client = await self.connected()
+        message = await client.request(f"{self.prefix}.api.{tail}", payload, timeout=timeout)
         response = json.loads(message.data)
         if not response["ok"]:
             raise RequestRejected(response["error"]["message"], response["error"])
@@ -105,7 +116,8 @@ class Landscape:
 
         async def accepted() -> None:
             try:
-                response = await self.client.request(subject, body, timeout=5)
+                client = await self.connected()
+                response = await client.request(subject, body, timeout=5)
             except (nats.errors.Error, OSError) as error:
                 raise AssertionError(str(error)) from error
             assert "seq" in json.loads(response.data), response.data
@@ -147,7 +159,7 @@ def violations(directory: Path) -> list[str]:
 
 @contextlib.asynccontextmanager
 async def attached(directory: Path) -> AsyncGenerator[Landscape]:
-    """A landscape that runs already (`gardenbus up --detach`), and answers."""
+    """A landscape that runs already (`gardenbus up --detach`), and responds."""
     async with attached_to(address_of(directory), directory, trust_of(directory)) as landscape:
         yield landscape
 
@@ -156,12 +168,15 @@ async def attached(directory: Path) -> AsyncGenerator[Landscape]:
 async def attached_to(
     url: str, directory: Path = Path(), trust: ssl.SSLContext | None = None
 ) -> AsyncGenerator[Landscape]:
-    """The landscape on a NATS server, once it answers; `directory` where it has one."""
-    client = await nats.connect(  # pyright: ignore[reportUnknownMemberType]
-        url.split(","), max_reconnect_attempts=-1, reconnect_time_wait=0.2, connect_timeout=5, tls=trust
-    )
+    """The landscape on a NATS server, once it responds; `directory` where it has one."""
+
+    async def connect() -> Client:
+        return await nats.connect(  # pyright: ignore[reportUnknownMemberType]
+            url.split(","), max_reconnect_attempts=-1, reconnect_time_wait=0.2, connect_timeout=5, tls=trust
+        )
+
+    landscape = Landscape(directory, await connect(), connect=connect)
     try:
-        landscape = Landscape(directory, client)
 
         async def responding() -> None:
             try:
@@ -172,7 +187,7 @@ async def attached_to(
         await eventually(responding, within=60)
         yield landscape
     finally:
-        await client.close()
+        await landscape.client.close()
 
 
 @contextlib.asynccontextmanager
