@@ -180,8 +180,12 @@ async def test_a_message_among_the_timers_that_is_none_is_removed_and_timers_sta
         await joint.bus.publish(Message(subject, b"{}"))
     await Timers(joint.bus, SUBJECTS).enqueue_after(work, 3600)
     await joint.bus.publish(Message(work))
+
+    async def has_recorded() -> None:
+        assert "QUEUES" in await joint.outbox("reader").positions()
+
     joint.start_relay()
-    await joint.quiet()
+    await eventually(has_recorded, within=15)
     await joint.stop_relays()
     joint.start_relay()
     for subject in (naked, ended):
