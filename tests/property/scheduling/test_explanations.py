@@ -24,7 +24,7 @@ from gardenbus.scheduling.filters.capacity import CAPACITY
 from gardenbus.scheduling.filters.table import FILTERS
 from gardenbus.scheduling.filters.taints import TAINTS
 from gardenbus.scheduling.results import Assignment, Unschedulable
-from gardenbus.scheduling.simulate import simulate, snapshot_of
+from gardenbus.scheduling.simulate import qualified_name, seeds_of, simulate, snapshot_of
 from gardenbus.scheduling.snapshot import Snapshot
 from tests.support.generated_landscapes import landscapes, strategy_names
 from tests.support.golden_decisions import expectations, manifests, required_expectations
@@ -33,32 +33,30 @@ EXAMPLES = int(os.environ.get("GARDENBUS_EXAMPLES", "60"))
 pytestmark = pytest.mark.timeout(max(150, EXAMPLES))  # a second an example, when many are asked for
 
 
-def pending_in(documents: list[Document]) -> list[tuple[str, Shoot | None]]:
+def pending_in(documents: list[Document]) -> list[tuple[Document, Shoot | None]]:
     """The shoots without seed, in order; None for one that cannot be read."""
-    found: list[tuple[str, Shoot | None]] = []
+    found: list[tuple[Document, Shoot | None]] = []
     for document in documents:
         if document.get("kind") == "Shoot" and not document["spec"].get("seedName"):
-            metadata = document["metadata"]
-            name = f"{metadata.get('namespace') or ''}/{metadata['name']}"
             try:
-                found.append((name, Shoot.from_document(document)))
+                found.append((document, Shoot.from_document(document)))
             except InvalidResource:
-                found.append((name, None))
+                found.append((document, None))
     return found
 
 
 def check_that_explanations_are_the_decisions(documents: list[Document], strategy: str) -> list[Document]:
-    """Explain each pending shoot just before it is placed; answers what simulating says of all."""
+    """Explain each pending shoot just before it is placed; returns what simulating says of all."""
     placements = {each.shoot: each for each in simulate(documents, strategy)}
     snapshot = snapshot_of(documents, strategy)
-    for name, shoot in pending_in(documents):
-        decided = placements[name]
+    for document, shoot in pending_in(documents):
+        decided = placements[qualified_name(document)]
         if shoot is None or skip_reason(shoot, DEFAULT_SCHEDULER):
             assert decided.seed is None
             continue
         request = request_of(shoot)
         check_one(request, snapshot, decided.seed, decided.message)
-        if decided.seed is not None:
+        if decided.seed is not None and decided.seed not in seeds_of(document):  # else it counts there already
             snapshot.assume(decided.seed)
     return [msgspec.to_builtins(each) for each in placements.values()]
 
