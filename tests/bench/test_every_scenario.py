@@ -30,7 +30,11 @@ WITHOUT_RATE = {ScenarioName.MEMORY, ScenarioName.START}
 SHOWN_TO_PEOPLE = ScenarioName.SCHEDULING
 """The scenario that runs as people run it; all others with `--json`."""
 
-COMPOSED = {
+AMONG_THE_LONG = {
+    ScenarioName.STREAM,
+    ScenarioName.APPLY,
+    ScenarioName.ACTIVATION,
+    ScenarioName.MEMORY,
     ScenarioName.FLAT,
     ScenarioName.MIXED,
     ScenarioName.UNSCHEDULABLE,
@@ -39,7 +43,7 @@ COMPOSED = {
     ScenarioName.REPLICATION,
     ScenarioName.IDENTITIES,
 }
-"""Scenarios of several landscapes or periods, made of what the others measure: among the long proofs."""
+"""Scenarios made of what the others do: each is run for its own figure."""
 
 
 async def bench(*arguments: str) -> tuple[int, str, str]:
@@ -58,7 +62,7 @@ async def bench(*arguments: str) -> tuple[int, str, str]:
 @pytest.mark.parametrize(
     "scenario",
     [
-        pytest.param(each, marks=[pytest.mark.long] if each in COMPOSED else [])
+        pytest.param(each, marks=[pytest.mark.long] if each in AMONG_THE_LONG else [])
         for each in ScenarioName
         if each is not SHOWN_TO_PEOPLE
     ],

@@ -75,6 +75,7 @@ async def _until_renewed(landscape: Landscape) -> None:
     await eventually(renewed, within=120, every=1)
 
 
+@pytest.mark.long
 async def test_nothing_is_lost_doubled_or_torn_down(tmp_path: Path) -> None:
     await _rotate_while_shoots_are_placed(tmp_path, SHOOTS)
 

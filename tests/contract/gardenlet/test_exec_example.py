@@ -42,6 +42,10 @@ class TestTheStandIn(MakerConformance):
     def left(self, directory: Path) -> list[str]:
         return [*map(str, (directory / "exec").glob("*")), *map(str, servers_below(directory))]
 
+    @pytest.mark.long
+    def test_a_gardenlet_that_is_killed_in_each_step_leaves_nothing_behind(self, tmp_path: Path) -> None:
+        super().test_a_gardenlet_that_is_killed_in_each_step_leaves_nothing_behind(tmp_path)
+
 
 def given(directory: Path, step: str, spec: dict[str, Any], kept: dict[str, Any]) -> dict[str, Any]:
     return {

@@ -99,7 +99,7 @@ async def fleet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterato
             await host.close()
 
 
-@pytest.mark.slow
+@pytest.mark.long
 async def test_no_message_is_lost_while_certificates_are_renewed(fleet: Fleet) -> None:
     async def ready() -> None:
         seeds = (await fleet.landscape.operator.request("list.seed", {}))["items"]
