@@ -1,9 +1,11 @@
 """Users of a real Redis: what each may do is what users.py says, and nothing else."""
 
 import asyncio
+import socket
 import ssl
-from collections.abc import AsyncGenerator, Iterator
-from contextlib import asynccontextmanager, suppress
+import threading
+from collections.abc import AsyncGenerator, Generator, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, cast
@@ -20,6 +22,7 @@ from gardenbus.common.errors import SettingsInvalid, Unavailable
 from gardenbus.credentials import secret_files
 from gardenbus.credentials.certificates import Authority, new_authority
 from tests.support.builders import a_shoot
+from tests.support.cancelling import closed_sockets, sockets
 from tests.support.servers import Server, free_port, start_redis
 from tests.support.stores import on_redis_as_services
 
@@ -186,9 +189,8 @@ def test_settings_that_cannot_go_together_name_the_variable(url: str, access: Re
     assert problem in str(raised.value)
 
 
-@asynccontextmanager
-async def behind_tls(server: Server, directory: Path, names: list[str]) -> AsyncGenerator[tuple[str, Path]]:
-    """TLS in front of a Redis that was built without it; yields the URL's end and the authorities' file."""
+def context_of_server(directory: Path, names: list[str]) -> ssl.SSLContext:
+    """TLS of a server with these names; its authority is in `ca.pem`, and stays in `of-before.pem`."""
     now = datetime.now(UTC)
     root = new_authority("test", now)
     issued = Authority(root).server(names, now)
@@ -197,7 +199,13 @@ async def behind_tls(server: Server, directory: Path, names: list[str]) -> Async
     (directory / "of-before.pem").write_bytes(root.certificate)
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     context.load_cert_chain(directory / "server.pem", directory / "key.pem")
+    return context
 
+
+@asynccontextmanager
+async def behind_tls(server: Server, directory: Path, names: list[str]) -> AsyncGenerator[tuple[str, Path]]:
+    """TLS in front of a Redis that was built without it; yields the URL's end and the authorities' file."""
+    context = context_of_server(directory, names)
     serving: list[asyncio.Task[None]] = []
 
     async def copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -248,6 +256,42 @@ async def test_connections_share_what_tls_trusts_until_the_file_is_another_one(g
         assert await query(pool, address, [("PING",)]) is None
         secret_files.write(ca, another + (tmp_path / "of-before.pem").read_bytes())
         assert await query(pool, address, [("PING",)], seconds=20) == [b"PONG"]
+
+
+@contextmanager
+def tls_that_never_ends(server: Server, directory: Path) -> Generator[int]:
+    """TLS before a Redis that responds to one PING and then hangs, also when TLS is ended; yields its port."""
+    context, released = context_of_server(directory, ["127.0.0.1"]), threading.Event()
+
+    def serve(listener: socket.socket) -> None:
+        with context.wrap_socket(listener.accept()[0], server_side=True) as outer:
+            with socket.create_connection(("127.0.0.1", server.port)) as inner:
+                received = b""
+                while b"PONG" not in received:
+                    inner.sendall(outer.recv(65536))
+                    received = inner.recv(65536)
+                    outer.sendall(received)
+            released.wait(30)
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        thread = threading.Thread(target=serve, args=(listener,))
+        thread.start()
+        try:
+            yield listener.getsockname()[1]
+        finally:
+            released.set()
+            thread.join()
+
+
+async def test_a_connection_of_one_query_is_gone_at_once_also_if_the_server_does_not_end_tls(
+    redis_server: Server, tmp_path: Path
+):
+    with tls_that_never_ends(redis_server, tmp_path) as port:
+        before = sockets()
+        pool = connection_pool(f"rediss://127.0.0.1:{port}", RedisAccess(ca=str(tmp_path / "ca.pem")))
+        responses = await query(pool, ServerAddress("127.0.0.1", port), [("PING",)], seconds=20)
+        assert responses == [b"PONG"]
+        await closed_sockets(before + 1)  # the server's
 
 
 async def test_a_client_certificate_that_was_renewed_is_read_again(guarded: Server, tmp_path: Path):

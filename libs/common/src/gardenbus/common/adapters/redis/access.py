@@ -81,6 +81,12 @@ class _TlsConnection(SSLConnection):
         self.ssl_context.context = self._trust.context(self.ssl_context)
         await super().connect()
 
+    async def disconnect(self, nowait: bool = False, *others: Any, **options: Any) -> None:  # noqa: FBT001, FBT002
+        """Close; with `nowait` the socket, too: the end of TLS would be waited for in vain where a server hangs."""
+        if nowait and self._writer is not None and not self._writer.transport.is_closing():
+            self._writer.transport.abort()
+        await super().disconnect(nowait, *others, **options)
+
 
 def check_access(url: str, access: RedisAccess) -> None:
     """Raise SettingsInvalid when the files cannot be used with this URL."""
