@@ -39,10 +39,10 @@ def state_owners(shoot_state: Document) -> frozenset[str]:
 def is_older_state(given: Document, stored: Document) -> bool:
     """True when a ShootState of the same shoot is older than the stored one; one without its confirmation is."""
     same_shoot = bool(state_owners(given) & state_owners(stored))
-    return same_shoot and _age(given) < _age(stored)
+    return same_shoot and _recency(given) < _recency(stored)
 
 
-def _age(shoot_state: Document) -> tuple[int, bool]:
+def _recency(shoot_state: Document) -> tuple[int, bool]:
     return state_generation(shoot_state), is_confirmed(shoot_state)
 
 
