@@ -41,7 +41,7 @@ setup: $(INSTALLED) ## install only; leaves .venv/bin/gardenbus
 setup-dev: $(WITH_DEV) ## install what the tests need too
 
 test: $(WITH_DEV) ## the tests of every day, on NATS and Redis of their own (TESTS=tests/unit)
-	@exec $(BIN)/pytest -m "not docker and not long" -n $(WORKERS) --dist worksteal $(TESTS) $(ARGS)
+	@exec $(BIN)/pytest -m "not docker and not long and not browser" -n $(WORKERS) --dist worksteal $(TESTS) $(ARGS)
 
 test-long: $(WITH_DEV) ## the long proofs: kills, clusters and backups under load, for a minute each
 	@exec $(BIN)/pytest -m "long and not docker" -n $(WORKERS) --dist worksteal $(TESTS) $(ARGS)
@@ -53,7 +53,8 @@ test-e2e: $(WITH_DEV) ## whole landscapes of real processes
 	@exec $(BIN)/pytest -m "not docker" tests/e2e $(ARGS)
 
 test-browser: $(WITH_DEV) ## the dashboard in a headless Chromium (skipped without one), pictures into .ci/artefacts/
-	@GARDENBUS_SCREENSHOTS=$${GARDENBUS_SCREENSHOTS:-.ci/artefacts/screenshots} $(BIN)/pytest tests/browser $(ARGS)
+	@GARDENBUS_SCREENSHOTS=$${GARDENBUS_SCREENSHOTS:-.ci/artefacts/screenshots} \
+	  $(BIN)/pytest -n 2 --dist loadfile tests/browser $(ARGS)
 
 test-kube: $(WITH_DEV) ## real control planes as processes (GARDENBUS_KUBE_BIN: directory of etcd, kube-apiserver and others)
 	@test -n "$$GARDENBUS_KUBE_BIN" || \

@@ -32,6 +32,7 @@ SHOWN_TO_PEOPLE = ScenarioName.SCHEDULING
 
 AMONG_THE_LONG = {
     ScenarioName.STREAM,
+    ScenarioName.PLACEMENT,
     ScenarioName.APPLY,
     ScenarioName.ACTIVATION,
     ScenarioName.MEMORY,

@@ -28,6 +28,7 @@ EXAMPLE = ROOT / "examples" / "landscape"
 GARDENLET = ROOT / "examples" / "session" / "gardenlet.yaml"
 
 
+@pytest.mark.long
 async def test_the_example_settles_and_nobody_asks_for_what_they_may_not(tmp_path: Path):
     directory = tmp_path / "state"
     async with a_landscape(directory, "-f", str(EXAMPLE)) as landscape:

@@ -116,6 +116,7 @@ async def interrupted(directory: Path, *arguments: str, once: Callable[[], bool]
 
 @pytest.mark.skipif(sys.platform != "linux", reason="processes are looked for in /proc")
 @pytest.mark.timeout(300)
+@pytest.mark.long
 async def test_a_start_that_is_stopped_leaves_nothing_behind(place: Path, tmp_path: Path):
     file = a_landscape_file(tmp_path, a_shoot("apollo"))
     signals = itertools.cycle((signal.SIGINT, signal.SIGTERM))
@@ -139,6 +140,7 @@ async def test_a_start_that_is_stopped_leaves_nothing_behind(place: Path, tmp_pa
     assert processes_of(place) == {}
 
 
+@pytest.mark.long
 async def test_what_dies_is_started_again_and_landscape_json_says_so(place: Path, tmp_path: Path):
     up = await gardenbus(
         "up", "--dir", str(place), "-f", str(a_landscape_file(tmp_path)), "--detach", "--replicas", "scheduler=2"

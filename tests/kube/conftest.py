@@ -14,8 +14,9 @@ BINARIES = "GARDENBUS_KUBE_BIN"
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """All tests here need the programs; with the variable set they must be there."""
+    here = f"{Path(__file__).parent}{os.sep}"
     for each in items:
-        if Path(__file__).parent in each.path.parents:
+        if str(each.path).startswith(here):
             each.add_marker(pytest.mark.kube)
 
 

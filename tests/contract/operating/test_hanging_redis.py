@@ -7,6 +7,8 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from typing import Any
 
+import pytest
+
 from tests.contract.operating.conftest import Operator
 from tests.support.eventually import eventually
 
@@ -27,6 +29,7 @@ def a_redis_that_hangs(operator: Operator) -> Generator[None]:
         os.kill(pid, signal.SIGCONT)
 
 
+@pytest.mark.long
 async def test_status_and_doctor_name_it_within_their_time(operator: Operator) -> None:
     with a_redis_that_hangs(operator):
 
