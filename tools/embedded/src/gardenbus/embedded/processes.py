@@ -204,6 +204,8 @@ class ManagedProcess:
         room = room_of(self.spec.store) if self.spec.store else None
         if self.spec.kind == "nats" and not self.trouble:
             self.trouble = storage_trouble(await _page(session, f"{self._health_url}/jsz"), room)
+        if self.trouble and not is_write_error(self.trouble):
+            return  # what does not respond, or has another trouble, does not say whether it can write
         state = self._writes.observe(
             cannot_write=is_write_error(self.trouble), room=room, now=asyncio.get_running_loop().time()
         )
