@@ -137,3 +137,12 @@ def test_the_status_shows_what_was_measured() -> None:
         "current": {"averageValue": "8334m", "averageUtilization": 83, "value": "25"},
     }
     assert cpu == {"name": "cpu", "current": {"averageValue": "334m", "value": "1"}}
+
+
+def test_a_set_of_any_number_of_replicas_is_decided_like_a_small_one() -> None:
+    many = 10**15  # listed one by one they would not fit into any memory
+    seeds = a_set(2, shoots=15, ordered=many)
+    assert desired(seeds) == 10  # maxReplicas
+    assert desired(seeds, a_spec(maxReplicas=many)) == 2
+    assert desired(seeds, a_spec(maxReplicas=many, metrics=[a_metric(amount="5")])) == 3
+    assert desired(a_set(2, shoots=15, pending=1, ordered=many), a_spec(maxReplicas=many)) == many

@@ -1,5 +1,6 @@
 """Replica proposal: from measured usage, pending shoots, and at least for the shoots that are placed."""
 
+from collections import Counter
 from collections.abc import Sequence
 from fractions import Fraction
 from math import ceil
@@ -52,7 +53,9 @@ def propose_replicas(spec: SeedAutoscalerSpec, seeds: SeedSetState, tolerance: T
 
 def replicas_for_placed(seeds: SeedSetState) -> int:
     """Replicas that must stay to hold the shoots on the set's seeds, whichever seeds stay."""
-    places = [None if capacity is None else Fraction(ceil(capacity)) for capacity in seeds.capacities(SHOOTS)]
+    places: Counter[Fraction | None] = Counter()
+    for capacity, replicas in seeds.capacities(SHOOTS).items():
+        places[None if capacity is None else Fraction(ceil(capacity))] += replicas
     return fewest_to_hold(seeds.shoots, places)
 
 

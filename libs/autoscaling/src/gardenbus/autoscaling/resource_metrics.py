@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from gardenbus.autoscaling.seed_set import SeedSetState
+from gardenbus.autoscaling.seed_set import Capacities, SeedSetState
 from gardenbus.common.api.document import Document
 from gardenbus.common.api.garden.seed_autoscalers import AVERAGE_VALUE, UTILIZATION, MetricTarget, ResourceMetric
 from gardenbus.common.api.garden.seeds import SHOOTS
@@ -62,14 +62,16 @@ def measure(metric: ResourceMetric, seeds: SeedSetState, tolerance: Tolerance) -
     return Unmeasured(resource=metric.name, message=f"{metric.target.type!r} is no target that is known here")
 
 
-def fewest_to_hold(amount: Fraction | int, capacities: Sequence[Fraction | None]) -> int:
+def fewest_to_hold(amount: Fraction | int, capacities: Capacities) -> int:
     """Replicas that must stay to hold an amount, whichever they are; all of them if they cannot. None: no limit."""
-    limits = sorted(capacity for capacity in capacities if capacity is not None)
     held, number = Fraction(), 0
-    while held < amount and number < len(limits):
-        held += limits[number]
-        number += 1
-    return number if held >= amount else min(number + 1, len(capacities))
+    for capacity, replicas in _smallest_first(capacities):
+        if held >= amount:
+            break
+        taken = min(replicas, ceil((amount - held) / capacity)) if capacity > 0 else replicas
+        held += taken * capacity
+        number += taken
+    return number if held >= amount else min(number + 1, sum(capacities.values()))
 
 
 def quantity_text(amount: Fraction) -> str:
@@ -93,15 +95,15 @@ def _used(resource: str, seeds: SeedSetState) -> Fraction | Unmeasured:
 def _by_utilization(
     resource: str, target: MetricTarget, seeds: SeedSetState, used: Fraction, tolerance: Tolerance
 ) -> Measured | Unmeasured:
-    capacities = [capacity for capacity in seeds.capacities(resource) if capacity is not None]
-    if len(capacities) < seeds.count:
+    capacities = seeds.capacities(resource)
+    if None in capacities:
         return Unmeasured(resource=resource, message=f"not every seed says how much of {resource} is allocatable")
-    capacity, percent = sum(capacities, Fraction()), int(target.share * 100)
+    capacity, percent = _sum_of_smallest(seeds.count, capacities), int(target.share * 100)
     if not capacity:
         if used or seeds.count:
             return Unmeasured(resource=resource, message=f"the seeds have no {resource} allocatable at all")
         return Measured(resource=resource, replicas=0, current=_current(resource, used, 0, None), reason="")
-    smallest = sum(sorted(capacities)[: seeds.ordered], Fraction())
+    smallest = _sum_of_smallest(seeds.ordered, capacities)
     target_amounts = {seeds.ordered: smallest * target.share, seeds.count: capacity * target.share}
     within_tolerance = _within_tolerance(used, target_amounts, tolerance)
     ratio = used / (capacity * target.share)
@@ -118,6 +120,21 @@ def _by_utilization(
         current=_current(resource, used, seeds.count, utilization),
         reason=f"utilization of {resource} is {utilization}%, {relation} the target of {percent}%",
     )
+
+
+def _smallest_first(capacities: Capacities) -> Sequence[tuple[Fraction, int]]:
+    """Those that have a limit, with the number of replicas of each."""
+    return sorted((capacity, replicas) for capacity, replicas in capacities.items() if capacity is not None)
+
+
+def _sum_of_smallest(number: int, capacities: Capacities) -> Fraction:
+    """What so many replicas hold together, if they are the smallest."""
+    total = Fraction()
+    for capacity, replicas in _smallest_first(capacities):
+        taken = min(replicas, number)
+        total += taken * capacity
+        number -= taken
+    return total
 
 
 def _within_tolerance(used: Fraction, target_amounts: Mapping[int, Fraction], tolerance: Tolerance) -> int | None:

@@ -1,5 +1,6 @@
 """State of a set of seeds in numbers, the input of scaling decisions."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from math import ceil
@@ -10,6 +11,9 @@ from gardenbus.common.api.garden.seeds import SHOOTS
 
 Amounts = Mapping[str, Fraction]
 """Resource → amount."""
+
+Capacities = Mapping[Fraction | None, int]
+"""Capacity → number of replicas that have it; None: not known, or without a limit."""
 
 NO_AMOUNTS: Amounts = {}
 
@@ -65,13 +69,14 @@ class SeedSetState(msgspec.Struct, frozen=True, kw_only=True):
         """Shoots that the seed of a new replica accepts; 0 when unknown."""
         return max(ceil(self.new_seed.get(SHOOTS, Fraction())), 0)
 
-    def capacities(self, resource: str) -> Sequence[Fraction | None]:
-        """Capacity of each of `count` replicas for a resource, None where unknown.
+    def capacities(self, resource: str) -> Capacities:
+        """Capacities of all `count` replicas for a resource; a seed that never was ready counts as a new one.
 
-        A seed that never was ready counts as a new one.
+        Counted, not listed: nothing but its type bounds a set's spec.replicas.
         """
         unknown = self.new_seed.get(resource)
-        capacities = [
+        found = Counter(
             unknown if replica.allocatable is None else replica.allocatable.get(resource) for replica in self.staying
-        ]
-        return capacities + [unknown] * (self.count - len(capacities))
+        )
+        found[unknown] += self.count - len(self.staying)
+        return +found
