@@ -150,3 +150,10 @@ def test_moves_come_in_an_order_in_which_each_finds_room():
         used[move.source] -= 1
     assert used == after(plan)
     assert ways(plan)[0] == ("b", "c")
+
+
+def test_a_seed_without_a_real_limit_is_planned_like_any_other():
+    plan = planned(seed("a", 10**12), seed("b", 10), *shoots_on("b", 4))
+
+    assert ways(plan) == [("b", "a")] * 3  # 1 of 10 is in the band
+    assert plan.is_complete

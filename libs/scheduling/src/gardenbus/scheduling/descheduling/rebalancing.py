@@ -110,14 +110,12 @@ def bands_of(capacities: Mapping[str, int], used: Mapping[str, int], band: Fract
     whose seeds all lie above or all below it cannot be. A place that differs from another in no seed is left out.
     """
     mean = Fraction(sum(used.values()), sum(capacities.values()))
-    edges = {max(mean - band, Fraction(0)), mean}
+    lowest = max(mean - band, Fraction(0))
+    edges = {lowest, mean}
     for capacity in {*capacities.values()}:
-        edges |= {
-            edge
-            for count in range(floor((mean - band) * capacity), ceil((mean + band) * capacity) + 1)
-            for edge in (Fraction(count, capacity), Fraction(count, capacity) - band)
-            if max(mean - band, Fraction(0)) <= edge <= mean
-        }
+        for above in (Fraction(0), band):  # a whole number of shoots at the lower end of the band, and at the upper one
+            counts = range(ceil((lowest + above) * capacity), floor((mean + above) * capacity) + 1)
+            edges |= {Fraction(count, capacity) - above for count in counts}
     # Between two edges a seed may have the next number on either side that at an edge has just the one on it.
     between = {(low + high) / 2 for low, high in pairwise(sorted(edges))}
     places: dict[tuple[tuple[int, int], ...], Bounds] = {}
