@@ -13,10 +13,10 @@ from structlog.testing import capture_logs
 
 from gardenbus.common.adapters.nats import api
 from gardenbus.common.adapters.nats import follower as follower_adapter
-from gardenbus.common.adapters.nats.connection import Connection, Unanswered
+from gardenbus.common.adapters.nats.connection import DRAIN_SECONDS, Connection, Unanswered
 from gardenbus.common.adapters.nats.jetstream import JetStreamBus, connect
 from gardenbus.common.controller.timers import Timers
-from gardenbus.common.errors import Unavailable
+from gardenbus.common.errors import BadRequest, Unavailable
 from gardenbus.common.ports.bus import FollowRestarted, Message, QueueMessage, ReplayDone, StreamMessage, WorkQueue
 from tests.support.buses import BusUnderTest, fetch_until, names, next_event, replay, until_true
 from tests.support.eventually import eventually
@@ -234,6 +234,24 @@ async def test_work_that_a_lost_connection_alone_interrupted_is_ended_as_ever(ow
     await work.ack()
 
     await own.until_done()
+
+
+async def test_messages_that_cannot_be_published_leave_nothing_behind_that_is_waited_for(own: BusUnderTest):
+    assert isinstance(own.bus, JetStreamBus)
+    wrong = Message(own.work("*"))
+    for publish in (
+        own.bus.publish(wrong),
+        own.bus.publish_many([wrong, wrong]),
+        own.bus.publish_batch(own.stream("QUEUES"), [wrong, wrong], expected_last_sequence=0),
+        own.bus.publish_batch(own.stream("QUEUES"), [wrong, wrong], expected_last_sequence=0, whole=True),
+    ):
+        with pytest.raises(BadRequest):
+            await publish
+    with pytest.raises(BadRequest):
+        await own.bus.request("a b", b"")
+
+    async with asyncio.timeout(DRAIN_SECONDS / 2):
+        await own.bus.connection.renew()
 
 
 async def test_timers_that_fell_due_while_the_server_was_dead_fire_when_it_is_back(

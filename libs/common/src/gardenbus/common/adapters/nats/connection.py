@@ -21,7 +21,7 @@ import re
 import secrets
 import ssl
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Generator, Iterable
 from datetime import UTC, datetime
 from typing import Any, ParamSpec, TypeVar, cast
 
@@ -375,26 +375,30 @@ class Connection(Client):
         if queue.empty():
             queue.put_nowait(asyncio.get_running_loop().create_future())
 
+    @contextlib.contextmanager
     def awaited_replies(
         self, number: int = 1, *, is_last: Callable[[RawMessage], bool] | None = None
-    ) -> "tuple[str, asyncio.Future[list[RawMessage]]]":
+    ) -> "Generator[tuple[str, asyncio.Future[list[RawMessage]]]]":
         """A subject for so many replies and the future that gets them (or Unavailable, when the connection is lost).
 
-        With `is_last` for all up to one of which that is true.
+        With `is_last` for all up to one of which that is true. Nothing is awaited after the block.
         """
         token = secrets.token_hex(8)
         future: asyncio.Future[list[RawMessage]] = asyncio.get_running_loop().create_future()
         self._awaited[token] = (is_last or number, [], future)
-        future.add_done_callback(lambda _: self._awaited.pop(token, None))
-        return self._reply_prefix + token, future
+        try:
+            yield self._reply_prefix + token, future
+        finally:
+            self._awaited.pop(token, None)
+            future.cancel()
 
     async def request_raw(
         self, subject: str, body: bytes, *, header: bytes = b"", timeout_seconds: float
     ) -> RawMessage:
         """Publish and wait for the reply. Raises Unavailable without responders or a timely response."""
-        reply, future = self.awaited_replies()
-        command = publish_command(subject, body, header, reply)
-        return (await self.exchange((command,), future, about=subject, timeout_seconds=timeout_seconds))[0]
+        with self.awaited_replies() as (reply, future):
+            command = publish_command(subject, body, header, reply)
+            return (await self.exchange((command,), future, about=subject, timeout_seconds=timeout_seconds))[0]
 
     async def exchange(
         self,
@@ -411,8 +415,6 @@ class Connection(Client):
                 responses = await replies
         except TimeoutError as error:
             raise Unanswered(f"no answer on {about} within {timeout_seconds:g} s") from error
-        finally:
-            replies.cancel()
         if any(response.status == NOBODY for response in responses):
             raise Unavailable(f"nobody answers on {about}")
         return responses

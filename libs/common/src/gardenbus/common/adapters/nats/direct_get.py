@@ -38,10 +38,10 @@ async def messages_from(
     """
     endpoint = f"{connection.jetstream_api}.DIRECT.GET.{stream}"
     request = msgspec.json.encode({"seq": sequence, "next_by_subj": subject_filter, "batch": limit})
-    reply, replies = connection.awaited_replies(is_last=lambda message: message.status != 0)
-    *messages, end = await connection.exchange(
-        (publish_command(endpoint, request, b"", reply),), replies, about=endpoint, timeout_seconds=TIMEOUT_SECONDS
-    )
+    with connection.awaited_replies(is_last=lambda message: message.status != 0) as (reply, replies):
+        *messages, end = await connection.exchange(
+            (publish_command(endpoint, request, b"", reply),), replies, about=endpoint, timeout_seconds=TIMEOUT_SECONDS
+        )
     if end.status not in (_END_OF_BATCH, _NOT_FOUND):
         raise Unavailable(f"{stream}: {end.status} {end.description}")
     return [_message(each) for each in messages]

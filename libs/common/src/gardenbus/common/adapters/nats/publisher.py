@@ -109,13 +109,13 @@ class Publisher:
         return list(groups.items())
 
     async def _store_one(self, message: Message, extra: bytes) -> int:
-        reply, future = self._connection.awaited_replies()
-        responses = await self._breaker.exchange(
-            (self._command(message, extra, reply),),
-            future,
-            about=message.subject,
-            timeout_seconds=PUBLISH_TIMEOUT_SECONDS,
-        )
+        with self._connection.awaited_replies() as (reply, future):
+            responses = await self._breaker.exchange(
+                (self._command(message, extra, reply),),
+                future,
+                about=message.subject,
+                timeout_seconds=PUBLISH_TIMEOUT_SECONDS,
+            )
         return self._stored(responses[0], message.subject)
 
     async def _stored_together(self, stream: str, messages: Sequence[Message]) -> bool:
@@ -134,52 +134,52 @@ class Publisher:
         return True
 
     async def _store_each(self, messages: Sequence[Message]) -> None:
-        reply, future = self._connection.awaited_replies(len(messages))
-        responses = await self._breaker.exchange(
-            [self._command(message, b"", reply) for message in messages],
-            future,
-            about=f"{messages[0].subject} and {len(messages) - 1} more",
-            timeout_seconds=BATCH_TIMEOUT_SECONDS,
-        )
+        with self._connection.awaited_replies(len(messages)) as (reply, future):
+            responses = await self._breaker.exchange(
+                [self._command(message, b"", reply) for message in messages],
+                future,
+                about=f"{messages[0].subject} and {len(messages) - 1} more",
+                timeout_seconds=BATCH_TIMEOUT_SECONDS,
+            )
         for response in responses:
             self._stored(response, messages[0].subject)
 
     async def _store_batch(self, messages: Sequence[Message], expected_last_sequence: int | None) -> int:
         opening = f"Nats-Batch-Id: {secrets.token_hex(11)}\r\nNats-Batch-Sequence: ".encode()
-        reply, future = self._connection.awaited_replies()
         last = len(messages)
         commands: list[bytes] = []
-        for number, message in enumerate(messages, start=1):
-            extra = b"%b%d\r\n" % (opening, number)
-            if number == 1 and expected_last_sequence is not None:
-                extra += _after_sequence(expected_last_sequence)
-            if number == last:
-                extra += b"Nats-Batch-Commit: 1\r\n"
-            commands.append(self._command(message, extra, reply if number == last else ""))
-        responses = await self._breaker.exchange(
-            commands,
-            future,
-            about=f"{messages[0].subject} and {last - 1} more in a batch",
-            timeout_seconds=BATCH_TIMEOUT_SECONDS,
-        )
+        with self._connection.awaited_replies() as (reply, future):
+            for number, message in enumerate(messages, start=1):
+                extra = b"%b%d\r\n" % (opening, number)
+                if number == 1 and expected_last_sequence is not None:
+                    extra += _after_sequence(expected_last_sequence)
+                if number == last:
+                    extra += b"Nats-Batch-Commit: 1\r\n"
+                commands.append(self._command(message, extra, reply if number == last else ""))
+            responses = await self._breaker.exchange(
+                commands,
+                future,
+                about=f"{messages[0].subject} and {last - 1} more in a batch",
+                timeout_seconds=BATCH_TIMEOUT_SECONDS,
+            )
         return self._stored(responses[0], messages[0].subject)
 
     async def _store_chain(self, messages: Sequence[Message], after: bytes) -> int:
         """Store messages each after its predecessor. `after`: header lines of what the first one expects."""
         attempt = secrets.token_hex(8).encode()
-        reply, future = self._connection.awaited_replies()
         last = len(messages)
         commands: list[bytes] = []
-        for number, message in enumerate(messages, start=1):
-            extra = b"%bNats-Msg-Id: %b.%d\r\n" % (after, attempt, number)
-            commands.append(self._command(message, extra, reply if number == last else ""))
-            after = b"Nats-Expected-Last-Msg-Id: %b.%d\r\n" % (attempt, number)
-        responses = await self._breaker.exchange(
-            commands,
-            future,
-            about=f"{messages[0].subject} and {last - 1} more in a row",
-            timeout_seconds=BATCH_TIMEOUT_SECONDS,
-        )
+        with self._connection.awaited_replies() as (reply, future):
+            for number, message in enumerate(messages, start=1):
+                extra = b"%bNats-Msg-Id: %b.%d\r\n" % (after, attempt, number)
+                commands.append(self._command(message, extra, reply if number == last else ""))
+                after = b"Nats-Expected-Last-Msg-Id: %b.%d\r\n" % (attempt, number)
+            responses = await self._breaker.exchange(
+                commands,
+                future,
+                about=f"{messages[0].subject} and {last - 1} more in a row",
+                timeout_seconds=BATCH_TIMEOUT_SECONDS,
+            )
         try:
             return self._stored(responses[0], messages[0].subject)
         except BadRequest as error:  # of the last one, or one before it is missing

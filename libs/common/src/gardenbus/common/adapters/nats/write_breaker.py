@@ -74,7 +74,6 @@ class WriteBreaker:
         stream = self._stream(about)
         is_probe = self._is_open(stream)
         if is_probe and stream in self._probing:
-            replies.cancel()
             raise _cannot_write(stream)
         if is_probe:
             self._probing.add(stream)
