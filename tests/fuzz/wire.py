@@ -45,6 +45,9 @@ CLEARED = 10_000
 MOST_CREATED = 500
 """Objects that stay: with all that are ever created memory would grow for a good reason."""
 
+LARGEST_BYTES = 1024 * MEGABYTE
+"""Memory of a process that no landscape of `MOST_CREATED` objects has a reason for."""
+
 REPORTED = 20_000
 SAMPLE = 400
 
@@ -89,7 +92,7 @@ class WireFuzzer:
             await client.send(sent.message, number if sent.is_request else None)
             findings.inputs += 1
             if number % MEASURED == MEASURED - 1:
-                await self._measure()
+                await self._measure(number)
             if number % CLEARED == CLEARED - 1:
                 await self._clear(number)
             if client.is_closed:
@@ -160,12 +163,17 @@ class WireFuzzer:
             self.findings.add(Finding("deletion", each, number, ""))
         self._clearing.unexpected.clear()
 
-    async def _measure(self) -> None:
+    async def _measure(self, number: int) -> None:
         for service in self._landscape.describe()["services"]:
             try:
-                self.memory[service["name"]].append(resident_bytes(service["pid"]))
+                size = resident_bytes(service["pid"])
             except (OSError, TypeError):  # it has ended; its restart is found at the end
                 continue
+            self.memory[service["name"]].append(size)
+            if size > LARGEST_BYTES:
+                self.findings.add(
+                    Finding(f"memory of {service['name']}", f"has {size // MEGABYTE} MB", number, "one before it")
+                )
         while await self._queued() > MOST_QUEUED:
             await asyncio.sleep(0.2)
 
@@ -187,7 +195,7 @@ class WireFuzzer:
         await client.close()
         if stuck := await drained(self._left, stuck_seconds=STUCK_SECONDS):
             self.findings.add(Finding("queues", stuck[:300], count, ""))
-        await self._measure()
+        await self._measure(count)
         after = processes(self._landscape)
         for name, pid in before.items():
             if pid != after.get(name):
