@@ -54,7 +54,7 @@ test-e2e: $(WITH_DEV) ## whole landscapes of real processes
 
 test-browser: $(WITH_DEV) ## the dashboard in a headless Chromium (skipped without one), pictures into .ci/artefacts/
 	@GARDENBUS_SCREENSHOTS=$${GARDENBUS_SCREENSHOTS:-.ci/artefacts/screenshots} \
-	  $(BIN)/pytest -n 2 --dist loadfile tests/browser $(ARGS)
+	  exec $(BIN)/pytest -n 2 --dist loadfile tests/browser $(ARGS)
 
 test-kube: $(WITH_DEV) ## real control planes as processes (GARDENBUS_KUBE_BIN: directory of etcd, kube-apiserver and others)
 	@test -n "$$GARDENBUS_KUBE_BIN" || \

@@ -44,7 +44,7 @@ AMONG_THE_LONG = {
     ScenarioName.REPLICATION,
     ScenarioName.IDENTITIES,
 }
-"""Scenarios made of what the others do: each is run for its own figure."""
+"""Scenarios made of what the others do, each run for its own figure, and the one that takes the longest."""
 
 
 async def bench(*arguments: str) -> tuple[int, str, str]:

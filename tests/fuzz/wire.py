@@ -46,7 +46,7 @@ MOST_CREATED = 500
 """Objects that stay: with all that are ever created memory would grow for a good reason."""
 
 LARGEST_BYTES = 1024 * MEGABYTE
-"""Memory of a process that no landscape of `MOST_CREATED` objects has a reason for."""
+"""Memory above which a process is a finding: `MOST_CREATED` objects are no reason for it."""
 
 REPORTED = 20_000
 SAMPLE = 400
@@ -170,10 +170,9 @@ class WireFuzzer:
             except (OSError, TypeError):  # it has ended; its restart is found at the end
                 continue
             self.memory[service["name"]].append(size)
-            if size > LARGEST_BYTES:
-                self.findings.add(
-                    Finding(f"memory of {service['name']}", f"has {size // MEGABYTE} MB", number, "one before it")
-                )
+            if size > LARGEST_BYTES and (place := f"size of {service['name']}") not in self.findings.found:
+                what = f"{size // MEGABYTE} MB, after a message sent before this number"
+                self.findings.add(Finding(place, what, number, ""))
         while await self._queued() > MOST_QUEUED:
             await asyncio.sleep(0.2)
 

@@ -34,7 +34,6 @@ SECONDS_A_TEST = {
     "bench": 12,
     "fuzz": 6,
     "simulation": 6,
-    "browser": 5,
     "property": 2.5,
     "contract": 1,
 }

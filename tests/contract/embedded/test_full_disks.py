@@ -32,7 +32,7 @@ class SupervisedNats:
 
     def __init__(self, directory: Path, store: Path) -> None:
         self.reported: list[str] = []
-        self.was_well_while_down = False
+        self.reported_writable_while_down = False
         self.port, monitor = free_port(), free_port()
         place = LandscapeDirectory(directory)
         place.prepare()
@@ -48,7 +48,7 @@ class SupervisedNats:
     def _notify(self, text: str) -> None:
         self.reported.append(text)
         if "can write again" in text and not self._takes_connections():
-            self.was_well_while_down = True
+            self.reported_writable_while_down = True
 
     def _takes_connections(self) -> bool:
         with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", self.port), timeout=1.0):
@@ -113,7 +113,7 @@ async def test_nats_is_started_anew_when_its_disk_has_room_again_and_has_all_tha
     announced = " | ".join(nats.reported)
     assert "is full; make room" in announced
     assert "has room again: it is restarted" in announced
-    assert not nats.was_well_while_down
+    assert not nats.reported_writable_while_down
 
 
 async def test_nats_that_died_on_a_full_disk_gets_its_room_back(nats: SupervisedNats, disk: SmallDisk) -> None:

@@ -40,6 +40,14 @@ def test_a_server_is_restarted_once_there_has_been_room_for_a_while() -> None:
     assert due(watch, 10.0) == 10.0
 
 
+def test_room_has_to_last_anew_when_the_server_did_not_say_whether_it_can_write() -> None:
+    watch = WriteWatch()
+    watch.observe(cannot_write=True, room=ROOMY, now=0.0)
+    watch.interrupt()
+    assert watch.observe(cannot_write=True, room=ROOMY, now=100.0) == "recovering"
+    assert watch.observe(cannot_write=True, room=ROOMY, now=100.0 + STEADY_SECONDS) == "restart"
+
+
 def test_restarts_that_do_not_help_come_less_and_less_often() -> None:
     watch, now = WriteWatch(), 0.0
     moments = [now := due(watch, now) for _ in range(10)]

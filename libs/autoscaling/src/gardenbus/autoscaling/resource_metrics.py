@@ -68,9 +68,9 @@ def fewest_to_hold(amount: Fraction | int, capacities: Capacities) -> int:
     for capacity, replicas in _smallest_first(capacities):
         if held >= amount:
             break
-        taken = min(replicas, ceil((amount - held) / capacity)) if capacity > 0 else replicas
-        held += taken * capacity
-        number += taken
+        needed = min(replicas, ceil((amount - held) / capacity)) if capacity > 0 else replicas
+        held += needed * capacity
+        number += needed
     return number if held >= amount else min(number + 1, sum(capacities.values()))
 
 
@@ -96,7 +96,7 @@ def _by_utilization(
     resource: str, target: MetricTarget, seeds: SeedSetState, used: Fraction, tolerance: Tolerance
 ) -> Measured | Unmeasured:
     capacities = seeds.capacities(resource)
-    if None in capacities:
+    if None in capacities:  # of a resource that not every seed states
         return Unmeasured(resource=resource, message=f"not every seed says how much of {resource} is allocatable")
     capacity, percent = _sum_of_smallest(seeds.count, capacities), int(target.share * 100)
     if not capacity:
@@ -123,17 +123,17 @@ def _by_utilization(
 
 
 def _smallest_first(capacities: Capacities) -> Sequence[tuple[Fraction, int]]:
-    """Those that have a limit, with the number of replicas of each."""
+    """The known capacities in ascending order, with the number of replicas that have each."""
     return sorted((capacity, replicas) for capacity, replicas in capacities.items() if capacity is not None)
 
 
 def _sum_of_smallest(number: int, capacities: Capacities) -> Fraction:
-    """What so many replicas hold together, if they are the smallest."""
+    """Total capacity of the smallest replicas, so many of them."""
     total = Fraction()
     for capacity, replicas in _smallest_first(capacities):
-        taken = min(replicas, number)
-        total += taken * capacity
-        number -= taken
+        counted = min(replicas, number)
+        total += counted * capacity
+        number -= counted
     return total
 
 

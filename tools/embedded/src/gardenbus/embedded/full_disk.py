@@ -10,6 +10,7 @@ While there is no room, a restart would help nobody.
 | no           |      | fine; after a while the restarts are forgotten            |
 | yes          | no   | full: said once, waited for                               |
 | yes          | yes  | restart, once that has lasted; the next one later and later |
+| not known    | any  | as before: it does not respond, or has another trouble    |
 """
 
 import os
@@ -83,6 +84,10 @@ class WriteWatch:
         self._fine_since: float | None = None
         self._restarts = 0
         self._next_restart_at = 0.0
+
+    def interrupt(self) -> None:
+        """Note that the server does not say whether it can write: what has to last begins anew."""
+        self._room_since = self._fine_since = None
 
     def observe(self, *, cannot_write: bool, room: DiskRoom | None, now: float) -> WriteState:
         """State by what is seen now (in seconds of a monotonic clock); `restart` only when one is due."""

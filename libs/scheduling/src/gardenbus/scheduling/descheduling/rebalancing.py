@@ -113,9 +113,9 @@ def bands_of(capacities: Mapping[str, int], used: Mapping[str, int], band: Fract
     lowest = max(mean - band, Fraction(0))
     edges = {lowest, mean}
     for capacity in {*capacities.values()}:
-        for above in (Fraction(0), band):  # a whole number of shoots at the lower end of the band, and at the upper one
-            counts = range(ceil((lowest + above) * capacity), floor((mean + above) * capacity) + 1)
-            edges |= {Fraction(count, capacity) - above for count in counts}
+        for offset in (Fraction(0), band):  # a whole number of shoots at the lower end of the band, then at the upper
+            counts = range(ceil((lowest + offset) * capacity), floor((mean + offset) * capacity) + 1)
+            edges |= {Fraction(count, capacity) - offset for count in counts}
     # Between two edges a seed may have the next number on either side that at an edge has just the one on it.
     between = {(low + high) / 2 for low, high in pairwise(sorted(edges))}
     places: dict[tuple[tuple[int, int], ...], Bounds] = {}
