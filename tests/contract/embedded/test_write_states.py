@@ -57,7 +57,11 @@ class StandIn:
 @pytest.fixture
 async def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[StandIn]:
     """One whose disk is full."""
-    monkeypatch.setattr(processes, "room_of", lambda _: DiskRoom(0, 10**9))
+
+    def no_room(_: Path) -> DiskRoom:
+        return DiskRoom(0, 10**9)
+
+    monkeypatch.setattr(processes, "room_of", no_room)
     server = StandIn(tmp_path)
     server.process.start()
     yield server

@@ -36,7 +36,7 @@ def age_of(instant: object, now: datetime) -> str:
     """`12s`, `3m`, `5h`, `2d` since a Kubernetes time; "" when it is none."""
     try:
         elapsed = now - datetime.fromisoformat(str(instant)).astimezone(UTC)
-    except ValueError:
+    except (ValueError, OverflowError):
         return ""
     for unit, letter in ((_DAY, "d"), (_HOUR, "h"), (_MINUTE, "m")):
         if elapsed >= 2 * unit:

@@ -4,13 +4,13 @@ A reason for ineligibility holds either from the start or from an instant on, un
 Source: KubeFleet's `clustereligibilitychecker`.
 """
 
-from datetime import UTC, datetime
 from math import inf
 
 from gardenbus.common.api.conditions import TRUE
 from gardenbus.common.api.fleet.member_clusters import HEALTHY, JOINED, MemberCluster
 from gardenbus.common.api.short_cache import short_cache
 from gardenbus.common.api.views import condition_in
+from gardenbus.common.ports.clock import parse_timestamp
 
 HEARTBEAT_TIMEOUT_SECONDS = 300.0
 """Maximum age of the last heartbeat."""
@@ -65,8 +65,5 @@ def next_change(reasons: TimedReasons, now: float) -> float:
 @short_cache(4096)
 def instant(text: str) -> float:
     """Return the unix seconds of a timestamp; -infinity for one that is missing or unreadable."""
-    try:
-        moment = datetime.fromisoformat(text)
-    except ValueError:
-        return -inf
-    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+    moment = parse_timestamp(text)
+    return -inf if moment is None else moment.timestamp()

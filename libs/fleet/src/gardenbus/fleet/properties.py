@@ -73,6 +73,8 @@ def interpolate(value: float, low: float, high: float, *, order: str, weight: in
         raise UnexpectedState(f"cannot interpolate {value} between {low} and {high}")
     if low == high:
         return 0
+    if isinf(high - low):
+        value, low, high = value / 2, low / 2, high / 2
     share = (value - low) / (high - low)
     match order:
         case "Descending":

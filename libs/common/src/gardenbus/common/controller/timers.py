@@ -19,6 +19,9 @@ from gardenbus.common.ports.bus import Bus, Headers, Message
 SCHEDULE = "Nats-Schedule"
 """Header by which a message is a timer: when it is due."""
 
+LONGEST_SECONDS = 365 * 86_400.0
+"""Later than this nothing is waited for: a reconciler that is called too early looks again."""
+
 SOONEST_SECONDS = 1.0
 """A timer in the past fires at once and could run hot; the clock that was read may be behind the server's."""
 
@@ -41,7 +44,7 @@ class NextAttempt(NamedTuple):
 
 def timer_message(subjects: Subjects, timer: Timer, now: datetime) -> Message:
     """The scheduled message; `now` is the server's time."""
-    due_at = now.astimezone(UTC) + timedelta(seconds=max(timer.after_seconds, SOONEST_SECONDS))
+    due_at = now.astimezone(UTC) + timedelta(seconds=min(LONGEST_SECONDS, max(SOONEST_SECONDS, timer.after_seconds)))
     return Message(
         subjects.later(timer.work_subject),
         headers={

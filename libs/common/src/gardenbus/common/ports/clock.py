@@ -3,6 +3,8 @@
 from datetime import UTC, datetime
 from typing import Protocol
 
+EARLIEST, LATEST = datetime(1970, 1, 1, tzinfo=UTC), datetime(2200, 1, 1, tzinfo=UTC)
+
 
 class Clock(Protocol):
     """A wall clock, a monotonic clock, and waiting."""
@@ -26,9 +28,14 @@ def timestamp(instant: datetime) -> str:
 
 
 def parse_timestamp(text: object) -> datetime | None:
-    """Parse an RFC 3339 time (UTC without a zone); None when it is none."""
+    """Parse an RFC 3339 time (UTC without a zone); None when it is none.
+
+    What lies outside `EARLIEST` to `LATEST` is the nearer of them: periods can be added to each time.
+    """
     try:
         instant = datetime.fromisoformat(text) if isinstance(text, str) else None
     except ValueError:
         return None
-    return instant if instant is None or instant.tzinfo else instant.replace(tzinfo=UTC)
+    if instant is None:
+        return None
+    return min(max(instant if instant.tzinfo else instant.replace(tzinfo=UTC), EARLIEST), LATEST)

@@ -63,6 +63,9 @@ _PREFIXES: Mapping[str, _Path] = {
 }
 """Settings of which the rest of the name is a path below this place."""
 
+_DEEPEST = 32
+"""Dots in the name of a setting; deeper ones are ignored, as unknown ones are."""
+
 _BALANCER = "loadBalancerServices.annotations."
 _FEATURE = "featureGates."
 _RESOURCES = {"resources.capacity.": "capacity", "resources.reserved.": "reserved"}
@@ -144,8 +147,7 @@ def _warnings(flags: Sequence[str], settings: Mapping[str, str]) -> Iterator[str
 def _is_supported(setting: str) -> bool:
     if setting in _SETTINGS or setting == "blockCIDRs":
         return True
-    prefixes = (*_PREFIXES, *_RESOURCES, _BALANCER, _FEATURE)
-    return any(setting.startswith(prefix) and setting != prefix for prefix in prefixes)
+    return any(_below({setting: ""}, prefix) for prefix in (*_PREFIXES, *_RESOURCES, _BALANCER, _FEATURE))
 
 
 def _managed_seed(shoot: Document, flags: Sequence[str], settings: Mapping[str, str]) -> Document:
@@ -224,7 +226,11 @@ def _set(settings: Mapping[str, str]) -> Iterator[tuple[_Path, Any]]:
 
 
 def _below(settings: Mapping[str, str], prefix: str) -> Sequence[tuple[str, str]]:
-    return [(name, value) for name, value in settings.items() if name.startswith(prefix) and name != prefix]
+    return [
+        (name, value)
+        for name, value in settings.items()
+        if name.startswith(prefix) and name != prefix and name.count(".") <= _DEEPEST
+    ]
 
 
 def _own_labels(shoot: Document) -> Document:

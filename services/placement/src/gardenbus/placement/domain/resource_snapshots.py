@@ -21,7 +21,7 @@ from gardenbus.common.api.fleet.placement_parts import (
     of,
 )
 from gardenbus.common.api.fleet.placements import Placement
-from gardenbus.common.ports.clock import timestamp
+from gardenbus.common.ports.clock import parse_timestamp, timestamp
 from gardenbus.placement.domain.bindings import part_of
 from gardenbus.placement.domain.policy_snapshots import annotated, index_of, is_active
 
@@ -139,8 +139,8 @@ def plan_resources(  # noqa: PLR0913  (each is an input of its own)
         return _kept(placement, resources, living, active, latest)
     if latest is not None:
         since = _annotation(latest, CHANGED_SINCE)
-        seen_at = datetime.fromisoformat(since) if since else now
-        created_at = datetime.fromisoformat(latest.created_at)
+        seen_at = parse_timestamp(since) or now
+        created_at = parse_timestamp(latest.created_at) or now
         due_at = max(_end_of(seen_at, collection, now), _end_of(created_at, interval, now))
         if due_at > now:
             marked = annotated(latest.document(), {CHANGED_SINCE: timestamp(now)})

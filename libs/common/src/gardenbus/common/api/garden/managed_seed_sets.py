@@ -25,7 +25,7 @@ from gardenbus.common.api.quantities import parse_quantity
 HASH_LENGTH = 10
 """Hexadecimal digits of a revision's hash; should two ever be alike, collisionCount makes another."""
 
-_ORDINAL = re.compile(r"-([0-9]+)$")
+_ORDINAL = re.compile(r"-([0-9]{1,9})$")
 _canonical = msgspec.json.Encoder(order="deterministic").encode
 
 

@@ -9,6 +9,7 @@ from typing import Any
 from gardenbus.common.api.confirmation import is_confirmed
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.document_parts import name_of
+from gardenbus.common.api.numbers import whole_number
 
 READY_FOR_MIGRATION = "ReadyForMigration"
 """Constraint of a shoot that reports to the source seed that the target can host the control plane."""
@@ -26,8 +27,7 @@ def seeds_of(shoot: Document) -> tuple[str, str]:
 
 def state_generation(shoot_state: Document) -> int:
     """Generation of the shoot at which a ShootState was saved; 0 if it has none."""
-    written = section(shoot_state, "metadata", "annotations").get(STATE_GENERATION)
-    return int(written) if isinstance(written, str) and written.isascii() and written.isdecimal() else 0
+    return whole_number(section(shoot_state, "metadata", "annotations").get(STATE_GENERATION))
 
 
 def state_owners(shoot_state: Document) -> frozenset[str]:

@@ -17,6 +17,8 @@ SEED_SYSTEM_COMPONENTS_HEALTHY = "SeedSystemComponentsHealthy"
 OBJECTS_CONDITION = "ObjectsKnown"
 EMERGENCY_STOP = "shoot.gardener.cloud/emergency-stop-reconciliations"
 SHOOTS = "shoots"
+MOST_SHOOTS = 2**53
+"""Largest capacity: as large a number as Redis, Prometheus and JavaScript hold exactly."""
 
 _canonical = msgspec.json.Encoder(order="deterministic").encode
 
@@ -178,12 +180,12 @@ def unready_because(seed: Seed) -> str:
 
 
 def shoot_capacity(document: Document) -> int | None:
-    """Capacity in shoots: status.allocatable.shoots, rounded up.
+    """Capacity in shoots: status.allocatable.shoots, rounded up, at most `MOST_SHOOTS`.
 
     None when there is no such key (no limit). Raises ValueError when it is no quantity.
     """
     quantity = mapping_or_empty(mapping_or_empty(document.get("status")).get("allocatable")).get(SHOOTS)
-    return None if quantity is None else max(whole_count(quantity), 0)
+    return None if quantity is None else min(max(whole_count(quantity), 0), MOST_SHOOTS)
 
 
 def removal_owner(document: Document) -> str:

@@ -5,8 +5,8 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 
 _PREFIX = "Failed to schedule Shoot: "
-_LISTED = re.compile(r"0/(?P<seeds>\d+) seeds are eligible: \{(?P<reasons>.*)\}", re.DOTALL)
-_NAMED = re.compile(r"(?:^|, )(?:(?P<count>\d+) seeds \([^()]*, …\)|[a-z0-9][a-z0-9.-]*) => ")
+_LISTED = re.compile(r"0/(?P<seeds>\d{1,9}) seeds are eligible: \{(?P<reasons>.*)\}", re.DOTALL)
+_NAMED = re.compile(r"(?:^|, )(?:(?P<count>\d{1,9}) seeds \([^()]*, …\)|[a-z0-9][a-z0-9.-]*) => ")
 _NONE_LEFT = re.compile(r"^(?:none of the \d+ seeds|not even the one seed)(?: left)?\b")
 _MORE = re.compile(r", \d+ more reasons$")
 _BRIEF: Mapping[str, str] = {

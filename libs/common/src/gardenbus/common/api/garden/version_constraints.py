@@ -10,7 +10,10 @@ from collections.abc import Callable, Mapping
 
 from gardenbus.common.api.garden.expirable_versions import Numbers
 
-_COMPARISON = re.compile(r"(?P<operator>!=|<=|>=|=|<|>|~|\^)?\s*v?(?P<version>[0-9xX*]+(?:\.[0-9xX*]+){0,2})[,\s]*")
+_NUMBER = r"[0-9xX*]{1,9}"
+_COMPARISON = re.compile(
+    rf"(?P<operator>!=|<=|>=|=|<|>|~|\^)?\s*v?(?P<version>{_NUMBER}(?:\.{_NUMBER}){{0,2}})(?![0-9xX*.])[,\s]*"
+)
 
 _Holds = Callable[[Numbers, Numbers], bool]
 
