@@ -64,7 +64,7 @@ FULL = a_shoot(
 VALUES: st.SearchStrategy[Any] = st.sampled_from(
     [
         None, "", "a", "b", "A", "a.b", "a/b", "a\n", "-a", "é", "a" * 64, "a" * 254, "x", "c", "IPv6",
-        "10.0.0.0/8", "10.0.0.0", "::/0", "aws", "1", 0, 1, 3, -1, 1.0, 1.5, 2**70, True, False, [], {},
+        "10.0.0.0/8", "10.0.0.0", "::/0", "aws", "1", 0, 1, 3, -1, 1.0, 1.5, 2**31, 2**70, True, False, [], {},
         ["x"], ["x", "x"], "infrastructure", ["x", 1], [None], [""], [{}], ["IPv4", "IPv4"],
         {"a": 1}, {"": "a"}, {"a": None},
         {"type": None}, {"name": "a"}, [{"name": "a"}], [{"name": "a"}, {"name": "a"}],

@@ -53,6 +53,11 @@ WORKER: Document = {"name": "a", "minimum": 1, "maximum": 2}
         ({"provider": {"workers": [WORKER | {"minimum": 3}]}}, "spec.provider.workers[0].maximum"),
         ({"provider": {"workers": [WORKER | {"minimum": -1}]}}, "spec.provider.workers[0].minimum"),
         ({"provider": {"workers": [WORKER | {"maximum": "2"}]}}, "spec.provider.workers[0].maximum"),
+        ({"provider": {"workers": [WORKER | {"maximum": 2**31}]}}, "spec.provider.workers[0].maximum"),
+        (
+            {"provider": {"workers": [{"name": "a", "maximum": 2**31 - 1, "minimum": 2**31}]}},
+            "spec.provider.workers[0].minimum",
+        ),
         ({"provider": {"workers": [WORKER | {"maximum": True}]}}, "spec.provider.workers[0].maximum"),
         ({"provider": {"workers": [WORKER | {"maximum": 2.5}]}}, "spec.provider.workers[0].maximum"),
         ({"provider": {"workers": [WORKER | {"volume": {"size": "20Gib"}}]}}, "spec.provider.workers[0].volume.size"),
@@ -163,6 +168,11 @@ def test_a_volume_of_a_size_that_was_stored_before_may_stay() -> None:
     stored = a_shoot(spec={"provider": {"workers": [WORKER | {"volume": {"size": "20G"}}]}})
     validate(merged(stored, {"spec": {"purpose": "testing"}}), stored)
     validate(a_shoot(spec={"provider": {"workers": [WORKER | {"volume": {"size": "20Gi"}}]}}), None)
+
+
+def test_a_pool_of_more_machines_than_gardener_can_count_may_stay_where_it_was_stored_before() -> None:
+    stored = a_shoot(spec={"provider": {"workers": [WORKER | {"maximum": 2**31}]}})
+    validate(merged(stored, {"spec": {"provider": {"workers": [WORKER | {"maximum": 2**31, "minimum": 2}]}}}), stored)
 
 
 def test_a_tolerated_key_may_have_several_values() -> None:

@@ -15,6 +15,7 @@ from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.garden.maintenance_windows import window_problems
 from gardenbus.common.api.garden.shoot_operations import FORCE_DELETION, OPERATIONS
 from gardenbus.common.api.networks import ip_family_of, is_canonical, overlap
+from gardenbus.common.api.validation.limits import MOST_MACHINES
 
 _LABEL = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?"
 _SUBDOMAIN = rf"{_LABEL}(\.{_LABEL})*"
@@ -27,7 +28,7 @@ _Label = Annotated[str, Meta(max_length=63, pattern=rf"\A{_LABEL}\Z")]
 _Subdomain = Annotated[str, Meta(max_length=253, pattern=rf"\A{_SUBDOMAIN}\Z")]
 _Key = Annotated[str, Meta(max_length=253, pattern=rf"\A({_SUBDOMAIN}/)?{_QUALIFIED}\Z")]
 _LabelValue = Annotated[str, Meta(max_length=63, pattern=rf"\A({_QUALIFIED})?\Z")]
-_Count = Annotated[int, Meta(ge=0)]
+_Count = Annotated[int, Meta(ge=0, le=MOST_MACHINES)]
 
 
 class _ManifestPart(Struct, frozen=True, gc=False, rename="camel"):
@@ -78,7 +79,7 @@ class _Worker(_ManifestPart, frozen=True):
     control_plane: dict[str, Any] | None = None
     machine: _Machine | None = None
     minimum: _Count | None = None
-    maximum: Annotated[int, Meta(ge=1)] | None = None
+    maximum: Annotated[int, Meta(ge=1, le=MOST_MACHINES)] | None = None
     kubernetes: None = None
     volume: _Volume | None = None
     data_volumes: None = None

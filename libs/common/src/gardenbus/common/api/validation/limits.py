@@ -7,6 +7,9 @@ from gardenbus.common.api.quantities import parse_quantity
 from gardenbus.common.api.shown_values import shown
 from gardenbus.common.api.validation.field_cursor import FieldCursor
 
+MOST_MACHINES = 2**31 - 1
+"""Machines of a worker pool: Gardener's API has 32 bits for their number."""
+
 _PERCENT = re.compile(r"(100|[0-9]{1,2})%")
 
 

@@ -8,6 +8,7 @@ import re
 
 from gardenbus.common.api.shown_values import shown
 from gardenbus.common.api.validation.field_cursor import FieldCursor, unique
+from gardenbus.common.api.validation.limits import MOST_MACHINES
 from gardenbus.common.api.validation.metadata import (
     check_labels,
     label_problem,
@@ -28,6 +29,7 @@ _LONGEST_SYSCTL, _LONGEST_SYSCTL_PART = 4086, 255
 """Of a path below /proc/sys/, and of each name in it. Source: Linux' `limits.h`."""
 
 _VALUES: ValueRules = {
+    **dict.fromkeys(("minimum", "maximum"), whole(None, MOST_MACHINES)),
     "priority": whole(-1),
     "cri": of_section(
         {"name": one_of("containerd"), "containerRuntimes": lambda cri, _: cri.named_entries(*_RUNTIMES)}
