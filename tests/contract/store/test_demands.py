@@ -6,6 +6,7 @@ from collections.abc import Mapping
 import pytest
 
 from gardenbus.common.api.document import Document
+from gardenbus.common.api.garden.quotas import MOST_DEMANDED
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.errors import Conflict, Forbidden
 from gardenbus.common.ports.store import DemandLimits, WritePrecondition
@@ -98,6 +99,19 @@ async def test_a_unit_that_the_writer_does_not_know_has_it_read_again(kit: Store
     await kit.created(a_binding())
     with pytest.raises(Conflict, match="beyond"):
         await kit.store.create(a_cluster("one"), preconditions=within(8, amounts={"loadbalancers": {}}))
+
+
+async def test_no_shoot_demands_more_than_can_be_summed(kit: StoreUnderTest) -> None:
+    await kit.created(a_binding())
+    shoots = [await kit.created(a_cluster(name, 2**70)) for name in ("one", "two")]
+    small = await kit.created(a_cluster("small", 4))
+
+    assert await kit.store.demand(QUOTA) == {MACHINES: 2 * MOST_DEMANDED + 4, "loadbalancers": 3}
+    for shoot in shoots:
+        await kit.store.delete(shoot)
+    assert await kit.store.demand(QUOTA) == {MACHINES: 4, "loadbalancers": 1}
+    await kit.store.delete(small)
+    assert await kit.store.demand(QUOTA) == {}
 
 
 async def test_shoots_without_a_binding_count_nowhere(kit: StoreUnderTest) -> None:

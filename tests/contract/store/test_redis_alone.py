@@ -242,6 +242,29 @@ async def test_a_relay_keeps_its_lead_while_it_walks_a_store_for_longer_than_a_l
     assert int(await kit.connection.command("PTTL", leader)) <= 3000, "it was renewed on the way"
 
 
+async def test_no_number_stops_a_write_in_its_middle(kit: StoreUnderTest) -> None:
+    pool = {"name": "pool", "machine": {"type": "large"}, "minimum": 1, "maximum": 3}
+    spec = {"credentialsBindingName": "aws", "cloudProfile": {"name": "aws"}, "provider": {"workers": [pool]}}
+    wanting = merged(a_shoot("tulip"), {"spec": spec})
+    shoot = await kit.created(wanting)
+    assert kit.connection is not None
+    stored = kit.connection.key(f"o:{shoot.key.stored}")
+    (sums,) = await kit.connection.command("KEYS", kit.connection.key("demand:*"))
+    demand = (await kit.connection.command("HGET", stored, "demand")).decode()
+    machines = demand.partition(" 3 ")[2]
+    await kit.connection.command("HSET", stored, "demand", demand.replace(" 3 ", f" {2**67} "))  # of an older version
+    pool["maximum"] = 4
+    shoot = await kit.changed(shoot, merged(wanting, {"spec": spec}))
+    assert await kit.connection.command("HGET", sums, machines) == b"7", "what was too large to count is not taken off"
+    await kit.connection.command("HSET", sums, machines, 2**63 - 1)
+    other = await kit.created(merged(wanting, {"metadata": {"name": "rose"}}))
+    assert int(await kit.connection.command("HGET", sums, machines)) == 2**63 - 1
+    await kit.connection.command("HSET", sums, machines, 3)
+    for each in (shoot, other):
+        assert await kit.store.delete(each) is None
+    assert await kit.connection.command("EXISTS", sums) == 0
+
+
 async def test_long_fields_stand_compressed_and_are_read_as_they_came(kit: StoreUnderTest) -> None:
     document = placed("tulip", 3, "aws-eu1", "mixed")
     await kit.created(a_seed("aws-eu1"))

@@ -103,6 +103,15 @@ def test_a_pool_that_is_none_has_no_effect(pool: object) -> None:
     assert set(usage_of(demand_of(spec, "garden-dev"), {PROFILE: PROFILE_SPEC})) == {"loadbalancer"}
 
 
+@pytest.mark.parametrize("size", ["50Gi", "900000000000Gi", "9e999"])
+def test_the_demand_of_a_shoot_is_a_count_that_a_store_can_sum(size: str) -> None:
+    pool = a_pool(maximum=2**31 - 1, size=size, type="pd-ssd")
+
+    demand = demand_of(a_spec(*[pool] * 3, a_pool(maximum=2**62)), "garden-dev")
+    assert 3 * (2**31 - 1) in demand.values()
+    assert max(demand.values()) == 2**53
+
+
 def a_quota(name: str = "trial", kind: str = "Project", **spec: Any) -> Document:
     """A Quota."""
     return {

@@ -35,6 +35,9 @@ METRICS: Mapping[str, int] = {
 }
 """The metrics that a Quota limits, and in how many parts one of each is counted."""
 
+MOST_DEMANDED = 2**53
+"""The most of a unit that counts for one shoot: stores sum it in 64 bits, where a thousand of these have room."""
+
 _MACHINES, _BARE_MACHINES, _STORAGE, _LOADBALANCERS = "machines", "bare-machines", "storage", "loadbalancers"
 _SEPARATOR = "\t"
 
@@ -89,13 +92,13 @@ def expiration_of(created_at: datetime, lifetime: timedelta) -> datetime:
 
 
 def demand_of(shoot_spec: Document, namespace: str) -> Mapping[str, int]:
-    """The demand of a shoot: the count of each unit at the maxima of its worker pools."""
+    """The demand of a shoot: the count of each unit at the maxima of its worker pools, up to MOST_DEMANDED."""
     profile = profile_key(shoot_spec, namespace)
     demand = {_LOADBALANCERS: 2 if _has_ingress(shoot_spec) else 1}
     if profile is not None:
         for unit, count in _pools(shoot_spec, profile.stored):
             demand[unit] = demand.get(unit, 0) + count
-    return {unit: count for unit, count in demand.items() if count > 0}
+    return {unit: min(count, MOST_DEMANDED) for unit, count in demand.items() if count > 0}
 
 
 def profile_of_unit(unit: str) -> ObjectKey | None:

@@ -78,11 +78,14 @@ local function each_demand(demand, sign, add)
   end
 end
 
+-- Never fails, as whoever calls it has written already: where 64 bits have no room for a sum, or for a count that an older
+-- version stored, it stays as it is. Nothing is kept below 0, so that it is 0 again when the last shoot is gone.
 local function reindex_demand(P, before, after)
   if before == after then return end
   local function add(key, unit, count)
     local demand = P .. ':demand:' .. key
-    if redis.call('HINCRBY', demand, unit, whole(count)) == 0 then redis.call('HDEL', demand, unit) end
+    local sum = redis.pcall('HINCRBY', demand, unit, whole(count))
+    if type(sum) == 'number' and sum <= 0 then redis.call('HDEL', demand, unit) end
   end
   each_demand(after, 1, add)
   each_demand(before, -1, add)
