@@ -6,7 +6,7 @@ from collections.abc import Mapping
 import pytest
 
 from gardenbus.common.api.document import Document
-from gardenbus.common.api.garden.quotas import MOST_DEMANDED
+from gardenbus.common.api.garden.quotas import MOST_DEMANDED, limits_of, metrics_of_unit
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.errors import Conflict, Forbidden
 from gardenbus.common.ports.store import DemandLimits, WritePrecondition
@@ -84,6 +84,18 @@ async def test_a_write_beyond_a_limit_is_refused(kit: StoreUnderTest) -> None:
     shoot = await kit.changed(shoot, labelled, preconditions=within(8))
     await kit.changed(shoot, a_cluster("one", 1), preconditions=within(8))
     await kit.created(a_cluster("two"), preconditions=within(8))
+
+
+async def test_a_limit_may_be_the_largest_of_kubernetes(kit: StoreUnderTest) -> None:
+    metrics = {"cpu": "1e17", "memory": "16Ei"}
+    limits = limits_of({"metadata": {"name": "trial"}, "spec": {"metrics": metrics}}).metrics
+    machine = metrics_of_unit(MACHINES, {"machineTypes": [{"name": "m5.large", **metrics}]})
+    amounts: Mapping[str, Mapping[str, int]] = {MACHINES: machine, "loadbalancers": {}}
+    guard = WritePrecondition("demand", QUOTA.stored, "beyond", limits=DemandLimits(limits, amounts))
+    await kit.created(a_binding())
+    await kit.created(a_cluster("one"), preconditions=(guard,))
+    with pytest.raises(Forbidden, match=r"\Abeyond cpu, memory\Z"):
+        await kit.store.create(a_cluster("two"), preconditions=(guard,))
 
 
 async def test_a_limit_within_a_namespace_counts_that_alone(kit: StoreUnderTest) -> None:

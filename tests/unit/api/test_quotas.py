@@ -12,6 +12,7 @@ from gardenbus.common.api.garden.quotas import (
     demand_of,
     expiration_of,
     limits_of,
+    metrics_of_unit,
     profile_of_unit,
     quota_keys,
     shortest_lifetime,
@@ -130,6 +131,16 @@ def test_a_quota_limits_what_it_names() -> None:
         is_of_project=True,
         lifetime_days=14,
     )
+
+
+@pytest.mark.parametrize("amount", ["16Ei", "1e17", "9e999", 10**30, 1e30])
+def test_amounts_end_where_those_of_kubernetes_do(amount: object) -> None:
+    quota = a_quota(metrics={"cpu": amount, "memory": "16Ei"})
+    machine = {"name": "n1-standard-2", "cpu": amount, "memory": "16Ei"}
+
+    assert limits_of(quota).metrics == {"cpu": 2**63 - 1, "memory": 2**63 - 1}
+    for unit in demand_of(a_spec(a_pool()), "garden-dev"):
+        assert max(metrics_of_unit(unit, {"machineTypes": [machine]}).values()) in (1000, 2**63 - 1)
 
 
 @pytest.mark.parametrize("spec", [{"metrics": {"cpu": "lots"}}, {"clusterLifetimeDays": 0}, {"metrics": {"cpu": []}}])

@@ -35,6 +35,9 @@ METRICS: Mapping[str, int] = {
 }
 """The metrics that a Quota limits, and in how many parts one of each is counted."""
 
+MOST_OF_METRIC = 2**63 - 1
+"""The most of a metric, in its parts: quantities of Kubernetes end there, and the messages to a store soon after."""
+
 MOST_DEMANDED = 2**53
 """The most of a unit that counts for one shoot: stores sum it in 64 bits, where a thousand of these have room."""
 
@@ -163,7 +166,7 @@ def _storage_metric(volume: Document) -> str:
 
 
 def _amount(value: Any, parts: int) -> int:
-    """A quantity in parts, rounded up; -1 for what is none."""
+    """A quantity in parts, rounded up, MOST_OF_METRIC at most; -1 for what is none."""
     if isinstance(value, str):
         return _amount_of_text(value, parts) if len(value) <= LONGEST else -1
     return _amount_of(value, parts) if isinstance(value, int | float) else -1
@@ -171,7 +174,7 @@ def _amount(value: Any, parts: int) -> int:
 
 def _amount_of(value: str | float, parts: int) -> int:
     try:
-        return ceil(parse_quantity(value) * parts)
+        return min(ceil(parse_quantity(value) * parts), MOST_OF_METRIC)
     except ValueError:
         return -1
 
