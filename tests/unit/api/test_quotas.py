@@ -143,6 +143,15 @@ def test_amounts_end_where_those_of_kubernetes_do(amount: object) -> None:
         assert max(metrics_of_unit(unit, {"machineTypes": [machine]}).values()) in (1000, 2**63 - 1)
 
 
+@pytest.mark.parametrize("days", [36_500, 2_900_000, 2**31 - 1, 10**30])
+def test_a_lifetime_of_a_hundred_years_is_the_longest(days: int) -> None:
+    lifetime = shortest_lifetime([limits_of(a_quota(clusterLifetimeDays=days))])
+
+    assert lifetime == timedelta(days=36_500)
+    assert lifetime is not None
+    assert expiration_of(datetime(2026, 1, 1, tzinfo=UTC), lifetime).year == 2125
+
+
 @pytest.mark.parametrize("spec", [{"metrics": {"cpu": "lots"}}, {"clusterLifetimeDays": 0}, {"metrics": {"cpu": []}}])
 def test_what_is_no_number_limits_nothing(spec: dict[str, Any]) -> None:
     limits = limits_of(a_quota(kind="Secret", **spec))

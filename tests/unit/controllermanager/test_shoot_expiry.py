@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from gardenbus.common.api.document import Document
-from gardenbus.common.api.garden.quotas import EXPIRATION_ANNOTATION
+from gardenbus.common.api.garden.quotas import EXPIRATION_ANNOTATION, limits_of, shortest_lifetime
 from gardenbus.controllermanager.domain.shoot_expiry import (
     AnnotateExpiration,
     DeleteExpired,
@@ -46,6 +46,15 @@ def test_the_annotation_decides_within_the_limit(
 ) -> None:
     lifetime = None if days is None else days * DAY
     assert decide_expiry(shoot, lifetime, CREATED_AT + age * DAY) == expected
+
+
+@pytest.mark.parametrize("days", [2_900_000, 2**31 - 1])
+def test_a_lifetime_beyond_all_dates_is_one_of_a_hundred_years(days: int) -> None:
+    lifetime = shortest_lifetime([limits_of({"spec": {"clusterLifetimeDays": days}})])
+    assert decide_expiry(a_guest(), lifetime, CREATED_AT) == AnnotateExpiration(CREATED_AT + 36_500 * DAY)
+    assert decide_expiry(a_guest("9999-12-31T00:00:00Z"), lifetime, CREATED_AT) == AnnotateExpiration(
+        CREATED_AT + 36_500 * DAY
+    )
 
 
 def test_the_patch_writes_or_removes_the_annotation() -> None:

@@ -150,6 +150,7 @@ def test_a_quota_that_is_missing_lets_nobody_in() -> None:
         ((1, 7), "2018-01-05T00:00:00+00:00", False),  # beyond the least
         ((1, 7), "2018-01-09T00:00:00Z", False),  # beyond the most
         ((None, 7), "2018-01-05T00:00:00Z", True),
+        ((2**31 - 1, None), "2100-01-05T00:00:00Z", True),
     ],
 )
 def test_a_shoot_lives_no_longer_than_the_least_that_its_quotas_allow(

@@ -35,6 +35,9 @@ METRICS: Mapping[str, int] = {
 }
 """The metrics that a Quota limits, and in how many parts one of each is counted."""
 
+LONGEST_LIFETIME_DAYS = 36_500
+"""A hundred years are for ever: Gardener bounds a lifetime by its type alone, and two billion days on is no date."""
+
 MOST_OF_METRIC = 2**63 - 1
 """The most of a metric, in its parts: quantities of Kubernetes end there, and the messages to a store soon after."""
 
@@ -79,7 +82,9 @@ def limits_of(quota: Document) -> QuotaLimits:
             metric: amount for metric, parts in METRICS.items() if (amount := _amount(given.get(metric), parts)) >= 0
         },
         is_of_project=section(spec, "scope").get("kind") == "Project",
-        lifetime_days=days if isinstance(days, int) and not isinstance(days, bool) and days > 0 else None,
+        lifetime_days=min(days, LONGEST_LIFETIME_DAYS)
+        if isinstance(days, int) and not isinstance(days, bool) and days > 0
+        else None,
     )
 
 
