@@ -297,6 +297,20 @@ async def test_a_restore_that_died_keeps_the_store_closed_until_it_is_ended(
     assert (await elsewhere.outbox.lead(5)).leading
 
 
+async def test_a_restore_that_is_begun_anew_counts_each_demand_once(
+    kit: StoreUnderTest, elsewhere: StoreUnderTest, destination: DirectoryDestination
+) -> None:
+    await kit.created(merged(a_shoot(), {"spec": {"credentialsBindingName": "aws"}}))
+    await create_full(source_of(kit), destination, now)
+    assert elsewhere.connection is not None
+    died = RedisBackups(elsewhere.connection)
+    await died.begin_restore((await latest_chain(destination)).last.name, "restore-1")
+    await died.restore((await source_of(kit).store.page(0)).records)
+    await elsewhere.connection.command("DEL", f"{elsewhere.connection.prefix}:leader")
+    assert any(name.startswith("demand:") for name in await content(kit))
+    assert await restored_elsewhere(kit, elsewhere, destination) == await content(kit)
+
+
 async def test_a_restored_store_says_since_when_what_was_written_is_gone(
     kit: StoreUnderTest, elsewhere: StoreUnderTest, destination: DirectoryDestination
 ) -> None:

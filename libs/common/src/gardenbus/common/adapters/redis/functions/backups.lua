@@ -94,6 +94,7 @@ local function restore_record(keys, args)
     return {'ok'}
   end
   local set, member, object_key = op.set, op.ns .. '/' .. op.name, P .. ':o:' .. op.key
+  local counted = redis.call('HGET', object_key, 'demand') or ''
   write_fields(object_key, set)
   redis.call('ZADD', P .. ':by_version', op.version, op.key)
   redis.call('HSET', P .. ':uids', set.uid, op.key)
@@ -102,7 +103,7 @@ local function restore_record(keys, args)
   reindex_set(P, ':refs:', '', set.refs, op.key)
   reindex_set(P, ':owned:', '', set.own, op.key)
   reindex_claims(P, '', set.claims, op.key)
-  reindex_demand(P, '', set.demand or '')
+  reindex_demand(P, counted, set.demand or '')
   if op.kind == 'resourcequota' then reindex_quota(P, op, '', set.quota or '') end
   if op.kind ~= 'shoot' then
     note_follower(P, followed_shoot(op.kind, op.ns, op.name, set.refs or ''))
