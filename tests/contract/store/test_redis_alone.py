@@ -265,6 +265,14 @@ async def test_no_number_stops_a_write_in_its_middle(kit: StoreUnderTest) -> Non
     assert await kit.connection.command("EXISTS", sums) == 0
 
 
+@pytest.mark.parametrize("name", ["a b", "a\nb", "a 1"])
+async def test_a_binding_of_a_name_that_none_has_stops_no_write_in_its_middle(kit: StoreUnderTest, name: str) -> None:
+    shoot = await kit.created(merged(a_shoot("tulip"), {"spec": {"credentialsBindingName": name}}))
+    assert await kit.store.delete(shoot) is None
+    assert kit.connection is not None
+    assert await kit.connection.command("KEYS", kit.connection.key("demand:*")) == []
+
+
 async def test_long_fields_stand_compressed_and_are_read_as_they_came(kit: StoreUnderTest) -> None:
     document = placed("tulip", 3, "aws-eu1", "mixed")
     await kit.created(a_seed("aws-eu1"))

@@ -74,7 +74,7 @@ end
 local function each_demand(demand, sign, add)
   for _, line in ipairs(split_lines(demand)) do
     local key, count, unit = string.match(line, '^(%S+) (%d+) (.*)$')
-    add(key, unit, sign * tonumber(count))
+    if key then add(key, unit, sign * tonumber(count)) end -- none in a line of a name that no object can have
   end
 end
 
