@@ -11,7 +11,7 @@ from typing import Any, cast
 import msgspec
 
 from gardenbus.common.api.document import Document, encode
-from gardenbus.common.api.manifests.strict_json import finite_number
+from gardenbus.common.api.manifests.strict_json import Path, finite_number, path_text
 from gardenbus.common.api.manifests.strict_yaml import DEEPEST, MOST_VALUES, TOO_MANY_VALUES
 from gardenbus.common.errors import BadRequest
 
@@ -58,14 +58,13 @@ def check_values(document: Document, encoded: bytes, place: str) -> None:
     """Raise BadRequest, with the field, for an object of more than MOST_VALUES values."""
     most = encoded.count(b",") + encoded.count(b"{") + encoded.count(b"[")  # before each value is one, if not in text
     for path in islice(_paths(document), MOST_VALUES, None) if most > MOST_VALUES else ():
-        raise BadRequest(f"{place}{path[:120]}: {TOO_MANY_VALUES}")
+        raise BadRequest(f"{place}{path_text(path)[:120]}: {TOO_MANY_VALUES}")
 
 
-def _paths(container: Document | list[Any], path: str = "") -> Iterator[str]:
+def _paths(container: Document | list[Any], path: Path = ()) -> Iterator[Path]:
     """The path of each value below an object or a list, in their order."""
-    is_object = isinstance(container, dict)
-    for name, below in container.items() if is_object else enumerate(container):
-        at = f"{path}.{name}".removeprefix(".") if is_object else f"{path}[{name}]"
+    for step, below in container.items() if isinstance(container, dict) else enumerate(container):
+        at = (*path, step)
         yield at
         if isinstance(below, dict | list):
             yield from _paths(cast("Document", below), at)

@@ -135,13 +135,12 @@ def _encoded(value: Any, place: str = "") -> bytes:
 
 
 def _check_size(document: Document, place: str) -> None:
-    encoded = _encoded(document, place)
-    check_values(document, encoded, place)
-    if len(encoded) <= LARGEST_OBJECT:
-        return
-    size = len(encode({field: value for field, value in document.items() if field != "status"}))
+    size = len(encoded := _encoded(document, place))
+    if size > LARGEST_OBJECT:
+        size = len(encode({field: value for field, value in document.items() if field != "status"}))
     if size > LARGEST_OBJECT:
         raise BadRequest(f"{place}the object has {size} bytes as JSON, {LARGEST_OBJECT} are allowed: make it smaller")
+    check_values(document, encoded, place)
 
 
 def _described(value: Any) -> str:

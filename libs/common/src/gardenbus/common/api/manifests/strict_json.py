@@ -6,6 +6,7 @@ One text may hold several documents, one after the other.
 import json
 import re
 import sys
+from collections.abc import Iterable
 from typing import Any, NoReturn, cast
 
 from gardenbus.common.errors import BadRequest
@@ -16,8 +17,21 @@ _WHOLE = 2**53
 _LONGEST_INTEGER = 400
 _SPACE = re.compile(r"[ \t\r\n]*")
 _NONZERO = re.compile(r"[1-9]")
+_LONGEST_KEY = 80
+_LONGEST_PATH = 1000
 
 Pairs = list[tuple[str, Any]]
+Path = tuple[str | int, ...]
+"""Keys of objects and numbers of entries, from the outermost on."""
+
+
+def path_text(path: Iterable[str | int]) -> str:
+    """A path as people write it, `spec.workers[0].name`, with long keys cut.
+
+    For what is reported only: one key may have megabytes, and millions of values below it.
+    """
+    steps = (f"[{step}]" if isinstance(step, int) else f".{step[:_LONGEST_KEY]}" for step in path)
+    return "".join(steps).removeprefix(".")
 
 
 class NotJSON(BadRequest):
@@ -137,14 +151,16 @@ class _InvalidValue:
 
 
 def _where(text: str, position: int, invalid: _InvalidValueError) -> str:
-    """Message with the path of an invalid value: parses again and keeps pairs and invalid values."""
+    """Message with the path of an invalid value: parses again and keeps pairs and the first invalid value."""
+    marked: list[_InvalidValue] = []
 
     def mark(read: Any) -> Any:
         def reading(digits: str) -> Any:
             try:
-                return read(digits)
+                return None if marked else read(digits)
             except _InvalidValueError as again:
-                return _InvalidValue(again.problem)
+                marked.append(_InvalidValue(again.problem))
+                return marked[0]
 
         return reading
 
@@ -153,20 +169,26 @@ def _where(text: str, position: int, invalid: _InvalidValueError) -> str:
     )
     try:
         value, _ = decoder.raw_decode(text, position)
-        return _find(value, "") or invalid.problem
+        path, problem = _find(value) or ([], invalid.problem)
     except (json.JSONDecodeError, RecursionError):
         return invalid.problem or f"the key {invalid.key[:80]!r} is given twice in one object: keep one"
+    place = path_text(reversed(path))[:_LONGEST_PATH]
+    return f"{place}: {problem}" if place else problem
 
 
-def _find(value: Any, path: str) -> str:
+def _find(value: Any) -> tuple[list[str | int], str] | None:
+    """The path of the first invalid value, the innermost step first, and what is wrong with it."""
     if isinstance(value, _InvalidValue):
-        return f"{path}: {value.problem}"
+        return [], value.problem
+    below: Iterable[tuple[str | int, Any]] = ()
     if isinstance(value, list):
-        entries = cast("list[Any]", value)
-        return next(filter(None, (_find(entry, f"{path}[{index}]") for index, entry in enumerate(entries))), "")
-    if not isinstance(value, tuple):
-        return ""
-    pairs = cast("Pairs", list(cast("tuple[Any, ...]", value)))
-    if len(dict(pairs)) != len(pairs):
-        return f"{path}.{_repeated(pairs)}: given twice: keep one".removeprefix(".")
-    return next(filter(None, (_find(entry, f"{path}.{key}".removeprefix(".")) for key, entry in pairs)), "")
+        below = enumerate(cast("list[Any]", value))
+    elif isinstance(value, tuple):
+        below = pairs = cast("Pairs", list(cast("tuple[Any, ...]", value)))
+        if len(dict(pairs)) != len(pairs):
+            return [_repeated(pairs)], "given twice: keep one"
+    for step, entry in below:
+        if found := _find(entry):
+            found[0].append(step)
+            return found
+    return None

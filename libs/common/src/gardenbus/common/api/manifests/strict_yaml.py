@@ -12,7 +12,7 @@ from typing import Any, cast
 
 import yaml
 
-from gardenbus.common.api.manifests.strict_json import exact_integer, finite_number, too_many_manifests
+from gardenbus.common.api.manifests.strict_json import Path, exact_integer, finite_number, path_text, too_many_manifests
 from gardenbus.common.errors import BadRequest
 
 DEEPEST = 64
@@ -68,7 +68,7 @@ class _YamlReader:
                     if read > most:
                         raise too_many_manifests(most)
                     self._anchors, self._nodes_of_object = {}, 0
-                    value, _ = self._value(next(self._events), "")
+                    value, _ = self._value(next(self._events), ())
                     if value is not None:
                         found.append(value)
         except yaml.MarkedYAMLError as error:
@@ -77,7 +77,7 @@ class _YamlReader:
             raise BadRequest(f"not YAML: {' '.join(str(error).split())[:200]}") from error
         return found
 
-    def _value(self, event: Any, path: str) -> tuple[Any, int]:
+    def _value(self, event: Any, path: Path) -> tuple[Any, int]:
         """The value that starts with an event, and its weight."""
         self._nodes += 1
         self._nodes_of_object += 1
@@ -97,7 +97,7 @@ class _YamlReader:
             self._anchors[event.anchor] = (value, weight)
         return value, weight
 
-    def _alias(self, event: Any, path: str) -> tuple[Any, int]:
+    def _alias(self, event: Any, path: Path) -> tuple[Any, int]:
         if event.anchor not in self._anchors:
             raise _invalid(event, path, f"the alias *{event.anchor} has no anchor before it")
         anchored = self._anchors[event.anchor]
@@ -109,7 +109,7 @@ class _YamlReader:
             raise _invalid(event, path, f"aliases add up to more than {MOST_ALIASED} values: write the manifest out")
         return copy.deepcopy(value), weight
 
-    def _container(self, event: Any, path: str) -> tuple[Any, int]:
+    def _container(self, event: Any, path: Path) -> tuple[Any, int]:
         self._depth += 1
         if self._depth > DEEPEST_VALUE:
             raise _invalid(event, path, f"nested deeper than {DEEPEST} levels")
@@ -122,36 +122,41 @@ class _YamlReader:
         self._depth -= 1
         return result
 
-    def _sequence(self, path: str) -> tuple[list[Any], int]:
+    def _sequence(self, path: Path) -> tuple[list[Any], int]:
         entries: list[Any] = []
         total = 1
         while not isinstance(event := next(self._events), yaml.SequenceEndEvent):
-            if path == "items":
+            if path == ("items",):
                 self._nodes_of_object = 0
-            entry, weight = self._value(event, f"{path}[{len(entries)}]")
+            entry, weight = self._value(event, (*path, len(entries)))
             entries.append(entry)
             total += weight
         return entries, total
 
-    def _mapping(self, path: str) -> tuple[dict[str, Any], int]:
+    def _mapping(self, path: Path) -> tuple[dict[str, Any], int]:
         mapping: dict[str, Any] = {}
-        merged: dict[str, Any] = {}
+        sources: list[dict[str, Any]] = []
         total = 1
         while not isinstance(event := next(self._events), yaml.MappingEndEvent):
             if isinstance(event, yaml.ScalarEvent) and event.value == _MERGE and not event.style and not event.tag:
                 source, weight = self._value(next(self._events), path)
-                merged = _merged(merged, source, event, path)
+                sources += _sources(source, event, path)
             else:
                 key, key_weight = self._key(event, path)
-                below = f"{path}.{key}".removeprefix(".")
+                below = (*path, key)
                 if key in mapping:
                     raise _invalid(event, below, "given twice: keep one")
                 mapping[key], weight = self._value(next(self._events), below)
                 weight += key_weight
             total += weight
-        return {**merged, **mapping}, total
+        if not sources:
+            return mapping, total
+        merged: dict[str, Any] = {}
+        for one in (*reversed(sources), mapping):  # of the sources of a key the first counts
+            merged.update(one)
+        return merged, total
 
-    def _key(self, event: Any, path: str) -> tuple[str, int]:
+    def _key(self, event: Any, path: Path) -> tuple[str, int]:
         key, weight = self._value(event, path)
         if not isinstance(key, str):
             shown = event.value if isinstance(event, yaml.ScalarEvent) else "a list or mapping"
@@ -159,16 +164,15 @@ class _YamlReader:
         return key, weight
 
 
-def _merged(merged: dict[str, Any], source: Any, event: Any, path: str) -> dict[str, Any]:
+def _sources(source: Any, event: Any, path: Path) -> list[dict[str, Any]]:
+    """The mappings that `<<` merges."""
     sources = cast("list[Any]", source if isinstance(source, list) else [source])
-    for one in sources:
-        if not isinstance(one, dict):
-            raise _invalid(event, path, "<< takes a mapping or a list of mappings")
-        merged = {**cast("dict[str, Any]", one), **merged}
-    return merged
+    if not all(isinstance(one, dict) for one in sources):
+        raise _invalid(event, path, "<< takes a mapping or a list of mappings")
+    return sources
 
 
-def _scalar(event: Any, path: str) -> Any:
+def _scalar(event: Any, path: Path) -> Any:
     text: str = event.value
     tag: str = (event.tag or "").removeprefix(_TAG)
     if tag in ("str", "!", "timestamp") or (not tag and event.style):
@@ -199,18 +203,18 @@ def _number(text: str, *, as_float: bool) -> Any:
     return text
 
 
-def _check_tag(event: Any, path: str, allowed: str) -> None:
+def _check_tag(event: Any, path: Path, allowed: str) -> None:
     if event.tag and event.tag.removeprefix(_TAG) not in (allowed, "!"):
         raise _unsupported_tag(event, path)
 
 
-def _unsupported_tag(event: Any, path: str) -> BadRequest:
+def _unsupported_tag(event: Any, path: Path) -> BadRequest:
     shown = event.tag.replace(_TAG, "!!")[:80]
     return _invalid(event, path, f"the tag {shown} is not taken: manifests hold plain values only")
 
 
-def _invalid(event: Any, path: str, problem: str) -> BadRequest:
-    place = f"{path[:120]}: " if path else ""
+def _invalid(event: Any, path: Path, problem: str) -> BadRequest:
+    place = f"{path_text(path)[:120]}: " if path else ""
     return BadRequest(f"{place}{problem} (line {event.start_mark.line + 1})")
 
 
