@@ -88,3 +88,14 @@ def test_of_merged_mappings_the_first_wins_and_what_is_written_out_before_all() 
 def test_what_is_merged_and_no_mapping_is_told_with_its_place() -> None:
     for source in (b"[{a: 1}, 2]", b"text"):
         assert rejected(b"x:\n  <<: %s\n" % source) == "x: << takes a mapping or a list of mappings (line 2)"
+
+
+@pytest.mark.parametrize(("kind", "version"), [(LONG[:1_000_000], b"v1"), (b"Shoot", LONG[:1_000_000])])
+def test_a_long_type_of_a_list_is_not_copied_into_each_of_its_entries(kind: bytes, version: bytes) -> None:
+    body = b'{"kind":"%sList","apiVersion":"%s","items":[%s{}]}' % (kind, version, b"{}," * 19_000)
+    assert rejected(body) == "apiVersion and kind of a list have more than 1024 bytes: write them as documented"
+
+
+def test_a_type_of_a_list_that_is_no_text_is_bounded_too() -> None:
+    nested = b'{"kind":"ShootList","apiVersion":[%s0],"items":[{}]}' % (b"0," * 2_000)
+    assert rejected(b'{"kind":"List","items":[%s]}' % nested).startswith("items[0]: apiVersion and kind")

@@ -23,6 +23,7 @@ LARGEST_OBJECT = LARGEST_FAST
 MOST_MANIFESTS = 20_000
 """Most manifests of one message."""
 _YAML_WITH_BRACE = 256 * 1024
+_LONGEST_TYPE = 1024
 
 
 def parse(body: bytes, *, most_manifests: int = MOST_MANIFESTS) -> Sequence[Document]:
@@ -104,6 +105,10 @@ def _manifests(value: Any, place: str) -> Iterator[Document]:
     document = cast("Document", value)
     if is_list(document):
         kind = document["kind"]
+        if len(_encoded([document.get("apiVersion"), kind], place)) > _LONGEST_TYPE:  # each entry gets them
+            raise BadRequest(
+                f"{place}apiVersion and kind of a list have more than {_LONGEST_TYPE} bytes: write them as documented"
+            )
         for position, entry in enumerate(document["items"]):
             yield from _manifests(_with_type(entry, document, kind), f"{place}items[{position}]: ")
         return
