@@ -236,9 +236,9 @@ _CONTROLLER_MANAGER = _table(
         },
         "project": {
             "concurrentSyncs": Field("project.concurrent_syncs", reader.count),
-            "minimumLifetimeDays": Field("project.minimum_lifetime_days", reader.count_or_zero),
-            "staleGracePeriodDays": Field("project.stale_grace_period_days", reader.count_or_zero),
-            "staleExpirationTimeDays": Field("project.stale_expiration_time_days", reader.count_or_zero),
+            "minimumLifetimeDays": Field("project.minimum_lifetime_days", reader.days_or_zero),
+            "staleGracePeriodDays": Field("project.stale_grace_period_days", reader.days_or_zero),
+            "staleExpirationTimeDays": Field("project.stale_expiration_time_days", reader.days_or_zero),
             "staleSyncPeriod": Field("project.stale_sync_period", reader.positive_duration),
             "quotas": Entries(
                 "project.quotas",

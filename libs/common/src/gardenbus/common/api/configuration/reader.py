@@ -23,6 +23,12 @@ Parse = Callable[[Any], Any]
 """Checks a value and returns what is kept of it, None for nothing. Raises ValueError."""
 
 _LARGEST_PORT = 65_535
+_LONGEST_DAYS = 36_500
+_LONGEST = timedelta(days=_LONGEST_DAYS)
+"""A file that says more is mistaken; and what is added to an instant must not lead beyond the year 9999."""
+_YEARS = " (100 years)"
+_MOST = 100_000
+"""Largest count: of workers, or of a lease's seconds, which are multiplied by the renewals that may be missed."""
 
 
 _NO_FIELD = ": no such field"
@@ -233,12 +239,21 @@ def one_of(*choices: str) -> Parse:
     return lambda value: None if value == "" else parse(value)
 
 
+def _at_most(most: float, parse: Parse, of: str = "") -> Parse:
+    """A parser of numbers that another takes, up to a bound."""
+    is_small_enough = checked(lambda value: value <= most, f"must not be above {most:.0f}{of}")
+    return lambda value: is_small_enough(parse(value))
+
+
 def duration_from(least: timedelta, expectation: str = "") -> Parse:
-    """A parser of durations that are not below another."""
+    """A parser of durations that are not below another, and not above 100 years."""
     is_long_enough = checked(
         lambda value: parse_duration(value) >= least, expectation or f"must not be below {least.total_seconds():g}s"
     )
-    return lambda value: parse_duration(is_long_enough(value))
+    is_short_enough = checked(
+        lambda value: parse_duration(value) <= _LONGEST, f"must not be above {24 * _LONGEST_DAYS}h{_YEARS}"
+    )
+    return lambda value: parse_duration(is_short_enough(is_long_enough(value)))
 
 
 def _is_number(value: object, types: type | tuple[type, ...] = (int, float)) -> bool:
@@ -258,11 +273,16 @@ label = checked(
     "must be a lower-case RFC 1123 label",
 )
 flag = checked(lambda value: isinstance(value, bool), "must be true or false")
-count = checked(lambda value: _is_number(value, int) and value > 0, "must be a whole number above 0")
+count = _at_most(_MOST, checked(lambda value: _is_number(value, int) and value > 0, "must be a whole number above 0"))
 count_or_zero = checked(lambda value: _is_number(value, int) and value >= 0, "must be a whole number, at least 0")
+days_or_zero = _at_most(_LONGEST_DAYS, count_or_zero, _YEARS)
 port = checked(lambda value: _is_number(value, int) and 0 <= value <= _LARGEST_PORT, "must be a port")
 number = checked(_is_number, "must be a number")
-seconds = checked(lambda value: _is_number(value) and 0 <= value < inf, "must be a number of seconds")
+seconds = _at_most(
+    _LONGEST.total_seconds(),
+    checked(lambda value: _is_number(value) and 0 <= value < inf, "must be a number of seconds"),
+    _YEARS,
+)
 texts = checked(lambda value: _is_mapping_of(value, str), "must be a mapping of texts")
 flags = checked(lambda value: _is_mapping_of(value, bool), "must be a map of names to true or false")
 duration = duration_from(timedelta(), "must be a duration of 0 or above")
