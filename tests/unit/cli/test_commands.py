@@ -72,6 +72,7 @@ def test_usage_errors_end_with_2(arguments: list[str]):
         (3, ["status"]),
         (2, ["apply", "-f", "no-such-file.yaml"]),
         (2, ["up", "--replicas", "nats=3"]),
+        (2, ["up", "--replicas", "scheduler=1000000000"]),
         (0, ["down"]),
     ],
 )

@@ -169,6 +169,13 @@ def test_durations_are_read_with_their_unit() -> None:
         parse_duration("5 minutes")
 
 
+@pytest.mark.parametrize("text", ["9999999d", "36501d", "9" * 400 + "ms"])
+def test_durations_of_more_than_a_century_are_refused(landscape: Path, text: str) -> None:
+    with pytest.raises(BadRequest, match=r"more than 36500d \(100 years\)"):
+        parse_duration(text)
+    assert CliRunner().invoke(app, ["logs", "--dir", str(landscape), "--since", text]).exit_code == 2
+
+
 def test_what_is_appended_is_followed_through_a_rotation(landscape: Path) -> None:
     logs = landscape / "logs"
     sources = log_sources(logs, ["gardenlet"])

@@ -76,10 +76,29 @@ def test_a_plot_is_drawn_without_a_display(tmp_path: Path) -> None:
         ["--plot", "/no/such/folder/x.png", "--days", "1"],
         ["--plot", "x.nothing", "--days", "1"],
         ["FILE"],
+        ["--min", "2000", "--max", "2000"],
+        ["--mass-deletions", "2000000000"],
+        ["--shoots-per-day", "nan"],
     ],
 )
 def test_what_cannot_be_is_a_usage_error(arguments: list[str]) -> None:
     assert runner.invoke(app, ["simulate", "autoscaler", *arguments]).exit_code == 2
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["--bursts", "1000", "--burst-shoots", "1001"],
+        ["--shoots-per-day", "40000"],
+        ["--shoots-per-day", "inf"],
+    ],
+)
+def test_more_shoots_than_can_be_simulated_are_a_usage_error_that_names_the_options(arguments: list[str]) -> None:
+    result = runner.invoke(app, ["simulate", "autoscaler", *arguments])
+    assert result.exit_code == 2
+    assert "--shoots-per-day, --days, --bursts and --burst-shoots make more than 1000000 shoots" in " ".join(
+        result.output.split()
+    )
 
 
 def test_files_are_simulated_as_before_also_one_that_is_called_autoscaler(tmp_path: Path) -> None:

@@ -68,6 +68,7 @@ def test_landscapes_of_files_are_simulated_as_ever(tmp_path: Path) -> None:
     assert reported("--strategy", "MinimalDistance", file, "-o", "name") == "garden-dev/waits a\n"
     assert "Missing argument" in reported("landscapes", code=2)
     assert "--like go together" in reported("-f", file, "--shoots", "3", code=2)
+    assert "--shoots" in reported("-f", file, "--shoots", "2000000000", "--like", "waits", code=2)
     assert "there is no seed x" in reported("-f", file, "--cordon=x", code=2)
 
 

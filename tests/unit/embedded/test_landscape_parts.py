@@ -273,6 +273,13 @@ def test_replicas_that_make_no_sense_are_refused(value: str):
     }
 
 
+@pytest.mark.parametrize("count", ["101", "1000000000", "9" * 5000])
+def test_more_replicas_than_a_machine_has_room_for_are_refused(count: str):
+    with pytest.raises(ValueError, match="scheduler: at most 100 replicas of a service are started on a machine"):
+        parse_replicas([f"scheduler={count}"])
+    assert parse_replicas(["scheduler=100"]) == {"scheduler": 100}
+
+
 def test_restarts_back_off():
     assert [backoff_seconds(failures) for failures in (1, 2, 3, 20)] == [0.2, 0.4, 0.8, 10.0]
 

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 LANDSCAPES = "landscapes"
 WHAT_IF = "what-if"
+MOST_SHOOTS = 1_000_000
+"""Most shoots of one simulation, which are all held in memory."""
 SPARKLINE_WIDTH = 72
 _BARS = "▁▂▃▄▅▆▇█"
 _HELP_OPTIONS = ("-h", "--help")
@@ -95,7 +97,7 @@ class ScenarioOptions(NamedTuple):
     days: Annotated[int, typer.Option(min=1, max=366, help="How long.")] = 30
     seed: Annotated[int, typer.Option(help="Of the random numbers: the same seed gives the same shoots.")] = 1
     least: Annotated[int, typer.Option("--min", min=0, help="minReplicas.")] = 1
-    most: Annotated[int, typer.Option("--max", min=1, help="maxReplicas.")] = 20
+    most: Annotated[int, typer.Option("--max", min=1, max=1000, help="maxReplicas.")] = 20
     target: Annotated[int, typer.Option(min=1, max=100, help="averageUtilization of shoots, in percent.")] = 80
     capacity: Annotated[int, typer.Option(min=1, help="Shoots on one seed.")] = 20
     build_time: Annotated[timedelta, _as_duration("10m", "From order to a seed that takes shoots")] = timedelta(
@@ -108,9 +110,11 @@ class ScenarioOptions(NamedTuple):
     drain: Annotated[bool, typer.Option(help="Whether seeds in use are emptied to go.")] = True
     shoots_per_day: Annotated[float, typer.Option(min=0, help="Arrivals a day, in a daily wave.")] = 240.0
     lifetime: Annotated[timedelta, _as_duration("12h", "Mean lifetime of a shoot")] = timedelta(hours=12)
-    bursts: Annotated[int, typer.Option(min=0, help="Times that many shoots come within a minute.")] = 4
-    burst_shoots: Annotated[int, typer.Option(min=0, help="How many come in a burst.")] = 80
-    mass_deletions: Annotated[int, typer.Option(min=0, help="Times that most shoots are deleted at once.")] = 3
+    bursts: Annotated[int, typer.Option(min=0, max=1000, help="Times that many shoots come within a minute.")] = 4
+    burst_shoots: Annotated[int, typer.Option(min=0, max=MOST_SHOOTS, help="How many come in a burst.")] = 80
+    mass_deletions: Annotated[
+        int, typer.Option(min=0, max=1000, help="Times that most shoots are deleted at once.")
+    ] = 3
     plot: Annotated[Path | None, typer.Option(metavar="FILE.png", help="Draw the course into this file.")] = None
     output: Output = Format.TABLE
 
@@ -127,9 +131,7 @@ def autoscaler(*, options: ScenarioOptions) -> None:
     from gardenbus.autoscaling.simulation.simulator import SeedSetModel  # noqa: PLC0415  as above
     from gardenbus.autoscaling.simulation.workload import ShootWorkload  # noqa: PLC0415  other commands need not pay for it
 
-    if options.least > options.most:
-        print_error(f"--min ({options.least}) must not be above --max ({options.most})")
-        raise typer.Exit(Exit.USAGE)
+    _check(options)
     scenario = AutoscalerScenario(
         load=ShootWorkload(
             days=options.days,
@@ -159,6 +161,17 @@ def autoscaler(*, options: ScenarioOptions) -> None:
         _draw(options.plot, scenario, trace)
     if not printed(options.output, msgspec.to_builtins(summary), [f"{summary.seed_hours.ratio}"]):
         _print(summary, trace, options.plot)
+
+
+def _check(options: ScenarioOptions) -> None:
+    problem = ""
+    if options.least > options.most:
+        problem = f"--min ({options.least}) must not be above --max ({options.most})"
+    elif options.shoots_per_day * options.days + options.bursts * options.burst_shoots > MOST_SHOOTS:
+        problem = f"--shoots-per-day, --days, --bursts and --burst-shoots make more than {MOST_SHOOTS} shoots"
+    if problem:
+        print_error(problem)
+        raise typer.Exit(Exit.USAGE)
 
 
 def _print(summary: "SimulationSummary", trace: "SimulationTrace", plot: Path | None) -> None:

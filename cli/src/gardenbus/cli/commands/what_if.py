@@ -48,7 +48,9 @@ class WhatIfOptions(NamedTuple):
         list[str] | None,
         typer.Option(help="Suppose that SEED took no more shoots.", metavar="SEED", autocompletion=completions.seeds),
     ] = None
-    shoots: Annotated[int, typer.Option(min=0, help="Suppose so many more shoots, each as --like says.")] = 0
+    shoots: Annotated[
+        int, typer.Option(min=0, max=100_000, help="Suppose so many more shoots, each as --like says.")
+    ] = 0
     like: Annotated[
         str,
         typer.Option(

@@ -30,6 +30,7 @@ _NATS_LEVELS = {"WRN": "warning", "ERR": "error", "FTL": "critical", "DBG": "deb
 _REDIS_LEVELS = {"#": "warning", ".": "debug", "-": "debug"}
 _DURATION = re.compile(r"^(?P<number>\d+(?:\.\d+)?)(?P<unit>ms|s|m|h|d)$")
 _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86_400.0}
+_LONGEST_DAYS = 36_500
 _ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])")
 """Control sequences of terminals: `docker compose logs` erases the line before it writes one."""
 
@@ -179,7 +180,10 @@ def parse_duration(text: str) -> timedelta:
     found = _DURATION.match(text)
     if not found:
         raise BadRequest(f"{text!r} is no duration: write 90s, 5m, 2h or 1d")
-    return timedelta(seconds=float(found["number"]) * _UNITS[found["unit"]])
+    seconds = float(found["number"]) * _UNITS[found["unit"]]
+    if seconds > _LONGEST_DAYS * _UNITS["d"]:
+        raise BadRequest(f"{text[:40]} is more than {_LONGEST_DAYS}d (100 years)")
+    return timedelta(seconds=seconds)
 
 
 def _shown_time(at: datetime | None, *, is_short: bool, zone: Any) -> str:

@@ -26,6 +26,7 @@ SCALABLE = (
     "memberagent",
 )
 """Services that `--replicas` accepts: the dashboard is one process on one port."""
+MOST_REPLICAS = 100
 STOP_ORDER: Sequence[frozenset[str]] = (
     frozenset(
         {
@@ -245,6 +246,8 @@ def parse_replicas(values: Sequence[str]) -> dict[str, int]:
             raise ValueError(f"{value!r}: {role!r} is no service; there are {', '.join(SCALABLE)}")
         if not count.isdecimal():
             raise ValueError(f"{value!r}: write it as {role}=2")
+        if len(count) > len(str(MOST_REPLICAS)) or int(count) > MOST_REPLICAS:
+            raise ValueError(f"{role}: at most {MOST_REPLICAS} replicas of a service are started on a machine")
         replicas[role] = int(count)
     return replicas
 
