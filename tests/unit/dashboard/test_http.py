@@ -1,6 +1,7 @@
 """What browsers are answered, and what they are refused."""
 
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 
@@ -148,3 +149,22 @@ def test_settings_come_from_the_environment_and_one_option():
     assert load_settings([], {"GARDENBUS_DASHBOARD_ALLOW_WRITES": "true"}).dashboard_allow_writes
     with pytest.raises(SettingsInvalid):
         load_settings(["--what"], {})
+
+
+@pytest.mark.parametrize("digits", ["9" * 5000, "9" * 19, "٣"], ids=["5000", "19", "Arabic"])
+@pytest.mark.parametrize(
+    "address",
+    [
+        "/api/waiting?offset=%s",
+        "/api/waiting?limit=%s",
+        "/api/rejected?before=%s",
+        "/api/rejected/%s",
+    ],
+)
+async def test_a_number_that_is_too_long_to_be_one_is_a_bad_request(address: str, digits: str) -> None:
+    assert (await Dashboard().get(address % quote(digits))).status == 400
+
+
+async def test_a_rejected_message_of_a_number_too_long_to_be_one_is_not_sent_again() -> None:
+    response = await (await writable()).send("POST", f"/api/rejected/{'9' * 5000}/replay", **SAME)
+    assert response.status == 400

@@ -58,7 +58,7 @@ def landscape_views(
         routes += [Route("/api/changes", stream, methods=["GET"])]
         if allows_writes:
             routes += _writing_routes(WriteHandlers(cache=cache, api=api))
-            routes += [Route("/api/rejected/{id:int}/replay", operating.replay, methods=["POST"])]
+            routes += [Route("/api/rejected/{id}/replay", operating.replay, methods=["POST"])]
         return Router(routes)
 
     return LandscapeViews(build, cache=cache, changes=changes, rights=rights, clock=clock)
@@ -144,7 +144,7 @@ def _operations_routes(operating: OperationsHandlers) -> list[Route]:
         Route("/api/queues", operating.queues),
         Route("/api/services", operating.services),
         Route("/api/rejected", operating.rejected),
-        Route("/api/rejected/{id:int}", operating.rejected_body),
+        Route("/api/rejected/{id}", operating.rejected_body),
     ]
 
 

@@ -8,6 +8,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from gardenbus.common.api.document import Document
+from gardenbus.common.api.numbers import whole_number
 from gardenbus.common.api.redaction import redacted
 from gardenbus.common.diagnostics.rejected_messages import RejectedMessage
 from gardenbus.common.diagnostics.replay import rejected_after, rejected_message, replay_message
@@ -47,11 +48,12 @@ class OperationsHandlers:
     async def rejected(self, request: Request) -> Response:
         """Respond with a page of rejected messages, the newest first: those with a number below `before`."""
         self._check_operator()
-        before = request.query_params.get("before", "")
-        if (before and not before.isdecimal()) or set(request.query_params) - {"before"}:
+        text = request.query_params.get("before", "")
+        before = whole_number(text, -1)
+        if (text and before < 0) or set(request.query_params) - {"before"}:
             raise BadRequest("before is a number, and the only parameter")
         position = await self._api.bus.position(self._api.subjects.stream("REJECTED"))
-        last = min(position.sequence, int(before) - 1) if before else position.sequence
+        last = min(position.sequence, before - 1) if text else position.sequence
         found = await rejected_after(self._api, max(0, last - PAGE), upto_sequence=last)
         older = max(0, last - PAGE)
         return json_response(
@@ -59,19 +61,24 @@ class OperationsHandlers:
         )
 
     async def rejected_body(self, request: Request) -> Response:
-        """Respond with a rejected message as it was kept, credentials hidden. Raises NotFound."""
+        """Respond with a rejected message as it was kept, credentials hidden. Raises NotFound, BadRequest."""
         self._check_operator()
-        original = await rejected_message(self._api, int(request.path_params["id"]))
+        original = await self._original(request)
         return json_response({**original.row, "isCut": original.is_cut, "body": _shown_body(original)})
 
     async def replay(self, request: Request) -> Response:
         """Send a rejected message again to where it was sent. Raises NotFound, BadRequest."""
         self._check_operator()
-        original = await rejected_message(self._api, int(request.path_params["id"]))
+        original = await self._original(request)
         outcome = await replay_message(self._api, original, original.body)
         _log.info("message.replayed", id=original.id, subject=original.subject, outcome=outcome.state)
         shown: Document = {"state": outcome.state, "message": outcome.message, "repeated": outcome.repeated}
         return json_response(shown | {"isDuplicate": outcome.is_duplicate})
+
+    async def _original(self, request: Request) -> RejectedMessage:
+        if (number := whole_number(request.path_params["id"], -1)) < 0:
+            raise BadRequest("a rejected message is named by its number")
+        return await rejected_message(self._api, number)
 
     def _check_operator(self) -> None:
         """Raise Forbidden for those who see a part: messages, and what is checked, are of the whole landscape."""

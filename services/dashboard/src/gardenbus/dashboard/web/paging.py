@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from starlette.requests import Request
 
+from gardenbus.common.api.numbers import whole_number
 from gardenbus.common.errors import BadRequest
 
 LARGEST_PAGE = 100
@@ -29,7 +30,8 @@ def page_query(request: Request, names: Sequence[str] = (), *, default: int = DE
     parameters = (*names, "search", "offset", "limit")
     if unknown := sorted(set(request.query_params) - set(parameters)):
         raise BadRequest(f"{unknown[0]}: no such parameter; there are {', '.join(parameters)}")
-    offset, limit = request.query_params.get("offset", "0"), request.query_params.get("limit", str(default))
-    if not offset.isdecimal() or not limit.isdecimal() or not 1 <= int(limit) <= LARGEST_PAGE:
+    offset = whole_number(request.query_params.get("offset", "0"), -1)
+    limit = whole_number(request.query_params.get("limit", str(default)), -1)
+    if offset < 0 or not 1 <= limit <= LARGEST_PAGE:
         raise BadRequest(f"offset must not be negative, limit between 1 and {LARGEST_PAGE}")
-    return PageQuery(request.query_params.get("search", "").lower().split(), int(offset), int(limit))
+    return PageQuery(request.query_params.get("search", "").lower().split(), offset, limit)
