@@ -38,13 +38,13 @@ class StandIn:
         place = LandscapeDirectory(directory / "landscape")
         place.prepare()
         port = free_port()
-        self.say("")
+        self.report("")
         command = [sys.executable, "-c", SERVER, str(port), str(self._error)]
         spec = ProcessSpec("nats", "nats", command, {}, kind="nats", port=port, store=directory)
         self.process = ManagedProcess(spec, place, notify=self.reported.append, changed=lambda: None)
 
-    def say(self, error: str) -> None:
-        """Have the server say this of its health; "" is well."""
+    def report(self, error: str) -> None:
+        """Have the server report this trouble with its health; "" is none."""
         self._error.write_text(json.dumps({"status": "unavailable", "error": error}) if error else "")
 
     async def until(self, trouble: str, note: str) -> None:
@@ -72,16 +72,16 @@ async def test_another_trouble_of_a_server_that_could_not_write_is_not_called_a_
     server: StandIn, tmp_path: Path
 ) -> None:
     full = f"cannot write: the disk of {tmp_path} is full; make room"
-    server.say("write error")
+    server.report("write error")
     await server.until("write error", full)
-    server.say("JetStream has no meta leader")
+    server.report("JetStream has no meta leader")
     await server.until("JetStream has no meta leader", "")
     assert server.reported == [f"nats {full}"]
 
-    server.say("write error")
+    server.report("write error")
     await server.until("write error", full)
     assert server.reported == [f"nats {full}"]
 
-    server.say("")
+    server.report("")
     await server.until("", "")
     assert server.reported == [f"nats {full}", "nats can write again"]

@@ -89,7 +89,7 @@ class ManagedProcess:
         self._short_lives = 0
         self._writes = WriteWatch()
         self._write_state: WriteState = "fine"
-        self._is_write_state_known = True
+        self._is_write_state_observed = True
 
     @property
     def log_file(self) -> Path:
@@ -205,12 +205,12 @@ class ManagedProcess:
         room = room_of(self.spec.store) if self.spec.store else None
         if self.spec.kind == "nats" and not self.trouble:
             self.trouble = storage_trouble(await _page(session, f"{self._health_url}/jsz"), room)
-        is_known = not self.trouble or is_write_error(self.trouble)
-        if is_known != self._is_write_state_known:
-            self._is_write_state_known = is_known
+        is_observed = not self.trouble or is_write_error(self.trouble)
+        if is_observed != self._is_write_state_observed:
+            self._is_write_state_observed = is_observed
             if self._write_state != "fine":
                 self._changed()
-        if not is_known:
+        if not is_observed:
             self._writes.interrupt()
             return
         state = self._writes.observe(
@@ -231,7 +231,7 @@ class ManagedProcess:
     def _note(self) -> str:
         """Note of `status` about a server that cannot write; "" about others."""
         room = room_of(self.spec.store) if self.spec.store else None
-        if self._write_state == "fine" or not self._is_write_state_known or room is None:
+        if self._write_state == "fine" or not self._is_write_state_observed or room is None:
             return ""
         if self._write_state == "full":
             return f"cannot write: the disk of {self.spec.store} is full; make room"
