@@ -9,6 +9,7 @@ import pytest
 from structlog.contextvars import get_contextvars
 
 from gardenbus.common.api.keys import Subjects
+from gardenbus.common.controller import batch_consumer
 from gardenbus.common.controller.batch_consumer import BatchConsumer, BatchSettings, arrange
 from gardenbus.common.controller.dead_letter import DeadLetter
 from gardenbus.common.errors import Unavailable
@@ -59,6 +60,7 @@ class Consuming:
         self.failures = list(failures)
         self.batches: list[list[int]] = []
         self.kept = Kept()
+        self.meanwhile: Callable[[], Awaitable[None]] | None = None
         self.fetch: Callable[[int, float], Awaitable[Sequence[QueueMessage]]] | None = None
         clock = FakeClock()
         dead_letter = DeadLetter(Connections(MemoryStore(clock), self.kept, Subjects()), reporter="apiserver")  # pyright: ignore[reportArgumentType]
@@ -74,6 +76,8 @@ class Consuming:
     async def handle(self, queued_messages: Sequence[QueueMessage]) -> None:
         self.batches.append([queued.message.sequence for queued in queued_messages])
         await asyncio.sleep(0)
+        if self.meanwhile is not None:
+            await self.meanwhile()
         if self.failures:
             raise self.failures.pop(0)
         for queued in queued_messages:
@@ -94,6 +98,28 @@ async def test_a_message_that_comes_back_is_taken_alone() -> None:
     await fixture.consumer.process([InFlight(1, 2), InFlight(2), InFlight(3, 3), InFlight(4)])
 
     assert fixture.batches == [[2, 4], [1], [3]]
+
+
+@pytest.mark.parametrize("deliveries", [2, SETTINGS.max_deliveries])
+async def test_messages_that_wait_for_their_turn_stay_in_hand(
+    deliveries: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(batch_consumer, "EXTEND_SECONDS", 0.001)
+    fixture = Consuming()
+    queued_messages = [InFlight(sequence, deliveries) for sequence in (1, 2, 3)]
+
+    async def all_are_extended() -> None:
+        unfinished = [queued for queued in queued_messages if "ack" not in queued.ended]
+        before = [len(queued.ended) for queued in unfinished]
+        async with asyncio.timeout(5):
+            while any(len(queued.ended) <= count for queued, count in zip(unfinished, before, strict=True)):
+                await asyncio.sleep(0.001)
+
+    fixture.meanwhile = all_are_extended
+    await fixture.consumer.process(queued_messages)
+
+    assert sorted(fixture.batches) == [[1], [2], [3]]
+    assert [queued.ended[-1] for queued in queued_messages] == ["ack"] * 3
 
 
 async def test_while_a_server_is_away_the_batch_stays_in_hand() -> None:

@@ -5,6 +5,7 @@
 | the handler raises Transient        | stays in flight, its ack deadline extended, and is handled again after a pause |
 | the handler raises anything else    | released, all of it, and comes back                                            |
 | a message was delivered before      | isolated: handled alone, so that it harms no other                             |
+| a message waits for its turn        | its ack deadline is extended with those of the messages that are handled       |
 | delivered for the last allowed time | handled in the opposite order: what is behind a poison message gets through    |
 | delivered more often than allowed   | rejected (see `dead_letter`)                                                   |
 | the consumer is stopped             | what is not finished is released, for another replica                          |
@@ -15,8 +16,10 @@ process, a delivery would count against messages that no handler has seen.
 """
 
 import asyncio
+from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
+from itertools import chain
 from typing import Protocol
 
 import msgspec
@@ -128,10 +131,13 @@ class BatchConsumer:
     async def process(self, messages: Sequence[QueueMessage]) -> None:
         """Handle what was fetched: new messages together, those that came back one by one."""
         together, isolated = arrange(messages, self._settings)
-        for portion in ([together] if together else []) + [[message] for message in isolated]:
+        portions = deque([together] if together else []) + deque([message] for message in isolated)
+        while portions:
+            portion = portions.popleft()
             is_poison = portion[0].deliveries > self._settings.max_deliveries
+            handle = self._reject_all if is_poison else self._handle
             with bound_reconcile_id():
-                await self._retry_while_unavailable(portion, self._reject_all if is_poison else self._handle)
+                await self._retry_while_unavailable(portion, handle, waiting=list(chain.from_iterable(portions)))
             self._observer.finished(portion)
 
     async def _process_and_fetch(self, messages: Sequence[QueueMessage]) -> Sequence[QueueMessage]:
@@ -171,9 +177,12 @@ class BatchConsumer:
                 _log.info("batch.unprepared", consumer=self._name, reason=str(error), messages=len(messages))
         return messages
 
-    async def _retry_while_unavailable(self, messages: Sequence[QueueMessage], handle: Handle) -> None:
+    async def _retry_while_unavailable(
+        self, messages: Sequence[QueueMessage], handle: Handle, *, waiting: Sequence[QueueMessage]
+    ) -> None:
         pause = FIRST_PAUSE_SECONDS
-        extending = asyncio.create_task(self._extend_deadlines(messages), name=f"{self._name} extend")
+        in_flight = (*messages, *waiting)
+        extending = asyncio.create_task(self._extend_deadlines(in_flight), name=f"{self._name} extend")
         try:
             while True:
                 try:
@@ -188,7 +197,7 @@ class BatchConsumer:
                     return await self._release(messages)
                 await self._clock.sleep(pause)
                 pause = min(2 * pause, LONGEST_PAUSE_SECONDS)
-                await self._extend(messages)
+                await self._extend(in_flight)
         finally:
             extending.cancel()
 
