@@ -48,8 +48,10 @@ def _orders(landscape: Landscape) -> Iterator[str]:
         admissible = journal.admissible(name)
         row = shoots.get(name)
         if row is None:
-            tombstone = landscape.store.state.tombstones.get(ObjectKey("shoot", NAMESPACE, name))
-            taken = tombstone.origin.sequence if tombstone and tombstone.origin else 0
+            key = ObjectKey("shoot", NAMESPACE, name)
+            tombstone = landscape.store.state.tombstones.get(key)
+            origin = tombstone.origin if tombstone else journal.removals.get(key)
+            taken = origin.sequence if origin else 0
             is_fine = any(each.order.verb == "delete" or each.sequence == taken for each in admissible)
             is_fine = is_fine or all(each.is_optional for each in admissible)
             was_deleted = any(each.order.verb == "delete" for each in journal.stored[name])

@@ -15,6 +15,7 @@ from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.keys import Header, ObjectKey
 from gardenbus.common.controller.batch_consumer import BatchSettings
 from gardenbus.common.ports.bus import QueueMessage, StreamMessage
+from gardenbus.common.ports.store import RequestOrigin
 from tests.simulation.client import LABEL, NAMESPACE, ORDER, Order
 from tests.simulation.gardenlet import PROGRESS
 from tests.support.memory.bus import MemoryServer
@@ -49,6 +50,8 @@ class Journal:
     orders: dict[int, Order] = field(default_factory=dict[int, Order])
     stored: defaultdict[str, list[StoredOrder]] = field(default_factory=lambda: defaultdict(list))
     removed: set[str] = field(default_factory=set[str])
+    removals: dict[ObjectKey, RequestOrigin | None] = field(default_factory=dict[ObjectKey, RequestOrigin | None])
+    """The request that the last removal of each object goes back to; its tombstone may have been collected."""
     marked: set[str] = field(default_factory=set[str])
     running: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
     progress: dict[str, int] = field(default_factory=dict[str, int])
@@ -62,6 +65,11 @@ class Journal:
     """Control planes that neither server knew when both had gone back: their names may be given anew."""
 
     # ------------------------------------------------------------------------------------------ what is written
+
+    def on_removal(self, uid: str, key: ObjectKey, origin: RequestOrigin | None) -> None:
+        """The store has removed an object."""
+        self.removed.add(uid)
+        self.removals[key] = origin
 
     def on_request(self, message: StreamMessage) -> None:
         """REQUESTS has stored a message."""

@@ -132,8 +132,9 @@ class Landscape:
         state, remove, mark = self.store.state, self.store.state.remove, self.store.mark_deleted
 
         def removed(row: Any, *args: Any, **named: Any) -> int:
-            self.journal.removed.add(row.stored.uid)
-            return remove(row, *args, **named)
+            version = remove(row, *args, **named)
+            self.journal.on_removal(row.stored.uid, row.stored.key, state.tombstones[row.stored.key].origin)
+            return version
 
         def marked(row: Any, **named: Any) -> None:
             self.journal.marked.add(row.stored.uid)

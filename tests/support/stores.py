@@ -63,6 +63,14 @@ class StoreUnderTest:
             await self.connection.ensure_library()
         assert not (await self.outbox.lead(86_400)).is_open
 
+    async def reset_versions(self) -> None:
+        """Begin the versions anew, as a store that lost everything does."""
+        if isinstance(self.store, MemoryStore):
+            self.store.state.version = self.store.state.usage_version = 0
+        elif self.connection is not None:
+            for counter in ("version", "usage_version"):
+                await self.connection.command("SET", self.connection.key(counter), "0")
+
     async def pass_time(self, seconds: float) -> None:
         """Let time go by, for the store too."""
         self.clock.advance(seconds)

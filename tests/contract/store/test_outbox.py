@@ -14,7 +14,6 @@ from gardenbus.common.ports.store import VERSION_LEAP, EventRecord, RequestOrigi
 from gardenbus.relay.ports.outbox import EventEntry, Leadership, ObjectEntry, Restored, Shown
 from tests.support.builders import NOW, a_project, a_seed, a_shoot, a_shoot_state, merged
 from tests.support.memory import state as memory_state
-from tests.support.memory.store import MemoryStore
 from tests.support.stores import StoreUnderTest, a_binding, an_unschedulable_shoot, stored
 
 APOLLO = ObjectKey("shoot", "garden-dev", "apollo")
@@ -87,14 +86,20 @@ async def test_a_copy_that_is_opened_twice_gives_no_version_out_again(closed: St
     lost, usage = await closed.created(a_seed("lost")), await closed.store.usage()
     await closed.close_for_writes()
     closed.clock.advance(2)
-    if isinstance(closed.store, MemoryStore):
-        closed.store.state.version = closed.store.state.usage_version = 0
-    else:
-        assert closed.connection is not None
-        for counter in ("version", "usage_version"):
-            await closed.connection.command("SET", closed.connection.key(counter), "0")
+    await closed.reset_versions()
     await closed.open(version=5000)
     assert (await closed.created(a_seed("later"))).version > lost.version + VERSION_LEAP
+    assert not (await closed.store.usage(usage.version)).follows(usage.version)
+
+
+async def test_usage_of_two_openings_soon_after_each_other_is_told_apart(closed: StoreUnderTest) -> None:
+    """A store is opened, lost, and opened once more before half a second has passed."""
+    await closed.open()
+    usage = await closed.store.usage()
+    await closed.close_for_writes()
+    closed.clock.advance(0.05)
+    await closed.reset_versions()
+    await closed.open()
     assert not (await closed.store.usage(usage.version)).follows(usage.version)
 
 

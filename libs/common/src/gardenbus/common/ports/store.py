@@ -20,7 +20,11 @@ from gardenbus.common.ports.stream_history import StreamHistories
 
 VERSION_LEAP = 1_000_000
 """Jump of the versions (of objects, and of usage) when the store opens: more than a second of writes that a disk may
-have lost. A reader that sees one jump by more than half of it reads anew: the store may be an older copy."""
+have lost. A reader of objects that sees one jump by more than half of it reads anew: the store may be an older copy."""
+
+MOST_USAGE_CHANGES = VERSION_LEAP // 100
+"""Changes of usage between two reads beyond which all of it is read anew. Few, as a store that lost everything goes on
+from the time alone: from 10 ms after its former opening it is told apart."""
 
 _EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -126,7 +130,7 @@ class Usage(msgspec.Struct, frozen=True):
 
     def follows(self, version: int) -> bool:
         """False if the store was opened anew since usage of this version was read: then all of it must be."""
-        return version <= self.version <= version + VERSION_LEAP // 2
+        return version <= self.version <= version + MOST_USAGE_CHANGES
 
 
 class BindResults(msgspec.Struct, frozen=True):
