@@ -101,9 +101,7 @@ async def test_a_message_that_comes_back_is_taken_alone() -> None:
 
 
 @pytest.mark.parametrize("deliveries", [2, SETTINGS.max_deliveries])
-async def test_messages_that_wait_for_their_turn_stay_in_hand(
-    deliveries: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_messages_that_wait_for_their_turn_stay_in_hand(deliveries: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(batch_consumer, "EXTEND_SECONDS", 0.001)
     fixture = Consuming()
     queued_messages = [InFlight(sequence, deliveries) for sequence in (1, 2, 3)]

@@ -131,7 +131,8 @@ class BatchConsumer:
     async def process(self, messages: Sequence[QueueMessage]) -> None:
         """Handle what was fetched: new messages together, those that came back one by one."""
         together, isolated = arrange(messages, self._settings)
-        portions = deque([together] if together else []) + deque([message] for message in isolated)
+        portions = deque[Sequence[QueueMessage]]([together] if together else [])
+        portions.extend([message] for message in isolated)
         while portions:
             portion = portions.popleft()
             is_poison = portion[0].deliveries > self._settings.max_deliveries
