@@ -4,10 +4,14 @@ import copy
 from collections.abc import Iterator
 from typing import Any
 
+import pytest
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
+from gardenbus.bench.manifests.shoots import shoot as shoot_of_bench
+from gardenbus.common.api.defaults import with_creation_defaults, with_defaults
 from gardenbus.common.api.document import Document
+from gardenbus.common.api.keys import RESERVED_TAINT
 from gardenbus.common.api.validation import shoot
 from gardenbus.common.api.validation.fast_path import has_common_metadata, has_common_spec
 from gardenbus.common.api.validation.field_cursor import FieldCursor, FieldErrors
@@ -31,8 +35,14 @@ FULL = a_shoot(
                     "zones": ["x", "y"],
                     "machine": {"type": "large", "image": {"name": "linux", "version": "1.2.3"}},
                     "volume": {"type": "ssd", "size": "50Gi"},
+                    "maxSurge": 1,
+                    "maxUnavailable": 0,
+                    "labels": {"example.org/purpose": "large"},
+                    "taints": [{"key": "example.org/a", "value": "b", "effect": "NoSchedule"}],
+                    "systemComponents": {"allow": True},
+                    "kubernetes": {"kubelet": {"maxPods": 250}},
                 },
-                {"name": "b", "zones": []},
+                {"name": "b", "zones": [], "systemComponents": {"allow": False}, "maxSurge": 0, "maxUnavailable": 1},
             ],
         },
         "networking": {
@@ -47,7 +57,20 @@ FULL = a_shoot(
         "seedSelector": {"matchLabels": {"ring": "1"}, "providerTypes": ["aws", "gcp"]},
         "tolerations": [{"key": "example.org/a", "value": "b"}, {"key": "c"}],
         "accessRestrictions": [{"name": "eu-access-only", "options": {"a": "b"}}, {"name": "other"}],
-        "kubernetes": {"version": "1.34.2"},
+        "kubernetes": {
+            "version": "1.34.2",
+            "kubeAPIServer": {
+                "requests": {"maxNonMutatingInflight": 400, "maxMutatingInflight": 200},
+                "defaultNotReadyTolerationSeconds": 300,
+                "defaultUnreachableTolerationSeconds": 300,
+                "eventTTL": "1h0m0s",
+            },
+            "kubeControllerManager": {"nodeMonitorGracePeriod": "40s"},
+            "kubeScheduler": {"profile": "balanced"},
+            "kubeProxy": {"enabled": True, "mode": "IPTables"},
+            "kubelet": {"failSwapOn": True, "maxPods": 110, "serializeImagePulls": False},
+            "verticalPodAutoscaler": {"enabled": True, "updaterInterval": "1m0s", "recommenderInterval": "1m0s"},
+        },
         "hibernation": {"enabled": False},
         "maintenance": {
             "confineSpecUpdateRollout": True,
@@ -75,7 +98,9 @@ VALUES: st.SearchStrategy[Any] = st.sampled_from(
         {"maxPods": -1}, {"mode": "x"}, {"requests": {"maxMutatingInflight": -1}}, {"main": {"autoscaling": {}}},
         {"updaterInterval": "-1s"}, {"enabled": True}, {"kubernetesDashboard": {"enabled": True}}, {"name": "docker"},
         {"machineDrainTimeout": "-1s"}, {"alerting": {"emailReceivers": ["x"]}}, {"nodeMonitorGracePeriod": "0s"},
-        {"credentials": {"sshKeypair": {"rotationPeriod": "1s"}}},
+        {"credentials": {"sshKeypair": {"rotationPeriod": "1s"}}}, 16, 64, 5001, 2501, "25h", "0s", "24h", "9999h",
+        {"key": RESERVED_TAINT, "effect": "NoSchedule"}, [{"key": "a", "effect": "NoExecute"}] * 2, ["IPv6"],
+        {"memorySwap": {}}, {"NodeSwap": True}, "NFTables", "bin-packing", "NoExecute",
         "220000+0100", "221000+0100", "250000+0100", {"begin": "220000+0100"}, {"schedules": [{"start": "0 8 * * *"}]},
     ]
 )  # fmt: skip
@@ -86,7 +111,8 @@ NEW_FIELDS = (
     "maxSurge", "maxUnavailable", "taints", "dataVolumes", "systemComponents", "updateStrategy", "clusterAutoscaler",
     "zones", "kubelet", "kubeAPIServer", "kubeControllerManager", "kubeProxy", "etcd", "verticalPodAutoscaler",
     "addons", "cri", "priority", "sysctls", "machineControllerManager", "architecture", "autoRotation", "monitoring",
-    "requests", "eventTTL", "apiAudiences", "workers",
+    "requests", "eventTTL", "apiAudiences", "workers", "nodeCIDRMaskSize", "nodeCIDRMaskSizeIPv6", "kubeMaxPDVols",
+    "memorySwap", "featureGates", "maxParallelImagePulls", "evictionHard", "allow", "effect",
 )  # fmt: skip
 
 
@@ -137,6 +163,23 @@ def test_no_rule_speaks_against_what_is_plain(document: Document) -> None:
 def test_a_shoot_with_everything_in_it_is_plain() -> None:
     assert has_common_metadata(FULL["metadata"])
     assert has_common_spec(FULL)
+
+
+@pytest.mark.parametrize("families", [None, [], ["IPv4"]])
+def test_a_mask_of_nodes_is_plain_where_the_shoot_has_ipv4_alone(families: list[str] | None) -> None:
+    document = copy.deepcopy(FULL)
+    document["spec"]["networking"] = {"ipFamilies": families}
+    document["spec"]["kubernetes"]["kubeControllerManager"]["nodeCIDRMaskSize"] = 24
+    assert has_common_spec(document)
+    document["spec"]["networking"] = {"ipFamilies": ["IPv6"]}
+    assert not has_common_spec(document)
+
+
+@pytest.mark.parametrize(
+    "document", [a_shoot(), *(shoot_of_bench(f"s{number}", number, "mixed") for number in range(20))]
+)
+def test_a_shoot_is_plain_with_its_defaults(document: Document) -> None:
+    assert has_common_spec(with_creation_defaults(with_defaults(document)))
 
 
 def _faults_of_metadata(metadata: Document) -> tuple[Any, ...]:

@@ -16,6 +16,8 @@ CLUSTER_SCOPE = "_"
 GARDEN_NAMESPACE = "garden"
 LEASE_NAMESPACE = "gardener-system-seed-lease"
 PROBE_LEASE = "_canary"
+RESERVED_TAINT = "node.gardener.cloud/critical-components-not-ready"
+"""A taint that nodes have until their daemons run."""
 LEFT = "left"
 """Role header of a binding's tombstone when the shoot exists on another seed."""
 

@@ -5,7 +5,7 @@ invalid or unusual, goes through the rules, which know every form and report wha
 needs its counterpart here, or its field a type that no value has (`None`).
 """
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -14,6 +14,7 @@ from msgspec import Meta, Struct
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.garden.maintenance_windows import window_problems
 from gardenbus.common.api.garden.shoot_operations import FORCE_DELETION, OPERATIONS
+from gardenbus.common.api.keys import RESERVED_TAINT
 from gardenbus.common.api.networks import ip_family_of, is_canonical, overlap
 from gardenbus.common.api.validation.limits import MOST_MACHINES
 
@@ -29,6 +30,8 @@ _Subdomain = Annotated[str, Meta(max_length=253, pattern=rf"\A{_SUBDOMAIN}\Z")]
 _Key = Annotated[str, Meta(max_length=253, pattern=rf"\A({_SUBDOMAIN}/)?{_QUALIFIED}\Z")]
 _LabelValue = Annotated[str, Meta(max_length=63, pattern=rf"\A({_QUALIFIED})?\Z")]
 _Count = Annotated[int, Meta(ge=0, le=MOST_MACHINES)]
+_Period = Annotated[str, Meta(pattern=r"\A[1-9][0-9]{0,3}(s|m|m0s|h|h0m0s)\Z")]
+_HoursOfDay = Annotated[str, Meta(pattern=r"\A([1-9]|1[0-9]|2[0-4])h(0m0s)?\Z")]
 
 
 class _ManifestPart(Struct, frozen=True, gc=False, rename="camel"):
@@ -73,6 +76,26 @@ class _Volume(_ManifestPart, frozen=True):
     size: Annotated[str, Meta(pattern=r"\A[0-9]+Gi\Z")]
 
 
+class _Kubelet(_ManifestPart, frozen=True, forbid_unknown_fields=True):
+    max_pods: _Count | None = None
+    fail_swap_on: bool | None = None
+    serialize_image_pulls: bool | None = None
+
+
+class _WorkerKubernetes(_ManifestPart, frozen=True):
+    kubelet: _Kubelet | None = None
+
+
+class _Taint(_ManifestPart, frozen=True):
+    key: _Key
+    effect: Literal["NoSchedule", "PreferNoSchedule", "NoExecute"]
+    value: _LabelValue | None = None
+
+
+class _SystemComponents(_ManifestPart, frozen=True):
+    allow: bool | None = None
+
+
 class _Worker(_ManifestPart, frozen=True):
     name: _Label
     zones: list[_Text] | None = None
@@ -80,17 +103,17 @@ class _Worker(_ManifestPart, frozen=True):
     machine: _Machine | None = None
     minimum: _Count | None = None
     maximum: Annotated[int, Meta(ge=1, le=MOST_MACHINES)] | None = None
-    kubernetes: None = None
+    kubernetes: _WorkerKubernetes | None = None
     volume: _Volume | None = None
     data_volumes: None = None
     kubelet_data_volume_name: None = None
-    max_surge: None = None
-    max_unavailable: None = None
-    labels: None = None
+    max_surge: _Count | None = None
+    max_unavailable: _Count | None = None
+    labels: dict[_Key, _LabelValue] | None = None
     annotations: None = None
-    taints: None = None
+    taints: list[_Taint] | None = None
     update_strategy: None = None
-    system_components: None = None
+    system_components: _SystemComponents | None = None
     cluster_autoscaler: None = None
     machine_controller_manager: None = None
     priority: None = None
@@ -149,14 +172,19 @@ class _AdmissionPlugin(_ManifestPart, frozen=True):
     kubeconfig_secret_name: None = None
 
 
+class _InflightRequests(_ManifestPart, frozen=True):
+    max_non_mutating_inflight: Annotated[int, Meta(ge=0, le=5000)] | None = None
+    max_mutating_inflight: Annotated[int, Meta(ge=0, le=2500)] | None = None
+
+
 class _APIServer(_ManifestPart, frozen=True):
     admission_plugins: list[_AdmissionPlugin] | None = None
-    requests: None = None
+    requests: _InflightRequests | None = None
     logging: None = None
     watch_cache_sizes: None = None
-    default_not_ready_toleration_seconds: None = None
-    default_unreachable_toleration_seconds: None = None
-    event_ttl: None = msgspec.field(name="eventTTL", default=None)
+    default_not_ready_toleration_seconds: _Count | None = None
+    default_unreachable_toleration_seconds: _Count | None = None
+    event_ttl: _HoursOfDay | None = msgspec.field(name="eventTTL", default=None)
     tls_min_version: None = None
     service_account_config: None = None
     api_audiences: None = None
@@ -166,16 +194,34 @@ class _APIServer(_ManifestPart, frozen=True):
 
 class _PodAutoscaler(_ManifestPart, frozen=True, forbid_unknown_fields=True):
     enabled: bool | None = None
+    updater_interval: _Period | None = None
+    recommender_interval: _Period | None = None
+
+
+class _ControllerManager(_ManifestPart, frozen=True, forbid_unknown_fields=True):
+    node_monitor_grace_period: _Period | None = None
+    node_cidr_mask_size: Annotated[int, Meta(ge=16, le=28)] | None = msgspec.field(
+        name="nodeCIDRMaskSize", default=None
+    )
+
+
+class _Scheduler(_ManifestPart, frozen=True, forbid_unknown_fields=True):
+    profile: Literal["balanced", "bin-packing"] | None = None
+
+
+class _Proxy(_ManifestPart, frozen=True, forbid_unknown_fields=True):
+    enabled: bool | None = None
+    mode: Literal["IPTables", "IPVS", "NFTables"] | None = None
 
 
 class _Kubernetes(_ManifestPart, frozen=True):
     version: str | None = None
-    kubelet: None = None
+    kubelet: _Kubelet | None = None
     cluster_autoscaler: None = None
     vertical_pod_autoscaler: _PodAutoscaler | None = None
-    kube_controller_manager: None = None
-    kube_scheduler: None = None
-    kube_proxy: None = None
+    kube_controller_manager: _ControllerManager | None = None
+    kube_scheduler: _Scheduler | None = None
+    kube_proxy: _Proxy | None = None
     etcd: None = None
     kube_api_server: _APIServer | None = msgspec.field(name="kubeAPIServer", default=None)
 
@@ -257,6 +303,7 @@ def has_common_spec(shoot: Document) -> bool:
     return (
         _are_valid_workers(spec.provider.workers)
         and (spec.networking is None or _is_valid_networking(spec.networking))
+        and (spec.kubernetes is None or _has_mask_of_family(spec.kubernetes, spec.networking))
         and (spec.seed_selector is None or _are_distinct(spec.seed_selector.provider_types))
         and (spec.maintenance is None or next(window_problems(shoot["spec"]), None) is None)
         and not (spec.secret_binding_name and spec.credentials_binding_name)
@@ -267,12 +314,27 @@ def has_common_spec(shoot: Document) -> bool:
 
 
 def _are_valid_workers(workers: Sequence[_Worker]) -> bool:
-    for worker in workers:
-        if worker.minimum is not None and worker.maximum is not None and worker.minimum > worker.maximum:
-            return False
-        if not _are_distinct(worker.zones):
-            return False
-    return _are_distinct([worker.name for worker in workers])
+    return (
+        all(map(_is_valid_worker, workers))
+        and _are_distinct([worker.name for worker in workers])
+        and any(worker.system_components is None or worker.system_components.allow is not False for worker in workers)
+    )
+
+
+def _is_valid_worker(worker: _Worker) -> bool:
+    if worker.minimum is not None and worker.maximum is not None and worker.minimum > worker.maximum:
+        return False
+    if worker.max_surge == 0 and not worker.max_unavailable:
+        return False
+    taints = [(taint.key, taint.effect) for taint in worker.taints or ()]
+    return _are_distinct(worker.zones) and _are_distinct(taints) and all(key != RESERVED_TAINT for key, _ in taints)
+
+
+def _has_mask_of_family(kubernetes: _Kubernetes, networking: _Networking | None) -> bool:
+    manager = kubernetes.kube_controller_manager
+    if manager is None or manager.node_cidr_mask_size is None:
+        return True
+    return networking is None or networking.ip_families in (None, [], ["IPv4"])
 
 
 def _is_valid_networking(networking: _Networking) -> bool:
@@ -289,5 +351,5 @@ def _are_disjoint(*ranges: str) -> bool:
     return not any(overlap(one, other) for number, one in enumerate(ranges) for other in ranges[:number])
 
 
-def _are_distinct(texts: Sequence[str] | None) -> bool:
-    return not texts or len(texts) == 1 or len(set(texts)) == len(texts)
+def _are_distinct(values: Sequence[Hashable] | None) -> bool:
+    return not values or len(values) == 1 or len(set(values)) == len(values)

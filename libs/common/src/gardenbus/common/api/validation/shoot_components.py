@@ -4,6 +4,7 @@ Source: Gardener's `pkg/api/core/validation/shoot.go`. Rules that hold for some 
 of feature gates, are not here: the control plane's own processes know their versions.
 """
 
+from gardenbus.common.api.keys import RESERVED_TAINT
 from gardenbus.common.api.validation.field_cursor import FieldCursor
 from gardenbus.common.api.validation.metadata import qualified_name_problem
 from gardenbus.common.api.validation.value_rules import (
@@ -19,9 +20,6 @@ from gardenbus.common.api.validation.value_rules import (
     share,
     whole,
 )
-
-RESERVED_TAINT = "node.gardener.cloud/critical-components-not-ready"
-"""A taint that nodes have until their daemons run."""
 
 _EXPANDERS = ("least-nodes", "least-waste", "most-pods", "priority", "random")
 _EVICTIONS = ("memoryAvailable", "imageFSAvailable", "imageFSInodesFree", "nodeFSAvailable", "nodeFSInodesFree")

@@ -6,6 +6,7 @@ there, where they become parts of names of machines.
 
 import re
 
+from gardenbus.common.api.keys import RESERVED_TAINT
 from gardenbus.common.api.shown_values import shown
 from gardenbus.common.api.validation.field_cursor import FieldCursor, unique
 from gardenbus.common.api.validation.limits import MOST_MACHINES
@@ -15,7 +16,7 @@ from gardenbus.common.api.validation.metadata import (
     label_value_problem,
     qualified_name_problem,
 )
-from gardenbus.common.api.validation.shoot_components import RESERVED_TAINT, check_autoscaler, check_kubelet
+from gardenbus.common.api.validation.shoot_components import check_autoscaler, check_kubelet
 from gardenbus.common.api.validation.value_rules import ValueRules, check_values, lasting, of_section, one_of, whole
 
 IN_PLACE = ("AutoInPlaceUpdate", "ManualInPlaceUpdate")
