@@ -1,6 +1,7 @@
 """Who is not let in is told so, by whatever a server says to that or does not say, and does not wait for ever."""
 
 import asyncio
+import gc
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager, suppress
 
@@ -10,6 +11,7 @@ from gardenbus.common.adapters.nats import connection as adapter
 from gardenbus.common.adapters.nats.connection import Connection
 from gardenbus.common.adapters.nats.credentials import Login, login_credentials
 from gardenbus.common.errors import CredentialsRejected, Unavailable
+from tests.support.eventually import eventually
 
 ANN = login_credentials(Login("service:ann", "secret"))
 INFO = b'INFO {"server_id":"S","version":"2.12.0","max_payload":1048576,"headers":true,"auth_required":true}\r\n'
@@ -79,3 +81,37 @@ async def test_a_server_that_greets_and_does_not_let_in_is_not_waited_for(
     async with a_server(*words, stays=stays) as url:
         with pytest.raises(Unavailable, match="does not let this user in: it says nothing"):
             await opened(url)
+
+
+async def test_a_reconnect_that_fails_leaves_no_connection(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The client begins the next one without an end of the last: it is left to a garbage collector."""
+    monkeypatch.setattr(adapter, "CONNECT_SECONDS", 0.05)
+    monkeypatch.setattr(adapter, "RECONNECT_SECONDS", 0.01)
+    began, ended, lost = 0, 0, asyncio.Event()
+
+    async def let_in_once(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        nonlocal began, ended
+        began += 1
+        with suppress(ConnectionError):
+            if began == 1:
+                writer.write(INFO + b"PONG\r\n")
+                await lost.wait()
+            else:
+                await reader.read()
+        ended += 1
+        writer.close()
+
+    async def only_the_last_is_open() -> None:
+        assert began > 4
+        assert began - ended <= 1
+
+    async with await asyncio.start_server(let_in_once, "127.0.0.1", 0) as server:
+        connection, port = Connection(), server.sockets[0].getsockname()[1]
+        await connection.open(f"nats://127.0.0.1:{port}", "ann", credentials=ANN, on_reconnect=lambda: None)
+        gc.disable()
+        lost.set()
+        try:
+            await eventually(only_the_last_is_open, within=10)
+        finally:
+            gc.enable()
+            await connection.close()

@@ -24,7 +24,10 @@ def responded(*silent_for: float) -> dict[str, Any]:
         (responded(20, 20), True),
         (responded(0.1, 0.1, 9, 9), False),
         (responded(0.1, 9, 9, 9), True),
+        ({"cluster": {"name": "garden", "replicas": responded(0, 0.3, 0)["cluster"]["replicas"]}}, True),
     ],
 )
-def test_a_leader_counts_while_it_hears_from_most_servers(response: dict[str, Any], expected: bool) -> None:
+def test_a_leader_counts_while_it_hears_from_most_servers_and_nobody_else(
+    response: dict[str, Any], expected: bool
+) -> None:
     assert may_be_deposed(response) is expected

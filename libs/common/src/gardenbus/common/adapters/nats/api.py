@@ -84,6 +84,16 @@ async def call(
     return decode_response(response.body)
 
 
+async def stream_state(
+    connection: Connection, stream: str, payload: Any = None, *, timeout_seconds: float = API_TIMEOUT_SECONDS
+) -> dict[str, Any]:
+    """Call STREAM.INFO for what is stored. Raises JetStreamError, or Unavailable, also while none leads the stream."""
+    response = await call(connection, f"STREAM.INFO.{stream}", payload, timeout_seconds=timeout_seconds)
+    if may_be_deposed(response):
+        raise Unavailable(f"stream {stream}: its leader has not heard from the other servers; another may lead it")
+    return response
+
+
 def instant(text: str) -> datetime:
     """Read a server's timestamp (nanoseconds are cut to microseconds)."""
     return from_nanoseconds(nanoseconds(text))
@@ -149,11 +159,14 @@ def replicas_of(response: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
 
 
 def may_be_deposed(response: Mapping[str, Any]) -> bool:
-    """True if who answered for a stream may lead it no longer: most of its servers have been silent for too long.
+    """True if who answered for a stream may not lead it: it names no leader, or most servers have been silent too long.
 
-    A server that hung, or was cut off, goes on answering with what it had for a moment. `replicas[].active` is the time
-    since a message of each in nanoseconds; another leader can be elected after four seconds without a heartbeat.
+    A server that hung, or was cut off, goes on answering with what it had for a moment, as a leader or, while there is
+    none, with all servers among the replicas. `replicas[].active` is the time since a message of each in nanoseconds;
+    another leader can be elected after four seconds without a heartbeat.
     """
     replicas = replicas_of(response)
+    if replicas and not response["cluster"].get("leader"):
+        return True
     in_touch = 1 + sum(0 <= each.get("active", 0) < _SHORTEST_ELECTION_NANOSECONDS for each in replicas)
     return 2 * in_touch <= 1 + len(replicas)

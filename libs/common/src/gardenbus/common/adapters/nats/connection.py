@@ -271,6 +271,7 @@ class Connection(Client):
             while reconnecting is not None and not reconnecting.done() and reconnecting is not asyncio.current_task():
                 reconnecting.cancel()
                 await asyncio.wait((reconnecting,), timeout=RECONNECT_SECONDS)
+                self._abort_socket()  # it may have connected since the client closed
             _raise_if_cancelled(cancellations)
         except asyncio.CancelledError:
             self._abort()
@@ -285,7 +286,7 @@ class Connection(Client):
 
     def _abort_socket(self) -> None:
         writer = getattr(self._transport, "_io_writer", None)
-        if writer is not None:
+        if writer is not None and not writer.is_closing():  # Python 3.11 cannot abort TLS that has ended
             writer.transport.abort()
 
     def when_lost(self, callback: LostCallback) -> Callable[[], None]:
@@ -449,6 +450,7 @@ class Connection(Client):
             await super()._connect_to_server(s)
             return
         s.last_attempt = time.monotonic()
+        self._abort_socket()  # of an attempt that failed after it had connected: the client leaves it open
         self._transport = transport = self._transport or Transport()
         await transport.connect(s.uri, buffer_size=DEFAULT_BUFFER_SIZE, connect_timeout=self.options["connect_timeout"])
 

@@ -22,9 +22,9 @@ from gardenbus.common.adapters.nats.api import (
     call,
     from_nanoseconds,
     instant,
-    may_be_deposed,
     nanoseconds,
     replicas_of,
+    stream_state,
 )
 from gardenbus.common.adapters.nats.connection import AWAIT_LOG_SECONDS, Connection
 from gardenbus.common.adapters.nats.credentials import NO_CREDENTIALS, Credentials
@@ -194,23 +194,20 @@ class JetStreamBus:
         """See the port."""
         if self._outsider is not None:
             return (await stated_position(self._connection, self._subjects, self._outsider.user, stream)).position
-        response = await self._call(f"STREAM.INFO.{stream}")
-        if may_be_deposed(response):
-            raise Unavailable(f"stream {stream}: its leader has not heard from the other servers; another may lead it")
-        return _position(response)
+        return _position(await self._stream_state(stream))
 
     async def copies(self, stream: str) -> int:
         """See the port."""
-        return 1 + len(replicas_of(await self._call(f"STREAM.INFO.{stream}")))
+        return 1 + len(replicas_of(await self._stream_state(stream)))
 
     async def last_stored_at(self, stream: str) -> datetime | None:
         """See the port."""
-        state = (await self._call(f"STREAM.INFO.{stream}"))["state"]
+        state = (await self._stream_state(stream))["state"]
         return instant(state["last_ts"]) if state["last_seq"] else None
 
     async def acknowledged_floor(self, stream: str, consumer: str) -> StreamPosition:
         """See the port."""
-        created = nanoseconds((await self._call(f"STREAM.INFO.{stream}"))["created"])
+        created = nanoseconds((await self._stream_state(stream))["created"])
         response = await self._call(f"CONSUMER.INFO.{stream}.{consumer_name(consumer)}")
         return StreamPosition(created, int(response["ack_floor"]["stream_seq"]))
 
@@ -238,7 +235,7 @@ class JetStreamBus:
         found: dict[str, int] = {}
         while True:
             request = {"subjects_filter": subject_filter, "offset": len(found)}
-            response = await self._call(f"STREAM.INFO.{stream}", request)
+            response = await self._stream_state(stream, request)
             page: dict[str, int] = response["state"].get("subjects") or {}
             found |= page
             if not page or len(found) >= int(response.get("total", 0)):
@@ -423,6 +420,12 @@ class JetStreamBus:
     async def _call(self, endpoint: str, payload: Any = None) -> dict[str, Any]:
         try:
             return await call(self._connection, endpoint, payload)
+        except JetStreamError as api_error:
+            raise api_error.translated() from api_error
+
+    async def _stream_state(self, stream: str, payload: Any = None) -> dict[str, Any]:
+        try:
+            return await stream_state(self._connection, stream, payload)
         except JetStreamError as api_error:
             raise api_error.translated() from api_error
 
