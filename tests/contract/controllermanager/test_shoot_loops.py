@@ -74,6 +74,8 @@ async def test_what_is_due_while_the_service_is_away_is_done_when_it_is_back(lan
         "lastErrors": [{"description": "slow down", "codes": ["ERR_INFRA_RATE_LIMITS_EXCEEDED"]}],
     }
     times = {"begin": f"{window:%H%M%S}+0000", "end": f"{window + LONGEST_WINDOW:%H%M%S}+0000"}
+    hours_later = later + timedelta(hours=6)
+    another_time = {"begin": f"{hours_later:%H%M%S}+0000", "end": f"{hours_later + timedelta(hours=1):%H%M%S}+0000"}
     for document in (
         a_cloudprofile(spec={"kubernetes": {"versions": [{"version": "1.34.1"}, {"version": "1.34.2"}]}}),
         *a_trial(),
@@ -81,7 +83,7 @@ async def test_what_is_due_while_the_service_is_away_is_done_when_it_is_back(lan
             "sleeper", spec={"hibernation": {"schedules": [{"start": f"{edge.minute} {edge.hour} * * *"}]}}
         ),
         a_running_shoot("maintained", spec={"maintenance": {"timeWindow": times}}),
-        a_running_shoot("limited", status=rate_limited),
+        a_running_shoot("limited", spec={"maintenance": {"timeWindow": another_time}}, status=rate_limited),
         a_running_shoot("guest", spec={"credentialsBindingName": "trial"}, metadata={"finalizers": ["gardener"]}),
         {
             "apiVersion": "operations.gardener.cloud/v1alpha1",

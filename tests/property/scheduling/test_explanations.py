@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from gardenbus.common.api.document import Document, opened_lists
@@ -128,7 +128,7 @@ def test_what_rejects_a_seed_is_among_all_that_speaks_against_it(documents: list
             assert rejection.rule in {each.rule for each in reasons[rejection.seed]}
 
 
-@settings(max_examples=EXAMPLES, deadline=None)
+@settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=[HealthCheck.filter_too_much])
 @given(landscapes(), strategy_names)
 def test_one_change_is_enough_where_one_rule_refuses(documents: list[Document], strategy: str) -> None:
     snapshot = snapshot_of(documents, strategy)
