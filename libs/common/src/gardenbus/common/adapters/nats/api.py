@@ -163,7 +163,7 @@ def may_be_deposed(response: Mapping[str, Any]) -> bool:
 
     A server that hung, or was cut off, goes on answering with what it had for a moment, as a leader or, while there is
     none, with all servers among the replicas. `replicas[].active` is the time since a message of each in nanoseconds;
-    another leader can be elected after four seconds without a heartbeat.
+    another leader can be elected after four seconds without a heartbeat. Source: nats-server's `jsStreamInfoRequest`.
     """
     replicas = replicas_of(response)
     if replicas and not response["cluster"].get("leader"):
