@@ -163,8 +163,13 @@ async def test_what_dies_is_started_again_and_landscape_json_says_so(place: Path
         "gardenlet",
         "dashboard",
     ]
-    assert (await gardenbus("status", "--dir", str(place))).code == 0
 
+    async def healthy() -> None:
+        status = await gardenbus("status", "--dir", str(place), "-o", "json")
+        assert status.code == 0, status
+        assert {service["state"] for service in json.loads(status.stdout)["services"]} == {"ready"}
+
+    await eventually(healthy, within=30, every=0.5)
     for name in ("scheduler-2", "nats", "redis"):
         victim = pid_of(place, name)
         assert victim is not None
@@ -177,11 +182,6 @@ async def test_what_dies_is_started_again_and_landscape_json_says_so(place: Path
             assert is_alive(pid)
 
         await eventually(has_another, within=20)
-
-    async def healthy() -> None:
-        status = await gardenbus("status", "--dir", str(place), "-o", "json")
-        assert status.code == 0, status
-        assert {service["state"] for service in json.loads(status.stdout)["services"]} == {"ready"}
 
     await eventually(healthy, within=30, every=0.5)
     assert "scheduler-2 was killed by SIGKILL, starting it again" in (place / "logs/up.log").read_text()
