@@ -16,10 +16,8 @@ process, a delivery would count against messages that no handler has seen.
 """
 
 import asyncio
-from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
-from itertools import chain
 from typing import Protocol
 
 import msgspec
@@ -131,14 +129,13 @@ class BatchConsumer:
     async def process(self, messages: Sequence[QueueMessage]) -> None:
         """Handle what was fetched: new messages together, those that came back one by one."""
         together, isolated = arrange(messages, self._settings)
-        portions = deque[Sequence[QueueMessage]]([together] if together else [])
-        portions.extend([message] for message in isolated)
-        while portions:
-            portion = portions.popleft()
+        portions = ([together] if together else []) + [[message] for message in isolated]
+        for number, portion in enumerate(portions, start=1):
             is_poison = portion[0].deliveries > self._settings.max_deliveries
             handle = self._reject_all if is_poison else self._handle
+            waiting = [message for later in portions[number:] for message in later]
             with bound_reconcile_id():
-                await self._retry_while_unavailable(portion, handle, waiting=list(chain.from_iterable(portions)))
+                await self._retry_while_unavailable(portion, handle, waiting=waiting)
             self._observer.finished(portion)
 
     async def _process_and_fetch(self, messages: Sequence[QueueMessage]) -> Sequence[QueueMessage]:

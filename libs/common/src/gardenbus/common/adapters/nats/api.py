@@ -84,16 +84,6 @@ async def call(
     return decode_response(response.body)
 
 
-async def stream_state(
-    connection: Connection, stream: str, payload: Any = None, *, timeout_seconds: float = API_TIMEOUT_SECONDS
-) -> dict[str, Any]:
-    """Call STREAM.INFO for what is stored. Raises JetStreamError, or Unavailable, also while none leads the stream."""
-    response = await call(connection, f"STREAM.INFO.{stream}", payload, timeout_seconds=timeout_seconds)
-    if may_be_deposed(response):
-        raise Unavailable(f"stream {stream}: its leader has not heard from the other servers; another may lead it")
-    return response
-
-
 def instant(text: str) -> datetime:
     """Read a server's timestamp (nanoseconds are cut to microseconds)."""
     return from_nanoseconds(nanoseconds(text))
@@ -156,6 +146,13 @@ def replicas_of(response: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
     """Servers with a copy of a stream beside its leader."""
     cluster = cast("Mapping[str, Any]", response.get("cluster") or {})
     return cast("Sequence[Mapping[str, Any]]", cluster.get("replicas") or ())
+
+
+def from_leader(stream: str, response: dict[str, Any]) -> dict[str, Any]:
+    """The response to STREAM.INFO, for what the stream has stored. Raises Unavailable where another may lead it."""
+    if may_be_deposed(response):
+        raise Unavailable(f"stream {stream}: who answered leads it no longer, or has not heard from the other servers")
+    return response
 
 
 def may_be_deposed(response: Mapping[str, Any]) -> bool:

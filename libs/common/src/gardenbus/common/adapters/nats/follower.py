@@ -32,10 +32,10 @@ from gardenbus.common.adapters.nats.api import (
     attempt_timeout_seconds,
     call,
     delivered,
+    from_leader,
     from_nanoseconds,
     nanoseconds,
     read_ack_subject,
-    stream_state,
 )
 from gardenbus.common.adapters.nats.connection import Connection, Unanswered
 from gardenbus.common.adapters.nats.direct_get import last_message
@@ -280,7 +280,10 @@ class JetStreamFollower:
                 {"stream_name": self._stream, "config": self._settings(name, inbox)},
                 timeout_seconds=timeout_seconds,
             )
-            response = await stream_state(self._connection, self._stream, timeout_seconds=timeout_seconds)
+            response = from_leader(
+                self._stream,
+                await call(self._connection, f"STREAM.INFO.{self._stream}", timeout_seconds=timeout_seconds),
+            )
         except JetStreamError as api_error:
             self._invalidate(str(api_error))
             error = api_error.translated()

@@ -20,11 +20,11 @@ from gardenbus.common.adapters.nats.api import (
     NO_MESSAGE,
     JetStreamError,
     call,
+    from_leader,
     from_nanoseconds,
     instant,
     nanoseconds,
     replicas_of,
-    stream_state,
 )
 from gardenbus.common.adapters.nats.connection import AWAIT_LOG_SECONDS, Connection
 from gardenbus.common.adapters.nats.credentials import NO_CREDENTIALS, Credentials
@@ -424,10 +424,7 @@ class JetStreamBus:
             raise api_error.translated() from api_error
 
     async def _stream_state(self, stream: str, payload: Any = None) -> dict[str, Any]:
-        try:
-            return await stream_state(self._connection, stream, payload)
-        except JetStreamError as api_error:
-            raise api_error.translated() from api_error
+        return from_leader(stream, await self._call(f"STREAM.INFO.{stream}", payload))
 
     def _restore_soon(self) -> None:
         self._clock = None
