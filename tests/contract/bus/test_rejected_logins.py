@@ -1,4 +1,4 @@
-"""Who is not let in is told so, by whatever a server says to that or does not say, and does not wait for ever."""
+"""Who is not let in is told so, whatever a server says or does not say, does not wait for ever, and leaves nothing."""
 
 import asyncio
 import gc

@@ -271,7 +271,6 @@ class Connection(Client):
             while reconnecting is not None and not reconnecting.done() and reconnecting is not asyncio.current_task():
                 reconnecting.cancel()
                 await asyncio.wait((reconnecting,), timeout=RECONNECT_SECONDS)
-                self._abort_socket()  # it may have connected since the client closed
             _raise_if_cancelled(cancellations)
         except asyncio.CancelledError:
             self._abort()
