@@ -8,6 +8,7 @@ import asyncio
 import random
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 from tests.fuzz.command_line import fuzz_command_line
@@ -21,7 +22,7 @@ TARGETS = ("process", "wire", "cli")
 
 def main() -> int:
     """Run what the arguments say."""
-    arguments = _arguments()
+    arguments = arguments_of()
     end_children_with_this_process()
     seed: int = random.SystemRandom().randrange(1 << 30) if arguments.seed is None else arguments.seed
     print(f"seed {seed}", flush=True)
@@ -50,9 +51,17 @@ def _run(target: str, arguments: argparse.Namespace, seed: int) -> Findings:
         return fuzz_command_line(Path(directory), arguments.files, seed, log=sys.stdout)
 
 
-def _arguments() -> argparse.Namespace:
+def _target(name: str) -> str:
+    """One of the targets; `choices` of none given mean something else in each version of Python."""
+    if name not in TARGETS:
+        raise argparse.ArgumentTypeError(f"{name} is none of {', '.join(TARGETS)}")
+    return name
+
+
+def arguments_of(words: Sequence[str] | None = None) -> argparse.Namespace:
+    """Read the command's arguments."""
     parser = argparse.ArgumentParser(prog="python -m tests.fuzz", description=__doc__)
-    parser.add_argument("targets", nargs="*", choices=[*TARGETS, []], default=list(TARGETS), help="what is fuzzed")
+    parser.add_argument("targets", nargs="*", type=_target, default=TARGETS, help=f"of {', '.join(TARGETS)}; all")
     parser.add_argument("--seed", type=int, help="repeat a run")
     parser.add_argument("--inputs", type=int, default=100_000, help="inputs in process")
     parser.add_argument("--messages", type=int, default=10_000, help="messages over the wire")
@@ -60,7 +69,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--files", type=int, default=500, help="files for the command line")
     parser.add_argument("--processes", type=int, default=1, help="processes that share the inputs")
     parser.add_argument("--only", type=int, help="run this input in process alone, and print it")
-    return parser.parse_args()
+    return parser.parse_args(words)
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.fuzz.__main__ import TARGETS, arguments_of
 from tests.fuzz.command_line import fuzz_command_line
 from tests.fuzz.findings import Findings, growth
 from tests.fuzz.generator import WEIGHTS, Generator
@@ -85,3 +86,16 @@ def test_findings_of_processes_are_added_up() -> None:
     assert (one.inputs, one.seconds, one.slowest, one.outcomes["taken"]) == (7, 3, (0.7, 5), 4)
     (finding,) = one.found.values()
     assert (finding.number, one.times[finding.place]) == (3, 2)
+
+
+@pytest.mark.parametrize(
+    ("words", "targets"), [([], TARGETS), (["--seed", "3"], TARGETS), (["cli", "wire"], ("cli", "wire"))]
+)
+def test_all_is_fuzzed_unless_something_is_named(words: list[str], targets: tuple[str, ...]) -> None:
+    assert tuple(arguments_of(words).targets) == targets
+
+
+def test_what_is_no_target_is_rejected_by_name(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        arguments_of(["bus"])
+    assert "bus is none of process, wire, cli" in capsys.readouterr().err
