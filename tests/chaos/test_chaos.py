@@ -3,6 +3,7 @@
 import asyncio
 import json
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -11,12 +12,20 @@ from tests.chaos.landscape import ROOT
 
 
 @pytest.mark.long
-async def test_whatever_is_killed_cut_or_paused_nothing_is_lost_doubled_overfilled_or_torn_down(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        pytest.param(("--faults", "3", "--only", "kill,cut,pause", "--settle", "60"), id="single servers"),
+        pytest.param(
+            ("--cluster", "--faults", "3", "--only", "failover,partition,old-disk", "--settle", "120"), id="clusters"
+        ),
+    ],
+)
+async def test_nothing_is_lost_doubled_overfilled_or_torn_down(arguments: Sequence[str], tmp_path: Path) -> None:
     result = tmp_path / "chaos.json"
     process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "tests.chaos"),
-        *("--seed", "4", "--faults", "3", "--only", "kill,cut,pause", "--json", str(result), "--settle", "60"),
-        *("--directory", str(tmp_path)),
+        *(sys.executable, "-m", "tests.chaos", "--seed", "4", *arguments),
+        *("--json", str(result), "--directory", str(tmp_path)),
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.STDOUT,
         cwd=ROOT,

@@ -17,6 +17,7 @@ from gardenbus.common.backups.creating import BackupSource, create_delta, create
 from gardenbus.common.backups.directory import DirectoryDestination
 from gardenbus.common.backups.restoring import chosen_chain, restore, verify
 from gardenbus.common.errors import Conflict, Forbidden, NotFound
+from gardenbus.common.ports.backups import BackupPage
 from gardenbus.common.ports.bus import StreamPosition
 from gardenbus.common.ports.store import WritePrecondition
 from gardenbus.common.ports.stream_history import StreamEntry
@@ -25,6 +26,8 @@ from tests.support.servers import Server, start_redis
 from tests.support.stores import StoreUnderTest, on_redis
 
 _numbers = itertools.count()
+OLD_FORMAT = 1
+"""Format of a store that each version reads."""
 INDEXES_OF_THEIR_OWN = (
     *("outbox", "relay", "opening", "leader", "led", "version", "usage_version", "usage_changed", "losses"),
 )
@@ -276,6 +279,25 @@ async def test_a_store_with_objects_or_a_leader_is_not_restored_into(
     assert await restored_elsewhere(kit, elsewhere, destination) == await content(kit)
 
 
+async def test_a_backup_of_a_store_that_only_a_newer_version_reads_is_not_restored(
+    kit: StoreUnderTest, elsewhere: StoreUnderTest, destination: DirectoryDestination
+) -> None:
+    await a_landscape(kit)
+    source = source_of(kit)
+
+    class Newer(RedisBackups):
+        async def page(self, after: int, *, is_delta: bool = False) -> BackupPage:
+            page = await super().page(after, is_delta=is_delta)
+            return page._replace(store_format=page.store_format + 1)
+
+    assert kit.connection is not None
+    newer = source._replace(store=Newer(kit.connection))
+    await create_full(newer, destination, now)
+    with pytest.raises(Conflict, match="format 5, which this version of gardenbus does not read"):
+        await restored_elsewhere(kit, elsewhere, destination)
+    assert await content(elsewhere) == {}
+
+
 async def test_a_restore_that_died_keeps_the_store_closed_until_it_is_ended(
     kit: StoreUnderTest, elsewhere: StoreUnderTest, destination: DirectoryDestination
 ) -> None:
@@ -284,7 +306,7 @@ async def test_a_restore_that_died_keeps_the_store_closed_until_it_is_ended(
     chain = await latest_chain(destination)
     assert elsewhere.connection is not None
     died = RedisBackups(elsewhere.connection)
-    await died.begin_restore(chain.last.name, "restore-1")
+    await died.begin_restore(chain.last.name, "restore-1", OLD_FORMAT)
     page = await source_of(kit).store.page(0)
     await died.restore(page.records[:3])
     with pytest.raises(Conflict, match="restore-1 leads the store"):
@@ -292,7 +314,7 @@ async def test_a_restore_that_died_keeps_the_store_closed_until_it_is_ended(
     await elsewhere.connection.command("DEL", f"{elsewhere.connection.prefix}:leader")
     assert not (await elsewhere.outbox.lead(5)).leading
     with pytest.raises(Conflict, match="was begun here"):
-        await died.begin_restore("another", "restore-2")
+        await died.begin_restore("another", "restore-2", OLD_FORMAT)
     assert await restored_elsewhere(kit, elsewhere, destination) == await content(kit)
     assert (await elsewhere.outbox.lead(5)).leading
 
@@ -304,7 +326,7 @@ async def test_a_restore_that_is_begun_anew_counts_each_demand_once(
     await create_full(source_of(kit), destination, now)
     assert elsewhere.connection is not None
     died = RedisBackups(elsewhere.connection)
-    await died.begin_restore((await latest_chain(destination)).last.name, "restore-1")
+    await died.begin_restore((await latest_chain(destination)).last.name, "restore-1", OLD_FORMAT)
     await died.restore((await source_of(kit).store.page(0)).records)
     await elsewhere.connection.command("DEL", f"{elsewhere.connection.prefix}:leader")
     assert any(name.startswith("demand:") for name in await content(kit))

@@ -217,7 +217,7 @@ async def test_the_command_line_finds_the_store_by_sentinels_and_waits_for_the_r
     try:
         await connection.ensure_ready()
         with pytest.raises(Unavailable, match="2 of 3 Redis replicas have it"):
-            await RedisBackups(connection).begin_restore("one", "restore-1")
+            await RedisBackups(connection).begin_restore("one", "restore-1", 1)
     finally:
         await connection.close()
     monkeypatch.setenv("GARDENBUS_REDIS_REPLICAS", "two")
@@ -242,7 +242,7 @@ async def test_a_restore_into_a_cluster_of_this_machine_waits_for_a_replica_and_
             each.pause()
         try:
             with pytest.raises(Unavailable, match="0 of 1 Redis replicas have it"):
-                await backups.begin_restore("one", "restore-1")
+                await backups.begin_restore("one", "restore-1", 1)
         finally:
             for each in replicas:
                 each.resume()
@@ -250,7 +250,7 @@ async def test_a_restore_into_a_cluster_of_this_machine_waits_for_a_replica_and_
 
         async def is_begun() -> None:
             try:
-                await backups.begin_restore("one", "restore-2")
+                await backups.begin_restore("one", "restore-2", 1)
             except Unavailable as error:
                 raise AssertionError from error
 

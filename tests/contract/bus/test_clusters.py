@@ -28,21 +28,33 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[NatsCluster]:
         yield start_nats_cluster(stack, tmp_path_factory.mktemp("cluster"))
 
 
+async def followers(bus: JetStreamBus, stream: str) -> int:
+    """Servers that follow the leader of the apiserver's consumer."""
+    info: Any = await bus._call(f"CONSUMER.INFO.{stream}.apiserver")  # pyright: ignore[reportPrivateUsage]
+    return len(info["cluster"].get("replicas", ()))
+
+
 async def test_as_many_copies_as_wanted_are_made_and_kept(cluster: NatsCluster) -> None:
     async with connect(cluster.url, "first", "copies", streams=StreamSettings(replicas=1)) as bus:
         assert await copies(bus, "copies") == {1}
         async with connect(cluster.url, "unset", "copies") as another:
             assert await copies(another, "copies") == {1}
+        name = Subjects("copies").stream("REPORTS")
+        await bus.work_queue(name, "apiserver", "copies.report.>")
+        assert await followers(bus, name) == 0
     async with connect(cluster.url, "second", "copies", streams=StreamSettings(replicas=0)) as bus:
         assert await copies(bus, "copies") == {3}
-        name = Subjects("copies").stream("REPORTS")
+
+        async def has_grown() -> None:
+            assert await followers(bus, name) == 2
+
+        await eventually(has_grown, within=20)
         await bus.request(f"$JS.API.STREAM.DELETE.{name}", b"")
         await bus.ensure_streams()
         assert await copies(bus, "copies") == {3}
         queue = await bus.work_queue(name, "apiserver", "copies.report.>")
         assert queue.depth == 0
-        info: Any = await bus._call(f"CONSUMER.INFO.{name}.apiserver")  # pyright: ignore[reportPrivateUsage]
-        assert len(info["cluster"]["replicas"]) == 2
+        assert await followers(bus, name) == 2
 
 
 async def test_one_server_has_one_copy_whatever_is_wanted_of_a_cluster(tmp_path: Path) -> None:

@@ -101,7 +101,8 @@ async def restore(
                 f"{chain.last.name} is of the landscape {header.prefix}, and this is {prefix}: restore it with "
                 f"--prefix {header.prefix}"
             )
-        await store.begin_restore(chain.last.name, leader or f"restore-{uuid.uuid4().hex[:8]}")
+        newest_format = max(reader.header.store_format for reader in readers)
+        await store.begin_restore(chain.last.name, leader or f"restore-{uuid.uuid4().hex[:8]}", newest_format)
         owners: set[str] = set()
         count = removals = 0
         records = joined(readers)

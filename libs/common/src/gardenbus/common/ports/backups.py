@@ -86,10 +86,11 @@ class BackupStore(Protocol):
         """Return the opening of the store, and how many objects were written or removed above a version."""
         ...
 
-    async def begin_restore(self, name: str, leader: str) -> None:
+    async def begin_restore(self, name: str, leader: str, store_format: int) -> None:
         """Close the store and take its lead, so that no relay opens it before the restore has ended.
 
-        Raises Conflict where the store is in use or not empty, with what is to be done.
+        Raises Conflict where the store is in use or not empty, or the format of what is restored is a newer one than
+        its own, with what is to be done.
         """
         ...
 

@@ -46,15 +46,16 @@ class RedisBackups:
         _, count, opening = await self._connection.call("backup_changes", {"after": after}, read_only=True)
         return opening.decode(), int(count)
 
-    async def begin_restore(self, name: str, leader: str) -> None:
+    async def begin_restore(self, name: str, leader: str, store_format: int) -> None:
         """Take the lead."""
         await self._connection.ensure_library()
         await self._connection.ensure_replicas()
         self._leader = leader
-        reply = await self._connection.call(
-            "restore_begin", {"name": name, "leader": leader, "ttl_ms": LEAD_MILLISECONDS}
-        )
+        operation = {"name": name, "leader": leader, "ttl_ms": LEAD_MILLISECONDS, "format": store_format}
+        reply = await self._connection.call("restore_begin", operation)
         rejections = {
+            b"newer": "the backup is of a store of format {0}, which this version of gardenbus does not read: restore "
+            "with the version that made it, or a later one",
             b"other": "{0} leads the store: a relay, or another restore, of which a lead stays half a minute; "
             "stop all services but gardenlets and member agents first",
             b"not-empty": "the store has {0} objects: a backup goes into an empty one, so empty this Redis, or name "

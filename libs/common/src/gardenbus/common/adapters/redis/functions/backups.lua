@@ -55,12 +55,13 @@ local function backup_changes(keys, args)
           redis.call('GET', P .. ':opening')}
 end
 
--- Takes the lead for a restore and closes the store, or says what speaks against it: another leader, or objects that are not
--- of this restore begun before.
+-- Takes the lead for a restore and closes the store, or says what speaks against it: a backup of a format that only a newer
+-- library reads, another leader, or objects that are not of this restore begun before.
 local function restore_begin(keys, args)
   local P, op = keys[1], cmsgpack.unpack(args[1])
   local rejected = reject_newer(P)
   if rejected then return rejected end
+  if op.format > FORMAT then return {'newer', op.format} end
   local leader = redis.call('GET', P .. ':leader')
   if leader and leader ~= op.leader then return {'other', leader} end
   local begun = redis.call('GET', P .. ':restoring') or ''
