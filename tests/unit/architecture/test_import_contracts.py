@@ -102,3 +102,6 @@ def test_every_member_of_the_workspace_is_under_contract() -> None:
         container for contract in CONFIGURATION["contracts"] for container in contract.get("containers", ())
     ]
     assert len(containers) == len({*containers})
+    assert {*containers} == packages
+    (members,) = (contract for contract in CONFIGURATION["contracts"] if contract["name"].startswith("Members:"))
+    assert {member for layer in members["layers"] for member in layer.split(" | ")} == packages

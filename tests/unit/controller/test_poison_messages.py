@@ -1,7 +1,9 @@
 """Every consumer of a work queue rejects a poison message alike."""
 
 import hashlib
+import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
@@ -14,6 +16,7 @@ from gardenbus.autoscaler.app import start_autoscaler
 from gardenbus.autoscaler.settings import AutoscalerSettings
 from gardenbus.common.api.document import Document
 from gardenbus.common.api.keys import Header, ObjectKey, Subjects
+from gardenbus.common.api.kinds import by_word
 from gardenbus.common.ports.bus import Message
 from gardenbus.common.ports.clock import Clock
 from gardenbus.common.ports.connections import Connections
@@ -21,6 +24,8 @@ from gardenbus.common.runtime.clock import SystemClock
 from gardenbus.common.runtime.health import Health
 from gardenbus.common.runtime.service import ServiceContext
 from gardenbus.common.runtime.settings import CommonSettings
+from gardenbus.controllermanager.app import LOOPS, start_controllermanager
+from gardenbus.controllermanager.settings import ControllerManagerSettings
 from gardenbus.lifecycle.app import start_lifecycle
 from gardenbus.lifecycle.settings import LifecycleSettings
 from gardenbus.managedseedset.app import start_managedseedset
@@ -38,6 +43,8 @@ from tests.support.memory.store import MemoryStore
 
 SUBJECTS = Subjects()
 BODY = b"x" * 100_000
+CONSUMES = re.compile(r"\b(start_controller|BatchConsumer)\(")
+"""What makes a consumer of a work queue."""
 FLEET = "placement.kubernetes-fleet.io/v1"
 
 
@@ -60,6 +67,7 @@ AUTOSCALER = Service("autoscaler", AutoscalerSettings(), start_autoscaler)
 SETS = Service("managedseedset", ManagedSeedSetSettings(), start_managedseedset)
 LIFECYCLE = Service("lifecycle", LifecycleSettings(), start_lifecycle)
 PLACEMENT = Service("placement", PlacementSettings(), start_placement)
+CONTROLLER_MANAGER = Service("controllermanager", ControllerManagerSettings(), start_controllermanager)
 
 SHOOT = ("core.gardener.cloud/v1beta1", "Shoot", ObjectKey("shoot", "garden-dev", "web"))
 SET = ("seedmanagement.gardener.cloud/v1alpha1", "ManagedSeedSet", ObjectKey("managedseedset", "garden", "web"))
@@ -89,6 +97,11 @@ def controller(
     namespace, name = (about[2].namespace, about[2].name) if about else ("", "some-uid")
     subject = SUBJECTS.queue(queue, namespace, name)
     return Consumer(service, "QUEUES", queue, SUBJECTS.queue_of(queue), subject, about, event_reason)
+
+
+def an_object_of(word: str) -> tuple[str, str, ObjectKey]:
+    kind = by_word(word, stored=(word,))
+    return kind.api_version, kind.kind, ObjectKey(word, "garden-dev" if kind.namespaced else "", "web")
 
 
 CONSUMERS = [
@@ -123,6 +136,7 @@ CONSUMERS = [
     controller(PLACEMENT, "placementeviction", EVICTION, "ReconcileRejected"),
     controller(PLACEMENT, "placementwork", BINDING, "ReconcileRejected"),
     controller(PLACEMENT, "placementoverride", OVERRIDE, "ReconcileRejected"),
+    *(controller(CONTROLLER_MANAGER, loop.name, an_object_of(loop.kind), "ReconcileError") for loop in LOOPS),
 ]
 
 
@@ -226,7 +240,11 @@ async def test_a_poison_message_is_kept_counted_logged_and_warned_about(
 
 
 async def test_every_consumer_of_a_work_queue_is_in_the_table(landscape: Landscape) -> None:
-    for service in (APISERVER, SCHEDULER, AUTOSCALER, SETS, LIFECYCLE, PLACEMENT):
+    sources = Path(__file__).parents[3].glob("services/*/src/**/*.py")
+    consuming = {path.parts[path.parts.index("services") + 1] for path in sources if CONSUMES.search(path.read_text())}
+    services = {consumer.service.name: consumer.service for consumer in CONSUMERS}
+    assert services.keys() == consuming
+    for service in services.values():
         await landscape.start(service)
 
     assert landscape.bus.consumers == {(consumer.stream, consumer.name) for consumer in CONSUMERS}

@@ -69,6 +69,7 @@ def test_a_member_says_what_it_is(member: Path):
     project = project_of(member)
 
     assert project["license"] == "Apache-2.0"
+    assert [(member / each).read_text() for each in project["license-files"]] == [(ROOT / "LICENSE").read_text()]
     assert project["description"]
     assert project["urls"]
     assert (member / project["readme"]).read_text().startswith("# ")
