@@ -80,9 +80,28 @@ def test_a_class_name_stands_for_one_thing(tmp_path: Path):
     assert found.startswith("a.py:1: class `Step` is also defined in")
 
 
-@pytest.mark.parametrize("source", ['"""What a is."""', 'def f():\n    """Which."""', 'class A:\n    """How."""'])
+@pytest.mark.parametrize(
+    "source",
+    [
+        '"""What a is."""',
+        'def f():\n    """Which."""',
+        'class A:\n    """How."""',
+        'class A:\n    """Whoever asks."""',
+        'LIMIT = 1\n"""How many."""',
+        'class A:\n    limit: int = 1\n    """Whether."""',
+        'class A:\n    limit: int\n    """\n    Whose.\n    """',
+        'def f(self):\n    self.limit = 1\n    """Why."""',
+    ],
+)
 def test_a_docstring_states_and_does_not_ask(tmp_path: Path, source: str):
     assert len(messages(tmp_path, a=source)) == 1
+
+
+@pytest.mark.parametrize(
+    "source", ['LIMIT = 1\n"""Longest wait."""', 'LIMIT = "How many."', 'def f(): ...\n"""How."""']
+)
+def test_strings_that_state_or_are_no_docstrings_pass(tmp_path: Path, source: str):
+    assert messages(tmp_path, a=source) == []
 
 
 def test_the_glossary_names_retired_words_and_their_terms():

@@ -33,7 +33,7 @@ class Entry(NamedTuple):
     where: str
     panel: str
     summary: str
-    """What the list of commands shows; `--help` of the command itself shows its docstring."""
+    """Text in the list of commands; `--help` of the command itself shows its docstring."""
 
     extra: str = ""
     """The extra of this distribution that brings the command by an entry point; "" for the client's own commands."""
@@ -44,7 +44,7 @@ class LazyGroup(TyperGroup):
 
     entries: ClassVar[Mapping[str, Entry]] = {}
     has_plugins: ClassVar[bool] = False
-    """Whether other distributions may add commands, by entry points of the group `PLUGINS`."""
+    """Other distributions may add commands, by entry points of the group `PLUGINS`."""
 
     def list_commands(self, ctx: Any) -> list[str]:
         """Entries first, then other plug-ins, then commands that were added as usual."""

@@ -13,7 +13,7 @@ from gardenbus.cli.contexts.selection import RootContext
 from gardenbus.cli.lazy import HELP_OPTIONS, Entry, LazyGroup
 
 COMPLETING = "_GARDENBUS_COMPLETE"
-"""Where a shell's completion script says what it wants."""
+"""Variable in which a shell's completion script says what it wants."""
 
 INTERRUPTED = 130
 """`output.Exit.INTERRUPTED`, which is not to be imported for it."""

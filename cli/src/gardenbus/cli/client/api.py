@@ -41,7 +41,7 @@ class ApiResponse(msgspec.Struct, frozen=True):
     outcome: str | list[str] = ""
     """Outcome of a write (`created`, `configured`, …); one for each of several documents."""
     admission: Any = ()
-    """What each admission plug-in did, where that was asked for."""
+    """Effects of each admission plug-in, where they were asked for."""
 
 
 class ApiClient:
@@ -54,7 +54,7 @@ class ApiClient:
         self.subjects = subjects
         self._validation = validation
         self.user = user
-        """Who asks, of those who come in from outside; "" for the services' operator, and where all are alike."""
+        """Requester, of those who come in from outside; "" for the services' operator, and where all are alike."""
         self._name = name or user
         """By which requests are sent: also the operator's, whom `created-by` and the audit log name."""
 

@@ -29,7 +29,7 @@ class LandscapeTarget(NamedTuple):
     credentials: Path | None = None
     """File that proves who one is (`contexts.credential_files`)."""
     user: str = ""
-    """Whose an nkey in that file is."""
+    """Owner of an nkey in that file."""
     ca: str | None = None
     """File of the authorities that the server's certificate may be of."""
 

@@ -48,7 +48,7 @@ from gardenbus.common.errors import BadRequest
 from gardenbus.common.ports.bus import ReplayDone, StreamMessage
 
 EVENT_WIDTHS = (9, 7, 24, 32, 5, 0, 0)
-"""How wide the columns of Events are at least that come one by one."""
+"""Least widths of the columns of Events that come one by one."""
 
 OptionalWords = Annotated[
     list[str] | None,

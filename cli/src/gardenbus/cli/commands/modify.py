@@ -38,7 +38,7 @@ from gardenbus.common.api.merge_patches import merge_patch_between
 from gardenbus.common.errors import BadRequest, Conflict, GardenbusError
 
 ATTEMPTS = 8
-"""How often a change is worked out anew because somebody else was quicker; statuses change all the time."""
+"""Times that a change is worked out anew because somebody else was quicker; statuses change all the time."""
 
 _CONFLICT = 409
 

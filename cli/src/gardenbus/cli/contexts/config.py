@@ -36,7 +36,7 @@ class ContextEntry(msgspec.Struct, frozen=True, rename="kebab", omit_defaults=Tr
     credentials: str = ""
     """Path of a file that says who one is; `~` is one's home."""
     user: str = ""
-    """Whose an nkey in `credentials` is."""
+    """Owner of an nkey in `credentials`."""
     ca: str = ""
     """Path of the authorities that the server's certificate may be of; "" for those of the system."""
     prefix: str = ""

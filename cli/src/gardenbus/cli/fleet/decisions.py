@@ -17,10 +17,10 @@ FLEET_KINDS = frozenset(
         "MemberAgentConfiguration",
     }
 )
-"""What placements are decided on."""
+"""Kinds that placements are decided on."""
 
 LANDSCAPE_KINDS = frozenset({"Seed", "Shoot", "CloudProfile", "GardenletConfiguration", "SchedulerConfiguration"})
-"""What makes manifests a landscape of shoots."""
+"""Kinds that make manifests a landscape of shoots."""
 
 NAMED = 5
 """Clusters with the same reason that are named before the rest is counted."""

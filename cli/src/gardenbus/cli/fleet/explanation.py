@@ -37,7 +37,7 @@ _UNREPORTED = {
     APPLIED: "its agent to apply them",
     AVAILABLE: "its agent to say that they work",
 }
-"""What is waited for while a condition has not been told."""
+"""Awaited events, by the condition that is not reported before."""
 
 
 def explanation(state: PlacementState, now: float) -> Document:

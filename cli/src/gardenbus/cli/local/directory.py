@@ -29,11 +29,11 @@ class ServiceEntry(msgspec.Struct, frozen=True, kw_only=True):
     pid: int | None = None
     health_url: str | None = None
     url: str | msgspec.UnsetType = msgspec.UNSET
-    """Where people find it, for what has a page: the dashboard."""
+    """Address for people, of what has a page: the dashboard."""
     restarts: int = 0
-    """How often it ended without having been asked to, and was started again."""
+    """Times that it ended without having been asked to, and was started again."""
     note: str | msgspec.UnsetType = msgspec.UNSET
-    """What its supervisor sees of it: a server that cannot write, and why."""
+    """Its supervisor's observation: a server that cannot write, and why."""
 
 
 class ServiceStatus(NamedTuple):

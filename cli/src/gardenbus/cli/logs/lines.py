@@ -22,7 +22,7 @@ _SHOWN_SEPARATELY = ("timestamp", "level", "event", "service", "instance", "exce
 _decode = json_decoder(dict[str, Any])
 _PREFIX = re.compile(r"^\s*(?P<name>[\w.-]+?)(?:-\d+)?\s*\| (?P<rest>.*)$", re.DOTALL)
 _STAMP = re.compile(r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z (?=\S)")
-"""What `docker compose logs --timestamps` and `kubectl logs --timestamps` add."""
+"""Timestamp that `docker compose logs --timestamps` and `kubectl logs --timestamps` add."""
 
 _NATS = re.compile(r"^\[\d+\] (?P<at>\d{4}/\d\d/\d\d \d\d:\d\d:\d\d\.\d+) \[(?P<level>\w+)\] (?P<text>.*)$")
 _REDIS = re.compile(r"^\d+:\w (?P<at>\d{1,2} \w{3} \d{4} \d\d:\d\d:\d\d\.\d+) (?P<level>[.\-*#]) (?P<text>.*)$")

@@ -23,7 +23,7 @@ PIPED_WIDTH = 400
 """Columns where no terminal limits them, so that nothing is cut for grep and awk."""
 
 LEAST_LAST_WIDTH = 20
-"""What is left of a table's last column, at the least, on a terminal that is too narrow for it."""
+"""Least width of a table's last column, on a terminal that is too narrow for it."""
 
 _BOUNDLESS = 1_000_000
 

@@ -5,7 +5,7 @@ from io import TextIOWrapper
 from typing import TextIO
 
 PLAIN = {"…": "...", "─": "-", "━": "=", "█": "#", "░": ".", "→": "->", "•": "*", "“": '"', "”": '"'}
-"""What stands for a character; any other is escaped, as Python does on stderr."""
+"""Substitutes of characters; any other is escaped, as Python does on stderr."""
 
 _ERRORS = "gardenbus.plain"
 """Name of the error handler of codecs."""

@@ -47,7 +47,7 @@ STYLES: Mapping[str, str] = {
     "Unscheduled": "yellow",
     "Deleting": "yellow",
 }
-"""How cells look on a terminal, by their last word."""
+"""Styles of cells on a terminal, by their last word."""
 
 
 def objects_table(  # noqa: PLR0913 - one parameter an option of `get`

@@ -29,7 +29,7 @@ class WaitCondition(NamedTuple):
     text: str
     reached: Reached
     past: str
-    """How it is told: `condition met`, `deleted`, …."""
+    """Words once it is met: `condition met`, `deleted`, …."""
 
     @property
     def unmet(self) -> str:

@@ -37,7 +37,7 @@ from gardenbus.credentials.server_configuration import (
 AUTHORITY, NATS, REDIS, OPERATOR = "authority", "nats", "redis", "operator"
 AGENTS_CREDENTIALS = "credentials.pem"
 KEYS_OF_NATS = Path("/etc/nats/keys")
-"""Where the container of NATS has its directory."""
+"""Directory of the keys in the container of NATS."""
 MASTER = "garden"
 """The name by which the Sentinels of the deployment know the master."""
 

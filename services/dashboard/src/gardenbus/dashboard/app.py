@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 _log = structlog.stdlib.get_logger()
 
 STREAMS = ("OBJECTS", "LEASES", "EVENTS")
-"""What it follows; others create them."""
+"""Followed streams; others create them."""
 
 BROWSERS = Gauge("gardenbus_dashboard_browsers", "Browsers that follow the changes")
 SLOW = Counter("gardenbus_dashboard_slow_browsers", "Browsers that were cut off because they did not read")

@@ -19,10 +19,10 @@ class LifecycleSettings(CommonSettings, frozen=True, kw_only=True):
     """The configuration file's content; Gardener's defaults (10 s, 40 s, 200 s) without one."""
 
     fleet_metrics_seconds: Annotated[float, msgspec.Meta(ge=0.5)] = 10.0
-    """How often seeds, usage and late Leases are added up for `/metrics`: often enough for what scrapes every 15 s."""
+    """Time between sums of seeds, usage and late Leases for `/metrics`: short enough for what scrapes every 15 s."""
 
     per_seed_metrics: bool = False
-    """Whether `/metrics` tells use and readiness of each seed too: three series a seed, too much for thousands."""
+    """Use and readiness of each seed are in `/metrics` too: three series a seed, too much for thousands."""
 
 
 load_settings = partial(load_configured, LifecycleSettings, parse_lifecycle, usage=USAGE)

@@ -26,13 +26,13 @@ class ManagedSeedSetSettings(CommonSettings, frozen=True, kw_only=True):
     """The scheduler's strategy, by which the shoots of a seed that is drained find another one."""
 
     drain_moves: Annotated[int, msgspec.Meta(ge=1, le=100)] = 5
-    """How many shoots of a drained seed move at once: each costs both gardenlets a whole flow."""
+    """Number of shoots of a drained seed that move at once: each costs both gardenlets a whole flow."""
 
     drain_poll_seconds: Annotated[float, msgspec.Meta(ge=1)] = 2.0
-    """How often a drained seed is looked at: that a shoot has arrived elsewhere is not announced to its set."""
+    """Time between looks at a drained seed: that a shoot has arrived elsewhere is not announced to its set."""
 
     blocked_poll_seconds: Annotated[float, msgspec.Meta(ge=1)] = 10.0
-    """How often a set is looked at whose replicas cannot go, as nobody announces that a seed is empty."""
+    """Time between looks at a set whose replicas cannot go, as nobody announces that a seed is empty."""
 
     intent_seconds: Seconds = 5.0
     """So long a replica that the status announces may be missing before its ordinal is given up."""

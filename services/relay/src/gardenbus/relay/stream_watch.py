@@ -25,7 +25,7 @@ from gardenbus.relay.ports.outbox import Outbox
 _log = structlog.stdlib.get_logger()
 
 LANDSCAPE = ObjectKey("namespace", "", GARDEN_NAMESPACE)
-"""What Events about the landscape as a whole are about."""
+"""Object of Events about the landscape as a whole."""
 
 _WORK, _OTHERS = ("REQUESTS", "REPORTS"), ("EVENTS", "REJECTED")
 

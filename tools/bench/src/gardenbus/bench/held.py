@@ -35,7 +35,7 @@ RENEWAL_SECONDS = 20.0
 SHOOTS_CAPACITY = 250
 
 READY_SECONDS = 600.0
-"""How long a process may take until it is ready: it reads what is there, on a machine that may be busy."""
+"""Longest time until a process is ready: it reads what is there, on a machine that may be busy."""
 
 
 class HeldLandscape(NamedTuple):

@@ -41,7 +41,7 @@ CUT = (
     ("local function count_shoot(P, object_key, ns, name)\n", "local function count_shoot()\n  do return end\n"),
     ("local function uncount_shoot(P, object_key, ns, name)\n", "local function uncount_shoot()\n  do return end\n"),
 )
-"""What is taken out of the text, and what comes in its place."""
+"""Parts taken out of the text, each with what comes in its place."""
 
 
 class StepCosts(NamedTuple):

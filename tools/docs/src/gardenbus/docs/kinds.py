@@ -30,7 +30,7 @@ VIEWS: Mapping[str, type[TypedView]] = {
     "ConfigMap": RegionConfigMap,
     **{", ".join(kind for kind, each in FLEET_VIEWS.items() if each is view): view for view in FLEET_VIEWS.values()},
 }
-"""What is read, by the kinds that have it in common."""
+"""Views that are read, by the kinds that have one in common."""
 
 _HEAD = """# Kinds
 

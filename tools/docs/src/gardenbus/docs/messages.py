@@ -240,9 +240,9 @@ class WaitingShootsRequest(TypedView, frozen=True):
     namespace: str = ""
     name: str = ""
     classes: bool = False
-    """Whether the constraints of equivalence classes come with them."""
+    """The constraints of equivalence classes come with them."""
     grouped: bool = False
-    """Whether they come by their reasons, without their timers: at most 10,000, whatever the limit."""
+    """They come by their reasons, without their timers: at most 10,000, whatever the limit."""
 
 
 class MergePatch(TypedView, frozen=True):
@@ -281,7 +281,7 @@ class WatchRequest(TypedView, frozen=True):
     scopes: tuple[WatchRequestScope, ...] = ()
     after: WatchRequestPosition | None = None
     seconds: int = 15
-    """How long the response may wait for a change: 1 to 15."""
+    """Longest wait of the response for a change: 1 to 15."""
 
 
 class AccessReview(TypedView, frozen=True):
@@ -359,7 +359,7 @@ class ResponseBody(TypedView, frozen=True):
     result: Any = None
     outcome: Any = None
     admission: Any = None
-    """What each admission plug-in did, where that was asked for."""
+    """Effects of each admission plug-in, where they were asked for."""
     warnings: tuple[str, ...] = ()
     error: ErrorValue | None = None
 

@@ -19,7 +19,7 @@ WRITERS: Mapping[str, Callable[[], str]] = {
     "settings.md": settings_page,
     "subjects.md": subjects_page,
 }
-"""What writes each page, by the name of its file."""
+"""Writers of pages, by the name of the file."""
 
 
 def pages() -> dict[str, str]:

@@ -12,6 +12,7 @@ import re
 import sys
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
@@ -22,7 +23,9 @@ TESTS = "tests"
 PLANTED = "test_vocabulary.py"
 """Tests of this check, which hold retired words."""
 
-VAGUE_BEGINNINGS = frozenset({"What", "Who", "Whom", "Whose", "How", "Which", "Whether", "Where", "When", "Why"})
+VAGUE_BEGINNINGS = frozenset(
+    {"What", "Who", "Whom", "Whose", "Whoever", "How", "Which", "Whether", "Where", "When", "Why"}
+)
 """First words of docstrings that ask instead of stating what the thing is or does."""
 
 _SUB_WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
@@ -132,15 +135,19 @@ def retired_words(path: str, names: Iterable[tuple[str, int]], vocabulary: Vocab
 
 
 def vague_docstrings(path: str, tree: ast.AST) -> Iterator[Violation]:
-    """Docstrings that begin with a question word."""
+    """Docstrings that begin with a question word: of modules, classes and functions, and of what they assign."""
     for node in ast.walk(tree):
         if not isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
             continue
-        text = ast.get_docstring(node) or ""
-        first = re.match(r"\w+", text)
-        if first and first[0] in VAGUE_BEGINNINGS:
-            line = node.body[0].lineno
-            yield Violation(path, line, f"a docstring says what the thing is or does; this one begins with {first[0]}")
+        for before, statement in pairwise((None, *node.body)):
+            match before, statement:
+                case None | ast.Assign() | ast.AnnAssign(), ast.Expr(value=ast.Constant(value=str(text)), lineno=line):
+                    first = re.match(r"\s*(\w+)", text)
+                    if first and first[1] in VAGUE_BEGINNINGS:
+                        message = f"a docstring says what the thing is or does; this one begins with {first[1]}"
+                        yield Violation(path, line, message)
+                case _:
+                    pass
 
 
 def ambiguous_classes(trees: Mapping[str, ast.AST]) -> Iterator[Violation]:

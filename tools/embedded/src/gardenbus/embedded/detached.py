@@ -17,7 +17,7 @@ DOWN_SECONDS = 30.0
 POLL_SECONDS = 0.05
 LOG = "up.log"
 COMPLAINT = "gardenbus: "
-"""How `output.say_error` begins a line."""
+"""Beginning of a line by `output.say_error`."""
 
 
 class DetachFailed(Exception):

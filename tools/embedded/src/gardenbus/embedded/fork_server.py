@@ -29,7 +29,7 @@ PRELOADED = (
     "gardenbus.common.api.garden.seeds",
     "gardenbus.common.runtime.service",
 )
-"""What the services have in common. No metrics of some of them: a registry has what its own service counts."""
+"""Modules that the services have in common. No metrics of some: a registry has what its own service counts."""
 
 LARGEST_MESSAGE = 64 * 1024
 ALLOWED = b"+"

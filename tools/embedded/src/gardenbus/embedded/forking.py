@@ -21,7 +21,7 @@ from gardenbus.embedded.fork_server import ALLOWED, LARGEST_MESSAGE, ROOM_FOR_CO
 
 FORK_SECONDS = 20.0
 GIVE_UP_SECONDS = 5.0
-"""How long a process that nobody wants any more may take to be forked, so that it can be waited for."""
+"""Longest time until a process that nobody wants any more is forked, so that it can be waited for."""
 _PR_SET_CHILD_SUBREAPER = 36
 
 

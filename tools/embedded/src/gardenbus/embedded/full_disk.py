@@ -26,7 +26,7 @@ ROOM_SHARE = 0.1
 """Room that a restart needs: so many bytes, or this share of a smaller file system."""
 
 STEADY_SECONDS = 2.0
-"""How long there has to be room again before a restart."""
+"""Time for which there has to be room again before a restart."""
 
 RESTART_BASE_SECONDS = 10.0
 RESTART_CAP_SECONDS = 300.0

@@ -88,7 +88,7 @@ class UpOptions(NamedTuple):
     prefix: str = "garden"
     durability: Durability = Durability.PROCESS
     is_insecure: bool = False
-    """Whoever reaches the embedded NATS may act as anybody."""
+    """Clients of the embedded NATS may act as anybody."""
     log_level: str | None = None
     backend: str | None = None
     is_cluster: bool = False

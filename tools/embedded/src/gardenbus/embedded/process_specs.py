@@ -63,11 +63,11 @@ class ProcessSpec(NamedTuple):
     path: str = ""
     """Path before the pages of NATS' monitoring."""
     url: str | None = None
-    """Where people find it."""
+    """Address for people."""
     store: Path | None = None
     """Directory that a server writes to."""
     socket: Path | None = None
-    """Where Redis listens, unless on its port."""
+    """Socket of Redis, unless it listens on its port."""
     user: str = ""
     """As whom Redis is asked whether it is ready, unless it has no users."""
     password: str = ""

@@ -77,7 +77,7 @@ class ManagedProcess:
         self.restarts = 0
         self.last_exit: int | None = None
         self.trouble = ""
-        """Why it is not ready, in its own words."""
+        """Reason why it is not ready, in its own words."""
         self._directory = directory
         self._notify = notify
         self._changed = changed

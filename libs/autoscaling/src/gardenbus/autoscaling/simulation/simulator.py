@@ -39,7 +39,7 @@ class SeedSetModel(msgspec.Struct, frozen=True, kw_only=True):
     """From the removal of an empty seed until nothing of it has to be paid for."""
 
     drain: bool = True
-    """Whether seeds in use are emptied when the set shrinks."""
+    """Seeds in use are emptied when the set shrinks."""
 
     move_seconds: int = 60
     """Duration of one shoot's migration; one migrates at a time."""

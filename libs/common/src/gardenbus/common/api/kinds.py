@@ -275,7 +275,7 @@ _NEAR = 0.8
 """Similarity (of difflib) from which on a word may have been meant: one letter of five or six is wrong."""
 
 _NEAR_WORDS = [word for spec in (*_UNDERSTOOD, *_STORED) for word in (spec.plural, spec.singular)]
-"""What is proposed in the place of a word; short names resemble everything that is short."""
+"""Words proposed in the place of another; short names resemble everything that is short."""
 
 
 def resolve(api_version: str, kind: str) -> KindSpec:

@@ -60,10 +60,10 @@ class ConditionView(TypedView, frozen=True):
     """`True`, `False`, `Unknown` or `Progressing`."""
 
     reason: str = ""
-    """Why, in one word."""
+    """Reason for the status, in one word."""
 
     message: str = ""
-    """Why, in a sentence."""
+    """Reason for the status, in a sentence."""
 
 
 ConditionT = TypeVar("ConditionT", bound=ConditionView)

@@ -30,7 +30,7 @@ class WatchQuery(msgspec.Struct, frozen=True):
     scopes: tuple[WatchedKind, ...]
     after: WatchedUpTo | None = None
     seconds: int = MOST_SECONDS
-    """How long the response may wait for a change: 1 to MOST_SECONDS."""
+    """Longest wait of the response for a change: 1 to MOST_SECONDS."""
 
 
 class WatchedChange(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):

@@ -33,7 +33,7 @@ _LEVEL = 3
 """zlib's: a third of the time of the default for a tenth more bytes."""
 
 _UNREADABLE = (msgspec.MsgspecError, UnicodeDecodeError)
-"""What the decoders raise: the second one for a text that is no UTF-8."""
+"""Exceptions of the decoders: the second one for a text that is no UTF-8."""
 
 _encode = msgspec.json.Encoder().encode
 

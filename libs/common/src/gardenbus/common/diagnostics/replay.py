@@ -16,7 +16,7 @@ from gardenbus.common.ports.bus import ReplayDone, StreamMessage
 OUTCOME_SECONDS = 15.0
 POLL_SECONDS = 0.1
 REPEATED_WITHIN = timedelta(minutes=2)
-"""What was rejected again so recently is not sent once more."""
+"""Messages that were rejected again so recently are not sent once more."""
 
 
 class ReplayOutcome(NamedTuple):

@@ -64,7 +64,7 @@ class DiagnosticsTarget(NamedTuple):
     admin: "AdminClient"
     redis: RedisServer | None
     directory_option: str = ""
-    """What commands need so that they are about this landscape: ` --dir D`, or nothing."""
+    """Option by which commands are about this landscape: ` --dir D`, or nothing."""
 
     def command(self, text: str) -> str:
         """A command about this landscape."""

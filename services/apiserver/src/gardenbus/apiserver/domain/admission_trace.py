@@ -38,7 +38,7 @@ class AdmissionStep(msgspec.Struct, frozen=True, omit_defaults=True):
     changes: tuple[FieldChange, ...] = ()
     warnings: tuple[str, ...] = ()
     messages: tuple[str, ...] = ()
-    """Why it rejects."""
+    """Its reasons for a rejection."""
 
 
 def field_changes(before: object, after: object, path: str = "") -> Iterator[FieldChange]:

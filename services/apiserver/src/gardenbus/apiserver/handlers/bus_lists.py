@@ -19,7 +19,7 @@ NEWEST_MESSAGES = 250
 """Messages at the end of EVENTS that a list of Events reads first, where its limit needs no more of them."""
 
 FURTHER_BACK = 20
-"""How many times as many it reads next, and then all: with a selector there may be few among many."""
+"""Factor by which it reads more next, and then all: with a selector there may be few among many."""
 
 
 class EventPage(NamedTuple):

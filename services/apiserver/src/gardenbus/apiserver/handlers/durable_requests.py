@@ -57,8 +57,8 @@ from gardenbus.common.ports.store import RequestOrigin, Store
 _log = structlog.stdlib.get_logger()
 
 EARLIER_SECONDS = 12.0
-"""How long a rejected request waits for earlier ones in flight at other replicas: a little longer than the requests of
-a replica that has died need to be redelivered (10 s)."""
+"""Time for which a rejected request waits for earlier ones in flight at other replicas: a little longer than the
+requests of a replica that has died need to be redelivered (10 s)."""
 
 EARLIER_POLL_SECONDS = 0.02
 
@@ -88,7 +88,7 @@ class DocumentRequest(msgspec.Struct, frozen=True):
     origin: RequestOrigin
     validation: FieldValidation
     queries: Sequence[RelatedQuery] | None = None
-    """What admission asks for; see `_admission_queries`."""
+    """Queries of admission; see `_admission_queries`."""
     span: tracing.Span = tracing.NOT_TRACED
 
     @property

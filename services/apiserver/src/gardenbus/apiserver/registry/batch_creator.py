@@ -38,7 +38,7 @@ class NewObject(NamedTuple):
     trace: str = ""
     checks: ChangeChecks = ANY_CHANGE
     queries: Sequence[RelatedQuery] | None = None
-    """What admission asks for, of the manifest as it was sent, where that was found out already."""
+    """Queries of admission for the manifest as it was sent, where they are known already."""
 
 
 class _AdmittedCreation(NamedTuple):

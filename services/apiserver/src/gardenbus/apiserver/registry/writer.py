@@ -65,9 +65,9 @@ class ChangeChecks(NamedTuple):
     """Checks of a requester's rights to a change (what is stored, what it shall become); both raise Forbidden."""
 
     change: VerbCheck = any_verb
-    """What authorization says, of the manifest as it was merged."""
+    """Check by authorization of the manifest as it was merged."""
     verbs: VerbCheck = any_verb
-    """What an admission plug-in asks, of the manifest as it will be stored."""
+    """Check for an admission plug-in of the manifest as it will be stored."""
 
 
 ANY_CHANGE = ChangeChecks()

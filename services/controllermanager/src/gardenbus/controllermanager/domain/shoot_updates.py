@@ -24,7 +24,7 @@ KUBERNETES, MACHINE_IMAGE = "Kubernetes", "Machine image"
 CONTROL_PLANE = "Control Plane"
 
 _SAME_NUMBERS = {"patch": 2, "minor": 1, "major": 0}
-"""How many numbers of an image's version an update keeps, by its strategy, where its minor has no newer patch."""
+"""Numbers of an image's version that an update keeps, by its strategy, where its minor has no newer patch."""
 
 _DEFAULT_STRATEGY = "major"
 

@@ -22,7 +22,7 @@ SKIP_ANNOTATION = "project.gardener.cloud/skip-stale-check"
 _SINCE, _DELETED_AT = "staleSinceTimestamp", "staleAutoDeleteTimestamp"
 _LAST_ACTIVITY = "lastActivityTimestamp"
 _TRUE = frozenset({"1", "t", "T", "TRUE", "true", "True"})
-"""What Go's `strconv.ParseBool` takes for true."""
+"""Words that Go's `strconv.ParseBool` takes for true."""
 
 
 class ProjectUse(NamedTuple):

@@ -53,7 +53,7 @@ class BuiltLoop(NamedTuple):
     reconcile: Reconcile
     changed: Changed
     run: Callable[[], Coroutine[Any, Any, None]] | None = None
-    """What runs beside it, until cancelled: enqueues objects by the clock."""
+    """Runs beside it, until cancelled: enqueues objects by the clock."""
 
 
 def existing(

@@ -29,7 +29,7 @@ RATE_SECONDS = 30.0
 CONNECT_SECONDS = 3.0
 
 ELSEWHERE = (DiagnosticFinding("redis", "skipped", "the dashboard has no connection to it", "gardenbus doctor"),)
-"""What only the command line can see."""
+"""Findings that only the command line can have."""
 
 
 class AdminConnection:

@@ -37,10 +37,10 @@ MANY_TO_SORT = 1_000
 
 LOOKS_KEPT = 4
 QUICK_SECONDS = 0.03
-"""What takes no longer is looked up anew after each change."""
+"""Rows whose look takes no longer are looked up anew after each change."""
 
 REST = 4.0
-"""How many times as long as it took a look stands."""
+"""Time that a look stands, in multiples of its duration."""
 
 
 class _Found(NamedTuple):

@@ -16,7 +16,7 @@ LARGEST_CHUNK = 2_000
 """Rows that are moved at the most when one is added."""
 
 MANY = 8
-"""Where a word is found as often as this share of the rows, all lines are looked at one by one."""
+"""Divisor of the rows: where a word is found more often, all lines are looked at one by one."""
 
 
 class _Chunk(Generic[RowT]):

@@ -55,7 +55,7 @@ class StepFailed(Transient):
 
 
 Kept = Mapping[str, Mapping[str, Any]]
-"""What lasts of a shoot, by step: what was made here, and what came with the ShootState that it was restored from."""
+"""Lasting parts of a shoot, by step: those made here, and those of the ShootState that it was restored from."""
 
 
 class StepRequest(NamedTuple):
@@ -167,7 +167,7 @@ class NullGardenReader:
 
 
 class Extension(Protocol):
-    """Whoever takes the steps of a seed's shoots outside of the gardenlet, asked by the bus."""
+    """A party outside of the gardenlet that takes the steps of a seed's shoots, asked by the bus."""
 
     async def request(self, step: str, body: bytes, *, timeout_seconds: float) -> bytes:
         """The response to a request for a step. Raises Unavailable, which names the subject, without one in time."""

@@ -75,7 +75,7 @@ class ApprovalFacts(NamedTuple):
     lives_until: datetime | None = None
     """The end of the last certificate of that name that lives; None: there is none."""
     living: int = 0
-    """How many certificates of that name live."""
+    """Number of certificates of that name that live."""
     is_revoked: bool = False
     """The requester was revoked, and has got no certificate since."""
     approved: str = ""

@@ -84,7 +84,7 @@ class ActuatorSettings(msgspec.Struct, frozen=True, kw_only=True):
     """Number of shoots of a seed that migrate at the same time."""
 
     intent_lifetime: timedelta = timedelta(seconds=5)
-    """How long an announced replica may be missing before its ordinal is free again: its creation may be under way."""
+    """Time until the ordinal of an announced replica that is missing is free again: its creation may be under way."""
 
     update_deadline: timedelta = timedelta(minutes=10)
     """An updated replica that is not ready for so long counts as failed."""

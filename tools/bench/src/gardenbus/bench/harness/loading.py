@@ -25,7 +25,7 @@ AT_ONCE = 48
 BULK = 1000
 POLL_SECONDS = 0.02
 LOAD_TIMEOUT_SECONDS = 300.0
-"""How long loading may stand still: on a busy machine it is slow, and goes on."""
+"""Longest standstill of loading: on a busy machine it is slow, and goes on."""
 
 LEAD_SECONDS = LOAD_TIMEOUT_SECONDS
 SCHEDULER = "default-scheduler"

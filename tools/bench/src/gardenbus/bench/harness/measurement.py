@@ -74,7 +74,7 @@ class StreamTarget:
         self._stood_at = stood_at
         self._count = count
         self.moments: list[float] = []
-        """When each message was seen to be there (monotonic)."""
+        """Instant at which each message was seen to be there (monotonic)."""
 
     @classmethod
     async def ahead(cls, rig: Rig, stream: str, count: int) -> "StreamTarget":

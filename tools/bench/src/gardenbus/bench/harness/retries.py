@@ -15,7 +15,7 @@ from gardenbus.common.errors import Unavailable
 from gardenbus.common.ports.bus import Bus, Message
 
 RETRY_SECONDS = 300.0
-"""How long one step may take in all."""
+"""Longest time of one step in all."""
 
 PAUSE_SECONDS = 1.0
 """Between two attempts; and how long a stream has to stand still before what is missing is taken as lost."""

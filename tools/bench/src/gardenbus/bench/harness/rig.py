@@ -37,7 +37,7 @@ from gardenbus.relay.adapters.redis_outbox import RedisOutbox
 READY_SECONDS = 60.0
 
 Access = Literal["insecure", "permissions", "tls"]
-"""Who comes in to NATS: anybody; who proves who it is, and may do its row of the table; the same over TLS."""
+"""Clients that NATS lets in: all; those that prove who they are, each for its row of the table; the same over TLS."""
 
 NO_REWRITE = "auto-aof-rewrite-percentage 0\n"
 """Redis rewrites its log when it has doubled: that would fall into one measurement or another by chance."""

@@ -143,7 +143,7 @@ ROLE: Document = {
     "metadata": {"name": "bench"},
     "rules": [{"apiGroups": [""], "resources": ["configmaps"], "verbs": ["get", "list", "watch"]}],
 }
-"""What all placements select."""
+"""Object that all placements select."""
 
 
 def ring_of(one: PlacementCase, clusters: int) -> Ring:

@@ -30,7 +30,7 @@ PERIODS = {10_000: 40, 1000: 10, 0: 6}
 MOST_CORES = 0.5
 RATE_OF_TARGET = 5000.0
 SLACK_SECONDS = 2.0
-"""How much later than its period a silence may be found."""
+"""Longest delay after its period with which a silence is found."""
 
 DEAD_SHARE = 0.002
 POLL_SECONDS = 0.05

@@ -40,7 +40,7 @@ from gardenbus.common.api.keys import ObjectKey
 
 LONG_WAITS = {"GARDENBUS_BACKOFF_BASE_SECONDS": "300"}
 UNSCHEDULABLE = {10_000: 100_000, 100: 10_000, 0: 100}
-"""How many wait, by how many shoots a run has at least: as many as the target speaks of at the size of the target."""
+"""Shoots that wait, by how many a run has at least: as many as the target speaks of at the size of the target."""
 
 MISFITS = 1000
 TIMEOUT_SECONDS = 900.0

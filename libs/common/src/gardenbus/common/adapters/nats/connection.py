@@ -153,7 +153,7 @@ class Connection(Client):
         self.losses = 0
         """Times that the connection was lost."""
         self.write_trouble = ""
-        """What the server does not write although it answers; "" when nothing is known (write_breaker.py)."""
+        """Writes that fail on a server that answers, in words; "" when nothing is known (write_breaker.py)."""
         self.jetstream_api = NO_CREDENTIALS.jetstream_api
         """Prefix of JetStream's API."""
         self.connected_at = 0.0

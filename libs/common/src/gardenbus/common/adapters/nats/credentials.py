@@ -59,7 +59,7 @@ class Credentials(NamedTuple):
     """The public key that signs."""
 
     expires: Callable[[], datetime | None] = lambda: None
-    """When a certificate ends, as it is in its file now; None without one."""
+    """End of the certificate that is in its file now; None without one."""
 
     ca: str | None = None
     """File of the authorities that the server's certificate may be of, PEM; None: those of the system."""

@@ -84,7 +84,7 @@ DESCRIPTIONS: Mapping[str, str] = {
     "EVENTS": "Events about objects, of the last 24 hours",
     "REJECTED": "requests and work that were rejected, with the reason in their headers, for 7 days",
 }
-"""What `nats stream ls` and `nats stream info` say of each stream."""
+"""Descriptions in `nats stream ls` and `nats stream info`."""
 
 INFO_SECONDS = 2.0
 """A cluster does not respond for a stream whose leader is being elected: soon asked again, it does."""

@@ -30,7 +30,7 @@ SHORT_OF_STORAGE = frozenset({10023, 10028, 10047, 10077})
 """Insufficient resources, limit of the account, limit of the server, a write that failed."""
 
 TOO_MANY_OF_ONE = "JetStream: maximum messages per subject exceeded"
-"""How a server rejects what is beyond a subject's share of a stream; its number is that of any write that failed."""
+"""Rejection of what is beyond a subject's share of a stream; its number is that of any write that failed."""
 
 _STREAMS = {
     **dict.fromkeys(("apply", "delete", "as", "restored"), "REQUESTS"),

@@ -65,7 +65,7 @@ _WRITES = (
 )
 
 _SERVER = ("info", "time")
-"""What tells of the whole server, nothing of anybody's keys."""
+"""Commands about the whole server, not about anybody's keys."""
 
 _SERVICE = (*_CONNECTION, *_READS, *_WRITES, *_SERVER)
 

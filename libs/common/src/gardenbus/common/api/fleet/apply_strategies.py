@@ -16,7 +16,7 @@ class ApplyStrategy(NamedTuple):
 
     type: Literal["ClientSideApply", "ServerSideApply", "ReportDiff"] = "ClientSideApply"
     comparison: Literal["PartialComparison", "FullComparison"] = "PartialComparison"
-    """Whether fields that the manifest does not have count as differences."""
+    """`FullComparison`: fields that the manifest does not have count as differences."""
 
     when_to_apply: Literal["Always", "IfNotDrifted"] = "Always"
     when_to_take_over: Literal["Always", "IfNoDiff", "Never"] = "Always"

@@ -125,7 +125,7 @@ class AutoscalerRow(TableRow, frozen=True):
     pending_shoots: int | None
     last_scale: str
     reason: str
-    """Why so many are desired: its metrics beside their targets, and what limits it."""
+    """Metrics beside their targets, and the limit, from which the desired number follows."""
 
 
 def shoot_row(document: Document) -> ShootRow:

@@ -14,7 +14,7 @@ _BRIEF: Mapping[str, str] = {
     "the shoot does not tolerate the seed's taints": "with taints that it does not tolerate",
     "seed has no capacity left for shoots": "full",
 }
-"""How a reason begins → what is said of the seeds that have it."""
+"""Beginning of a reason → words for the seeds that have it."""
 
 
 def full_reason(message: str) -> str:

@@ -53,4 +53,4 @@ class Readable(msgspec.Struct, frozen=True, kw_only=True):
 
 
 EVERYTHING = Readable(role="operator", kinds=frozenset(KINDS) - CONFIDENTIAL)
-"""What is shown where nobody is told apart."""
+"""Kinds shown where nobody is told apart."""

@@ -28,7 +28,7 @@ RENEWALS = ("renew", "renew-kubeconfig")
 """Operations (of a Seed or MemberCluster) that demand a new client certificate; the second is Gardener's."""
 
 USAGES = ("client auth", "digital signature", "key encipherment")
-"""What a client certificate is for."""
+"""Usages of a client certificate."""
 
 APPROVED, DENIED, FAILED = "Approved", "Denied", "Failed"
 DECISIONS = (APPROVED, DENIED, FAILED)

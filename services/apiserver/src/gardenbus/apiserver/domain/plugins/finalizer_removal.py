@@ -41,7 +41,7 @@ def _has_control_plane(shoot: Document) -> bool:
 
 
 def _guards(document: Document, old: Document | None, _related: RelatedObjects) -> Sequence[WritePrecondition]:
-    """Whoever takes the finalizer off does so only while nothing refers to the object, or to a project's namespace."""
+    """Conditions of taking the finalizer off: nothing refers to the object, or to a project's namespace."""
     if old is None or not is_protected(old) or is_protected(document):
         return ()
     key = key_of_document(old)

@@ -27,7 +27,7 @@ class Change(NamedTuple):
     given: Document
     """The manifest before any plug-in."""
     old: Document | None
-    """What is stored; None: a creation."""
+    """The stored manifest; None: a creation."""
     user: str
     now: datetime = NOTHING_EXPIRED
     check_verbs: VerbCheck = any_verb
@@ -57,7 +57,7 @@ class AdmissionRule(NamedTuple):
     """Other objects that the rule needs, for a manifest and what is stored; few, and none where nothing changes."""
     mutate: Mutate | None = None
     warn: Warn | None = None
-    """What the sender should know of the manifest as it will be stored."""
+    """Warnings to the sender about the manifest as it will be stored."""
     admit: Admit | None = None
     guards: Guards | None = None
     """Conditions on other objects under which what was admitted may be written."""
@@ -66,7 +66,7 @@ class AdmissionRule(NamedTuple):
     admit_deletion: AdmitDeletion | None = None
     """Checks a deletion by a user; None: by the system itself."""
     deletion_guards: DeletionGuards | None = None
-    """What must hold when an object is deleted."""
+    """Conditions under which an object may be deleted."""
 
 
 class AdmissionPlugin(NamedTuple):
@@ -75,7 +75,7 @@ class AdmissionPlugin(NamedTuple):
     name: str
     """Gardener's name; plug-ins of ours have names that it does not use."""
     acts: str
-    """What it does, in one sentence."""
+    """Its effect, in one sentence."""
     rules: tuple[AdmissionRule, ...]
     rejections: tuple[RejectionMessage, ...] = ()
     """All sentences with which it may reject something."""
