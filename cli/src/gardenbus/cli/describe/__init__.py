@@ -1,1 +1,1 @@
-"""Describe."""
+"""Related objects that `describe` shows; the command itself is in `commands`."""

@@ -1,1 +1,1 @@
-"""Explain."""
+"""Text of `explain`, made of the scheduler's explanation. Pure."""

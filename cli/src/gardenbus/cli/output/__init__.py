@@ -1,1 +1,1 @@
-"""Output."""
+"""Output of commands: tables, printers of `-o`, live pictures, exit codes."""

@@ -1,1 +1,1 @@
-"""Wait."""
+"""Conditions of `--for`, and the waiter that follows objects until they meet them."""

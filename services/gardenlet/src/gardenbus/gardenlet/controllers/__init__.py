@@ -1,1 +1,1 @@
-"""Reconcilers of the gardenlet: Seed, shoots, ManagedSeeds and ShootStates."""
+"""Reconcilers of the gardenlet: its Seed, shoots and ManagedSeeds."""

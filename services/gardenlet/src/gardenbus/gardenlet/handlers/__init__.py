@@ -1,1 +1,1 @@
-"""Handlers of the gardenlet: the cache of bindings, the Lease heartbeat, and the reporters."""
+"""Handlers of the gardenlet: the cache of bindings, the Lease heartbeat, reporters, ShootStates and requests."""

@@ -1,1 +1,1 @@
-"""Controllers of signing requests and bootstrap tokens, and of connections whose credentials were withdrawn."""
+"""Controllers of signing requests, of bootstrap tokens, and of Secrets that ask for short-lived credentials."""

@@ -1,1 +1,1 @@
-"""Reconcilers: silent Seeds, and shoots under migration."""
+"""Reconcilers: silent Seeds, shoots under migration, and what runs on Seeds unknown to the store."""

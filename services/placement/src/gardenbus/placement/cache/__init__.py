@@ -1,1 +1,1 @@
-"""Cache."""
+"""Cache of the fleet and its placements, fed by an informer."""
