@@ -24,6 +24,7 @@ import msgspec
 import structlog
 
 from gardenbus.common.controller.cancellation import unless_set
+from gardenbus.common.controller.controller import Reject
 from gardenbus.common.controller.reconcile_ids import bound_reconcile_id
 from gardenbus.common.errors import Transient
 from gardenbus.common.ports.bus import QueueMessage, WorkQueue
@@ -40,9 +41,6 @@ Handle = Callable[[Sequence[QueueMessage]], Awaitable[None]]
 
 Prepare = Callable[[Sequence[QueueMessage]], Awaitable[None]]
 """Does in advance what can be done of a batch while another one is handled. Where it fails, the handler does it all."""
-
-Reject = Callable[[QueueMessage], Awaitable[None]]
-"""Keeps a poison message and acknowledges it; see `dead_letter`."""
 
 _log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 

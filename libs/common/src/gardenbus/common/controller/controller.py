@@ -80,7 +80,7 @@ class Requeue(msgspec.Struct, frozen=True):
 ReconcileResult = Done | RequeueAfter | Requeue
 Reconcile = Callable[[ReconcileRequest], Awaitable[ReconcileResult]]
 Reject = Callable[[QueueMessage], Awaitable[None]]
-"""Keeps a poison message and acknowledges it. Raises Transient: it is tried again."""
+"""Keeps a poison message and acknowledges it; see `dead_letter`. Raises Transient: it is tried again."""
 
 Outcome = Literal["done", "after", "failed", "dropped", "rejected"]
 
