@@ -6,9 +6,10 @@ from typing import Any, cast
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from gardenbus.common.api.fields.check import Path, field_faults, path_text
+from gardenbus.common.api.fields.check import field_faults, path_text
 from gardenbus.common.api.fields.kinds import kind_shape, kinds_with_shape
 from gardenbus.common.api.fields.shapes import FieldType, ListOf, MapOf, Shape
+from gardenbus.common.api.manifests.strict_json import ValuePath
 from gardenbus.common.api.shown_values import with_article
 
 SCALARS: dict[str, st.SearchStrategy[Any]] = {
@@ -62,7 +63,9 @@ def mappings(draw: st.DrawFn, shape: Shape, depth: int = 0) -> dict[str, Any]:
     return {name: draw(values(shape.fields[name], depth + 1)) for name in sorted(chosen)}
 
 
-def closed_mappings(value: Any, kind: FieldType, path: Path = ()) -> Iterator[tuple[Path, dict[str, Any], Shape]]:
+def closed_mappings(
+    value: Any, kind: FieldType, path: ValuePath = ()
+) -> Iterator[tuple[ValuePath, dict[str, Any], Shape]]:
     """The mappings of a manifest that have certain fields and no others."""
     if value is None:
         return

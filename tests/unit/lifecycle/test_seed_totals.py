@@ -8,7 +8,7 @@ from gardenbus.lifecycle.domain.seed_totals import (
     CountedSeed,
     LeaseLateness,
     SeedLocation,
-    State,
+    SeedState,
     counted_seed,
     lateness,
     total_seeds,
@@ -34,7 +34,7 @@ HIDDEN = {"spec": {"settings": {"scheduling": {"visible": False}}}}
         ({"metadata": {"annotations": MARK}}, "deleting"),
     ],
 )
-def test_a_seed_counts_by_the_worst_that_can_be_said_of_it(changes: Document, state: State) -> None:
+def test_a_seed_counts_by_the_worst_that_can_be_said_of_it(changes: Document, state: SeedState) -> None:
     assert counted_seed(merged(a_seed(), changes)).state == state
 
 

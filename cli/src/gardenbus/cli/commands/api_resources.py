@@ -13,7 +13,7 @@ from gardenbus.common.errors import BadRequest
 
 NOTHING = "nothing"
 
-Resource = dict[str, Any]
+ResourceRow = dict[str, Any]
 
 
 def api_resources(
@@ -40,7 +40,7 @@ def api_resources(
     with exit_codes():
         wanted_scope = scope_of(namespaced)
 
-    async def work(api: ApiClient) -> Sequence[Resource]:
+    async def work(api: ApiClient) -> Sequence[ResourceRow]:
         return await api.call("kinds")
 
     served = run_with_client(work, *landscape)
@@ -55,7 +55,7 @@ def scope_of(text: str | None) -> bool | None:
     return None if text is None else text == "true"
 
 
-def selected(resources: Sequence[Resource], *, namespaced: bool | None, group: str | None) -> Sequence[Resource]:
+def selected(resources: Sequence[ResourceRow], *, namespaced: bool | None, group: str | None) -> Sequence[ResourceRow]:
     """The resources in (or not in) namespaces and of a group, where these are given, sorted by group and name."""
     found = [
         each
@@ -66,12 +66,12 @@ def selected(resources: Sequence[Resource], *, namespaced: bool | None, group: s
     return sorted(found, key=lambda each: (group_of(each), str(each.get("plural"))))
 
 
-def group_of(resource: Resource) -> str:
+def group_of(resource: ResourceRow) -> str:
     """Its API group; "" for the core group."""
     return str(resource.get("apiVersion") or "").rpartition("/")[0]
 
 
-def _print(resources: Sequence[Resource], output: Format, *, headers: bool) -> None:
+def _print(resources: Sequence[ResourceRow], output: Format, *, headers: bool) -> None:
     names = [".".join(filter(None, (each["plural"], group_of(each)))) for each in resources]
     if printed(output, {"kind": "APIResourceList", "resources": list(resources)}, names):
         return
@@ -83,7 +83,7 @@ def _print(resources: Sequence[Resource], output: Format, *, headers: bool) -> N
     show_lines(table_text(titles if headers else None, rows).splitlines())
 
 
-def _row(resource: Resource) -> list[str]:
+def _row(resource: ResourceRow) -> list[str]:
     return [
         str(resource["plural"]),
         ",".join(resource.get("shortNames") or ()),

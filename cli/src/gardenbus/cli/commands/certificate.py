@@ -23,11 +23,11 @@ certificate = new_group("Decide about requests for certificates (`get csr` shows
 _AGENTS_OF: Mapping[str, str] = {"gardenlet": "seed", "member-agent": "membercluster"}
 """Kinds whose objects have an agent, by its role."""
 
-Names = Annotated[list[str], typer.Argument(help="Requests, as `gardenbus get csr` names them.", metavar="NAME…")]
-Message = Annotated[str, typer.Option("-m", "--message", help="Why, for people: it stands in the condition.")]
+CsrNames = Annotated[list[str], typer.Argument(help="Requests, as `gardenbus get csr` names them.", metavar="NAME…")]
+ReviewMessage = Annotated[str, typer.Option("-m", "--message", help="Why, for people: it stands in the condition.")]
 
 
-def approve(names: Names, *, message: Message = "", landscape: LandscapeOptions) -> None:
+def approve(names: CsrNames, *, message: ReviewMessage = "", landscape: LandscapeOptions) -> None:
     """Approve requests for certificates; they are signed at once.
 
     Example: gardenbus certificate approve seed-csr-6f1c
@@ -35,7 +35,7 @@ def approve(names: Names, *, message: Message = "", landscape: LandscapeOptions)
     _decide("approve", names, message, landscape)
 
 
-def deny(names: Names, *, message: Message = "", landscape: LandscapeOptions) -> None:
+def deny(names: CsrNames, *, message: ReviewMessage = "", landscape: LandscapeOptions) -> None:
     """Deny requests for certificates, for ever.
 
     Example: gardenbus certificate deny seed-csr-6f1c -m "nobody asked for this seed"

@@ -19,13 +19,13 @@ from gardenbus.cli.output.console import Exit, Format, counted, exit_codes, new_
 from gardenbus.common.adapters.addresses import without_user
 from gardenbus.common.api.document import Document
 from gardenbus.common.api.identity.signing_requests import SINGULAR
-from gardenbus.common.diagnostics.checks import CHECKS, Check, examine
-from gardenbus.common.diagnostics.findings import DiagnosticFinding, State, worst
+from gardenbus.common.diagnostics.checks import CHECKS, DiagnosticCheck, examine
+from gardenbus.common.diagnostics.findings import DiagnosticFinding, FindingState, worst
 from gardenbus.common.diagnostics.target import DiagnosticsTarget
 from gardenbus.common.errors import CredentialsRejected, Forbidden, Unavailable
 from gardenbus.common.runtime import event_loop
 
-SIGNS: Mapping[State, tuple[str, str]] = {
+SIGNS: Mapping[FindingState, tuple[str, str]] = {
     "ok": ("ok", "green"),
     "warning": ("WARNING", "yellow"),
     "failed": ("FAILED", "bold red"),
@@ -97,7 +97,7 @@ async def _open_target(
         yield DiagnosticsTarget(api, admin, redis, directory_option(directory) if landscape and directory else "")
 
 
-def _checks(landscape: LandscapeFile | None, directory: Path | None) -> Mapping[str, Check]:
+def _checks(landscape: LandscapeFile | None, directory: Path | None) -> Mapping[str, DiagnosticCheck]:
     """Return the checks of every landscape, and those of one on this machine behind the servers'."""
 
     async def processes(target: DiagnosticsTarget) -> Sequence[DiagnosticFinding]:

@@ -13,18 +13,18 @@ from gardenbus.common.api.identity.principals import Principal, Role, principal_
 from gardenbus.common.api.keys import Subjects
 from gardenbus.common.errors import BadRequest
 
-Names = list[str] | None
+OptionalNames = list[str] | None
 
 
 def export(  # noqa: PLR0913 - one parameter an option
     target: Annotated[Path, typer.Argument(help="Directory to write to.", metavar="DIRECTORY")],
     *,
-    seed: Annotated[Names, typer.Option("--seed", help="For the gardenlet of this seed (any number).")] = None,
-    member: Annotated[Names, typer.Option("--member", help="For the agent of this member cluster.")] = None,
-    user: Annotated[Names, typer.Option("--user", help="For this person or program.")] = None,
-    scheduler: Annotated[Names, typer.Option("--scheduler", help="For a scheduler of one's own.")] = None,
+    seed: Annotated[OptionalNames, typer.Option("--seed", help="For the gardenlet of this seed (any number).")] = None,
+    member: Annotated[OptionalNames, typer.Option("--member", help="For the agent of this member cluster.")] = None,
+    user: Annotated[OptionalNames, typer.Option("--user", help="For this person or program.")] = None,
+    scheduler: Annotated[OptionalNames, typer.Option("--scheduler", help="For a scheduler of one's own.")] = None,
     extension: Annotated[
-        Names, typer.Option("--extension", help="For who answers for this seed's backend nats.")
+        OptionalNames, typer.Option("--extension", help="For who answers for this seed's backend nats.")
     ] = None,
     prefix: Annotated[str, typer.Option("--prefix", help="First token of all subjects.")] = DEFAULT_PREFIX,
 ) -> None:

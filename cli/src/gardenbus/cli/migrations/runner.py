@@ -28,7 +28,7 @@ _ATTEMPTS = 10
 _HEALTHY = "healthy"
 
 Result = TypeVar("Result")
-Stage = Literal["begun", "going", "done", "gone"]
+MigrationStage = Literal["begun", "going", "done", "gone"]
 
 
 class MigrationEvent(msgspec.Struct, frozen=True):
@@ -38,7 +38,7 @@ class MigrationEvent(msgspec.Struct, frozen=True):
     """
 
     move: Move
-    stage: Stage
+    stage: MigrationStage
     percent: int = 0
     words: str = ""
     seconds: float = 0.0

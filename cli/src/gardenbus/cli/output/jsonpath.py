@@ -71,13 +71,13 @@ class FilterSegment(NamedTuple):
 
 
 Segment = Key | Every | Picked | Anywhere | FilterSegment
-Path = tuple[Segment, ...]
+JsonPath = tuple[Segment, ...]
 
 
 class Operand(NamedTuple):
     """One side of a comparison: a path from the entry, or a value."""
 
-    path: Path | None
+    path: JsonPath | None
     value: Any = None
 
 
@@ -90,20 +90,20 @@ class Literal(NamedTuple):
 class Printed(NamedTuple):
     """The results of a path."""
 
-    path: Path
+    path: JsonPath
 
 
 class Range(NamedTuple):
     """Template inside `range`, rendered for each result of a path."""
 
-    path: Path
+    path: JsonPath
     inside: tuple["Node", ...]
 
 
 Node = Literal | Printed | Range
 
 
-def parse_path(text: str) -> Path:
+def parse_path(text: str) -> JsonPath:
     """Read one expression: `{.spec.region}`, `.spec.region` or `spec.region`. Raises BadRequest."""
     inside = text.strip()
     if inside.startswith("{") and inside.endswith("}"):
@@ -133,7 +133,7 @@ def rendered(nodes: Sequence[Node], document: Any) -> str:
     return "".join(_rendered(nodes, document, document))
 
 
-def values_at(path: Path, document: Any) -> list[Any]:
+def values_at(path: JsonPath, document: Any) -> list[Any]:
     """Everything that a path leads to."""
     found = [document]
     for step in path:
@@ -247,7 +247,7 @@ class _PathParser:
             self.at = found.end()
         return found
 
-    def path(self) -> Path:
+    def path(self) -> JsonPath:
         if not self.accept("$"):
             self.accept("@")
         steps: list[Segment] = []

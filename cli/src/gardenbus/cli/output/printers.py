@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 from gardenbus.cli.client.resource_args import qualified_name
 from gardenbus.cli.output.console import json_text, yaml_text
-from gardenbus.cli.output.jsonpath import Key, Node, Path, parse_path, parse_template, rendered, text_of, values_at
+from gardenbus.cli.output.jsonpath import JsonPath, Key, Node, parse_path, parse_template, rendered, text_of, values_at
 from gardenbus.common.api.document import Document
 from gardenbus.common.errors import BadRequest
 
@@ -17,7 +17,7 @@ class CustomColumn(NamedTuple):
     """One of `custom-columns`."""
 
     title: str
-    path: Path
+    path: JsonPath
 
     def cell(self, document: Document) -> str:
         """Value of the cell; several values with commas between."""

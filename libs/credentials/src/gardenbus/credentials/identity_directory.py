@@ -20,7 +20,7 @@ from typing import NamedTuple
 import msgspec
 from cryptography import x509
 
-from gardenbus.common.api.identity.nkeys import KeyPair, Purpose, key_pair
+from gardenbus.common.api.identity.nkeys import KeyPair, KeyPurpose, key_pair
 from gardenbus.common.api.identity.principals import OPERATOR
 from gardenbus.common.errors import BadRequest, SettingsInvalid
 from gardenbus.credentials import secret_files
@@ -169,7 +169,7 @@ def kept_operator(file: Path) -> OperatorLogin:
         raise SettingsInvalid((f"{file}: {error}; remove it, and another password is made",)) from error
 
 
-def kept_nkey(file: Path, purpose: Purpose) -> KeyPair:
+def kept_nkey(file: Path, purpose: KeyPurpose) -> KeyPair:
     """The key of a file, which is made where there is none. Raises SettingsInvalid."""
     if not file.exists():
         made = new_nkey(purpose)

@@ -2,9 +2,9 @@
 
 import secrets
 
-from gardenbus.common.api.identity.nkeys import KeyPair, Purpose, key_pair_of
+from gardenbus.common.api.identity.nkeys import KeyPair, KeyPurpose, key_pair_of
 
 
-def new_nkey(purpose: Purpose) -> KeyPair:
+def new_nkey(purpose: KeyPurpose) -> KeyPair:
     """A new key pair."""
     return key_pair_of(purpose, secrets.token_bytes(32))

@@ -28,7 +28,7 @@ from gardenbus.embedded.full_disk import WriteState, WriteWatch, is_write_error,
 from gardenbus.embedded.ports import LOOPBACK
 from gardenbus.embedded.process_specs import ProcessSpec
 
-State = Literal["starting", "ready", "waiting", "stopping", "stopped"]
+ProcessState = Literal["starting", "ready", "waiting", "stopping", "stopped"]
 Notify = Callable[[str], None]
 
 STOP_SECONDS = 5.0
@@ -73,7 +73,7 @@ class ManagedProcess:
         fork_server: ForkServer | None = None,
     ) -> None:
         self.spec = spec
-        self.state: State = "stopped"
+        self.state: ProcessState = "stopped"
         self.restarts = 0
         self.last_exit: int | None = None
         self.trouble = ""
@@ -283,7 +283,7 @@ class ManagedProcess:
             return None
         return reported.health_url if reported.pid == self.pid else None
 
-    def _set_state(self, state: State) -> None:
+    def _set_state(self, state: ProcessState) -> None:
         if state != self.state:
             self.state = state
             self._changed()

@@ -10,9 +10,9 @@ from gardenbus.common.errors import GardenbusError
 
 CHECK_SECONDS = 20.0
 
-Check = Callable[[DiagnosticsTarget], Awaitable[Sequence[DiagnosticFinding]]]
+DiagnosticCheck = Callable[[DiagnosticsTarget], Awaitable[Sequence[DiagnosticFinding]]]
 
-CHECKS: Mapping[str, Check] = {
+CHECKS: Mapping[str, DiagnosticCheck] = {
     "nats": servers.nats,
     "redis": servers.redis,
     "streams": queues.configuration,
@@ -31,13 +31,13 @@ CHECKS: Mapping[str, Check] = {
 """Checks that need a connection only, in the order in which they are shown."""
 
 
-async def examine(target: DiagnosticsTarget, checks: Mapping[str, Check] = CHECKS) -> list[DiagnosticFinding]:
+async def examine(target: DiagnosticsTarget, checks: Mapping[str, DiagnosticCheck] = CHECKS) -> list[DiagnosticFinding]:
     """Make all checks at once; their findings in order."""
     made = await asyncio.gather(*(_made(name, check, target) for name, check in checks.items()))
     return [finding for findings in made for finding in findings]
 
 
-async def _made(name: str, check: Check, target: DiagnosticsTarget) -> Sequence[DiagnosticFinding]:
+async def _made(name: str, check: DiagnosticCheck, target: DiagnosticsTarget) -> Sequence[DiagnosticFinding]:
     try:
         async with asyncio.timeout(CHECK_SECONDS):
             return await check(target)

@@ -3,16 +3,16 @@
 from collections.abc import Iterable, Mapping
 from typing import Literal, NamedTuple
 
-State = Literal["ok", "warning", "failed", "skipped"]
+FindingState = Literal["ok", "warning", "failed", "skipped"]
 
-_WORST_FIRST: tuple[State, ...] = ("failed", "warning", "ok", "skipped")
+_WORST_FIRST: tuple[FindingState, ...] = ("failed", "warning", "ok", "skipped")
 
 
 class DiagnosticFinding(NamedTuple):
     """One finding. `suggestion` is what to do: a command where there is one, "" where all is well."""
 
     check: str
-    state: State
+    state: FindingState
     found: str
     suggestion: str = ""
 
@@ -22,7 +22,7 @@ class DiagnosticFinding(NamedTuple):
         return {"check": self.check, "state": self.state, "found": self.found, "remedy": self.suggestion}
 
 
-def worst(findings: Iterable[DiagnosticFinding]) -> State:
+def worst(findings: Iterable[DiagnosticFinding]) -> FindingState:
     """The worst state among them."""
     states = {finding.state for finding in findings}
     for state in _WORST_FIRST:
@@ -31,7 +31,7 @@ def worst(findings: Iterable[DiagnosticFinding]) -> State:
     return "ok"
 
 
-def graded(value: float, *, warning: float, failed: float) -> State:
+def graded(value: float, *, warning: float, failed: float) -> FindingState:
     """A state by how large something is."""
     return "failed" if value >= failed else "warning" if value >= warning else "ok"
 

@@ -21,10 +21,10 @@ from aiohttp import web
 from aiohttp.typedefs import Handler
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
 
-Check = Callable[[], "str | Awaitable[str | None] | None"]
+ReadinessCheck = Callable[[], "str | Awaitable[str | None] | None"]
 """None when all is well, else why not."""
 
-Page = Callable[[], "tuple[int, str] | Awaitable[tuple[int, str]]"]
+PageSource = Callable[[], "tuple[int, str] | Awaitable[tuple[int, str]]"]
 """HTTP status and text of one more page."""
 
 Agents = Callable[[], "Mapping[str, str | None]"]
@@ -57,12 +57,12 @@ class Health:
 
     def __init__(self, registry: prometheus_client.CollectorRegistry = prometheus_client.REGISTRY) -> None:
         self._registry = registry
-        self._readiness: dict[str, Check] = {}
-        self._pages: dict[str, Page] = {}
+        self._readiness: dict[str, ReadinessCheck] = {}
+        self._pages: dict[str, PageSource] = {}
         self._agents: _AgentChecks | None = None
         self._runner: web.AppRunner | None = None
 
-    def add_readiness(self, name: str, check: Check) -> None:
+    def add_readiness(self, name: str, check: ReadinessCheck) -> None:
         """Register a check of `/readyz` (replaces one of the same name)."""
         self._readiness[name] = check
 
@@ -70,7 +70,7 @@ class Health:
         """Forget a check of `/readyz`."""
         self._readiness.pop(name, None)
 
-    def add_page(self, path: str, page: Page) -> None:
+    def add_page(self, path: str, page: PageSource) -> None:
         """Serve one more path, before or after the start (the gardenlet's `/seeds`)."""
         self._pages[path] = page
 
@@ -152,14 +152,14 @@ class Health:
         return web.Response(status=status, text=text)
 
 
-async def _run_checks(checks: Mapping[str, Check]) -> HealthReport:
+async def _run_checks(checks: Mapping[str, ReadinessCheck]) -> HealthReport:
     checks_now = dict(checks)  # more may be registered meanwhile, or fewer
     responses = await asyncio.gather(*(_run_check(check) for check in checks_now.values()))
     shown = {name: response or "ok" for name, response in zip(checks_now, responses, strict=True)}
     return HealthReport(ok=not any(responses), checks=shown)
 
 
-async def _run_check(check: Check) -> str | None:
+async def _run_check(check: ReadinessCheck) -> str | None:
     try:
         response = check()
         if not inspect.isawaitable(response):

@@ -8,13 +8,14 @@ from typing import Any, cast
 
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.document_parts import is_deleting
-from gardenbus.common.api.fields.check import FieldFault, Path, field_faults, path_text
+from gardenbus.common.api.fields.check import FieldFault, field_faults, path_text
 from gardenbus.common.api.fields.kinds import sent_shape
 from gardenbus.common.api.fields.unused import found_fields
 from gardenbus.common.api.fields.validation import FieldValidation, parse_field_validation
 from gardenbus.common.api.keys import Header, ObjectKey
 from gardenbus.common.api.kind_actors import actors_of
 from gardenbus.common.api.kinds import resolve
+from gardenbus.common.api.manifests.strict_json import ValuePath
 from gardenbus.common.api.short_cache import short_cache
 from gardenbus.common.api.validation.field_cursor import invalid
 
@@ -110,7 +111,7 @@ def _is_stored(fault: FieldFault, current: Document | None) -> bool:
     return fault.value is not None and _stored_at(fault.path, current) == fault.value
 
 
-def _stored_at(path: Path, current: Document | None) -> Any:
+def _stored_at(path: ValuePath, current: Document | None) -> Any:
     """The value at a path of what is stored; None where there is none."""
     here: Any = current
     for step in path:

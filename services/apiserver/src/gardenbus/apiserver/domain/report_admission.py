@@ -18,8 +18,8 @@ from gardenbus.common.api.identity.signing_requests import RENEWALS
 from gardenbus.common.errors import BadRequest, Forbidden
 from gardenbus.common.ports.clock import parse_timestamp
 
-Verb = Literal["status", "apply", "delete", "event"]
-VERBS: tuple[str, ...] = get_args(Verb)
+ReportVerb = Literal["status", "apply", "delete", "event"]
+VERBS: tuple[str, ...] = get_args(ReportVerb)
 
 SEED_DELETED = "Deleted"
 """The reason of SeedRegistered when nothing is left of the seed that was."""

@@ -57,8 +57,7 @@ from gardenbus.common.ports.store import RequestOrigin, Store
 _log = structlog.stdlib.get_logger()
 
 EARLIER_SECONDS = 12.0
-"""Time for which a rejected request waits for earlier ones in flight at other replicas: a little longer than the
-requests of a replica that has died need to be redelivered (10 s)."""
+"""Longest wait of a rejected request for earlier ones at other replicas: if one dies, they are redelivered in 10 s."""
 
 EARLIER_POLL_SECONDS = 0.02
 

@@ -23,7 +23,7 @@ from gardenbus.controllermanager.domain.references import (
     referenced_objects,
     with_protection,
 )
-from gardenbus.controllermanager.handlers.loop import BuiltLoop, Changed, Loop, LoopContext, existing
+from gardenbus.controllermanager.handlers.loop import BuiltLoop, ChangeCallback, Loop, LoopContext, existing
 from gardenbus.controllermanager.handlers.shoot_parts import is_status_alone, may_use_objects
 
 USING_KINDS = ("shoot", "seed")
@@ -87,7 +87,7 @@ def _loop_over(kind: str) -> Loop:
     return Loop(name, kind, (kind,), build, syncs)
 
 
-def _protecting(enqueue: Callable[[ObjectKey], None]) -> Changed:
+def _protecting(enqueue: Callable[[ObjectKey], None]) -> ChangeCallback:
     def changed(key: ObjectKey, old: StoredObject | None, new: StoredObject | None) -> None:
         """Enqueue Shoots or Seeds when what they use changes, and in their deletion."""
         if new is None or is_status_alone(old, new):
@@ -117,7 +117,7 @@ def _loop_of(kind: str) -> Loop:
     return Loop(f"shootreference{kind}", kind, (*USING_KINDS, kind), build, syncs)
 
 
-def _releasing(enqueue: Callable[[ObjectKey], None], kind: str, index: ReferenceIndex) -> Changed:
+def _releasing(enqueue: Callable[[ObjectKey], None], kind: str, index: ReferenceIndex) -> ChangeCallback:
     def changed(key: ObjectKey, old: StoredObject | None, new: StoredObject | None) -> None:
         """Enqueue what has the finalizer and is not used, or not any more."""
         if is_status_alone(old, new):

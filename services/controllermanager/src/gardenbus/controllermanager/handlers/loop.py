@@ -43,7 +43,7 @@ class LoopContext(NamedTuple):
     """Puts an object on the loop's own queue."""
 
 
-Changed = Callable[[ObjectKey, StoredObject | None, StoredObject | None], None]
+ChangeCallback = Callable[[ObjectKey, StoredObject | None, StoredObject | None], None]
 """Called with what is new of an object: its key, what was cached, and what it is now."""
 
 
@@ -51,7 +51,7 @@ class BuiltLoop(NamedTuple):
     """A loop's reconciler, and its callback on changes of what it follows, also on each object of the first list."""
 
     reconcile: Reconcile
-    changed: Changed
+    changed: ChangeCallback
     run: Callable[[], Coroutine[Any, Any, None]] | None = None
     """Runs beside it, until cancelled: enqueues objects by the clock."""
 

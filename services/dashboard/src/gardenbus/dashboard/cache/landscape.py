@@ -40,7 +40,7 @@ from gardenbus.dashboard.domain.shoot_query import ShootPage, ShootQuery
 MAX_EVENTS_KEPT = 2_000
 """Events kept; those of one object are read anew when its page is opened."""
 
-Changed = Callable[[ObjectKey], None]
+RowCallback = Callable[[ObjectKey], None]
 
 _ROW_OF: Mapping[str, Callable[[Document], TableRow]] = {
     "shoot": shoot_row,
@@ -80,7 +80,7 @@ class DashboardCache:
         }
         self._states: Counter[str] = Counter()
         self._placed: defaultdict[str, set[ObjectKey]] = defaultdict(set)
-        self._row_callbacks: list[Changed] = []
+        self._row_callbacks: list[RowCallback] = []
         self._event_callbacks: list[Callable[[Document], None]] = []
 
     @property
@@ -104,12 +104,12 @@ class DashboardCache:
             if before.usage.get(row.name) != first.usage.get(row.name):
                 self._notify(ObjectKey("seed", "", row.name))
 
-    def subscribe(self, changed: Changed, on_event: Callable[[Document], None]) -> None:
+    def subscribe(self, changed: RowCallback, on_event: Callable[[Document], None]) -> None:
         """Register callbacks for the key of each changed row, and for each Event."""
         self._row_callbacks.append(changed)
         self._event_callbacks.append(on_event)
 
-    def unsubscribe(self, changed: Changed, on_event: Callable[[Document], None]) -> None:
+    def unsubscribe(self, changed: RowCallback, on_event: Callable[[Document], None]) -> None:
         """Remove callbacks."""
         self._row_callbacks.remove(changed)
         self._event_callbacks.remove(on_event)

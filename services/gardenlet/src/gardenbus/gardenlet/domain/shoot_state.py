@@ -20,7 +20,7 @@ from gardenbus.gardenlet.domain.shoot_record import ShootRecord
 API_VERSION = "core.gardener.cloud/v1beta1"
 RESOURCE_TYPE = "local.backend.gardenbus.io/step"
 
-State = Mapping[str, Document]
+StepStates = Mapping[str, Document]
 """Lasting part of each step's result, by step."""
 
 PASSING = frozenset({"operation", "at"})
@@ -38,7 +38,7 @@ def state_of(record: ShootRecord) -> dict[str, Document]:
     return {step: data for step, data in found.items() if data}
 
 
-def shoot_state(observed: ObservedShoot, state: State, *, generation: int, is_deletable: bool = False) -> Document:
+def shoot_state(observed: ObservedShoot, state: StepStates, *, generation: int, is_deletable: bool = False) -> Document:
     """Build the manifest, owned by the shoot; `is_deletable` confirms its deletion together with the shoot."""
     annotations = {STATE_GENERATION: str(generation)}
     if is_deletable:
@@ -75,7 +75,7 @@ def generation_of(document: Document | None) -> int:
     return state_generation(document or {})
 
 
-def is_stored(document: Document | None, observed: ObservedShoot, state: State, *, generation: int) -> bool:
+def is_stored(document: Document | None, observed: ObservedShoot, state: StepStates, *, generation: int) -> bool:
     """True if the garden has this very state, saved at this generation or later."""
     return state_in(document, observed.uid) == state and generation_of(document) >= generation
 

@@ -12,7 +12,7 @@ from gardenbus.gardenlet.domain.flows import OperationType
 from gardenbus.gardenlet.domain.operations import ObservedShoot, state_generation
 from gardenbus.gardenlet.domain.shoot_record import ShootName, ShootRecord
 from gardenbus.gardenlet.domain.shoot_state import (
-    State,
+    StepStates,
     generation_of,
     is_stored,
     restorable,
@@ -58,7 +58,7 @@ class ShootStates:
             return {}
         return record.state or (saved if not record.resources else {})
 
-    async def save(self, observed: ObservedShoot, state: State, *, generation: int) -> str | None:
+    async def save(self, observed: ObservedShoot, state: StepStates, *, generation: int) -> str | None:
         """Save a state for a migration; returns what is missing, None once it is stored. Raises Unavailable."""
         if is_stored(self._stored_state(observed), observed, state, generation=generation):
             return None

@@ -10,8 +10,8 @@ from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.garden.seeds import GARDENLET_READY, document_is_ready, removal_owner, shoot_capacity
 from gardenbus.lifecycle.domain.freshness import LeaseRecord
 
-State = Literal["ready", "cordoned", "not-ready", "unknown", "deleting"]
-STATES: tuple[State, ...] = ("ready", "cordoned", "not-ready", "unknown", "deleting")
+SeedState = Literal["ready", "cordoned", "not-ready", "unknown", "deleting"]
+STATES: tuple[SeedState, ...] = ("ready", "cordoned", "not-ready", "unknown", "deleting")
 
 
 class SeedLocation(NamedTuple):
@@ -24,7 +24,7 @@ class SeedLocation(NamedTuple):
 class CountedSeed(NamedTuple):
     """A Seed as it is counted. `allocatable` is None when it accepts any number of shoots."""
 
-    state: State
+    state: SeedState
     place: SeedLocation
     allocatable: int | None
 
@@ -32,7 +32,7 @@ class CountedSeed(NamedTuple):
 class SeedTotals(NamedTuple):
     """Totals over all seeds. Seeds that accept any number of shoots are not in `allocatable`."""
 
-    seeds: Mapping[tuple[State, SeedLocation], int]
+    seeds: Mapping[tuple[SeedState, SeedLocation], int]
     used: Mapping[SeedLocation, int]
     allocatable: Mapping[SeedLocation, int]
 
@@ -58,7 +58,7 @@ def counted_seed(document: Document) -> CountedSeed:
     )
 
 
-def _state(document: Document) -> State:
+def _state(document: Document) -> SeedState:
     """The worst state that applies."""
     if section(document, "metadata").get("deletionTimestamp") or removal_owner(document):
         return "deleting"

@@ -19,7 +19,7 @@ from gardenbus.common.ports.tracing import TRACEPARENT
 from gardenbus.relay.domain.cloud_events import attributes, kind_of_binding, kind_of_change
 from gardenbus.relay.ports.outbox import EventEntry, ObjectEntry, OutboxPage, QueueEntry
 
-Role = Literal["run", "migrate-away", "wait"]
+BindingRole = Literal["run", "migrate-away", "wait"]
 
 _BINDING_KINDS = ("seed", "shoot")
 """Kinds that gardenlets see by themselves."""
@@ -157,7 +157,7 @@ def _change(entry: _Merged, contents: _Content, subjects: Subjects, *, unblock_i
     )
 
 
-def roles(stored: StoredObject) -> Mapping[str, Role]:
+def roles(stored: StoredObject) -> Mapping[str, BindingRole]:
     """Seeds whose gardenlets a shoot concerns, with their roles."""
     wanted, actual = stored.parts.seed_name, stored.parts.status_seed_name
     if not wanted:
@@ -176,7 +176,7 @@ def _bindings(entry: _Merged, contents: _Content, subjects: Subjects) -> list[Me
         return [Message(subjects.view(key.name, key), contents.body, {**contents.headers, Header.VERB: verb})]
     if not entry.with_binding:
         return []
-    current: Mapping[str, Role] = roles(stored) if stored is not None else {}
+    current: Mapping[str, BindingRole] = roles(stored) if stored is not None else {}
     messages: list[Message] = []
     if entry.left:
         for seed in sorted(entry.left.keys() - current.keys()):

@@ -36,7 +36,7 @@ from gardenbus.relay.adapters.redis_outbox import RedisOutbox
 
 READY_SECONDS = 60.0
 
-Access = Literal["insecure", "permissions", "tls"]
+NatsAccess = Literal["insecure", "permissions", "tls"]
 """Clients that NATS lets in: all; those that prove who they are, each for its row of the table; the same over TLS."""
 
 NO_REWRITE = "auto-aof-rewrite-percentage 0\n"
@@ -197,7 +197,7 @@ async def a_rig(
     *,
     ready_seconds: float = READY_SECONDS,
     is_cluster: bool = False,
-    access: Access = "insecure",
+    access: NatsAccess = "insecure",
 ) -> AsyncGenerator[Rig]:
     """Servers in a directory that is removed at the end. `ready_seconds`: how long a process may take to be ready.
 

@@ -29,7 +29,7 @@ from gardenbus.bench.harness.identities import gardenlet_credentials
 from gardenbus.bench.harness.loading import BenchLandscape, StoredShoot
 from gardenbus.bench.harness.measurement import Measurement, pause_consumer
 from gardenbus.bench.harness.retries import BenchFailed
-from gardenbus.bench.harness.rig import Access, Rig, a_rig
+from gardenbus.bench.harness.rig import NatsAccess, Rig, a_rig
 from gardenbus.bench.manifests.shoots import seed_name
 from gardenbus.bench.scenarios.apply import send_through, take_in
 from gardenbus.bench.scenarios.scheduling import ShootBatch, bind_queued, prepare, start_scheduler
@@ -38,7 +38,7 @@ from gardenbus.common.adapters.nats.connection import Connection
 
 Way = Literal["bus", "intake", "scheduling", "stream"]
 
-LEAST: Mapping[tuple[Access, Way], float] = {
+LEAST: Mapping[tuple[NatsAccess, Way], float] = {
     **{("permissions", way): 0.9 for way in get_args(Way)},
     ("tls", "bus"): 0.7,
     ("tls", "scheduling"): 0.85,
@@ -62,9 +62,9 @@ class Connecting(NamedTuple):
 
 async def measure(task: ScenarioTask) -> ScenarioStats:
     """All by turns, then the connections."""
-    runs: dict[Access, list[IdentityRun]] = {access: [] for access in get_args(Access)}
+    runs: dict[NatsAccess, list[IdentityRun]] = {access: [] for access in get_args(NatsAccess)}
     async with AsyncExitStack() as stack:
-        rigs: dict[Access, Rig] = {}
+        rigs: dict[NatsAccess, Rig] = {}
         for access in runs:
             rigs[access] = rig = await stack.enter_async_context(a_rig(task.durability, access=access))
             await prepare(rig, BenchLandscape(task.size.seeds, task.size.placed), task.progress)
@@ -86,10 +86,10 @@ async def measure(task: ScenarioTask) -> ScenarioStats:
 
 
 async def _by_turns(
-    task: ScenarioTask, rigs: Mapping[Access, Rig], run: int, measured: Mapping[Access, IdentityRun]
+    task: ScenarioTask, rigs: Mapping[NatsAccess, Rig], run: int, measured: Mapping[NatsAccess, IdentityRun]
 ) -> None:
     """Measure the services on each rig; `measured` receives it."""
-    taken_in: dict[Access, Sequence[StoredShoot]] = {}
+    taken_in: dict[NatsAccess, Sequence[StoredShoot]] = {}
     count, progress = task.size.shoots, task.progress
     for access in _turned(rigs, run):
         await pause_consumer(rigs[access], "QUEUES", SCHEDULING_CONSUMER)
@@ -102,7 +102,7 @@ async def _by_turns(
         measured[access]["stream"] = await send_through(rigs[access], ShootBatch(f"s{run}", count), progress)
 
 
-def _turned(rigs: Mapping[Access, Rig], run: int) -> Sequence[Access]:
+def _turned(rigs: Mapping[NatsAccess, Rig], run: int) -> Sequence[NatsAccess]:
     """The rigs, another one first in each run."""
     order = list(rigs)
     turn = run % len(order)
@@ -161,10 +161,14 @@ def _allow_sockets(count: int) -> None:
     resource.setrlimit(resource.RLIMIT_NOFILE, (wanted if hard == resource.RLIM_INFINITY else min(wanted, hard), hard))
 
 
-def _stats(task: ScenarioTask, runs: Mapping[Access, Sequence[IdentityRun]], connecting: Connecting) -> ScenarioStats:
+def _stats(
+    task: ScenarioTask, runs: Mapping[NatsAccess, Sequence[IdentityRun]], connecting: Connecting
+) -> ScenarioStats:
     insecure = runs["insecure"]
     ratios = {
-        (access, way): _ratio(runs[access], insecure, way) for access in get_args(Access)[1:] for way in get_args(Way)
+        (access, way): _ratio(runs[access], insecure, way)
+        for access in get_args(NatsAccess)[1:]
+        for way in get_args(Way)
     }
     pairs = [
         MeasuredPair(subject["scheduling"], reference["scheduling"])

@@ -91,7 +91,7 @@ INFO_SECONDS = 2.0
 
 log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 
-Configuration = dict[str, Any]
+StreamConfiguration = dict[str, Any]
 
 
 class StreamSettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -110,15 +110,15 @@ class StreamSettings(msgspec.Struct, frozen=True, kw_only=True):
     """Streams that this service looks after, by their name in the table: it may not touch the others. None: all."""
 
 
-def _last_per_subject(subjects: list[str]) -> Configuration:
+def _last_per_subject(subjects: list[str]) -> StreamConfiguration:
     return {"subjects": subjects, "retention": "limits", "max_msgs_per_subject": 1, "allow_direct": True}
 
 
-def _work_queue(subjects: list[str]) -> Configuration:
+def _work_queue(subjects: list[str]) -> StreamConfiguration:
     return {"subjects": subjects, "retention": "workqueue"}
 
 
-def _kept_for_a_time(subjects: Subjects) -> Mapping[str, Configuration]:
+def _kept_for_a_time(subjects: Subjects) -> Mapping[str, StreamConfiguration]:
     """The streams that people read: Events, and rejected messages."""
     return {
         "EVENTS": {
@@ -139,11 +139,11 @@ def _kept_for_a_time(subjects: Subjects) -> Mapping[str, Configuration]:
     }
 
 
-def streams(subjects: Subjects, lease_seconds: float) -> Mapping[str, Configuration]:
+def streams(subjects: Subjects, lease_seconds: float) -> Mapping[str, StreamConfiguration]:
     """Every stream's configuration, by JetStream name."""
     prefix = subjects.prefix
     lease = int(lease_seconds * _SECOND)
-    configurations: dict[str, Configuration] = {
+    configurations: dict[str, StreamConfiguration] = {
         "REQUESTS": _work_queue(
             [
                 *(subjects.apply, subjects.delete, subjects.as_user("*", "apply"), subjects.as_user("*", "delete")),
@@ -166,7 +166,7 @@ def streams(subjects: Subjects, lease_seconds: float) -> Mapping[str, Configurat
         "REPORTS": _work_queue([f"{prefix}.report.>"]) | _FROM_OUTSIDE,
         **_kept_for_a_time(subjects),
     }
-    always: Configuration = {"storage": "file", "discard": "old"}
+    always: StreamConfiguration = {"storage": "file", "discard": "old"}
     return {
         subjects.stream(name): {"name": subjects.stream(name), "description": DESCRIPTIONS[name], **always, **own}
         for name, own in configurations.items()
@@ -193,7 +193,7 @@ async def ensure_streams(connection: Connection, subjects: Subjects, settings: S
         raise SettingsInvalid(tuple(problems))
 
 
-async def _ensure(connection: Connection, name: str, wanted: Configuration, settings: StreamSettings) -> None:
+async def _ensure(connection: Connection, name: str, wanted: StreamConfiguration, settings: StreamSettings) -> None:
     actual, messages = await _existing(connection, name)
     if actual is None:
         try:
@@ -226,8 +226,8 @@ def _replicas(settings: StreamSettings, *, is_clustered: bool, actual: int = 1) 
 
 
 def _stated(
-    wanted: Configuration, actual: Configuration, settings: StreamSettings, *, is_clustered: bool
-) -> Configuration:
+    wanted: StreamConfiguration, actual: StreamConfiguration, settings: StreamSettings, *, is_clustered: bool
+) -> StreamConfiguration:
     """The settings that a stream which exists must have."""
     stated = dict(wanted)
     if actual.get("description"):  # an operator's, or that of another version of ours
@@ -246,7 +246,7 @@ def _absent(value: Any) -> Any:
     return type(value)()
 
 
-async def _existing(connection: Connection, name: str) -> tuple[Configuration | None, int]:
+async def _existing(connection: Connection, name: str) -> tuple[StreamConfiguration | None, int]:
     """The configuration of a stream, None for one that there is not, and how many messages it has."""
     try:
         response = await call(connection, f"STREAM.INFO.{name}", timeout_seconds=INFO_SECONDS)

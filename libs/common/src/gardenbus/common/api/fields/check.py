@@ -14,11 +14,10 @@ import msgspec
 from gardenbus.common.api.durations import DURATION_PATTERN
 from gardenbus.common.api.fields.shapes import FieldType, ListOf, MapOf, Shape
 from gardenbus.common.api.fields.suggestions import suggestion
+from gardenbus.common.api.manifests.strict_json import ValuePath
 from gardenbus.common.api.quantities import QUANTITY_PATTERN
 from gardenbus.common.api.shown_values import shown, with_article
 from gardenbus.common.errors import FieldProblem
-
-Path = tuple[str | int, ...]
 
 MOST_FAULTS = 100
 
@@ -26,7 +25,7 @@ MOST_FAULTS = 100
 class FieldFault(NamedTuple):
     """A field that its kind does not have, or whose value has the wrong type."""
 
-    path: Path
+    path: ValuePath
     message: str
     value: Any
 
@@ -45,7 +44,7 @@ def field_faults(document: Mapping[str, Any], shape: Shape, *, kind: str) -> Seq
     return ()
 
 
-def path_text(path: Path) -> str:
+def path_text(path: ValuePath) -> str:
     """A path as it is written: `spec.provider.workers[0].name`."""
     text = ""
     for step in path:
@@ -127,7 +126,7 @@ def _typed(kind: FieldType) -> Any:
 # -------------------------------------------------------------------------------------------- faults
 
 
-def _of_value(value: Any, kind: FieldType, path: Path, root: _Root) -> Iterator[FieldFault]:
+def _of_value(value: Any, kind: FieldType, path: ValuePath, root: _Root) -> Iterator[FieldFault]:
     if value is None:
         return
     wrong = _type_problem(value, kind)
@@ -143,7 +142,7 @@ def _of_value(value: Any, kind: FieldType, path: Path, root: _Root) -> Iterator[
         yield from _of_mapping(value, kind, path, root)
 
 
-def _of_mapping(content: Mapping[str, Any], shape: Shape, path: Path, root: _Root) -> Iterator[FieldFault]:
+def _of_mapping(content: Mapping[str, Any], shape: Shape, path: ValuePath, root: _Root) -> Iterator[FieldFault]:
     for name, value in content.items():
         kind = shape.fields.get(name)
         if kind is None:

@@ -13,10 +13,10 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey,
 
 from gardenbus.common.errors import BadRequest
 
-Purpose = Literal["user", "account", "server"]
+KeyPurpose = Literal["user", "account", "server"]
 
 _SEED = 18 << 3
-_PREFIXES: dict[Purpose, int] = {"user": 20 << 3, "account": 0, "server": 13 << 3}
+_PREFIXES: dict[KeyPurpose, int] = {"user": 20 << 3, "account": 0, "server": 13 << 3}
 _KEY_BYTES = 32
 
 
@@ -31,7 +31,7 @@ class KeyPair(NamedTuple):
         return _private_key(self.seed)[1].sign(data)
 
 
-def key_pair_of(purpose: Purpose, secret: bytes) -> KeyPair:
+def key_pair_of(purpose: KeyPurpose, secret: bytes) -> KeyPair:
     """The pair of 32 secret bytes."""
     prefix = _PREFIXES[purpose]
     return key_pair(_encode(bytes((_SEED | prefix >> 5, (prefix & 31) << 3)) + secret))

@@ -11,7 +11,7 @@ from typing import Any, cast
 import msgspec
 
 from gardenbus.common.api.document import Document, encode
-from gardenbus.common.api.manifests.strict_json import Path, finite_number, path_text
+from gardenbus.common.api.manifests.strict_json import ValuePath, finite_number, path_text
 from gardenbus.common.api.manifests.strict_yaml import DEEPEST, MOST_VALUES, TOO_MANY_VALUES
 from gardenbus.common.errors import BadRequest
 
@@ -61,7 +61,7 @@ def check_values(document: Document, encoded: bytes, place: str) -> None:
         raise BadRequest(f"{place}{path_text(path)[:120]}: {TOO_MANY_VALUES}")
 
 
-def _paths(container: Document | list[Any], path: Path = ()) -> Iterator[Path]:
+def _paths(container: Document | list[Any], path: ValuePath = ()) -> Iterator[ValuePath]:
     """The path of each value below an object or a list, in their order."""
     for step, below in container.items() if isinstance(container, dict) else enumerate(container):
         at = (*path, step)

@@ -20,8 +20,8 @@ _NONZERO = re.compile(r"[1-9]")
 _LONGEST_KEY = 80
 _LONGEST_PATH = 1000
 
-Pairs = list[tuple[str, Any]]
-Path = tuple[str | int, ...]
+MemberPairs = list[tuple[str, Any]]
+ValuePath = tuple[str | int, ...]
 """Keys of objects and numbers of entries, from the outermost on."""
 
 
@@ -81,14 +81,14 @@ class _InvalidValueError(Exception):
         self.key = key
 
 
-def _unique(pairs: Pairs) -> dict[str, Any]:
+def _unique(pairs: MemberPairs) -> dict[str, Any]:
     mapping = dict(pairs)
     if len(mapping) != len(pairs):
         raise _InvalidValueError("", _repeated(pairs))
     return mapping
 
 
-def _repeated(pairs: Pairs) -> str:
+def _repeated(pairs: MemberPairs) -> str:
     seen: set[str] = set()
     for key, _ in pairs:
         if key in seen:
@@ -184,7 +184,7 @@ def _find(value: Any) -> tuple[list[str | int], str] | None:
     if isinstance(value, list):
         below = enumerate(cast("list[Any]", value))
     elif isinstance(value, tuple):
-        below = pairs = cast("Pairs", list(cast("tuple[Any, ...]", value)))
+        below = pairs = cast("MemberPairs", list(cast("tuple[Any, ...]", value)))
         if len(dict(pairs)) != len(pairs):
             return [_repeated(pairs)], "given twice: keep one"
     for step, entry in below:

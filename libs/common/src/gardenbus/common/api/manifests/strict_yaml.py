@@ -12,7 +12,13 @@ from typing import Any, cast
 
 import yaml
 
-from gardenbus.common.api.manifests.strict_json import Path, exact_integer, finite_number, path_text, too_many_manifests
+from gardenbus.common.api.manifests.strict_json import (
+    ValuePath,
+    exact_integer,
+    finite_number,
+    path_text,
+    too_many_manifests,
+)
 from gardenbus.common.errors import BadRequest
 
 DEEPEST = 64
@@ -77,7 +83,7 @@ class _YamlReader:
             raise BadRequest(f"not YAML: {' '.join(str(error).split())[:200]}") from error
         return found
 
-    def _value(self, event: Any, path: Path) -> tuple[Any, int]:
+    def _value(self, event: Any, path: ValuePath) -> tuple[Any, int]:
         """The value that starts with an event, and its weight."""
         self._nodes += 1
         self._nodes_of_object += 1
@@ -97,7 +103,7 @@ class _YamlReader:
             self._anchors[event.anchor] = (value, weight)
         return value, weight
 
-    def _alias(self, event: Any, path: Path) -> tuple[Any, int]:
+    def _alias(self, event: Any, path: ValuePath) -> tuple[Any, int]:
         if event.anchor not in self._anchors:
             raise _invalid(event, path, f"the alias *{event.anchor} has no anchor before it")
         anchored = self._anchors[event.anchor]
@@ -109,7 +115,7 @@ class _YamlReader:
             raise _invalid(event, path, f"aliases add up to more than {MOST_ALIASED} values: write the manifest out")
         return copy.deepcopy(value), weight
 
-    def _container(self, event: Any, path: Path) -> tuple[Any, int]:
+    def _container(self, event: Any, path: ValuePath) -> tuple[Any, int]:
         self._depth += 1
         if self._depth > DEEPEST_VALUE:
             raise _invalid(event, path, f"nested deeper than {DEEPEST} levels")
@@ -122,7 +128,7 @@ class _YamlReader:
         self._depth -= 1
         return result
 
-    def _sequence(self, path: Path) -> tuple[list[Any], int]:
+    def _sequence(self, path: ValuePath) -> tuple[list[Any], int]:
         entries: list[Any] = []
         total = 1
         while not isinstance(event := next(self._events), yaml.SequenceEndEvent):
@@ -133,7 +139,7 @@ class _YamlReader:
             total += weight
         return entries, total
 
-    def _mapping(self, path: Path) -> tuple[dict[str, Any], int]:
+    def _mapping(self, path: ValuePath) -> tuple[dict[str, Any], int]:
         mapping: dict[str, Any] = {}
         sources: list[dict[str, Any]] = []
         total = 1
@@ -156,7 +162,7 @@ class _YamlReader:
             merged.update(one)
         return merged, total
 
-    def _key(self, event: Any, path: Path) -> tuple[str, int]:
+    def _key(self, event: Any, path: ValuePath) -> tuple[str, int]:
         key, weight = self._value(event, path)
         if not isinstance(key, str):
             shown = event.value if isinstance(event, yaml.ScalarEvent) else "a list or mapping"
@@ -164,7 +170,7 @@ class _YamlReader:
         return key, weight
 
 
-def _sources(source: Any, event: Any, path: Path) -> list[dict[str, Any]]:
+def _sources(source: Any, event: Any, path: ValuePath) -> list[dict[str, Any]]:
     """The mappings that `<<` merges."""
     sources = cast("list[Any]", source if isinstance(source, list) else [source])
     if not all(isinstance(one, dict) for one in sources):
@@ -172,7 +178,7 @@ def _sources(source: Any, event: Any, path: Path) -> list[dict[str, Any]]:
     return sources
 
 
-def _scalar(event: Any, path: Path) -> Any:
+def _scalar(event: Any, path: ValuePath) -> Any:
     text: str = event.value
     tag: str = (event.tag or "").removeprefix(_TAG)
     if tag in ("str", "!", "timestamp") or (not tag and event.style):
@@ -203,17 +209,17 @@ def _number(text: str, *, as_float: bool) -> Any:
     return text
 
 
-def _check_tag(event: Any, path: Path, allowed: str) -> None:
+def _check_tag(event: Any, path: ValuePath, allowed: str) -> None:
     if event.tag and event.tag.removeprefix(_TAG) not in (allowed, "!"):
         raise _unsupported_tag(event, path)
 
 
-def _unsupported_tag(event: Any, path: Path) -> BadRequest:
+def _unsupported_tag(event: Any, path: ValuePath) -> BadRequest:
     shown = event.tag.replace(_TAG, "!!")[:80]
     return _invalid(event, path, f"the tag {shown} is not taken: manifests hold plain values only")
 
 
-def _invalid(event: Any, path: Path, problem: str) -> BadRequest:
+def _invalid(event: Any, path: ValuePath, problem: str) -> BadRequest:
     place = f"{path_text(path)[:120]}: " if path else ""
     return BadRequest(f"{place}{problem} (line {event.start_mark.line + 1})")
 
