@@ -63,7 +63,7 @@ def test_one_sender_of_ever_other_lines_has_a_few_of_its_own_and_another_is_not_
 
 def test_ever_other_senders_are_counted_as_one_and_all_is_forgotten_after_a_minute() -> None:
     clock = FakeClock()
-    lines = RepeatedLines("connection.refused", clock.monotonic)
+    lines = RepeatedLines("connection.rejected", clock.monotonic)
     with capture_logs() as logs:
         for number in range(10_000):
             lines.warn(f"host{number}", "wrong password")

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import structlog
 
-from gardenbus.agent.domain.rotation import UNANSWERED, issued_certificate, rejection_of, request_name
+from gardenbus.agent.domain.rotation import REQUEST_TIMEOUT, issued_certificate, rejection_of, request_name
 from gardenbus.common.api.document import Document
 from gardenbus.common.api.identity.principals import Principal
 from gardenbus.common.api.identity.signing_requests import new_signing_request
@@ -60,7 +60,7 @@ class CertificateRequests:
         self._clock = clock
 
     async def obtain(self, send: Send) -> None:
-        """Ask until there is a certificate, then write it. Raises Forbidden when it is denied, Transient."""
+        """Send requests until there is a certificate, and write it. Raises Forbidden when it is denied, Transient."""
         while True:
             request = self._request()
             name = request_name(self._principal, key_digest(request.pem))
@@ -69,12 +69,12 @@ class CertificateRequests:
                 self._write(certificate, request.key)
                 log.info("certificate.obtained", user=self._principal.user, request=name)
                 return
-            log.warning("request.unanswered", user=self._principal.user, request=name)
+            log.warning("request.timed_out", user=self._principal.user, request=name)
             self._forget()
 
     async def _certificate(self, send: Send, name: str, pem: bytes) -> bytes | None:
-        """The certificate for a request; None when nobody has answered in time. Raises Forbidden."""
-        until = self._clock.monotonic() + UNANSWERED.total_seconds()
+        """The certificate for a request; None when nobody has decided on it in time. Raises Forbidden."""
+        until = self._clock.monotonic() + REQUEST_TIMEOUT.total_seconds()
         try:
             request: Document = await send("csr.create", new_signing_request(name, pem))
         except Conflict:  # it was sent by another token, which was lost since

@@ -16,8 +16,8 @@ from gardenbus.common.api.identity.signing_requests import DENIED, FAILED, RENEW
 EARLIEST, LATEST = 0.7, 0.9
 """Share of the life of a certificate after which it is renewed."""
 
-UNANSWERED = timedelta(minutes=15)
-"""Time after which a request that nobody has answered is replaced by one with a new key. Source: client-go."""
+REQUEST_TIMEOUT = timedelta(minutes=15)
+"""Time after which a request that nobody has decided on is replaced by one with a new key. Source: client-go."""
 
 _DIGEST_LETTERS = 40
 

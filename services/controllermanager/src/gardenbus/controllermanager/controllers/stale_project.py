@@ -68,7 +68,7 @@ class StaleProjectReconciler:
         if staleness.is_over(now):
             await self._delete(stored, staleness, namespace.key.name)
         elif staleness != staleness_of(project):
-            await self._mark(stored, staleness, namespace.key.name)
+            await self._set_timestamps(stored, staleness, namespace.key.name)
 
     async def _is_used(self, stored: StoredObject, namespace: str) -> bool:
         if (await self._store.list_page("backupentry", namespace, limit=1)).objects:
@@ -81,14 +81,14 @@ class StaleProjectReconciler:
             return True
         return False
 
-    async def _mark(self, stored: StoredObject, staleness: Staleness, namespace: str) -> None:
+    async def _set_timestamps(self, stored: StoredObject, staleness: Staleness, namespace: str) -> None:
         preconditions = () if staleness == Staleness() else await self._preconditions(namespace)
         try:
             await update(self._store, stored, with_staleness(stored.document(), staleness), preconditions)
         except Forbidden as error:
             raise Conflict(error.message) from error
         log.info(
-            "project.marked",
+            "project.stale_timestamps_set",
             project=stored.key.name,
             since=staleness.since and timestamp(staleness.since),
             deleted_at=staleness.deleted_at and timestamp(staleness.deleted_at),

@@ -50,7 +50,7 @@ class CalloutHandler:
         self._clock = clock
         self._session = session
         self._users: dict[str, str] = {}
-        self._lines = RepeatedLines("connection.refused", clock.monotonic)
+        self._lines = RepeatedLines("connection.rejected", clock.monotonic)
 
     def respond(self, token: str) -> str:
         """The response to a server's request. Raises BadRequest when it is no request of a server's."""
