@@ -9,14 +9,14 @@ from uuid import uuid4
 import nats
 
 
-def take(asked: dict, folder: Path) -> dict:
+def take(request: dict, folder: Path) -> dict:
     """Each step may come twice, and half done: it makes what is missing and removes what is there."""
-    step, file = asked["step"], folder / asked["seed"]["name"] / f"{asked['shoot']['uid']}.json"
+    step, file = request["step"], folder / request["seed"]["name"] / f"{request['shoot']['uid']}.json"
     if step == "etcd":  # what is kept lasts, and moves with the shoot
         file.parent.mkdir(parents=True, exist_ok=True)
-        return {"result": "done", "kept": {"volume": asked["kept"].get("etcd", {}).get("volume") or uuid4().hex}}
+        return {"result": "done", "kept": {"volume": request["kept"].get("etcd", {}).get("volume") or uuid4().hex}}
     if step == "control-plane":
-        file.write_text(json.dumps(asked["spec"]))
+        file.write_text(json.dumps(request["spec"]))
     if step in ("delete-etcd", "release-etcd"):
         file.unlink(missing_ok=True)
     if step == "health" and not file.exists():
@@ -25,14 +25,14 @@ def take(asked: dict, folder: Path) -> dict:
 
 
 async def main(url: str, subject: str, folder: Path, login: dict) -> None:
-    """Answer until the session ends; several in one queue group share the requests."""
+    """Respond until the session ends; several in one queue group share the requests."""
     connection = await nats.connect(url, user=login.get("user"), password=login.get("password"))
-    async for request in (await connection.subscribe(subject, queue="backend")).messages:
+    async for message in (await connection.subscribe(subject, queue="backend")).messages:
         try:
-            answer = take(json.loads(request.data), folder)
+            response = take(json.loads(message.data), folder)
         except (OSError, ValueError, KeyError) as error:
-            answer = {"result": "again", "message": str(error)}
-        await request.respond(json.dumps(answer).encode())
+            response = {"result": "again", "message": str(error)}
+        await message.respond(json.dumps(response).encode())
 
 
 while True:  # with identities a session ends after an hour

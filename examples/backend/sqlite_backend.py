@@ -32,6 +32,6 @@ class SqliteMaker(DirectoryMaker):
         return {}
 
     async def problems(self, observed: ObservedShoot, kept: Kept) -> dict[str, str]:
-        """What is wrong with a shoot, by condition."""
+        """Problems of a shoot, by condition."""
         file = self.directory / f"{technical_id(*observed.full_name)}.sqlite"
         return {} if file.exists() else {"ControlPlaneHealthy": "Its database is gone."}

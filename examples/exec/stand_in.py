@@ -28,12 +28,12 @@ OWNER_VARIABLE = "GARDENBUS_EXEC_SEED_DIRECTORY"
 DONE, FAILED, AGAIN_LATER = 0, 1, 75
 AUTHORITY = "basicConstraints = critical,CA:true\nkeyUsage = critical,keyCertSign\nsubjectKeyIdentifier = hash"
 SERVER = "basicConstraints = critical,CA:false\nsubjectAltName = IP:127.0.0.1"
-Answer = dict[str, Any]
+Document = dict[str, Any]
 
 
-def end(code: int, answer: Answer) -> None:
-    """Answer, and end."""
-    json.dump(answer, sys.stdout)
+def end(code: int, response: Document) -> None:
+    """Respond, and end."""
+    json.dump(response, sys.stdout)
     sys.exit(code)
 
 
@@ -137,7 +137,7 @@ class Server(http.server.ThreadingHTTPServer):
             os._exit(0)
 
 
-def take(spec: Answer, folder: Path) -> None:
+def take(spec: Document, folder: Path) -> None:
     """Have the shoot's folder, unless the shoot is none for us: no repetition helps that, and its code says so."""
     if spec.get("purpose") == "production":
         no = "a stand-in is no cluster: it takes no shoots whose purpose is production"
@@ -148,7 +148,7 @@ def take(spec: Answer, folder: Path) -> None:
     (folder / "www").mkdir(exist_ok=True)
 
 
-def roll_out(spec: Answer, folder: Path) -> Answer:
+def roll_out(spec: Document, folder: Path) -> Document:
     """Have the spec served, or nothing run where the shoot shall sleep; returns what is kept."""
     write(folder / "www" / "shoot.json", json.dumps(spec, indent=2))
     write(folder / "www" / "healthz", "ok\n")
@@ -160,7 +160,7 @@ def roll_out(spec: Answer, folder: Path) -> Answer:
 
 
 def problem(folder: Path) -> str:
-    """What is wrong with the server; "" when it answers with a certificate of the shoot's authority."""
+    """The problem of the server; "" when it responds with a certificate of the shoot's authority."""
     try:
         context = ssl.create_default_context(cafile=str(folder / "ca.crt"))
         with urllib.request.urlopen((folder / "url").read_text() + "/healthz", timeout=5, context=context) as response:  # noqa: S310
@@ -179,8 +179,8 @@ def wait_for_server(folder: Path) -> None:
         time.sleep(0.1)
 
 
-def carry_out(step: str, given: Answer, name: str, folder: Path) -> Answer:
-    """Carry out a step; returns what it answers. Steps that are not named here have nothing to do."""
+def carry_out(step: str, given: Document, name: str, folder: Path) -> Document:
+    """Carry out a step; returns its response. Steps that are not named here have nothing to do."""
     spec, kept = given["spec"], given["kept"]
     match step:
         case "namespace":

@@ -38,6 +38,10 @@ def test_a_retired_word_is_found_wherever_an_identifier_is_defined(tmp_path: Pat
     [
         ("libs/one/src/gardenbus/one/told.py", "", "told"),
         ("libs/one/src/gardenbus/one/a.py", 'log.warning("seed.told", seed=1)', "seed.told"),
+        ("libs/one/src/gardenbus/one/a.py", 'log.info("seed.told" if one else "seed.made")', "seed.told"),
+        ("libs/one/src/gardenbus/one/a.py", 'log.info("a" if one else "seed.told" if two else "b")', "seed.told"),
+        ("libs/one/src/gardenbus/one/a.py", 'RepeatedLines("seed.told", clock)', "seed.told"),
+        ("libs/one/src/gardenbus/one/a.py", 'lines.RepeatedLines("seed.told", clock)', "seed.told"),
         ("libs/one/src/gardenbus/one/a.lua", "local function told(keys) -- adds", "told"),
         ("libs/one/src/gardenbus/one/a.lua", "local one, told_at = 1, 2", "told_at"),
         ("libs/one/src/gardenbus/one/a.lua", "register('a', function(told) end)", "told"),
@@ -45,6 +49,8 @@ def test_a_retired_word_is_found_wherever_an_identifier_is_defined(tmp_path: Pat
         ("libs/one/src/gardenbus/one/static/a.js", "const { one, told } = each;", "told"),
         ("libs/one/src/gardenbus/one/static/a.js", "  async #told(each) {", "told"),
         ("libs/one/src/gardenbus/one/static/a.js", "  toldAt = Date.now();", "toldAt"),
+        ("deploy/compose/a.py", "told = 1", "told"),
+        ("examples/one/told.py", "", "told"),
         ("tests/unit/test_told.py", "", "test_told"),
         ("tests/support/a.py", "def told(): ...", "told"),
     ],
@@ -102,6 +108,16 @@ def test_a_docstring_states_and_does_not_ask(tmp_path: Path, source: str):
 )
 def test_strings_that_state_or_are_no_docstrings_pass(tmp_path: Path, source: str):
     assert messages(tmp_path, a=source) == []
+
+
+@pytest.mark.parametrize("folder", ["deploy/compose", "examples/one"])
+def test_scripts_state_too_and_may_share_names_of_classes(tmp_path: Path, folder: str):
+    (tmp_path / folder).mkdir(parents=True)
+    for name in "ab":
+        (tmp_path / folder / f"{name}.py").write_text("class Step: ...")
+    assert check(tmp_path, WORDS) == []
+    (tmp_path / folder / "c.py").write_text('"""What c is."""')
+    assert [violation.path for violation in check(tmp_path, WORDS)] == [f"{folder}/c.py"]
 
 
 def test_the_glossary_names_retired_words_and_their_terms():

@@ -1,7 +1,7 @@
 """Vocabulary check: retired words in names, class names with two meanings, vague docstrings.
 
-Names are identifiers and modules of Python (source and tests), log events, and what Lua and JavaScript define. A test
-function's name is a sentence, and is not looked at.
+Names are identifiers and modules of Python (source, scripts, examples and tests), log events, and what Lua and
+JavaScript define. A test function's name is a sentence, and is not checked.
 
 `python -m gardenbus.docs.vocabulary` is a part of `make check`. The retired words are those of the page
 `docs/glossary.md`: the last column of each table row, and the identifiers that its section "Kept" allows.
@@ -19,6 +19,8 @@ from typing import NamedTuple
 ROOT = Path(__file__).parents[5]
 GLOSSARY = ROOT / "docs" / "glossary.md"
 SOURCES = ("libs", "services", "tools", "cli")
+SCRIPTS = ("deploy", "examples")
+"""Folders of single files, without packages: each may have a class of a name that others have."""
 TESTS = "tests"
 PLANTED = "test_vocabulary.py"
 """Tests of this check, which hold retired words."""
@@ -32,6 +34,8 @@ _SUB_WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
 _CODE = re.compile(r"`([^`]+)`")
 
 LOG_METHODS = frozenset({"debug", "info", "warning", "error", "exception", "critical"})
+REPEATED_LINES = "RepeatedLines"
+"""Class whose first argument is the name of the event that it logs."""
 
 _DEFINITIONS = {
     ".lua": (
@@ -101,15 +105,25 @@ def defined_names(tree: ast.AST) -> Iterator[tuple[str, int]]:
 
 
 def logged_events(tree: ast.AST) -> Iterator[tuple[str, int]]:
-    """Every name of an event that a module logs, with its line."""
+    """Every name of an event that a module logs, with its line; of a conditional expression both."""
     for node in ast.walk(tree):
         match node:
-            case ast.Call(func=ast.Attribute(attr=method), args=[ast.Constant(value=str(event)), *_]) if (
-                method in LOG_METHODS
+            case ast.Call(func=ast.Name(id=called) | ast.Attribute(attr=called), args=[event, *_]) if (
+                called == REPEATED_LINES or (called in LOG_METHODS and isinstance(node.func, ast.Attribute))
             ):
-                yield event, node.lineno
+                yield from _constants(event)
             case _:
                 pass
+
+
+def _constants(expression: ast.expr) -> Iterator[tuple[str, int]]:
+    match expression:
+        case ast.Constant(value=str(text)):
+            yield text, expression.lineno
+        case ast.IfExp(body=body, orelse=orelse):
+            yield from (*_constants(body), *_constants(orelse))
+        case _:
+            pass
 
 
 def defined_elsewhere(path: Path) -> Iterator[tuple[str, int]]:
@@ -165,11 +179,13 @@ def ambiguous_classes(trees: Mapping[str, ast.AST]) -> Iterator[Violation]:
 
 
 def check(root: Path, vocabulary: Vocabulary, folders: Iterable[str] = SOURCES) -> list[Violation]:
-    """Check every file below the folders of a repository, and its tests."""
+    """Check every file below the folders of a repository, its scripts and its tests."""
     folders = tuple(folders)
     paths = sorted(path for folder in folders for path in (root / folder).rglob("src/**/*.py"))
     trees: dict[str, ast.AST] = {str(path.relative_to(root)): ast.parse(path.read_text()) for path in paths}
     found = [*ambiguous_classes(trees)]
+    scripts = sorted(path for folder in SCRIPTS for path in (root / folder).rglob("*.py"))
+    trees |= {str(path.relative_to(root)): ast.parse(path.read_text()) for path in scripts}
     for path, tree in trees.items():
         names = (*_module_name(path), *defined_names(tree), *logged_events(tree))
         found += [*retired_words(path, names, vocabulary), *vague_docstrings(path, tree)]
