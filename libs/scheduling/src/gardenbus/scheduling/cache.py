@@ -127,7 +127,7 @@ class SchedulingCache:
         self._usage_unblock_index = usage.unblock_indexes.usage
 
     async def wait_for_objects(self, unblock_index: int, timeout_seconds: float) -> bool:
-        """Wait until the cluster events of objects up to `gain` have been seen."""
+        """Wait until the cluster events of objects up to `unblock_index` have been seen."""
         return await self._informer.wait_for_unblock_index(unblock_index, timeout_seconds)
 
     def _seed_changed(self, name: str, new: StoredObject | None) -> None:

@@ -38,7 +38,7 @@ def simulate(
     filters: Sequence[SeedFilter] = (),
     scheduler_name: str = DEFAULT_SCHEDULER,
 ) -> list[SimulatedAssignment]:
-    """Place every shoot without seed, in the order given, each placement counting for the next.
+    """Place every shoot without seed, in the order given, each assignment counting for the next.
 
     `documents` are manifests (Lists are opened). A manifest that cannot be read takes part as far as possible: a seed
     is never chosen, a shoot is never placed, and anything else is as if it were not there. Raises ValueError for a
@@ -48,13 +48,13 @@ def simulate(
         raise ValueError(f"{strategy!r} is no strategy; there are {', '.join(STRATEGIES)}")
     opened = list(opened_lists(documents))
     snapshot = snapshot_of(opened, strategy, filters)
-    placements: list[SimulatedAssignment] = []
+    assignments: list[SimulatedAssignment] = []
     for document in of_kind(opened, "Shoot"):
         if section(document, "spec").get("seedName"):
             continue
         seed, message = _placed(document, snapshot, scheduler_name)
-        placements.append(SimulatedAssignment(qualified_name(document), seed, message))
-    return placements
+        assignments.append(SimulatedAssignment(qualified_name(document), seed, message))
+    return assignments
 
 
 def snapshot_of(
@@ -73,9 +73,9 @@ def snapshot_of(
     return Snapshot(landscape, UsageIndex(usage_after(documents)))
 
 
-def usage_after(documents: Iterable[Document], placements: Iterable[SimulatedAssignment] = ()) -> Counter[str]:
-    """Shoots per seed once some have been placed; a shoot counts once on each seed that its spec or status names."""
-    chosen = {placement.shoot: placement.seed for placement in placements if placement.seed is not None}
+def usage_after(documents: Iterable[Document], assignments: Iterable[SimulatedAssignment] = ()) -> Counter[str]:
+    """Shoots per seed once some have been assigned; a shoot counts once on each seed that its spec or status names."""
+    chosen = {each.shoot: each.seed for each in assignments if each.seed is not None}
     usage: Counter[str] = Counter()
     for shoot in of_kind(documents, "Shoot"):
         usage.update(seeds_of(shoot) | {seed for seed in [chosen.get(qualified_name(shoot))] if seed})

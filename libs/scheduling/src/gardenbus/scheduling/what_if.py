@@ -84,11 +84,11 @@ def compare_schedules(
     after = {each.shoot: each for each in simulate(supposed, chosen, filters, scheduler_name)}
     homes = {qualified_name(shoot): _seed_of(shoot) for shoot in of_kind(present, "Shoot")}
     changes: list[ShootChange] = []
-    for name, placement in after.items():
+    for name, assignment in after.items():
         earlier = before[name].seed if name in before else homes.get(name)
         is_new = name not in homes
-        if is_new or placement.seed != earlier:
-            changes.append(ShootChange(name, earlier or None, placement.seed, placement.message, is_new))
+        if is_new or assignment.seed != earlier:
+            changes.append(ShootChange(name, earlier or None, assignment.seed, assignment.message, is_new))
     return WhatIfResult(
         chosen,
         sum(each.seed is None for each in before.values()),
@@ -174,8 +174,8 @@ def _with_own_domain(spec: Document, old: str, new: str) -> Document:
 def _seeds(before: _Simulated, after: _Simulated, supposition: WhatIfChanges) -> list[SeedChange]:
     uses: dict[str, list[int | None]] = {}
     capacities: dict[str, int | None] = {}
-    for side, (documents, placements) in enumerate((before, after)):
-        usage = usage_after(documents, placements)
+    for side, (documents, assignments) in enumerate((before, after)):
+        usage = usage_after(documents, assignments)
         for document in of_kind(documents, "Seed"):
             candidate = SeedCandidate.of(document)
             uses.setdefault(candidate.name, [None, None])[side] = usage[candidate.name]

@@ -79,7 +79,7 @@ NO_CREDENTIALS = Credentials()
 
 
 def read_credentials(file: Path, owner: str | Principal, ca: str | None = None) -> Credentials:
-    """Credentials from a file. `owner`, a service unless told, is the principal of an nkey, which names none.
+    """Credentials from a file. `owner`, a service by default, is the principal of an nkey, which names none.
 
     Raises SettingsInvalid, naming the file.
     """
