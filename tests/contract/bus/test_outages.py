@@ -13,7 +13,7 @@ from structlog.testing import capture_logs
 
 from gardenbus.common.adapters.nats import api
 from gardenbus.common.adapters.nats import follower as follower_adapter
-from gardenbus.common.adapters.nats.connection import Connection, Unanswered
+from gardenbus.common.adapters.nats.connection import Connection, ResponseTimeout
 from gardenbus.common.adapters.nats.jetstream import JetStreamBus, connect
 from gardenbus.common.controller.timers import Timers
 from gardenbus.common.errors import BadRequest, Unavailable
@@ -499,7 +499,7 @@ async def test_a_consumer_that_no_server_answers_for_is_soon_asked_for_again_by_
     async def call(connection: Connection, endpoint: str, payload: Any = None, *, timeout_seconds: float = 5.0) -> Any:
         if endpoint.startswith("CONSUMER.CREATE") and len(lost) < 5:
             lost.append((endpoint, timeout_seconds))
-            raise Unanswered(f"no answer on {endpoint}")
+            raise ResponseTimeout(f"no answer on {endpoint}")
         return await api.call(connection, endpoint, payload, timeout_seconds=timeout_seconds)
 
     await jetstream.announce("a")

@@ -77,7 +77,7 @@ _Proof = TypeVar("_Proof")
 log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 
 
-class Unanswered(Unavailable):
+class ResponseTimeout(Unavailable):
     """No response came in time, on a connection that was not lost."""
 
 
@@ -414,7 +414,7 @@ class Connection(Client):
             async with asyncio.timeout(timeout_seconds):
                 responses = await replies
         except TimeoutError as error:
-            raise Unanswered(f"no answer on {about} within {timeout_seconds:g} s") from error
+            raise ResponseTimeout(f"no answer on {about} within {timeout_seconds:g} s") from error
         if any(response.status == NOBODY for response in responses):
             raise Unavailable(f"nobody answers on {about}")
         return responses

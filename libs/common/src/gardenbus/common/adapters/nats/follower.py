@@ -37,7 +37,7 @@ from gardenbus.common.adapters.nats.api import (
     nanoseconds,
     read_ack_subject,
 )
-from gardenbus.common.adapters.nats.connection import Connection, Unanswered
+from gardenbus.common.adapters.nats.connection import Connection, ResponseTimeout
 from gardenbus.common.adapters.nats.direct_get import last_message
 from gardenbus.common.adapters.nats.messages import RawMessage, decode_headers, publish_command
 from gardenbus.common.errors import BadRequest, Unavailable
@@ -104,7 +104,7 @@ class JetStreamFollower:
         """Create the consumer. Raises Unavailable, or BadRequest when the filters do not suit the stream."""
         try:
             position, pending = await self._create(attempt_timeout_seconds(1))
-        except Unanswered:
+        except ResponseTimeout:
             position, pending = await self._create(API_TIMEOUT_SECONDS)
         self._created, self._target, self._stream_last = position.created, position.sequence, position.sequence
         self._server = self._connection.server_id
@@ -263,7 +263,7 @@ class JetStreamFollower:
     async def _create(self, timeout_seconds: float) -> tuple[StreamPosition, int]:
         """A new consumer, then the stream's position and how many messages the consumer has before it.
 
-        Each is awaited for so long. Raises Unavailable, Unanswered among them, or BadRequest.
+        Each is awaited for so long. Raises Unavailable, ResponseTimeout among them, or BadRequest.
         """
         self._stop_listening()
         self._received.clear()

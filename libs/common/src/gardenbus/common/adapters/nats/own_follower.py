@@ -49,7 +49,7 @@ from gardenbus.common.adapters.nats.api import (
     delivered,
     read_ack_subject,
 )
-from gardenbus.common.adapters.nats.connection import Connection, Unanswered
+from gardenbus.common.adapters.nats.connection import Connection, ResponseTimeout
 from gardenbus.common.adapters.nats.messages import RawMessage, decode_headers, publish_command
 from gardenbus.common.errors import BadRequest, Conflict, Unavailable
 from gardenbus.common.ports.bus import FollowEvent, FollowRestarted, ReplayDone
@@ -66,8 +66,8 @@ INACTIVE_SECONDS = 60.0
 RETRY_SECONDS = 0.5
 YIELD_EVERY = 256
 
-UNANSWERED_QUESTIONS = 3
-"""So many about a consumer in a cluster, each awaited longer than the one before, and its server counts as down."""
+TIMEOUTS_UNTIL_DOWN = 3
+"""So many requests about a consumer in a cluster, each awaited longer than the last, and its server counts as down."""
 
 AS_LONG = 4
 """So many attempts to make consumers anew are awaited for the same time: most that are not answered never will be."""
@@ -107,7 +107,7 @@ class _OwnConsumer:
         self._owner = str(settings["metadata"]["owner"])
         self._sequence = 0
         self._fetched = 0
-        self._unanswered = 0
+        self._timeouts = 0
         self._listener: int | None = None
         self.active_at = time.monotonic()
 
@@ -159,9 +159,9 @@ class _OwnConsumer:
             if error.number in _GONE:
                 return None
             raise
-        except Unanswered:
-            self._unanswered += 1
-            if self._connection.is_clustered and self._unanswered >= UNANSWERED_QUESTIONS:
+        except ResponseTimeout:
+            self._timeouts += 1
+            if self._connection.is_clustered and self._timeouts >= TIMEOUTS_UNTIL_DOWN:
                 return None
             raise
         metadata: Mapping[str, str] = found["config"].get("metadata") or {}
@@ -209,7 +209,7 @@ class _OwnConsumer:
 
     def _valid(self) -> None:
         self.invalid_reason = ""
-        self._unanswered = 0
+        self._timeouts = 0
         self._is_missing = False
         self.active_at = time.monotonic()
 

@@ -3,7 +3,7 @@
 nats-server does not answer a publish that it failed to write, and keeps failing until it is started anew, even when its
 disk has room again. A publish that was not answered in time therefore leads to a question; if that is answered:
 
-    closed ─unanswered, but NATS answers otherwise→ open ─a publish is acknowledged, or the connection is new→ closed
+    closed ─no acknowledgement, but NATS responds→ open ─a publish is acknowledged, or the connection is new→ closed
 
 Open, one publish at a time goes through as a probe, and the others are rejected. There is one state for each stream, by
 the first word of the subjects: each has files of its own, and in a cluster a leader of its own, which may hang while
@@ -18,7 +18,7 @@ from typing import NamedTuple
 import structlog
 
 from gardenbus.common.adapters.nats.api import JetStreamError, call
-from gardenbus.common.adapters.nats.connection import Connection, Unanswered
+from gardenbus.common.adapters.nats.connection import Connection, ResponseTimeout
 from gardenbus.common.adapters.nats.messages import RawMessage
 from gardenbus.common.errors import TooManyRequests, Unavailable
 
@@ -79,7 +79,7 @@ class WriteBreaker:
             self._probing.add(stream)
         try:
             return await self._connection.exchange(commands, replies, about=about, timeout_seconds=timeout_seconds)
-        except Unanswered as error:
+        except ResponseTimeout as error:
             if is_probe or await self._responds():
                 self.trip(stream, "nothing is acknowledged")
                 raise _cannot_write(stream) from error
