@@ -19,8 +19,8 @@ from gardenbus.dashboard.cache.updater import CacheUpdater
 from gardenbus.dashboard.settings import DashboardSettings
 from gardenbus.dashboard.web.application import application, landscape_views
 from gardenbus.dashboard.web.change_feed import ChangeFeed
-from gardenbus.dashboard.web.gate import Gate
 from gardenbus.dashboard.web.oidc import OpenIdConnect, Provider
+from gardenbus.dashboard.web.sessions import Sessions
 from tests.support.memory.bus import MemoryBus, MemoryServer
 
 TOKEN = "the-token"
@@ -47,7 +47,7 @@ class Dashboard:
         clock: Clock | None = None,
     ) -> None:
         self.clock = clock or SystemClock()
-        gate = None if key is None else Gate(key, self.clock)
+        sessions = None if key is None else Sessions(key, self.clock)
         self.subjects = Subjects()
         self.bus = MemoryBus(self.clock, server=MemoryServer(self.clock))
         self.cache = DashboardCache()
@@ -69,8 +69,8 @@ class Dashboard:
             views=self.views,
             clock=self.clock,
             token=TOKEN,
-            gate=gate,
-            sign_on=None if provider is None or gate is None else OpenIdConnect(provider, gate, self.clock),
+            sessions=sessions,
+            sign_on=None if provider is None or sessions is None else OpenIdConnect(provider, sessions, self.clock),
         )
         self.replies: dict[str, Any] = {}
         self.requests: list[tuple[str, Any]] = []

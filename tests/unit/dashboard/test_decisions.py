@@ -36,8 +36,8 @@ def test_what_is_shown_does_not_grow_with_the_number_of_seeds() -> None:
 
 
 def test_what_nobody_explains_stays_as_it_is() -> None:
-    unanswered = {"shoot": "garden-dev/a", "considered": None, "unanswered": "no scheduler answers"}
-    assert outline_of(unanswered) == unanswered
+    undecided = {"shoot": "garden-dev/a", "considered": None, "unanswered": "no scheduler answers"}
+    assert outline_of(undecided) == undecided
 
 
 async def test_the_seeds_of_one_filter_come_in_pages() -> None:

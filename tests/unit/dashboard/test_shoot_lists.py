@@ -16,14 +16,14 @@ from tests.support.dashboards import Dashboard
 class Lists:
     """Shoots that come, change and go."""
 
-    def __init__(self, seconds_a_look: float = 0.0) -> None:
+    def __init__(self, seconds_a_search: float = 0.0) -> None:
         self.table: dict[ObjectKey, ShootRow] = {}
         self.now = 0.0
-        self.seconds_a_look = seconds_a_look
+        self.seconds_a_search = seconds_a_search
         self.lists = ShootLists(self.table, self.clock)
 
     def clock(self) -> float:
-        self.now += self.seconds_a_look
+        self.now += self.seconds_a_search
         return self.now
 
     def put(self, name: str, **spec: str) -> None:
@@ -80,7 +80,7 @@ def test_a_quick_look_is_taken_again_after_each_change():
 
 
 def test_a_look_that_takes_long_stands_for_a_while_and_its_rows_are_current():
-    lists = Lists(seconds_a_look=1.0)
+    lists = Lists(seconds_a_search=1.0)
     lists.put("one", region="eu")
     assert lists.names(region="eu") == ["one"]
     lists.put("one", region="eu", seedName="aws-eu1")

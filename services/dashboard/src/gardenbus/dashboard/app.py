@@ -27,8 +27,8 @@ from gardenbus.dashboard.web.address import Address, first_visit, listen_on
 from gardenbus.dashboard.web.change_feed import ChangeFeed
 
 if TYPE_CHECKING:
-    from gardenbus.dashboard.web.gate import Gate
     from gardenbus.dashboard.web.login_handlers import SignOn
+    from gardenbus.dashboard.web.sessions import Sessions
 
 _log = structlog.stdlib.get_logger()
 
@@ -91,9 +91,9 @@ async def _serve(  # noqa: PLR0913 - the parts of a dashboard
     parts = partial(landscape_views, context.settings, cache=cache, api=api, changes=changes, clock=context.clock)
     views = parts(operations=operations)
     context.spawn("views", views.run())
-    gate, sign_on = _logins(context.settings, context.clock, key)
-    app = partial(application, context.settings, api=api, views=views, clock=context.clock, gate=gate, sign_on=sign_on)
-    server = HttpServer(app(token=secrets.token_urlsafe(24)), address.socket)
+    sessions, sign_on = _logins(context.settings, context.clock, key)
+    app = partial(application, context.settings, api=api, views=views, clock=context.clock)
+    server = HttpServer(app(token=secrets.token_urlsafe(24), sessions=sessions, sign_on=sign_on), address.socket)
 
     async def stop() -> None:
         views.cut_all()
@@ -120,15 +120,15 @@ def _follow(
         context.spawn(name, work)
 
 
-def _logins(settings: DashboardSettings, clock: Clock, key: bytes | None) -> "tuple[Gate | None, SignOn | None]":
-    """The gate and its identity provider; None, None where nobody has to log in."""
-    from gardenbus.dashboard.web.gate import Gate  # noqa: PLC0415 - loaded when it is wanted
+def _logins(settings: DashboardSettings, clock: Clock, key: bytes | None) -> "tuple[Sessions | None, SignOn | None]":
+    """The sessions and their identity provider; None, None where nobody has to log in."""
+    from gardenbus.dashboard.web.sessions import Sessions  # noqa: PLC0415 - loaded when it is wanted
 
     if key is None:
         return None, None
-    gate = Gate(key, clock, is_encrypted=settings.dashboard_public_url.startswith("https:"))
+    sessions = Sessions(key, clock, is_encrypted=settings.dashboard_public_url.startswith("https:"))
     if not settings.dashboard_oidc_issuer:
-        return gate, None
+        return sessions, None
     from gardenbus.dashboard.web.oidc import OpenIdConnect, provider_of  # noqa: PLC0415 - as above
 
-    return gate, OpenIdConnect(provider_of(settings), gate, clock)
+    return sessions, OpenIdConnect(provider_of(settings), sessions, clock)

@@ -35,12 +35,12 @@ AT_ONCE = 500
 MANY_TO_SORT = 1_000
 """Rows that are put in another order where they are looked up by words, whatever share they are of all."""
 
-LOOKS_KEPT = 4
+RESULTS_KEPT = 4
 QUICK_SECONDS = 0.03
 """Rows whose look takes no longer are looked up anew after each change."""
 
 REST = 4.0
-"""Time that a look stands, in multiples of its duration."""
+"""Time for which a result is kept, in multiples of what it took."""
 
 
 class _Found(NamedTuple):
@@ -58,7 +58,7 @@ class ShootLists:
         self._first = OrderedRows(ORDERS[FIRST_ORDER], (name_text, place_text))
         self._orders = {FIRST_ORDER: self._first}
         self._complete = {FIRST_ORDER}
-        self._looks: OrderedDict[ShootQuery, _Found] = OrderedDict()
+        self._results: OrderedDict[ShootQuery, _Found] = OrderedDict()
         self._changes = 0
         self.namespaces: Counter[str] = Counter()
         self.regions: Counter[tuple[str, str]] = Counter()
@@ -123,9 +123,9 @@ class ShootLists:
 
     def _found(self, query: ShootQuery, name: str, *, is_descending: bool) -> list[ShootRow]:
         whole = msgspec.structs.replace(query, offset=0, limit=1)
-        look, began = self._looks.get(whole), self._clock()
-        if look is not None and (look.changes == self._changes or began < look.until):
-            return look.rows
+        cached, began = self._results.get(whole), self._clock()
+        if cached is not None and (cached.changes == self._changes or began < cached.until):
+            return cached.rows
         rows = self._with_words(query, name)
         if rows is not None:
             rows = rows[::-1] if is_descending else rows
@@ -136,10 +136,10 @@ class ShootLists:
             rows = select_rows(self._table.values(), query)
         took = self._clock() - began
         until = began + took * (1 + REST) if took > QUICK_SECONDS else 0.0
-        self._looks.pop(whole, None)
-        self._looks[whole] = _Found(rows, self._changes, until)
-        while len(self._looks) > LOOKS_KEPT:
-            self._looks.popitem(last=False)
+        self._results.pop(whole, None)
+        self._results[whole] = _Found(rows, self._changes, until)
+        while len(self._results) > RESULTS_KEPT:
+            self._results.popitem(last=False)
         return rows
 
     def _with_words(self, query: ShootQuery, name: str) -> list[ShootRow] | None:

@@ -35,7 +35,7 @@ export function openSearch() {
   const list = h("ul", { role: "listbox", id: "found", "aria-label": "Results" });
   const input = h("input", {
     type: "search", placeholder: "Shoots, seeds, sets, profiles…", "aria-label": "Search", role: "combobox", "aria-expanded": "true",
-    "aria-controls": "found", autocomplete: "off", spellcheck: "false", oninput: look, onkeydown: walk,
+    "aria-controls": "found", autocomplete: "off", spellcheck: "false", oninput: search, onkeydown: walk,
   });
   const dialog = h("dialog", { class: "palette", "aria-label": "Search" }, input, list);
 
@@ -51,7 +51,7 @@ export function openSearch() {
     dialog.close();
     location.hash = pathOf(each.kind, each.namespace, each.name);
   }
-  async function look() {
+  async function search() {
     const mine = ++turn;
     await new Promise((done) => setTimeout(done, 90));
     if (mine !== turn) return;

@@ -5,7 +5,7 @@ from typing import cast
 from starlette.requests import Request
 
 from gardenbus.dashboard.api_client import GardenApiClient
-from gardenbus.dashboard.web.gate import Session
+from gardenbus.dashboard.web.sessions import Session
 
 
 def session_of(request: Request) -> Session:

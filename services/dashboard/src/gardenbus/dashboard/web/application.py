@@ -16,7 +16,6 @@ from gardenbus.dashboard.cache.operations import OperationsCache
 from gardenbus.dashboard.settings import DashboardSettings
 from gardenbus.dashboard.web.change_feed import ChangeFeed
 from gardenbus.dashboard.web.files import StaticFiles
-from gardenbus.dashboard.web.gate import Gate, Session
 from gardenbus.dashboard.web.login_handlers import LoginHandlers, SignOn
 from gardenbus.dashboard.web.operations_handlers import OperationsHandlers
 from gardenbus.dashboard.web.placement_handlers import PlacementHandlers
@@ -24,6 +23,7 @@ from gardenbus.dashboard.web.read_handlers import ReadHandlers
 from gardenbus.dashboard.web.responses import error_response, unknown_address
 from gardenbus.dashboard.web.rights import Rights
 from gardenbus.dashboard.web.security import SecurityMiddleware
+from gardenbus.dashboard.web.sessions import Session, Sessions
 from gardenbus.dashboard.web.streaming import ChangeStream
 from gardenbus.dashboard.web.views import LandscapeViews
 from gardenbus.dashboard.web.waiting_handlers import WaitingHandlers
@@ -71,21 +71,21 @@ def application(  # noqa: PLR0913 - the parts of a dashboard
     views: LandscapeViews,
     clock: Clock,
     token: str,
-    gate: Gate | None = None,
+    sessions: Sessions | None = None,
     sign_on: SignOn | None = None,
 ) -> Starlette:
     """The ASGI application.
 
-    With a `gate` people log in. Without one everybody has the same session, and `token` is what a browser has to send
+    With `sessions` people log in. Without one everybody has the same session, and `token` is what a browser has to send
     to change anything (if that is allowed at all).
     """
     allows_writes = settings.dashboard_allow_writes
     nobodys = Session("", token if allows_writes else None)
     files = StaticFiles()
     routes: list[Route] = []
-    if gate is not None:
-        logins = LoginHandlers(gate=gate, api=api, rights=views.rights, clock=clock, files=files, sign_on=sign_on)
-        routes += _login_routes(logins)
+    if sessions is not None:
+        auth = LoginHandlers(sessions=sessions, api=api, rights=views.rights, clock=clock, files=files, sign_on=sign_on)
+        routes += _login_routes(auth)
     routes += [Route("/api/{rest:path}", views)]
     routes += [Route("/", files.__call__), Route("/static/{path:path}", files.__call__)]
     return Starlette(
@@ -96,7 +96,7 @@ def application(  # noqa: PLR0913 - the parts of a dashboard
                 allowed_hosts=settings.allowed_hosts,
                 allows_writes=allows_writes,
                 nobodys=nobodys,
-                gate=gate,
+                sessions=sessions,
             ),
             Middleware(GZipMiddleware, minimum_size=2048, compresslevel=3),
         ],

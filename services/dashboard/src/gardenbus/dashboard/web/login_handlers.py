@@ -20,9 +20,9 @@ from gardenbus.common.ports.bus import Message
 from gardenbus.common.ports.clock import Clock, timestamp
 from gardenbus.dashboard.api_client import GardenApiClient
 from gardenbus.dashboard.web.files import StaticFiles
-from gardenbus.dashboard.web.gate import Gate
 from gardenbus.dashboard.web.responses import json_response
 from gardenbus.dashboard.web.rights import Rights
+from gardenbus.dashboard.web.sessions import Sessions
 
 _log = structlog.stdlib.get_logger()
 
@@ -51,7 +51,7 @@ class SignOn(Protocol):
 class LoginHandlers:
     """Handlers of logins; a session begins with each that succeeds."""
 
-    gate: Gate
+    sessions: Sessions
     api: GardenApiClient
     rights: Rights
     clock: Clock
@@ -73,12 +73,12 @@ class LoginHandlers:
         except (msgspec.MsgspecError, UnicodeDecodeError) as error:
             raise BadRequest(f'send {{"token": …}}: {error}') from error
         try:
-            claims = self.gate.link_claims(token)
+            claims = self.sessions.link_claims(token)
         except Forbidden as error:
             raise Forbidden(f"this link lets nobody in: {error.message}. For a new one {HOW}") from error
         await self._admit(claims, "link")
         response = json_response({"user": claims.user})
-        self.gate.let_in(response, claims.user)
+        self.sessions.let_in(response, claims.user)
         return response
 
     async def begin_sign_on(self, _: Request) -> Response:
@@ -94,13 +94,13 @@ class LoginHandlers:
         claims = await self._provider().finish(request)
         await self._admit(claims, "oidc")
         response = self.files.named("welcome.html")
-        self.gate.let_in(response, claims.user)
+        self.sessions.let_in(response, claims.user)
         return response
 
     async def log_out(self, _: Request) -> Response:
         """End the session of this browser."""
         response = json_response({"ok": True})
-        self.gate.let_out(response)
+        self.sessions.let_out(response)
         return response
 
     def _provider(self) -> SignOn:

@@ -27,7 +27,7 @@ from gardenbus.common.errors import BadRequest, Forbidden, SettingsInvalid, Unav
 from gardenbus.common.ports.clock import Clock
 from gardenbus.common.runtime.login_keys import new_claims
 from gardenbus.dashboard.settings import DashboardSettings
-from gardenbus.dashboard.web.gate import Gate
+from gardenbus.dashboard.web.sessions import Sessions
 
 FLOW_COOKIE = "gardenbus-oidc"
 FLOW_LIFE = timedelta(minutes=10)
@@ -77,9 +77,9 @@ def provider_of(settings: DashboardSettings) -> Provider:
 class OpenIdConnect:
     """Sends browsers to the provider, and reads the user that it names."""
 
-    def __init__(self, provider: Provider, gate: Gate, clock: Clock) -> None:
+    def __init__(self, provider: Provider, sessions: Sessions, clock: Clock) -> None:
         self._provider = provider
-        self._gate = gate
+        self._sessions = sessions
         self._clock = clock
 
     async def begin(self) -> Response:
@@ -102,15 +102,15 @@ class OpenIdConnect:
                 ),
             )
         response = RedirectResponse(url, status_code=303)
-        token = signed(self._gate.key, "flow", flow)
-        self._gate.set_cookie(response, FLOW_COOKIE, token, FLOW_LIFE, is_for_navigation=True)
+        token = signed(self._sessions.key, "flow", flow)
+        self._sessions.set_cookie(response, FLOW_COOKIE, token, FLOW_LIFE, is_for_navigation=True)
         return response
 
     async def finish(self, request: Request) -> Claims:
         """Read what the browser brings back. Raises Forbidden, Unavailable."""
         query = request.query_params
         try:
-            flow = verified(self._gate.key, "flow", request.cookies.get(FLOW_COOKIE, ""), self._clock.now(), _Flow)
+            flow = verified(self._sessions.key, "flow", request.cookies.get(FLOW_COOKIE, ""), self._clock.now(), _Flow)
         except Forbidden as error:
             raise Forbidden(f"this login did not begin in this browser: {error.message}. Begin again") from error
         if not secrets.compare_digest(query.get("state", "").encode(), flow.state.encode()):

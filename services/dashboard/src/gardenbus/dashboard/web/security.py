@@ -15,7 +15,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import JSONResponse, RedirectResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from gardenbus.dashboard.web.gate import Gate, Session
+from gardenbus.dashboard.web.sessions import Session, Sessions
 
 TOKEN_HEADER = "X-Gardenbus-Token"  # noqa: S105 - its name
 SAFE_METHODS = frozenset({"GET", "HEAD"})
@@ -54,8 +54,8 @@ SECURITY_HEADERS = {
 class SecurityMiddleware:
     """Rejects forbidden requests, and adds the security headers to all responses.
 
-    `allowed_hosts` are names without ports, `*` for any. Without a `gate` everybody has the session `nobodys`. Handlers
-    find the session in the request's state.
+    `allowed_hosts` are names without ports, `*` for any. Without `sessions` everybody has the session `nobodys`.
+    Handlers find the session in the request's state.
     """
 
     app: ASGIApp
@@ -63,7 +63,7 @@ class SecurityMiddleware:
     allowed_hosts: Collection[str]
     allows_writes: bool
     nobodys: Session
-    gate: Gate | None = None
+    sessions: Sessions | None = None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request."""
@@ -81,7 +81,7 @@ class SecurityMiddleware:
             await send(message)
 
         path, headers = scope["path"], Headers(scope=scope)
-        session = self.nobodys if self.gate is None else self.gate.session(headers.get("cookie", ""))
+        session = self.nobodys if self.sessions is None else self.sessions.session(headers.get("cookie", ""))
         rejection = self.rejection(scope["method"], path, headers, session, scheme=scope["scheme"])
         if rejection is None:
             scope.setdefault("state", {})["session"] = session
@@ -100,7 +100,7 @@ class SecurityMiddleware:
         host = headers.get("host", "")
         if "*" not in self.allowed_hosts and host_name(host) not in self.allowed_hosts:
             return HttpRejection(421, f"this dashboard is not called {host!r}: see GARDENBUS_DASHBOARD_ALLOWED_HOSTS")
-        is_public = self.gate is not None and (path in PUBLIC_PATHS or path.startswith("/static/"))
+        is_public = self.sessions is not None and (path in PUBLIC_PATHS or path.startswith("/static/"))
         if session is None and not is_public:
             return HttpRejection(UNAUTHORIZED, "log in: run `gardenbus dashboard` and open the link that it prints")
         if method in SAFE_METHODS:

@@ -186,7 +186,7 @@ function filler(root) {
   const gauge = h("span", { class: "meter" }, bar);
   root.append(dot, name, filled, gauge, h("span", { class: "foot" }, words, beat));
   return (row) => {
-    const [tone, standing] = health(row);
+    const [tone, status] = health(row);
     const full = fill(row);
     as(root, `seed ${tone}`);
     as(dot, `dot ${tone}`);
@@ -194,10 +194,10 @@ function filler(root) {
     const width = `${Math.min(100, full.share * 100)}%`;
     if (bar.style.width !== width) bar.style.width = width;
     setText(filled, full.words);
-    setText(words, row.taints.length && tone === "good" ? `ready · ${row.taints[0].split("/").pop()} only` : standing);
+    setText(words, row.taints.length && tone === "good" ? `ready · ${row.taints[0].split("/").pop()} only` : status);
     const isLate = row.heartbeat && now() - row.heartbeat > LATE_MS;
     setText(beat, row.heartbeat ? `${isLate ? "silent for" : "beat"} ${ago(row.heartbeat)}${isLate ? "" : " ago"}` : "");
-    const label = `${row.name}: ${standing}, ${full.words} shoots`;
+    const label = `${row.name}: ${status}, ${full.words} shoots`;
     if (root.title !== label) {
       root.title = label;
       root.setAttribute("aria-label", label);

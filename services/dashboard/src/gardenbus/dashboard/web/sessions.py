@@ -20,7 +20,7 @@ class Session(NamedTuple):
     expires: int = 0
 
 
-class Gate:
+class Sessions:
     """Lets people in, and knows them again."""
 
     def __init__(self, key: bytes, clock: Clock, *, is_encrypted: bool = False) -> None:
