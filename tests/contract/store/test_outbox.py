@@ -266,10 +266,10 @@ async def test_a_fencing_number_that_leases_has_lost_makes_way(kit: StoreUnderTe
 
 
 async def test_a_seed_is_fenced_from_its_first_fencing_number_on(kit: StoreUnderTest) -> None:
-    assert not await kit.store.is_fenced("one")
+    assert not await kit.store.has_fencing_token("one")
     await kit.store.accept_fencing_token("one", 5, 10)
-    assert await kit.store.is_fenced("one")
-    assert not await kit.store.is_fenced("two")
+    assert await kit.store.has_fencing_token("one")
+    assert not await kit.store.has_fencing_token("two")
 
 
 async def test_an_object_is_announced_again_with_who_must_forget_it(kit: StoreUnderTest) -> None:

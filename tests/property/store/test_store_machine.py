@@ -356,7 +356,7 @@ class StoreMachine(RuleBasedStateMachine):
                 case "event":
                     await store.record_event(EventRecord(key, "uid", "Normal", "Tested", str(number), "tester"))
                 case "fence":
-                    fenced = [await store.is_fenced(name) for name in (seed.name, "nowhere")]
+                    fenced = [await store.has_fencing_token(name) for name in (seed.name, "nowhere")]
                     return fenced, await store.accept_fencing_token(seed.name, number % 2, number)
                 case "again":
                     uid = side.reads[key][-1].uid if number % 2 and side.reads.get(key) else ""

@@ -346,7 +346,7 @@ class MemoryStore(MemoryScheduling):
         state.fencing_tokens[seed] = token
         return True
 
-    async def is_fenced(self, seed: str) -> bool:
+    async def has_fencing_token(self, seed: str) -> bool:
         """Look for a fencing number of a seed."""
         self.state.check_open(with_outbox=False)
         return seed in self.state.fencing_tokens

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from gardenbus.common.adapters.store_responses import (
-    NAMED_HOLDERS,
+    NAMED_MEMBERS,
     claim_conflict,
     exists_already,
     has_moved_on,
@@ -110,13 +110,13 @@ def _check_guards(
             if holder is not None and not state.rows[holder].stored.is_deleting:
                 raise is_held(guard.message, holder)
             continue
-        holders = state.usage[guard.name] if guard.kind == "usage" else state.references[guard.name]
-        if holders:
-            examples = sorted(holders)[:NAMED_HOLDERS]
+        members = state.usage[guard.name] if guard.kind == "usage" else state.references[guard.name]
+        if members:
+            examples = sorted(members)[:NAMED_MEMBERS]
             texts = [member_of(example) if guard.kind == "usage" else str(example) for example in examples]
-            raise is_guarded(guard.message, len(holders), texts)
+            raise is_guarded(guard.message, len(members), texts)
         if guard.kind == "usage" and (unknown := _unknown_shoots(state, guard.name)):
-            texts = [f"unknown {member_of(key)}" for key in unknown[:NAMED_HOLDERS]]
+            texts = [f"unknown {member_of(key)}" for key in unknown[:NAMED_MEMBERS]]
             raise is_guarded(guard.message, len(unknown), texts)
 
 

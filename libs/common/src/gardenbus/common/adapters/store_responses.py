@@ -143,13 +143,13 @@ def runs_unknown(key: ObjectKey, seed: str) -> Forbidden:
     )
 
 
-NAMED_HOLDERS = 3
-"""Holders that a rejected write names at most."""
+NAMED_MEMBERS = 3
+"""Members of a set that a rejected write names at most."""
 
 
-def is_guarded(message: str, holders: int, examples: Iterable[str]) -> Forbidden:
+def is_guarded(message: str, members: int, examples: Iterable[str]) -> Forbidden:
     """A write found a set that must be empty; `examples` are some of its members."""
-    return Forbidden(f"{message} ({holders}, for example {', '.join(sorted(examples))})")
+    return Forbidden(f"{message} ({members}, for example {', '.join(sorted(examples))})")
 
 
 def is_held(message: str, holder: ObjectKey) -> Forbidden:

@@ -160,7 +160,7 @@ class UnschedulableShoot(msgspec.Struct, frozen=True):
 
 
 class UnschedulableResult(msgspec.Struct, frozen=True):
-    """`parked` with the number of attempts; `again`: a cluster event happened since `seen`; `done`: not pending."""
+    """`parked`: unschedulable, so often by now; `again`: a cluster event happened since `seen`; `done`: not pending."""
 
     outcome: Literal["parked", "again", "done"]
     attempts: int
@@ -440,7 +440,7 @@ class Store(Objects, StreamHistories, Protocol):
         """
         ...
 
-    async def is_fenced(self, seed: str) -> bool:
+    async def has_fencing_token(self, seed: str) -> bool:
         """True when a fencing token was accepted for a seed: what comes without one is not of its gardenlet."""
         ...
 

@@ -57,7 +57,7 @@ class SharedLookups:
         future = self._lookups.get(lookup)
         if future is None:
             future = self._loop.create_future()
-            thread = threading.Thread(target=self._look_up, args=(lookup, future), name="getaddrinfo", daemon=True)
+            thread = threading.Thread(target=self._resolve, args=(lookup, future), name="getaddrinfo", daemon=True)
             try:
                 thread.start()
             except RuntimeError as error:  # there are too many
@@ -94,7 +94,7 @@ class SharedLookups:
     def _loop(self) -> asyncio.AbstractEventLoop:
         return cast("asyncio.AbstractEventLoop", self)
 
-    def _look_up(self, lookup: _Lookup, future: "asyncio.Future[Resolved]") -> None:
+    def _resolve(self, lookup: _Lookup, future: "asyncio.Future[Resolved]") -> None:
         """Resolve a name, in a thread."""
         found: Resolved | OSError
         try:

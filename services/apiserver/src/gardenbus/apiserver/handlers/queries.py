@@ -199,7 +199,7 @@ class ObjectReader:
             raise NotFound(f"{key} is not there")
         pending = _decode(b"{" + stored.pending + b"}")
         scheduler_name = str(section(stored.document(), "spec").get("schedulerName") or DEFAULT_SCHEDULER)
-        considered, unanswered = await self._from_scheduler(self._subjects.explain(scheduler_name, key), scheduler_name)
+        considered, reason = await self._from_scheduler(self._subjects.explain(scheduler_name, key), scheduler_name)
         found: dict[str, Any] = considered or {}
         return {
             "shoot": f"{key.namespace}/{key.name}",
@@ -216,7 +216,7 @@ class ObjectReader:
             "wakesOn": found.get("wakesOn") or [],
             "recorded": found.get("recorded"),
             "considered": considered,
-            "unanswered": unanswered,
+            "unanswered": reason,
         }
 
     async def explained_key(self, tail: str) -> ObjectKey:
@@ -236,9 +236,9 @@ class ObjectReader:
         if not name or await self._store.get(ObjectKey("seed", "", name)) is None:
             raise NotFound(f"seed {name} is not there")
         subject = self._subjects.explain_seed(DEFAULT_SCHEDULER, name)
-        explained, unanswered = await self._from_scheduler(subject, DEFAULT_SCHEDULER)
+        explained, reason = await self._from_scheduler(subject, DEFAULT_SCHEDULER)
         if explained is None:
-            raise Unavailable(str(unanswered))
+            raise Unavailable(str(reason))
         return explained
 
     async def _from_scheduler(self, subject: str, scheduler_name: str) -> tuple[Any, str | None]:

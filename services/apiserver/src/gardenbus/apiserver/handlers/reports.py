@@ -136,7 +136,7 @@ class ReportHandler:
         if cluster_of(seed):
             return True
         if not fencing_token:
-            return not await self.store.is_fenced(seed)
+            return not await self.store.has_fencing_token(seed)
         created, _, number = fencing_token.partition(".")
         if not (created.isdecimal() and number.isdecimal() and len(fencing_token) <= 40):  # noqa: PLR2004 - two 64-bit numbers
             raise BadRequest(f"{Header.FENCING_TOKEN}: must be <created>.<sequence> of the Lease")

@@ -422,7 +422,7 @@ class RedisConnection:
             return
         self._check_opening(await self.command(*self._replication.opening_command()))
         try:
-            await self._replication.look_at_others()
+            await self._replication.probe_others()
         except Deposed as error:
             self._leave(error)
             raise

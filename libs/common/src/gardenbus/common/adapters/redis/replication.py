@@ -1,4 +1,4 @@
-"""Acknowledgement of writes by replicas, and the epoch by which the response of an older master is told.
+"""Acknowledgement of writes by replicas, and the epoch that identifies the response of an older master.
 
 A write counts when every replica that a failover could promote has it, and at least as many as are required. So each
 write is followed by `WAIT` for all replicas. One that does not acknowledge is asked itself why:
@@ -82,7 +82,7 @@ class Replication:
         self._excused_at = _NEVER
         self._connected: Replicas = frozenset()
         self._older: set[ServerAddress] = set()
-        self._looking: asyncio.Task[None] | None = None
+        self._probing: asyncio.Task[None] | None = None
         self._deposed: Deposed | None = None
 
     async def locate(self) -> ServerAddress | None:
@@ -98,9 +98,9 @@ class Replication:
 
     async def close(self) -> None:
         """End what is under way."""
-        if self._looking is not None:
-            self._looking.cancel()
-            await asyncio.wait((self._looking,))
+        if self._probing is not None:
+            self._probing.cancel()
+            await asyncio.wait((self._probing,))
         if self._finder is not None:
             await self._finder.close()
 
@@ -141,33 +141,33 @@ class Replication:
         if acknowledged:
             await self._accept(int(acknowledged[0]), _connected(role))
         elif self._age() >= UNREPLICATED_SECONDS:
-            self._look_soon()
+            self._probe_soon()
 
     async def _accept(self, have: int, connected: Replicas) -> None:
         if connected != self._connected:  # one of those that were excused may have come, or become master
             self._connected, self._excused_at = connected, _NEVER
         if len(connected) > len(self.others):  # Sentinel has not seen all of them yet
-            self._look_soon()
+            self._probe_soon()
         if have < self.required:
-            await self._look()  # which may find that another one is master
+            await self._probe()  # which may find that another one is master
             raise Unavailable(f"{have} of {self.required} Redis replicas have it: it counts when all of them do")
         lacking = max(len(self.others), len(connected)) - have
         if lacking <= 0:
             if asyncio.get_running_loop().time() - self._found_at > FIND_AGAIN_SECONDS:
-                self._look_soon()
+                self._probe_soon()
             return
         if self._age() >= EXCUSED_SECONDS:
-            await self._look()
+            await self._probe()
         elif self._age() >= EXCUSED_AGAIN_SECONDS:
-            self._look_soon()
+            self._probe_soon()
         if lacking > self._excused:
             self._excused_at = _NEVER
             raise Unavailable(f"{lacking} Redis replicas that may become master do not have it yet")
 
-    async def look_at_others(self) -> None:
-        """Ask all other servers who they are, and close those that were master before. Raises Deposed."""
+    async def probe_others(self) -> None:
+        """Probe all other servers, and close those that were master before. Raises Deposed."""
         if self._finder is not None:
-            await self._look()
+            await self._probe()
 
     @property
     def others(self) -> frozenset[ServerAddress]:
@@ -178,7 +178,7 @@ class Replication:
         """Say whether another master was found since the last question; looks for one. For one that cannot write."""
         deposed, self._deposed = self._deposed, None
         if deposed is None and self._finder is not None:
-            self._look_soon()
+            self._probe_soon()
         return deposed
 
     def _wanted(self) -> int:
@@ -188,17 +188,17 @@ class Replication:
     def _age(self) -> float:
         return asyncio.get_running_loop().time() - self._excused_at
 
-    def _look_soon(self) -> None:
+    def _probe_soon(self) -> None:
         is_recent = asyncio.get_running_loop().time() - self._found_at < EXCUSED_AGAIN_SECONDS
-        if not is_recent and (self._looking is None or self._looking.done()):
-            self._looking = asyncio.create_task(self._look())
-            self._looking.add_done_callback(self._note)
+        if not is_recent and (self._probing is None or self._probing.done()):
+            self._probing = asyncio.create_task(self._probe())
+            self._probing.add_done_callback(self._note)
 
     def _note(self, task: "asyncio.Task[None]") -> None:
         if not task.cancelled() and isinstance(error := task.exception(), Deposed):
             self._deposed = error  # the next write learns it
 
-    async def _look(self) -> None:
+    async def _probe(self) -> None:
         """Count the replicas that may lack a write. Raises Deposed."""
         if self._finder is None or self._servers is None:
             return

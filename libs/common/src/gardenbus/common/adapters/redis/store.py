@@ -298,7 +298,7 @@ class RedisStore(RedisReads):
         operation = {"seed": seed, "number": f"{created:020d}.{number:020d}", "last": end}
         return bool((await self._connection.call("accept_fence", operation))[1])
 
-    async def is_fenced(self, seed: str) -> bool:
+    async def has_fencing_token(self, seed: str) -> bool:
         """Look for a fencing number of a seed."""
         reply = await self._connection.call("is_fenced", {"seed": seed}, read_only=True)
         return bool(reply[1])

@@ -115,17 +115,17 @@ def validate(document: Document, old: Document | None) -> None:
         )
     if check := _CHECKS.get(kind):
         check(manifest, old)
-    _settle(document, errors)
+    _raise_if_any(document, errors)
 
 
 def validate_status(document: Document) -> None:
     """Check the status of a stored object as a report has changed it. Raises InvalidResource."""
     errors = FieldErrors()
     _STATUS_CHECKS.get(str(document["kind"]), check_status)(FieldCursor.root(document, errors))
-    _settle(document, errors)
+    _raise_if_any(document, errors)
 
 
-def _settle(document: Document, errors: FieldErrors) -> None:
+def _raise_if_any(document: Document, errors: FieldErrors) -> None:
     metadata = section(document, "metadata")
     key = ObjectKey(str(document["kind"]), str(metadata.get("namespace") or ""), str(metadata.get("name")))
     errors.raise_if_any(str(key))

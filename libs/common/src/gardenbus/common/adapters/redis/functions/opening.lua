@@ -176,7 +176,7 @@ local function accept_fence(keys, args)
   return {'ok', 1}
 end
 
-local function is_fenced(keys, args)
+local function has_fence(keys, args)
   local P, op = keys[1], cmsgpack.unpack(args[1])
   local closed = reject_when_closed(P)
   if closed then return closed end
@@ -190,6 +190,6 @@ register('open', open_fence, 'allow-oom')
 register('retire', retire, 'allow-oom')
 register('forget_opening', forget_opening, 'no-writes')
 register('accept_fence', accept_fence)
-register('is_fenced', is_fenced, 'no-writes')
+register('is_fenced', has_fence, 'no-writes')
 register('check_open', check_open, 'no-writes')
 register_unnoticed('vouch', vouch, 'allow-oom')

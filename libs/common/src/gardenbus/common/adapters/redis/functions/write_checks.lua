@@ -29,11 +29,11 @@ local function is_hosted_by(P, seed, shoot)
 end
 
 -- Reason for which a seed accepts no more shoots (`shoot` has its ns and name), or nil.
-local function bind_rejection(P, shoot, seed, gate)
+local function bind_rejection(P, shoot, seed, generation)
   local stored = read_fields(P .. ':o:seed:_:' .. seed, {'ver', 'del', 'gate', 'cap', 'mark'})
   if stored.ver == '' or stored.del ~= '' or stored.mark ~= '' then return 'seed-gone' end
   if is_hosted_by(P, seed, shoot) then return 'circular' end
-  if gate and tonumber(stored.gate) ~= gate then return 'seed-changed' end
+  if generation and tonumber(stored.gate) ~= generation then return 'seed-changed' end
   if stored.cap ~= '' and redis.call('SCARD', P .. ':usage:' .. seed) >= tonumber(stored.cap)
      and redis.call('SISMEMBER', P .. ':usage:' .. seed, shoot.ns .. '/' .. shoot.name) == 0 then return 'full' end
 end
@@ -45,7 +45,7 @@ local function report_rejection(P, shoot, seed)
 end
 
 -- Reason by which the seeds that a put names reject it, or nil: of a shoot, and of a ManagedSeed's shoot.
-local function placement_rejection(P, op, object)
+local function seeds_rejection(P, op, object)
   local seed, reported = op.set.seed or '', op.set.sseed or ''
   if seed ~= '' and seed ~= object.seed then
     local rejection = bind_rejection(P, op, seed, op.gate_seen)
@@ -126,8 +126,8 @@ local function guard_rejection(P, op, object)
       local beyond = demand_rejection(P, op, object, guard, i)
       if beyond then return beyond end
     else
-      local holders = redis.call('SCARD', P .. ':' .. guard.set)
-      if holders > 0 then return {'guarded', i, holders, redis.call('SRANDMEMBER', P .. ':' .. guard.set, 3)} end
+      local members = redis.call('SCARD', P .. ':' .. guard.set)
+      if members > 0 then return {'guarded', i, members, redis.call('SRANDMEMBER', P .. ':' .. guard.set, 3)} end
       local seed = string.match(guard.set, '^usage:(.*)$')
       local left = seed and unknown_shoots(P, seed) or {}
       if #left > 0 then return {'guarded', i, #left, {left[1], left[2], left[3]}} end
@@ -176,7 +176,7 @@ local function put_rejection(P, op, object)
     local holder = redis.call('HGET', P .. ':claims', claim)
     if holder and holder ~= op.key then return {'claimed', claim, holder} end
   end
-  local rejection = placement_rejection(P, op, object)
+  local rejection = seeds_rejection(P, op, object)
   if rejection then return {'rejected', rejection} end
   if (op.set.mark or '') ~= '' and object.mark == '' then -- a seed is marked for removal only while it is empty
     local usage = P .. ':usage:' .. op.name
