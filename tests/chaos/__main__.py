@@ -30,7 +30,7 @@ def main() -> None:
         seconds=3600 * arguments.hours or 60 * arguments.minutes,
         faults=arguments.faults,
         kinds=arguments.only,
-        settle_seconds=arguments.settle,
+        convergence_seconds=arguments.settle,
         together=arguments.together,
         failures=arguments.failures,
         is_cluster=arguments.cluster,

@@ -27,7 +27,7 @@ from tests.chaos.proxy import Line
 NODES = tuple(f"{kind}-{number}" for kind in ("nats", "redis") for number in NUMBERS)
 SENTINELS = tuple(f"sentinel-{number}" for number in NUMBERS)
 REPLICAS = 2
-LOOK_SECONDS = 2.0
+PROBE_TIMEOUT_SECONDS = 2.0
 NOWHERE = f"{LOOPBACK}:1"
 
 
@@ -107,7 +107,7 @@ class ChaosCluster:
         try:
             client = await nats.connect(servers, connect_timeout=1, allow_reconnect=False)  # pyright: ignore[reportUnknownMemberType]
             try:
-                response = await client.request(f"$JS.API.STREAM.INFO.{stream}", b"", timeout=LOOK_SECONDS)
+                response = await client.request(f"$JS.API.STREAM.INFO.{stream}", b"", timeout=PROBE_TIMEOUT_SECONDS)
             finally:
                 await client.close()
             leader = json.loads(response.data)["cluster"]["leader"]
@@ -122,8 +122,8 @@ class ChaosCluster:
             port=self._plan.ports[self.primary()],
             username=OPERATOR,
             password=self.users.operator_password,
-            socket_timeout=LOOK_SECONDS,
-            socket_connect_timeout=LOOK_SECONDS,
+            socket_timeout=PROBE_TIMEOUT_SECONDS,
+            socket_connect_timeout=PROBE_TIMEOUT_SECONDS,
         )
         try:
             found: dict[str, Any] = await client.info("replication")  # pyright: ignore[reportUnknownMemberType]

@@ -24,7 +24,7 @@ from tests.chaos.plan import KINDS, MOST_IN_A_ROUND, Fault, Targets, rounds
 from tests.chaos.report import RoundRecord, RunFacts
 from tests.chaos.stranger import StrangerGardenlet
 
-LOOK_EVERY_SECONDS = 0.5
+CHECK_INTERVAL_SECONDS = 0.5
 COPY_EVERY_ROUNDS = 5
 Report = Callable[[str], None]
 
@@ -36,7 +36,7 @@ class Plan(NamedTuple):
     seconds: float
     faults: int
     kinds: Sequence[str] = tuple(KINDS)
-    settle_seconds: float = 90.0
+    convergence_seconds: float = 90.0
     together: int = MOST_IN_A_ROUND
     failures: int = 1
     """The run ends after so many rounds in which an invariant did not hold."""
@@ -114,14 +114,14 @@ class Attempt:
     async def _settled(self) -> list[Violation]:
         """Wait until every invariant holds; returns those that do not in the end, and those that never may be."""
         self.crowd.pause()
-        deadline = time.monotonic() + self._plan.settle_seconds
+        deadline = time.monotonic() + self._plan.convergence_seconds
         while True:
-            problems = await self._look()
+            problems = await self._check()
             if not problems or time.monotonic() > deadline or any(each.kind in FATAL for each in problems):
                 return problems
-            await asyncio.sleep(LOOK_EVERY_SECONDS)
+            await asyncio.sleep(CHECK_INTERVAL_SECONDS)
 
-    async def _look(self) -> list[Violation]:
+    async def _check(self) -> list[Violation]:
         if unfinished := self.crowd.unfinished():
             return unfinished
         try:

@@ -127,7 +127,7 @@ class Watch:
         self.next_ordinal = 0
         self.broken: list[str] = []
 
-    def look(self, own_shoots: list[Document], status: Document) -> None:
+    def observe(self, own_shoots: list[Document], status: Document) -> None:
         unbuilt = [shoot["metadata"]["name"] for shoot in own_shoots if "seedName" not in shoot["spec"]]
         if len(unbuilt) > 1:
             self.broken.append(f"{unbuilt} are in the making at once")
@@ -195,7 +195,7 @@ async def test_seeds_grow_with_the_shoots_and_go_with_them_whatever_is_killed(tm
 
             async def all_placed() -> None:
                 own, users, grove = await everything(landscape)
-                watch.look(own, grove.get("status", {}))
+                watch.observe(own, grove.get("status", {}))
                 assert len(users) == SHOOTS
                 homeless = [shoot["metadata"]["name"] for shoot in users if not is_healthy(shoot)]
                 assert not homeless, f"{len(homeless)} of {SHOOTS}: {grove.get('status')}"
@@ -217,7 +217,7 @@ async def test_seeds_grow_with_the_shoots_and_go_with_them_whatever_is_killed(tm
 
             async def shrunk() -> None:
                 own, users, grove = await everything(landscape)
-                watch.look(own, grove.get("status", {}))
+                watch.observe(own, grove.get("status", {}))
                 assert len(users) == SHOOTS - DELETED
                 assert all(is_healthy(shoot) for shoot in users)
                 assert len(own) <= 2, f"{len(own)}: {grove['spec']['replicas']} {grove.get('status')}"

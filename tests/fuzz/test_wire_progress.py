@@ -10,21 +10,21 @@ STUCK = 0.05
 
 
 class Queues:
-    """What each look finds; the last look is repeated for ever."""
+    """The result of each call; the last is repeated for ever."""
 
-    def __init__(self, looks: Sequence[Left]) -> None:
-        self._looks = list(looks)
-        self.looked = 0
+    def __init__(self, results: Sequence[Left]) -> None:
+        self._results = list(results)
+        self.calls = 0
 
     async def __call__(self) -> Left:
-        self.looked += 1
-        return self._looks[min(self.looked, len(self._looks)) - 1]
+        self.calls += 1
+        return self._results[min(self.calls, len(self._results)) - 1]
 
 
 async def test_it_waits_as_long_as_there_are_fewer_messages_however_long_that_takes() -> None:
     slow = Queues([*(Left(number, 9, ("a",)) for number in range(30, 0, -1)), Left(0, 0)])
     assert await drained(slow, stuck_seconds=STUCK, every=STUCK / 5) == ""
-    assert slow.looked == 31
+    assert slow.calls == 31
 
 
 async def test_fewer_subjects_are_progress_too() -> None:
@@ -35,7 +35,7 @@ async def test_fewer_subjects_are_progress_too() -> None:
 async def test_what_becomes_no_fewer_is_named() -> None:
     stuck = Queues([Left(8, 3, ("a", "b")), Left(7, 2, ("b",)), Left(7, 2, ("b",)), Left(9, 2, ("b", "c"))])
     assert await drained(stuck, stuck_seconds=STUCK, every=0.001) == "9 messages on 2 subjects stay, as b, c"
-    assert stuck.looked > 4
+    assert stuck.calls > 4
 
 
 def test_a_line_says_what_has_been_sent_how_fast_and_what_each_process_takes() -> None:

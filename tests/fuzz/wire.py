@@ -216,13 +216,13 @@ class WireFuzzer:
         return Left(await self._queued() if subjects else 0, len(subjects), tuple(subjects[:3]))
 
 
-async def drained(look: Callable[[], Awaitable[Left]], *, stuck_seconds: float, every: float = 0.5) -> str:
+async def drained(probe: Callable[[], Awaitable[Left]], *, stuck_seconds: float, every: float = 0.5) -> str:
     """Wait while fewer and fewer messages are left; return which are, where they become no fewer, and "" at the end."""
-    fewest = await look()
+    fewest = await probe()
     fewer_at = time.monotonic()
     while fewest.subjects:
         await asyncio.sleep(every)
-        left = await look()
+        left = await probe()
         if left[:2] < fewest[:2]:
             fewest, fewer_at = left, time.monotonic()
         elif time.monotonic() - fewer_at > stuck_seconds:

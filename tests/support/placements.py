@@ -117,7 +117,7 @@ class Bench:
         await self.cache.read(self.kit.store)
         return [await each.reconcile(request_for(placement)) for each in (self.snapshots, self.scheduling, self.status)]
 
-    async def settle(self, placement: ObjectKey = WEB) -> None:
+    async def converge(self, placement: ObjectKey = WEB) -> None:
         """Look until nothing changes any more."""
         for _ in range(20):
             before = await self.version()

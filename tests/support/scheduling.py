@@ -72,7 +72,7 @@ class Ledger:
 
 
 class InstantInformer:
-    """Sees what the store holds whenever it is told to look."""
+    """Sees what the store holds whenever it is told to refresh."""
 
     def __init__(self, store: MemoryStore) -> None:
         self._store = store
@@ -84,10 +84,10 @@ class InstantInformer:
         return {key: stored for key, stored in self._objects.items() if key.kind == kind}
 
     async def wait_for_unblock_index(self, unblock_index: int, timeout_seconds: float) -> bool:
-        await self.look()
+        await self.refresh()
         return self.unblock_index >= unblock_index
 
-    async def look(self) -> None:
+    async def refresh(self) -> None:
         assert self.callback is not None
         found: dict[ObjectKey, StoredObject] = {}
         unblock_index = 0
@@ -138,7 +138,7 @@ class SchedulerUnderTest:
 
     async def handle_batch(self, *names: str, **options: Any) -> None:
         """Look at the landscape, then settle these shoots of `garden-dev` as one batch."""
-        await self.informer.look()
+        await self.informer.refresh()
         await self.handle_batch_blindly(*names, **options)
 
     async def handle_batch_blindly(self, *names: str, **options: Any) -> None:
@@ -151,7 +151,7 @@ class SchedulerUnderTest:
 
     async def activate(self) -> None:
         """Look at the landscape, then settle a message that something was gained."""
-        await self.informer.look()
+        await self.informer.refresh()
         await self.activation.handle_batch([FetchedWork(self.subjects.queue("waking", "", SCHEDULER))])
 
     def counted(self, metric: str, **labels: str) -> float:

@@ -23,7 +23,7 @@ class LossyConnection(Connection):
     def __init__(self) -> None:
         super().__init__()
         self.losing: set[bytes] = set()
-        self.before_look: Callable[[], Awaitable[None]] | None = None
+        self.before_info: Callable[[], Awaitable[None]] | None = None
 
     async def _process_msg(self, sid: int, subject: bytes, reply: bytes, data: bytes, headers: bytes | None) -> None:
         if data in self.losing:
@@ -34,8 +34,8 @@ class LossyConnection(Connection):
     async def request_raw(
         self, subject: str, body: bytes, *, header: bytes = b"", timeout_seconds: float
     ) -> RawMessage:
-        if ".CONSUMER.INFO." in subject and (callback := self.before_look) is not None:
-            self.before_look = None
+        if ".CONSUMER.INFO." in subject and (callback := self.before_info) is not None:
+            self.before_info = None
             await callback()
         return await super().request_raw(subject, body, header=header, timeout_seconds=timeout_seconds)
 
@@ -76,7 +76,7 @@ async def test_what_one_consumer_received_while_another_was_looked_at_is_not_mis
     assert isinstance(await next_event(follower), ReplayDone)
     assert {await body(follower) for _ in range(2)} == {"b1", "v1"}
     agent.losing = {b"b2", b"v3"}
-    agent.before_look = views_come
+    agent.before_info = views_come
     await announce(BINDING, "b2")
     found = [await body(follower) for _ in range(4)]
     assert [each for each in found if each.startswith("v")] == ["v2", "v3", "v4"]

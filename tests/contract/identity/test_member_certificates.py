@@ -56,7 +56,7 @@ class Lisbon:
 
 @contextlib.asynccontextmanager
 async def _lisbon(directory: Path, life_seconds: int, monkeypatch: pytest.MonkeyPatch) -> AsyncGenerator[Lisbon]:
-    monkeypatch.setattr(certificate_manager, "LOOK_SECONDS", 0.1)
+    monkeypatch.setattr(certificate_manager, "CHECK_INTERVAL_SECONDS", 0.1)
     monkeypatch.setattr(connections, "WATCH_SECONDS", 0.2)
     monkeypatch.setattr(certificates, "LEAST_CLIENT_LIFE", timedelta(seconds=1))
     async with guarded_landscape(directory / "landscape", certificate_seconds=life_seconds) as landscape:

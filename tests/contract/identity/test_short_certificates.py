@@ -44,7 +44,7 @@ class Fleet:
         self.serials: dict[str, set[str]] = {seed: set() for seed in SEEDS}
         self.placed: list[str] = []
 
-    def look(self) -> None:
+    def observe(self) -> None:
         """Note the certificates that there are now."""
         for seed, seen in self.serials.items():
             with contextlib.suppress(FileNotFoundError):
@@ -70,7 +70,7 @@ class Fleet:
 @pytest.fixture
 async def fleet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Fleet]:
     """Everything runs, and looks at its certificates more often than with lives of days."""
-    monkeypatch.setattr(certificate_manager, "LOOK_SECONDS", 0.2)
+    monkeypatch.setattr(certificate_manager, "CHECK_INTERVAL_SECONDS", 0.2)
     monkeypatch.setattr(connections, "WATCH_SECONDS", 0.2)
     monkeypatch.setattr(certificates, "LEAST_CLIENT_LIFE", timedelta(seconds=1))
     async with guarded_landscape(tmp_path / "landscape", certificate_seconds=LIFE_SECONDS) as landscape:
@@ -108,7 +108,7 @@ async def test_no_message_is_lost_while_certificates_are_renewed(fleet: Fleet) -
     await eventually(ready, within=40)
 
     async def renewed() -> None:
-        fleet.look()
+        fleet.observe()
         await fleet.place()
         assert all(len(seen) > RENEWALS for seen in fleet.serials.values()), fleet.serials
 

@@ -69,7 +69,7 @@ def a_session_shoot(name: str, **spec: Any) -> Document:
     return {**document, "metadata": {**document["metadata"], "name": name}, "spec": {**document["spec"], **spec}}
 
 
-def _settle(operator: Operator) -> None:
+def _wait_until_converged(operator: Operator) -> None:
     """Wait until `apollo` is up, and `lost` was refused for its own reason (before, no seed was ready)."""
     assert operator.call("wait", "shoot", "apollo", "-n", "garden-session", "--for", "reconciled").code == 0
     deadline = time.monotonic() + WITHIN_SECONDS
@@ -91,7 +91,7 @@ def operator(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Operator]:
     )
     try:
         assert up.code == 0, up.stderr
-        _settle(operator)
+        _wait_until_converged(operator)
         yield operator
     finally:
         operator.call("down")

@@ -225,7 +225,7 @@ class References(RuleBasedStateMachine):
     def teardown(self) -> None:
         try:
             if hasattr(self, "garden"):
-                self.settle()
+                self.converge()
         finally:
             self.runner.close()
 
@@ -285,7 +285,7 @@ class References(RuleBasedStateMachine):
         self.replicas[which] = Replica(self.garden, self.queue)
 
     @rule()
-    def settle(self) -> None:
+    def converge(self) -> None:
         """Everybody hears of everything and does what there is to do, timers once included."""
         for _ in range(20):
             version = self.garden.store.state.version

@@ -186,7 +186,7 @@ def _placed(bindings: Sequence[ResourceBinding]) -> set[str]:
 
 
 def _remaining(bindings: Sequence[ResourceBinding]) -> dict[str, list[tuple[str, str, tuple[int, int] | None]]]:
-    standing: dict[str, list[tuple[str, str, tuple[int, int] | None]]] = {}
+    targets: dict[str, list[tuple[str, str, tuple[int, int] | None]]] = {}
     for one in map(NaiveBinding.of, (binding for binding in bindings if not binding.is_deleting)):
-        standing.setdefault(one.cluster, []).append((one.state, one.snapshot, one.score))
-    return {cluster: sorted(each, key=str) for cluster, each in standing.items()}
+        targets.setdefault(one.cluster, []).append((one.state, one.snapshot, one.score))
+    return {cluster: sorted(each, key=str) for cluster, each in targets.items()}

@@ -38,7 +38,7 @@ class Lifecycle:
     records: dict[str, LeaseRecord] = field(default_factory=dict[str, LeaseRecord])
     probe: ProbeState = field(default_factory=ProbeState)
     breaker: CircuitBreaker = field(default_factory=CircuitBreaker)
-    next_look: float = 0.0
+    next_check: float = 0.0
 
     def take(self, seed: str, renewed: datetime, arrived_at: float) -> None:
         record = self.records.get(seed, LeaseRecord())
@@ -83,7 +83,7 @@ class World:
         if self.was_away:
             self.come_back(now)
         self.probe_returned(now)
-        if now >= self.lifecycle.next_look:
+        if now >= self.lifecycle.next_check:
             self.assess_seeds(now)
 
     def renew(self, now: float) -> None:
@@ -100,7 +100,7 @@ class World:
 
     def come_back(self, now: float) -> None:
         if self.was_away == "lost":
-            self.lifecycle = Lifecycle(next_look=now)
+            self.lifecycle = Lifecycle(next_check=now)
             if self.probe_lease is not None and self.probe_lease[0] + PERIOD > now:
                 at, since = self.probe_lease
                 self.lifecycle.probe = probe_adopted(arrived_at=at, healthy_since=since, now=now, monitor_period=PERIOD)
@@ -120,7 +120,7 @@ class World:
         )
         if isinstance(assessment, SeedsAssessed):
             process.breaker = assessment.breaker
-            process.next_look = max(now + STEP, min(assessment.next_expiry_at, now + SYNC))
+            process.next_check = max(now + STEP, min(assessment.next_expiry_at, now + SYNC))
             for seed in assessment.silent:
                 self.believed_at.setdefault(seed, now)
 

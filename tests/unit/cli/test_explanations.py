@@ -160,7 +160,7 @@ async def test_a_placed_shoot_is_explained_as_it_was_decided_then_and_as_it_woul
 async def test_a_placed_shoot_that_would_go_elsewhere_now_is_told_so() -> None:
     found = await explained(*BASE, a_seed("b"), a_shoot())
     await found.scheduler.store.create(a_seed("a"))
-    await found.scheduler.informer.look()
+    await found.scheduler.informer.refresh()
     response = await found.shoot()
     (line,) = explanation.decision(response, response["considered"], NOW)
     assert line.startswith("now it would be placed on a (the first by name of the least used, 2 seeds fit)")

@@ -66,14 +66,14 @@ class Bench:
         for name in names:
             await self.bus.publish(self.timers.enqueue_message(SUBJECTS.queue("look", "ns", name)))
 
-    async def settle(self) -> None:
+    async def converge(self) -> None:
         for _ in range(50):
             await asyncio.sleep(0)
 
     async def pass_time(self, seconds: float) -> None:
         for _ in range(round(seconds * 10)):
             self.clock.advance(0.1)
-            await self.settle()
+            await self.converge()
 
     async def live(self) -> dict[str, int]:
         return dict(await self.bus.subjects(QUEUES, ">"))
@@ -101,7 +101,7 @@ async def bench() -> AsyncIterator[Bench]:
 async def test_done_work_is_gone(bench: Bench):
     await bench.start()
     await bench.enqueue("apollo.v2")
-    await bench.settle()
+    await bench.converge()
 
     (request,) = bench.requests
     assert (request.namespace, request.name, request.attempt, request.deliveries) == ("ns", "apollo.v2", 0, 1)
@@ -112,7 +112,7 @@ async def test_work_that_asks_for_a_later_look_waits_as_a_timer_and_is_no_failur
     bench.script = [RequeueAfter(30), Done()]
     await bench.start()
     await bench.enqueue("a")
-    await bench.settle()
+    await bench.converge()
     assert await bench.live() == {"garden.later.look.ns.a": 1}
 
     await bench.pass_time(29)
@@ -127,7 +127,7 @@ async def test_work_that_fails_comes_back_with_growing_waits_and_is_counted(benc
     bench.script = [error, error, Done()]
     await bench.start()
     await bench.enqueue("a")
-    await bench.settle()
+    await bench.converge()
 
     await bench.pass_time(7.3)
     assert len(bench.requests) == 1
@@ -155,7 +155,7 @@ async def test_a_conflict_is_looked_at_again_at_once(bench: Bench):
     bench.script = [Conflict("changed"), Requeue("changed"), Done()]
     await bench.start()
     await bench.enqueue("a")
-    await bench.settle()
+    await bench.converge()
 
     assert [request.attempt for request in bench.requests] == [0, 0, 0]
     assert await bench.live() == {}
@@ -165,7 +165,7 @@ async def test_conflicts_without_end_wait_their_turn(bench: Bench):
     bench.script = [Conflict("always")]
     await bench.start()
     await bench.enqueue("a")
-    await bench.settle()
+    await bench.converge()
 
     assert len(bench.requests) == 10
     assert await bench.live() == {"garden.later.look.ns.a": 1}
@@ -175,7 +175,7 @@ async def test_what_can_never_succeed_is_dropped_until_the_object_changes(bench:
     bench.script = [InvalidResource("spec is wrong")]
     await bench.start()
     await bench.enqueue("a")
-    await bench.settle()
+    await bench.converge()
     await bench.pass_time(300)
 
     assert len(bench.requests) == 1
@@ -190,7 +190,7 @@ async def test_work_delivered_too_often_is_rejected_without_a_look(bench: Bench)
         await work.release()
 
     await bench.start()
-    await bench.settle()
+    await bench.converge()
 
     assert not bench.requests
     assert [(each.message.subject, each.deliveries) for each in bench.rejected] == [("garden.queue.look.ns.a", 6)]
@@ -212,7 +212,7 @@ async def test_slow_work_stays_in_hand_and_holds_up_no_other(bench: Bench):
     assert [request.name for request in bench.requests] == ["slow", "fast"]
     assert list(await bench.live()) == ["garden.queue.look.ns.slow"]
     release.set()
-    await bench.settle()
+    await bench.converge()
     assert await bench.live() == {}
 
 
@@ -232,9 +232,9 @@ async def test_one_object_is_never_looked_at_twice_at_once(bench: Bench):
     await bench.start()
     for _ in range(3):
         await bench.enqueue("a")
-        await bench.settle()
+        await bench.converge()
     release.set()
-    await bench.settle()
+    await bench.converge()
 
     assert at_once == [1, 1, 1]
     assert await bench.live() == {}
@@ -251,10 +251,10 @@ async def test_no_more_work_is_taken_than_there_are_places(bench: Bench):
     bench.script = [slow]
     await bench.start()
     await bench.enqueue("a", "b", "c", "d")
-    await bench.settle()
+    await bench.converge()
     assert len(bench.requests) == 2
     release.set()
-    await bench.settle()
+    await bench.converge()
     assert len(bench.requests) == 4
 
 
@@ -287,12 +287,12 @@ async def test_stopping_waits_for_work_in_hand(bench: Bench):
     bench.script = [slow]
     await bench.start()
     await bench.enqueue("a")
-    await bench.settle()
+    await bench.converge()
     assert bench.controller is not None
     stopping = asyncio.create_task(bench.controller.stop())
-    await bench.settle()
+    await bench.converge()
     await bench.enqueue("b")
-    await bench.settle()
+    await bench.converge()
     assert not stopping.done()
     release.set()
     await asyncio.wait_for(stopping, 2)
@@ -311,7 +311,7 @@ async def test_stopping_releases_what_does_not_end(bench: Bench):
     bench.script = [endless]
     await bench.start()
     await bench.enqueue("a")
-    await bench.settle()
+    await bench.converge()
     assert bench.controller is not None
     await asyncio.wait_for(bench.controller.stop(), 2)
 
@@ -327,7 +327,7 @@ async def test_each_look_ends_in_one_line_of_the_log(bench: Bench):
         await bench.bus.publish(
             Message(SUBJECTS.queue("look", "ns", "a"), headers={Header.RECONCILE_ID: "abc", Header.ATTEMPT: "4"})
         )
-        await bench.settle()
+        await bench.converge()
 
     (line,) = [entry for entry in logs if entry["event"] == "reconcile.finished"]
     assert line["controller"] == "look"
@@ -342,7 +342,7 @@ async def test_each_look_ends_in_one_line_of_the_log(bench: Bench):
 async def test_an_attempt_that_is_no_number_counts_as_none(bench: Bench):
     await bench.start()
     await bench.bus.publish(Message(SUBJECTS.queue("look", "ns", "a"), headers={Header.ATTEMPT: "many"}))
-    await bench.settle()
+    await bench.converge()
 
     assert [request.attempt for request in bench.requests] == [0]
 
@@ -356,7 +356,7 @@ async def test_all_lines_of_one_reconcile_carry_its_id(bench: Bench):
     bench.script = [logged]
     await bench.start()
     await bench.enqueue("a", "b")
-    await bench.settle()
+    await bench.converge()
 
     assert bound == [request.reconcile_id for request in bench.requests]
     assert len(set(bound)) == 2

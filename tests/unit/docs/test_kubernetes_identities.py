@@ -103,9 +103,9 @@ def test_each_holder_has_its_own_keys_and_identity_alone_the_authoritys(cluster:
             others = {"identity": {"keys-authority"}, "dashboard": {"dashboard-key"}}.get(name, set[str]())
             assert secrets_of(each) == {"keys-ca" if is_agent else f"keys-{server}"} | others, name
         assert "nats-routes" not in str(of_kind(objects, "StatefulSet"))
-    holders = re.findall(r"for holder in (.*?); do", TEXT)[0].split()
+    workloads = re.findall(r"for holder in (.*?); do", TEXT)[0].split()
     deployments = of_kind(cluster, "Deployment")
-    assert set(holders) == {*deployments, "nats", "redis"}
+    assert set(workloads) == {*deployments, "nats", "redis"}
 
 
 def keys_for(directory: Path, nats: Path) -> Path:

@@ -18,7 +18,7 @@ REJECTED: Document = {"status": {"lastOperation": {"type": "Create", "state": "P
 
 
 @dataclasses.dataclass
-class Standing:
+class Situation:
     shoots: list[Document]
     census: dict[str, int]
     seeds: list[Document] = dataclasses.field(default_factory=lambda: [a_seed()])
@@ -40,8 +40,8 @@ class Standing:
 def test_reconciled_and_refused_shoots_are_settled():
     shoots = [a_shoot("a", **DONE), a_shoot("b", **REJECTED)]
 
-    assert Standing(shoots, {"shoots.pending": 1, "shoots.waiting": 1}).why() == ""
-    assert Standing([], {}).why() == ""
+    assert Situation(shoots, {"shoots.pending": 1, "shoots.waiting": 1}).why() == ""
+    assert Situation([], {}).why() == ""
 
 
 @pytest.mark.parametrize(
@@ -60,7 +60,7 @@ def test_a_shoot_that_is_not_reconciled_at_its_generation_is_not(change: Documen
         for name, value in fields.items():
             shoot[part][name] = value
 
-    assert "1 shoots are not done (garden-dev/a" in Standing([shoot], {}).why()
+    assert "1 shoots are not done (garden-dev/a" in Situation([shoot], {}).why()
 
 
 @pytest.mark.parametrize(
@@ -73,12 +73,12 @@ def test_a_shoot_that_is_not_reconciled_at_its_generation_is_not(change: Documen
     ],
 )
 def test_work_that_is_under_way_is_not_settled(census: dict[str, int], words: str):
-    assert words in Standing([a_shoot("a", **REJECTED)], census).why()
+    assert words in Situation([a_shoot("a", **REJECTED)], census).why()
 
 
 def test_a_seed_that_has_not_reported_yet_is_waited_for():
-    assert "1 seeds have not reported" in Standing([], {}, seeds=[a_seed(ready=False)]).why()
-    assert "1 seeds have not reported" in Standing([], {}, seeds=[]).why()
+    assert "1 seeds have not reported" in Situation([], {}, seeds=[a_seed(ready=False)]).why()
+    assert "1 seeds have not reported" in Situation([], {}, seeds=[]).why()
 
 
 def a_set(status: Document, *, generation: int = 1, replicas: int | None = 2) -> Document:
@@ -95,8 +95,8 @@ FULL = {"observedGeneration": 1, "replicas": 2, "readyReplicas": 2}
 
 
 def test_a_set_with_all_that_it_wants_is_settled():
-    assert Standing([], {}, sets=[a_set(FULL)]).why() == ""
-    assert Standing([], {}, sets=[a_set({**FULL, "replicas": 1, "readyReplicas": 1}, replicas=None)]).why() == ""
+    assert Situation([], {}, sets=[a_set(FULL)]).why() == ""
+    assert Situation([], {}, sets=[a_set({**FULL, "replicas": 1, "readyReplicas": 1}, replicas=None)]).why() == ""
 
 
 @pytest.mark.parametrize(
@@ -110,7 +110,7 @@ def test_a_set_with_all_that_it_wants_is_settled():
     ],
 )
 def test_a_set_that_grows_or_shrinks_is_not(status: Document):
-    assert Standing([], {}, sets=[a_set(status)]).why().startswith("the set grove has")
+    assert Situation([], {}, sets=[a_set(status)]).why().startswith("the set grove has")
 
 
 @pytest.mark.parametrize("status", [{}, {"desiredReplicas": 3}])
@@ -121,7 +121,7 @@ def test_an_autoscaler_that_wants_something_else_or_has_not_looked_yet_is_not(st
         "status": status,
     }
 
-    standing = Standing([], {}, sets=[a_set(FULL)], autoscalers=[autoscaler])
-    assert standing.why() == "the autoscaler grove-scaler has not settled"
+    situation = Situation([], {}, sets=[a_set(FULL)], autoscalers=[autoscaler])
+    assert situation.why() == "the autoscaler grove-scaler has not settled"
     autoscaler["status"] = {"desiredReplicas": 2}
-    assert standing.why() == ""
+    assert situation.why() == ""

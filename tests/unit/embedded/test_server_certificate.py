@@ -30,7 +30,7 @@ class Kept:
 @pytest.fixture
 async def kept(tmp_path: Path) -> AsyncIterator[Kept]:
     kept = Kept(tmp_path / "identity")
-    task = asyncio.create_task(keep_certificate(kept.identities, kept.reload, look_seconds=0.005))
+    task = asyncio.create_task(keep_certificate(kept.identities, kept.reload, poll_seconds=0.005))
     await asyncio.sleep(0)
     yield kept
     task.cancel()

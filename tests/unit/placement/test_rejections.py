@@ -71,7 +71,7 @@ async def test_a_placement_that_was_mended_goes_on() -> None:
     bench = await unreadable()
     await reconcile_all(bench)
     await bench.change({"spec": {"policy": {"numberOfClusters": 1}}})
-    await bench.settle()
+    await bench.converge()
     condition = await scheduled(bench)
     assert (condition["status"], condition["reason"]) == ("True", "SchedulingPolicyFulfilled")
 
@@ -90,7 +90,7 @@ async def test_selectors_that_cannot_be_evaluated_are_told_and_clusters_are_chos
 async def test_what_was_refused_and_is_no_more_is_told_without_a_change_of_the_placement() -> None:
     """Whoever refused it (here: a status that tells of it) may think better of it."""
     bench = await a_bench(a_crp(policy=pick_n(1)))
-    await bench.settle()
+    await bench.converge()
     before = await bench.get()
     rejected = with_rejection(before, rejection_of(Terminal("the store has no room")), NOW)
     await bench.kit.changed(await bench.kit.now(WEB), rejected)

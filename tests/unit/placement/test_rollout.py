@@ -88,7 +88,7 @@ async def test_a_scheduled_binding_gets_no_work() -> None:
     bench = RollingBench()
     await bench.clusters("a")
     await bench.add(a_namespace(), a_crp())
-    await bench.settle()
+    await bench.converge()
     await bench.work()
     assert await bench.all_works() == []
 
@@ -250,7 +250,7 @@ async def test_of_two_that_spend_at_once_only_one_does() -> None:
     bench = RollingBench(bench.kit)
     await bench.clusters("a", "b")
     await bench.add(a_namespace(), a_crp(policy=pick_n(2), spec=rolling()))
-    await bench.settle()
+    await bench.converge()
     store.overtake = True
     with pytest.raises(Conflict):
         await bench.roll()
@@ -310,7 +310,7 @@ async def test_a_store_that_always_conflicts_changes_nothing() -> None:
     bench = RollingBench()
     await bench.clusters("a")
     await bench.add(a_namespace(), a_crp())
-    await bench.settle()
+    await bench.converge()
     assert isinstance(bench.kit.store, MemoryStore)
     bench.kit.store.conflicts = math.inf
     with pytest.raises(Conflict):

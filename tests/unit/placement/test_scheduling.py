@@ -27,7 +27,7 @@ async def test_a_placement_without_a_policy_goes_everywhere() -> None:
     bench = Bench()
     await bench.clusters("a", "b", "c")
     await bench.add(a_namespace(), a_crp())
-    await bench.settle()
+    await bench.converge()
     assert await bench.states() == {"a": "Scheduled", "b": "Scheduled", "c": "Scheduled"}
     (snapshot,) = await bench.parts("policy_snapshot")
     assert [each["clusterName"] for each in snapshot["status"]["targetClusters"]] == ["a", "b", "c"]
@@ -46,7 +46,7 @@ async def test_a_binding_says_what_it_is_for() -> None:
     bench = Bench()
     await bench.clusters("a")
     await bench.add(a_namespace(), a_crp(spec={"strategy": {"applyStrategy": {"type": "ServerSideApply"}}}))
-    await bench.settle()
+    await bench.converge()
     (binding,) = await bench.parts("binding")
     placement = await bench.get()
     assert binding["spec"]["schedulingPolicySnapshotName"] == "web-0"
@@ -62,10 +62,10 @@ async def test_scaling_makes_no_snapshot_and_moves_nothing() -> None:
     bench = Bench()
     await bench.clusters("a", "b", "c", "d")
     await bench.add(a_namespace(), a_crp(policy=pick_n(2)))
-    await bench.settle()
+    await bench.converge()
     before = set(await bench.states())
     await bench.change({"spec": {"policy": {"numberOfClusters": 3}}})
-    await bench.settle()
+    await bench.converge()
     assert before < set(await bench.states())
     assert len(await bench.states()) == 3
     assert [each["metadata"]["name"] for each in await bench.parts("policy_snapshot")] == ["web-0"]
@@ -75,14 +75,14 @@ async def test_fewer_clusters_give_up_the_surplus_and_more_take_it_back() -> Non
     bench = Bench()
     await bench.clusters("a", "b", "c")
     await bench.add(a_namespace(), a_crp(policy=pick_n(3)))
-    await bench.settle()
+    await bench.converge()
     await bench.change({"spec": {"policy": {"numberOfClusters": 1}}})
-    await bench.settle()
+    await bench.converge()
     assert sorted((await bench.states()).values()) == ["Scheduled", "Unscheduled", "Unscheduled"]
     given_up = [each for each in await bench.parts("binding") if each["spec"]["state"] == "Unscheduled"]
     assert given_up[0]["metadata"]["annotations"] == {"kubernetes-fleet.io/previous-binding-state": "Scheduled"}
     await bench.change({"spec": {"policy": {"numberOfClusters": 3}}})
-    await bench.settle()
+    await bench.converge()
     assert sorted((await bench.states()).values()) == ["Scheduled"] * 3
     assert not any(each["metadata"].get("annotations") for each in await bench.parts("binding"))
 
@@ -91,11 +91,11 @@ async def test_another_policy_is_another_snapshot_and_a_reverted_one_the_next() 
     bench = Bench()
     await bench.add(a_live_cluster("a", bench.clock, {"region": "eu"}), a_live_cluster("b", bench.clock))
     await bench.add(a_namespace(), a_crp())
-    await bench.settle()
+    await bench.converge()
     terms = [{"labelSelector": {"matchLabels": {"region": "eu"}}}]
     required = {"requiredDuringSchedulingIgnoredDuringExecution": {"clusterSelectorTerms": terms}}
     await bench.change({"spec": {"policy": {"placementType": "PickAll", "affinity": {"clusterAffinity": required}}}})
-    await bench.settle()
+    await bench.converge()
     assert await bench.states() == {"a": "Scheduled", "b": "Unscheduled"}
     snapshots = {each["metadata"]["name"]: each["metadata"]["labels"] for each in await bench.parts("policy_snapshot")}
     latest = "kubernetes-fleet.io/is-latest-snapshot"
@@ -108,7 +108,7 @@ async def test_an_unfulfilled_policy_says_why() -> None:
     await bench.clusters("a")
     await bench.add(a_live_cluster("b", bench.clock, spec={"taints": [{"key": "k", "effect": "NoSchedule"}]}))
     await bench.add(a_namespace(), a_crp(policy=pick_n(3)))
-    await bench.settle()
+    await bench.converge()
     assert (await scheduled(bench))[:2] == ("False", "SchedulingPolicyUnfulfilled")
     missing = [each for each in section(await bench.get(), "status")["placementStatuses"] if "clusterName" not in each]
     assert [each["conditions"][0]["reason"] for each in missing] == ["ScheduleFailed"]
@@ -138,10 +138,10 @@ async def test_a_cluster_that_leaves_loses_its_binding() -> None:
     bench = Bench()
     await bench.clusters("a", "b")
     await bench.add(a_namespace(), a_crp(policy=pick_n(1)))
-    await bench.settle()
+    await bench.converge()
     (chosen,) = await bench.states()
     await bench.kit.store.delete(await bench.kit.now(ObjectKey("membercluster", "", chosen)))
-    await bench.settle()
+    await bench.converge()
     other = {"a": "b", "b": "a"}[chosen]
     assert await bench.states() == {chosen: "Unscheduled", other: "Scheduled"}
 
@@ -150,9 +150,9 @@ async def test_a_placement_that_leaves_takes_everything_with_it() -> None:
     bench = Bench()
     await bench.clusters("a", "b")
     await bench.add(a_namespace(), a_crp())
-    await bench.settle()
+    await bench.converge()
     await bench.kit.store.delete(await bench.kit.now(WEB))
-    await bench.settle()
+    await bench.converge()
     assert await bench.kit.store.get(WEB) is None
     for kind in ("binding", "policy_snapshot", "resource_snapshot"):
         assert await bench.parts(kind) == []
@@ -162,15 +162,15 @@ async def test_a_placement_waits_for_bindings_that_somebody_else_holds() -> None
     bench = Bench()
     await bench.clusters("a")
     await bench.add(a_namespace(), a_crp())
-    await bench.settle()
+    await bench.converge()
     (binding,) = (await bench.kit.store.list_page("clusterresourcebinding")).objects
     await bench.change({"metadata": {"finalizers": [*binding.parts.finalizers, "work"]}}, binding.key)
     await bench.kit.store.delete(await bench.kit.now(WEB))
-    await bench.settle()
+    await bench.converge()
     assert await bench.kit.store.get(WEB) is not None
     assert (await bench.kit.now(binding.key)).parts.finalizers == ("work",)
     await bench.change({"metadata": {"finalizers": []}}, binding.key)
-    await bench.settle()
+    await bench.converge()
     assert await bench.kit.store.get(WEB) is None
 
 
@@ -178,7 +178,7 @@ async def test_a_cluster_that_is_not_announced_yet_keeps_its_binding() -> None:
     bench = Bench()
     await bench.clusters("a", "b")
     await bench.add(a_namespace(), a_crp())
-    await bench.settle()
+    await bench.converge()
     bench.cache.changed(ObjectKey("membercluster", "", "b"), None, None)
     assert isinstance(await bench.scheduling.reconcile(request_for(WEB)), Requeue)
     assert await bench.states() == {"a": "Scheduled", "b": "Scheduled"}
@@ -188,7 +188,7 @@ async def test_no_binding_is_given_up_for_a_cluster_that_cannot_be_read_and_the_
     bench = Bench()
     await bench.clusters("a", "b")
     await bench.add(a_namespace(), a_crp())
-    await bench.settle()
+    await bench.converge()
     cluster = await bench.kit.now(ObjectKey("membercluster", "", "b"))
     await bench.kit.store.update(cluster, {**cluster.document(), "spec": {"taints": "none"}})
     bench.cache.changed(ObjectKey("membercluster", "", "b"), None, None)
@@ -233,7 +233,7 @@ async def prepared(policy: Any, names: str = "abcde") -> Bench:
     bench = Bench()
     await bench.clusters(*names)
     await bench.add(a_namespace(), a_crp(policy=pick_n(3)))
-    await bench.settle()
+    await bench.converge()
     await bench.change({"spec": {"policy": policy}})
     return bench
 
@@ -249,13 +249,13 @@ SPREAD = [{"topologyKey": "zone", "maxSkew": 1, "whenUnsatisfiable": "ScheduleAn
 @pytest.mark.parametrize("at", range(8))
 async def test_whoever_dies_between_two_writes_is_made_up_for(policy: Any, at: int) -> None:
     whole = await prepared(policy)
-    await whole.settle()
+    await whole.converge()
     bench = await prepared(policy)
     mortal = Bench(bench.kit, Interrupted(bench.kit.store, at, dies))  # pyright: ignore[reportArgumentType]
     with contextlib.suppress(Unavailable):
         await mortal.reconcile_once()
     assert len([state for state in (await bench.states()).values() if state != "Unscheduled"]) <= 5
-    await bench.settle()
+    await bench.converge()
     assert await bench.states() == await whole.states()
     assert await scheduled(bench) == await scheduled(whole)
 
@@ -286,7 +286,7 @@ async def test_of_two_that_decide_at_once_only_one_writes_with_effect(at: int) -
     except Conflict:
         assert at < 3
     assert len(await bench.states()) == 2
-    await bench.settle()
+    await bench.converge()
     assert len(await bench.states()) == 2
 
 
@@ -295,14 +295,14 @@ async def test_a_cluster_that_left_has_gone_before_another_takes_its_place(at: i
     bench = Bench()
     await bench.clusters("a", "b", "c", "d", "e")
     await bench.add(a_namespace(), a_crp(policy=pick_n(3)))
-    await bench.settle()
+    await bench.converge()
     left = min(await bench.states())
     await bench.kit.store.delete(await bench.kit.now(ObjectKey("membercluster", "", left)))
     mortal = Bench(bench.kit, Interrupted(bench.kit.store, at, dies))  # pyright: ignore[reportArgumentType]
     with contextlib.suppress(Unavailable):
         await mortal.reconcile_once()
     assert len([state for state in (await bench.states()).values() if state != "Unscheduled"]) <= 3
-    await bench.settle()
+    await bench.converge()
     states = await bench.states()
     assert states.pop(left) == "Unscheduled"
     assert list(states.values()) == ["Scheduled"] * 3
@@ -313,7 +313,7 @@ async def grown() -> tuple[Bench, set[str]]:
     bench = Bench()
     await bench.clusters("a", "b", "c", "d")
     await bench.add(a_namespace(), a_crp(policy=pick_n(2)))
-    await bench.settle()
+    await bench.converge()
     before = set(await bench.states())
     await bench.change({"spec": {"policy": {"numberOfClusters": 3}}})
     await bench.snapshots.reconcile(request_for(WEB))
@@ -322,7 +322,7 @@ async def grown() -> tuple[Bench, set[str]]:
 
 async def test_what_another_replica_creates_while_this_one_decides_is_not_created_again() -> None:
     whole, before = await grown()
-    await whole.settle()
+    await whole.converge()
     (picked,) = set(await whole.states()) - before
     bench, _ = await grown()
 
@@ -336,5 +336,5 @@ async def test_what_another_replica_creates_while_this_one_decides_is_not_create
     slow = Bench(bench.kit, Interrupted(bench.kit.store, 0, creates))  # pyright: ignore[reportArgumentType]
     await slow.cache.read(bench.kit.store)
     assert isinstance(await slow.scheduling.reconcile(request_for(WEB)), Requeue)
-    await bench.settle()
+    await bench.converge()
     assert sorted(each["spec"]["targetCluster"] for each in await bench.parts("binding")) == sorted({*before, picked})

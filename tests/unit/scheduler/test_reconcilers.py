@@ -136,7 +136,7 @@ async def test_what_is_not_its_business_is_acknowledged_and_left_alone(changes: 
 async def test_one_that_lost_against_another_scheduler_is_decided_again() -> None:
     store = await stocked(*BASE, a_seed("a", shoots="1"), a_seed("b"), a_shoot("one"), a_shoot("two"))
     quick, slow = SchedulerUnderTest(store), SchedulerUnderTest(store)
-    await slow.informer.look()
+    await slow.informer.refresh()
     await quick.handle_batch("one")
     await slow.handle_batch_blindly("two")
     assert (await shoot_in(store, "two")).parts.seed_name == "b"
@@ -145,12 +145,12 @@ async def test_one_that_lost_against_another_scheduler_is_decided_again() -> Non
 async def test_a_seed_that_changed_since_is_not_bound_to() -> None:
     store = await stocked(*BASE, a_seed("a"), a_seed("b"), a_shoot())
     scheduler = SchedulerUnderTest(store)
-    await scheduler.informer.look()
+    await scheduler.informer.refresh()
     await changed(store, ObjectKey("seed", "", "a"), {"spec": {"taints": [{"key": "new"}]}})
     settled = asyncio.create_task(scheduler.handle_batch_blindly("apollo"))
     await asyncio.sleep(0.01)
     assert (await shoot_in(store, "apollo")).parts.seed_name == ""
-    await scheduler.informer.look()
+    await scheduler.informer.refresh()
     await settled
     assert (await shoot_in(store, "apollo")).parts.seed_name == "b"
 
@@ -249,7 +249,7 @@ HOSTING = (
 
 
 async def settled(scheduler: SchedulerUnderTest, namespace: str, name: str) -> StoredObject:
-    await scheduler.informer.look()
+    await scheduler.informer.refresh()
     key = ObjectKey("shoot", namespace, name)
     await scheduler.shoots.handle_batch([FetchedWork(scheduler.subjects.scheduling(SCHEDULER, key))])
     stored = await scheduler.store.get(key)
@@ -276,7 +276,7 @@ async def test_the_refusal_of_a_shoot_names_the_seeds_that_it_hosts() -> None:
 async def test_the_seeds_that_one_shoot_hosts_are_open_to_the_others_of_its_batch() -> None:
     store = await stocked(a_cloudprofile(), a_seed("a", shoots="2"), *HOSTING, *BASE[1:], a_shoot("other", "garden"))
     scheduler = SchedulerUnderTest(store)
-    await scheduler.informer.look()
+    await scheduler.informer.refresh()
     keys = [ObjectKey("shoot", "garden", name) for name in ("x", "other")]
     await scheduler.shoots.handle_batch([FetchedWork(scheduler.subjects.scheduling(SCHEDULER, key)) for key in keys])
     x, other = await store.get_many(keys)
@@ -288,11 +288,11 @@ async def test_the_seeds_that_one_shoot_hosts_are_open_to_the_others_of_its_batc
 async def test_a_seed_that_was_marked_since_is_left_to_those_who_know() -> None:
     store = await stocked(*BASE, a_seed("a"), a_seed("b"), a_shoot())
     scheduler = SchedulerUnderTest(store)
-    await scheduler.informer.look()
+    await scheduler.informer.refresh()
     await changed(store, ObjectKey("seed", "", "a"), {"metadata": {"annotations": {REMOVAL_ANNOTATION: "garden/set"}}})
     settling = asyncio.create_task(scheduler.handle_batch_blindly("apollo"))
     await asyncio.sleep(0.01)
-    await scheduler.informer.look()
+    await scheduler.informer.refresh()
     await settling
     assert (await shoot_in(store, "apollo")).parts.seed_name == "b"
 
@@ -369,9 +369,9 @@ class TestUnblocking:
 async def test_region_configmaps_without_effect_outdate_nothing_else() -> None:
     store = await stocked(*BASE, a_seed(), a_region_configmap("a"), a_region_configmap("b"))
     scheduler = SchedulerUnderTest(store, strategy="MinimalDistance")
-    await scheduler.informer.look()
+    await scheduler.informer.refresh()
     landscape = scheduler.cache.snapshot().landscape
     assert list(landscape.duplicate_region_configmaps()) == ["b"]
     await changed(store, ObjectKey("seed", "", "aws-eu1"), {"status": {"observedGeneration": 5}})
-    await scheduler.informer.look()
+    await scheduler.informer.refresh()
     assert scheduler.cache.snapshot().landscape is landscape

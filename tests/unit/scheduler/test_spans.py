@@ -126,7 +126,7 @@ async def test_a_store_that_is_away_leaves_no_span_open() -> None:
 async def test_one_that_is_decided_again_stays_within_its_span() -> None:
     store = await stocked(*BASE, a_seed("a", shoots="1"), a_seed("b"), a_shoot("one"), a_shoot("two"))
     first, second = SchedulerUnderTest(store), SchedulerUnderTest(store)
-    await second.informer.look()
+    await second.informer.refresh()
     await first.handle_batch("one")
     with recorded() as recorder:
         await second.handle_batch_blindly("two", headers=TRACED)

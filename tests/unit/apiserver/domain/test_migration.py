@@ -27,7 +27,7 @@ MOVING = [
     {"type": "Restore", "state": "Error"},
     {"type": "Restore"},
 ]
-STANDING = [None, {"type": "Restore", "state": "Succeeded"}, {"type": "Reconcile", "state": "Failed"}]
+OPERATIONS = [None, {"type": "Restore", "state": "Succeeded"}, {"type": "Reconcile", "state": "Failed"}]
 
 
 def on(wanted: str, actual: str = "", operation: Document | None = None, **changes: Any) -> Document:
@@ -65,7 +65,7 @@ def test_a_moving_shoot_gets_no_other_target_and_does_not_turn_back(operation: D
             course_of(shoot, seed, force=False)
 
 
-@pytest.mark.parametrize("operation", STANDING)
+@pytest.mark.parametrize("operation", OPERATIONS)
 def test_a_standing_shoot_may_move(operation: Document | None) -> None:
     assert course_of(on("a", "a", operation), "b", force=False) == "move"
 
@@ -78,7 +78,7 @@ def test_a_shoot_that_is_deleted_stays_and_one_that_nobody_runs_is_not_restored(
 
 
 def test_a_move_changes_the_seed_name_alone() -> None:
-    shoot = on("a", "a", STANDING[1])
+    shoot = on("a", "a", OPERATIONS[1])
     assert moved(shoot, "b") == {**shoot, "spec": {**shoot["spec"], "seedName": "b"}}
 
 
@@ -120,13 +120,13 @@ def test_the_spec_of_a_moving_shoot_is_frozen_and_it_is_not_deleted(operation: D
     admit_deletion({**shoot, "kind": "Seed"})
 
 
-@pytest.mark.parametrize("operation", STANDING)
+@pytest.mark.parametrize("operation", OPERATIONS)
 def test_a_shoot_that_is_about_to_move_is_frozen_too_but_may_be_deleted(operation: Document | None) -> None:
-    about_to, standing = on("b", "a", operation), on("a", "a", operation)
+    about_to, placed = on("b", "a", operation), on("a", "a", operation)
     changed = {"purpose": "production"}
     with pytest.raises(Forbidden, match="bound to seed b and still stands on a"):
         admit_change({**about_to, "spec": {**about_to["spec"], **changed}}, about_to)
     admit_deletion(about_to)
-    admit_change({**standing, "spec": {**standing["spec"], **changed}}, standing)
+    admit_change({**placed, "spec": {**placed["spec"], **changed}}, placed)
     unclaimed = on("b", "", operation)
     admit_change({**unclaimed, "spec": {**unclaimed["spec"], **changed}}, unclaimed)

@@ -111,7 +111,7 @@ class Consuming:
         await consumer.stop()
         await running
 
-    async def standing(self) -> dict[str, dict[str, str]]:
+    async def outcomes(self) -> dict[str, dict[str, str]]:
         """What is stored."""
         found = [(name, await self.store.get(ObjectKey("configmap", "garden", name))) for name in NAMES]
         return {name: stored.document()["data"] for name, stored in found if stored is not None}
@@ -132,7 +132,7 @@ def test_the_last_request_on_each_object_decides_in_batches_of_any_size(given_: 
     async def ended() -> dict[str, dict[str, str]]:
         consuming = Consuming()
         await consuming.process(given_, batch)
-        return await consuming.standing()
+        return await consuming.outcomes()
 
     assert asyncio.run(ended()) == {name: data for name, data in dict(given_).items() if data is not None}
 
@@ -144,7 +144,7 @@ async def test_a_deletion_waits_for_the_creation_that_a_dead_replica_had_fetched
     dead = await consuming.bus.work_queue("REQUESTS", "apiserver", ">")
     assert len(await dead.fetch(1, 0)) == 1
     await consuming.process([("a", None)], batch=1, wait_seconds=30)
-    assert await consuming.standing() == {}
+    assert await consuming.outcomes() == {}
 
 
 async def test_a_batch_that_is_prepared_while_nothing_is_in_flight_reads_nothing_more() -> None:
@@ -159,7 +159,7 @@ async def test_a_batch_that_is_prepared_while_nothing_is_in_flight_reads_nothing
     consuming.store.read.clear()
     await handler.handle(messages)
     assert consuming.store.read == []
-    assert await consuming.standing() == {"a": {"x": "1"}, "b": {"x": "2"}}
+    assert await consuming.outcomes() == {"a": {"x": "1"}, "b": {"x": "2"}}
 
 
 async def test_what_is_prepared_while_a_batch_is_tried_again_is_read_once_more() -> None:
@@ -180,4 +180,4 @@ async def test_what_is_prepared_while_a_batch_is_tried_again_is_read_once_more()
     consuming.store.read.clear()
     await handler.handle(second)
     assert consuming.store.read == ["a", "garden"]
-    assert await consuming.standing() == {"a": {"x": "2"}}
+    assert await consuming.outcomes() == {"a": {"x": "2"}}

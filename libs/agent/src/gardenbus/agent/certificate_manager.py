@@ -29,8 +29,8 @@ from gardenbus.credentials.certificates import issued_at, read_certificate
 LOCK = "certificate.lock"
 BROUGHT = ("credentials.json", "credentials.nk")
 """Credentials that nobody renews."""
-LOOK_SECONDS = 2.0
-"""Interval at which the file and the demand for a renewal are looked at."""
+CHECK_INTERVAL_SECONDS = 2.0
+"""Interval at which the file and the demand for a renewal are checked."""
 
 Connect = Callable[[Token], AbstractAsyncContextManager[Send]]
 """Comes in with a bootstrap token."""
@@ -100,7 +100,7 @@ class CertificateManager:
     ) -> None:
         """Renew for ever, over the connection of the certificate that still lives, or by a token that comes."""
         while True:
-            await self._clock.sleep(LOOK_SECONDS)
+            await self._clock.sleep(CHECK_INTERVAL_SECONDS)
             if connect is not None:
                 await self.bootstrap(connect)
             demanded = is_demanded()
@@ -132,7 +132,7 @@ class CertificateManager:
     async def _obtain(self, send: Send) -> None:
         descriptor = try_lock(self._directory / LOCK)
         if descriptor is None:  # another process does
-            await self._clock.sleep(LOOK_SECONDS)
+            await self._clock.sleep(CHECK_INTERVAL_SECONDS)
             return
         try:
             await self._requests.obtain(send)

@@ -31,7 +31,7 @@ from gardenbus.relay import metrics
 
 _log = structlog.stdlib.get_logger()
 
-LOOK_EVERY_SECONDS = 5.0
+CHECK_INTERVAL_SECONDS = 5.0
 RETRY_SECONDS = 30.0
 RECORD_BYTES = 1024.0
 """Bytes of a record in a backup, until one was made."""
@@ -72,7 +72,7 @@ class BackupKeeper:
     async def run(self) -> None:
         """Back up while this relay leads."""
         while True:
-            pause = LOOK_EVERY_SECONDS
+            pause = CHECK_INTERVAL_SECONDS
             if self._leads():
                 try:
                     await self.step()

@@ -82,7 +82,7 @@ async def start_scheduler(
     for name, consumer in _batch_consumers(context, connections, queues, cache, backoff, metrics).items():
         task = context.spawn(name, consumer.run())
         context.on_stop(name, lambda task=task: _ended(task))
-    context.spawn("upkeep", housekeeping.run(context.settings.usage_poll_seconds))
+    context.spawn("housekeeping", housekeeping.run(context.settings.usage_poll_seconds))
     await _serve(context, connections, cache)
     return cache
 

@@ -92,7 +92,7 @@ class ForkServer:
     def __init__(self) -> None:
         self._process: asyncio.subprocess.Process | None = None
         self._socket: socket.socket | None = None
-        self._turn = asyncio.Lock()
+        self._lock = asyncio.Lock()
         self._forking: asyncio.Future[ForkedProcess] | None = None
 
     async def start(self, directory: Path, environ: Mapping[str, str]) -> None:
@@ -120,7 +120,7 @@ class ForkServer:
         if list(command[:2]) != [sys.executable, "-m"]:
             return None
         request = ForkRequest(command[2], command[3:], command, dict(environ))
-        async with self._turn:
+        async with self._lock:
             if self._socket is None:
                 return None
             try:
@@ -135,7 +135,7 @@ class ForkServer:
     async def close(self) -> None:
         """End it, and the fork that is under way; what it forked before lives on."""
         self._kill()
-        async with self._turn:
+        async with self._lock:
             await self._end()
 
     async def _forked(self, ours: socket.socket, request: ForkRequest, log: BinaryIO) -> ForkedProcess:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from gardenbus.common.errors import SettingsInvalid
 from gardenbus.embedded.identities import EmbeddedIdentities
 
-LOOK_SECONDS = 1.0
+POLL_SECONDS = 1.0
 CHECK_SECONDS = 3600.0
 """Interval at which the certificate is checked though nobody has changed it: it ends some day."""
 
@@ -17,7 +17,7 @@ async def keep_certificate(
     reload: Callable[[], None],
     *,
     notify: Callable[[str], None] = lambda _: None,
-    look_seconds: float = LOOK_SECONDS,
+    poll_seconds: float = POLL_SECONDS,
 ) -> None:
     """Look after the certificate for ever; `reload` has the servers read it, `notify` is told what is in the way.
 
@@ -26,7 +26,7 @@ async def keep_certificate(
     read = seen = identities.server_certificate_version
     checked_at = time.monotonic()
     while True:
-        await asyncio.sleep(look_seconds)
+        await asyncio.sleep(poll_seconds)
         version = identities.server_certificate_version
         if version != seen:
             seen = version

@@ -95,7 +95,7 @@ class Up:
         self._screen.notify(f"dashboard: {self._dashboard_hint}")
         async with connected(self._landscape.target, timeout_seconds=API_SECONDS, waits=True) as api:
             cache = self._cache = LandscapeCache(api)
-            following = asyncio.create_task(cache.run(), name="mirror")
+            following = asyncio.create_task(cache.run(), name="cache")
             try:
                 await self._apply(api, self._options.given.manifests)
                 self._landscape.note_ready()

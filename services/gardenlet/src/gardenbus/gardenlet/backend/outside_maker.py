@@ -22,7 +22,7 @@ MOST_KEPT_BYTES = 800_000
 class OutsideMaker(DirectoryMaker):
     """See the module. With `request_step` it implements `backend.port.Maker`."""
 
-    looks = True
+    checks_health = True
     """True where somebody answers `health`."""
 
     @abstractmethod
@@ -59,7 +59,7 @@ class OutsideMaker(DirectoryMaker):
 
     async def problems(self, observed: ObservedShoot, kept: Kept) -> dict[str, str]:
         """Problems in the response to `health`; without a response that is one itself, and others are unknown."""
-        if not self.looks or kept.get(CONTROL_PLANE, {}).get(HIBERNATED):
+        if not self.checks_health or kept.get(CONTROL_PLANE, {}).get(HIBERNATED):
             return {}
         given = {"step": HEALTH, "shoot": _shoot(observed.full_name, observed.uid), "spec": observed.spec, "kept": kept}
         try:

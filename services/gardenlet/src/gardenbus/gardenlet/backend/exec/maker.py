@@ -47,9 +47,9 @@ class ExecMaker(OutsideMaker):
         self._seed = {"name": context.seed_name, "directory": str(self._directory)}
         self._slots = asyncio.Semaphore(self._settings.concurrent_commands)
         self._limits = CommandLimits(self._settings.timeout_seconds, self._settings.kill_after_seconds)
-        self.looks = bool(self._settings.command(HEALTH))
+        self.checks_health = bool(self._settings.command(HEALTH))
         self.kubernetes_version = self._settings.kubernetes_version
-        if not self.looks:
+        if not self.checks_health:
             self.healthy_message = "Nobody has looked: the backend has no command for `health`."
 
     async def take_over(self, shoots: Mapping[ShootName, Kept]) -> None:

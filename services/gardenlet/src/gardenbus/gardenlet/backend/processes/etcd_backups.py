@@ -26,7 +26,7 @@ from gardenbus.gardenlet.backend.processes.etcd_client import EtcdClient
 
 _log = structlog.stdlib.get_logger()
 
-LOOK_SECONDS = 2.0
+CHECK_INTERVAL_SECONDS = 2.0
 AGAIN_SECONDS = 30.0
 """Pause after a restoration that failed."""
 
@@ -120,7 +120,7 @@ class EtcdBackups:
                 await asyncio.gather(*(one(each) for each in clusters()))
             except StaleFencingToken:
                 return
-            await self._clock.sleep(LOOK_SECONDS)
+            await self._clock.sleep(CHECK_INTERVAL_SECONDS)
 
     def keeper(self, cluster: Cluster) -> EtcdBackupKeeper | None:
         """Keeper of a control plane's backups; None while the seed has no bucket."""
