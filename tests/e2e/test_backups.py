@@ -6,18 +6,23 @@ import json
 import os
 import shutil
 from collections.abc import AsyncIterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import nats.errors
 import pytest
 import yaml
 
+from gardenbus.common.backups.catalog import Backup, backup_of
+from gardenbus.common.ports.clock import timestamp
 from tests.support.builders import merged
 from tests.support.eventually import eventually
-from tests.support.landscape import GARDENBUS, Ended, Landscape, attached_to, ended
+from tests.support.landscape import GARDENBUS, Ended, Landscape, RequestRejected, attached_to, ended
 from tests.support.servers import Server, start_nats, start_redis
 
 SESSION = Path(__file__).parents[2] / "examples" / "session"
+SHOOTS_UNDER_LOAD = 40
 Document = dict[str, Any]
 
 
@@ -58,12 +63,27 @@ class Site(NamedTuple):
 
     def lose_both_disks(self) -> None:
         """Kill both servers, and start them with nothing."""
+        self.take_both_disks()
+        self.start_with_nothing()
+
+    def take_both_disks(self) -> None:
+        """Kill both servers, and remove what they have."""
         for server, folder in ((self.nats, "jetstream"), (self.redis, "")):
             server.kill()
             for entry in (server.directory / folder).iterdir():
                 if entry.name not in ("nats.conf", "server.log"):
                     shutil.rmtree(entry) if entry.is_dir() else entry.unlink()
-            server.start()
+
+    def start_with_nothing(self) -> None:
+        """Start both servers after their disks are gone."""
+        self.nats.start()
+        self.redis.start()
+
+    def latest_delta(self) -> Backup | None:
+        """The latest backup, unless it is a full one."""
+        found = [backup for file in self.backups.glob("*") if (backup := backup_of(file.name))]
+        latest = max(found, key=lambda each: each.taken_at, default=None)
+        return None if latest is None or latest.is_full else latest
 
 
 @pytest.fixture
@@ -125,21 +145,29 @@ def control_planes(site: Site) -> dict[str, tuple[str, str]]:
     }
 
 
+class Acknowledged(NamedTuple):
+    """A change that counts."""
+
+    name: str
+    round: int
+    at: datetime
+
+
 class Load:
     """Somebody who applies shoots one after the other, each again and again with another label."""
 
     def __init__(self, landscape: Landscape) -> None:
-        self.acknowledged: list[str] = []
+        self.acknowledged: list[Acknowledged] = []
         self._landscape = landscape
         self._is_over = False
         self._task = asyncio.create_task(self._run())
 
     async def _run(self) -> None:
         for number in itertools.count():
-            name = f"load-{number % 40:02}"
+            name = f"load-{number % SHOOTS_UNDER_LOAD:02}"
             labels = {"round": str(number)}
             await self._landscape.query("apply", merged(a_shoot(name), {"metadata": {"labels": labels}}))
-            self.acknowledged.append(name)
+            self.acknowledged.append(Acknowledged(name, number, datetime.now(UTC)))
             if self._is_over:
                 return
 
@@ -151,10 +179,35 @@ class Load:
 
         await eventually(acknowledged, within=30)
 
+    @property
+    def names(self) -> set[str]:
+        """Names of all shoots of which anything is acknowledged."""
+        return {each.name for each in self.acknowledged}
+
     async def end(self) -> None:
         """Stop after the request in flight."""
         self._is_over = True
         await self._task
+
+    async def is_interrupted(self) -> None:
+        """Wait until a request fails."""
+        with pytest.raises((nats.errors.Error, OSError, RequestRejected)):
+            await asyncio.wait_for(self._task, 60)
+
+
+async def until_unknown(landscape: Landscape, names: set[str]) -> None:
+    """Wait until these shoots, and no other, are reported as unknown."""
+
+    async def reported() -> None:
+        assert {each["name"] for each in (await landscape.query("unknown"))["items"]} == names
+
+    await eventually(reported, within=120, every=1)
+
+
+async def losses(site: Site) -> list[str]:
+    """What `gardenbus doctor` finds of it."""
+    found = json.loads((await site.call("doctor", "--dir", str(site.directory), "-o", "json")).stdout)["findings"]
+    return [each["found"] for each in found if each["check"] in ("lost", "unknown")]
 
 
 @pytest.mark.long
@@ -166,12 +219,12 @@ async def test_both_disks_gone_under_load(site: Site) -> None:
         load = Load(landscape)
         await load.until(3)
         assert (await site.backup("create")).code == 0
-        saved = set(load.acknowledged)
+        saved = load.names
         assert (await site.backup("create", "--delta")).code == 0
         await load.end()
         lost = {"after-1", "after-2"}
         await landscape.publish("garden.apply", [a_shoot(name) for name in sorted(lost)])
-        before = await until_built(landscape, {*early, *load.acknowledged, *lost})
+        before = await until_built(landscape, {*early, *load.names, *lost})
     listed = json.loads((await site.backup("ls", "-o", "json")).stdout)["items"]
     assert [(each["kind"], each["usable"]) for each in listed] == [("full", True), ("delta", True)]
     checked = await site.backup("verify")
@@ -198,21 +251,84 @@ async def test_both_disks_gone_under_load(site: Site) -> None:
             name: before[name]["metadata"]["uid"] for name in after
         }
 
-        async def reported() -> None:
-            unknown = {each["name"] for each in (await landscape.query("unknown"))["items"]}
-            assert unknown == gone
-
-        await eventually(reported, within=120, every=1)
-        found = json.loads((await site.call("doctor", "--dir", str(site.directory), "-o", "json")).stdout)["findings"]
-        texts = [each["found"] for each in found if each["check"] in ("lost", "unknown")]
-        assert any("restored from a backup of" in text for text in texts), found
-        assert any("garden-session/after-1" in text for text in texts), found
+        await until_unknown(landscape, gone)
+        texts = await losses(site)
+        assert any("restored from a backup of" in text for text in texts), texts
+        assert any("garden-session/after-1" in text for text in texts), texts
         adopted = await site.call(
             "adopt", "shoot", "garden-session/after-1", "--seed", "earth-1", "--dir", str(site.directory)
         )
         assert adopted.code == 0, adopted
         await landscape.publish("garden.apply", [a_shoot("new")])
         await until_built(landscape, {*after, "after-1", "new"})
+    still = control_planes(site)
+    assert {name: still.get(name) for name in running} == running
+
+
+async def until_later_delta(site: Site, than: Backup | None) -> Backup:
+    """Wait for a delta that the relay makes after this one."""
+
+    async def later() -> Backup:
+        latest = site.latest_delta()
+        assert latest is not None
+        assert latest != than
+        return latest
+
+    return await eventually(later, within=60)
+
+
+async def with_a_shoot_after_the_last_delta(site: Site, landscape: Landscape, load: Load) -> tuple[str, Backup]:
+    """Wait until a shoot is built of which no backup knows; its name, and the latest backup."""
+    delta: Backup | None = None
+    for number in range(10):
+        delta = await until_later_delta(site, delta)
+        await landscape.query("apply", a_shoot(f"after-{number}"))
+        await until_built(landscape, {f"after-{number}"})
+        await load.until(len(load.acknowledged) + 3)
+        if site.latest_delta() == delta:
+            return f"after-{number}", delta
+    raise AssertionError("there was always another delta before the shoot was built")
+
+
+@pytest.mark.long
+@pytest.mark.timeout(300)
+@pytest.mark.usefixtures("kept_by_the_relay", "site")
+async def test_both_disks_gone_while_the_relay_backs_up_and_the_load_goes_on(site: Site) -> None:
+    async with attached_to(site.nats.url, site.directory) as landscape:
+        load = Load(landscape)
+        await load.until(SHOOTS_UNDER_LOAD)
+        await until_built(landscape, load.names)
+        lost, delta = await with_a_shoot_after_the_last_delta(site, landscape, load)
+        before, running = await shoots_of(landscape), control_planes(site)
+        await asyncio.to_thread(site.take_both_disks)
+        await load.is_interrupted()
+    await site.down()
+    last = site.latest_delta()
+    assert last is not None
+    saved = {each.name: each.round for each in load.acknowledged if each.at < last.taken_at}
+    assert len(saved) == SHOOTS_UNDER_LOAD
+    assert load.acknowledged[-1].at > last.taken_at
+
+    site.start_with_nothing()
+    restored = await site.backup("restore")
+    assert restored.code == 0, restored
+    assert f"The store is as it was at {timestamp(last.taken_at)}: what was written after" in restored.stdout
+    await site.up()
+
+    async with attached_to(site.nats.url, site.directory) as landscape:
+        after = await shoots_of(landscape)
+        stored = {name: int(each["metadata"].get("labels", {}).get("round", -1)) for name, each in after.items()}
+        assert {name: at for name, at in saved.items() if stored.get(name, -1) < at} == {}
+        gone = running.keys() - after.keys()
+        assert lost in gone or last != delta, "a later delta may have it"
+        assert {name: each["metadata"]["uid"] for name, each in after.items()} == {
+            name: before[name]["metadata"]["uid"] for name in after
+        }
+        await until_unknown(landscape, gone)
+        texts = await losses(site)
+        assert any(f"restored from a backup of {timestamp(last.taken_at)}:" in text for text in texts), texts
+        await landscape.query("apply", a_shoot("new"))
+        await until_built(landscape, {"new"})
     still = control_planes(site)
     assert {name: still.get(name) for name in running} == running
 
