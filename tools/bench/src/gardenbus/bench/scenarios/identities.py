@@ -164,12 +164,8 @@ def _allow_sockets(count: int) -> None:
 def _stats(
     task: ScenarioTask, runs: Mapping[NatsAccess, Sequence[IdentityRun]], connecting: Connecting
 ) -> ScenarioStats:
-    insecure = runs["insecure"]
-    ratios = {
-        (access, way): _ratio(runs[access], insecure, way)
-        for access in get_args(NatsAccess)[1:]
-        for way in get_args(Way)
-    }
+    insecure, secured = runs["insecure"], get_args(NatsAccess)[1:]
+    ratios = {(access, way): _ratio(runs[access], insecure, way) for access in secured for way in get_args(Way)}
     pairs = [
         MeasuredPair(subject["scheduling"], reference["scheduling"])
         for subject, reference in zip(runs["tls"], insecure, strict=True)
