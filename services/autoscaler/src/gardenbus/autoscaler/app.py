@@ -1,5 +1,7 @@
 """Composition root of the autoscaler: informer, landscape caches, and the controller of SeedAutoscalers."""
 
+import functools
+
 from gardenbus.autoscaler.controllers.seed_autoscaler import KIND, REPORTER, SeedAutoscalerReconciler
 from gardenbus.autoscaler.handlers.enqueuer import KINDS as WATCHED_KINDS
 from gardenbus.autoscaler.handlers.enqueuer import seed_autoscaler_enqueuer
@@ -8,7 +10,7 @@ from gardenbus.autoscaler.handlers.scale_client import ScaleClient
 from gardenbus.autoscaler.settings import AutoscalerSettings
 from gardenbus.common.controller.enqueuer import Enqueuer
 from gardenbus.common.controller.informer import Informer, log_unreadable
-from gardenbus.common.ports.clock import Clock
+from gardenbus.common.controller.wait import forever
 from gardenbus.common.ports.connections import Connections
 from gardenbus.common.runtime.connections import connect_all
 from gardenbus.common.runtime.controllers import start_controller, start_informers
@@ -66,13 +68,11 @@ async def start_autoscaler(context: ServiceContext[AutoscalerSettings], connecti
         consequence="The autoscaler is not reconciled until something changes",
     )
     context.spawn("enqueuer", enqueuer.run())
-    context.spawn(
-        "resync", _resync_forever(informer, enqueuer, clock, configuration.sync_period.total_seconds() * RESYNC_PERIODS)
-    )
+    period_seconds = configuration.sync_period.total_seconds() * RESYNC_PERIODS
+    resync = functools.partial(_resync, informer, enqueuer)
+    context.spawn("resync", forever(resync, period_seconds=period_seconds, sleep=clock.sleep, is_immediate=False))
 
 
-async def _resync_forever(informer: Informer, enqueuer: Enqueuer, clock: Clock, seconds: float) -> None:
-    while True:
-        await clock.sleep(seconds)
-        for key in tuple(informer.objects("seedautoscaler")):
-            enqueuer.enqueue(key)
+def _resync(informer: Informer, enqueuer: Enqueuer) -> None:
+    for key in tuple(informer.objects("seedautoscaler")):
+        enqueuer.enqueue(key)
