@@ -2,9 +2,8 @@
 
 from collections.abc import Awaitable, Callable, Mapping
 
-from gardenbus.common.adapters.nats.micro_service import REDIS_REPLICAS
 from gardenbus.common.controller.wait import forever
-from gardenbus.common.diagnostics.replication import assess_replicas, reported
+from gardenbus.common.diagnostics.replication import REDIS_REPLICAS, assess_replicas, reported
 from gardenbus.common.errors import Transient
 from gardenbus.common.ports.clock import Clock
 
