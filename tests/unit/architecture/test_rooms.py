@@ -119,15 +119,15 @@ def imported_by(source: str) -> set[str]:
 def impurities(source: str) -> list[str]:
     """Imports of a module, and functions that wait, for which it cannot be called pure."""
     waits = [function.name for function in ast.walk(ast.parse(source)) if isinstance(function, ast.AsyncFunctionDef)]
-    return sorted({name for name in imported_by(source) if IMPURE.match(name) and not is_said_pure(name)}) + waits
+    return sorted({name for name in imported_by(source) if IMPURE.match(name) and not is_declared_pure(name)}) + waits
 
 
-def is_said_pure(name: str) -> bool:
-    """True for a name out of a module of ours that says itself that it is pure."""
-    return name.startswith("gardenbus.") and name.rpartition(".")[0] in SAY_PURE
+def is_declared_pure(name: str) -> bool:
+    """True for a name out of a module of ours whose docstring declares it pure."""
+    return name.startswith("gardenbus.") and name.rpartition(".")[0] in DECLARED_PURE
 
 
-def says_pure(source: str) -> bool:
+def declares_purity(source: str) -> bool:
     """True where a module's docstring says so of all that is in it; a package's is about its modules."""
     return re.search(r"\b(Pure|PURE)\b(?!,? but)", ast.get_docstring(ast.parse(source)) or "") is not None
 
@@ -136,16 +136,16 @@ def module_of(path: Path) -> str:
     return ".".join(path.parts[path.parts.index("src") + 1 :]).removesuffix(".py")
 
 
-SAY_PURE = {
+DECLARED_PURE = {
     module_of(path): path
     for path in SOURCES
-    if path.name != "__init__.py" and says_pure(path.read_text(encoding="utf-8"))
+    if path.name != "__init__.py" and declares_purity(path.read_text(encoding="utf-8"))
 }
 
 
 def test_what_is_called_pure_is_pure() -> None:
-    assert len(SAY_PURE) > 50
-    found = {module: impurities(path.read_text(encoding="utf-8")) for module, path in SAY_PURE.items()}
+    assert len(DECLARED_PURE) > 50
+    found = {module: impurities(path.read_text(encoding="utf-8")) for module, path in DECLARED_PURE.items()}
     assert not {module: names for module, names in found.items() if names}
 
 
@@ -167,11 +167,11 @@ def test_what_is_not_pure_is_noticed(source: str, expected: list[str]) -> None:
     assert impurities(source) == expected
 
 
-def test_a_module_says_that_it_is_pure_without_exceptions() -> None:
-    assert says_pure('"""Names. Pure."""')
-    assert says_pure('"""PURE: names."""')
-    assert not says_pure('"""Names. Pure, but for `main`."""')
-    assert not says_pure("PURE = 1")
+def test_a_module_is_declared_pure_without_exceptions() -> None:
+    assert declares_purity('"""Names. Pure."""')
+    assert declares_purity('"""PURE: names."""')
+    assert not declares_purity('"""Names. Pure, but for `main`."""')
+    assert not declares_purity("PURE = 1")
 
 
 @pytest.mark.parametrize(

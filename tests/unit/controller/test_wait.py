@@ -5,8 +5,9 @@ import asyncio
 import pytest
 from structlog.contextvars import get_contextvars
 
-from gardenbus.common.controller.wait import forever
+from gardenbus.common.controller.wait import InterruptibleSleep, forever
 from gardenbus.common.errors import Transient, Unavailable
+from gardenbus.common.runtime.clock import SystemClock
 
 
 class Work:
@@ -73,3 +74,16 @@ async def test_work_may_be_a_plain_function() -> None:
     with pytest.raises(asyncio.CancelledError):
         await forever(tick, period_seconds=5, sleep=work.sleep)
     assert calls == ["tick"]
+
+
+async def test_a_sleep_ends_when_it_is_interrupted_and_the_next_one_if_nobody_slept() -> None:
+    sleep = InterruptibleSleep(SystemClock())
+    sleep.interrupt()
+    async with asyncio.timeout(5):
+        await sleep.pause(3600)
+        sleeping = asyncio.create_task(sleep.pause(3600))
+        await asyncio.sleep(0.01)
+        assert not sleeping.done()
+        sleep.interrupt()
+        await sleeping
+        await sleep.pause(0.01)

@@ -1,7 +1,5 @@
 """Composition root of the autoscaler: informer, landscape caches, and the controller of SeedAutoscalers."""
 
-import functools
-
 from gardenbus.autoscaler.controllers.seed_autoscaler import KIND, REPORTER, SeedAutoscalerReconciler
 from gardenbus.autoscaler.handlers.enqueuer import KINDS as WATCHED_KINDS
 from gardenbus.autoscaler.handlers.enqueuer import seed_autoscaler_enqueuer
@@ -68,11 +66,6 @@ async def start_autoscaler(context: ServiceContext[AutoscalerSettings], connecti
         consequence="The autoscaler is not reconciled until something changes",
     )
     context.spawn("enqueuer", enqueuer.run())
-    period_seconds = configuration.sync_period.total_seconds() * RESYNC_PERIODS
-    resync = functools.partial(_resync, informer, enqueuer)
-    context.spawn("resync", forever(resync, period_seconds=period_seconds, sleep=clock.sleep, is_immediate=False))
-
-
-def _resync(informer: Informer, enqueuer: Enqueuer) -> None:
-    for key in tuple(informer.objects("seedautoscaler")):
-        enqueuer.enqueue(key)
+    resync, period = lambda: enqueuer.enqueue_all(informer.objects(KIND)), configuration.sync_period * RESYNC_PERIODS
+    resyncing = forever(resync, period_seconds=period.total_seconds(), sleep=clock.sleep, is_immediate=False)
+    context.spawn("resync", resyncing)

@@ -48,7 +48,7 @@ async def start_identity(context: ServiceContext[IdentitySettings], connections:
     authorities, signers = AuthoritiesFile(Path(settings.authorities)), AuthoritiesFile(_servers_authorities(settings))
     requestor = TokenRequestorController(connections.store, context.clock, lambda: cache.revoked, signers.pem)
     informers[0].subscribe(requestor.changed, ("secret",))
-    context.spawn("token-requestor", requestor.run())
+    context.spawn("token-requestor", requestor.queue.run())
     handler = CalloutHandler(
         cache=cache,
         authorities=authorities,
@@ -110,7 +110,7 @@ def _start_signing(
         authority=authority,
     )
     informer.subscribe(controller.changed)
-    context.spawn("signing", controller.run())
+    context.spawn("signing", controller.queue.run())
 
 
 def _issuer(file: Path) -> KeyPair:

@@ -5,7 +5,7 @@ import structlog
 from gardenbus.common.adapters.nats.streams import StreamSettings
 from gardenbus.common.controller.enqueuer import Enqueuer
 from gardenbus.common.controller.informer import Informer
-from gardenbus.common.controller.wait import forever
+from gardenbus.common.controller.wait import InterruptibleSleep, forever
 from gardenbus.common.ports.clock import Clock
 from gardenbus.common.ports.connections import Connections
 from gardenbus.common.runtime.connections import connect_all
@@ -15,7 +15,6 @@ from gardenbus.lifecycle.controllers.gardenlet_lifecycle import REPORTER, Garden
 from gardenbus.lifecycle.controllers.migration import CONTROLLER, MigrationReconciler
 from gardenbus.lifecycle.controllers.unknown_objects import UnknownObjectsReconciler
 from gardenbus.lifecycle.domain.outage import is_probe_lost
-from gardenbus.lifecycle.handlers.interruptible_sleep import InterruptibleSleep
 from gardenbus.lifecycle.handlers.leases import LeaseWatcher
 from gardenbus.lifecycle.handlers.seed_gauges import SeedGauges
 from gardenbus.lifecycle.settings import LifecycleSettings

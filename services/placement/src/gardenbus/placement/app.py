@@ -117,6 +117,5 @@ def _reconcilers(
 
 def _resync(cache: PlacementCache, enqueuers: Mapping[str, Enqueuer]) -> None:
     """Enqueue every placement for each controller."""
-    for key in tuple(cache.placements()):
-        for name in (SNAPSHOTS, SCHEDULING, STATUS, ROLLOUT):
-            enqueuers[name].enqueue(key)
+    for name in (SNAPSHOTS, SCHEDULING, STATUS, ROLLOUT):
+        enqueuers[name].enqueue_all(cache.placements())
