@@ -9,11 +9,10 @@ import pytest
 from starlette.types import ASGIApp
 
 from gardenbus.common.adapters.nats.jetstream import JetStreamBus, connect
-from gardenbus.common.adapters.nats.micro_service import REDIS_REPLICAS
 from gardenbus.common.api.keys import Header, ObjectKey, Subjects
 from gardenbus.common.controller.timers import Timers
 from gardenbus.common.diagnostics.findings import DiagnosticFinding
-from gardenbus.common.diagnostics.replication import reported
+from gardenbus.common.diagnostics.replication import REDIS_REPLICAS, reported
 from gardenbus.common.ports.bus import Message, ServiceIdentity
 from gardenbus.common.runtime.clock import SystemClock
 from gardenbus.dashboard.api_client import GardenApiClient

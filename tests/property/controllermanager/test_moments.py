@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gardenbus.common.api.keys import ObjectKey
-from gardenbus.controllermanager.handlers.moments import Moments
+from gardenbus.controllermanager.domain.moments import Moments
 
 START = datetime(2026, 3, 1, tzinfo=UTC)
 

@@ -19,8 +19,8 @@ from gardenbus.common.api.keys import ObjectKey, Subjects
 from gardenbus.common.controller.api_client import ApiserverClient
 from gardenbus.common.controller.controller import Requeue, RequeueAfter
 from gardenbus.common.errors import GardenbusError
+from gardenbus.controllermanager.cache.cached_bindings import CachedBindings
 from gardenbus.controllermanager.controllers import credentials, protection, reference
-from gardenbus.controllermanager.handlers.cached_bindings import CachedBindings
 from gardenbus.controllermanager.handlers.loop import BuiltLoop, Loop
 from tests.support.builders import (
     CORE,

@@ -14,7 +14,6 @@ from gardenbus.common.adapters.nats.admin import AdminClient, ServerInfo
 from gardenbus.common.api.identity.accounts import AUTH_CALLOUT, COMES_IN_BY
 from gardenbus.common.api.keys import Subjects
 from gardenbus.common.diagnostics.findings import DiagnosticFinding, graded, some_of, worst
-from gardenbus.common.diagnostics.jetstream import ConsumerState, StoredMessage
 from gardenbus.common.diagnostics.queues import assess_listeners, assess_progress
 from gardenbus.common.diagnostics.servers import (
     assess_clock,
@@ -34,6 +33,7 @@ from gardenbus.common.diagnostics.services import (
     assess_versions,
     service_name,
 )
+from gardenbus.common.diagnostics.stream_states import ConsumerState, StoredMessage
 from gardenbus.common.diagnostics.target import ClockReading, DiagnosticsTarget, info_of, version_of
 from gardenbus.common.ports.bus import Bus
 from gardenbus.common.ports.stream_history import StreamLoss

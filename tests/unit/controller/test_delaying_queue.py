@@ -7,6 +7,7 @@ from structlog.contextvars import get_contextvars
 from gardenbus.common.controller.delaying_queue import DelayingQueue
 from gardenbus.common.errors import Unavailable
 from gardenbus.common.runtime.clock import SystemClock
+from tests.support.clocks import FakeClock
 
 
 class Reconciler:
@@ -92,6 +93,34 @@ async def test_added_while_it_is_reconciled_it_is_reconciled_once_more(bench: Be
     reconciler.may_finish.set()
     await until(reconciler, "a", "a")
     assert reconciler.most_at_once == 1
+
+
+async def test_what_is_due_is_reconciled_by_its_times_or_in_the_order_of_its_keys() -> None:
+    for is_sorted, expected in ((False, ["b", "c", "a"]), (True, ["a", "b", "c"])):
+        reconciler, clock = Reconciler(), FakeClock()
+        queue = DelayingQueue(reconciler, clock=clock, controller="test", is_sorted=is_sorted)
+        for key, seconds in (("a", 3), ("b", 1), ("c", 2), ("d", 4)):
+            queue.add(key, seconds)
+        clock.advance(3)
+        working = asyncio.create_task(queue.run())
+        await until(reconciler, *expected)
+        working.cancel()
+        await asyncio.gather(working, return_exceptions=True)
+
+
+async def test_step_by_step_what_is_due_is_reconciled_once_and_what_failed_is_left() -> None:
+    reconciler, clock = Reconciler(Unavailable("away"), None, 60.0, 0.0), FakeClock()
+    queue = DelayingQueue(reconciler, clock=clock, controller="test", retry_seconds=1)
+    queue.add("a")
+    queue.add("b")
+    assert not await queue.reconcile_due()
+    clock.advance(1)
+    assert await queue.reconcile_due()
+    assert reconciler.keys == ["a", "b", "a"]
+    clock.advance(60)
+    assert not await queue.reconcile_due()
+    assert await queue.reconcile_due()
+    assert reconciler.keys == ["a", "b", "a", "a", "a"]
 
 
 async def test_no_more_than_the_limit_are_reconciled_at_once(bench: Bench) -> None:

@@ -13,6 +13,7 @@ from gardenbus.apiserver.registry.retry_on_conflict import UnmetDependency, Writ
 from gardenbus.apiserver.registry.writer import Writer
 from gardenbus.common.api.document import Document, StoredObject
 from gardenbus.common.api.keys import ObjectKey
+from gardenbus.common.controller.informer_controller import RETRY_SECONDS
 from gardenbus.common.errors import Forbidden, InvalidResource, Unavailable
 from tests.support.builders import a_cloudprofile, a_project, a_seed, a_shoot, merged
 from tests.support.clocks import FakeClock
@@ -302,5 +303,6 @@ async def test_nothing_due_is_forgotten_while_the_store_is_away() -> None:
     store.is_away = True
     assert not await registry.use_as_seed.reconcile_due()
     store.is_away = False
+    registry.clock.advance(RETRY_SECONDS)
     assert await registry.use_as_seed.reconcile_due()
     assert await registry.there() is not None

@@ -8,7 +8,7 @@ from gardenbus.autoscaler.handlers.scale_client import ScaleClient
 from gardenbus.autoscaler.settings import AutoscalerSettings
 from gardenbus.common.controller.enqueuer import Enqueuer
 from gardenbus.common.controller.informer import Informer, log_unreadable
-from gardenbus.common.ports.clock import Clock
+from gardenbus.common.controller.wait import forever
 from gardenbus.common.ports.connections import Connections
 from gardenbus.common.runtime.connections import connect_all
 from gardenbus.common.runtime.controllers import start_controller, start_informers
@@ -66,13 +66,6 @@ async def start_autoscaler(context: ServiceContext[AutoscalerSettings], connecti
         consequence="The autoscaler is not reconciled until something changes",
     )
     context.spawn("enqueuer", enqueuer.run())
-    context.spawn(
-        "resync", _resync_forever(informer, enqueuer, clock, configuration.sync_period.total_seconds() * RESYNC_PERIODS)
-    )
-
-
-async def _resync_forever(informer: Informer, enqueuer: Enqueuer, clock: Clock, seconds: float) -> None:
-    while True:
-        await clock.sleep(seconds)
-        for key in tuple(informer.objects("seedautoscaler")):
-            enqueuer.enqueue(key)
+    resync, period = lambda: enqueuer.enqueue_all(informer.objects(KIND)), configuration.sync_period * RESYNC_PERIODS
+    resyncing = forever(resync, period_seconds=period.total_seconds(), sleep=clock.sleep, is_immediate=False)
+    context.spawn("resync", resyncing)

@@ -13,6 +13,9 @@ from gardenbus.common.ports.connections import Connections
 from gardenbus.common.runtime.connections import connect_all
 from gardenbus.common.runtime.controllers import start_controller, start_informers
 from gardenbus.common.runtime.service import ServiceContext
+from gardenbus.controllermanager.cache import project_namespaces
+from gardenbus.controllermanager.cache.cached_bindings import CachedBindings
+from gardenbus.controllermanager.cache.project_namespaces import ProjectNamespaces
 from gardenbus.controllermanager.controllers import (
     bastion,
     credentials,
@@ -26,10 +29,7 @@ from gardenbus.controllermanager.controllers import (
     shoot_retry,
     stale_project,
 )
-from gardenbus.controllermanager.handlers import project_namespaces
-from gardenbus.controllermanager.handlers.cached_bindings import CachedBindings
 from gardenbus.controllermanager.handlers.loop import REPORTER, USER, BuiltLoop, Loop, LoopContext
-from gardenbus.controllermanager.handlers.project_namespaces import ProjectNamespaces
 from gardenbus.controllermanager.housekeeping import EventExpiry
 from gardenbus.controllermanager.settings import ControllerManagerSettings
 

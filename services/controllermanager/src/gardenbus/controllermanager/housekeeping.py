@@ -11,7 +11,7 @@ import structlog
 
 from gardenbus.common.api.keys import Subjects
 from gardenbus.common.api.kinds import KINDS
-from gardenbus.common.errors import Transient
+from gardenbus.common.controller.wait import forever
 from gardenbus.common.ports.bus import Bus
 from gardenbus.common.ports.clock import Clock
 from gardenbus.common.ports.store import Store
@@ -40,12 +40,12 @@ class EventExpiry:
 
     async def run(self) -> None:
         """Check for ever."""
-        while True:
-            try:
-                await self.check()
-            except Transient as error:
-                log.warning("events.kept", reason=error.message)
-            await self._clock.sleep(self._ttl_seconds / CHECKS)
+        await forever(
+            self.check,
+            period_seconds=self._ttl_seconds / CHECKS,
+            sleep=self._clock.sleep,
+            interrupted=lambda error: log.warning("events.kept", reason=error.message),
+        )
 
     async def check(self) -> None:
         """Remove what is too old by now, and note how far the stream has come. Raises Transient."""

@@ -22,9 +22,7 @@ from gardenbus.gardenlet.backend.deployments import DeploymentStore
 from gardenbus.gardenlet.backend.port import BackendEvent, FencingToken
 from gardenbus.gardenlet.backend.seed_backend import SeedBackend
 from gardenbus.gardenlet.controllers.managed_seeds import (
-    GardenletDeployer,
     ManagedSeedReconciler,
-    NullGardenletDeployer,
 )
 from gardenbus.gardenlet.controllers.seed import SeedReconciler
 from gardenbus.gardenlet.controllers.shoot import ShootReconciler
@@ -34,6 +32,7 @@ from gardenbus.gardenlet.handlers.lease_heartbeat import LeaseHeartbeat
 from gardenbus.gardenlet.handlers.managed_gardenlets import GardenletsOnStreams, RequestedGardenlets
 from gardenbus.gardenlet.handlers.object_lookup import ObjectLookup
 from gardenbus.gardenlet.handlers.reporter import SeedReporter
+from gardenbus.gardenlet.ports import GardenletDeployer, NullGardenletDeployer
 
 _log = structlog.stdlib.get_logger()
 

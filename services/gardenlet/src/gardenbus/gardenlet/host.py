@@ -81,7 +81,7 @@ class HostedGardenlet:
 
 
 class GardenletHost(AgentHost):
-    """All gardenlets of one process. Implements `controllers.managed_seeds.GardenletDeployer`."""
+    """All gardenlets of one process. Implements `ports.GardenletDeployer`."""
 
     def __init__(self, configurations: Sequence[GardenletConfiguration], ports: HostPorts) -> None:
         super().__init__(ports)

@@ -18,12 +18,12 @@ from gardenbus.common.runtime.service import ServiceContext
 from gardenbus.credentials.authorities import AuthoritiesFile
 from gardenbus.identity.adapters.signing_authority import SigningAuthority
 from gardenbus.identity.controllers import signing
+from gardenbus.identity.controllers.revoked_connections import RevokedConnectionsController
 from gardenbus.identity.controllers.signing import SigningController
 from gardenbus.identity.controllers.token_requestor import TokenRequestorController
 from gardenbus.identity.domain.requests_cache import RequestsCache
 from gardenbus.identity.handlers.callout import CalloutHandler
 from gardenbus.identity.handlers.credentials_cache import KINDS, NAMESPACES, CredentialsCache
-from gardenbus.identity.handlers.kicking import KickingController
 from gardenbus.identity.registry import IssuedCertificates
 from gardenbus.identity.settings import IdentitySettings
 
@@ -48,7 +48,7 @@ async def start_identity(context: ServiceContext[IdentitySettings], connections:
     authorities, signers = AuthoritiesFile(Path(settings.authorities)), AuthoritiesFile(_servers_authorities(settings))
     requestor = TokenRequestorController(connections.store, context.clock, lambda: cache.revoked, signers.pem)
     informers[0].subscribe(requestor.changed, ("secret",))
-    context.spawn("token-requestor", requestor.run())
+    context.spawn("token-requestor", requestor.queue.run())
     handler = CalloutHandler(
         cache=cache,
         authorities=authorities,
@@ -84,9 +84,9 @@ async def _start_kicking(
     system = await context.stack.enter_async_context(
         system_account(settings.nats_url, f"identity-system-{context.instance}", credentials)
     )
-    kicking = KickingController(system, context.clock, *users_of)
-    cache.on_withdrawn = kicking.withdraw
-    context.spawn("kicking", kicking.run())
+    controller = RevokedConnectionsController(system, context.clock, *users_of)
+    cache.on_withdrawn = controller.withdraw
+    context.spawn("kicking", controller.queue.run())
 
 
 def _start_signing(
@@ -110,7 +110,7 @@ def _start_signing(
         authority=authority,
     )
     informer.subscribe(controller.changed)
-    context.spawn("signing", controller.run())
+    context.spawn("signing", controller.queue.run())
 
 
 def _issuer(file: Path) -> KeyPair:

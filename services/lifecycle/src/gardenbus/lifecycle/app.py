@@ -5,8 +5,7 @@ import structlog
 from gardenbus.common.adapters.nats.streams import StreamSettings
 from gardenbus.common.controller.enqueuer import Enqueuer
 from gardenbus.common.controller.informer import Informer
-from gardenbus.common.controller.reconcile_ids import bound_reconcile_id
-from gardenbus.common.errors import Transient
+from gardenbus.common.controller.wait import InterruptibleSleep, forever
 from gardenbus.common.ports.clock import Clock
 from gardenbus.common.ports.connections import Connections
 from gardenbus.common.runtime.connections import connect_all
@@ -16,7 +15,6 @@ from gardenbus.lifecycle.controllers.gardenlet_lifecycle import REPORTER, Garden
 from gardenbus.lifecycle.controllers.migration import CONTROLLER, MigrationReconciler
 from gardenbus.lifecycle.controllers.unknown_objects import UnknownObjectsReconciler
 from gardenbus.lifecycle.domain.outage import is_probe_lost
-from gardenbus.lifecycle.handlers.interruptible_sleep import InterruptibleSleep
 from gardenbus.lifecycle.handlers.leases import LeaseWatcher
 from gardenbus.lifecycle.handlers.seed_gauges import SeedGauges
 from gardenbus.lifecycle.settings import LifecycleSettings
@@ -92,17 +90,16 @@ async def _start_migrations(
 
 
 async def _resync_forever(
-    leases: LeaseWatcher, seeds: GardenletLifecycleReconciler, seeds_sleep: InterruptibleSleep, period_seconds: float
+    leases: LeaseWatcher, seeds: GardenletLifecycleReconciler, resync_sleep: InterruptibleSleep, period_seconds: float
 ) -> None:
     """Compare the Seeds with the living Leases at the start, after each reconnect and once a period."""
     await leases.caught_up.wait()
-    while True:
-        try:
-            with bound_reconcile_id():
-                await leases.resync(frozenset(seeds.seeds))
-        except Transient as error:
-            log.warning("resync.interrupted", reason=error.message)
-        await seeds_sleep.pause(period_seconds)
+    await forever(
+        lambda: leases.resync(frozenset(seeds.seeds)),
+        period_seconds=period_seconds,
+        sleep=resync_sleep.pause,
+        interrupted=lambda error: log.warning("resync.interrupted", reason=error.message),
+    )
 
 
 def _probe_problem(leases: LeaseWatcher, clock: Clock, period_seconds: float) -> str | None:

@@ -35,9 +35,9 @@ from gardenbus.memberagent.agent import MemberClusterAgent
 from gardenbus.memberagent.backend.installed import new_backend
 from gardenbus.memberagent.backend.port import BackendContext
 from gardenbus.memberagent.backend.records import ClusterRecords
-from gardenbus.memberagent.controllers.member_cluster import AgentPorts
+from gardenbus.memberagent.cache.cluster_cache import ClusterCache
 from gardenbus.memberagent.domain.cluster_sources import ClusterSource, ConfiguredCluster, EnrolledSeed
-from gardenbus.memberagent.handlers.cluster_cache import ClusterCache
+from gardenbus.memberagent.handlers.agent_ports import AgentPorts
 from gardenbus.memberagent.handlers.object_reader import ReadObject, object_reader
 from gardenbus.memberagent.handlers.shoot_kubeconfigs import shoot_kubeconfig
 from gardenbus.memberagent.metrics import REPORTS

@@ -1,6 +1,7 @@
 """Wires the placement service: an informer with event handlers, and a work queue with its controller for each task."""
 
 import asyncio
+import functools
 from collections.abc import Callable, Mapping
 from datetime import timedelta
 
@@ -10,6 +11,7 @@ from gardenbus.common.api.fleet.placements import placement_kind
 from gardenbus.common.controller.controller import Reconcile
 from gardenbus.common.controller.enqueuer import Enqueuer
 from gardenbus.common.controller.informer import Informer
+from gardenbus.common.controller.wait import forever
 from gardenbus.common.ports.connections import Connections
 from gardenbus.common.ports.store import Store
 from gardenbus.common.runtime.connections import connect_all
@@ -81,13 +83,14 @@ async def start_placement(context: ServiceContext[PlacementSettings], connection
     for name, each in enqueuers.items():
         context.spawn(f"{name}-enqueuer", each.run())
     context.spawn("change-detector", change_detector.run())
-    context.spawn("ticks", _run_ticks(event_handler, settings.tick_seconds))
-    context.spawn("resyncs", _run_resyncs(cache, enqueuers, settings.resync_seconds))
 
     async def resync() -> None:
         """Queue every placement: the queues may have gone back."""
         _resync(cache, enqueuers)
 
+    later = functools.partial(forever, sleep=asyncio.sleep, is_immediate=False)
+    context.spawn("ticks", later(event_handler.tick, period_seconds=settings.tick_seconds))
+    context.spawn("resyncs", later(resync, period_seconds=settings.resync_seconds))
     connections.bus.on_reconnect(resync)
 
 
@@ -112,20 +115,7 @@ def _reconcilers(
     }
 
 
-async def _run_ticks(event_handler: PlacementEventHandler, seconds: float) -> None:
-    while True:
-        await asyncio.sleep(seconds)
-        event_handler.tick()
-
-
-async def _run_resyncs(cache: PlacementCache, enqueuers: Mapping[str, Enqueuer], seconds: float) -> None:
-    """Enqueue every placement for each controller, periodically."""
-    while True:
-        await asyncio.sleep(seconds)
-        _resync(cache, enqueuers)
-
-
 def _resync(cache: PlacementCache, enqueuers: Mapping[str, Enqueuer]) -> None:
-    for key in tuple(cache.placements()):
-        for name in (SNAPSHOTS, SCHEDULING, STATUS, ROLLOUT):
-            enqueuers[name].enqueue(key)
+    """Enqueue every placement for each controller."""
+    for name in (SNAPSHOTS, SCHEDULING, STATUS, ROLLOUT):
+        enqueuers[name].enqueue_all(cache.placements())

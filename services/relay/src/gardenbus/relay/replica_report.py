@@ -2,8 +2,8 @@
 
 from collections.abc import Awaitable, Callable, Mapping
 
-from gardenbus.common.adapters.nats.micro_service import REDIS_REPLICAS
-from gardenbus.common.diagnostics.replication import assess_replicas, reported
+from gardenbus.common.controller.wait import forever
+from gardenbus.common.diagnostics.replication import REDIS_REPLICAS, assess_replicas, reported
 from gardenbus.common.errors import Transient
 from gardenbus.common.ports.clock import Clock
 
@@ -13,10 +13,12 @@ Note = Callable[[str, str], None]
 
 async def report_replicas(read_info: ReadInfo, note: Note, clock: Clock, seconds: float) -> None:
     """Report at intervals; nothing where Redis has no replicas and wants none, or while it is away."""
-    while True:
+
+    async def report() -> None:
         try:
             findings = assess_replicas(await read_info())
         except Transient:
             findings = []
         note(REDIS_REPLICAS, reported(findings[0]) if findings else "")
-        await clock.sleep(seconds)
+
+    await forever(report, period_seconds=seconds, sleep=clock.sleep)

@@ -4,6 +4,7 @@ from collections.abc import Awaitable, Callable, Sequence
 
 import structlog
 
+from gardenbus.common.controller.wait import forever
 from gardenbus.common.errors import NotFound, Transient
 from gardenbus.common.ports.clock import Clock
 from gardenbus.common.ports.stats import BusStats, StoreStats
@@ -20,7 +21,8 @@ async def export_server_stats(
     read_store_stats: ReadStoreStats, read_bus_stats: ReadBusStats, clock: Clock, seconds: float
 ) -> None:
     """Export at intervals; a server that is away keeps its last values, and is counted itself."""
-    while True:
+
+    async def export() -> None:
         try:
             record_store_stats(await read_store_stats())
         except Transient as error:
@@ -29,7 +31,8 @@ async def export_server_stats(
             record_bus_stats(await read_bus_stats())
         except (Transient, NotFound) as error:
             _record_failure("nats", error.message)
-        await clock.sleep(seconds)
+
+    await forever(export, period_seconds=seconds, sleep=clock.sleep)
 
 
 def _record_failure(server: str, reason: str) -> None:

@@ -1,4 +1,4 @@
-"""From spans to results: what all comparisons of a product with its bare pipe have in common. Pure."""
+"""From spans to results: what comparisons of a product with its bare pipe share. Pure, but for `alternated`."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import NamedTuple

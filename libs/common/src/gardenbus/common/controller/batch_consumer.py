@@ -26,6 +26,7 @@ import structlog
 from gardenbus.common.controller.cancellation import unless_set
 from gardenbus.common.controller.controller import Reject
 from gardenbus.common.controller.reconcile_ids import bound_reconcile_id
+from gardenbus.common.controller.wait import forever
 from gardenbus.common.errors import Transient
 from gardenbus.common.ports.bus import QueueMessage, WorkQueue
 from gardenbus.common.ports.clock import Clock
@@ -198,9 +199,12 @@ class BatchConsumer:
             extending.cancel()
 
     async def _extend_deadlines(self, messages: Sequence[QueueMessage]) -> None:
-        while True:
-            await asyncio.sleep(EXTEND_SECONDS)
-            await self._extend((*messages, *self._prefetched))
+        await forever(
+            lambda: self._extend((*messages, *self._prefetched)),
+            period_seconds=EXTEND_SECONDS,
+            sleep=asyncio.sleep,
+            is_immediate=False,
+        )
 
     async def _extend(self, messages: Sequence[QueueMessage]) -> None:
         try:

@@ -29,6 +29,7 @@ from gardenbus.common.controller import metrics
 from gardenbus.common.controller.backoff import Backoff
 from gardenbus.common.controller.cancellation import unless_set
 from gardenbus.common.controller.timers import Timers
+from gardenbus.common.controller.wait import forever
 from gardenbus.common.errors import Conflict, Terminal, Transient, Unavailable
 from gardenbus.common.ports.bus import QueueMessage, WorkQueue
 from gardenbus.common.ports.clock import Clock
@@ -162,7 +163,14 @@ class Controller:
         """Reconcile until `stop`; then release what is in flight. To be run once."""
         self._stopped.clear()
         metrics.MAX_CONCURRENT.labels(self._name).set(self._settings.workers)
-        heartbeat = asyncio.create_task(self._extend_deadlines())
+        heartbeat = asyncio.create_task(
+            forever(
+                self._extend_deadlines,
+                period_seconds=self._settings.heartbeat_seconds,
+                sleep=self._clock.sleep,
+                is_immediate=False,
+            )
+        )
         try:
             while not self._stopping.is_set():
                 await self._fetch()
@@ -313,14 +321,12 @@ class Controller:
         )
 
     async def _extend_deadlines(self) -> None:
-        while True:
-            await self._clock.sleep(self._settings.heartbeat_seconds)
-            now = self._clock.monotonic()
-            ages = [now - started_at for _, started_at in self._in_flight.values()]
-            metrics.UNFINISHED_SECONDS.labels(self._name).set(sum(ages))
-            metrics.LONGEST_SECONDS.labels(self._name).set(max(ages, default=0.0))
-            for message, _ in tuple(self._in_flight.values()):
-                await message.in_progress()
+        now = self._clock.monotonic()
+        ages = [now - started_at for _, started_at in self._in_flight.values()]
+        metrics.UNFINISHED_SECONDS.labels(self._name).set(sum(ages))
+        metrics.LONGEST_SECONDS.labels(self._name).set(max(ages, default=0.0))
+        for message, _ in tuple(self._in_flight.values()):
+            await message.in_progress()
 
     async def _drain(self) -> None:
         if self._in_flight:

@@ -1,14 +1,15 @@
 """Delaying work queue in memory, with the loop that runs a reconciler against it: client-go's DelayingInterface.
 
 At most `limit` objects are reconciled at a time, and never one twice at the same time: an object that is added while it
-waits is reconciled once, at the earliest of its times; added while it is being reconciled, once more afterwards.
+waits is reconciled once, at the earliest of its times; added while it is being reconciled, once more afterwards. What
+is due is reconciled in the order of its times, or of its keys where the queue `is_sorted`.
 """
 
 import asyncio
 import heapq
 from collections.abc import Awaitable, Callable, Hashable, Mapping
 from dataclasses import KW_ONLY, dataclass, field
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 import structlog
 
@@ -36,8 +37,12 @@ class DelayingQueue(Generic[Key]):
     describe: Callable[[Key], str] = str
     retry_seconds: float = RETRY_SECONDS
     expected: tuple[type[Exception], ...] = (GardenbusError,)
+    is_sorted: bool = False
     _due: dict[Key, float] = field(default_factory=dict[Key, float], init=False)
     _heap: list[tuple[float, int, Key]] = field(default_factory=list[tuple[float, int, Key]], init=False)
+    """By their times, with entries that `_due` has overtaken."""
+    _ready: list[tuple[Any, int, Key]] = field(default_factory=list[tuple[Any, int, Key]], init=False)
+    """Those whose time has come, in the order of their reconciles."""
     _added: int = field(default=0, init=False)
     _running: dict[Key, asyncio.Task[None]] = field(default_factory=dict[Key, asyncio.Task[None]], init=False)
     _changed: asyncio.Event = field(default_factory=asyncio.Event, init=False)
@@ -69,10 +74,24 @@ class DelayingQueue(Generic[Key]):
         finally:
             await self.clear()
 
+    async def reconcile_due(self) -> bool:
+        """Reconcile what is due by now, each once; returns True when nothing of it is to be retried soon.
+
+        For those who reconcile step by step instead of `run`: client-go's processNextWorkItem.
+        """
+        self._collect_ready()
+        ready, self._ready = self._ready, []
+        for _, _, key in sorted(ready):
+            if self._take(key):
+                await self._run_one(key)
+        soon = self.clock.monotonic() + self.retry_seconds
+        return all(due > soon for due in self._due.values())
+
     async def clear(self) -> None:
         """Drop what is due, and cancel what is being reconciled."""
         self._due.clear()
         self._heap.clear()
+        self._ready.clear()
         running = tuple(self._running.values())
         for task in running:
             task.cancel()
@@ -82,20 +101,34 @@ class DelayingQueue(Generic[Key]):
         self._added += 1
         heapq.heappush(self._heap, (due, self._added, key))
 
-    def _start_due(self) -> None:
+    def _collect_ready(self) -> None:
         now = self.clock.monotonic()
-        blocked: list[tuple[float, Key]] = []
-        while self._heap and self._heap[0][0] <= now and len(self._running) < self.limit:
-            due, _, key = heapq.heappop(self._heap)
-            if self._due.get(key) != due:
-                continue
+        while self._heap and self._heap[0][0] <= now:
+            due, added, key = heapq.heappop(self._heap)
+            if self._due.get(key) == due:
+                heapq.heappush(self._ready, (key if self.is_sorted else due, added, key))
+
+    def _take(self, key: Key) -> bool:
+        """Take a key that is due; False when it has been reconciled since it became ready."""
+        if self._due.get(key, float("inf")) > self.clock.monotonic():
+            return False
+        del self._due[key]
+        return True
+
+    def _start_due(self) -> None:
+        self._collect_ready()
+        blocked: list[tuple[Any, int, Key]] = []
+        while self._ready and len(self._running) < self.limit:
+            entry = heapq.heappop(self._ready)
+            key = entry[-1]
             if key in self._running:
-                blocked.append((due, key))
-                continue
-            del self._due[key]
-            self._running[key] = asyncio.create_task(self._run_one(key), name=f"{self.controller} {self.describe(key)}")
-        for due, key in blocked:
-            self._push(due, key)
+                blocked.append(entry)
+            elif self._take(key):
+                self._running[key] = asyncio.create_task(
+                    self._run_one(key), name=f"{self.controller} {self.describe(key)}"
+                )
+        for entry in blocked:
+            heapq.heappush(self._ready, entry)
 
     def _seconds_to_next(self) -> float | None:
         """Seconds until the next one is due; None: nothing can be started before something changes."""

@@ -6,6 +6,7 @@ was set for that object goes with it. What is lost with this process is enqueued
 """
 
 import asyncio
+from collections.abc import Iterable
 
 import structlog
 
@@ -51,6 +52,11 @@ class Enqueuer:
         """Enqueue an object; enqueued again before it was published, it is one message."""
         self._pending[key] = None
         self._added.set()
+
+    def enqueue_all(self, keys: Iterable[ObjectKey]) -> None:
+        """Enqueue objects."""
+        for key in keys:
+            self.enqueue(key)
 
     @property
     def pending(self) -> int:

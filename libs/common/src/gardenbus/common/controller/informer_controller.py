@@ -1,37 +1,41 @@
 """Controllers that an informer feeds: every replica has them, and what one has done the others find done."""
 
-import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Mapping
 
-import structlog
-
 from gardenbus.common.api.document import StoredObject
 from gardenbus.common.api.keys import ObjectKey
-from gardenbus.common.controller.reconcile_ids import bound_reconcile_id
+from gardenbus.common.controller.delaying_queue import DelayingQueue
 from gardenbus.common.errors import Conflict, Transient
 from gardenbus.common.ports.clock import Clock
 
-_log = structlog.stdlib.get_logger()
-
 RETRY_SECONDS = 0.5
-"""Before another attempt when a server is away or another replica was faster."""
+"""Before another attempt when a server is away."""
 
 REJECTED_RETRY_SECONDS = 60.0
 """Before another attempt of what was rejected, unless something changes first."""
 
 
 class InformerController(ABC):
-    """A work queue of keys and its worker, which reconciles them one after another in their order."""
+    """A delaying queue of keys, whose one worker reconciles what is due in their order.
+
+    After a conflict an object is due again at once: another replica was faster. After an outage nothing is tried for
+    as long as `RETRY_SECONDS`.
+    """
 
     KINDS: tuple[str, ...]
     NAMESPACES: Mapping[str, str] = {}
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
-        self._due: set[ObjectKey] = set()
-        self._rejected: set[ObjectKey] = set()
-        self._is_due = asyncio.Event()
+        self._paused_until = 0.0
+        self._queue: DelayingQueue[ObjectKey] = DelayingQueue(
+            self._reconcile_one,
+            clock=clock,
+            controller=type(self).__name__,
+            retry_seconds=RETRY_SECONDS,
+            is_sorted=True,
+        )
 
     @abstractmethod
     def on_change(self, key: ObjectKey, old: StoredObject | None, new: StoredObject | None, /) -> None:
@@ -43,43 +47,25 @@ class InformerController(ABC):
 
     def enqueue(self, *keys: ObjectKey) -> None:
         """Have objects reconciled."""
-        self._due.update(keys)
-        if self._due:
-            self._is_due.set()
+        for key in keys:
+            self._queue.add(key)
 
     async def run(self, start: Callable[[], Awaitable[None]]) -> None:
         """Start the informer, then reconcile for ever."""
         await start()
-        retry_at: float | None = None
-        while True:
-            if not self._rejected:
-                retry_at = None
-            elif retry_at is None:
-                retry_at = asyncio.get_running_loop().time() + REJECTED_RETRY_SECONDS
-            try:
-                async with asyncio.timeout_at(retry_at):
-                    await self._is_due.wait()
-            except TimeoutError:
-                self._due |= self._rejected
-                retry_at = None
-            self._is_due.clear()
-            if not await self.reconcile_due():
-                await self._clock.sleep(RETRY_SECONDS)
-                self._is_due.set()
+        await self._queue.run()
 
     async def reconcile_due(self) -> bool:
-        """Reconcile all that are due; returns True when none is due again."""
-        due, self._due = self._due, set()
-        for key in sorted(due):
-            self._rejected.discard(key)
-            try:
-                with bound_reconcile_id():
-                    if await self.reconcile(key):
-                        self._rejected.add(key)
-            except Conflict:
-                self._due.add(key)
-            except Transient as error:
-                _log.warning("reconcile.interrupted", controller=type(self).__name__, reason=error.message)
-                self._due |= due
-                return False
-        return not self._due
+        """Reconcile all that are due; returns True when none is to be retried."""
+        return await self._queue.reconcile_due()
+
+    async def _reconcile_one(self, key: ObjectKey) -> float | None:
+        if (pause_seconds := self._paused_until - self._clock.monotonic()) > 0:
+            return pause_seconds
+        try:
+            return REJECTED_RETRY_SECONDS if await self.reconcile(key) else None
+        except Conflict:
+            return 0.0
+        except Transient:
+            self._paused_until = self._clock.monotonic() + RETRY_SECONDS
+            raise

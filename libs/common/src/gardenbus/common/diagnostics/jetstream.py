@@ -3,13 +3,14 @@
 import base64
 from collections.abc import AsyncIterator, Mapping
 from datetime import UTC, datetime
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
 import msgspec
 
 from gardenbus.common.api.decoding import json_decoder
 from gardenbus.common.api.document import section
 from gardenbus.common.diagnostics.bus_client import BusClient
+from gardenbus.common.diagnostics.stream_states import ConsumerState, StoredMessage, StreamState
 from gardenbus.common.errors import NotFound, Unavailable
 
 RESPONSE_SECONDS = 5.0
@@ -20,56 +21,6 @@ BEHIND_ALL = 1_000_000_000
 _NOT_FOUND = 404
 
 _decode = json_decoder(dict[str, Any])
-
-
-class StreamState(NamedTuple):
-    """One stream: how it is configured, and what it holds."""
-
-    name: str
-    config: Mapping[str, Any]
-    messages: int
-    size_bytes: int
-    last_sequence: int
-    consumers: int
-    first_at: datetime | None
-    created: str
-    cluster: Mapping[str, Any] = {}
-    """Leader and replicas, in a cluster."""
-
-
-class ConsumerState(NamedTuple):
-    """A consumer of a stream. `listening` is the number of pull requests that wait on the server."""
-
-    stream: str
-    name: str
-    config: Mapping[str, Any]
-    pending: int
-    in_flight: int
-    redelivered: int
-    listening: int
-    delivered: int
-    delivered_at: datetime | None
-    acknowledged_at: datetime | None
-
-    @property
-    def is_shared(self) -> bool:
-        """True for the durable consumer of a work queue, which stays while nobody listens."""
-        return bool(self.config.get("durable_name"))
-
-    @property
-    def filter(self) -> str:
-        """Subject filter of the consumer."""
-        return str(self.config.get("filter_subject") or ">")
-
-
-class StoredMessage(NamedTuple):
-    """A message as it stands in a stream."""
-
-    subject: str
-    sequence: int
-    at: datetime
-    headers: Mapping[str, str]
-    body: bytes
 
 
 async def account(api: BusClient) -> Mapping[str, Any]:

@@ -9,8 +9,8 @@ from gardenbus.common.adapters.nats import streams as jetstream_streams
 from gardenbus.common.adapters.nats import work_queue
 from gardenbus.common.diagnostics import jetstream
 from gardenbus.common.diagnostics.findings import DiagnosticFinding, graded, some_of
-from gardenbus.common.diagnostics.jetstream import ConsumerState, StoredMessage, StreamState
 from gardenbus.common.diagnostics.replication import assess_copies
+from gardenbus.common.diagnostics.stream_states import ConsumerState, StoredMessage, StreamState
 from gardenbus.common.diagnostics.target import DiagnosticsTarget
 from gardenbus.common.errors import Unavailable
 

@@ -1,20 +1,24 @@
 """Copies of what is stored: of streams in a NATS cluster, and of the store at replicas of Redis. Pure."""
 
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Hashable, Mapping, Sequence
 from contextlib import suppress
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
-from gardenbus.common.adapters.nats.micro_service import REDIS_REPLICAS
-from gardenbus.common.adapters.redis.addresses import ServerAddress
 from gardenbus.common.diagnostics.findings import DiagnosticFinding, some_of, worst
-from gardenbus.common.diagnostics.jetstream import StreamState
+from gardenbus.common.diagnostics.stream_states import StreamState
 
 SAFE_COPIES = 3
 MOST_LAG_BYTES = 16 * 1024 * 1024
 MOST_LAG_SECONDS = 5
+
+REDIS_REPLICAS = "redis-replicas"
+"""Metadata of a relay: how far Redis' replicas are (`reported`)."""
+
+Server = TypeVar("Server", bound=Hashable)
+"""Address of a server, whose text is shown."""
 
 _SENTINELS, _SENTINELS_AWAY, _OTHERS = "sentinels", "sentinels_away", "other_servers"
 
@@ -53,7 +57,7 @@ def _behind(state: StreamState) -> list[str]:
     return found
 
 
-def sentinel_facts(found: Mapping[ServerAddress, bool], others: Collection[ServerAddress] = ()) -> dict[str, str]:
+def sentinel_facts(found: Mapping[Server, bool], others: Collection[Server] = ()) -> dict[str, str]:
     """Facts beside those of INFO: how many Sentinels there are, which do not respond, and what should be replicas."""
     facts = {_OTHERS: ", ".join(sorted(map(str, others)))} if others else {}
     if not found:

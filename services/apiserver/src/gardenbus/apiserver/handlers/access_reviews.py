@@ -19,8 +19,8 @@ import msgspec
 from gardenbus.apiserver.domain.authorization.actions import BIND, READS, WRITES, Action, Permit, Requester
 from gardenbus.apiserver.domain.authorization.decision import LANDSCAPE_READS, role_of
 from gardenbus.apiserver.domain.authorization.readable import readable
+from gardenbus.apiserver.domain.query_bodies import read_body
 from gardenbus.apiserver.handlers.authorizer import Authorizer
-from gardenbus.apiserver.handlers.query_bodies import read_body
 from gardenbus.apiserver.registry.read_cache import ReadCache
 from gardenbus.common.api.document import Document
 from gardenbus.common.api.identity.principals import OPERATOR, organization, principal_of

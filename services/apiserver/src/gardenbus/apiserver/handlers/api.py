@@ -21,19 +21,19 @@ import msgspec
 import structlog
 from prometheus_client import Histogram
 
+from gardenbus.apiserver import spans
 from gardenbus.apiserver.domain.admission_trace import AdmissionTrace
 from gardenbus.apiserver.domain.authorization.actions import BIND, UNLIMITED, Action, Requester
 from gardenbus.apiserver.domain.field_validation import validation_of
+from gardenbus.apiserver.domain.in_flight import InFlightLimit
 from gardenbus.apiserver.domain.operators import is_insider
 from gardenbus.apiserver.domain.request_subjects import parse_request_subject, unknown_verb
 from gardenbus.apiserver.domain.responses import RequestResponse, combined_response, error_response, success_response
 from gardenbus.apiserver.domain.senders import UserOf, as_stated, check_sender
-from gardenbus.apiserver.handlers import spans
 from gardenbus.apiserver.handlers.access_reviews import AccessReviews
 from gardenbus.apiserver.handlers.admin_kubeconfigs import AdminKubeconfigs
 from gardenbus.apiserver.handlers.authorizer import AccessGrant, Authorizer
 from gardenbus.apiserver.handlers.bootstrap_tokens import BootstrapTokens
-from gardenbus.apiserver.handlers.in_flight import InFlightLimit
 from gardenbus.apiserver.handlers.queries import ObjectReader
 from gardenbus.apiserver.handlers.request_actions import query_action
 from gardenbus.apiserver.handlers.shoot_census import shoot_census

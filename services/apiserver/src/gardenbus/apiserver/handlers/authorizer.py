@@ -21,8 +21,8 @@ from gardenbus.apiserver.domain.authorization.seed_graph import references_of
 from gardenbus.apiserver.domain.related_objects import ObjectQuery, ProjectQuery, RelatedQuery
 from gardenbus.apiserver.domain.request_subjects import ANONYMOUS
 from gardenbus.apiserver.handlers.audit_log import AuditLog
-from gardenbus.apiserver.handlers.seed_graph_reader import is_reachable
 from gardenbus.apiserver.registry.read_cache import ReadCache
+from gardenbus.apiserver.registry.seed_graph_reader import is_reachable
 from gardenbus.apiserver.registry.writer import ChangeChecks
 from gardenbus.common.api.document import Document
 from gardenbus.common.api.identity.principals import OPERATOR, principal_of

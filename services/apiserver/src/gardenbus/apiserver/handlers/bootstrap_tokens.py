@@ -20,7 +20,7 @@ import msgspec
 
 from gardenbus.apiserver.domain import report_admission
 from gardenbus.apiserver.domain.operators import check_operator
-from gardenbus.apiserver.handlers.query_bodies import read_body
+from gardenbus.apiserver.domain.query_bodies import read_body
 from gardenbus.apiserver.registry.preconditions import Precondition
 from gardenbus.apiserver.registry.read_cache import ReadCache
 from gardenbus.apiserver.registry.writer import Writer

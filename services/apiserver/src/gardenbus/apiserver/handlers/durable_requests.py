@@ -16,13 +16,13 @@ from typing import NamedTuple
 import msgspec
 import structlog
 
+from gardenbus.apiserver import spans
 from gardenbus.apiserver.domain.admission import Admission
 from gardenbus.apiserver.domain.authorization.actions import Action, Requester
 from gardenbus.apiserver.domain.field_validation import validation_of
 from gardenbus.apiserver.domain.related_objects import RelatedQuery
 from gardenbus.apiserver.domain.request_subjects import parse_request_subject
 from gardenbus.apiserver.domain.senders import UserOf, as_stated, check_sender
-from gardenbus.apiserver.handlers import spans
 from gardenbus.apiserver.handlers.authorizer import AccessGrant, Authorizer
 from gardenbus.apiserver.registry.batch_creator import BatchCreator, NewObject
 from gardenbus.apiserver.registry.dry_run import reject_durable_dry_run

@@ -5,9 +5,9 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
+from gardenbus.apiserver.domain.query_bodies import read_query
 from gardenbus.apiserver.domain.request_subjects import ListTarget, key_of_tail, list_target_of_tail
 from gardenbus.apiserver.handlers.bus_lists import BusLists, as_object
-from gardenbus.apiserver.handlers.query_bodies import read_query
 from gardenbus.apiserver.registry.indexed_lists import SHOOT, IndexedList, objects_named, shoots_on_seed
 from gardenbus.apiserver.registry.stored_kinds import stored_kinds, unregistered_kinds
 from gardenbus.common.api.decoding import json_decoder

@@ -11,13 +11,13 @@ from dataclasses import dataclass
 
 import structlog
 
+from gardenbus.apiserver import spans
 from gardenbus.apiserver.domain import report_admission
 from gardenbus.apiserver.domain.report_messages import RejectedReport, Report, read_report
 from gardenbus.apiserver.domain.report_stamps import is_set_by, merge_report
 from gardenbus.apiserver.domain.request_subjects import parse_report_subject
 from gardenbus.apiserver.domain.senders import UserOf, as_stated, check_sender
 from gardenbus.apiserver.domain.unknown_objects import adoptable_manifest
-from gardenbus.apiserver.handlers import spans
 from gardenbus.apiserver.handlers.member_reports import (
     CLUSTER_KIND,
     check_member,

@@ -12,8 +12,8 @@ from typing import Any
 import msgspec
 
 from gardenbus.apiserver.domain.operators import check_operator
-from gardenbus.apiserver.handlers.query_bodies import read_body
-from gardenbus.apiserver.handlers.request_rate import RequestRate
+from gardenbus.apiserver.domain.query_bodies import read_body
+from gardenbus.apiserver.domain.request_rate import RequestRate
 from gardenbus.apiserver.registry.preconditions import Precondition
 from gardenbus.apiserver.registry.read_cache import ReadCache
 from gardenbus.apiserver.registry.retry_on_conflict import StaleVersion
@@ -48,7 +48,7 @@ class SigningRequests:
     def __init__(self, store: Store, clock: Clock) -> None:
         self._store = store
         self._clock = clock
-        self._rate = RequestRate(clock)
+        self._rate = RequestRate()
 
     async def respond(
         self, verb: str, body: bytes, *, user: str, is_operator: bool, writer: Writer, reads: ReadCache
@@ -57,7 +57,7 @@ class SigningRequests:
         match verb:
             case "create":
                 if not is_operator:
-                    self._rate.take(user)
+                    self._rate.take(user, self._clock.monotonic())
                 return await self._create(body, user=user, writer=writer, reads=reads)
             case "get":
                 own = await self._own(read_body(body, NameBody, _SEND).name, user)

@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from gardenbus.apiserver.handlers.query_bodies import read_query
+from gardenbus.apiserver.domain.query_bodies import read_query
 from gardenbus.common.api.document import section
 from gardenbus.common.api.garden.shoots import DEFAULT_SCHEDULER
 from gardenbus.common.api.keys import ObjectKey, Subjects

@@ -12,8 +12,8 @@ from collections.abc import AsyncIterator, Generator, Sequence
 import msgspec
 
 from gardenbus.apiserver.domain.authorization.actions import Action
+from gardenbus.apiserver.domain.query_bodies import read_body
 from gardenbus.apiserver.handlers.bus_lists import as_object
-from gardenbus.apiserver.handlers.query_bodies import read_body
 from gardenbus.common.api.keys import Header, Subjects
 from gardenbus.common.api.kinds import by_word
 from gardenbus.common.api.names import LABEL

@@ -1,1 +1,1 @@
-"""Loops: a module for each, with its queue, what enqueues for it, and its reconciler."""
+"""Loops: a module for each, with its queue, its reconciler, and how both are built."""

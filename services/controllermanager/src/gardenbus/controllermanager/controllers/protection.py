@@ -3,16 +3,13 @@
 Whether something refers to it is decided by the store, in the write that takes the finalizer off.
 """
 
-from collections.abc import Iterable
 from operator import methodcaller
 
 import structlog
 
 from gardenbus.common.api.document import StoredObject
 from gardenbus.common.api.document_parts import FINALIZER, with_finalizer, without_finalizer
-from gardenbus.common.api.garden.credentials_bindings import BINDING_KINDS, references_of
-from gardenbus.common.api.index_keys import index_keys_of
-from gardenbus.common.api.keys import ObjectKey
+from gardenbus.common.api.garden.credentials_bindings import BINDING_KINDS
 from gardenbus.common.controller.controller import Done, ReconcileResult, RequeueAfter
 from gardenbus.common.controller.event_recorder import EventRecorder
 from gardenbus.common.controller.writes import update
@@ -20,6 +17,7 @@ from gardenbus.common.errors import Forbidden
 from gardenbus.common.ports.store import WritePrecondition
 from gardenbus.controllermanager.domain.protection import labelled
 from gardenbus.controllermanager.handlers.loop import REPORTER, BuiltLoop, Loop, LoopContext, existing
+from gardenbus.controllermanager.handlers.protection_enqueuer import ProtectionEnqueuer
 
 REFERRING_KINDS = ("shoot", "namespacedcloudprofile", *BINDING_KINDS)
 IN_USE_SECONDS = 60.0
@@ -61,48 +59,10 @@ class ProtectionReconciler:
         return Done("it is released")
 
 
-class _Changes:
-    """Enqueues objects that are new or being deleted, deleted ones that were let go of, and quotas of bindings."""
-
-    def __init__(self, context: LoopContext, kind: str) -> None:
-        self._enqueue = context.enqueue
-        self._kind = kind
-        self._deleted: set[ObjectKey] = set()
-        """Objects that wait to be released: while there are none, nobody's references matter."""
-
-    def changed(self, key: ObjectKey, old: StoredObject | None, new: StoredObject | None) -> None:
-        """Handle a change of an object of the kind, or of what may refer to one."""
-        if key.kind == self._kind:
-            self._changed_itself(key, old, new)
-            return
-        if old is not None and self._deleted:
-            self._enqueue_referenced(index_keys_of(old.document()).references)
-        if self._kind == "quota" and key.kind in BINDING_KINDS:
-            for binding in (each for each in (old, new) if each is not None):
-                self._enqueue_referenced(references_of(binding.document()))
-
-    def _changed_itself(self, key: ObjectKey, old: StoredObject | None, new: StoredObject | None) -> None:
-        if new is None or not new.is_deleting:
-            self._deleted.discard(key)
-        else:
-            self._deleted.add(key)
-        if new is not None and (old is None or old.is_deleting != new.is_deleting or not _is_protected(new)):
-            self._enqueue(key)
-
-    def _enqueue_referenced(self, references: Iterable[str]) -> None:
-        for reference in references:
-            if reference.startswith(f"{self._kind}:") and "#" not in reference:
-                self._enqueue(ObjectKey.from_stored(reference))
-
-
-def _is_protected(stored: StoredObject) -> bool:
-    return FINALIZER in stored.parts.finalizers
-
-
 def _loop(kind: str) -> Loop:
     def build(context: LoopContext) -> BuiltLoop:
         return BuiltLoop(
-            existing(context, kind, ProtectionReconciler(context).reconcile), _Changes(context, kind).changed
+            existing(context, kind, ProtectionReconciler(context).reconcile), ProtectionEnqueuer(context, kind).changed
         )
 
     referring = REFERRING_KINDS if kind != "quota" else BINDING_KINDS

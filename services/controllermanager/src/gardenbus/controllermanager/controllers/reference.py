@@ -23,8 +23,8 @@ from gardenbus.controllermanager.domain.references import (
     referenced_objects,
     with_protection,
 )
+from gardenbus.controllermanager.domain.shoot_parts import is_status_alone, may_use_objects
 from gardenbus.controllermanager.handlers.loop import BuiltLoop, ChangeCallback, Loop, LoopContext, existing
-from gardenbus.controllermanager.handlers.shoot_parts import is_status_alone, may_use_objects
 
 USING_KINDS = ("shoot", "seed")
 MISSING_SECONDS = 60.0

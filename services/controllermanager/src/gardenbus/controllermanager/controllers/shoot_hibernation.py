@@ -25,8 +25,8 @@ from gardenbus.controllermanager.domain.shoot_hibernation import (
     decide_hibernation,
     with_trigger_time,
 )
+from gardenbus.controllermanager.domain.shoot_parts import is_status_alone
 from gardenbus.controllermanager.handlers.loop import REPORTER, BuiltLoop, Loop, LoopContext, existing
-from gardenbus.controllermanager.handlers.shoot_parts import is_status_alone
 from gardenbus.controllermanager.registry.shoot_requests import ShootRequests, until
 
 NAME, KIND = "shoothibernation", "shoot"

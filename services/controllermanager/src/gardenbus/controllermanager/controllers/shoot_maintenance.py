@@ -12,8 +12,6 @@ import structlog
 
 from gardenbus.common.api.document import Document, StoredObject, section
 from gardenbus.common.api.garden.profile_parts import profile_key, profile_spec_of
-from gardenbus.common.api.garden.shoot_operations import MAINTAIN, OPERATION
-from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.controller.controller import Done, ReconcileResult
 from gardenbus.common.controller.event_recorder import EventRecorder
 from gardenbus.common.errors import Terminal
@@ -32,13 +30,10 @@ from gardenbus.controllermanager.domain.shoot_maintenance import (
     without_request_patch,
 )
 from gardenbus.controllermanager.handlers.loop import REPORTER, BuiltLoop, Loop, LoopContext, existing
-from gardenbus.controllermanager.handlers.moments import Moments
-from gardenbus.controllermanager.handlers.shoot_parts import is_status_alone, maintenance_part
+from gardenbus.controllermanager.handlers.maintenance_clock import MaintenanceClock
 from gardenbus.controllermanager.registry.shoot_requests import ShootRequests
 
 NAME, KIND = "shootmaintenance", "shoot"
-CHECK_SECONDS = 5.0
-"""Time between two checks which shoots are due."""
 
 log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 
@@ -114,54 +109,9 @@ class ShootMaintenanceReconciler:
             ).inc()
 
 
-class MaintenanceClock:
-    """Enqueues shoots when their moment has come."""
-
-    def __init__(self, context: LoopContext) -> None:
-        self._clock = context.clock
-        self._objects = context.objects
-        self._enqueue = context.enqueue
-        self._moments = Moments()
-
-    def changed(self, key: ObjectKey, old: StoredObject | None, new: StoredObject | None) -> None:
-        """Plan each shoot once, and when its window changes or a maintenance is asked for."""
-        if new is None:
-            self._moments.forget(key)
-        elif not is_status_alone(old, new) and (old is None or _relevant(old) != _relevant(new)):
-            self._plan(new)
-
-    async def run(self) -> None:
-        """Plan those whose moment has come, until cancelled."""
-        while True:
-            await self._clock.sleep(CHECK_SECONDS)
-            for key in self._moments.due(self._clock.now()):
-                if (shoot := self._objects.objects(KIND).get(key)) is not None:
-                    self._plan(shoot)
-
-    def _plan(self, shoot: StoredObject) -> None:
-        """Enqueue a shoot if it is due, and note when it is next."""
-        decision = decide_maintenance(maintenance_part(shoot), self._clock.now())
-        match decision:
-            case NotMaintained():
-                self._moments.forget(shoot.key)
-            case AwaitWindow(at=at):
-                self._moments.set(shoot.key, at)
-            case MaintainNow(next_at=next_at):
-                self._moments.set(shoot.key, next_at)
-                self._enqueue(shoot.key)
-            case _:
-                assert_never(decision)
-
-
 def _build(context: LoopContext) -> BuiltLoop:
     clock = MaintenanceClock(context)
     return BuiltLoop(existing(context, KIND, ShootMaintenanceReconciler(context).reconcile), clock.changed, clock.run)
-
-
-def _relevant(stored: StoredObject) -> object:
-    part = maintenance_part(stored)
-    is_requested = MAINTAIN in str(section(part, "metadata", "annotations").get(OPERATION))
-    return is_requested, section(part, "spec", "maintenance").get("timeWindow"), stored.is_deleting
 
 
 LOOP = Loop(NAME, KIND, (KIND,), _build, attrgetter("shoot_maintenance.concurrent_syncs"))

@@ -14,7 +14,6 @@ from gardenbus.common.api.garden.quotas import (
     quota_keys,
     shortest_lifetime,
 )
-from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.controller.controller import Done, ReconcileResult, Requeue, RequeueAfter
 from gardenbus.common.controller.event_recorder import EventRecorder
 from gardenbus.common.errors import Terminal
@@ -22,7 +21,7 @@ from gardenbus.common.ports.clock import timestamp
 from gardenbus.controllermanager import metrics
 from gardenbus.controllermanager.domain.shoot_expiry import AnnotateExpiration, DeleteExpired, KeepShoot, decide_expiry
 from gardenbus.controllermanager.handlers.loop import REPORTER, BuiltLoop, Loop, LoopContext, existing
-from gardenbus.controllermanager.handlers.shoot_parts import bindings_part, is_status_alone
+from gardenbus.controllermanager.handlers.quota_enqueuer import QuotaEnqueuer
 from gardenbus.controllermanager.registry.shoot_requests import LATE_SECONDS, ShootRequests
 
 NAME, KIND = "shootquota", "shoot"
@@ -87,43 +86,8 @@ class ShootQuotaReconciler:
         await self._events.record(stored.key, stored.uid, reason="ClusterLifetimeExpired", message=message)
 
 
-class QuotaEnqueuer:
-    """Enqueues shoots that Quotas may limit."""
-
-    def __init__(self, context: LoopContext) -> None:
-        self._objects = context.objects
-        self._enqueue = context.enqueue
-
-    def changed(self, key: ObjectKey, old: StoredObject | None, new: StoredObject | None) -> None:
-        """Enqueue a shoot once, when its bindings or its annotation change, and when the Quotas of a binding do."""
-        if key.kind == KIND:
-            if new is not None and not is_status_alone(old, new):
-                self._shoot_changed(old, new)
-        elif old is not None and new is not None and quota_keys(old.document()) != quota_keys(new.document()):
-            for shoot in self._objects.objects(KIND).values():
-                if key in bindings_of(bindings_part(shoot)):
-                    self._enqueue(shoot.key)
-
-    def _shoot_changed(self, old: StoredObject | None, new: StoredObject) -> None:
-        is_same = old is not None and _relevant(old) == _relevant(new)
-        if not new.is_deleting and not is_same and self._may_be_limited(new):
-            self._enqueue(new.key)
-
-    def _may_be_limited(self, shoot: StoredObject) -> bool:
-        """False when no binding of a shoot names a Quota; one that is not cached yet may."""
-        bindings = bindings_of(bindings_part(shoot))
-        cached = [self._objects.objects(key.kind).get(key) for key in bindings]
-        return EXPIRATION_ANNOTATION in shoot.annotations or any(
-            binding is None or quota_keys(binding.document()) for binding in cached
-        )
-
-
 def _build(context: LoopContext) -> BuiltLoop:
     return BuiltLoop(existing(context, KIND, ShootQuotaReconciler(context).reconcile), QuotaEnqueuer(context).changed)
-
-
-def _relevant(stored: StoredObject) -> object:
-    return bindings_of(bindings_part(stored)), stored.annotations.get(EXPIRATION_ANNOTATION)
 
 
 LOOP = Loop(NAME, KIND, FOLLOWS, _build, attrgetter("shoot_quota.concurrent_syncs"))

@@ -1,1 +1,1 @@
-"""Definition of loops, and their access to the landscape: projects by namespaces, bindings, contents of namespaces."""
+"""Definition of loops, what enqueues for them by changes and by the clock, and contents of namespaces."""

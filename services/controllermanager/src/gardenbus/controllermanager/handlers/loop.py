@@ -15,8 +15,8 @@ from gardenbus.common.controller.controller import Done, Reconcile, ReconcileReq
 from gardenbus.common.controller.enqueue_on_change import ObjectLister
 from gardenbus.common.ports.clock import Clock
 from gardenbus.common.ports.store import Store
-from gardenbus.controllermanager.handlers.cached_bindings import CachedBindings
-from gardenbus.controllermanager.handlers.project_namespaces import ProjectNamespaces
+from gardenbus.controllermanager.cache.cached_bindings import CachedBindings
+from gardenbus.controllermanager.cache.project_namespaces import ProjectNamespaces
 
 REPORTER = "controllermanager"
 """Signs Events."""

@@ -15,6 +15,7 @@ from gardenbus.common.api.document import Document
 from gardenbus.common.api.garden.rows import SeedRow, TableRow
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.api.numbers import whole_number
+from gardenbus.common.controller.wait import forever
 from gardenbus.common.ports.clock import Clock, timestamp
 from gardenbus.dashboard.cache.landscape import DashboardCache, milliseconds
 from gardenbus.dashboard.cache.placements import ROW_OF as FLEET_ROW_OF
@@ -122,9 +123,7 @@ class ChangeFeed:
 
     async def run_heartbeats(self) -> None:
         """Publish keep-alive messages for ever."""
-        while True:
-            await self._clock.sleep(BEAT_SECONDS)
-            self.publish_heartbeats()
+        await forever(self.publish_heartbeats, period_seconds=BEAT_SECONDS, sleep=self._clock.sleep, is_immediate=False)
 
     def publish(self) -> None:
         """Publish the changes since the last batch, if any."""

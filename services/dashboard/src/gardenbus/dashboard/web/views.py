@@ -13,6 +13,7 @@ from starlette.requests import Request
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from gardenbus.common.api.identity.readable import Readable
+from gardenbus.common.controller.wait import forever
 from gardenbus.common.errors import TooManyRequests
 from gardenbus.common.ports.clock import Clock
 from gardenbus.dashboard.cache.filtered import FilteredCache
@@ -52,6 +53,7 @@ class LandscapeViews:
         self._clock = clock
         self._whole: dict[str, ASGIApp] = {}
         self._views: dict[str, _View] = {}
+        self._beat_at = 0.0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request. Raises TooManyRequests, Unavailable."""
@@ -60,20 +62,21 @@ class LandscapeViews:
 
     async def run(self) -> NoReturn:
         """Publish changes to those who see a part, and end the views that nobody looks at, for ever."""
-        beats_at = self._clock.monotonic()
-        while True:
-            await self._clock.sleep(BATCH_SECONDS)
-            now = self._clock.monotonic()
-            is_beat = now - beats_at >= BEAT_SECONDS
-            beats_at = now if is_beat else beats_at
-            for user, view in list(self._views.items()):
-                view.changes.publish()
-                if is_beat:
-                    view.changes.publish_heartbeats()
-                if view.changes.listeners:
-                    view.used_at = now
-                elif now - view.used_at > IDLE_SECONDS:
-                    self._end(user)
+        self._beat_at = self._clock.monotonic()
+        await forever(self._publish, period_seconds=BATCH_SECONDS, sleep=self._clock.sleep, is_immediate=False)
+
+    def _publish(self) -> None:
+        now = self._clock.monotonic()
+        is_beat = now - self._beat_at >= BEAT_SECONDS
+        self._beat_at = now if is_beat else self._beat_at
+        for user, view in list(self._views.items()):
+            view.changes.publish()
+            if is_beat:
+                view.changes.publish_heartbeats()
+            if view.changes.listeners:
+                view.used_at = now
+            elif now - view.used_at > IDLE_SECONDS:
+                self._end(user)
 
     def cut_all(self) -> None:
         """Disconnect all browsers: the process stops."""

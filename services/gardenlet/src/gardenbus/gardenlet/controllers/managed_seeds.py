@@ -12,7 +12,7 @@
 import random
 from collections.abc import Callable
 from datetime import timedelta
-from typing import NamedTuple, Protocol, assert_never
+from typing import NamedTuple, assert_never
 
 import msgspec
 import structlog
@@ -52,6 +52,7 @@ from gardenbus.gardenlet.domain.shoot_status import without_times
 from gardenbus.gardenlet.handlers.binding_cache import MANAGED_SEED, BindingCache, Tombstone
 from gardenbus.gardenlet.handlers.managed_gardenlets import ManagedGardenlets
 from gardenbus.gardenlet.handlers.reporter import SeedReporter
+from gardenbus.gardenlet.ports import GardenletDeployer
 
 _log = structlog.stdlib.get_logger()
 
@@ -60,29 +61,6 @@ REPEAT_SECONDS = 30.0
 INACTIVE_REQUEUE_SECONDS = 2.0
 _SYNC_JITTER = 0.05
 _BACKOFF = Backoff()
-
-
-class GardenletDeployer(Protocol):
-    """Port to whatever runs the gardenlets that are deployed into shoots."""
-
-    def deployments_changed(self) -> None:
-        """Sync the deployments now."""
-        ...
-
-    def shoots_on(self, seed: str) -> int:
-        """Number of shoots bound to a seed; 0 when its gardenlet does not run here."""
-        ...
-
-
-class NullGardenletDeployer:
-    """A `GardenletDeployer` that runs nothing: another process reads the deployments."""
-
-    def deployments_changed(self) -> None:
-        """Do nothing."""
-
-    def shoots_on(self, seed: str) -> int:  # noqa: ARG002 - the port's
-        """Always 0."""
-        return 0
 
 
 class _ReportedPatch(NamedTuple):

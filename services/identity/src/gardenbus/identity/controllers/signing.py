@@ -68,18 +68,14 @@ class SigningController:
         self._certificates = certificates
         self._revoked = revoked
         self._authority = authority
-        self._queue: DelayingQueue[ObjectKey] = DelayingQueue(
+        self.queue: DelayingQueue[ObjectKey] = DelayingQueue(
             self.reconcile, clock=clock, controller="signing", retry_seconds=RETRY_SECONDS
         )
 
     def changed(self, key: ObjectKey, _old: StoredObject | None, new: StoredObject | None) -> None:
         """Enqueue a request, or a token."""
         if new is not None and (key.kind == signing_requests.SINGULAR or is_token_secret(key)):
-            self._queue.add(key)
-
-    async def run(self) -> None:
-        """Reconcile for ever."""
-        await self._queue.run()
+            self.queue.add(key)
 
     async def reconcile(self, key: ObjectKey) -> float | None:
         """Reconcile a request or a token by its state in the store. Raises Transient."""

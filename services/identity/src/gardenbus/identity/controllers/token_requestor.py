@@ -61,7 +61,7 @@ class TokenRequestorController:
         self._revoked = revoked
         self._requesters: dict[ObjectKey, str] = {}
         """By the Secret that credentials are checked with: the name of the requesting one."""
-        self._queue: DelayingQueue[ObjectKey] = DelayingQueue(
+        self.queue: DelayingQueue[ObjectKey] = DelayingQueue(
             self.reconcile, clock=clock, controller="token-requestor", retry_seconds=RETRY_SECONDS
         )
 
@@ -71,16 +71,12 @@ class TokenRequestorController:
             return
         if any(one is not None and _is_request(one) for one in (old, new)):
             for each in (key, *(issued for issued, name in self._requesters.items() if name == key.name)):
-                self._queue.add(each)
+                self.queue.add(each)
         elif new is None:
             self._requesters.pop(key, None)
         elif requester := _requester(new):
             self._requesters[key] = requester[0]
-            self._queue.add(key)
-
-    async def run(self) -> None:
-        """Reconcile for ever."""
-        await self._queue.run()
+            self.queue.add(key)
 
     async def reconcile(self, key: ObjectKey) -> float | None:
         """Reconcile a Secret by its state in the store. Raises Transient."""

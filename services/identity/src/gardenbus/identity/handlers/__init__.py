@@ -1,1 +1,1 @@
-"""Handlers of callouts and of changes to credentials; they close the connections of those revoked."""
+"""Handlers of callouts and of changes to credentials."""

@@ -15,6 +15,7 @@ from gardenbus.common.api.document import Document, StoredObject
 from gardenbus.common.api.keys import GARDEN_NAMESPACE, ObjectKey
 from gardenbus.common.controller.event_recorder import EventRecorder
 from gardenbus.common.controller.reconcile_ids import bound_reconcile_id
+from gardenbus.common.controller.wait import InterruptibleSleep
 from gardenbus.common.errors import Conflict, NotFound, Transient
 from gardenbus.common.ports.clock import Clock
 from gardenbus.common.ports.store import Store
@@ -37,7 +38,6 @@ from gardenbus.lifecycle.domain.conditions import (
 )
 from gardenbus.lifecycle.domain.freshness import expires_at
 from gardenbus.lifecycle.domain.outage import CircuitBreaker, is_probe_lost
-from gardenbus.lifecycle.handlers.interruptible_sleep import InterruptibleSleep
 from gardenbus.lifecycle.handlers.leases import LeaseWatcher
 
 log: structlog.typing.FilteringBoundLogger = structlog.get_logger()

@@ -10,8 +10,8 @@ from collections.abc import Mapping
 import structlog
 
 from gardenbus.common.api.keys import ObjectKey
-from gardenbus.common.controller.reconcile_ids import bound_reconcile_id
-from gardenbus.common.errors import Conflict, NotFound, Transient
+from gardenbus.common.controller.wait import forever
+from gardenbus.common.errors import Conflict, NotFound
 from gardenbus.common.ports.clock import Clock
 from gardenbus.common.ports.store import Store
 from gardenbus.lifecycle.domain.assessment import WatchedSeed
@@ -30,13 +30,12 @@ class UnknownObjectsReconciler:
 
     async def run(self, period_seconds: float) -> None:
         """Reconcile forever, once a period."""
-        while True:
-            try:
-                with bound_reconcile_id():
-                    await self.reconcile()
-            except Transient as error:
-                _log.warning("unknown_objects.unreachable", reason=error.message)
-            await self._clock.sleep(period_seconds)
+        await forever(
+            self.reconcile,
+            period_seconds=period_seconds,
+            sleep=self._clock.sleep,
+            interrupted=lambda error: _log.warning("unknown_objects.unreachable", reason=error.message),
+        )
 
     async def reconcile(self) -> None:
         """Write the conditions that differ; what another writes meanwhile is for the next round. Raises Transient."""

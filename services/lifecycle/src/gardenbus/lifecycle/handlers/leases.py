@@ -16,6 +16,7 @@ from gardenbus.common.api.configuration.controller_manager import LifecycleConfi
 from gardenbus.common.api.keys import LEASE_NAMESPACE, PROBE_LEASE, Subjects
 from gardenbus.common.controller.reconcile_ids import bound_reconcile_id
 from gardenbus.common.controller.unreadable import skip_unreadable
+from gardenbus.common.controller.wait import forever
 from gardenbus.common.errors import Transient
 from gardenbus.common.ports.bus import Bus, FollowEvent, FollowRestarted, Message, ReplayDone, StreamMessage
 from gardenbus.common.ports.clock import Clock
@@ -70,6 +71,7 @@ class LeaseWatcher:
         self._subject_start = subjects.lease("")
         self._ahead_of_server = 0.0
         self._replaying = True
+        self._is_probe_failing = False
         self._unreadable: set[str] = set()
         self.records: dict[str, LeaseRecord] = {}
         self.probe = ProbeState()
@@ -92,17 +94,18 @@ class LeaseWatcher:
         Begins after the replay: until then, a probe found there must be a predecessor's.
         """
         await self.caught_up.wait()
-        failing = False
-        while True:
-            try:
-                await self._bus.publish(self._probe_lease())
-            except Transient as error:
-                if not failing:
-                    log.warning("probe.failed", reason=error.message)
-                failing = True
-            else:
-                failing = False
-            await self._clock.sleep(self._period_seconds / PROBES_PER_PERIOD)
+        period_seconds = self._period_seconds / PROBES_PER_PERIOD
+        await forever(self._publish_probe, period_seconds=period_seconds, sleep=self._clock.sleep)
+
+    async def _publish_probe(self) -> None:
+        try:
+            await self._bus.publish(self._probe_lease())
+        except Transient as error:
+            if not self._is_probe_failing:
+                log.warning("probe.failed", reason=error.message)
+            self._is_probe_failing = True
+        else:
+            self._is_probe_failing = False
 
     async def resync(self, seeds: frozenset[str]) -> None:
         """Compare the cache with the stream: read Leases that were missed, drop those of seeds that are gone.

@@ -7,6 +7,7 @@ import structlog
 
 from gardenbus.common.api.document import StoredObject
 from gardenbus.common.api.keys import ObjectKey
+from gardenbus.common.controller.wait import forever
 from gardenbus.common.errors import Transient
 from gardenbus.common.ports.clock import Clock
 from gardenbus.common.ports.store import Store
@@ -46,13 +47,14 @@ class SeedGauges:
 
     async def run(self, seconds: float) -> None:
         """Publish periodically, forever; while the store is away, usage stays as it was."""
-        while True:
-            try:
-                await self.refresh_usage()
-            except Transient as error:
-                _log.info("usage.unreachable", reason=error.message)
-            self.publish()
-            await self.clock.sleep(seconds)
+        await forever(self._refresh_and_publish, period_seconds=seconds, sleep=self.clock.sleep)
+
+    async def _refresh_and_publish(self) -> None:
+        try:
+            await self.refresh_usage()
+        except Transient as error:
+            _log.info("usage.unreachable", reason=error.message)
+        self.publish()
 
     async def refresh_usage(self) -> None:
         """Read changed usage; all of it when the store may have gone back to an older state. Raises Unavailable."""

@@ -5,24 +5,18 @@ A report is a comparison with the observed MemberCluster: one that was lost is r
 
 import asyncio
 from collections.abc import Callable
-from datetime import datetime
-from typing import NamedTuple
 
 import structlog
 
 from gardenbus.agent.domain.cluster_facts import ClusterFacts, joined_patch, left_patch
 from gardenbus.agent.domain.documents import uid_of
 from gardenbus.agent.domain.registration import FINGERPRINT
-from gardenbus.agent.reporter import Reporter
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.keys import ObjectKey
-from gardenbus.common.ports.clock import Clock, timestamp
-from gardenbus.memberagent.backend.port import ClusterBackend
-from gardenbus.memberagent.backend.records import REGISTERED, ClusterRecords, Registration
-from gardenbus.memberagent.domain.cluster_sources import ClusterSource
+from gardenbus.common.ports.clock import timestamp
+from gardenbus.memberagent.backend.records import REGISTERED, Registration
 from gardenbus.memberagent.domain.heartbeat_schedule import seconds_to_next
-from gardenbus.memberagent.handlers.cluster_cache import ClusterCache
-from gardenbus.memberagent.handlers.object_reader import ReadObject
+from gardenbus.memberagent.handlers.agent_ports import AgentPorts
 from gardenbus.memberagent.metrics import HEARTBEATS
 
 _log = structlog.stdlib.get_logger()
@@ -34,22 +28,6 @@ QUERY_INTERVAL_SECONDS = 60.0
 """Interval of queries for a MemberCluster that the store does not have."""
 
 DEFAULT_PERIOD_SECONDS = 60.0
-
-
-class AgentPorts(NamedTuple):
-    """Surroundings of one agent: its cluster's source, cache and backend, and its ways to the landscape."""
-
-    source: ClusterSource
-    cache: ClusterCache
-    backend: ClusterBackend
-    records: ClusterRecords
-    reporter: Reporter
-    read: ReadObject
-    landscape: Callable[[], str]
-    """Name of the landscape."""
-    clock: Clock
-    certificate_expires_at: Callable[[], datetime | None] = lambda: None
-    """The end of the agent's client certificate; None without one."""
 
 
 class MemberClusterReconciler:

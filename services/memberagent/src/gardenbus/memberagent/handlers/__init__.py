@@ -1,1 +1,1 @@
-"""Handlers of the member agent: the cache of its cluster, requests and reports."""
+"""Handlers of the member agent: its ports, requests and reports."""

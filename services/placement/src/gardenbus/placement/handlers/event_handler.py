@@ -35,7 +35,7 @@ from gardenbus.placement.cache.placement_cache import (
     head_of,
     parent_of,
 )
-from gardenbus.placement.handlers.affected_placements import is_affected
+from gardenbus.placement.domain.affected_placements import is_affected
 
 WORK = "work"
 EVICTION = "clusterresourceplacementeviction"

@@ -12,7 +12,7 @@ import structlog
 
 from gardenbus.common.adapters.redis.connection import RedisConnection
 from gardenbus.common.adapters.redis.function_library import function_of
-from gardenbus.common.errors import Transient
+from gardenbus.common.controller.wait import forever
 from gardenbus.common.ports.clock import Clock
 
 UNUSED_FOR = timedelta(hours=24)
@@ -42,12 +42,12 @@ class LibraryPruner:
 
     async def run(self) -> None:
         """Prune at intervals, until cancelled."""
-        while True:
-            try:
-                await self.prune()
-            except Transient as error:
-                _log.info("functions.uncounted", reason=error.message)
-            await self._clock.sleep(PRUNE_INTERVAL.total_seconds())
+        await forever(
+            self.prune,
+            period_seconds=PRUNE_INTERVAL.total_seconds(),
+            sleep=self._clock.sleep,
+            interrupted=lambda error: _log.info("functions.uncounted", reason=error.message),
+        )
 
     async def prune(self) -> None:
         """Remove the versions whose count has not moved for long enough. Raises Unavailable."""

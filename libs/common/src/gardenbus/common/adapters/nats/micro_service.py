@@ -37,9 +37,6 @@ CONTROL = "$SRV"
 WRITE_TROUBLE = "write-trouble"
 """Metadata of a service whose publishes NATS does not write: the reason."""
 
-REDIS_REPLICAS = "redis-replicas"
-"""Metadata of a relay: how far Redis' replicas are (`diagnostics.replication.reported`)."""
-
 _TYPES = {"PING": "ping_response", "INFO": "info_response", "STATS": "stats_response"}
 
 _encode = msgspec.json.Encoder().encode

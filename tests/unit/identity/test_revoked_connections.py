@@ -1,12 +1,10 @@
 """Who lost a credential is disconnected, twice, and again when no server responded."""
 
-import asyncio
-
 import pytest
 
 from gardenbus.common.adapters.nats.system_account import ServerConnection
 from gardenbus.common.errors import Unavailable
-from gardenbus.identity.handlers.kicking import KickingController
+from gardenbus.identity.controllers.revoked_connections import AGAIN_SECONDS, RevokedConnectionsController
 from tests.support.clocks import FakeClock
 
 
@@ -34,24 +32,40 @@ def users_of(serial: str) -> str | None:
 @pytest.mark.parametrize("name", ["seed:aws-cork", "ab"])
 async def test_a_user_or_the_user_of_a_certificate_is_disconnected_twice(name: str) -> None:
     servers = Servers("seed:aws-cork", "seed:aws-dublin", "seed:aws-cork")
-    controller = KickingController(servers, FakeClock(), users_of)
+    clock = FakeClock()
+    controller = RevokedConnectionsController(servers, clock, users_of)
     controller.withdraw([name])
     for expected in (2, 4, 4):
-        await controller.kick_due()
+        await controller.queue.reconcile_due()
         assert servers.kicked == ["seed:aws-cork"] * expected
+        clock.advance(AGAIN_SECONDS)
 
 
 async def test_who_could_not_be_disconnected_is_tried_again() -> None:
     servers = Servers("seed:aws-cork")
     servers.is_away = True
-    controller = KickingController(servers, FakeClock(), users_of)
+    clock = FakeClock()
+    controller = RevokedConnectionsController(servers, clock, users_of)
     controller.withdraw(["seed:aws-cork"])
-    running = asyncio.create_task(controller.run())
     for _ in range(10):
-        await asyncio.sleep(0)
+        await controller.queue.reconcile_due()
+        clock.advance(AGAIN_SECONDS)
     assert not servers.kicked
     servers.is_away = False
-    while len(servers.kicked) < 2:
-        await asyncio.sleep(0)
-    running.cancel()
-    await asyncio.gather(running, return_exceptions=True)
+    for _ in range(3):
+        await controller.queue.reconcile_due()
+        clock.advance(AGAIN_SECONDS)
+    assert len(servers.kicked) == 2
+
+
+async def test_who_loses_another_credential_meanwhile_is_disconnected_twice_once_more() -> None:
+    servers = Servers("seed:aws-cork")
+    clock = FakeClock()
+    controller = RevokedConnectionsController(servers, clock, users_of)
+    controller.withdraw(["seed:aws-cork"])
+    await controller.queue.reconcile_due()
+    controller.withdraw(["seed:aws-cork"])
+    for expected in (2, 3, 3):
+        await controller.queue.reconcile_due()
+        assert len(servers.kicked) == expected
+        clock.advance(AGAIN_SECONDS)

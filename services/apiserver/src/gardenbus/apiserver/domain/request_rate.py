@@ -1,7 +1,6 @@
 """Limit of how often one user may ask for what is stored under ever other names, and kept for long."""
 
 from gardenbus.common.errors import TooManyRequests
-from gardenbus.common.ports.clock import Clock
 
 BURST = 20
 """Most requests at once, after a pause."""
@@ -15,13 +14,11 @@ _MOST_USERS = 10_000
 class RequestRate:
     """A bucket a user, in this replica: generic cell rate, which keeps one moment of each."""
 
-    def __init__(self, clock: Clock) -> None:
-        self._clock = clock
+    def __init__(self) -> None:
         self._free_at: dict[str, float] = {}
 
-    def take(self, user: str) -> None:
-        """Count one request. Raises TooManyRequests."""
-        now = self._clock.monotonic()
+    def take(self, user: str, now: float) -> None:
+        """Count one request, at a monotonic time. Raises TooManyRequests."""
         free_at = max(self._free_at.get(user, now), now)
         if free_at - now > (BURST - 1) * EACH_SECONDS:
             raise TooManyRequests(f"{user!r} asks too often: {BURST} at once, then one every {EACH_SECONDS:g} s")

@@ -2,8 +2,8 @@
 
 import pytest
 
+from gardenbus.apiserver.domain.in_flight import InFlightLimit
 from gardenbus.apiserver.domain.responses import error_response
-from gardenbus.apiserver.handlers.in_flight import InFlightLimit
 from gardenbus.common.errors import TooManyRequests
 
 

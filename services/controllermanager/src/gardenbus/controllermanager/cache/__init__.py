@@ -1,0 +1,1 @@
+"""Caches of the informer, by what loops look things up."""

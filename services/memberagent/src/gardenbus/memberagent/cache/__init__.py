@@ -1,0 +1,1 @@
+"""Cache of one cluster, kept current by the host."""
