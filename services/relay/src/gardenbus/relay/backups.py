@@ -98,8 +98,7 @@ class BackupKeeper:
             await self._create_delta(latest, now)
         if self._clock.monotonic() >= self._collect_at:
             self._collect_at = self._clock.monotonic() + self._plan.collection_seconds
-            collected = await collect(self._destination, now)
-            if collected:
+            if collected := await collect(self._destination, now):
                 _log.info("backups.collected", count=len(collected))
 
     async def _load(self) -> None:
