@@ -264,14 +264,15 @@ async def test_what_another_has_written_and_no_replica_has_decides_nothing(
             await (
                 writer.update(base, base.document(), origin=later) if outcome == "superseded" else writer.delete(base)
             )
+        if outcome == "read":
+            assert await other.get(base.key) is None
+        decisions = {
+            "gone": lambda: other.delete(base),
+            "superseded": lambda: other.update(base, base.document(), origin=earlier),
+            "read": other.confirm_reads,
+        }
         with pytest.raises(Unavailable, match="Redis replicas"):
-            if outcome == "gone":
-                await other.delete(base)
-            elif outcome == "superseded":
-                await other.update(base, base.document(), origin=earlier)
-            else:
-                assert await other.get(base.key) is None
-                await other.confirm_reads()
+            await decisions[outcome]()
 
 
 async def test_writes_go_on_while_one_of_two_replicas_is_away(servers: RedisReplicas) -> None:

@@ -16,8 +16,8 @@ write is followed by `WAIT` for all replicas. One that does not acknowledge is a
 |                                         | responds, and knows of no failover under way                            |
 
 A write that does not count is Unavailable: it may have been carried out, and whoever sent it sends it again. Until then
-others see it. `WAIT` is about the writes of one connection, so each is asked for behind a `SET`: then what was found, too,
-such as that there is nothing to do any more, counts only when replicas have all that it was found in.
+others see it. `WAIT` is about the writes of one connection, so a `SET` stands before it: what was found, too, such as
+that there is nothing to do any more, counts only when replicas have all that it was found in.
 """
 
 import asyncio
