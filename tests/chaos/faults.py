@@ -62,6 +62,7 @@ class FaultMaker:
             "restore": self._restore,
             "failover": self._failover,
             "partition": self._partition,
+            "redis-partition": self._redis_partition,
             "old-disk": self._old_disk,
         }[fault.kind](fault)
 
@@ -180,6 +181,17 @@ class FaultMaker:
             await asyncio.sleep(fault.seconds)
         finally:
             self._cluster.heal(fault.target)
+
+    async def _redis_partition(self, fault: Fault) -> None:
+        """Cut a server of Redis off; where its clients still reach it, they do while another is promoted."""
+        if not self._cluster.has_redis_lines:
+            raise Skipped("only on Linux has the loopback an address for each server")
+        name = self._cluster.primary() if fault.target == "redis" else fault.target
+        self._cluster.cut_off(name, fault.detail)
+        try:
+            await asyncio.sleep(fault.seconds)
+        finally:
+            self._cluster.rejoin()
 
     async def _old_disk(self, fault: Fault) -> None:
         """A server comes back with an older copy of its directory, or an empty one, once another leads in its place."""

@@ -8,6 +8,8 @@ from typing import NamedTuple
 MOST_IN_A_ROUND = 6
 GARBAGE_SEEDS = 10_000
 CLOCK_SHIFTS = (-3600.0, -300.0, -5.0, 5.0, 300.0, 3600.0)
+CUT_OFF_FROM = ("everybody", "servers", "clients")
+"""Whom a server of Redis is cut off from: `servers` are replicas, their primary, and Sentinels."""
 
 
 class Fault(NamedTuple):
@@ -59,9 +61,10 @@ KINDS: Mapping[str, KindRule] = {
     "restore": KindRule(3, 0.0, 0.0, is_alone=True),
     "failover": KindRule(12, 5.0, 9.0),
     "partition": KindRule(10, 1.0, 8.0),
+    "redis-partition": KindRule(10, 2.0, 12.0),
     "old-disk": KindRule(4, 0.0, 0.0, is_alone=True),
 }
-"""All kinds of faults. `restore` hits a single server, the last three those of a cluster."""
+"""All kinds of faults. `restore` hits a single server, the last four those of a cluster."""
 
 DETAILS: Mapping[str, Sequence[str]] = {
     "cut": ("reset", "closed"),
@@ -69,6 +72,7 @@ DETAILS: Mapping[str, Sequence[str]] = {
     "clock": tuple(f"{shift:+g}" for shift in CLOCK_SHIFTS),
     "restore": ("older", "empty"),
     "old-disk": ("older", "empty"),
+    "redis-partition": CUT_OFF_FROM,
     "failover": ("REQUESTS", "REPORTS", "OBJECTS", "QUEUES"),
 }
 
@@ -120,7 +124,8 @@ def _fault(randomness: random.Random, kind: str, choices: Sequence[str], *, afte
 
 
 def _choices(kind: str, targets: Targets) -> Sequence[str]:
-    """What a kind can hit. Servers and strangers come as often as any process."""
+    """What a kind can hit. Servers and strangers come as often as any process; `redis` is the primary."""
+    redis_nodes = [each for each in targets.nodes if each.startswith("redis")]
     return {
         "kill": [*targets.services, *targets.servers, *targets.strangers],
         "pause": [*targets.services, *targets.servers],
@@ -134,5 +139,6 @@ def _choices(kind: str, targets: Targets) -> Sequence[str]:
         "restore": () if targets.nodes else targets.servers,
         "failover": ("nats", "redis") if targets.nodes else (),
         "partition": [each for each in targets.nodes if each.startswith("nats")],
+        "redis-partition": ("redis", *redis_nodes) if redis_nodes else (),
         "old-disk": targets.nodes,
     }[kind]

@@ -4,11 +4,17 @@ import asyncio
 import contextlib
 import socket
 import struct
+from collections.abc import Callable
 from typing import Literal
 
 LOOPBACK = "127.0.0.1"
 CHUNK = 256 * 1024
 _RESET_ON_CLOSE = struct.pack("ii", 1, 0)
+
+
+def everybody(_source: str) -> bool:
+    """True: wherever a connection comes from."""
+    return True
 
 
 class Line:
@@ -20,7 +26,10 @@ class Line:
         self._server_port = server_port
         self._state: Literal["open", "cut", "half-open"] = "open"
         self._listener: asyncio.Server | None = None
-        self._writers: set[asyncio.StreamWriter] = set()
+        self._is_hit = everybody
+        self._healed = asyncio.Event()
+        self._writers: dict[asyncio.StreamWriter, str] = {}
+        """Both ends of each connection, and the address that it comes from."""
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def start(self) -> None:
@@ -33,6 +42,7 @@ class Line:
         if self._listener is not None:
             self._listener.close()
         self._drop(resets=True)
+        self._healed.set()
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -42,18 +52,23 @@ class Line:
         self._state = "cut"
         self._drop(resets=resets)
 
-    def half_open(self) -> None:
-        """Swallow whatever is sent, in both directions; connections stay, and new ones are accepted."""
-        self._state = "half-open"
+    def half_open(self, is_hit: Callable[[str], bool] = everybody) -> None:
+        """Swallow whatever is sent, in both directions, ends included; connections stay, and new ones are accepted.
+
+        `is_hit` says of the address that a connection comes from whether it is one of those.
+        """
+        self._state, self._is_hit = "half-open", is_hit
+        self._healed.clear()
 
     def heal(self) -> None:
         """Pass everything again. Connections that have lost something end."""
         if self._state == "half-open":
-            self._drop(resets=True)
+            self._drop(resets=True, is_hit=self._is_hit)
         self._state, self.delay_seconds = "open", 0.0
+        self._healed.set()
 
-    def _drop(self, *, resets: bool) -> None:
-        for writer in self._writers:
+    def _drop(self, *, resets: bool, is_hit: Callable[[str], bool] = everybody) -> None:
+        for writer in [writer for writer, source in self._writers.items() if is_hit(source)]:
             transport = writer.transport
             connection = transport.get_extra_info("socket")
             if resets and connection is not None:
@@ -76,24 +91,32 @@ class Line:
         if self._state == "cut":
             writer.transport.abort()
             return
-        self._writers.add(writer)
+        source = writer.get_extra_info("peername")[0]
+        self._writers[writer] = source
         server: asyncio.StreamWriter | None = None
         try:
             from_server, server = await asyncio.open_connection(LOOPBACK, self._server_port, limit=CHUNK)
-            self._writers.add(server)
-            await asyncio.gather(self._pump(reader, server), self._pump(from_server, writer))
+            self._writers[server] = source
+            await asyncio.gather(self._pump(reader, server, source), self._pump(from_server, writer, source))
         finally:
             for each in (writer, server):
                 if each is not None:
-                    self._writers.discard(each)
+                    self._writers.pop(each, None)
                     each.transport.abort()
 
-    async def _pump(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        while chunk := await reader.read(CHUNK):
-            if self.delay_seconds:
-                await asyncio.sleep(self.delay_seconds)
-            if self._state != "half-open":
-                writer.write(chunk)
-                await writer.drain()
+    async def _pump(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, source: str) -> None:
+        try:
+            while chunk := await reader.read(CHUNK):
+                if self.delay_seconds:
+                    await asyncio.sleep(self.delay_seconds)
+                if not self._swallows(source):
+                    writer.write(chunk)
+                    await writer.drain()
+        finally:
+            if self._swallows(source):  # nobody on the other side learns that it has ended
+                await self._healed.wait()
         if not writer.is_closing():
             writer.write_eof()
+
+    def _swallows(self, source: str) -> bool:
+        return self._state == "half-open" and self._is_hit(source)

@@ -1,4 +1,4 @@
-"""Three nats-servers in a cluster, as real processes on the loopback."""
+"""Three or more nats-servers in a cluster, as real processes on the loopback."""
 
 import json
 import time
@@ -56,22 +56,25 @@ class NatsCluster:
         raise AssertionError(f"{stream} has no leader")
 
     def are_current(self) -> bool:
-        """Whether each stream has three copies, none of them behind."""
-        return len(found := self.streams()) >= len(NAMES) and all(map(_is_current, found.values()))
+        """Whether each stream has a copy at each server, none of them behind."""
+        found = self.streams()
+        return len(found) >= len(NAMES) and all(_is_current(each, len(self.servers)) for each in found.values())
 
 
 def _leads(server: Server, stream: Mapping[str, Any]) -> bool:
     return stream.get("cluster", {}).get("leader") == f"test-{server.port}"
 
 
-def _is_current(state: Mapping[str, Any]) -> bool:
+def _is_current(state: Mapping[str, Any], copies: int) -> bool:
     followers: list[dict[str, Any]] = state.get("replicas") or []
-    return len(followers) == 2 and all(each["current"] for each in followers)
+    return len(followers) == copies - 1 and all(each["current"] for each in followers)
 
 
-def start_nats_cluster(stack: ExitStack, directory: Path, *, extra: str = "", login: str = "") -> NatsCluster:
-    """Start them at the same time, as none answers before two of them have met; the stack ends them."""
-    ports, routes, monitors = ([free_port() for _ in range(3)] for _ in range(3))
+def start_nats_cluster(
+    stack: ExitStack, directory: Path, *, size: int = 3, extra: str = "", login: str = ""
+) -> NatsCluster:
+    """Start them at the same time, as none answers before most of them have met; the stack ends them."""
+    ports, routes, monitors = ([free_port() for _ in range(size)] for _ in range(3))
     urls = ", ".join(f'"nats://127.0.0.1:{port}"' for port in routes)
 
     def start(number: int) -> Server:
@@ -83,5 +86,5 @@ def start_nats_cluster(stack: ExitStack, directory: Path, *, extra: str = "", lo
         stack.callback(server.kill)
         return server
 
-    with ThreadPoolExecutor(3) as pool:
-        return NatsCluster(list(pool.map(start, range(3))), monitors)
+    with ThreadPoolExecutor(size) as pool:
+        return NatsCluster(list(pool.map(start, range(size))), monitors)

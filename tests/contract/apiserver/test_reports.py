@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from gardenbus.common.api.keys import ObjectKey
+from gardenbus.common.errors import Unavailable
 from tests.contract.apiserver.conftest import Apiserver
 from tests.support.builders import NOW, a_cloudprofile, a_condition, a_project, a_seed, a_shoot, a_shoot_state
 
@@ -80,6 +81,23 @@ async def test_an_old_report_after_a_newer_one_changes_nothing(idle_apiserver: A
     await idle_apiserver.until_handled()
 
     assert (await status_of(idle_apiserver))["lastOperation"] == {"progress": 90}
+
+
+async def test_a_report_that_changes_nothing_counts_when_what_was_read_does(
+    placed: Apiserver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    problems, confirmed = [Unavailable("0 of 1 Redis replicas have it")], list[bool]()
+
+    async def confirm_reads() -> None:
+        if problems:
+            raise problems.pop()
+        confirmed.append(True)
+
+    monkeypatch.setattr(placed.kit.store, "confirm_reads", confirm_reads)
+    await placed.report("aws-eu1", ObjectKey("shoot", "garden-dev", "gone"), {"status": {}}, uid="1")
+    await placed.until_handled()
+
+    assert confirmed
 
 
 async def test_a_redelivered_registration_does_not_raise_a_seed_that_was_removed(idle_apiserver: Apiserver) -> None:

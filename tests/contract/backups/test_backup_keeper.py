@@ -12,7 +12,7 @@ from gardenbus.common.adapters.redis.backups import RedisBackups
 from gardenbus.common.backups.creating import BackupSource, create_full, read_catalog
 from gardenbus.common.backups.directory import DirectoryDestination
 from gardenbus.common.backups.schedule import parse_window
-from gardenbus.common.errors import Conflict
+from gardenbus.common.errors import Conflict, Unavailable
 from gardenbus.relay.backups import BackupKeeper, BackupPlan
 from tests.support.builders import a_seed, a_shoot
 from tests.support.clocks import FakeClock
@@ -148,3 +148,54 @@ async def test_a_place_with_backups_of_another_landscape_is_refused(kept: Kept) 
     await create_full(kept.source._replace(prefix="other"), kept.destination, kept.clock.now)
     with pytest.raises(Conflict, match="backups of the landscape other"):
         await kept.keeper.step()
+
+
+async def emptied(kept: Kept) -> None:
+    """Empty the store, and open it as a relay does that has found nothing on the bus."""
+    assert kept.kit.connection is not None
+    await kept.kit.connection.command("FLUSHALL")
+    await kept.kit.open()
+
+
+async def test_of_a_store_that_was_emptied_no_full_backup_is_made_whatever_is_new_in_it(kept: Kept) -> None:
+    await kept.keeper.step()
+    await kept.kit.created(a_shoot())
+    kept.clock.advance(300)
+    await kept.keeper.step()
+    good = await kept.destination.list()
+    await emptied(kept)
+    kept.clock.advance(300)
+    with pytest.raises(Conflict, match="Stop the services, empty Redis and run gardenbus backup restore"):
+        await kept.keeper.step()
+    await kept.kit.created(a_seed())
+    await kept.kit.created(a_shoot())
+    for keeper in (kept.keeper, kept.another()):
+        kept.clock.advance(24 * HOUR)
+        with pytest.raises(Conflict, match="none of the objects of the latest backups in"):
+            await keeper.step()
+    assert await kept.destination.list() == good
+
+
+async def test_while_an_emptied_store_is_closed_nobody_calls_it_another_one(kept: Kept) -> None:
+    await kept.keeper.step()
+    assert kept.kit.connection is not None
+    await kept.kit.connection.command("FLUSHALL")
+    kept.clock.advance(24 * HOUR)
+    with pytest.raises(Unavailable):
+        await kept.keeper.step()
+
+
+async def test_a_store_whose_objects_were_all_removed_is_backed_up_after_a_restart(kept: Kept) -> None:
+    await kept.keeper.step()
+    (seed,) = (await kept.kit.store.list_page("seed")).objects
+    assert await kept.kit.store.delete(seed) is None
+    await kept.kit.close_for_writes()
+    await kept.kit.open()
+    kept.clock.advance(300)
+    await kept.keeper.step()
+    assert await kept.names() == ["full", "full"]
+    await emptied(kept)
+    await kept.kit.created(a_seed())
+    kept.clock.advance(300)
+    await kept.keeper.step()
+    assert await kept.names() == ["full", "full", "full"]

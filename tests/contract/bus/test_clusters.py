@@ -1,8 +1,8 @@
 """NATS in a cluster of three: a server that is killed, paused or restarted loses nothing."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
-from contextlib import ExitStack, asynccontextmanager, suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -12,14 +12,12 @@ from gardenbus.common.adapters.nats import work_queue
 from gardenbus.common.adapters.nats.jetstream import JetStreamBus, connect
 from gardenbus.common.adapters.nats.streams import StreamSettings
 from gardenbus.common.api.keys import Subjects
-from gardenbus.common.errors import Conflict, GardenbusError
-from gardenbus.common.ports.bus import Message, QueueMessage, ReplayDone, StreamMessage, WorkQueue
+from gardenbus.common.errors import Conflict
+from gardenbus.common.ports.bus import Message, QueueMessage, WorkQueue
 from tests.support.eventually import eventually
 from tests.support.nats_cluster import NAMES, NatsCluster, start_nats_cluster
+from tests.support.nats_traffic import SETTLED_SECONDS, SUBJECTS, current, traffic
 from tests.support.servers import Server, start_nats
-
-SUBJECTS = Subjects("garden")
-SETTLED_SECONDS = 30.0
 
 
 @pytest.fixture(scope="module")
@@ -150,107 +148,6 @@ async def copies(bus: JetStreamBus, prefix: str) -> set[int]:
         info: Any = await bus._call(f"STREAM.INFO.{Subjects(prefix).stream(name)}")  # pyright: ignore[reportPrivateUsage]
         found.add(int(info["config"]["num_replicas"]))
     return found
-
-
-class Traffic:
-    """A publisher of work and announcements, a consumer, and a follower, each on a connection of its own."""
-
-    def __init__(self, cluster: NatsCluster) -> None:
-        self.cluster = cluster
-        self.tasks: list[asyncio.Task[None]] = []
-        self.acknowledged: list[str] = []
-        self.consumed: set[str] = set()
-        self.announced: list[str] = []
-        self.followed: set[str] = set()
-
-    def bus(self, name: str) -> Any:
-        return connect(self.cluster.url, name, streams=StreamSettings(replicas=3))
-
-    async def publish(self) -> None:
-        async with self.bus("publisher") as bus:
-            for number in range(1_000_000):
-                name = f"n{number}"
-                with suppress(GardenbusError):
-                    await bus.publish(Message(f"garden.report.seed-a.shoot.ns.{name}", b"{}"))
-                    self.acknowledged.append(name)
-                await asyncio.sleep(0.01)
-
-    async def announce(self) -> None:
-        stream = SUBJECTS.stream("OBJECTS")
-        async with self.bus("relay") as bus:
-            highest = 0
-            for number in range(1_000_000):
-                name = f"n{number}"
-                with suppress(GardenbusError):
-                    last = (await bus.position(stream)).sequence
-                    assert last >= highest, "a server that does not lead the stream has answered"
-                    highest = last
-                    messages = [Message(f"garden.changed.{kind}.ns.{name}", b"{}") for kind in ("seed", "shoot")]
-                    await bus.publish_batch(stream, messages, expected_last_sequence=last)
-                    self.announced.append(name)
-                await asyncio.sleep(0.02)
-
-    async def consume(self) -> None:
-        async with self.bus("apiserver") as bus:
-            queue = await bus.work_queue(SUBJECTS.stream("REPORTS"), "apiserver", "garden.report.>")
-            while True:
-                with suppress(GardenbusError):
-                    works = await queue.fetch(100, 1.0)
-                    self.consumed.update(work.message.subject.rpartition(".")[2] for work in works)
-                    await queue.ack_many(works)
-                await asyncio.sleep(0.01)
-
-    async def follow(self) -> None:
-        async with self.bus("informer") as bus:
-            last = 0
-            while True:
-                with suppress(GardenbusError):
-                    stream = SUBJECTS.stream("OBJECTS")
-                    async with bus.follow(stream, ["garden.changed.>"], after_sequence=last) as follower:
-                        async for event in follower:
-                            if isinstance(event, StreamMessage):
-                                self.followed.add(event.subject.rpartition(".")[2])
-                                last = max(last, event.sequence)
-                            else:
-                                assert isinstance(event, ReplayDone)
-                await asyncio.sleep(0.1)
-
-    async def has_settled(self) -> None:
-        """Return when all that was acknowledged has arrived, and more is."""
-        count, announced = len(self.acknowledged) + 20, len(self.announced) + 20
-
-        async def arrived() -> None:
-            for task in self.tasks:
-                assert not task.done() or task.result()
-            assert len(self.acknowledged) > count
-            assert len(self.announced) > announced
-            assert set(self.acknowledged[:count]) <= self.consumed
-            assert set(self.announced[:announced]) <= self.followed
-
-        await eventually(arrived, within=SETTLED_SECONDS)
-
-
-@asynccontextmanager
-async def traffic(cluster: NatsCluster) -> AsyncGenerator[Traffic]:
-    running = Traffic(cluster)
-    running.tasks = tasks = [
-        asyncio.create_task(each()) for each in (running.publish, running.announce, running.consume, running.follow)
-    ]
-    try:
-        await running.has_settled()
-        await current(cluster)
-        yield running
-    finally:
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-
-
-async def current(cluster: NatsCluster) -> None:
-    async def are_current() -> None:
-        assert await asyncio.to_thread(cluster.are_current)
-
-    await eventually(are_current, within=SETTLED_SECONDS)
 
 
 async def comes_back(server: Server, cluster: NatsCluster) -> None:

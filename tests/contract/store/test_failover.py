@@ -15,6 +15,7 @@ from gardenbus.common.adapters.redis.store import RedisStore
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.diagnostics.replication import assess_replicas, sentinel_facts
 from gardenbus.common.errors import Conflict, GardenbusError, Transient, Unavailable
+from gardenbus.common.ports.store import RequestOrigin
 from gardenbus.relay.adapters.redis_outbox import RedisOutbox
 from tests.support.builders import a_project
 from tests.support.clocks import FakeClock
@@ -246,6 +247,32 @@ async def test_a_write_counts_only_when_as_many_replicas_as_required_have_it(ser
         paused.resume()
         await landscape.goes_on()
         assert await landscape.lost() == []
+
+
+@pytest.mark.parametrize("outcome", ["gone", "superseded", "read"])
+async def test_what_another_has_written_and_no_replica_has_decides_nothing(
+    servers: RedisReplicas, outcome: str
+) -> None:
+    """A master that is cut off from its replicas still shows what was written there, until another is promoted."""
+    async with written_to(servers, servers.url) as landscape:
+        writer, other = (RedisStore(landscape.connection(), FakeClock()) for _ in range(2))
+        base: Any = await other.get(landscape.acknowledged[0])
+        earlier, later = RequestOrigin(1, 6), RequestOrigin(1, 7)
+        for replica in servers.replicas():
+            replica.pause()
+        with pytest.raises(Unavailable):
+            await (
+                writer.update(base, base.document(), origin=later) if outcome == "superseded" else writer.delete(base)
+            )
+        if outcome == "read":
+            assert await other.get(base.key) is None
+        decisions = {
+            "gone": lambda: other.delete(base),
+            "superseded": lambda: other.update(base, base.document(), origin=earlier),
+            "read": other.confirm_reads,
+        }
+        with pytest.raises(Unavailable, match="Redis replicas"):
+            await decisions[outcome]()
 
 
 async def test_writes_go_on_while_one_of_two_replicas_is_away(servers: RedisReplicas) -> None:

@@ -61,6 +61,9 @@ class MemoryStore(MemoryScheduling):
         self.histories = MemoryStreamHistories(clock)
         self.conflicts = conflicts
 
+    async def confirm_reads(self) -> None:
+        """Nothing to wait for."""
+
     def close_for_writes(self) -> None:
         """Close it, as a restart closes Redis."""
         self.state.is_open = False

@@ -5,7 +5,7 @@ from collections import Counter
 
 import pytest
 
-from tests.chaos.plan import KINDS, Targets, rounds
+from tests.chaos.plan import CUT_OFF_FROM, KINDS, Targets, rounds
 
 TARGETS = Targets(
     services=("apiserver-1", "relay", "scheduler-1", "scheduler-2"),
@@ -15,7 +15,7 @@ TARGETS = Targets(
     strangers=("stranger",),
 )
 
-OF_CLUSTERS = ("failover", "partition", "old-disk")
+OF_CLUSTERS = ("failover", "partition", "redis-partition", "old-disk")
 OF_ONE_SERVER = ("restore",)
 CLUSTER = TARGETS._replace(
     servers=("nats-1", "nats-2", "nats-3", "redis-1", "redis-2", "redis-3", "sentinel-1"),
@@ -72,3 +72,10 @@ def test_of_a_cluster_one_server_of_each_sort_is_hit_in_a_round() -> None:
             hit = [fault for fault in each if fault.target.startswith(sort) and "/" not in fault.target]
             assert len(hit) <= 1, each
     assert seen == set(KINDS) - set(OF_ONE_SERVER)
+
+
+def test_servers_of_redis_are_cut_off_from_everybody_or_some_and_the_primary_more_often_than_others() -> None:
+    faults = [each[0] for each in itertools.islice(rounds(6, CLUSTER, ("redis-partition",), together=12), 300)]
+
+    assert {fault.detail for fault in faults} == set(CUT_OFF_FROM)
+    assert {fault.target for fault in faults} == {"redis", "redis-1", "redis-2", "redis-3"}

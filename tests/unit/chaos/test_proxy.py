@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import sys
 from collections.abc import AsyncGenerator
 
 import pytest
@@ -39,8 +40,8 @@ async def echoed(connection: tuple[asyncio.StreamReader, asyncio.StreamWriter], 
     return await asyncio.wait_for(reader.read(1000), 0.5)
 
 
-async def connected(line: Line) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-    reader, writer = await asyncio.open_connection(LOOPBACK, line.port)
+async def connected(line: Line, source: str = LOOPBACK) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    reader, writer = await asyncio.open_connection(LOOPBACK, line.port, local_addr=(source, 0))
     CONNECTED.append(writer)
     return reader, writer
 
@@ -73,6 +74,28 @@ async def test_half_open_it_swallows_and_ends_those_connections_when_healed(line
     with contextlib.suppress(ConnectionResetError):
         assert await asyncio.wait_for(before[0].read(1000), 2) == b""
     assert await echoed(await connected(line), b"again") == b"again"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere the loopback has one address")
+async def test_half_open_for_some_it_passes_what_others_send(line: Line) -> None:
+    hit, other = await connected(line, "127.0.0.11"), await connected(line)
+    line.half_open(lambda source: source == "127.0.0.11")
+    with pytest.raises(TimeoutError):
+        await echoed(hit, b"into the void")
+    assert await echoed(other, b"hello") == b"hello"
+    line.heal()
+    with contextlib.suppress(ConnectionResetError):
+        assert await asyncio.wait_for(hit[0].read(1000), 2) == b""
+    assert await echoed(other, b"still there") == b"still there"
+
+
+async def test_half_open_it_passes_no_end_of_a_connection_either(line: Line) -> None:
+    reader, writer = await connected(line)
+    assert await echoed((reader, writer), b"hello") == b"hello"
+    line.half_open()
+    writer.write_eof()
+    with pytest.raises(TimeoutError):
+        await asyncio.wait_for(reader.read(1000), 0.3)
 
 
 async def test_slowed_down_it_passes_later(line: Line) -> None:

@@ -10,7 +10,7 @@ from gardenbus.apiserver.registry.seed_binder import BindBody, SeedBinder
 from gardenbus.apiserver.registry.writer import REQUEST_REPLY, Writer
 from gardenbus.common.api.document import Document, StoredObject
 from gardenbus.common.api.keys import ObjectKey
-from gardenbus.common.errors import BadRequest, Conflict, Forbidden, InvalidResource
+from gardenbus.common.errors import BadRequest, Conflict, Forbidden, InvalidResource, Unavailable
 from gardenbus.common.ports.store import RequestOrigin
 from tests.support.builders import a_cloudprofile, a_project, a_seed, a_shoot
 from tests.support.clocks import FakeClock
@@ -351,3 +351,14 @@ async def test_the_spec_of_a_shoot_that_is_being_deleted_stays(registry: Registr
     assert (await registry.apply(shoot)).outcome == "unchanged"
     assert (await registry.patch(APOLLO, {"metadata": {"labels": {"team": "moon"}}})).outcome == "configured"
     assert (await registry.patch(APOLLO, {"metadata": {"finalizers": None}})).outcome == "deleted"
+
+
+async def test_what_is_missing_in_reads_that_do_not_count_yet_is_not_said_to_be_gone(
+    registry: Registry, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def confirm_reads() -> None:
+        raise Unavailable("0 of 1 Redis replicas have it")
+
+    monkeypatch.setattr(registry.store, "confirm_reads", confirm_reads)
+    with pytest.raises(Unavailable):
+        await registry.delete(APOLLO)

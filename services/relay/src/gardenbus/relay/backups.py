@@ -1,7 +1,7 @@
 """Backs the store up by itself: a full backup a day, deltas between them, and what is old is removed.
 
 The leading relay does it, so that there is one. It goes on from the latest backup at the destination, whoever made it;
-where a delta cannot (the store was opened anew, the backup is unreadable), it makes a full one.
+where a delta cannot (the store was opened anew, the backup is unreadable), it makes a full one; of another store, none.
 """
 
 from collections.abc import Callable
@@ -13,12 +13,12 @@ import structlog
 from gardenbus.common.api.garden.maintenance_windows import MaintenanceWindow
 from gardenbus.common.backups.catalog import Catalog
 from gardenbus.common.backups.collecting import collect
+from gardenbus.common.backups.continuity import create_next_full
 from gardenbus.common.backups.creating import (
     BackupSource,
     Created,
     LatestBackup,
     create_delta,
-    create_full,
     latest_of,
     read_catalog,
 )
@@ -93,13 +93,12 @@ class BackupKeeper:
         now = self._clock.now()
         latest = self._latest
         if latest is None or is_full_due(self._latest_full_at, now, self._plan.window, self._source.prefix):
-            self._note(await create_full(self._source, self._destination, self._clock.now))
+            self._note(await create_next_full(self._source, self._destination, self._clock.now))
         elif self._clock.monotonic() >= self._delta_at or await self._is_large(latest):
             await self._create_delta(latest, now)
         if self._clock.monotonic() >= self._collect_at:
             self._collect_at = self._clock.monotonic() + self._plan.collection_seconds
-            collected = await collect(self._destination, now)
-            if collected:
+            if collected := await collect(self._destination, now):
                 _log.info("backups.collected", count=len(collected))
 
     async def _load(self) -> None:
@@ -119,7 +118,7 @@ class BackupKeeper:
             created = await create_delta(self._source, self._destination, self._clock.now, latest)
         except NotFound as error:
             _log.info("backup.full_needed", reason=error.message)
-            created = await create_full(self._source, self._destination, self._clock.now)
+            created = await create_next_full(self._source, self._destination, self._clock.now)
         if created is not None:
             self._note(created)
             return

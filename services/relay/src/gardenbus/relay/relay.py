@@ -444,8 +444,7 @@ class Relay:
         except NotFound:
             return  # no apiserver has ever run: there are no requests to wait for, and nothing was removed either
         floor = msgspec.structs.replace(floor, created=(await self._watch.requests.position()).created)
-        collected = await self._outbox.collect_tombstones(timestamp(self._clock.now() - TOMBSTONE_AGE), floor)
-        if collected:
+        if collected := await self._outbox.collect_tombstones(timestamp(self._clock.now() - TOMBSTONE_AGE), floor):
             _log.info("tombstones.collected", count=collected)
 
 

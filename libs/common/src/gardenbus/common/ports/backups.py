@@ -86,6 +86,10 @@ class BackupStore(Protocol):
         """Return the opening of the store, and how many objects were written or removed above a version."""
         ...
 
+    async def has_any(self, objects: Sequence[BackupRecord]) -> bool:
+        """True if the store has one of these objects, or remembers its removal: by the uid, whatever its version."""
+        ...
+
     async def begin_restore(self, name: str, leader: str, store_format: int) -> None:
         """Close the store and take its lead, so that no relay opens it before the restore has ended.
 

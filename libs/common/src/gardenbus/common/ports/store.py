@@ -338,6 +338,14 @@ class Objects(Protocol):
         """Delete: set deletionTimestamp (finalizers left: returns the object), or remove (None)."""
         ...
 
+    async def confirm_reads(self) -> None:
+        """Return when all that was read until now counts, the writes of others included. Raises Unavailable.
+
+        Before something is acknowledged because there is nothing to do. What writes, or is rejected by the store, does
+        it by itself; stores without replicas have nothing to wait for.
+        """
+        return
+
 
 class Store(Objects, StreamHistories, Protocol):
     """The store of record. Errors as in the module."""

@@ -189,6 +189,7 @@ class ReportHandler:
             stored = await reads.get(key)
             document, stamps, rejected = await self._merge_all(reports, stored, reads)
             if stored is None or document is None or stamps == stored.report_stamps:
+                await self.store.confirm_reads()
                 return rejected
             try:
                 reads.record(key, await self._write(stored, document, stamps))

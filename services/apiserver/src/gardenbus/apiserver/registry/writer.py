@@ -271,6 +271,7 @@ class Writer:
             await check_precondition(condition, reads)
             base = await reads.get(key)
             if base is None:
+                await self._store.confirm_reads()
                 raise Missing(f"{key} is not there")
             remaining = await self._guarded_delete(base, reads, user, order.origin, condition)
             if isinstance(remaining, Superseded):

@@ -1,5 +1,6 @@
 """Backups of the store on Redis: `ports.backups.BackupStore` over functions/backups.lua."""
 
+import asyncio
 import base64
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
@@ -45,6 +46,15 @@ class RedisBackups:
         """Count in both indexes."""
         _, count, opening = await self._connection.call("backup_changes", {"after": after}, read_only=True)
         return opening.decode(), int(count)
+
+    async def has_any(self, objects: Sequence[BackupRecord]) -> bool:
+        """Look in the index of uids, then at what is remembered of removals."""
+        uids = [uid if isinstance(uid := each.fields.get("uid"), str) else "" for each in objects]
+        if any(await self._connection.command("HMGET", self._connection.key("uids"), *uids)):
+            return True
+        dead = [self._connection.key(f"dead:{each.key}") for each in objects]
+        removed = await asyncio.gather(*(self._connection.command("HGET", key, "uid") for key in dead))
+        return any(found and found.decode() == uid for found, uid in zip(removed, uids, strict=True))
 
     async def begin_restore(self, name: str, leader: str, store_format: int) -> None:
         """Take the lead."""

@@ -115,12 +115,19 @@ class RedisConnection:
         if not addresses.are_several and not required:
             return None
         finder: MasterFinder | None = None
-        opening_key = self.key("opening")
+        opening_key, confirmed_key = self.key("opening"), self.key("confirmed")
         if addresses.sentinels:
             finder = Sentinels(addresses, self._pool, access)
         elif addresses.servers:
             finder = ListedServers(addresses.servers, self._pool, opening_key)
-        return Replication(self._pool, finder, required=required, opening_key=opening_key, retiring=self._retiring)
+        return Replication(
+            self._pool,
+            finder,
+            required=required,
+            opening_key=opening_key,
+            confirmed_key=confirmed_key,
+            retiring=self._retiring,
+        )
 
     def _writes_to_replicas(self, required: int) -> ReplicatedWrites | None:
         """Writes, where they have to be on a replica."""
@@ -196,20 +203,15 @@ class RedisConnection:
     ) -> tuple[list[Any], list[Any]]:
         """Call a function that reads, then one that writes (if any), in one round trip; returns both replies.
 
-        What was read counts as written then, where writes have to be on replicas: `WAIT` is about the writes of one
-        connection, so something is written after what was read in any case. Elsewhere nothing is confirmed: only for
-        what may be written twice. Raises as `call` does.
+        What was read counts as written then, where writes have to be on replicas. Elsewhere nothing is confirmed: only
+        for what may be written twice. Raises as `call` does.
         """
         commands = [self._function("FCALL_RO", reading[0], _pack(reading[1]))]
         if writing is not None:
             commands.append(self._function("FCALL", writing[0], _pack(writing[1])))
-        if self._replicated_writes is None:
-            read, *written = await self._unconfirmed(commands)
-            return read, written[0] if written else []
-        if writing is None:
-            commands.append(("SET", self.key("confirmed"), ""))
-        read, written = await self._write(commands)
-        return read, written
+        is_replicated = self._replicated_writes is not None
+        read, *written = await (self._write(commands) if is_replicated else self._unconfirmed(commands))
+        return read, written[0] if written else []
 
     async def call_batch(
         self, function: str, operations: Sequence[Mapping[str, Any]]
@@ -297,7 +299,7 @@ class RedisConnection:
     async def ensure_replicas(self) -> None:
         """Raise Unavailable while fewer replicas than a write has to be on have what was written until now."""
         if self._replicated_writes is not None:
-            await self._written_once([("SET", self.key("confirmed"), "")])
+            await self._written_once([])
 
     async def close(self) -> None:
         """Close all connections."""

@@ -15,7 +15,9 @@ write is followed by `WAIT` for all replicas. One that does not acknowledge is a
 | out of reach                            | may count if a majority of the Sentinels (or of the listed servers)     |
 |                                         | responds, and knows of no failover under way                            |
 
-A write that does not count is Unavailable: it may have been carried out, and whoever sent it sends it again.
+A write that does not count is Unavailable: it may have been carried out, and whoever sent it sends it again. Until then
+others see it. `WAIT` is about the writes of one connection, so a `SET` stands before it: what was found, too, such as
+that there is nothing to do any more, counts only when replicas have all that it was found in.
 """
 
 import asyncio
@@ -67,6 +69,7 @@ class Replication:
         *,
         required: int,
         opening_key: str,
+        confirmed_key: str,
         retiring: Callable[[int], Sequence[Command]],
     ) -> None:
         self.required = required
@@ -75,6 +78,7 @@ class Replication:
         self._pool = pool
         self._finder = finder
         self._opening_key = opening_key
+        self._confirmed_key = confirmed_key
         self._retiring = retiring
         self._servers: Servers | None = None
         self._found_at = _NEVER
@@ -127,19 +131,21 @@ class Replication:
     def commands(self) -> Sequence[Command]:
         """Commands that follow a write; `accept` takes the responses to them."""
         following: Sequence[Command] = (("ROLE",), self.opening_command(), ("PING",))
-        return following if not self.required else [("WAIT", self._wanted(), WAIT_MILLISECONDS), *following]
+        if not self.required:
+            return following
+        return [("SET", self._confirmed_key, ""), ("WAIT", self._wanted(), WAIT_MILLISECONDS), *following]
 
     async def accept(self, replies: Sequence[Any]) -> None:
         """Return if what was written before counts. Raises Unavailable, or Deposed."""
-        *acknowledged, role, opening, _ = replies
+        *written, role, opening, _ = replies
         if (deposed := self._deposed) is not None:
             self._deposed = None
             raise deposed
         if not is_master(role):
             raise Deposed("this Redis is a replica by now")
         self.check_opening(opening)
-        if acknowledged:
-            await self._accept(int(acknowledged[0]), _connected(role))
+        if written:
+            await self._accept(int(written[-1]), _connected(role))
         elif self._age() >= UNREPLICATED_SECONDS:
             self._probe_soon()
 

@@ -222,6 +222,10 @@ class RedisStore(RedisReads):
             return applied_reply(base, base.parts, reply[1])
         return self._raise_rejection(base.key, reply, preconditions)
 
+    async def confirm_reads(self) -> None:
+        """Have the replicas confirm them."""
+        await self._connection.ensure_replicas()
+
     async def dry_run(
         self,
         key: ObjectKey,
