@@ -26,12 +26,12 @@ from gardenbus.common.errors import BadRequest
 BAR_WIDTH = 20
 _LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 _SHOWN_SEPARATELY = frozenset({"conditions", "constraints", "lastOperation", "lastErrors"}) | SHOWN_AS_TABLES
-Words = Annotated[
+DescribeWords = Annotated[
     list[str], typer.Argument(help="KIND NAME…, or KIND/NAME…", metavar="KIND NAME", autocompletion=completions.objects)
 ]
 
 
-def describe(words: Words, *, namespace: Namespace = None, landscape: LandscapeOptions) -> None:
+def describe(words: DescribeWords, *, namespace: Namespace = None, landscape: LandscapeOptions) -> None:
     """Show an object in full: spec, status, conditions, operation, what it has to do with, and its Events.
 
     Examples:

@@ -52,7 +52,7 @@ from gardenbus.common.api.document import Document
 from gardenbus.common.api.watches import WatchedKind, WatchedUpTo
 from gardenbus.common.errors import BadRequest, NotFound
 
-Words = Annotated[
+GetWords = Annotated[
     list[str] | None,
     typer.Argument(
         help="KIND[,KIND…] [NAME…], or KIND/NAME…; kinds also by plural and short name",
@@ -115,7 +115,7 @@ class GetRequest(NamedTuple):
         return len(self.wanted) > 1
 
 
-def get(words: Words = None, *, options: GetOptions, landscape: LandscapeOptions) -> None:
+def get(words: GetWords = None, *, options: GetOptions, landscape: LandscapeOptions) -> None:
     """Show one object, some, or all of a kind.
 
     Exit code 1 when one that was named is not there; the others are shown.

@@ -33,14 +33,14 @@ from gardenbus.common.errors import BadRequest
 
 token = new_group("Bootstrap tokens: by one a new gardenlet or member agent asks for its certificate.")
 
-Seed = Annotated[
+TokenSeed = Annotated[
     str, typer.Option("--seed", help="Only for this seed.", metavar="SEED", autocompletion=completions.seeds)
 ]
 
 
 def create(
     *,
-    seed: Seed = "",
+    seed: TokenSeed = "",
     member: Annotated[str, typer.Option("--member", help="Only for this member cluster.", metavar="CLUSTER")] = "",
     ttl: Annotated[str, typer.Option("--ttl", help="Its life, 1m to 7d.", metavar="DURATION")] = "1h",
     description: Annotated[str, typer.Option("--description", help="What it is for, for people.")] = "",

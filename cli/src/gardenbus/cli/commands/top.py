@@ -35,7 +35,7 @@ from gardenbus.cli.output.landscape_tables import (
 )
 from gardenbus.cli.output.live import keep_showing
 from gardenbus.common.api.garden.busy_shoots import BusyShoot, slowest
-from gardenbus.common.api.garden.rows import SeedRow, ShootState
+from gardenbus.common.api.garden.rows import SeedRow, ShootOperationState
 from gardenbus.common.api.garden.unschedulable import brief_reason
 from gardenbus.common.api.keys import LEASE_NAMESPACE
 from gardenbus.common.diagnostics import jetstream
@@ -151,7 +151,7 @@ async def _sampler_for(
 class ShootCensus(msgspec.Struct, frozen=True, rename="camel"):
     """The response to `census.shoot`."""
 
-    states: dict[ShootState, int]
+    states: dict[ShootOperationState, int]
     busy: int
     slowest: list[BusyShoot]
     uncounted: int
@@ -240,7 +240,9 @@ def _lateness(age_seconds: float) -> str:
     return "yellow" if age_seconds >= LATE_SECONDS / 2 else "green"
 
 
-def shoots_view(states: Mapping[ShootState, int], shoots: Iterable[BusyShoot], now: datetime, *, busy: int) -> TopView:
+def shoots_view(
+    states: Mapping[ShootOperationState, int], shoots: Iterable[BusyShoot], now: datetime, *, busy: int
+) -> TopView:
     """Shoots by state, and those whose operations have been going on the longest; `busy` is how many go on."""
     first = slowest(shoots)
     table = _table("SHOOT", "SEED", "OPERATION", ">DONE", ">FOR", "DESCRIPTION")

@@ -20,14 +20,14 @@ from gardenbus.common.api.document import Document
 from gardenbus.common.api.garden.rows import condition
 from gardenbus.common.errors import BadRequest
 
-Reached = Callable[[Document | None], bool]
+WaitPredicate = Callable[[Document | None], bool]
 
 
 class WaitCondition(NamedTuple):
     """One condition. `reached` gets the document, or None when the object does not exist."""
 
     text: str
-    reached: Reached
+    reached: WaitPredicate
     past: str
     """Words once it is met: `condition met`, `deleted`, …."""
 

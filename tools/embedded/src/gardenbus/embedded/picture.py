@@ -16,7 +16,7 @@ from rich.text import Text
 from gardenbus.cli.local.directory import ServiceStatus
 from gardenbus.cli.output.landscape_tables import BAR_WIDTH, STATE_STYLES, seeds_table, states_line
 from gardenbus.cli.output.summaries import SetSummary, ShootSummary
-from gardenbus.common.api.garden.rows import SeedRow, ShootState
+from gardenbus.common.api.garden.rows import SeedRow, ShootOperationState
 from gardenbus.common.api.garden.unschedulable import brief_reason
 
 SHOOT_ROWS = 12
@@ -85,7 +85,7 @@ def picture(scene: Scene, size: TerminalSize | None = None) -> RenderableType:
     return Panel(Group(*parts), title=scene.title, subtitle=scene.footer or None, box=box.ROUNDED, padding=(0, 1))
 
 
-_BUSY: frozenset[ShootState] = frozenset({"processing", "error", "deleting"})
+_BUSY: frozenset[ShootOperationState] = frozenset({"processing", "error", "deleting"})
 
 
 def _lines_of(parts: Sequence[RenderableType], columns: int) -> int:

@@ -12,7 +12,7 @@ from typing import Literal, NamedTuple, Protocol
 import msgspec
 
 from gardenbus.common.api.document import Document, StoredObject
-from gardenbus.common.api.garden.rows import ShootState
+from gardenbus.common.api.garden.rows import ShootOperationState
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.errors import GardenbusError
 from gardenbus.common.ports.bus import StreamPosition
@@ -115,7 +115,7 @@ class ShootStateCounts(NamedTuple):
     first. `uncounted` shoots are in no index yet: they were stored by a version that had none.
     """
 
-    states: Mapping[ShootState, int]
+    states: Mapping[ShootOperationState, int]
     busy: int
     longest: Sequence[ObjectKey]
     uncounted: int = 0
