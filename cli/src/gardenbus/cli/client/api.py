@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
 
+from gardenbus.cli.client.api_error import ApiError
 from gardenbus.cli.client.reachability import check_reachable
 from gardenbus.cli.client.targets import LandscapeTarget, credentials_of
 from gardenbus.cli.manifests.files import as_list
-from gardenbus.cli.output.console import ApiError
 from gardenbus.common.adapters.addresses import without_user
 from gardenbus.common.api.decoding import decode_json
 from gardenbus.common.api.document import Document, section

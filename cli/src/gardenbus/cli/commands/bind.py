@@ -6,13 +6,14 @@ import typer
 
 from gardenbus.cli import completions
 from gardenbus.cli.client.api import ApiClient
+from gardenbus.cli.client.api_error import ApiError
 from gardenbus.cli.client.resource_args import ResourceArgs, get_object, object_name, qualified_name
+from gardenbus.cli.client.summaries import summarize_shoot
 from gardenbus.cli.commands.options import LandscapeOptions, Namespace, Output, Selector, run_with_client
 from gardenbus.cli.manifests.files import as_mapping
 from gardenbus.cli.migrations.drain import set_visible
 from gardenbus.cli.output.console import (
     PROGRAMS,
-    ApiError,
     Format,
     errors,
     exit_codes,
@@ -22,7 +23,6 @@ from gardenbus.cli.output.console import (
     show_document,
     show_lines,
 )
-from gardenbus.cli.output.summaries import summarize_shoot
 from gardenbus.common.api.document import Document
 from gardenbus.common.api.document_parts import name_of
 from gardenbus.common.errors import BadRequest

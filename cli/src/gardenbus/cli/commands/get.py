@@ -11,6 +11,7 @@ import typer
 
 from gardenbus.cli import completions
 from gardenbus.cli.client.api import PAGE, ApiClient, is_forbidden
+from gardenbus.cli.client.api_error import ApiError
 from gardenbus.cli.client.field_warnings import SORT, path_warnings, selector_warnings
 from gardenbus.cli.client.following import present_position
 from gardenbus.cli.client.resource_args import ResourceArgs, get_object, parse_resources
@@ -28,12 +29,12 @@ from gardenbus.cli.commands.options import (
 )
 from gardenbus.cli.output.columns import TableColumn, TableContext
 from gardenbus.cli.output.console import (
-    ApiError,
     errors,
     exit_codes,
     fail_unless,
     print_api_error,
     print_error,
+    print_watch_restarted,
     show_rows,
 )
 from gardenbus.cli.output.printers import (
@@ -310,7 +311,7 @@ async def _watch(
             watch_cache.note(kind, document)
     usage = await _usage(api, request)
     rows.begin(objects, usage)
-    async with aclosing(changes(api, watch_cache, *changes_after)) as following:
+    async with aclosing(changes(api, watch_cache, *changes_after, on_restart=print_watch_restarted)) as following:
         async for change in following:
             is_seed = change.key.kind == "seed" and request.printing.is_table
             rows.add(change, await _usage(api, request) if is_seed else usage)

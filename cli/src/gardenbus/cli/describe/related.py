@@ -8,10 +8,10 @@ from typing import NamedTuple
 
 from gardenbus.cli.client.api import ApiClient, is_forbidden
 from gardenbus.cli.client.resource_args import ResourceArgs
-from gardenbus.cli.fleet.columns import fleet_summary
+from gardenbus.cli.client.summaries import summarize_shoot
 from gardenbus.cli.fleet.related import fleet_parties, fleet_relations
 from gardenbus.cli.manifests.files import as_mapping
-from gardenbus.cli.output.summaries import summarize_shoot
+from gardenbus.cli.output.fleet_columns import fleet_summary
 from gardenbus.common.api.document import Document
 from gardenbus.common.api.garden.rows import condition
 from gardenbus.common.api.keys import GARDEN_NAMESPACE, LEASE_NAMESPACE, ObjectKey

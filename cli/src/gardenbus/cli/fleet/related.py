@@ -5,8 +5,8 @@ from http import HTTPStatus
 from typing import NamedTuple
 
 from gardenbus.cli.client.api import ApiClient
+from gardenbus.cli.client.api_error import ApiError
 from gardenbus.cli.manifests.files import as_mapping
-from gardenbus.cli.output.console import ApiError
 from gardenbus.common.api.document import Document
 from gardenbus.common.api.fleet.member_clusters import CLUSTER_NAMESPACE_PREFIX, namespace_of
 from gardenbus.common.api.fleet.placement_parts import PARENT_BINDING_LABEL, of

@@ -10,9 +10,9 @@ import msgspec
 
 from gardenbus.cli.client.api import ApiClient
 from gardenbus.cli.client.state_collector import CollectedState, collect_state
+from gardenbus.cli.client.summaries import summarize_shoot
 from gardenbus.cli.manifests.files import as_mapping
 from gardenbus.cli.migrations.runner import MigrationOutcome, Migrations
-from gardenbus.cli.output.summaries import summarize_shoot
 from gardenbus.common.api.document import Document
 from gardenbus.common.api.garden.rows import condition, seed_row
 from gardenbus.common.api.garden.seed_management import CORDONED_BY, CORDONED_BY_OPERATOR

@@ -10,9 +10,9 @@ from typing import Literal, NamedTuple, TypeVar
 import msgspec
 
 from gardenbus.cli.client.api import ApiClient
+from gardenbus.cli.client.api_error import ApiError
+from gardenbus.cli.client.summaries import summarize_shoot
 from gardenbus.cli.manifests.files import as_mapping
-from gardenbus.cli.output.console import ApiError
-from gardenbus.cli.output.summaries import summarize_shoot
 from gardenbus.common.api.conditions import conditions_of, get_condition
 from gardenbus.common.api.document import STATUS_LABEL, Document
 from gardenbus.common.api.garden.migration_feasibility import READY_FOR_MIGRATION

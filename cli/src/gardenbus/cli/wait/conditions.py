@@ -13,9 +13,9 @@
 from collections.abc import Callable
 from typing import NamedTuple
 
+from gardenbus.cli.client.summaries import summarize_set, summarize_shoot
 from gardenbus.cli.manifests.files import as_mapping
 from gardenbus.cli.output.jsonpath import parse_path, text_of, values_at
-from gardenbus.cli.output.summaries import summarize_set, summarize_shoot
 from gardenbus.common.api.document import Document
 from gardenbus.common.api.garden.rows import condition
 from gardenbus.common.errors import BadRequest

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from gardenbus.cli.client.api_error import ApiError
 from gardenbus.cli.client.targets import LandscapeTarget
 from gardenbus.cli.local.directory import (
     DirectoryUnwritable,
@@ -19,7 +20,6 @@ from gardenbus.cli.local.directory import (
     write_whole,
 )
 from gardenbus.cli.manifests.files import SortedManifests
-from gardenbus.cli.output.console import ApiError
 from gardenbus.common.api.identity.principals import Principal
 from gardenbus.common.api.keys import Subjects
 from gardenbus.common.errors import GardenbusError

@@ -13,9 +13,9 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
+from gardenbus.cli.client.summaries import SetSummary, ShootSummary
 from gardenbus.cli.local.directory import ServiceStatus
 from gardenbus.cli.output.landscape_tables import BAR_WIDTH, STATE_STYLES, seeds_table, states_line
-from gardenbus.cli.output.summaries import SetSummary, ShootSummary
 from gardenbus.common.api.garden.rows import SeedRow, ShootOperationState
 from gardenbus.common.api.garden.unschedulable import brief_reason
 

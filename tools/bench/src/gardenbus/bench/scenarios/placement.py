@@ -14,12 +14,11 @@ from datetime import UTC, datetime, timedelta
 import msgspec
 
 from gardenbus.bench.bare.placement import CLUSTERS_VARIABLE
-from gardenbus.bench.comparison import ScenarioTarget, ScenarioTask, alternated, compared, parameters
+from gardenbus.bench.comparison import Measurement, ScenarioTarget, ScenarioTask, alternated, compared, parameters
 from gardenbus.bench.harness.loading import announced, create, opened
 from gardenbus.bench.harness.measurement import (
     SAMPLE_SECONDS,
     FilteredTarget,
-    Measurement,
     jetstream_request,
     measure_released,
     pause_consumer,

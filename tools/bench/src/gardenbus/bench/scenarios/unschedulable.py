@@ -12,6 +12,7 @@ import msgspec
 
 from gardenbus.bench.comparison import (
     MeasuredPair,
+    Measurement,
     ReportProgress,
     ScenarioTarget,
     ScenarioTask,
@@ -20,7 +21,7 @@ from gardenbus.bench.comparison import (
     parameters,
 )
 from gardenbus.bench.harness.loading import BenchLandscape, StoredShoot, create, put_in_bulk
-from gardenbus.bench.harness.measurement import Measurement, StreamTarget, measuring
+from gardenbus.bench.harness.measurement import StreamTarget, measuring
 from gardenbus.bench.harness.retries import BenchFailed
 from gardenbus.bench.harness.rig import Rig, a_rig
 from gardenbus.bench.harness.verification import check_bound, usage

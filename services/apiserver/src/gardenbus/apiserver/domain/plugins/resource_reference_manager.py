@@ -41,6 +41,10 @@ def _admit_named(document: Document, change: Change, related: RelatedObjects) ->
     admit_named_objects(document, change.old, related)
 
 
+def _admit_below(profile: Document, change: Change, related: RelatedObjects) -> None:
+    admit_below(profile, change.old, related)
+
+
 def _deletion_guards(stored: Document) -> Sequence[WritePrecondition]:
     if is_protected(stored):
         return ()
@@ -67,7 +71,7 @@ PLUGIN = AdmissionPlugin(
         AdmissionRule(mutate=_mutate, warn=_warn),
         AdmissionRule(("Shoot",), queries=profile_queries, admit=_admit, guards=profile_guards),
         AdmissionRule(_NAMING, queries=named_object_queries, admit=_admit_named),
-        AdmissionRule(("CloudProfile",), queries=removal_queries, admit=admit_below, guards=removal_guards),
+        AdmissionRule(("CloudProfile",), queries=removal_queries, admit=_admit_below, guards=removal_guards),
         AdmissionRule(("NamespacedCloudProfile",), guards=removal_guards),
         AdmissionRule(
             ("CloudProfile", "NamespacedCloudProfile", "ExposureClass", "SecretBinding", "CredentialsBinding"),
