@@ -48,7 +48,7 @@ class RepeatedLines:
         self._timer: asyncio.TimerHandle | None = None
 
     def warn(self, sender: str, *what: str, **fields: Any) -> None:
-        """Log that `sender` caused this, or count it. `what` tells lines apart, `fields` are logged."""
+        """Log that `sender` caused this, or count it. `what` distinguishes lines, `fields` are logged."""
         self.close_windows()
         key = self._key(sender, what)
         window = self._windows.get(key)

@@ -24,7 +24,7 @@ have lost. A reader of objects that sees one jump by more than half of it reads 
 
 MOST_USAGE_CHANGES = VERSION_LEAP // 100
 """Changes of usage between two reads beyond which all of it is read anew. Few, as a store that lost everything goes on
-from the time alone: from 10 ms after its former opening it is told apart."""
+from the time alone: from 10 ms after its former opening it is distinguishable."""
 
 _EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
 
