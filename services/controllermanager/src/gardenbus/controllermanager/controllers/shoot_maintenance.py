@@ -88,7 +88,7 @@ class ShootMaintenanceReconciler:
         return (profile_spec_of(profile.document()) if profile is not None else None) or {}
 
     async def _reject(self, stored: StoredObject, problem: str, now: datetime) -> None:
-        """Record a rejection; an annotation that asked for the maintenance goes, so that it can be set again."""
+        """Record a rejection; an annotation that requested the maintenance goes, so that it can be set again."""
         metrics.MAINTENANCE_UPDATES.labels("all", "rejected").inc()
         await self._events.record(stored.key, stored.uid, reason="MaintenanceFailed", message=problem)
 
@@ -124,7 +124,7 @@ class MaintenanceClock:
         self._moments = Moments()
 
     def changed(self, key: ObjectKey, old: StoredObject | None, new: StoredObject | None) -> None:
-        """Plan each shoot once, and when its window changes or a maintenance is asked for."""
+        """Plan each shoot once, and when its window changes or a maintenance is requested."""
         if new is None:
             self._moments.forget(key)
         elif not is_status_alone(old, new) and (old is None or _relevant(old) != _relevant(new)):

@@ -75,7 +75,7 @@ class ActuatorSettings(msgspec.Struct, frozen=True, kw_only=True):
     """Maximum delay between two reconciliations of a set."""
 
     blocked_period: timedelta = timedelta(seconds=10)
-    """The same while replicas cannot be removed: no event tells that a seed is empty."""
+    """The same while replicas cannot be removed: no event reports that a seed is empty."""
 
     drain_period: timedelta = timedelta(seconds=2)
     """The same while a seed is drained."""

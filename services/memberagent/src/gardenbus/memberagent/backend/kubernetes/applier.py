@@ -68,7 +68,7 @@ class WorkApplication:
         self._results: dict[int, ManifestResult] = {}
         self._requeue_after: float | None = None
         self.versions: dict[str, str] = {}
-        """resourceVersion by uid of what was applied: events of these are not news."""
+        """resourceVersion by uid of what was applied: events of these bring nothing new."""
 
     # ------------------------------------------------------------------------------------------ apply
 
