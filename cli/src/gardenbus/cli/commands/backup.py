@@ -166,7 +166,7 @@ def restore_command(
 ) -> None:
     """Restore a backup into an empty store, and put the orders back that waited, while no service but gardenlets runs.
 
-    It is refused while services are connected, or while the store has objects. Start the services afterwards: they
+    It is rejected while services are connected, or while the store has objects. Start the services afterwards: they
     announce everything anew, and gardenlets keep what they run.
 
     Example: gardenbus backup restore -d /var/backups/gardenbus --redis-url redis://127.0.0.1:6379/0

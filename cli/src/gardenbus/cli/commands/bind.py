@@ -41,7 +41,7 @@ class BindOptions(NamedTuple):
         typer.Option(
             "--force",
             help="Restore it from its last ShootState, because its seed is lost for good. "
-            "What the old seed reports afterwards is refused.",
+            "What the old seed reports afterwards is rejected.",
         ),
     ] = False
     namespace: Namespace = None
@@ -127,7 +127,7 @@ def uncordon(
 def _set_visible(
     seeds: list[str], selector: str, output: Format, landscape: LandscapeOptions, *, visible: bool
 ) -> None:
-    """Hide or show each of the seeds; one that is refused keeps none of the others from it."""
+    """Hide or show each of the seeds; one that is rejected keeps none of the others from it."""
     with exit_codes():
         if bool(seeds) == bool(selector):
             raise BadRequest(f"say which seeds: names or -l{', not both' if seeds else ''}")
@@ -141,8 +141,8 @@ def _set_visible(
         for name in chosen:
             try:
                 results.append(await set_visible(api, name, visible=visible))
-            except ApiError as refused:
-                print_api_error(refused.error)
+            except ApiError as error:
+                print_api_error(error.error)
         return results, len(results) == len(chosen)
 
     results, is_complete = run_with_client(work, *landscape)

@@ -190,9 +190,9 @@ async def _fetch(api: ApiClient, request: GetRequest) -> tuple[ObjectsByKind, bo
         for name in wanted.names:
             try:
                 objects[wanted.kind].append(await get_object(api, wanted, name, request.namespace))
-            except ApiError as refused:
-                if not request.options.ignore_not_found or refused.error.get("code") != NOT_FOUND:
-                    print_api_error(refused.error)
+            except ApiError as error:
+                if not request.options.ignore_not_found or error.error.get("code") != NOT_FOUND:
+                    print_api_error(error.error)
                     is_complete = False
             except NotFound as missing:
                 if not request.options.ignore_not_found:
@@ -257,8 +257,8 @@ async def _usage(api: ApiClient, request: GetRequest) -> SeedUsage:
         return {}
     try:
         return await api.usage()
-    except ApiError as refused:
-        if is_forbidden(refused.error):
+    except ApiError as error:
+        if is_forbidden(error.error):
             return None
         raise
 

@@ -52,7 +52,7 @@ def login(  # noqa: PLR0913 - one parameter an option
         Path | None, typer.Option("--credentials", help="A file as `identity issue` writes it, or a certificate.")
     ] = None,
     user: Annotated[
-        str, typer.Option("--user", help="Who one is; the password is asked for without --credentials.")
+        str, typer.Option("--user", help="Who one is; without --credentials the password is prompted for.")
     ] = "",
     ca: Annotated[Path | None, typer.Option("--ca", help="The authorities of NATS' certificate, PEM.")] = None,
     directory: Annotated[

@@ -53,13 +53,13 @@ FieldSelector = Annotated[
 ]
 DryRun = Annotated[
     str | None,
-    typer.Option("--dry-run", help="server: answer what would be written, and write nothing.", metavar="server|none"),
+    typer.Option("--dry-run", help="server: return what would be written, and write nothing.", metavar="server|none"),
 ]
 Validate = Annotated[
     str,
     typer.Option(
         "--validate",
-        help="Fields that the kind does not have: strict (or true) refuses them, warn, ignore (or false).",
+        help="Fields that the kind does not have: strict (or true) rejects them, warn, ignore (or false).",
         metavar="strict|warn|ignore",
     ),
 ]

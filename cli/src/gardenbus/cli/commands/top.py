@@ -45,9 +45,9 @@ from gardenbus.common.errors import Unavailable
 CACHE_SYNC_SECONDS = 10.0
 REDRAW_SECONDS = 1.0
 SAMPLE_SECONDS = 0.5
-"""Between two looks at what is measured by its growth, where only one picture is asked for."""
+"""Between two samples of what is measured by its growth, where only one picture is wanted."""
 LATE_SECONDS = 40.0
-"""A heartbeat that is older makes a seed Unknown, unless lifecycle is told otherwise."""
+"""A heartbeat that is older makes a seed Unknown, unless lifecycle is configured otherwise."""
 MOST_SEEDS = 40
 """Seeds in a picture, at the most; programs get all."""
 LEASES = 10_000
@@ -164,7 +164,7 @@ class ShootSampler:
         self._api = api
 
     async def sample(self) -> TopView:
-        """Ask for the counts; a line above them says how many shoots they lack. Raises Unavailable."""
+        """Request the counts; a line above them says how many shoots they lack. Raises Unavailable."""
         result = await self._api.call("census.shoot")
         try:
             counts = msgspec.convert(result, ShootCensus)

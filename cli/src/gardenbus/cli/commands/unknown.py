@@ -35,7 +35,7 @@ def adopt(words: ShootWords, *, seed: HostSeed, dry_run: DryRun = None, landscap
 def forget(words: Forgotten, *, seed: HostSeed, dry_run: DryRun = None, landscape: LandscapeOptions) -> None:
     """Have a seed take down what the store has lost: a shoot, the gardenlet of a managedseed, or the objects of a work.
 
-    Refused while it is stored there. Of a work the agent is named: --seed member:CLUSTER.
+    Rejected while it is stored there. Of a work the agent is named: --seed member:CLUSTER.
 
     Example: gardenbus forget shoot garden-dev/apollo --seed aws-cork
     """

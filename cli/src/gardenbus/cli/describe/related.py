@@ -143,7 +143,7 @@ def listed(word: str, found: Sequence[Document]) -> list[str]:
 
 
 def state_suffix(document: Document) -> str:
-    """Two blanks and where it stands, in a few words; "" where it has no status that tells."""
+    """Two blanks and where it stands, in a few words; "" where its status has none."""
     match str(document.get("kind")):
         case "Shoot":
             row = summarize_shoot(document)

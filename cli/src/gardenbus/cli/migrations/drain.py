@@ -133,7 +133,7 @@ class SeedDrain:
     async def run(self) -> DrainResult:
         """Carry it out, plan after plan, until the seed is empty or nothing more can be done.
 
-        Raises Forbidden when the seed's gardenlet does not answer, or it has shoots and no backup; ApiError,
+        Raises Forbidden when the seed's gardenlet does not respond, or it has shoots and no backup; ApiError,
         Unavailable.
         """
         if reason := not_ready_reason(await get_seed(self._api, self._seed)):

@@ -29,7 +29,7 @@ LEAST_LAST_WIDTH = 20
 _BOUNDLESS = 1_000_000
 
 NO_COLOR = bool(os.environ.get("NO_COLOR"))
-"""Asked for: no escapes at all, neither colours nor bold nor movements of the cursor (no-color.org)."""
+"""Set by the user: no escapes at all, neither colours nor bold nor movements of the cursor (no-color.org)."""
 
 _COLOURS: Literal["auto"] | None = None if NO_COLOR else "auto"
 
@@ -53,9 +53,9 @@ class Exit(IntEnum):
     FAILED = 1
     """The landscape said no, or not all of it was done: not there, conflict, invalid, not yet (`wait`)."""
     USAGE = 2
-    """Nothing was asked: the words, a file or an expression cannot be read, or the credentials do not let one in."""
+    """Nothing was requested: the words, a file or an expression cannot be read, or the credentials are not accepted."""
     OUT_OF_REACH = 3
-    """Nobody answered in time; what became of a write is unknown."""
+    """No response came in time; what became of a write is unknown."""
     INTERRUPTED = 130
     """Ctrl-C."""
 

@@ -78,7 +78,7 @@ def _between_commas(text: str) -> list[str]:
 
 
 def render_documents(printer: Printer, documents: Sequence[Document], *, is_one: bool, headers: bool = True) -> str:
-    """Documents as text, for every way but our own tables; one that was asked for by name stands alone, in no List."""
+    """Documents as text, for every way but our own tables; one that was requested by name stands alone, in no List."""
     if printer.way == "name":
         return _lines([qualified_name(document) for document in documents])
     if printer.way == "custom-columns":
