@@ -28,7 +28,7 @@ PLANTED = "test_vocabulary.py"
 VAGUE_BEGINNINGS = frozenset(
     {"What", "Who", "Whom", "Whose", "Whoever", "How", "Which", "Whether", "Where", "When", "Why"}
 )
-"""First words of docstrings that ask instead of stating what the thing is or does."""
+"""First words of docstrings that are questions instead of stating what the thing is or does."""
 
 _SUB_WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
 _CODE = re.compile(r"`([^`]+)`")

@@ -291,7 +291,7 @@ class EmbeddedLandscape:
         )
 
     def _redis_address(self, previous_port: int | None) -> RedisAddress:
-        """A socket below the state directory; a port with a password where one is asked for or the path is too long."""
+        """A socket below the state directory; a port with a password where one is wanted or the path is too long."""
         wanted, socket = self._options.redis_port, self.directory.redis_socket
         if wanted is None and fits_address(socket):
             self._ports.pop("redis", None)

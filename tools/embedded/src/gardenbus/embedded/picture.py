@@ -21,7 +21,7 @@ from gardenbus.common.api.garden.unschedulable import brief_reason
 
 SHOOT_ROWS = 12
 TIGHT_LINES = 30
-"""Terminals with fewer lines get tables without empty lines around them, and one line of news beside rejections."""
+"""Terminals with fewer lines get tables without empty lines around them, and one line of events beside rejections."""
 FRAME_LINES = 2
 FRAME_COLUMNS = 4
 HEAD_LINES = 3

@@ -35,7 +35,7 @@ async def _pause(rig: Rig, stream: str, consumer: str, until: datetime | None) -
 
 
 async def jetstream_request(rig: Rig, endpoint: str, body: object = None) -> dict[str, Any]:
-    """Ask JetStream's API. Raises BenchFailed when it rejects."""
+    """Send a request to JetStream's API. Raises BenchFailed when it rejects."""
     encoded = b"" if body is None else msgspec.json.encode(body)
     response = msgspec.json.decode(await rig.bus.request(f"$JS.API.{endpoint}", encoded))
     if "error" in response:

@@ -115,7 +115,7 @@ async def _with_unschedulable(task: ScenarioTask, rig: Rig, run: int) -> Measure
 
 
 async def _bare_with_unschedulable(task: ScenarioTask, rig: Rig, run: int) -> Measurement:
-    """The bare pipe cannot tell who waits, so the scheduler has to step aside for a while."""
+    """The bare pipe cannot know who waits, so the scheduler has to step aside for a while."""
     await rig.stop("scheduler")
     measurement = await measure_bare(rig, ShootBatch(f"b{run}", task.size.shoots), task.size.seeds, task.progress)
     await start_scheduler(rig, environ=LONG_WAITS)
