@@ -85,10 +85,7 @@ async def changes(
     *,
     on_restart: Callable[[], None],
 ) -> AsyncGenerator[WatchEvent]:
-    """Changes after a position of the OBJECTS stream, until the caller has enough. Raises ApiError, Unavailable.
-
-    `on_restart` is called when changes may be missing.
-    """
+    """Changes after a position of the OBJECTS stream, until the caller has enough. Raises ApiError, Unavailable."""
     async with aclosing(follow(api, scopes, after)) as following:
         async for event in following:
             if isinstance(event, FollowRestarted):

@@ -47,10 +47,8 @@ def relations_of(document: Document) -> Sequence[Relation]:
             ]
         case "managedseed":
             shoot = str(as_mapping(spec.get("shoot")).get("name") or "")
-            relations += [
-                Relation("made of", ObjectKey("shoot", namespace, shoot)),
-                Relation("is", ObjectKey("seed", "", name)),
-            ]
+            relations.append(Relation("made of", ObjectKey("shoot", namespace, shoot)))
+            relations.append(Relation("is", ObjectKey("seed", "", name)))
         case "seedautoscaler":
             target = str(as_mapping(spec.get("scaleTargetRef")).get("name") or "")
             relations.append(Relation("scales", ObjectKey("managedseedset", namespace, target)))
