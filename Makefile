@@ -93,9 +93,13 @@ check: $(WITH_DEV) ## ruff, pyright (strict), the layers and the words
 release-check: $(UV) ## build all wheels, install the client alone and run it, then with `up --example landscape`
 	@$(PYTHON) deploy/release_check.py $(abspath $(UV))
 
-version: $(UV) ## the version of all members, or the next one (VERSION=0.2.0)
-	@for member in $(dir $(MEMBERS)); do $(UV) version --frozen --directory $$member $(VERSION) || exit; done
-	@test -z "$(VERSION)" || $(UV) lock --python $(PYTHON)
+# uv_build takes no version from elsewhere: the root's pyproject.toml is the source, and every member gets a copy of it.
+version: $(UV) ## give all members the version of the root's pyproject.toml, or another one (VERSION=0.2.0)
+	@test -z "$(VERSION)" || $(UV) version --frozen $(VERSION)
+	@version=$$($(UV) version --short) && for member in $(filter-out ./,$(dir $(MEMBERS))); do \
+	  $(UV) version --frozen --directory $$member $$version || exit; \
+	done
+	@$(UV) lock --python $(PYTHON)
 
 format: $(WITH_DEV) ## format and sort imports
 	$(BIN)/ruff format .

@@ -31,7 +31,7 @@ def test_the_file_knows_the_plugins_that_run_in_their_order() -> None:
 
 def test_a_plugin_that_may_refuse_says_so_on_the_page_of_plugins() -> None:
     refusing = ("admit", "guards", "admit_deletion", "deletion_guards")
-    table = admission_page().partition("## Refusals")[0]
+    table = admission_page().partition("## Rejections")[0]
     page = {row.split("`")[1]: row for row in table.splitlines() if row.startswith("| `")}
     assert list(page) == [plugin.name for plugin in PLUGINS]
     for plugin in PLUGINS:

@@ -7,8 +7,15 @@ import pytest
 from rich.console import Console
 
 from gardenbus.bench import report
-from gardenbus.bench.comparison import MeasuredPair, ScenarioSize, ScenarioTarget, ScenarioTask, alternated, compared
-from gardenbus.bench.harness.measurement import Measurement
+from gardenbus.bench.comparison import (
+    MeasuredPair,
+    Measurement,
+    ScenarioSize,
+    ScenarioTarget,
+    ScenarioTask,
+    alternated,
+    compared,
+)
 from gardenbus.bench.options import BenchOptions, ScenarioName
 from gardenbus.bench.runner import size_of
 from gardenbus.bench.scenarios.catalogue import SCENARIOS

@@ -7,9 +7,9 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from gardenbus.cli.commands import options
-from gardenbus.cli.fleet.columns import FLEET_COLUMNS
 from gardenbus.cli.fleet.sections import fleet_sections
 from gardenbus.cli.main import app
+from gardenbus.cli.output.fleet_columns import FLEET_COLUMNS
 from gardenbus.common.api.document import Document
 from gardenbus.common.api.kinds import CLUSTER, PLACEMENT, understood_kinds
 from tests.support.builders import merged

@@ -5,12 +5,12 @@ from fractions import Fraction
 import pytest
 from rich.console import Console
 
+from gardenbus.cli.client.summaries import summarize_shoot
 from gardenbus.cli.commands.queue import unschedulable_table
 from gardenbus.cli.local.directory import ServiceStatus
 from gardenbus.cli.output.columns import TableContext, age_of
 from gardenbus.cli.output.console import LEAST_LAST_WIDTH, rows_text
 from gardenbus.cli.output.landscape_tables import used_of
-from gardenbus.cli.output.summaries import summarize_shoot
 from gardenbus.cli.output.tables import objects_table
 from gardenbus.common.api.document import Document
 from gardenbus.common.api.garden.rows import seed_row

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from gardenbus.cli.commands.describe import condition_lines, head_lines, operation_lines, sections_of
-from gardenbus.cli.describe.related import is_owned_by, listed, roles_of
+from gardenbus.cli.describe.related import is_owned_by, listed, relations_of
 from gardenbus.cli.wait.conditions import failure_message, has_given_up, parse_condition, progress_text
 from gardenbus.cli.wait.waiter import PendingWaits, key_of
 from gardenbus.common.api.document import Document
@@ -136,13 +136,13 @@ def test_a_description_has_what_is_there_and_nothing_else():
 def test_an_object_is_related_to_those_that_it_names():
     shoot = merged(placed(), {"metadata": {"ownerReferences": [{"kind": "ManagedSeedSet", "name": "grove"}]}})
 
-    roles = [(role.word, str(role.key)) for role in roles_of(shoot)]
+    relations = [(relation.word, str(relation.key)) for relation in relations_of(shoot)]
 
-    assert roles[0] == ("owner", "managedseedset garden-dev/grove")
-    assert ("to be on", "seed aws") in roles
-    assert ("is on", "seed aws") in roles
-    assert any(word == "profile" for word, _ in roles)
-    assert [role.word for role in roles_of(a_seed("aws"))] == ["made of", "heartbeat"]
+    assert relations[0] == ("owner", "managedseedset garden-dev/grove")
+    assert ("to be on", "seed aws") in relations
+    assert ("is on", "seed aws") in relations
+    assert any(word == "profile" for word, _ in relations)
+    assert [relation.word for relation in relations_of(a_seed("aws"))] == ["made of", "heartbeat"]
     assert is_owned_by({"metadata": {"ownerReferences": [{"uid": "u"}]}}, {"metadata": {"uid": "u"}})
 
 

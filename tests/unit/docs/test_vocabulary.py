@@ -1,5 +1,6 @@
 """The check of words: each kind of offence is found, and the glossary is what it reads."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -84,6 +85,28 @@ def test_what_is_no_offence_passes(tmp_path: Path, source: str):
 def test_a_class_name_stands_for_one_thing(tmp_path: Path):
     (found,) = messages(tmp_path, a="class Step: ...", b="class Step: ...")
     assert found.startswith("a.py:1: class `Step` is also defined in")
+
+
+@pytest.mark.parametrize(
+    ("one", "another", "sort"),
+    [
+        ("Step = int | str", "Step = Mapping[str, str]", "alias"),
+        ("Step = int | str", "class Step: ...", "alias"),
+        ("class Step: ...", "Step: TypeAlias = int | str", "class"),
+        ("_Step = int | str", "class _Step: ...", "alias"),
+        ('Step = TypeVar("Step")', "class Step: ...", "type variable"),
+    ],
+)
+def test_the_name_of_a_type_alias_stands_for_one_thing(tmp_path: Path, one: str, another: str, sort: str):
+    (found,) = messages(tmp_path, a=one, b=another)
+    assert re.match(rf"a\.py:1: {sort} `_?Step` is also defined in", found)
+
+
+@pytest.mark.parametrize(
+    "source", ["STEP = 1", "step = 1", 'Step = TypeVar("Step")', "def f():\n    Step = int", "STEPS, Step = 1, 2"]
+)
+def test_constants_variables_and_type_variables_may_share_a_name(tmp_path: Path, source: str):
+    assert messages(tmp_path, a=source, b=source) == []
 
 
 @pytest.mark.parametrize(

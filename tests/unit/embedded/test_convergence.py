@@ -3,7 +3,7 @@ import dataclasses
 
 import pytest
 
-from gardenbus.cli.output.summaries import summarize_set, summarize_shoot
+from gardenbus.cli.client.summaries import summarize_set, summarize_shoot
 from gardenbus.common.api.document import Document
 from gardenbus.common.api.garden.rows import autoscaler_row, seed_row
 from gardenbus.embedded.convergence import not_converged_reason

@@ -1,6 +1,6 @@
 """A group of commands whose modules are imported when they are called, not when the group is listed.
 
-Starting Python costs 10 ms, importing all commands half a second: who asks for `get` pays for `get`.
+Starting Python costs 10 ms, importing all commands half a second: a call of `get` pays for `get`.
 """
 
 import functools
@@ -80,7 +80,7 @@ class LazyGroup(TyperGroup):
 
 
 def loaded(name: str, entry: Entry) -> Any:
-    """Import a command with its options; one that asks a landscape gets `--context` beside them."""
+    """Import a command with its options; one that uses a landscape gets `--context` beside them."""
     if entry.extra:
         target: Any = _plugin(name, entry.extra)
     else:

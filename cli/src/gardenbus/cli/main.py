@@ -19,7 +19,7 @@ INTERRUPTED = 130
 """`output.Exit.INTERRUPTED`, which is not to be imported for it."""
 
 ENDS = (
-    "Exit codes: 0 done; 1 refused, or not all of it was done; 2 usage: the words or files cannot be read, "
+    "Exit codes: 0 done; 1 rejected, or not all of it was done; 2 usage: the words or files cannot be read, "
     "or the credentials let nobody in; 3 landscape out of reach; 130 Ctrl-C."
 )
 
@@ -147,7 +147,7 @@ def options(
 
 
 def main() -> None:
-    """Run the command line, or tell a shell what may come next; ends the process with an `Exit` code."""
+    """Run the command line, or print completions for a shell; ends the process with an `Exit` code."""
     if COMPLETING in os.environ:
         from typer._completion_classes import completion_init  # noqa: PLC0415  typer knows no shell before this
 

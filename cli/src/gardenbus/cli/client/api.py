@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
 
+from gardenbus.cli.client.api_error import ApiError
 from gardenbus.cli.client.reachability import check_reachable
 from gardenbus.cli.client.targets import LandscapeTarget, credentials_of
 from gardenbus.cli.manifests.files import as_list
-from gardenbus.cli.output.console import ApiError
 from gardenbus.common.adapters.addresses import without_user
 from gardenbus.common.api.decoding import decode_json
 from gardenbus.common.api.document import Document, section
@@ -41,7 +41,7 @@ class ApiResponse(msgspec.Struct, frozen=True):
     outcome: str | list[str] = ""
     """Outcome of a write (`created`, `configured`, …); one for each of several documents."""
     admission: Any = ()
-    """Effects of each admission plug-in, where they were asked for."""
+    """Effects of each admission plug-in, where they were requested."""
 
 
 class ApiClient:
@@ -133,8 +133,8 @@ class ApiClient:
         """A whole list; None for those who may not read it."""
         try:
             return await self.items(tail, query)
-        except ApiError as refused:
-            if is_forbidden(refused.error):
+        except ApiError as error:
+            if is_forbidden(error.error):
                 return None
             raise
 
@@ -243,7 +243,7 @@ async def connected(
 
 @contextlib.asynccontextmanager
 async def _explaining(where: LandscapeTarget, timeout_seconds: float) -> AsyncGenerator[None]:
-    """Say where, and why, one is not let in, or nobody answers in time. Raises Unavailable, CredentialsRejected."""
+    """Report where, and why, one is not let in, or without a response. Raises Unavailable, CredentialsRejected."""
     try:
         async with asyncio.timeout(timeout_seconds):
             yield
@@ -256,7 +256,7 @@ async def _explaining(where: LandscapeTarget, timeout_seconds: float) -> AsyncGe
     except ServerUntrusted:
         raise
     except CredentialsRejected as error:
-        from gardenbus.cli.client.rejections import reason_for  # noqa: PLC0415  only who is rejected asks
+        from gardenbus.cli.client.rejections import reason_for  # noqa: PLC0415  only after a rejection
 
         rejected = f"NATS at {without_user(where.nats_url)} does not let this user in"
         raise CredentialsRejected(f"{rejected}: {reason_for(where, datetime.now(UTC))}") from error

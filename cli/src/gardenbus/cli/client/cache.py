@@ -11,7 +11,7 @@ import structlog
 
 from gardenbus.cli.client.api import ApiClient
 from gardenbus.cli.client.following import follow
-from gardenbus.cli.output.summaries import SetSummary, ShootSummary, summarize_set, summarize_shoot
+from gardenbus.cli.client.summaries import SetSummary, ShootSummary, summarize_set, summarize_shoot
 from gardenbus.common.api.decoding import json_decoder
 from gardenbus.common.api.document import Document
 from gardenbus.common.api.garden.decoded_seeds import decode_seed_row

@@ -1,6 +1,6 @@
 """Reachability of NATS at its addresses, in the words for what is wrong.
 
-Asked only after a connect failed: a server with TLS logs an error for each connection that is closed without it.
+Called only after a connect failed: a server with TLS logs an error for each connection that is closed without it.
 """
 
 import asyncio

@@ -12,7 +12,7 @@ _ISSUE = "an operator issues others: `gardenbus identity issue`"
 
 
 def reason_for(where: LandscapeTarget, now: datetime) -> str:
-    """The credential that was rejected, why as far as this side can tell, and what to do."""
+    """The credential that was rejected, why as far as this side can know, and what to do."""
     if where.credentials is not None:
         return _of_file(where.credentials, where.ca, now)
     if where.login is not None:

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from gardenbus.cli.client.api import ApiClient
+from gardenbus.cli.client.api_error import ApiError
 from gardenbus.cli.manifests.files import as_mapping
-from gardenbus.cli.output.console import ApiError
 from gardenbus.common.api.document import Document
 from gardenbus.common.api.garden.shoots import TESTING_PURPOSE
 from gardenbus.common.api.garden.strategies import SAME_REGION, STRATEGIES

@@ -8,7 +8,6 @@ from gardenbus.cli.client.api import ApiClient
 from gardenbus.cli.client.following import follow
 from gardenbus.cli.client.resource_args import ResourceArgs
 from gardenbus.cli.manifests.files import as_mapping
-from gardenbus.cli.output.console import errors
 from gardenbus.common.api.decoding import decode_json
 from gardenbus.common.api.document import Document
 from gardenbus.common.api.keys import Header, ObjectKey
@@ -79,13 +78,18 @@ def scopes_of(wanted: Sequence[ResourceArgs], namespace: str | None) -> list[Wat
 
 
 async def changes(
-    api: ApiClient, watch_cache: WatchCache, scopes: Sequence[WatchedKind], after: WatchedUpTo
+    api: ApiClient,
+    watch_cache: WatchCache,
+    scopes: Sequence[WatchedKind],
+    after: WatchedUpTo,
+    *,
+    on_restart: Callable[[], None],
 ) -> AsyncGenerator[WatchEvent]:
     """Changes after a position of the OBJECTS stream, until the caller has enough. Raises ApiError, Unavailable."""
     async with aclosing(follow(api, scopes, after)) as following:
         async for event in following:
             if isinstance(event, FollowRestarted):
-                errors.print("the watch was cut and goes on; changes meanwhile may be missing", style="yellow")
+                on_restart()
             elif isinstance(event, StreamMessage) and event.marker is None:
                 key = ObjectKey.from_tail(event.subject.removeprefix(f"{api.subjects.prefix}.changed."))
                 if watch_cache.is_selected(key) and (change := watch_cache.change(key, await _state(api, key, event))):

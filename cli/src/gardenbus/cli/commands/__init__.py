@@ -1,1 +1,1 @@
-"""The commands, each a thin shell: read the options, ask the landscape, print."""
+"""The commands, each a thin shell: read the options, request from the landscape, print."""

@@ -57,7 +57,7 @@ AWAITED = frozenset({"shoot", "managedseedset"})
 NOT_FOUND = 404
 
 STEP = 50
-"""Manifests in one request at most: it is answered as a whole."""
+"""Manifests in one request at most: it has one response."""
 
 FileNamespace = Annotated[str | None, typer.Option("-n", "--namespace", help="Namespace of manifests that name none.")]
 IgnoreNotFound = Annotated[bool, typer.Option("--ignore-not-found", help="What is not there is no failure.")]
@@ -85,7 +85,7 @@ class ApplyOptions(NamedTuple):
 def apply(*, options: ApplyOptions, landscape: LandscapeOptions) -> None:
     """Create or update what the manifests say: one line an object, created, configured or unchanged.
 
-    Exit code 1 when one of them is refused, or does not come to what is waited for.
+    Exit code 1 when one of them is rejected, or does not come to what is waited for.
 
     Examples:
     gardenbus apply -f landscape/ -R
@@ -234,7 +234,7 @@ def delete(
     options: DeleteOptions,
     landscape: LandscapeOptions,
 ) -> None:
-    """Delete objects; exit code 1 when one is refused, or is not gone in time.
+    """Delete objects; exit code 1 when one is rejected, or is not gone in time.
 
     Examples:
     gardenbus delete shoot apollo -n garden-dev --confirm --wait

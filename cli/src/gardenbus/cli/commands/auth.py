@@ -18,7 +18,7 @@ def can_i(
     words: Annotated[list[str] | None, typer.Argument(metavar="VERB [KIND[/NAME]]", help="get shoots/apollo")] = None,
     *,
     namespace: Annotated[str | None, typer.Option("-n", "--namespace", help="Namespace (default: all).")] = None,
-    user: Annotated[str, typer.Option("--as", help="Ask for another user, as an operator.", metavar="USER")] = "",
+    user: Annotated[str, typer.Option("--as", help="Check another user, as an operator.", metavar="USER")] = "",
     lists: Annotated[bool, typer.Option("--list", help="All that is allowed, on objects of any name.")] = False,
     quiet: Annotated[bool, typer.Option("-q", "--quiet", help="Print nothing; the exit code says it.")] = False,
     landscape: LandscapeOptions,
@@ -74,7 +74,7 @@ def whoami(
 
 
 def _review(words: list[str], namespace: str | None, user: str) -> dict[str, str]:
-    """The body of the request; the verb alone asks about the landscape."""
+    """The body of the request; the verb alone is about the landscape."""
     verb, kind = (*words, "", "")[:2]
     word, _, name = kind.partition("/")
     if name in SUBRESOURCES:

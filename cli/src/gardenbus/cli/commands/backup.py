@@ -54,7 +54,7 @@ Destination = Annotated[
         metavar="PLACE",
     ),
 ]
-RedisUrl = Annotated[str | None, typer.Option("--redis-url", help="Where Redis is (default: as for NATS).")]
+RedisUrlOption = Annotated[str | None, typer.Option("--redis-url", help="Where Redis is (default: as for NATS).")]
 Named = Annotated[str, typer.Argument(help="A backup's name (default: the latest).", metavar="[NAME]")]
 
 READERS = frozenset({"gardenlet", "memberagent", "dashboard", "identity"})
@@ -70,7 +70,7 @@ def create(
     without_requests: Annotated[
         bool, typer.Option("--without-requests", help="Leave out the orders that wait on the bus: NATS may be away.")
     ] = False,
-    redis_url: RedisUrl = None,
+    redis_url: RedisUrlOption = None,
     landscape: LandscapeOptions,
 ) -> None:
     """Back the store up, as it is at one moment, and the orders that wait on the bus, while everything goes on.
@@ -161,12 +161,12 @@ def restore_command(
     *,
     destination: Destination = "",
     to: Annotated[str, typer.Option("--to", help="Name of a backup (default: the latest).", metavar="NAME")] = "",
-    redis_url: RedisUrl = None,
+    redis_url: RedisUrlOption = None,
     landscape: LandscapeOptions,
 ) -> None:
     """Restore a backup into an empty store, and put the orders back that waited, while no service but gardenlets runs.
 
-    It is refused while services are connected, or while the store has objects. Start the services afterwards: they
+    It is rejected while services are connected, or while the store has objects. Start the services afterwards: they
     announce everything anew, and gardenlets keep what they run.
 
     Example: gardenbus backup restore -d /var/backups/gardenbus --redis-url redis://127.0.0.1:6379/0

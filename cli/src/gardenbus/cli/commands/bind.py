@@ -6,13 +6,14 @@ import typer
 
 from gardenbus.cli import completions
 from gardenbus.cli.client.api import ApiClient
+from gardenbus.cli.client.api_error import ApiError
 from gardenbus.cli.client.resource_args import ResourceArgs, get_object, object_name, qualified_name
+from gardenbus.cli.client.summaries import summarize_shoot
 from gardenbus.cli.commands.options import LandscapeOptions, Namespace, Output, Selector, run_with_client
 from gardenbus.cli.manifests.files import as_mapping
 from gardenbus.cli.migrations.drain import set_visible
 from gardenbus.cli.output.console import (
     PROGRAMS,
-    ApiError,
     Format,
     errors,
     exit_codes,
@@ -22,7 +23,6 @@ from gardenbus.cli.output.console import (
     show_document,
     show_lines,
 )
-from gardenbus.cli.output.summaries import summarize_shoot
 from gardenbus.common.api.document import Document
 from gardenbus.common.api.document_parts import name_of
 from gardenbus.common.errors import BadRequest
@@ -41,7 +41,7 @@ class BindOptions(NamedTuple):
         typer.Option(
             "--force",
             help="Restore it from its last ShootState, because its seed is lost for good. "
-            "What the old seed reports afterwards is refused.",
+            "What the old seed reports afterwards is rejected.",
         ),
     ] = False
     namespace: Namespace = None
@@ -127,7 +127,7 @@ def uncordon(
 def _set_visible(
     seeds: list[str], selector: str, output: Format, landscape: LandscapeOptions, *, visible: bool
 ) -> None:
-    """Hide or show each of the seeds; one that is refused keeps none of the others from it."""
+    """Hide or show each of the seeds; one that is rejected keeps none of the others from it."""
     with exit_codes():
         if bool(seeds) == bool(selector):
             raise BadRequest(f"say which seeds: names or -l{', not both' if seeds else ''}")
@@ -141,8 +141,8 @@ def _set_visible(
         for name in chosen:
             try:
                 results.append(await set_visible(api, name, visible=visible))
-            except ApiError as refused:
-                print_api_error(refused.error)
+            except ApiError as error:
+                print_api_error(error.error)
         return results, len(results) == len(chosen)
 
     results, is_complete = run_with_client(work, *landscape)

@@ -44,7 +44,7 @@ def rotate(
 ) -> None:
     """Have a new authority sign certificates beside which the old one is trusted, and everybody renew theirs.
 
-    Call it as often as you like: it says who still has a certificate of the old authority, and asks them to renew it.
+    Call it as often as you like: it lists who still has a certificate of the old authority, and requests its renewal.
     Once there is nobody, --finish has NATS show a certificate of the new one and ends the trust in the old one, also in
     that of copies: hand ca.crt to who has one before. `gardenbus doctor` shows how far it is.
 
@@ -107,7 +107,7 @@ def _progress(left: Sequence[str]) -> list[str]:
 
 
 async def _demand(api: ApiClient, users: Sequence[str]) -> None:
-    """Ask agents to renew their certificates. Objects that are gone are left out."""
+    """Request that agents renew their certificates. Objects that are gone are left out."""
     for user in users:
         principal = principal_of(user)
         if kind := _KINDS.get(principal.role):
@@ -115,7 +115,7 @@ async def _demand(api: ApiClient, users: Sequence[str]) -> None:
 
 
 async def _forget_demands(api: ApiClient) -> None:
-    """Take back what no report answers: member agents do not say when their certificates end."""
+    """Take back what no report removes: member agents do not report when their certificates end."""
     for cluster in await api.items("membercluster"):
         metadata = section(cluster, "metadata")
         if section(metadata, "annotations").get(_OPERATION) == "renew":

@@ -8,10 +8,11 @@ from typing import Annotated
 import typer
 
 from gardenbus.cli.client.api import ApiClient, api_error
+from gardenbus.cli.client.api_error import ApiError
 from gardenbus.cli.commands.issued import issued_rows
 from gardenbus.cli.commands.options import LandscapeOptions, run_with_client
 from gardenbus.cli.lazy import help_of, new_group
-from gardenbus.cli.output.console import ApiError, exit_codes, show_lines
+from gardenbus.cli.output.console import exit_codes, show_lines
 from gardenbus.common.api.document import Document, encode, section
 from gardenbus.common.api.identity.principals import principal_of
 from gardenbus.common.api.identity.revocations import REVOCATIONS, is_serial, revocation

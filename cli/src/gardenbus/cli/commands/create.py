@@ -45,7 +45,7 @@ def create(  # noqa: PLR0913 - one parameter an option
 ) -> None:
     """Create what the manifests say, and nothing that is there already.
 
-    Exit code 1 when one of them is there, or is refused; the others are created.
+    Exit code 1 when one of them is there, or is rejected; the others are created.
 
     Example: gardenbus create -f shoot.yaml
     """

@@ -10,6 +10,7 @@ from rich.text import Text
 from gardenbus.cli import completions
 from gardenbus.cli.client.api import ApiClient
 from gardenbus.cli.client.resource_args import get_object, parse_resources
+from gardenbus.cli.client.summaries import summarize_shoot
 from gardenbus.cli.commands.options import LandscapeOptions, Namespace, run_with_client
 from gardenbus.cli.describe.related import related
 from gardenbus.cli.fleet.sections import SHOWN_AS_TABLES, fleet_sections
@@ -17,7 +18,6 @@ from gardenbus.cli.manifests.files import as_mapping, title
 from gardenbus.cli.output.columns import TableContext, age_of
 from gardenbus.cli.output.console import console, exit_codes, show_lines, show_rows, yaml_text
 from gardenbus.cli.output.printers import table_text
-from gardenbus.cli.output.summaries import summarize_shoot
 from gardenbus.cli.output.tables import objects_table
 from gardenbus.cli.wait.conditions import failure_message
 from gardenbus.common.api.document import Document
@@ -26,12 +26,12 @@ from gardenbus.common.errors import BadRequest
 BAR_WIDTH = 20
 _LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 _SHOWN_SEPARATELY = frozenset({"conditions", "constraints", "lastOperation", "lastErrors"}) | SHOWN_AS_TABLES
-Words = Annotated[
+DescribeWords = Annotated[
     list[str], typer.Argument(help="KIND NAME…, or KIND/NAME…", metavar="KIND NAME", autocompletion=completions.objects)
 ]
 
 
-def describe(words: Words, *, namespace: Namespace = None, landscape: LandscapeOptions) -> None:
+def describe(words: DescribeWords, *, namespace: Namespace = None, landscape: LandscapeOptions) -> None:
     """Show an object in full: spec, status, conditions, operation, what it has to do with, and its Events.
 
     Examples:

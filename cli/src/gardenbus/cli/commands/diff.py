@@ -26,7 +26,7 @@ def diff(
 ) -> None:
     """Show what `apply` would change, as the server would merge and default it; nothing is written.
 
-    Exit code 0 when nothing would change, 1 when something would, 2 or more when it cannot be told.
+    Exit code 0 when nothing would change, 1 when something would, 2 or more when it cannot be determined.
 
     Example: gardenbus diff -f landscape/ -R
     """

@@ -13,6 +13,7 @@ from gardenbus.cli import completions
 from gardenbus.cli.client.api import ApiClient
 from gardenbus.cli.client.following import follow, present_position
 from gardenbus.cli.client.resource_args import ResourceArgs, parse_resource
+from gardenbus.cli.client.summaries import summarize_shoot
 from gardenbus.cli.client.watch import scopes_of
 from gardenbus.cli.commands.options import (
     AllNamespaces,
@@ -35,7 +36,6 @@ from gardenbus.cli.output.console import (
     show_rows,
 )
 from gardenbus.cli.output.printers import Printer, render_change, table_text
-from gardenbus.cli.output.summaries import summarize_shoot
 from gardenbus.cli.output.tables import objects_table, row_of, shown_columns
 from gardenbus.common.api.decoding import decode_json
 from gardenbus.common.api.document import Document

@@ -46,8 +46,8 @@ def explain(
     what would wake it; of a placed one also why it got its seed then, from what was recorded. Of a seed: every rule,
     and which of the shoots that wait it could take. Of a placement: which clusters were taken with which scores, why
     the others were not, what each binding waits for, and what would make the scheduler look again.
-    Of files (or folders, or - for stdin) after `apply`: what each admission plug-in would change or refuse if they were
-    applied; nothing is written, and the exit code is 1 when something would be refused.
+    Of files (or folders, or - for stdin) after `apply`: what each admission plug-in would change or reject if they were
+    applied; nothing is written, and the exit code is 1 when something would be rejected.
 
     Example: gardenbus explain shoot apollo -n garden-dev
     Example: gardenbus explain seed aws-eu1

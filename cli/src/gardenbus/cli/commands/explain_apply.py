@@ -25,7 +25,7 @@ def manifests(paths: Sequence[Path], namespace: str | None) -> Sequence[Document
 
 
 async def explain_apply(api: ApiClient, documents: Sequence[Document]) -> list[ApiResponse]:
-    """Ask for what an apply would do. Raises Unavailable."""
+    """Request what an apply would do. Raises Unavailable."""
     responses: list[ApiResponse] = []
     for chunk in chunks(documents):
         responses += await api.explain_apply(chunk)
@@ -76,7 +76,7 @@ def headline(document: Document, response: ApiResponse) -> str:
 
 
 def rows(steps: Iterable[Mapping[str, Any]]) -> Iterable[tuple[str, str, str]]:
-    """Rows of the plug-ins that changed something, warn or refuse, one for each thing."""
+    """Rows of the plug-ins that changed something, warn or reject, one for each thing."""
     for step in steps:
         plugin, outcome = str(step["plugin"]), str(step["outcome"])
         done = [
@@ -88,7 +88,7 @@ def rows(steps: Iterable[Mapping[str, Any]]) -> Iterable[tuple[str, str, str]]:
 
 
 def below(steps: Sequence[Mapping[str, Any]]) -> Iterable[str]:
-    """Lines on plug-ins that had nothing to do, or were not asked."""
+    """Lines on plug-ins that had nothing to do, or were not reached."""
     for outcome, what in (("passed", "had nothing to change or refuse"), ("not reached", "would come after that")):
         names = [str(step["plugin"]) for step in steps if step["outcome"] == outcome]
         if names:

@@ -24,7 +24,7 @@ def export(  # noqa: PLR0913 - one parameter an option
     user: Annotated[OptionalNames, typer.Option("--user", help="For this person or program.")] = None,
     scheduler: Annotated[OptionalNames, typer.Option("--scheduler", help="For a scheduler of one's own.")] = None,
     extension: Annotated[
-        OptionalNames, typer.Option("--extension", help="For who answers for this seed's backend nats.")
+        OptionalNames, typer.Option("--extension", help="For the extension of this seed's backend nats.")
     ] = None,
     prefix: Annotated[str, typer.Option("--prefix", help="First token of all subjects.")] = DEFAULT_PREFIX,
 ) -> None:

@@ -11,6 +11,7 @@ import typer
 
 from gardenbus.cli import completions
 from gardenbus.cli.client.api import PAGE, ApiClient, is_forbidden
+from gardenbus.cli.client.api_error import ApiError
 from gardenbus.cli.client.field_warnings import SORT, path_warnings, selector_warnings
 from gardenbus.cli.client.following import present_position
 from gardenbus.cli.client.resource_args import ResourceArgs, get_object, parse_resources
@@ -28,12 +29,12 @@ from gardenbus.cli.commands.options import (
 )
 from gardenbus.cli.output.columns import TableColumn, TableContext
 from gardenbus.cli.output.console import (
-    ApiError,
     errors,
     exit_codes,
     fail_unless,
     print_api_error,
     print_error,
+    print_watch_restarted,
     show_rows,
 )
 from gardenbus.cli.output.printers import (
@@ -52,7 +53,7 @@ from gardenbus.common.api.document import Document
 from gardenbus.common.api.watches import WatchedKind, WatchedUpTo
 from gardenbus.common.errors import BadRequest, NotFound
 
-Words = Annotated[
+GetWords = Annotated[
     list[str] | None,
     typer.Argument(
         help="KIND[,KIND…] [NAME…], or KIND/NAME…; kinds also by plural and short name",
@@ -115,7 +116,7 @@ class GetRequest(NamedTuple):
         return len(self.wanted) > 1
 
 
-def get(words: Words = None, *, options: GetOptions, landscape: LandscapeOptions) -> None:
+def get(words: GetWords = None, *, options: GetOptions, landscape: LandscapeOptions) -> None:
     """Show one object, some, or all of a kind.
 
     Exit code 1 when one that was named is not there; the others are shown.
@@ -189,9 +190,9 @@ async def _fetch(api: ApiClient, request: GetRequest) -> tuple[ObjectsByKind, bo
         for name in wanted.names:
             try:
                 objects[wanted.kind].append(await get_object(api, wanted, name, request.namespace))
-            except ApiError as refused:
-                if not request.options.ignore_not_found or refused.error.get("code") != NOT_FOUND:
-                    print_api_error(refused.error)
+            except ApiError as error:
+                if not request.options.ignore_not_found or error.error.get("code") != NOT_FOUND:
+                    print_api_error(error.error)
                     is_complete = False
             except NotFound as missing:
                 if not request.options.ignore_not_found:
@@ -256,8 +257,8 @@ async def _usage(api: ApiClient, request: GetRequest) -> SeedUsage:
         return {}
     try:
         return await api.usage()
-    except ApiError as refused:
-        if is_forbidden(refused.error):
+    except ApiError as error:
+        if is_forbidden(error.error):
             return None
         raise
 
@@ -310,7 +311,7 @@ async def _watch(
             watch_cache.note(kind, document)
     usage = await _usage(api, request)
     rows.begin(objects, usage)
-    async with aclosing(changes(api, watch_cache, *changes_after)) as following:
+    async with aclosing(changes(api, watch_cache, *changes_after, on_restart=print_watch_restarted)) as following:
         async for change in following:
             is_seed = change.key.kind == "seed" and request.printing.is_table
             rows.add(change, await _usage(api, request) if is_seed else usage)

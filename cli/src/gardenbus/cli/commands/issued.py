@@ -36,7 +36,7 @@ def issue(  # noqa: PLR0913 - one parameter an option
     member: Annotated[str, typer.Option("--member", help="For the agent of this member cluster.")] = "",
     user: Annotated[str, typer.Option("--user", help="For this person or program.")] = "",
     scheduler: Annotated[str, typer.Option("--scheduler", help="For a scheduler of one's own of this name.")] = "",
-    extension: Annotated[str, typer.Option("--extension", help="For who answers for this seed's backend nats.")] = "",
+    extension: Annotated[str, typer.Option("--extension", help="For the extension of this seed's backend nats.")] = "",
     role: Annotated[
         str, typer.Option("--role", help="operator or viewer of the landscape; roles in a Project: its spec.members.")
     ] = "",
@@ -108,7 +108,7 @@ async def issued_rows(api: ApiClient) -> list[dict[str, str]]:
 
 
 def _principal(**names: str) -> Principal:
-    """The one that was asked for. Raises BadRequest."""
+    """The one that was requested. Raises BadRequest."""
     given = {option: name for option, name in names.items() if name}
     if len(given) != 1:
         raise BadRequest("--seed, --member, --user, --scheduler or --extension: one of them says for whom")

@@ -15,7 +15,7 @@ import typer
 from gardenbus.cli.client.api import connected
 from gardenbus.cli.client.targets import LandscapeTarget, find_landscape
 from gardenbus.cli.commands.issued import issue_credentials, landscape_role, life_of, person
-from gardenbus.cli.commands.options import Prefix
+from gardenbus.cli.commands.options import PrefixOption
 from gardenbus.cli.contexts.config import (
     ContextEntry,
     ContextsConfig,
@@ -52,7 +52,7 @@ def login(  # noqa: PLR0913 - one parameter an option
         Path | None, typer.Option("--credentials", help="A file as `identity issue` writes it, or a certificate.")
     ] = None,
     user: Annotated[
-        str, typer.Option("--user", help="Who one is; the password is asked for without --credentials.")
+        str, typer.Option("--user", help="Who one is; without --credentials the password is prompted for.")
     ] = "",
     ca: Annotated[Path | None, typer.Option("--ca", help="The authorities of NATS' certificate, PEM.")] = None,
     directory: Annotated[
@@ -60,7 +60,7 @@ def login(  # noqa: PLR0913 - one parameter an option
     ] = None,
     role: Annotated[str, typer.Option("--role", help="With --dir: operator or viewer of the landscape.")] = "",
     ttl: Annotated[str, typer.Option("--ttl", help="With --dir: how long they are good.", metavar="DURATION")] = "720h",
-    prefix: Prefix = None,
+    prefix: PrefixOption = None,
 ) -> None:
     """Keep credentials in a context, once they have been tried out, and make it the current one.
 

@@ -48,14 +48,14 @@ from gardenbus.scheduling.descheduling.rebalancing import RebalancingPlan, SeedS
 from gardenbus.scheduling.descheduling.relocation import Move
 from gardenbus.scheduling.user_filters import SeedFilter
 
-Timeout = Annotated[str, typer.Option(help="How long one migration may take, as 90s or 10m.")]
+MigrationTimeout = Annotated[str, typer.Option(help="How long one migration may take, as 90s or 10m.")]
 
 
 def drain(
     seed: SeedName,
     *,
     at_once: Annotated[int, typer.Option(min=1, help="How many shoots move at the same time.")] = 2,
-    timeout: Timeout = "10m",
+    timeout: MigrationTimeout = "10m",
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the plan and change nothing.")] = False,
     output: Output = Format.TABLE,
     landscape: LandscapeOptions,
@@ -137,7 +137,7 @@ def rebalance(  # noqa: PLR0913 - one parameter an option
     apply: Annotated[bool, typer.Option("--apply", help="Carry the plan out.")] = False,
     at_once: Annotated[int, typer.Option(min=1, help="How many shoots move at the same time.")] = 1,
     max_moves: Annotated[int | None, typer.Option(min=0, help="Plan no more than the first moves.")] = None,
-    timeout: Timeout = "10m",
+    timeout: MigrationTimeout = "10m",
     output: Output = Format.TABLE,
     landscape: LandscapeOptions,
 ) -> None:

@@ -42,7 +42,7 @@ ATTEMPTS = 8
 
 _CONFLICT = 409
 
-Patch = Callable[[Document], Document]
+PatchFactory = Callable[[Document], Document]
 """The merge patch for a document as it is now; {} when it needs none. Raises BadRequest, Conflict."""
 
 Names = Annotated[
@@ -284,7 +284,7 @@ def _draft(document: Document) -> Path:
 
 
 async def changed(
-    api: ApiClient, document: Document, make: Patch, *, is_dry_run: bool = False, is_conditional: bool = False
+    api: ApiClient, document: Document, make: PatchFactory, *, is_dry_run: bool = False, is_conditional: bool = False
 ) -> ApiResponse:
     """Patch an object; a conditional patch is worked out anew on what is there as long as others are quicker."""
     tail = f"patch.{key_of(document).tail}"

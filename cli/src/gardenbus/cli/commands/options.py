@@ -21,8 +21,8 @@ Result = TypeVar("Result")
 Directory = Annotated[
     Path | None, typer.Option("--dir", help="State directory of the landscape (default: ./.gardenbus).")
 ]
-NatsUrl = Annotated[str | None, typer.Option("--nats-url", help="Where NATS is, instead of a state directory.")]
-Prefix = Annotated[str | None, typer.Option("--prefix", help="First token of all subjects (default: garden).")]
+NatsUrlOption = Annotated[str | None, typer.Option("--nats-url", help="Where NATS is, instead of a state directory.")]
+PrefixOption = Annotated[str | None, typer.Option("--prefix", help="First token of all subjects (default: garden).")]
 Output = Annotated[Format, typer.Option("-o", "--output", help="How objects are printed.")]
 Namespace = Annotated[
     str | None,
@@ -53,13 +53,13 @@ FieldSelector = Annotated[
 ]
 DryRun = Annotated[
     str | None,
-    typer.Option("--dry-run", help="server: answer what would be written, and write nothing.", metavar="server|none"),
+    typer.Option("--dry-run", help="server: return what would be written, and write nothing.", metavar="server|none"),
 ]
 Validate = Annotated[
     str,
     typer.Option(
         "--validate",
-        help="Fields that the kind does not have: strict (or true) refuses them, warn, ignore (or false).",
+        help="Fields that the kind does not have: strict (or true) rejects them, warn, ignore (or false).",
         metavar="strict|warn|ignore",
     ),
 ]
@@ -71,8 +71,8 @@ class LandscapeOptions(NamedTuple):
     """The options that say which landscape is meant; a command with one such parameter has all of them."""
 
     directory: Directory = None
-    nats_url: NatsUrl = None
-    prefix: Prefix = None
+    nats_url: NatsUrlOption = None
+    prefix: PrefixOption = None
 
 
 def run_with_client(

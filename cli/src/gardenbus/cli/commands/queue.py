@@ -51,7 +51,7 @@ def queue(  # noqa: PLR0913 - one parameter an option
 ) -> None:
     """Show which shoots wait for a seed, why, since when, and when each is tried again.
 
-    Of each refusal the essence is shown; -o wide has the whole of it, and `gardenbus explain` what every rule says.
+    Of each reason the essence is shown; -o wide has the whole of it, and `gardenbus explain` the result of every rule.
 
     Example: gardenbus queue -n garden-dev --work
     """
@@ -107,7 +107,7 @@ def _headline(unschedulable: Document) -> str:
 
 
 def unschedulable_table(items: list[Document], *, is_wide: bool) -> Table:
-    """A row a shoot: since when it waits, when it is tried next, and why; wide, with all that its refusal says."""
+    """A row a shoot: since when it waits, when it is tried next, and why; wide, with the whole reason."""
     now = datetime.now(UTC)
     titles = ("NAMESPACE", "NAME", "WAITING", "TRIES", "NEXT", *(("SCHEDULER",) if is_wide else ()))
     table = new_table(*titles, folded="WHY")
@@ -125,7 +125,7 @@ def unschedulable_table(items: list[Document], *, is_wide: bool) -> Table:
 
 
 def next_of(unschedulable: Document, now: datetime) -> str:
-    """Time when a shoot is tried next: `in 40s`, `now`, or `on a gain` where no timer runs."""
+    """Time when a shoot is tried next: `in 40s`, `now`, or `on a gain` (cluster event) where no timer runs."""
     if unschedulable.get("queued"):
         return "now"
     due = jetstream.parse_server_time(unschedulable.get("nextAttempt"))

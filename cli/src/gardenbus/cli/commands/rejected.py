@@ -94,7 +94,7 @@ def replay(
 ) -> None:
     """Send messages again to where they were sent, and say what became of them.
 
-    One that was refused again less than two minutes ago is not sent once more. Ends with 1 when one is refused again.
+    One that was rejected again less than two minutes ago is not sent once more. Ends with 1 when one is rejected again.
 
     Example: gardenbus rejected replay 3 --edit
     """

@@ -55,7 +55,7 @@ def simulate_command(
 
     GardenletConfigurations count as Seeds whose gardenlets are ready.
 
-    A file with MemberClusters and placements is answered with which clusters each placement would be on, with scores,
+    For a file with MemberClusters and placements it shows which clusters each placement would be on, with scores,
     and why it would not be on the others; bindings in the file are what stands already. The clusters of
     MemberAgentConfigurations count as joined and healthy. What has both gets both.
 

@@ -1,4 +1,4 @@
-"""`token`: bootstrap tokens, by which new gardenlets and member agents ask for their certificate."""
+"""`token`: bootstrap tokens, by which new gardenlets and member agents request their certificate."""
 
 from datetime import UTC, datetime
 from typing import Annotated
@@ -31,16 +31,16 @@ from gardenbus.common.api.identity.bootstrap_tokens import (
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.errors import BadRequest
 
-token = new_group("Bootstrap tokens: by one a new gardenlet or member agent asks for its certificate.")
+token = new_group("Bootstrap tokens: by one a new gardenlet or member agent requests its certificate.")
 
-Seed = Annotated[
+TokenSeed = Annotated[
     str, typer.Option("--seed", help="Only for this seed.", metavar="SEED", autocompletion=completions.seeds)
 ]
 
 
 def create(
     *,
-    seed: Seed = "",
+    seed: TokenSeed = "",
     member: Annotated[str, typer.Option("--member", help="Only for this member cluster.", metavar="CLUSTER")] = "",
     ttl: Annotated[str, typer.Option("--ttl", help="Its life, 1m to 7d.", metavar="DURATION")] = "1h",
     description: Annotated[str, typer.Option("--description", help="What it is for, for people.")] = "",

@@ -35,7 +35,7 @@ from gardenbus.cli.output.landscape_tables import (
 )
 from gardenbus.cli.output.live import keep_showing
 from gardenbus.common.api.garden.busy_shoots import BusyShoot, slowest
-from gardenbus.common.api.garden.rows import SeedRow, ShootState
+from gardenbus.common.api.garden.rows import SeedRow, ShootOperationState
 from gardenbus.common.api.garden.unschedulable import brief_reason
 from gardenbus.common.api.keys import LEASE_NAMESPACE
 from gardenbus.common.diagnostics import jetstream
@@ -45,9 +45,9 @@ from gardenbus.common.errors import Unavailable
 CACHE_SYNC_SECONDS = 10.0
 REDRAW_SECONDS = 1.0
 SAMPLE_SECONDS = 0.5
-"""Between two looks at what is measured by its growth, where only one picture is asked for."""
+"""Between two samples of what is measured by its growth, where only one picture is wanted."""
 LATE_SECONDS = 40.0
-"""A heartbeat that is older makes a seed Unknown, unless lifecycle is told otherwise."""
+"""A heartbeat that is older makes a seed Unknown, unless lifecycle is configured otherwise."""
 MOST_SEEDS = 40
 """Seeds in a picture, at the most; programs get all."""
 LEASES = 10_000
@@ -151,7 +151,7 @@ async def _sampler_for(
 class ShootCensus(msgspec.Struct, frozen=True, rename="camel"):
     """The response to `census.shoot`."""
 
-    states: dict[ShootState, int]
+    states: dict[ShootOperationState, int]
     busy: int
     slowest: list[BusyShoot]
     uncounted: int
@@ -164,7 +164,7 @@ class ShootSampler:
         self._api = api
 
     async def sample(self) -> TopView:
-        """Ask for the counts; a line above them says how many shoots they lack. Raises Unavailable."""
+        """Request the counts; a line above them says how many shoots they lack. Raises Unavailable."""
         result = await self._api.call("census.shoot")
         try:
             counts = msgspec.convert(result, ShootCensus)
@@ -240,7 +240,9 @@ def _lateness(age_seconds: float) -> str:
     return "yellow" if age_seconds >= LATE_SECONDS / 2 else "green"
 
 
-def shoots_view(states: Mapping[ShootState, int], shoots: Iterable[BusyShoot], now: datetime, *, busy: int) -> TopView:
+def shoots_view(
+    states: Mapping[ShootOperationState, int], shoots: Iterable[BusyShoot], now: datetime, *, busy: int
+) -> TopView:
     """Shoots by state, and those whose operations have been going on the longest; `busy` is how many go on."""
     first = slowest(shoots)
     table = _table("SHOOT", "SEED", "OPERATION", ">DONE", ">FOR", "DESCRIPTION")

@@ -12,17 +12,17 @@ from gardenbus.cli.output.console import exit_codes, show_lines
 from gardenbus.common.api.document import encode
 from gardenbus.common.errors import BadRequest
 
-Shoot = Annotated[list[str], typer.Argument(help="shoot NAMESPACE/NAME", metavar="shoot NAMESPACE/NAME")]
+ShootWords = Annotated[list[str], typer.Argument(help="shoot NAMESPACE/NAME", metavar="shoot NAMESPACE/NAME")]
 Forgotten = Annotated[
     list[str],
     typer.Argument(help="shoot|managedseed|work NAMESPACE/NAME", metavar="shoot|managedseed|work NAMESPACE/NAME"),
 ]
-Seed = Annotated[
+HostSeed = Annotated[
     str, typer.Option("--seed", help="The seed that it runs on.", metavar="SEED", autocompletion=completions.seeds)
 ]
 
 
-def adopt(words: Shoot, *, seed: Seed, dry_run: DryRun = None, landscape: LandscapeOptions) -> None:
+def adopt(words: ShootWords, *, seed: HostSeed, dry_run: DryRun = None, landscape: LandscapeOptions) -> None:
     """Store a shoot again that its seed runs and the store has lost, as its gardenlet holds it.
 
     It keeps its uid, and nothing of it is built again. `gardenbus doctor` names such shoots.
@@ -32,10 +32,10 @@ def adopt(words: Shoot, *, seed: Seed, dry_run: DryRun = None, landscape: Landsc
     _send("adopt", words, seed, dry_run, landscape)
 
 
-def forget(words: Forgotten, *, seed: Seed, dry_run: DryRun = None, landscape: LandscapeOptions) -> None:
+def forget(words: Forgotten, *, seed: HostSeed, dry_run: DryRun = None, landscape: LandscapeOptions) -> None:
     """Have a seed take down what the store has lost: a shoot, the gardenlet of a managedseed, or the objects of a work.
 
-    Refused while it is stored there. Of a work the agent is named: --seed member:CLUSTER.
+    Rejected while it is stored there. Of a work the agent is named: --seed member:CLUSTER.
 
     Example: gardenbus forget shoot garden-dev/apollo --seed aws-cork
     """

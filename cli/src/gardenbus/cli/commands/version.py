@@ -1,4 +1,4 @@
-"""`version`: of this client, and of what answers in a landscape."""
+"""`version`: of this client, and of the services in a landscape."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ from gardenbus.common.runtime import event_loop
 
 def version(
     *,
-    client: Annotated[bool, typer.Option("--client", help="Only this client's; asks no landscape.")] = False,
+    client: Annotated[bool, typer.Option("--client", help="Only this client's; without a landscape.")] = False,
     output: Annotated[Format | None, typer.Option("-o", "--output", help="json or yaml.")] = None,
     landscape: LandscapeOptions,
 ) -> None:
@@ -53,7 +53,7 @@ def _landscape(where: LandscapeTarget) -> dict[str, Any]:
 
 
 def service_versions(responses: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Name, version and number of replicas of each service that answered. Pure."""
+    """Name, version and number of replicas of each service that responded. Pure."""
     counts = Counter((str(each.get("name")), str(each.get("version"))) for each in responses)
     return [{"name": name, "version": each, "replicas": count} for (name, each), count in sorted(counts.items())]
 

@@ -7,6 +7,7 @@ import typer
 
 from gardenbus.cli import completions
 from gardenbus.cli.client.api import ApiClient
+from gardenbus.cli.client.api_error import ApiError
 from gardenbus.cli.client.resource_args import ResourceArgs, get_object, parse_resources, subject_tail
 from gardenbus.cli.commands.apply import wait_for_conditions
 from gardenbus.cli.commands.options import (
@@ -19,7 +20,7 @@ from gardenbus.cli.commands.options import (
     run_with_client,
     seconds_of,
 )
-from gardenbus.cli.output.console import ApiError, exit_codes, fail_unless, show_lines
+from gardenbus.cli.output.console import exit_codes, fail_unless, show_lines
 from gardenbus.cli.wait.conditions import WaitCondition, parse_condition
 from gardenbus.cli.wait.waiter import key_of
 from gardenbus.common.api.keys import ObjectKey

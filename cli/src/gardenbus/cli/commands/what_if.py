@@ -107,7 +107,7 @@ def what_if(*, options: WhatIfOptions, landscape: LandscapeOptions) -> None:
 def show_difference(
     found: "WhatIfResult", supposition: "WhatIfChanges", *, show_all: bool, shorten: Callable[[str], str]
 ) -> None:
-    """Print which shoots would be elsewhere and what `says` makes of refusals, and how full the seeds would be."""
+    """Print which shoots would be elsewhere and what `says` makes of reasons, and how full the seeds would be."""
     waits = f"{found.waiting_before} wait as it is, {found.waiting_after} would"
     show_lines([f"if {_in_words(supposition)}: {waits} (strategy {found.strategy})", ""])
     own, new = ([each for each in found.shoots if each.is_new is is_new] for is_new in (False, True))

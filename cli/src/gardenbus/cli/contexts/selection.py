@@ -1,7 +1,7 @@
 """`--context`: which of the landscapes in the config file a command is about.
 
 It can stand before the command and behind it. Imports nothing that takes time: every command has it. Its value is kept
-beside the call, not handed through it: so all commands that ask a landscape have the option, and none has to know it.
+beside the call, not handed through it: so all commands that use a landscape have the option, and none has to know it.
 """
 
 from contextvars import ContextVar
@@ -12,7 +12,7 @@ from typer.main import get_command_from_info
 from typer.models import CommandInfo
 
 selected_context: ContextVar[str | None] = ContextVar("chosen", default=None)
-"""The context that was asked for in this call."""
+"""The context that this call names."""
 
 HELP = (
     "The landscape of this name in the config file. What counts: --nats-url, --dir or --context; "
@@ -21,7 +21,7 @@ HELP = (
 
 
 def _complete(incomplete: str) -> list[str]:
-    from gardenbus.cli.contexts.config import context_names  # noqa: PLC0415  only a shell asks
+    from gardenbus.cli.contexts.config import context_names  # noqa: PLC0415  only for completion
 
     return context_names(incomplete)
 
@@ -30,7 +30,7 @@ def _select(ctx: typer.Context, context: str | None) -> None:
     if context is None:
         return
     selected_context.set(context)
-    if not ctx.resilient_parsing:  # while completing, the call is parsed to its end before it is asked what may follow
+    if not ctx.resilient_parsing:  # while completing, the call is parsed to its end before what may follow is requested
         ctx.find_root().call_on_close(lambda: selected_context.set(None))
 
 

@@ -8,10 +8,10 @@ from typing import NamedTuple
 
 from gardenbus.cli.client.api import ApiClient, is_forbidden
 from gardenbus.cli.client.resource_args import ResourceArgs
-from gardenbus.cli.fleet.columns import fleet_summary
-from gardenbus.cli.fleet.related import fleet_parties, fleet_roles
+from gardenbus.cli.client.summaries import summarize_shoot
+from gardenbus.cli.fleet.related import fleet_parties, fleet_relations
 from gardenbus.cli.manifests.files import as_mapping
-from gardenbus.cli.output.summaries import summarize_shoot
+from gardenbus.cli.output.fleet_columns import fleet_summary
 from gardenbus.common.api.document import Document
 from gardenbus.common.api.garden.rows import condition
 from gardenbus.common.api.keys import GARDEN_NAMESPACE, LEASE_NAMESPACE, ObjectKey
@@ -21,39 +21,40 @@ MOST_LISTED = 10
 """Of the objects that refer to one, so many are named, and the rest counted."""
 
 
-class Role(NamedTuple):
+class Relation(NamedTuple):
     """An object and what it is to the one described."""
 
     word: str
     key: ObjectKey
 
 
-def roles_of(document: Document) -> Sequence[Role]:
+def relations_of(document: Document) -> Sequence[Relation]:
     """The objects that a document names, each once."""
     metadata, spec = as_mapping(document.get("metadata")), as_mapping(document.get("spec"))
     kind = str(document.get("kind")).lower()
     namespace, name = str(metadata.get("namespace") or ""), str(metadata.get("name"))
-    roles = [
-        Role("owner", _owner_key(str(owner.get("kind")).lower(), namespace, str(owner.get("name"))))
+    relations = [
+        Relation("owner", _owner_key(str(owner.get("kind")).lower(), namespace, str(owner.get("name"))))
         for owner in map(as_mapping, metadata.get("ownerReferences") or ())
     ]
     match kind:
         case "shoot":
-            roles += _of_a_shoot(document, namespace, name)
+            relations += _of_a_shoot(document, namespace, name)
         case "seed":
-            roles += [
-                Role("made of", ObjectKey("managedseed", GARDEN_NAMESPACE, name)),
-                Role("heartbeat", ObjectKey("lease", LEASE_NAMESPACE, name)),
+            relations += [
+                Relation("made of", ObjectKey("managedseed", GARDEN_NAMESPACE, name)),
+                Relation("heartbeat", ObjectKey("lease", LEASE_NAMESPACE, name)),
             ]
         case "managedseed":
             shoot = str(as_mapping(spec.get("shoot")).get("name") or "")
-            roles += [Role("made of", ObjectKey("shoot", namespace, shoot)), Role("is", ObjectKey("seed", "", name))]
+            relations.append(Relation("made of", ObjectKey("shoot", namespace, shoot)))
+            relations.append(Relation("is", ObjectKey("seed", "", name)))
         case "seedautoscaler":
             target = str(as_mapping(spec.get("scaleTargetRef")).get("name") or "")
-            roles.append(Role("scales", ObjectKey("managedseedset", namespace, target)))
+            relations.append(Relation("scales", ObjectKey("managedseedset", namespace, target)))
         case _:
-            roles += [Role(word, key) for word, key in fleet_roles(document)]
-    return list(dict.fromkeys(role for role in roles if role.key.name))
+            relations += [Relation(word, key) for word, key in fleet_relations(document)]
+    return list(dict.fromkeys(relation for relation in relations if relation.key.name))
 
 
 def _owner_key(kind: str, namespace: str, name: str) -> ObjectKey:
@@ -61,17 +62,18 @@ def _owner_key(kind: str, namespace: str, name: str) -> ObjectKey:
     return ObjectKey(kind, "" if spec is not None and spec.namespaced is False else namespace, name)
 
 
-def _of_a_shoot(document: Document, namespace: str, name: str) -> Sequence[Role]:
+def _of_a_shoot(document: Document, namespace: str, name: str) -> Sequence[Relation]:
     spec = as_mapping(document.get("spec"))
     row = summarize_shoot(document)
     profile = as_mapping(spec.get("cloudProfile"))
     profile_kind = str(profile.get("kind") or "CloudProfile").lower()
+    profile_name = str(profile.get("name") or spec.get("cloudProfileName") or "")
     return [
-        Role("profile", ObjectKey(profile_kind, "", str(profile.get("name") or spec.get("cloudProfileName") or ""))),
-        Role("exposure", ObjectKey("exposureclass", "", str(spec.get("exposureClassName") or ""))),
-        Role("to be on", ObjectKey("seed", "", row.seed)),
-        Role("is on", ObjectKey("seed", "", row.actual_seed)),
-        Role("seed made of it", ObjectKey("managedseed", namespace, name)),
+        Relation("profile", ObjectKey(profile_kind, "", profile_name)),
+        Relation("exposure", ObjectKey("exposureclass", "", str(spec.get("exposureClassName") or ""))),
+        Relation("to be on", ObjectKey("seed", "", row.seed)),
+        Relation("is on", ObjectKey("seed", "", row.actual_seed)),
+        Relation("seed made of it", ObjectKey("managedseed", namespace, name)),
     ]
 
 
@@ -94,19 +96,19 @@ def referrers_of(document: Document) -> tuple[ResourceArgs, str, str] | None:
 
 
 _NAMED = ("owner", "profile", "exposure", "to be on", "is on", "scales", "cluster")
-"""Roles of objects that a manifest names: the others may be there or not."""
+"""Words of objects that a manifest names: the others may be there or not."""
 
 
 async def related(api: ApiClient, document: Document) -> list[str]:
     """A line about each object that has to do with one, as far as they are there. Raises Unavailable, ApiError."""
     lines: list[str] = []
-    for role in roles_of(document):
-        response = await api.request(f"get.{role.key.tail}")
+    for relation in relations_of(document):
+        response = await api.request(f"get.{relation.key.tail}")
         if response.ok:
-            lines.append(f"{role.word:<16} {role.key}{state_suffix(as_mapping(response.result))}")
-        elif role.word in _NAMED:
+            lines.append(f"{relation.word:<16} {relation.key}{state_suffix(as_mapping(response.result))}")
+        elif relation.word in _NAMED:
             why = "not yours to read" if is_forbidden(response.error) else "is not there"
-            lines.append(f"{role.word:<16} {role.key}  ({why})")
+            lines.append(f"{relation.word:<16} {relation.key}  ({why})")
     if query := referrers_of(document):
         wanted, namespace, fields = query
         tail = f"{wanted.kind}.{namespace}" if namespace else wanted.kind
@@ -139,7 +141,7 @@ def listed(word: str, found: Sequence[Document]) -> list[str]:
 
 
 def state_suffix(document: Document) -> str:
-    """Two blanks and where it stands, in a few words; "" where it has no status that tells."""
+    """Two blanks and where it stands, in a few words; "" where its status has none."""
     match str(document.get("kind")):
         case "Shoot":
             row = summarize_shoot(document)

@@ -1,4 +1,4 @@
-"""The authority of the certificates that NATS shows: asked of the servers, not of files."""
+"""The authority of the certificates that NATS shows: read from the servers, not from files."""
 
 import asyncio
 import ssl

@@ -5,8 +5,8 @@ from http import HTTPStatus
 from typing import NamedTuple
 
 from gardenbus.cli.client.api import ApiClient
+from gardenbus.cli.client.api_error import ApiError
 from gardenbus.cli.manifests.files import as_mapping
-from gardenbus.cli.output.console import ApiError
 from gardenbus.common.api.document import Document
 from gardenbus.common.api.fleet.member_clusters import CLUSTER_NAMESPACE_PREFIX, namespace_of
 from gardenbus.common.api.fleet.placement_parts import PARENT_BINDING_LABEL, of
@@ -16,7 +16,7 @@ from gardenbus.common.api.keys import ObjectKey
 _BINDINGS = tuple(of(kind).binding.lower() for kind in KINDS)
 
 
-class RelatedQuery(NamedTuple):
+class DependentsQuery(NamedTuple):
     """Query for the objects that belong to another: a word for them, the list's subject, and its selectors."""
 
     word: str
@@ -25,7 +25,7 @@ class RelatedQuery(NamedTuple):
     fields: str = ""
 
 
-def fleet_roles(document: Document) -> Iterator[tuple[str, ObjectKey]]:
+def fleet_relations(document: Document) -> Iterator[tuple[str, ObjectKey]]:
     """The objects that one of batch placement names, beside its owners."""
     spec = as_mapping(document.get("spec"))
     metadata = as_mapping(document.get("metadata"))
@@ -48,22 +48,22 @@ def fleet_roles(document: Document) -> Iterator[tuple[str, ObjectKey]]:
         yield "budget", ObjectKey("clusterresourceplacementdisruptionbudget", "", name)
 
 
-def fleet_queries(document: Document) -> Sequence[RelatedQuery]:
+def fleet_queries(document: Document) -> Sequence[DependentsQuery]:
     """Queries for the objects that belong to an object of batch placement."""
     metadata = as_mapping(document.get("metadata"))
     name, namespace = str(metadata.get("name")), str(metadata.get("namespace") or "")
     kind = str(document.get("kind")).lower()
     if kind == "membercluster":
         fields = f"spec.targetCluster={name}"
-        bindings = [RelatedQuery("placements" if each == _BINDINGS[0] else "of namespaces", each, fields=fields)
+        bindings = [DependentsQuery("placements" if each == _BINDINGS[0] else "of namespaces", each, fields=fields)
                     for each in _BINDINGS]  # fmt: skip
-        return [*bindings, RelatedQuery("Works", f"work.{namespace_of(name)}")]
+        return [*bindings, DependentsQuery("Works", f"work.{namespace_of(name)}")]
     if kind in KINDS:
         ours = f"{PARENT_LABEL}={name}"
         tail = f"{of(kind).binding.lower()}{f'.{namespace}' if namespace else ''}"
-        return [RelatedQuery("bindings", tail, ours), RelatedQuery("Works", "work", ours)]
+        return [DependentsQuery("bindings", tail, ours), DependentsQuery("Works", "work", ours)]
     if kind in _BINDINGS:
-        return [RelatedQuery("Works", "work", f"{PARENT_BINDING_LABEL}={name}")]
+        return [DependentsQuery("Works", "work", f"{PARENT_BINDING_LABEL}={name}")]
     return []
 
 

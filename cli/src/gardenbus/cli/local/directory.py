@@ -23,7 +23,7 @@ _OTHERS = stat.S_IRWXG | stat.S_IRWXO
 
 
 class ServiceEntry(msgspec.Struct, frozen=True, kw_only=True):
-    """One process as landscape.json tells it; `pid` is None while it is down or is not ours."""
+    """One process as landscape.json has it; `pid` is None while it is down or is not ours."""
 
     name: str
     pid: int | None = None
@@ -31,7 +31,7 @@ class ServiceEntry(msgspec.Struct, frozen=True, kw_only=True):
     url: str | msgspec.UnsetType = msgspec.UNSET
     """Address for people, of what has a page: the dashboard."""
     restarts: int = 0
-    """Times that it ended without having been asked to, and was started again."""
+    """Times that it ended by itself, and was started again."""
     note: str | msgspec.UnsetType = msgspec.UNSET
     """Its supervisor's observation: a server that cannot write, and why."""
 

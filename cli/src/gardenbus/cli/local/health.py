@@ -12,7 +12,7 @@ _SILENT = f"it runs, and does not respond within {PROBE_SECONDS:g} s"
 
 
 async def service_rows(landscape: LandscapeFile) -> list[ServiceStatus]:
-    """One row a process of landscape.json; all are asked at once."""
+    """One row a process of landscape.json; all are probed at once."""
     async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=PROBE_SECONDS)) as session:
         return await asyncio.gather(*(_row(session, landscape, entry) for entry in landscape.services))
 
@@ -29,7 +29,7 @@ async def _row(session: aiohttp.ClientSession, landscape: LandscapeFile, entry: 
 
 
 def _state(landscape: LandscapeFile, entry: ServiceEntry) -> str:
-    """`external` for a server that `up` was told to use, `down`, or `ready` as far as its process goes."""
+    """`external` for a server that `up` was given, `down`, or `ready` as far as its process goes."""
     if entry.pid is None:
         return "external" if entry.name in ("nats", "redis") and landscape.state == "ready" else "down"
     return "ready" if is_alive(entry.pid) else "down"

@@ -14,7 +14,7 @@ from gardenbus.common.errors import BadRequest
 
 POLL_SECONDS = 0.25
 SUPERVISOR = "up"
-"""The log of `gardenbus up` itself, which says no times: only shown when it is asked for."""
+"""The log of `gardenbus up` itself, which has no times: only shown when it is named."""
 
 _NUMBER = re.compile(r"-\d+$")
 _EPOCH = datetime.fromtimestamp(0, UTC)
@@ -50,7 +50,7 @@ def log_sources(directory: Path, wanted: Sequence[str]) -> list[LogSource]:
 
 
 def _groups_of(name: str) -> tuple[str, str]:
-    """Names that a replica's log answers to: of `scheduler-2@mine` it is `scheduler@mine` and `scheduler`."""
+    """Names by which a replica's log can be requested: of `scheduler-2@mine` it is `scheduler@mine` and `scheduler`."""
     replica, at, scheduler = name.partition("@")
     service = _NUMBER.sub("", replica)
     return f"{service}{at}{scheduler}", service

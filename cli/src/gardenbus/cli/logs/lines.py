@@ -42,7 +42,7 @@ _SERVICE_COLOURS = ("\x1b[36m", "\x1b[32m", "\x1b[35m", "\x1b[34m", "\x1b[96m", 
 
 
 class LogLine(NamedTuple):
-    """One line. `at` is None where nobody can tell when it was written; `members` is empty unless it was JSON."""
+    """One line. `at` is None where it is unknown when it was written; `members` is empty unless it was JSON."""
 
     at: datetime | None
     source: str

@@ -1,4 +1,4 @@
-"""Manifests from files and folders: read, told apart from configuration, put in order, cut into messages.
+"""Manifests from files and folders: read, separated from configuration, put in order, cut into messages.
 
 Everything but `read_files` and `read_bodies` is pure.
 """
@@ -18,7 +18,7 @@ from gardenbus.common.errors import BadRequest
 
 SUFFIXES = (".yaml", ".yml", ".json")
 CHUNK_BYTES = 1024 * 1024
-"""Manifests that go in one request: few enough to be answered within its timeout."""
+"""Manifests that go in one request: few enough for a response within its timeout."""
 
 SCHEDULER_CONFIGURATION = "SchedulerConfiguration"
 CONTROLLER_MANAGER_CONFIGURATION = "ControllerManagerConfiguration"
@@ -152,7 +152,7 @@ def read_bodies(paths: Iterable[Path], *, recursive: bool = True) -> Iterator[tu
 
 
 def sort_manifests(documents: Sequence[Document], files: Sequence[Path] = ()) -> SortedManifests:
-    """Tell configurations from manifests, and put the latter in an order in which each finds what it refers to.
+    """Separate configurations from manifests, and put the latter in an order in which each finds what it refers to.
 
     `files` are those of the documents. Raises BadRequest when a configuration is there twice.
     """

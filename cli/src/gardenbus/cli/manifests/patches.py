@@ -35,7 +35,7 @@ class Pairs(NamedTuple):
 
 
 def split_pairs(words: Sequence[str]) -> tuple[list[str], Pairs]:
-    """Tell `KIND NAME…` from `KEY=VALUE` and `KEY-`. Raises BadRequest when there is nothing to set or take away."""
+    """Separate `KIND NAME…` from `KEY=VALUE` and `KEY-`. Raises BadRequest when there is nothing to set or remove."""
     objects: list[str] = []
     given: dict[str, str] = {}
     gone: list[str] = []

@@ -10,9 +10,9 @@ import msgspec
 
 from gardenbus.cli.client.api import ApiClient
 from gardenbus.cli.client.state_collector import CollectedState, collect_state
+from gardenbus.cli.client.summaries import summarize_shoot
 from gardenbus.cli.manifests.files import as_mapping
 from gardenbus.cli.migrations.runner import MigrationOutcome, Migrations
-from gardenbus.cli.output.summaries import summarize_shoot
 from gardenbus.common.api.document import Document
 from gardenbus.common.api.garden.rows import condition, seed_row
 from gardenbus.common.api.garden.seed_management import CORDONED_BY, CORDONED_BY_OPERATOR
@@ -133,7 +133,7 @@ class SeedDrain:
     async def run(self) -> DrainResult:
         """Carry it out, plan after plan, until the seed is empty or nothing more can be done.
 
-        Raises Forbidden when the seed's gardenlet does not answer, or it has shoots and no backup; ApiError,
+        Raises Forbidden when the seed's gardenlet does not respond, or it has shoots and no backup; ApiError,
         Unavailable.
         """
         if reason := not_ready_reason(await get_seed(self._api, self._seed)):

@@ -10,9 +10,9 @@ from typing import Literal, NamedTuple, TypeVar
 import msgspec
 
 from gardenbus.cli.client.api import ApiClient
+from gardenbus.cli.client.api_error import ApiError
+from gardenbus.cli.client.summaries import summarize_shoot
 from gardenbus.cli.manifests.files import as_mapping
-from gardenbus.cli.output.console import ApiError
-from gardenbus.cli.output.summaries import summarize_shoot
 from gardenbus.common.api.conditions import conditions_of, get_condition
 from gardenbus.common.api.document import STATUS_LABEL, Document
 from gardenbus.common.api.garden.migration_feasibility import READY_FOR_MIGRATION
@@ -22,7 +22,7 @@ from gardenbus.scheduling.descheduling.relocation import Move
 
 POLL_SECONDS = 0.3
 OUTAGE_SECONDS = 60.0
-"""For how long nobody need answer before a migration is given up; it goes on without us."""
+"""Time without a response after which a migration is given up; it goes on without us."""
 
 _ATTEMPTS = 10
 _HEALTHY = "healthy"
@@ -77,7 +77,7 @@ class Migrations:
     async def carry_out(self, moves: Sequence[Move]) -> MigrationOutcome:
         """Do the moves in their order, and stop at the first that fails. Raises Unavailable after a long outage.
 
-        A seed that has no room yet is asked again whenever one of the migrations under way has ended.
+        A seed that has no room yet is tried again whenever one of the migrations under way has ended.
         """
         run = _Run(list(moves), {}, [])
         while run.pending or run.moving:

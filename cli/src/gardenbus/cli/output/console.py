@@ -17,6 +17,7 @@ from rich import box
 from rich.console import Console, RenderableType
 from rich.table import Table
 
+from gardenbus.cli.client.api_error import ApiError
 from gardenbus.common.errors import BadRequest, CredentialsRejected, GardenbusError, SettingsInvalid, Unavailable
 
 PIPED_WIDTH = 400
@@ -28,7 +29,7 @@ LEAST_LAST_WIDTH = 20
 _BOUNDLESS = 1_000_000
 
 NO_COLOR = bool(os.environ.get("NO_COLOR"))
-"""Asked for: no escapes at all, neither colours nor bold nor movements of the cursor (no-color.org)."""
+"""Set by the user: no escapes at all, neither colours nor bold nor movements of the cursor (no-color.org)."""
 
 _COLOURS: Literal["auto"] | None = None if NO_COLOR else "auto"
 
@@ -52,9 +53,9 @@ class Exit(IntEnum):
     FAILED = 1
     """The landscape said no, or not all of it was done: not there, conflict, invalid, not yet (`wait`)."""
     USAGE = 2
-    """Nothing was asked: the words, a file or an expression cannot be read, or the credentials do not let one in."""
+    """Nothing was requested: the words, a file or an expression cannot be read, or the credentials are not accepted."""
     OUT_OF_REACH = 3
-    """Nobody answered in time; what became of a write is unknown."""
+    """No response came in time; what became of a write is unknown."""
     INTERRUPTED = 130
     """Ctrl-C."""
 
@@ -71,14 +72,6 @@ class Format(StrEnum):
 
 PROGRAMS = (Format.JSON, Format.YAML)
 """Those of whole documents, for programs."""
-
-
-class ApiError(GardenbusError):
-    """Error of the API; `error` is its body."""
-
-    def __init__(self, error: dict[str, Any]) -> None:
-        super().__init__(str(error.get("message") or error))
-        self.error = error
 
 
 def is_animated(on: Console) -> bool:
@@ -182,6 +175,11 @@ def show_lines(lines: Sequence[str]) -> None:
 def print_error(message: str) -> None:
     """Print an error to stderr."""
     errors.print(f"gardenbus: {message}", style="red", markup=False)
+
+
+def print_watch_restarted() -> None:
+    """Warn that a watch was cut and continues."""
+    errors.print("the watch was cut and goes on; changes meanwhile may be missing", style="yellow")
 
 
 def print_api_error(error: dict[str, Any], about: str = "") -> None:

@@ -40,7 +40,7 @@ _OPERATORS: dict[str, Callable[[Any, Any], bool]] = {
 _CLOSERS = {"'": "'", '"': '"'}
 
 
-class Key(NamedTuple):
+class Keys(NamedTuple):
     """Values of these keys."""
 
     names: tuple[str, ...]
@@ -70,7 +70,7 @@ class FilterSegment(NamedTuple):
     right: "Operand | None" = None
 
 
-Segment = Key | Every | Picked | Anywhere | FilterSegment
+Segment = Keys | Every | Picked | Anywhere | FilterSegment
 JsonPath = tuple[Segment, ...]
 
 
@@ -268,7 +268,7 @@ class _PathParser:
         if self.accept("["):
             return (self._bracket(),)
         name = self._name()
-        return (Every() if name == "*" else Key((name,)),)
+        return (Every() if name == "*" else Keys((name,)),)
 
     def _name(self) -> str:
         found = self.matched(_FIELD)
@@ -295,7 +295,7 @@ class _PathParser:
                 if not (quoted := self.matched(_QUOTED)):
                     raise self.problem("another quoted key was expected")
                 names.append(_unquoted(quoted))
-            return Key(tuple(names))
+            return Keys(tuple(names))
         slices = [self._slice()]
         while self.accept(","):
             slices.append(self._slice())
@@ -342,7 +342,7 @@ class _PathParser:
 
 def _step(step: Segment, value: Any) -> Iterator[Any]:
     match step:
-        case Key(names):
+        case Keys(names):
             if isinstance(value, dict):
                 mapping = cast("dict[str, Any]", value)
                 yield from (mapping[name] for name in names if name in mapping)

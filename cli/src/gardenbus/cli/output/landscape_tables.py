@@ -9,13 +9,13 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from gardenbus.common.api.garden.rows import SeedRow, ShootState
+from gardenbus.common.api.garden.rows import SeedRow, ShootOperationState
 
 SEED_ROWS = 20
 BAR_WIDTH = 16
 NEARLY_FULL = Fraction(9, 10)
 
-STATE_STYLES: Mapping[ShootState, str] = {
+STATE_STYLES: Mapping[ShootOperationState, str] = {
     "succeeded": "green",
     "processing": "cyan",
     "new": "white",
@@ -75,7 +75,7 @@ def bar(used: int, seed: SeedRow) -> RenderableType:
     )
 
 
-def states_line(states: Mapping[ShootState, int]) -> Text:
+def states_line(states: Mapping[ShootOperationState, int]) -> Text:
     """Numbers of shoots by state."""
     text = Text(f"{sum(states.values())} shoots", style="bold")
     for state, style in STATE_STYLES.items():

@@ -4,8 +4,9 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from gardenbus.cli.client.resource_args import qualified_name
+from gardenbus.cli.output import jsonpath
 from gardenbus.cli.output.console import json_text, yaml_text
-from gardenbus.cli.output.jsonpath import JsonPath, Key, Node, parse_path, parse_template, rendered, text_of, values_at
+from gardenbus.cli.output.jsonpath import JsonPath, Node, parse_path, parse_template, rendered, text_of, values_at
 from gardenbus.common.api.document import Document
 from gardenbus.common.errors import BadRequest
 
@@ -77,7 +78,7 @@ def _between_commas(text: str) -> list[str]:
 
 
 def render_documents(printer: Printer, documents: Sequence[Document], *, is_one: bool, headers: bool = True) -> str:
-    """Documents as text, for every way but our own tables; one that was asked for by name stands alone, in no List."""
+    """Documents as text, for every way but our own tables; one that was requested by name stands alone, in no List."""
     if printer.way == "name":
         return _lines([qualified_name(document) for document in documents])
     if printer.way == "custom-columns":
@@ -145,5 +146,5 @@ def plain_path(expression: str) -> tuple[str, ...]:
     if not expression:
         return ()
     path = parse_path(expression)
-    names = [step.names[0] for step in path if isinstance(step, Key) and len(step.names) == 1]
+    names = [step.names[0] for step in path if isinstance(step, jsonpath.Keys) and len(step.names) == 1]
     return tuple(names) if len(names) == len(path) else ()

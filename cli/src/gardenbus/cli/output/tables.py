@@ -6,7 +6,7 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
-from gardenbus.cli.fleet.columns import FLEET_COLUMNS
+from gardenbus.cli.client.summaries import summarize_shoot
 from gardenbus.cli.manifests.files import as_mapping
 from gardenbus.cli.output.columns import (
     TableColumn,
@@ -19,8 +19,8 @@ from gardenbus.cli.output.columns import (
     names_in,
     shown,
 )
+from gardenbus.cli.output.fleet_columns import FLEET_COLUMNS
 from gardenbus.cli.output.landscape_tables import readiness, used_of
-from gardenbus.cli.output.summaries import summarize_shoot
 from gardenbus.common.api.conditions import conditions_of
 from gardenbus.common.api.document import Document
 from gardenbus.common.api.garden.rows import seed_row, set_row

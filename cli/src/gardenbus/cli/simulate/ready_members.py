@@ -17,7 +17,7 @@ from gardenbus.common.api.fleet.rows import cluster_row
 from gardenbus.fleet.eligibility import instant
 
 LONG_AGO = "2000-01-01T00:00:00Z"
-"""Instant at which clusters were heard, where no manifest tells one: any would do."""
+"""Instant of clusters' heartbeats where no manifest has one: any would do."""
 
 
 def with_ready_members(documents: Sequence[Document]) -> list[Document]:

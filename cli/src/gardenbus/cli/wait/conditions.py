@@ -13,21 +13,21 @@
 from collections.abc import Callable
 from typing import NamedTuple
 
+from gardenbus.cli.client.summaries import summarize_set, summarize_shoot
 from gardenbus.cli.manifests.files import as_mapping
 from gardenbus.cli.output.jsonpath import parse_path, text_of, values_at
-from gardenbus.cli.output.summaries import summarize_set, summarize_shoot
 from gardenbus.common.api.document import Document
 from gardenbus.common.api.garden.rows import condition
 from gardenbus.common.errors import BadRequest
 
-Reached = Callable[[Document | None], bool]
+WaitPredicate = Callable[[Document | None], bool]
 
 
 class WaitCondition(NamedTuple):
     """One condition. `reached` gets the document, or None when the object does not exist."""
 
     text: str
-    reached: Reached
+    reached: WaitPredicate
     past: str
     """Words once it is met: `condition met`, `deleted`, …."""
 

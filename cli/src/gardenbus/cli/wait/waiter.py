@@ -10,6 +10,7 @@ from gardenbus.cli.client.following import present_position
 from gardenbus.cli.client.resource_args import ResourceArgs
 from gardenbus.cli.client.watch import WatchCache, changes
 from gardenbus.cli.manifests.files import as_mapping
+from gardenbus.cli.output.console import print_watch_restarted
 from gardenbus.cli.wait.conditions import WaitCondition, has_given_up
 from gardenbus.common.api.document import Document
 from gardenbus.common.api.keys import ObjectKey
@@ -45,7 +46,8 @@ async def wait_until(
         if (document := pending.left[key]) is not None:
             watch_cache.note(key.kind, document)
     with contextlib.suppress(TimeoutError):
-        async with asyncio.timeout(timeout_seconds), aclosing(changes(api, watch_cache, scopes, position)) as following:
+        following = changes(api, watch_cache, scopes, position, on_restart=print_watch_restarted)
+        async with asyncio.timeout(timeout_seconds), aclosing(following):
             async for change in following:
                 if change.key in pending.keys:
                     pending.observe(change.key, None if change.verb == "deleted" else change.document)

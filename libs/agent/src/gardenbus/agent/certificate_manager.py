@@ -1,7 +1,7 @@
 """Manager of an agent's client certificate: the first one by a bootstrap token, and each next one before the last ends.
 
 As client-go's `util/certificate`. Whoever uses `credentials.pem` looks at the file by itself: the manager only sees to
-it that there is one. Of several processes with the same directory one at a time asks.
+it that there is one. Of several processes with the same directory one at a time sends requests.
 """
 
 import os

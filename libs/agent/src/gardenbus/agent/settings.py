@@ -27,7 +27,7 @@ class AgentSettings(CommonSettings, frozen=True, kw_only=True):
     """All agents use the process's connection, whatever credentials lie in their directories."""
 
 
-class Parse(Protocol[ParsedT_co]):
+class ConfigurationParser(Protocol[ParsedT_co]):
     """Parser of a file's content. Raises SettingsInvalid with the problems of each document."""
 
     def __call__(self, text: bytes, /, *, source: str) -> Sequence[ParsedT_co]:
@@ -42,7 +42,7 @@ class _ArgumentParser(argparse.ArgumentParser):
 
 def load_agent_settings(
     settings_type: type[AgentSettingsT],
-    parse: Parse[ConfigurationT],
+    parse: ConfigurationParser[ConfigurationT],
     check_together: Callable[[Sequence[ConfigurationT]], Sequence[str]],
     arguments: Sequence[str] | None = None,
     environ: Mapping[str, str] | None = None,

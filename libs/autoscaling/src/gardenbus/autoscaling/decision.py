@@ -45,7 +45,7 @@ class ScalingDecision(msgspec.Struct, frozen=True, kw_only=True):
     """Desired replicas, with the conditions and the status that follow.
 
     `rescale` is the change to make, None for none; `completed` an earlier one that is observed now. `able` is None when
-    only the change itself can tell. `recheck_at`: when the same set could get another decision, None for never.
+    only the change itself shows. `recheck_at`: when the same set could get another decision, None for never.
     """
 
     desired: int

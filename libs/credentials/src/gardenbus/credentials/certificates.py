@@ -179,7 +179,7 @@ def read_request(pem: bytes) -> x509.CertificateSigningRequest:
 def requested_principal(pem: bytes) -> Principal:
     """The principal that a signing request is for. Raises BadRequest.
 
-    It may ask for nothing else, as in Gardener (`IsSeedClientCert`): no second organization, no alternative names.
+    It may request nothing else, as in Gardener (`IsSeedClientCert`): no second organization, no alternative names.
     """
     request = read_request(pem)
     if len(request.subject.get_attributes_for_oid(NameOID.ORGANIZATION_NAME)) > 1:

@@ -2,8 +2,8 @@
 
     ca.crt, ca.key              the certificate authority
     server.crt, server.key      NATS' certificate
-    issuer.nk                   the account key that signs what the auth callout answers
-    callout.nk, system.nk       the user who answers callouts, and the system account's
+    issuer.nk                   the account key that signs the auth callout's responses
+    callout.nk, system.nk       the user who responds to callouts, and the system account's
     services/<name>.nk          each service's
     operator.json               the operator's user name and password
 

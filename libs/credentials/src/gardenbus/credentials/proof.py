@@ -1,6 +1,6 @@
 """Check of a certificate that comes over a connection: it is the token, and its key has signed the server's nonce.
 
-The server need not ask for client certificates in TLS (one that does so shuts out who has none yet), and nothing secret
+The server need not request client certificates in TLS (one that does so shuts out who has none yet), and nothing secret
 goes over the wire: what was overheard is of no use with another nonce.
 """
 

@@ -35,7 +35,7 @@ def new_route_certificate(hosts: Sequence[str], now: datetime) -> Mapping[str, b
 
 
 def keep_route_certificate(place: Path, hosts: Iterable[str], now: datetime) -> None:
-    """Write all three unless the certificate there is for these names. It comes last, as it tells of the rest.
+    """Write all three unless the certificate there is for these names. It comes last, as it vouches for the rest.
 
     Raises OSError.
     """
@@ -52,7 +52,7 @@ def keep_route_certificate(place: Path, hosts: Iterable[str], now: datetime) -> 
 def route_configuration(
     *, name: str, listen: str, others: Sequence[str], admission: RouteAdmission, is_advertised: bool = True
 ) -> str:
-    """The block `cluster` of nats.conf. Unless `is_advertised`, clients are told of no servers but their own.
+    """The block `cluster` of nats.conf. Unless `is_advertised`, clients learn of no servers but their own.
 
     One that hangs is left after four seconds: until then requests may go to those who were connected to it.
     """

@@ -43,9 +43,9 @@ class Authorization(NamedTuple):
     """The user of the system account."""
     operator: Password | None = None
     callout: str | None = None
-    """The user that answers callouts; None: there is no callout."""
+    """The user that responds to callouts; None: there is no callout."""
     issuer: str = ""
-    """The account key that signs what the callout answers."""
+    """The account key that signs the callout's responses."""
     static: Mapping[Principal, str] = {}
     """Principals outside the services."""
     others: Mapping[str, Permissions] = {}

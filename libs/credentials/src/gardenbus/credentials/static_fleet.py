@@ -7,7 +7,7 @@
     gardenlets/<seed>/credentials.nk       a gardenlet's, where it looks for them in its state directory
     members/<cluster>/credentials.nk       likewise a member agent's
     users/<name>.nk, schedulers/<name>.nk  people's and programs', schedulers'
-    extensions/<seed>.nk                   of who answers for a seed's backend `nats`
+    extensions/<seed>.nk                   of the extension of a seed's backend `nats`
 
 Keys that are there are kept. Whose file is removed is nobody any more after the next export.
 """

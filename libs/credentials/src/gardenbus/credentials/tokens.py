@@ -1,4 +1,4 @@
-"""NATS' JWTs, version 2: what the server asks the auth callout, and what that answers (NATS' ADR-26).
+"""NATS' JWTs, version 2: requests of the server to the auth callout, and its responses (NATS' ADR-26).
 
 A token is signed by the nkey of its issuer. Its claims name the account a user comes in by (`aud` of a user claim), the
 permissions, and the end of the connection (`exp`).

@@ -33,7 +33,7 @@ def simulate(documents: Iterable[Document], now: float | None = None) -> list[di
     """Decide every placement among manifests (Lists are opened), in the order given, each on its own.
 
     Eligibility is assessed at `now` (unix seconds), or at the newest heartbeat. Existing bindings count; with policy
-    snapshots among the manifests, they tell bindings of an earlier policy apart, otherwise the newest snapshot that
+    snapshots among the manifests, they identify bindings of an earlier policy, otherwise the newest snapshot that
     bindings name is the current one.
 
     Returns `{"placement", "fulfilled", "decisions": [{"cluster", "selected", "affinityScore", "topologySpreadScore",

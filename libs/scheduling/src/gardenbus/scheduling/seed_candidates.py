@@ -15,7 +15,7 @@ class SeedCandidate(msgspec.Struct, frozen=True, eq=False):
     `scheduling_generation` numbers its changes that matter to scheduling; None: nobody does.
 
     An unreadable manifest is a candidate too, with the reason in `unreadable`: the first filter rejects it. `read`
-    gives the whole manifest: few ask for it, and thousands of seeds' would fill the memory.
+    gives the whole manifest: few need it, and thousands of seeds' would fill the memory.
     """
 
     name: str

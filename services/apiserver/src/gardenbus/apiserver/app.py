@@ -122,7 +122,7 @@ async def _handlers(
 
 
 async def _problem_of_reading(store: Store) -> str | None:
-    """Reason for which the store answers no request; None when it does."""
+    """Reason for which the store serves no request; None when it does."""
     try:
         await store.exists_uid("")
     except Unavailable as error:

@@ -40,7 +40,7 @@ class ApiserverSettings(CommonSettings, frozen=True, kw_only=True):
     to 50 in one call) while others are admitted."""
 
     answer_concurrency: Annotated[int, msgspec.Meta(ge=1, le=64)] = 12
-    """Answered requests handled concurrently; further ones wait. Enough to hide the round trips, few enough that lists
+    """API requests handled concurrently; further ones wait. Enough to hide the round trips, few enough that lists
     of large objects do not pile up in memory."""
 
     fetch_wait_seconds: Annotated[float, msgspec.Meta(gt=0, le=30)] = 1.0

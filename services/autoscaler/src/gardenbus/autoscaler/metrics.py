@@ -12,7 +12,7 @@ RESCALED = Counter(
     "Times that this process changed a set, by direction: up, down.",
     ["autoscaler", "direction"],
 )
-REJECTED_CHANGES = Counter("gardenbus_autoscaler_refused_total", "Times that a change was refused.", ["autoscaler"])
+REJECTED_CHANGES = Counter("gardenbus_autoscaler_refused_total", "Times that a change was rejected.", ["autoscaler"])
 
 
 def forget(autoscaler: str) -> None:

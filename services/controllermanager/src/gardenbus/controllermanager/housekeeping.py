@@ -1,7 +1,7 @@
 """Removes Events that are not about Shoots earlier than the stream does by itself.
 
-Off unless the configuration has a section `event`, as in Gardener (`pkg/controllermanager/controller/event`). The
-stream cannot be asked what is older than an hour, so each replica notes how far it had come: after its start an Event
+Off unless the configuration has a section `event`, as in Gardener (`pkg/controllermanager/controller/event`). No
+query returns what is older than an hour, so each replica notes how far it had come: after its start an Event
 lives for its time once more, at most. Any number of replicas may remove the same.
 """
 

@@ -34,7 +34,7 @@ async def build(context: ServiceContext[IdentitySettings]) -> None:
 
 
 async def start_identity(context: ServiceContext[IdentitySettings], connections: Connections) -> None:
-    """Answer callouts once the credentials are cached. Raises SettingsInvalid for a file that cannot be used."""
+    """Respond to callouts once the credentials are cached. Raises SettingsInvalid for a file that cannot be used."""
     settings, subjects = context.settings, connections.subjects
     cache, requests = CredentialsCache(context.clock.now), RequestsCache()
     informers = (

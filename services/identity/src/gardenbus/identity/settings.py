@@ -12,7 +12,7 @@ class IdentitySettings(CommonSettings, frozen=True, kw_only=True):
     """Settings of an identity process."""
 
     callout_credentials: str = "/etc/gardenbus/identity/callout.nk"
-    """File of the nkey by which it answers callouts (the user of the account AUTH)."""
+    """File of the nkey by which it responds to callouts (the user of the account AUTH)."""
 
     issuer_key: str = "/etc/gardenbus/identity/issuer.nk"
     """File of the account nkey that signs its responses."""

@@ -8,7 +8,7 @@ ACTIONS = Counter(
     ["action", "kind"],
 )
 REJECTIONS = Counter(
-    "gardenbus_managedseedset_refusals_total", "Actions that were refused, by the error's reason.", ["reason"]
+    "gardenbus_managedseedset_refusals_total", "Actions that were rejected, by the error's reason.", ["reason"]
 )
 REPLICAS = Gauge("gardenbus_managedseedset_replicas", "Replicas of a set.", ["set"])
 READY_REPLICAS = Gauge("gardenbus_managedseedset_ready_replicas", "Those of them that are ready.", ["set"])

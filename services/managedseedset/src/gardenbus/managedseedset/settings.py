@@ -13,7 +13,7 @@ from gardenbus.managedseedset.domain.actuator import ActuatorSettings
 
 USAGE = "usage: python -m gardenbus.managedseedset [--config FILE] (a ControllerManagerConfiguration)"
 
-Seconds = Annotated[float, msgspec.Meta(gt=0)]
+PositiveSeconds = Annotated[float, msgspec.Meta(gt=0)]
 
 
 class ManagedSeedSetSettings(CommonSettings, frozen=True, kw_only=True):
@@ -34,10 +34,10 @@ class ManagedSeedSetSettings(CommonSettings, frozen=True, kw_only=True):
     blocked_poll_seconds: Annotated[float, msgspec.Meta(ge=1)] = 10.0
     """Time between looks at a set whose replicas cannot go, as nobody announces that a seed is empty."""
 
-    intent_seconds: Seconds = 5.0
+    intent_seconds: PositiveSeconds = 5.0
     """So long a replica that the status announces may be missing before its ordinal is given up."""
 
-    update_deadline_seconds: Seconds = 600.0
+    update_deadline_seconds: PositiveSeconds = 600.0
     """An updated replica that is not well for so long has failed, and holds up the rest."""
 
     @property

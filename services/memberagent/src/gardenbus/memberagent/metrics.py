@@ -3,7 +3,7 @@
 from prometheus_client import Counter, Gauge
 
 CLUSTERS = Gauge("gardenbus_memberagent_clusters", "Clusters that this process speaks for.")
-WORKS = Gauge("gardenbus_memberagent_works", "Works that this process was told of.")
+WORKS = Gauge("gardenbus_memberagent_works", "Works that this process has received.")
 REPORTS = Counter("gardenbus_memberagent_reports_sent_total", "Reports that the bus has taken.")
 HEARTBEATS = Counter("gardenbus_memberagent_heartbeats_total", "Heartbeats that were reported.")
 APPLIED = Counter(

@@ -6,17 +6,17 @@ import msgspec
 
 from gardenbus.common.runtime.settings import CommonSettings
 
-Seconds = Annotated[float, msgspec.Meta(ge=0, le=300)]
+CollectionSeconds = Annotated[float, msgspec.Meta(ge=0, le=300)]
 Workers = Annotated[int, msgspec.Meta(ge=1, le=200)]
 
 
 class PlacementSettings(CommonSettings, frozen=True, kw_only=True):
     """Settings of a placement process."""
 
-    resource_collection_seconds: Seconds = 15.0
+    resource_collection_seconds: CollectionSeconds = 15.0
     """Period in which changes of selected resources are gathered before they make a new snapshot."""
 
-    resource_interval_seconds: Seconds = 30.0
+    resource_interval_seconds: CollectionSeconds = 30.0
     """Minimum interval between resource snapshots of one placement."""
 
     scheduling_workers: Workers = 48

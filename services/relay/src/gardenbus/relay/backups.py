@@ -48,7 +48,7 @@ class BackupPlan(NamedTuple):
 
 
 class BackupKeeper:
-    """See the module. `run` ends only when it is cancelled; `leads` tells whether this relay leads."""
+    """See the module. `run` ends only when it is cancelled; `leads` is true while this relay leads."""
 
     def __init__(
         self,

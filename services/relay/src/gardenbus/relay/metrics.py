@@ -35,7 +35,7 @@ BACKUP_TAKEN_AT = Gauge(
 
 CANNOT_WRITE = Gauge(
     "gardenbus_server_cannot_write",
-    "1 while a server that answers does not write: its disk is full, or was.",
+    "1 while a server that responds does not write: its disk is full, or was.",
     ["server"],
 )
 
@@ -43,9 +43,7 @@ OUTBOX_ENTRIES = Gauge("gardenbus_outbox_entries", "Entries of the outbox that a
 OUTBOX_AGE = Gauge("gardenbus_outbox_oldest_entry_age_seconds", "How long the oldest entry of the outbox has waited.")
 OBJECTS = Gauge("gardenbus_store_objects", "Objects in the store.", ["kind"])
 PENDING = Gauge("gardenbus_store_pending_shoots", "Shoots without a seed: waiting, or being decided.")
-EQUIVALENCE_CLASSES = Gauge(
-    "gardenbus_store_waiting_classes", "Kinds of refused shoots: those that ask for the same things are one."
-)
+EQUIVALENCE_CLASSES = Gauge("gardenbus_store_waiting_classes", "Equivalence classes of unschedulable shoots.")
 MEMORY = Gauge("gardenbus_redis_memory_used_bytes", "Memory that Redis uses for its data.")
 MEMORY_LIMIT = Gauge("gardenbus_redis_memory_limit_bytes", "Memory that Redis may use, 0 without a limit.")
 

@@ -303,7 +303,7 @@ class Relay:
         """Announce again what streams that went back have lost.
 
         QUEUES may have grown past its recorded end since, through what others publish. If it went back alone nothing
-        tells so: shoots that were never tried, and the unblocking of the others, are queued in any case.
+        shows it: shoots that were never tried, and the unblocking of the others, are queued in any case.
         """
         lost = [name for name in (OBJECTS, BINDINGS) if _went_back(recorded.get(name), now[name])]
         if lost:

@@ -29,24 +29,26 @@ class SchedulerMetrics:
         self.attempts = counter(
             "gardenbus_scheduler_attempts_total",
             "Attempts to place a shoot, by result: bound, unschedulable (parked with backoff), conflict (decided "
-            "again), again (something was gained meanwhile), error, obsolete (placed, gone or not ours).",
+            "again), again (a cluster event came meanwhile), error, obsolete (placed, gone or not ours).",
             ("result",),
         )
         for result in ("bound", "unschedulable", "conflict", "again", "error", "obsolete"):
             self.attempts.labels(result)
         self.bind_conflicts = counter(
             "gardenbus_scheduler_bind_conflicts_total",
-            "Placements that the store did not carry out, by its answer: changed, full, seed-changed, seed-gone, …",
+            "Assignments that the store did not carry out, by its response: changed, full, seed-changed, seed-gone, …",
             ("reason",),
         )
         self.unschedulable = counter(
-            "gardenbus_scheduler_refusals_total", "Refusals by the rule after which no seed was left.", ("rule",)
+            "gardenbus_scheduler_refusals_total",
+            "Unschedulable attempts, by the filter after which no seed was left.",
+            ("rule",),
         )
         self.exceptions = counter(
             "gardenbus_scheduler_exceptions_total", "Decisions that ended in an exception; their shoots stay queued."
         )
         self.unblocked = counter(
-            "gardenbus_scheduler_woken_total", "Waiting shoots that were queued again after a gain."
+            "gardenbus_scheduler_woken_total", "Unschedulable shoots that were queued again after a cluster event."
         )
 
     def _add_times(self) -> None:

@@ -34,7 +34,7 @@ def bench(  # noqa: PLR0913 - one parameter an option
 ) -> None:
     """Measure how fast this machine is, on servers of its own, and the same servers and batches with nothing decided.
 
-    A target that is missed is told and fails nothing; a measurement that does not come about ends with exit code 1.
+    A target that is missed is reported and fails nothing; a measurement that does not come about ends with exit code 1.
 
     Example: gardenbus bench --reduced
     """

@@ -5,7 +5,6 @@ from typing import NamedTuple
 
 import msgspec
 
-from gardenbus.bench.harness.measurement import Measurement
 from gardenbus.bench.stats import ScenarioStats, histogram, largest, latencies, median_of, medians
 from gardenbus.embedded.durability import Durability
 
@@ -29,6 +28,22 @@ class ScenarioTask(NamedTuple):
     size: ScenarioSize
     durability: Durability
     progress: ReportProgress
+
+
+class Measurement:
+    """One measurement: `count` units in `seconds`, when each was through (since the beginning), and at what cost."""
+
+    def __init__(self, count: int) -> None:
+        self.count = count
+        self.seconds = 0.0
+        self.moments: Sequence[float] = ()
+        self.cpu_s: Mapping[str, float] = {}
+        self.rss_mb: Mapping[str, float] = {}
+
+    @property
+    def rate(self) -> float:
+        """Units a second."""
+        return self.count / self.seconds if self.seconds else 0.0
 
 
 class MeasuredPair(NamedTuple):

@@ -12,7 +12,7 @@ all plug-ins that change it, then, once it is valid, all that may reject it. An 
 """
 
 _REJECTIONS = """
-## Refusals
+## Rejections
 
 Every sentence with which a plug-in rejects something, `{…}` being a value of the case at hand; before it stands the
 field, where a plug-in checks several. Reasons why a seed cannot take a shoot are those of the scheduler's filters.
@@ -35,7 +35,7 @@ def admission_page() -> str:
         row(f"`{plugin.name}`", _shown(rejection.sentence)) for plugin in PLUGINS for rejection in plugin.rejections
     ]
     overview = table(("plug-in", "default", "kinds", "does"), rows)
-    return f"{_HEAD}\n{overview}\n{_REJECTIONS}\n{table(('plug-in', 'refuses with'), rejections)}\n"
+    return f"{_HEAD}\n{overview}\n{_REJECTIONS}\n{table(('plug-in', 'rejects with'), rejections)}\n"
 
 
 def _shown(sentence: str) -> str:

@@ -11,10 +11,10 @@ VERSION = "1.0.0"
 
 _PARAMETER = re.compile(r"\{(\w+)\}")
 
-Value = dict[str, Any]
+JsonObject = dict[str, Any]
 
 
-def asyncapi() -> Value:
+def asyncapi() -> JsonObject:
     """The document, ready to be written as YAML; its schemas are referred to as `./schemas/<name>.json`."""
     table = channels()
     messages = {message.name: _message(message, channel) for channel in table for message in channel.messages}
@@ -39,24 +39,24 @@ def asyncapi() -> Value:
     }
 
 
-def any_object() -> Value:
+def any_object() -> JsonObject:
     """The schema of an object of whatever kind."""
     return {"oneOf": [{"$ref": f"./schemas/{name}.json"} for name in (*sorted(KIND_VIEWS), OTHER)]}
 
 
-def header_schema(message: MessageSpec) -> Value:
+def header_schema(message: MessageSpec) -> JsonObject:
     """The schema of a message's headers. Others may be there."""
     named = {name: _header(name) for name in (*message.required, *message.optional)}
     required = {"required": list(message.required)} if message.required else {}
     return {"type": "object", "properties": named, **required}
 
 
-def _header(name: str) -> Value:
+def _header(name: str) -> JsonObject:
     description, pattern = HEADERS[name]
     return {"type": "string", "description": description, **({"pattern": pattern} if pattern else {})}
 
 
-def _channel(channel: Channel) -> Value:
+def _channel(channel: Channel) -> JsonObject:
     parameters = {name: {"description": PARAMETERS[name]} for name in _PARAMETER.findall(channel.address)}
     kept = f" Kept in the stream {channel.stream}." if channel.stream else ""
     return {
@@ -68,7 +68,7 @@ def _channel(channel: Channel) -> Value:
     }
 
 
-def _operations(channel: Channel) -> Sequence[tuple[str, Value]]:
+def _operations(channel: Channel) -> Sequence[tuple[str, JsonObject]]:
     """Operations of sender and receiver. A response goes to the reply subject of its request."""
     reference = {"$ref": f"#/channels/{channel.name}"}
     reply = {"reply": {"channel": {"$ref": "#/channels/answers"}}} if channel.is_request_reply else {}
@@ -87,7 +87,7 @@ def _operations(channel: Channel) -> Sequence[tuple[str, Value]]:
     )
 
 
-def _message(message: MessageSpec, channel: Channel) -> Value:
+def _message(message: MessageSpec, channel: Channel) -> JsonObject:
     return {
         "name": message.name,
         "summary": message.summary,
@@ -105,7 +105,7 @@ def content_type(message: MessageSpec) -> str:
     return "application/octet-stream" if message.payload in (None, "bytes") else "application/json"
 
 
-def payload_schema(message: MessageSpec) -> Value:
+def payload_schema(message: MessageSpec) -> JsonObject:
     """The schema of a message's body."""
     match message.payload:
         case None:
@@ -120,7 +120,7 @@ def payload_schema(message: MessageSpec) -> Value:
             return {"$ref": f"./schemas/{struct.__name__}.json"}
 
 
-def _reply_channel() -> Value:
+def _reply_channel() -> JsonObject:
     return {
         "address": None,
         "description": "The reply subject of the question.",
@@ -128,7 +128,7 @@ def _reply_channel() -> Value:
     }
 
 
-def _response_message() -> Value:
+def _response_message() -> JsonObject:
     return {
         "name": "Answer",
         "summary": "What came of a request.",

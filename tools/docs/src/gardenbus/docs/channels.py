@@ -63,7 +63,7 @@ HEADERS: Mapping[str, HeaderSpec] = {
         r"^(true|false|explain)$",
     ),
     Header.VALIDATE: HeaderSpec(
-        "fields that the kind does not have: `strict` refuses them (what `garden.api.*` does by itself), `warn` takes "
+        "fields that the kind does not have: `strict` rejects them (what `garden.api.*` does by itself), `warn` takes "
         "them with a warning (what `garden.apply` does: an Event and a line in the log), `ignore` takes them",
         r"^(strict|warn|ignore|true|false)$",
     ),
@@ -210,7 +210,7 @@ _API: Sequence[tuple[str, str, str, Payload, bool]] = (
     (
         "list",
         "list.{kind}",
-        "Objects of a kind: the first 500, or `limit`; `continue` of the response asks for the rest.",
+        "Objects of a kind: the first 500, or `limit`; `continue` of the response requests the rest.",
         ListRequest,
         False,
     ),
@@ -218,7 +218,7 @@ _API: Sequence[tuple[str, str, str, Payload, bool]] = (
     ("names", "names.{kind}", "Names of a kind's objects that begin with a prefix.", NamesRequest, False),
     ("namesNamespace", "names.{kind}.{namespace}", "The same in a namespace.", NamesRequest, False),
     ("bind", "bind", "Place a shoot, or move it.", BindRequest, True),
-    ("scale", "scale", "Ask for a set's replicas, or set them.", ScaleRequest, True),
+    ("scale", "scale", "Read a set's replicas, or set them.", ScaleRequest, True),
     ("explain", f"explain.{_OBJECT}", "Why a shoot is placed, or is not.", "bytes", False),
     ("explainShoot", "explain.{namespace}.{name}", "The same of a shoot, in short.", "bytes", False),
     ("explainSeed", "explain-seed.{name}", "Why a seed can be used, or cannot.", "bytes", False),
@@ -245,7 +245,7 @@ _API: Sequence[tuple[str, str, str, Payload, bool]] = (
     ("position", "position.{stream}", "Where a stream ends, for agents that may not look at it.", "bytes", False),
     ("adopt", f"adopt.{_OBJECT}", "Store a shoot again as its gardenlet holds it.", HostRequest, True),
     ("forget", f"forget.{_OBJECT}", "Have a shoot torn down that is not stored.", HostRequest, True),
-    ("createSigningRequest", "csr.create", "Ask for a certificate in one's own name.", "manifests", False),
+    ("createSigningRequest", "csr.create", "Request a certificate in one's own name.", "manifests", False),
     ("getSigningRequest", "csr.get", "A request of one's own, with its certificate.", SigningRequestName, False),
     ("approveSigningRequest", "csr.approve", "Approve a request, as an operator.", SigningRequestName, False),
     ("denySigningRequest", "csr.deny", "Deny a request, as an operator.", SigningRequestName, False),

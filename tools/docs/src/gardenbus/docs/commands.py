@@ -16,7 +16,7 @@ LANDSCAPE_OPTIONS = frozenset({"directory", "nats_url", "prefix", "context"})
 
 _HEAD = """# Commands
 
-All commands of `gardenbus`, as `gardenbus COMMAND --help` tells them too. `gardenbus completion` brings completion for
+All commands of `gardenbus`, as `gardenbus COMMAND --help` shows them too. `gardenbus completion` brings completion for
 bash, zsh and fish.
 
 {ends}
@@ -25,7 +25,7 @@ Kinds go by their singular, plural and short names. Colours are for terminals on
 
 ## Which landscape
 
-Commands that ask a landscape have these options as well; they are not repeated below.
+Commands that use a landscape have these options as well; they are not repeated below.
 
 {landscape}"""
 

@@ -35,7 +35,7 @@ VIEWS: Mapping[str, type[TypedView]] = {
 _HEAD = """# Kinds
 
 Manifests are Gardener's; every field is stored and given back as it came ([manifests](../manifests.md) says which are
-refused, and what of the rest has no effect). Below are the kinds that are taken, and those
+rejected, and what of the rest has no effect). Below are the kinds that are taken, and those
 fields that have an effect on where a shoot goes, on how many seeds there are, or on which clusters a
 [bundle](../placement.md) goes to. ManagedSeed and ManagedSeedSet hold templates of other kinds: see
 [seeds that grow](../seed-management.md). Each of these kinds has a JSON Schema in `docs/reference/schemas`.

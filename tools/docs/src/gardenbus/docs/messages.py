@@ -285,7 +285,7 @@ class WatchRequest(TypedView, frozen=True):
 
 
 class AccessReview(TypedView, frozen=True):
-    """An action that may be allowed; without verb all that are. `user`: another user, which operators may ask about."""
+    """An action that may be allowed; without verb all that are. `user`: another user, whom operators may name."""
 
     verb: str = ""
     kind: str = ""
@@ -359,7 +359,7 @@ class ResponseBody(TypedView, frozen=True):
     result: Any = None
     outcome: Any = None
     admission: Any = None
-    """Effects of each admission plug-in, where they were asked for."""
+    """Effects of each admission plug-in, where they were requested."""
     warnings: tuple[str, ...] = ()
     error: ErrorValue | None = None
 

@@ -7,13 +7,13 @@ from gardenbus.docs.markdown import row, table
 
 _HEAD = """# Metrics
 
-Every service answers `/metrics` in Prometheus' text format, on the address that it says in its log and in
+Every service serves `/metrics` in Prometheus' text format, on the address that is in its log and in
 `landscape.json` (in a container: port 8080). Units are seconds, bytes and plain counts; what is counted since the start
 of a process ends in `_total`. Labels are bounded: none holds the name of a shoot, and names of seeds only those metrics
 that `GARDENBUS_PER_SEED_METRICS` turns on.
 
-A replica counts what it does itself: add replicas up. What lifecycle tells of the seeds, and the relay of both servers,
-is the same from each replica: take the largest. What to watch, and what to do: [observability](../observability.md).
+A replica counts what it does itself: add replicas up. What lifecycle reports of the seeds, and the relay of both
+servers, is the same from each replica: take the largest. What to watch and do: [observability](../observability.md).
 """
 
 _GROUPS: Mapping[str, str] = {

@@ -16,7 +16,7 @@ from gardenbus.docs.markdown import row, table
 _HEAD = """# Permissions
 
 What each principal may publish and subscribe to, on a server whose configuration was made of this table. The server
-refuses everything else. `NAME` is the principal's own name: a gardenlet's or an extension's is its seed, a member
+rejects everything else. `NAME` is the principal's own name: a gardenlet's or an extension's is its seed, a member
 agent's its cluster.
 """
 
@@ -55,7 +55,7 @@ def _crossings(subjects: Subjects) -> str:
         row(f"`{each.local or each.subject}`", f"`{each.subject}`", "OUT → GARDEN" if each.inward else "GARDEN → OUT")
         for each in crossings(subjects)
     ]
-    return table(("asked as", "answered as", "who asks whom"), rows)
+    return table(("requested as", "served as", "who requests from whom"), rows)
 
 
 def _requests() -> str:

@@ -19,13 +19,13 @@ SECTIONS: Sequence[StreamSection] = (
     StreamSection(
         "REQUESTS",
         "Durable requests",
-        "What it has acknowledged is carried out. Nobody answers; what cannot be taken comes to "
+        "What it has acknowledged is carried out. There is no response; what is rejected comes to "
         "`garden.rejected.<verb>.<sender>`.",
     ),
     StreamSection(
         "",
-        "Answered requests",
-        "Asked with `nats req`, and answered on the reply subject, in [one shape](schemas/Answer.json): "
+        "Requests with a response",
+        "Sent with `nats req`; the response comes on the reply subject, in [one shape](schemas/Answer.json): "
         '`{"ok":true,"result":…,"warnings":[…]}` or '
         '`{"ok":false,"error":{"code":…,"reason":…,"message":…,"details":[…]}}`.',
     ),

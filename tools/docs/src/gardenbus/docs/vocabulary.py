@@ -1,4 +1,4 @@
-"""Vocabulary check: retired words in names, class names with two meanings, vague docstrings.
+"""Vocabulary check: retired words in names, names of types with two meanings, vague docstrings.
 
 Names are identifiers and modules of Python (source, scripts, examples and tests), log events, and what Lua and
 JavaScript define. A test function's name is a sentence, and is not checked.
@@ -28,10 +28,13 @@ PLANTED = "test_vocabulary.py"
 VAGUE_BEGINNINGS = frozenset(
     {"What", "Who", "Whom", "Whose", "Whoever", "How", "Which", "Whether", "Where", "When", "Why"}
 )
-"""First words of docstrings that ask instead of stating what the thing is or does."""
+"""First words of docstrings that are questions instead of stating what the thing is or does."""
 
 _SUB_WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
 _CODE = re.compile(r"`([^`]+)`")
+
+_CAP_WORDS = re.compile(r"_?[A-Z]\w*[a-z]\w*")
+TYPE_VARIABLES = frozenset({"TypeVar", "ParamSpec", "TypeVarTuple"})
 
 LOG_METHODS = frozenset({"debug", "info", "warning", "error", "exception", "critical"})
 REPEATED_LINES = "RepeatedLines"
@@ -164,26 +167,53 @@ def vague_docstrings(path: str, tree: ast.AST) -> Iterator[Violation]:
                     pass
 
 
-def ambiguous_classes(trees: Mapping[str, ast.AST]) -> Iterator[Violation]:
-    """Class names that are defined in more than one module."""
-    defined: dict[str, dict[str, int]] = defaultdict(dict)
+def defined_types(tree: ast.Module) -> Iterator[tuple[str, int, str]]:
+    """Every class and every type alias of a module: its name, its line, and `class`, `alias` or `type variable`.
+
+    An alias is what a module assigns to a name in CapWords.
+    """
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ClassDef):
+            yield node.name, node.lineno, "class"
+    for statement in tree.body:
+        match statement:
+            case (
+                ast.Assign(targets=[ast.Name(id=name)], value=value)
+                | ast.AnnAssign(target=ast.Name(id=name), value=value)
+            ) if _CAP_WORDS.fullmatch(name):
+                yield name, statement.lineno, "type variable" if _is_type_variable(value) else "alias"
+            case _:
+                pass
+
+
+def _is_type_variable(value: ast.expr | None) -> bool:
+    match value:
+        case ast.Call(func=ast.Name(id=called)):
+            return called in TYPE_VARIABLES
+        case _:
+            return False
+
+
+def ambiguous_types(trees: Mapping[str, ast.Module]) -> Iterator[Violation]:
+    """Names of classes and type aliases that are defined in more than one module; type variables may share theirs."""
+    defined: dict[str, dict[str, tuple[int, str]]] = defaultdict(dict)
     for path, tree in trees.items():
-        for node in ast.walk(tree):
-            if isinstance(node, ast.ClassDef):
-                defined[node.name].setdefault(path, node.lineno)
+        for name, line, sort in defined_types(tree):
+            defined[name].setdefault(path, (line, sort))
     for name, places in sorted(defined.items()):
-        if len(places) > 1:
+        if len(places) > 1 and {sort for _, sort in places.values()} != {"type variable"}:
             path = min(places)
+            line, sort = places[path]
             others = ", ".join(sorted(places.keys() - {path}))
-            yield Violation(path, places[path], f"class `{name}` is also defined in {others}: one name, one meaning")
+            yield Violation(path, line, f"{sort} `{name}` is also defined in {others}: one name, one meaning")
 
 
 def check(root: Path, vocabulary: Vocabulary, folders: Iterable[str] = SOURCES) -> list[Violation]:
     """Check every file below the folders of a repository, its scripts and its tests."""
     folders = tuple(folders)
     paths = sorted(path for folder in folders for path in (root / folder).rglob("src/**/*.py"))
-    trees: dict[str, ast.AST] = {str(path.relative_to(root)): ast.parse(path.read_text()) for path in paths}
-    found = [*ambiguous_classes(trees)]
+    trees = {str(path.relative_to(root)): ast.parse(path.read_text()) for path in paths}
+    found = [*ambiguous_types(trees)]
     scripts = sorted(path for folder in SCRIPTS for path in (root / folder).rglob("*.py"))
     trees |= {str(path.relative_to(root)): ast.parse(path.read_text()) for path in scripts}
     for path, tree in trees.items():

@@ -30,7 +30,7 @@ def agents_of(
 ) -> Mapping[Principal, Path]:
     """The configured agents that connect as themselves, and their directories.
 
-    A member cluster that is a shoot has its agent ask for the shoot's kubeconfig, which is the process's right alone.
+    A member cluster that is a shoot has its agent request the shoot's kubeconfig, which is the process's right alone.
     """
     agents = {Principal("gardenlet", seed): directory.gardenlets / seed for seed in seeds}
     for file in configurations.member_agents:

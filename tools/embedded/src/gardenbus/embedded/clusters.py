@@ -72,7 +72,7 @@ def cluster_plan(
 def cluster_servers(
     plan: ClusterPlan, *, nats: Path, redis: Path, authorization: str, users: RedisUsers
 ) -> ClusterServers:
-    """Write all files. Without `authorization` NATS asks nobody who they are, and its routes use no TLS.
+    """Write all files. Without `authorization` NATS accepts anybody, and its routes use no TLS.
 
     Raises DirectoryUnwritable.
     """

@@ -8,7 +8,7 @@ announced.
 
 from collections.abc import Collection, Mapping
 
-from gardenbus.cli.output.summaries import SetSummary, ShootSummary
+from gardenbus.cli.client.summaries import SetSummary, ShootSummary
 from gardenbus.common.api.garden.rows import AutoscalerRow, SeedRow
 
 

@@ -124,7 +124,7 @@ def _become(request: ForkRequest, log: int) -> None:
 
 
 def _die_with_parent(parent: int) -> None:
-    """Ask for SIGTERM when the parent dies, and end if it has died already."""
+    """Request SIGTERM when the parent dies, and end if it has died already."""
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
     if os.getppid() != parent:
         os._exit(1)

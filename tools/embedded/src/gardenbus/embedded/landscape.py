@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from gardenbus.cli.client.api_error import ApiError
 from gardenbus.cli.client.targets import LandscapeTarget
 from gardenbus.cli.local.directory import (
     DirectoryUnwritable,
@@ -19,7 +20,6 @@ from gardenbus.cli.local.directory import (
     write_whole,
 )
 from gardenbus.cli.manifests.files import SortedManifests
-from gardenbus.cli.output.console import ApiError
 from gardenbus.common.api.identity.principals import Principal
 from gardenbus.common.api.keys import Subjects
 from gardenbus.common.errors import GardenbusError
@@ -291,7 +291,7 @@ class EmbeddedLandscape:
         )
 
     def _redis_address(self, previous_port: int | None) -> RedisAddress:
-        """A socket below the state directory; a port with a password where one is asked for or the path is too long."""
+        """A socket below the state directory; a port with a password where one is wanted or the path is too long."""
         wanted, socket = self._options.redis_port, self.directory.redis_socket
         if wanted is None and fits_address(socket):
             self._ports.pop("redis", None)

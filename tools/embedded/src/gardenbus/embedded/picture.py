@@ -13,15 +13,15 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
+from gardenbus.cli.client.summaries import SetSummary, ShootSummary
 from gardenbus.cli.local.directory import ServiceStatus
 from gardenbus.cli.output.landscape_tables import BAR_WIDTH, STATE_STYLES, seeds_table, states_line
-from gardenbus.cli.output.summaries import SetSummary, ShootSummary
-from gardenbus.common.api.garden.rows import SeedRow, ShootState
+from gardenbus.common.api.garden.rows import SeedRow, ShootOperationState
 from gardenbus.common.api.garden.unschedulable import brief_reason
 
 SHOOT_ROWS = 12
 TIGHT_LINES = 30
-"""Terminals with fewer lines get tables without empty lines around them, and one line of news beside rejections."""
+"""Terminals with fewer lines get tables without empty lines around them, and one line of events beside rejections."""
 FRAME_LINES = 2
 FRAME_COLUMNS = 4
 HEAD_LINES = 3
@@ -85,7 +85,7 @@ def picture(scene: Scene, size: TerminalSize | None = None) -> RenderableType:
     return Panel(Group(*parts), title=scene.title, subtitle=scene.footer or None, box=box.ROUNDED, padding=(0, 1))
 
 
-_BUSY: frozenset[ShootState] = frozenset({"processing", "error", "deleting"})
+_BUSY: frozenset[ShootOperationState] = frozenset({"processing", "error", "deleting"})
 
 
 def _lines_of(parts: Sequence[RenderableType], columns: int) -> int:

@@ -11,7 +11,7 @@ One of these could take a port after it was found free, before its service liste
 
 
 class PortInUse(Exception):
-    """Another process listens on the port that was asked for."""
+    """Another process listens on the requested port."""
 
 
 def is_free(port: int) -> bool:

@@ -69,7 +69,7 @@ class ProcessSpec(NamedTuple):
     socket: Path | None = None
     """Socket of Redis, unless it listens on its port."""
     user: str = ""
-    """As whom Redis is asked whether it is ready, unless it has no users."""
+    """User of the readiness probe of Redis, unless it has no users."""
     password: str = ""
     """The user's."""
 

@@ -3,7 +3,7 @@
     stopped ─start→ starting ─healthy→ ready ─ends→ waiting ─backoff→ starting …
                         └─ends→ waiting            any ─stop→ stopping → stopped
 
-Whatever ends without having been asked is started again: after 0.2 s at first, doubling up to 10 s; a life of 5 s
+Whatever ends by itself is started again: after 0.2 s at first, doubling up to 10 s; a life of 5 s
 makes it forget. A nats-server that cannot write although its disk has room again is restarted (full_disk.py).
 """
 
@@ -336,7 +336,7 @@ def _exit_text(code: int) -> str:
 
 
 def _end_with_parent() -> None:
-    """Linux only, in the child before it becomes another program: ask for SIGTERM when the supervisor dies."""
+    """Linux only, in the child before it becomes another program: request SIGTERM when the supervisor dies."""
     libc = _LIBC
     if libc:
         libc.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)

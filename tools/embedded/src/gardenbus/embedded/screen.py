@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from rich.live import Live
 from rich.text import Text
 
+from gardenbus.cli.client.summaries import ShootSummary
 from gardenbus.cli.output.console import console, is_animated, show, show_lines
-from gardenbus.cli.output.summaries import ShootSummary
 from gardenbus.embedded.picture import Scene, TerminalSize, picture, status_line, unplaced_lines, unplaced_table
 
 LINE_SECONDS = 2.0

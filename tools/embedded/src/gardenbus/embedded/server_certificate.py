@@ -19,7 +19,7 @@ async def keep_certificate(
     notify: Callable[[str], None] = lambda _: None,
     poll_seconds: float = POLL_SECONDS,
 ) -> None:
-    """Look after the certificate for ever; `reload` has the servers read it, `notify` is told what is in the way.
+    """Look after the certificate for ever; `reload` has the servers read it, `notify` receives what is in the way.
 
     Files that change are left alone until they stay as they are: certificate and key are two, and one comes first.
     """

@@ -83,7 +83,7 @@ def _version_of(program: Path) -> tuple[int, int] | None:
 
 
 def new_monitor_path() -> str:
-    """A path that nobody guesses: NATS' monitoring answers any Host, so that any page in a browser could read it."""
+    """A path that nobody guesses: NATS' monitoring serves any Host, so that any page in a browser could read it."""
     return f"/{secrets.token_hex(12)}"
 
 

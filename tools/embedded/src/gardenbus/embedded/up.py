@@ -117,7 +117,7 @@ class Up:
             self._screen.notify(f"{len(manifests)} manifests: {counted}")
 
     async def _watch(self, api: ApiClient, cache: LandscapeCache) -> int:
-        """Show what goes on, until settled where that was asked for, else until stopped."""
+        """Show what goes on, until settled where that was requested, else until stopped."""
         converged_since: float | None = None
         while True:
             reason = await self._not_converged_reason(api, cache)

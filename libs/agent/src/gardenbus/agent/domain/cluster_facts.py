@@ -20,7 +20,7 @@ from gardenbus.common.api.fleet.member_clusters import (
 )
 from gardenbus.common.ports.clock import timestamp
 
-Usage = Mapping[str, Mapping[str, str]]
+ResourceQuantities = Mapping[str, Mapping[str, str]]
 
 
 class ClusterFacts(NamedTuple):
@@ -29,7 +29,7 @@ class ClusterFacts(NamedTuple):
     properties: Mapping[str, str] = {}
     """Measured quantities, by property."""
 
-    usage: Usage = {}
+    usage: ResourceQuantities = {}
     """`capacity`, `allocatable`, `available`: quantities by resource."""
 
     namespaces: Mapping[str, str] = {}

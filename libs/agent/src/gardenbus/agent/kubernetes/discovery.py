@@ -1,6 +1,6 @@
 """Resources of a cluster's API by their kinds, CustomResourceDefinitions included.
 
-A group's version is read when it is asked for, and again when it has no such kind: what was installed meanwhile is
+A group's version is read when it is needed, and again when it has no such kind: what was installed meanwhile is
 found. Works with every version of Kubernetes.
 """
 
@@ -53,7 +53,7 @@ class Discovery:
         return found
 
     def forget(self, group: str) -> None:
-        """Read a group anew when it is next asked for: its definitions have changed."""
+        """Read a group anew when it is next needed: its definitions have changed."""
         for place in [each for each in self._served if each[0] == group]:
             del self._served[place]
 

@@ -1,6 +1,6 @@
 """Errors of a Kubernetes API: what its responses mean for the caller, as kinds of the errors that there are.
 
-| error           | answer                                                                                      |
+| error           | response                                                                                    |
 |-----------------|---------------------------------------------------------------------------------------------|
 | Unreachable     | none: nothing is known of the request's effect                                              |
 | UntrustedServer | none, as the server has a certificate of another authority, or another name: an Unreachable |

@@ -263,7 +263,7 @@ SHOWN = tuple(
         or (spec.group not in ("", COORDINATION, EXTENSIONS, *CARRIED_GROUPS) and singular not in CONFIDENTIAL)
     )
 )
-"""Kinds whose announcements the dashboard follows; it asks the API about objects of any other."""
+"""Kinds whose announcements the dashboard follows; it reads objects of any other from the API."""
 
 _WORDS: Mapping[str, KindSpec] = {
     word: spec

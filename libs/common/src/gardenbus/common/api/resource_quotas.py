@@ -1,7 +1,7 @@
 """ResourceQuotas: which kinds they limit in their namespace, and to how many objects.
 
 Counted is what is stored: `count/<plural>.<group>` of any registered kind, `count/<plural>` of Kubernetes' core group,
-and the plurals alone that Kubernetes took first. Nothing here counts what pods ask for, and a quota with scopes is for
+and the plurals alone that Kubernetes took first. Nothing here counts what pods request, and a quota with scopes is for
 pods. Source: Kubernetes' `pkg/quota/v1/evaluator/core/registry.go` and `pkg/quota/v1/generic/evaluator.go`.
 """
 

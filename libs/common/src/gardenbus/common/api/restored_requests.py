@@ -40,7 +40,7 @@ def restored_subjects(subjects: Subjects) -> list[str]:
 def put_back(sent: SentAs, subjects: Subjects) -> tuple[str, Mapping[str, str]]:
     """Subject and headers under which a request is put back that was sent at a place.
 
-    Headers by which its sender told the server something are left out.
+    Headers for the server itself are left out.
     """
     assert sent.place is not None
     incarnation, sequence = sent.place

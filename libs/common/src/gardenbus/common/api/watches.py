@@ -1,4 +1,4 @@
-"""Bodies of `watch`: changes of objects, asked for again and again by those who follow no streams."""
+"""Bodies of `watch`: changes of objects, polled by those who follow no streams."""
 
 from typing import Any
 

@@ -58,7 +58,7 @@ class WaitingRequests:
         await self._bus.publish_many([self._restored(each) for each in requests])
 
     async def _page(self, start: int) -> Sequence[StreamMessage]:
-        """Some messages from a sequence on, without a gap: the answers of neighbours overlap."""
+        """Some messages from a sequence on, without a gap: the responses of neighbours overlap."""
         first = await self._bus.first_from(self.stream, start)
         if first is None:
             return ()

@@ -21,7 +21,7 @@ MOST_OF_ONE = 20
 MOST = 2_000
 """Lines that are remembered; senders beyond are counted as one."""
 
-_Key = tuple[str, tuple[str, ...]]
+_WindowKey = tuple[str, tuple[str, ...]]
 
 _log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 
@@ -43,12 +43,12 @@ class RepeatedLines:
     def __init__(self, event: str, monotonic: Callable[[], float]) -> None:
         self._event = event
         self._monotonic = monotonic
-        self._windows: dict[_Key, _Window] = {}  # the one that ends first comes first
+        self._windows: dict[_WindowKey, _Window] = {}  # the one that ends first comes first
         self._lines_of: Counter[str] = Counter()
         self._timer: asyncio.TimerHandle | None = None
 
     def warn(self, sender: str, *what: str, **fields: Any) -> None:
-        """Log that `sender` caused this, or count it. `what` tells lines apart, `fields` are logged."""
+        """Log that `sender` caused this, or count it. `what` distinguishes lines, `fields` are logged."""
         self.close_windows()
         key = self._key(sender, what)
         window = self._windows.get(key)
@@ -75,14 +75,14 @@ class RepeatedLines:
                 if not all_of_them:
                     self._open(key)
 
-    def _key(self, sender: str, what: tuple[str, ...]) -> _Key:
+    def _key(self, sender: str, what: tuple[str, ...]) -> _WindowKey:
         if (sender, what) in self._windows:
             return sender, what
         if len(self._windows) >= MOST:
             return "", ()
         return sender, what if self._lines_of[sender] < MOST_OF_ONE else ()
 
-    def _open(self, key: _Key) -> None:
+    def _open(self, key: _WindowKey) -> None:
         self._windows[key] = _Window(self._monotonic() + QUIET_SECONDS)
         self._lines_of[key[0]] += 1
         if self._timer is None:

@@ -1,4 +1,4 @@
-"""Tells which incarnation of a stream a message or a position belongs to, and notices when the stream went back."""
+"""Determines which incarnation of a stream a message or position is of, and notices when the stream went back."""
 
 import asyncio
 import math
@@ -12,7 +12,7 @@ from gardenbus.common.ports.clock import timestamp
 from gardenbus.common.ports.stream_history import StreamEntry, StreamHistories, StreamHistory
 
 DEPOSED_SECONDS = 15.0
-"""Longest time for which a leader of a stream goes on answering after another one was elected."""
+"""Longest time for which a leader of a stream goes on responding after another one was elected."""
 
 _log = structlog.stdlib.get_logger()
 
@@ -42,7 +42,7 @@ class StreamIncarnation:
         """Notice a stream that went back and has grown past all that was observed since.
 
         Whoever takes a message observes it before it is acknowledged. So what stands where the last one observed
-        stood is there yet, or was observed too; what comes behind it alone tells nothing.
+        stood is there yet, or was observed too; what comes behind it alone shows nothing.
         """
         connection = self._connections
         await self.position()
@@ -79,9 +79,9 @@ class StreamIncarnation:
     async def _check_leader(self) -> None:
         """Raise Unavailable while who says that the stream went back may be a leader that another one has replaced.
 
-        One that was cut off has not what was stored since, and answers until it hears of the other. In a stream with
-        several copies it is believed once nobody has said anything else for as long as that can take. If nobody asked
-        for as long, another one may be cut off now.
+        One that was cut off has not what was stored since, and responds until it hears of the other. In a stream with
+        several copies it is believed once nobody has reported anything else for as long as that can take. After as
+        long without a query another one may be cut off now.
         """
         if await self._bus.copies(self._stream) == 1:
             return
@@ -96,7 +96,7 @@ class StreamIncarnation:
         """The incarnation that each of these messages belongs to. Raises Unavailable.
 
         What was held over a loss of the connection may stand in the stream no more. In one that went back before, the
-        stream is asked: what it has not is of the incarnation before, and not observed.
+        stream is read: what it has not is of the incarnation before, and not observed.
         """
         while self._compared < self._connections:
             await self._compare()

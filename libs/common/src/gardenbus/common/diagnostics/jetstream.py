@@ -63,7 +63,7 @@ async def count_of(api: BusClient, stream: str, subject_filter: str) -> int:
 
 
 async def server_time(api: BusClient) -> datetime | None:
-    """The server's clock; None when the stream that tells it does not exist. Raises Unavailable."""
+    """The server's clock; None when the stream that it is read from does not exist. Raises Unavailable."""
     try:
         response = await _request(api, f"STREAM.INFO.{api.subjects.stream('OBJECTS')}")
     except NotFound:

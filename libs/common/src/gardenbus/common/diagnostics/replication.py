@@ -69,7 +69,7 @@ def sentinel_facts(found: Mapping[Server, bool], others: Collection[Server] = ()
 def assess_replicas(info: Mapping[str, str], demanded: int = 0) -> list[DiagnosticFinding]:
     """Assess the replicas of a Redis primary by its INFO and `sentinel_facts`, the worst finding first.
 
-    `demanded` is its `min-replicas-to-write`, where that is told. None where it has, and wants, no replicas.
+    `demanded` is its `min-replicas-to-write`, where that is readable. None where it has, and wants, no replicas.
     """
     replicas = [_fields(info[key]) for key in sorted(info) if key.startswith("slave") and key[5:].isdigit()]
     if info.get("role") != "master" or not (replicas or "min_slaves_good_slaves" in info):

@@ -12,7 +12,7 @@ import msgspec
 
 from gardenbus.common.api.keys import ObjectKey
 
-Value = str | dict[str, str]
+RedisValue = str | dict[str, str]
 """A value of Redis: text, or `{"base64": …}` where it is none."""
 
 
@@ -21,7 +21,7 @@ class BackupRecord(msgspec.Struct, frozen=True, rename={"fields": "f", "is_remov
 
     key: str
     version: int
-    fields: Mapping[str, Value]
+    fields: Mapping[str, RedisValue]
     is_removed: bool = False
 
     @property
@@ -48,7 +48,7 @@ class StoreState(msgspec.Struct, frozen=True):
     """The rest of the store, which is small: counters, positions of streams, fencing tokens, losses."""
 
     numbers: tuple[str, ...]
-    hashes: tuple[Mapping[str, Value], ...]
+    hashes: tuple[Mapping[str, RedisValue], ...]
     losses: tuple[str, ...]
 
 

@@ -49,4 +49,4 @@ class BusStats(NamedTuple):
     storage_bytes: int
     storage_limit_bytes: int
     cannot_write: bool = False
-    """True if NATS did not store what was published last on some stream, though it answers."""
+    """True if NATS did not store what was published last on some stream, though it responds."""

@@ -12,7 +12,7 @@ from typing import Literal, NamedTuple, Protocol
 import msgspec
 
 from gardenbus.common.api.document import Document, StoredObject
-from gardenbus.common.api.garden.rows import ShootState
+from gardenbus.common.api.garden.rows import ShootOperationState
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.errors import GardenbusError
 from gardenbus.common.ports.bus import StreamPosition
@@ -24,7 +24,7 @@ have lost. A reader of objects that sees one jump by more than half of it reads 
 
 MOST_USAGE_CHANGES = VERSION_LEAP // 100
 """Changes of usage between two reads beyond which all of it is read anew. Few, as a store that lost everything goes on
-from the time alone: from 10 ms after its former opening it is told apart."""
+from the time alone: from 10 ms after its former opening it is distinguishable."""
 
 _EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -115,7 +115,7 @@ class ShootStateCounts(NamedTuple):
     first. `uncounted` shoots are in no index yet: they were stored by a version that had none.
     """
 
-    states: Mapping[ShootState, int]
+    states: Mapping[ShootOperationState, int]
     busy: int
     longest: Sequence[ObjectKey]
     uncounted: int = 0

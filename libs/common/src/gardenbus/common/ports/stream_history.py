@@ -1,4 +1,4 @@
-"""Histories of streams in the store: they tell a stream restored from an older copy from the one that was lost.
+"""Histories of streams in the store: they distinguish a stream restored from an older copy from the one that was lost.
 
 A stream that went back repeats its sequences with the same `created`. So the store counts *incarnations*: numbers like
 `created` (ns since the epoch), raised whenever a stream turns out to be another one or to have gone back. Positions

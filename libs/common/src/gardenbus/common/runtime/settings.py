@@ -83,7 +83,7 @@ class CommonSettings(msgspec.Struct, frozen=True, kw_only=True):
     """Destination of spans: `otlp` (a collector, by OTEL_*), `file:PATH`, `off`; `auto`: `otlp` if OTEL_* name one."""
 
     instance: str = msgspec.field(default_factory=_instance)
-    """Tells replicas apart in logs and leases; host name and process id unless given."""
+    """Distinguishes replicas in logs and leases; host name and process id unless given."""
 
     drain_seconds: Annotated[float, msgspec.Meta(gt=0, le=60)] = 3.5
     """Longest wait of a stop for work in flight. With the rest of the stop a process is gone within 5 s."""

@@ -9,7 +9,7 @@ from gardenbus.scheduling.filters.row import OF_PROFILE, Filter, Narrow, Reason,
 from gardenbus.scheduling.seed_candidates import SeedCandidate
 from gardenbus.scheduling.seed_index import SeedIndex
 
-_Selector = Callable[[FilterContext], LabelSelector | None]
+_SelectorOf = Callable[[FilterContext], LabelSelector | None]
 
 
 def _of_profile(context: FilterContext) -> LabelSelector | None:
@@ -22,7 +22,7 @@ def _of_shoot(context: FilterContext) -> LabelSelector | None:
     return context.constraints.selector
 
 
-def _narrow(selector_of: _Selector) -> Narrow:
+def _narrow(selector_of: _SelectorOf) -> Narrow:
     def narrow(context: FilterContext, index: SeedIndex, bits: Bitset) -> Bitset:
         selector = selector_of(context)
         if selector is None:
@@ -48,7 +48,7 @@ def _problem(selector: LabelSelector, owner: str) -> str:
     return f"the seed selector of the {owner} is invalid: {path}: {message}"
 
 
-def _reason(selector_of: _Selector, owner: str) -> Reason:
+def _reason(selector_of: _SelectorOf, owner: str) -> Reason:
     def reason(context: FilterContext, candidate: SeedCandidate) -> str:
         selector = selector_of(context)
         if selector is None:
@@ -62,7 +62,7 @@ def _reason(selector_of: _Selector, owner: str) -> Reason:
     return reason
 
 
-def _none_left(selector_of: _Selector, owner: str) -> Callable[[FilterContext, int], str]:
+def _none_left(selector_of: _SelectorOf, owner: str) -> Callable[[FilterContext, int], str]:
     def none_left(context: FilterContext, seeds: int) -> str:
         selector = selector_of(context)
         if selector is not None and selector.problems:

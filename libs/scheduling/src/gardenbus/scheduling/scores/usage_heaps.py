@@ -24,7 +24,7 @@ MAX_ASIDE = 8
 MAX_DIFFERENCE = 4
 """A set that differs from another in at most so many seeds starts with a copy of that one's heap."""
 
-_Entry = tuple[int, str, int]
+_HeapEntry = tuple[int, str, int]
 """Usage, name, slot."""
 
 
@@ -38,7 +38,7 @@ class LeastUsed(NamedTuple):
 def least_used(bits: Bitset, ranges: Ranges, usage: UsageIndex, index: SeedIndex) -> LeastUsed | None:
     """The seed of a set with the fewest shoots that has room and whose networks do not clash; None when none has."""
     kept = _heap_of(bits, usage, index)
-    aside: list[_Entry] = []
+    aside: list[_HeapEntry] = []
     first = kept.first(ranges, aside)
     is_exhausted = first is None and len(aside) == MAX_ASIDE
     second = kept.second(ranges, aside) if first is not None else None
@@ -70,7 +70,7 @@ class UsageHeap:
         if similar is not None:
             self._push(bits & ~similar.bits)
 
-    def first(self, ranges: Ranges, aside: list[_Entry]) -> SeedCandidate | None:
+    def first(self, ranges: Ranges, aside: list[_HeapEntry]) -> SeedCandidate | None:
         """Bring the first suitable seed to the top; those that clash go `aside`, at most `MAX_ASIDE` in all."""
         heap, bits, seeds, usage_of = self.heap, self.bits, self.index.seeds, self.usage.get
         while heap:
@@ -89,7 +89,7 @@ class UsageHeap:
                 return seed
         return None
 
-    def second(self, ranges: Ranges, aside: list[_Entry]) -> SeedCandidate | None:
+    def second(self, ranges: Ranges, aside: list[_HeapEntry]) -> SeedCandidate | None:
         """The seed that follows the first one: in most cases one of the two entries below it."""
         heap = self.heap
         if len(heap) == 1 or len(aside) >= MAX_ASIDE:
@@ -128,7 +128,7 @@ class UsageHeap:
         for slot in members_of(bits):
             heappush(self.heap, self._entry(slot))
 
-    def _entry(self, slot: int) -> _Entry:
+    def _entry(self, slot: int) -> _HeapEntry:
         seed = self.index.seeds[slot]
         assert seed is not None, "a set holds seeds that are there"
         return self.usage.get(seed.name, 0), seed.name, slot

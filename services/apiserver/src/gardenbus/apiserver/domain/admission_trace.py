@@ -1,6 +1,6 @@
-"""Trace of the admission plug-ins on a manifest, for `gardenbus explain apply`: the same chain, whose functions tell.
+"""Trace of the admission plug-ins on a manifest, for `gardenbus explain apply`: the same chain, recording.
 
-A plug-in that rejects keeps no later one from being asked, so that all that reject are told at once; what is raised in
+A plug-in that rejects keeps no later one from running, so that all that reject are reported at once; what is raised in
 the end is the first, as it would be without a trace. Of a manifest that is invalid, those that would check it are not
 reached.
 """

@@ -27,7 +27,7 @@ Review = Callable[[Document | None], tuple[str, ...]]
 
 
 def validation_of(headers: Mapping[str, str], default: FieldValidation) -> FieldValidation:
-    """The validation that a request asks for. Raises BadRequest for an unknown word."""
+    """The validation that a request selects. Raises BadRequest for an unknown word."""
     text = headers.get(Header.VALIDATE)
     return default if text is None else parse_field_validation(text, name=Header.VALIDATE)
 

@@ -1,4 +1,4 @@
-"""Limit of what one sender may have in flight here: the bytes of its requests that are not answered yet.
+"""Limit of what one sender may have in flight here: the bytes of its requests without a response yet.
 
 A body is read as a whole and in one turn of the loop. Whoever sends faster than bodies are read would fill NATS' buffer
 for this connection, and the server ends a connection whose buffer is full: for everybody.

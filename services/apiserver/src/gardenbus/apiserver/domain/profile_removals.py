@@ -10,7 +10,6 @@ Gardener's plugin ResourceReferenceManager, for versions and images; regions and
 from collections.abc import Iterator, Sequence
 
 from gardenbus.apiserver.domain.cloud_profiles import parent_key
-from gardenbus.apiserver.domain.plugins.plugin import Change
 from gardenbus.apiserver.domain.rejection_messages import RejectionMessage
 from gardenbus.apiserver.domain.related_objects import ProfilesBelowQuery, RelatedObjects, RelatedQuery
 from gardenbus.common.api.document import Document, section
@@ -34,13 +33,13 @@ def removal_queries(profile: Document, old: Document | None) -> Sequence[Related
     return (ProfilesBelowQuery(name_of(profile)),) if is_changed else ()
 
 
-def admit_below(profile: Document, change: Change, related: RelatedObjects) -> None:
+def admit_below(profile: Document, old: Document | None, related: RelatedObjects) -> None:
     """Raise InvalidResource with each part of a changed CloudProfile that profiles below it are at odds with."""
-    before, after = section(change.old or {}, "spec"), section(profile, "spec")
+    before, after = section(old or {}, "spec"), section(profile, "spec")
     problems = [
         FieldProblem(each.field, BELOW(profile=key_of_document(below), reason=each.reason))
         for below in related.profiles_below.get(name_of(profile), ())
-        if change.old is not None and not is_deleting(profile) and not is_deleting(below)
+        if old is not None and not is_deleting(profile) and not is_deleting(below)
         for each in parent_problems(section(below, "spec"), before, after)
     ]
     if problems:

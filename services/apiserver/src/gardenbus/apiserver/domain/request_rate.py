@@ -1,4 +1,4 @@
-"""Limit of how often one user may ask for what is stored under ever other names, and kept for long."""
+"""Limit of one user's requests for what is stored under ever other names, and kept for long."""
 
 from gardenbus.common.errors import TooManyRequests
 

@@ -36,7 +36,7 @@ def parse_request_subject(subject: str, subjects: Subjects) -> RequestSubject:
 
 
 def api_filters(subjects: Subjects) -> tuple[str, ...]:
-    """The subjects of answered requests, with and without a user."""
+    """The subjects of API requests, with and without a user."""
     return (subjects.api(">"), subjects.as_user("*", "api.>"))
 
 

@@ -1,4 +1,4 @@
-"""Answers `whoami` and `can-i`: the decisions that requests get, without a request.
+"""Serves `whoami` and `can-i`: the decisions that requests get, without a request.
 
 | request | result |
 |---|---|
@@ -8,7 +8,7 @@
 
 | `readable` | what the requester may read: `{"role", "kinds", "namespaces", "projects"}` (`Readable`) |
 
-`user` asks for somebody else, which only operators may.
+`user` is somebody else, whom only operators may name.
 """
 
 from collections.abc import Sequence
@@ -58,7 +58,7 @@ class AccessReviews:
         self._store = store
 
     async def respond(self, verb: str, body: bytes, requester: Requester, reads: ReadCache) -> Any:
-        """Answer `whoami`, `can-i` or `readable`."""
+        """Serve `whoami`, `can-i` or `readable`."""
         match verb:
             case "whoami":
                 return await self.whoami(requester, reads)
@@ -115,7 +115,7 @@ class AccessReviews:
         return {"user": user, "groups": list(groups), "role": role, "authorization": self._authorizer.is_enforced}
 
     async def _about(self, review: AccessReviewBody, requester: Requester, reads: ReadCache) -> Requester:
-        """The requester, or the other user that an operator asks about."""
+        """The requester, or the other user that an operator names."""
         if review.user in ("", requester.user) and not review.groups:
             return requester
         if review.user:

@@ -1,4 +1,4 @@
-"""Answered requests: everything below `garden.api.` and `garden.as.<user>.api.`.
+"""API requests, which have a response: everything below `garden.api.` and `garden.as.<user>.api.`.
 
 The requests, with bodies and results, are in `tools/docs` (`channels`, `messages`) and docs/reference/subjects.md.
 Each request is authorized first (`domain/authorization`), where the landscape has identities.
@@ -67,7 +67,7 @@ from gardenbus.common.ports.store import RequestOrigin, Store
 _log = structlog.stdlib.get_logger()
 
 REQUEST_SECONDS = Histogram(
-    "gardenbus_apiserver_request_duration_seconds", "Time to answer a request.", ["verb", "code"],
+    "gardenbus_apiserver_request_duration_seconds", "Time to respond to a request.", ["verb", "code"],
     buckets=(0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10),
 )  # fmt: skip
 
@@ -200,7 +200,7 @@ class ApiHandler:
                             response = await self._respond(verb, rest, request.body, options)
         except (UnmetDependency, GardenbusError) as error:
             response = error_response(cause_of(error))
-        except Exception as error:  # noqa: BLE001 - who asks must be answered, and the service goes on
+        except Exception as error:  # noqa: BLE001 - every requester gets a response, and the service goes on
             _log.exception("request.failed", verb=verb, subject=request.subject)
             response = error_response(
                 Unavailable(f"an unexpected error: {type(error).__name__}; see the apiserver's log")

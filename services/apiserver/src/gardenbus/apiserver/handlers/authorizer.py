@@ -92,7 +92,7 @@ class Authorizer:
     def requester(self, user: str, headers: Mapping[str, str], request_id: str) -> Requester:
         """The requester of a message whose sender was checked: what comes from outside says who sent it.
 
-        Where identities are on, the server lets nobody but the operator ask without naming a user.
+        Where identities are on, the server lets nobody but the operator send requests without naming a user.
         """
         is_insider = REQUEST_INFO not in headers
         if self.is_enforced and is_insider and user == ANONYMOUS:

@@ -1,6 +1,6 @@
 """Requests for bootstrap tokens: `token.create`.
 
-An operator asks for any; a gardenlet only for the seed of a ManagedSeed whose shoot it hosts, and that has no gardenlet
+An operator requests any; a gardenlet only for the seed of a ManagedSeed whose shoot it hosts, and that has no gardenlet
 yet, or one whose certificate ended. Source: Gardener's SeedRestriction admission.
 
 | `spec.gardenlet.bootstrap` | what its gardenlet comes in by |
@@ -33,7 +33,7 @@ from gardenbus.common.ports.clock import Clock, parse_timestamp, timestamp
 
 LONGEST_SECONDS = 7 * 86_400
 MANAGED_SECONDS = 3600
-"""Life of a token that a gardenlet asks for. Source: Gardener's `gardenletdeployer`."""
+"""Life of a token that a gardenlet requests. Source: Gardener's `gardenletdeployer`."""
 
 _LETTERS = string.ascii_lowercase + string.digits
 

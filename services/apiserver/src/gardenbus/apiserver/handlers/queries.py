@@ -127,7 +127,7 @@ class ObjectReader:
         """The list of `<kind>[.<namespace>]`: `{"items", "resourceVersion", "continue"?}`.
 
         A list may come in parts (with `continue`) before its limit: where the response would be too large for the bus,
-        or where a selector has filtered SCAN_LIMIT objects. A first part shorter than the limit asked for warns.
+        or where a selector has filtered SCAN_LIMIT objects. A first part shorter than the requested limit warns.
         """
         query, target = ListQuery.read(body), await self.list_target(tail)
         if target.kind == "event":

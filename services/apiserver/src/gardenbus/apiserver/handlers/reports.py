@@ -1,7 +1,7 @@
 """Handles reports of gardenlets and member agents: statuses, registrations, Events.
 
 Reports of one object are handled in order and merged into one write. A report that its sender may not make is put on
-the dead letter. Stamps tell which of two reports is the newer (report_stamps.py), never the order of handling.
+the dead letter. Stamps decide which of two reports is the newer (report_stamps.py), never the order of handling.
 """
 
 import asyncio
@@ -290,7 +290,7 @@ class ReportHandler:
                 await self._record_event(report, reads)
 
     async def _warn_of_unknown(self, report: Report, reads: ReadCache) -> None:
-        """Say of an object on a seed that it is kept until somebody decides: the store cannot tell that it left."""
+        """Report of an object on a seed that it is kept until somebody decides: the store cannot know that it left."""
         UNKNOWN_OBJECTS.labels(report.key.kind).inc()
         key = str(report.key)
         self._unknown_lines.warn(report.seed, key, object=key, uid=report.uid, seed=report.seed)

@@ -1,7 +1,7 @@
 """Objects that run on seeds, where the store neither has them nor remembers that they left: listed, adopted, forgotten.
 
 The result of `unknown` is `{"items": [{"kind", "namespace", "name", "uid", "seed", "adoptable"}]}`; `adoptable`: their
-gardenlet has sent their manifest, which it does each time that it asks for them.
+gardenlet has sent their manifest, which it does with each query for them.
 """
 
 from typing import Any

@@ -75,7 +75,7 @@ _REPEATED = ProjectQuery | ObjectQuery | KindQuery | QuotasQuery
 
 
 class ReadCache:
-    """Reads of one batch (or one answered request). Own writes are recorded, so that later documents see them."""
+    """Reads of one batch (or one API request). Own writes are recorded, so that later documents see them."""
 
     def __init__(self, store: Objects, manifests: ManifestCache) -> None:
         self._store = store

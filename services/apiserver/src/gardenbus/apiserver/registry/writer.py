@@ -53,7 +53,7 @@ NO_VERSION = 2**52
 SUPERSEDED = "a newer request on this object was taken meanwhile; this one changed nothing"
 
 REQUEST_REPLY = 2**31
-"""`RequestOrigin.document` of an answered request: after every durable one that was stored before it."""
+"""`RequestOrigin.document` of an API request: after every durable one that was stored before it."""
 
 Merge = Callable[[StoredObject | None, Document | None], Document]
 
@@ -79,13 +79,13 @@ def _unchanged(_current: Document | None, merged: Document) -> Document:
 
 
 class _RequestOrder:
-    """A request's place in the order of the bus, where answered requests at one place follow each other."""
+    """A request's place in the order of the bus, where API requests at one place follow each other."""
 
     def __init__(self, origin: RequestOrigin | None) -> None:
         self.origin = origin
 
     def check(self, superseded: Superseded) -> None:
-        """Raise Conflict, to write again, when only an answered request at the same place came before this one."""
+        """Raise Conflict, to write again, when only an API request at the same place came before this one."""
         origin, by = self.origin, superseded.by
         if origin is None or origin.document < REQUEST_REPLY or by.document < REQUEST_REPLY:
             return
@@ -124,7 +124,7 @@ class NewCreation(NamedTuple):
 
 
 def _unknown_configuration(intent: _WriteIntent, base: StoredObject | None) -> tuple[str, ...]:
-    """A warning, once for each object that came back from the bus: a merge cannot tell what the manifest left out."""
+    """A warning, once for each object that came back from the bus: a merge cannot know what the manifest left out."""
     if intent.last_applied is None or base is None or base.last_applied != UNKNOWN_LAST_APPLIED:
         return ()
     what = f"the previously applied configuration of {intent.key}"

@@ -120,7 +120,7 @@ class SeedAutoscalerReconciler:
     async def _rescale(self, stored: StoredObject, target: StoredObject, decision: ScalingDecision) -> ReconcileResult:
         """Request the change; the next reconciliation, at once, observes and reports it."""
         rescale = decision.rescale
-        assert rescale is not None, "asked only for a change"
+        assert rescale is not None, "called only for a change"
         try:
             await self.scale.set_replicas(target, rescale.to_replicas, stored)
         except Conflict as error:

@@ -8,7 +8,7 @@ from gardenbus.common.api.keys import ObjectKey
 
 
 class CachedBindings:
-    """Subscribe `changed` to an informer of both kinds before whoever asks; it may be older than the store."""
+    """Subscribe `changed` to an informer of both kinds before its readers; it may be older than the store."""
 
     def __init__(self) -> None:
         self._references: dict[ObjectKey, Sequence[ObjectKey]] = {}

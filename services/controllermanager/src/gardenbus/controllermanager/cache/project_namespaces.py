@@ -7,7 +7,7 @@ KIND = "project"
 
 
 class ProjectNamespaces:
-    """Subscribe `changed` to an informer of Projects before whoever asks."""
+    """Subscribe `changed` to an informer of Projects before its readers."""
 
     def __init__(self) -> None:
         self._projects: dict[str, ObjectKey] = {}

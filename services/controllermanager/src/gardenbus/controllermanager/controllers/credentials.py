@@ -38,7 +38,7 @@ class CredentialsReconciler:
         try:
             await update(self._store, stored, document, () if bindings else (unused,))
         except Forbidden:
-            return Done("a binding has come about: its news bring the credentials back")
+            return Done("a binding has come about: its events bring the credentials back")
         log.info("credentials.reconciled", object=str(stored.key), bindings=len(bindings))
         return Done()
 

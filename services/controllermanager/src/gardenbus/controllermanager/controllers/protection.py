@@ -21,7 +21,7 @@ from gardenbus.controllermanager.handlers.protection_enqueuer import ProtectionE
 
 REFERRING_KINDS = ("shoot", "namespacedcloudprofile", *BINDING_KINDS)
 IN_USE_SECONDS = 60.0
-"""After which a deleted object that is in use is looked at again, should the news of its release have been lost."""
+"""After which a deleted object that is in use is checked again, should the event of its release have been lost."""
 
 log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 

@@ -26,7 +26,7 @@ from gardenbus.controllermanager.registry.shoot_requests import ShootRequests, u
 
 NAME, KIND = "shootretry", "shoot"
 REJECTED = timedelta(minutes=10)
-"""After which a retry is asked for again that admission has rejected."""
+"""After which a retry is requested again that admission has rejected."""
 
 log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 

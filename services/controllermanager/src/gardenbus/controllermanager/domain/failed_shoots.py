@@ -1,10 +1,10 @@
-"""Shoots whose last operation has failed for good, as several loops ask."""
+"""Shoots whose last operation has failed for good, for several loops."""
 
 from gardenbus.common.api.document import Document, section
 
 
 def has_failed(shoot: Document) -> bool:
-    """True when the last operation failed, and nothing was asked for since.
+    """True when the last operation failed, and nothing was requested since.
 
     Source: Gardener's `IsShootFailedAndUpToDate`.
     """

@@ -142,7 +142,7 @@ def rejected(shoot: Document, problem: str, now: datetime) -> Document:
 
 
 def without_request_patch(shoot: Document) -> Document | None:
-    """The merge patch that removes the annotation which asks for a maintenance; None without it."""
+    """The merge patch that removes the annotation which requests a maintenance; None without it."""
     others = [name for name in requested_operations(shoot) if name != MAINTAIN]
     if MAINTAIN not in requested_operations(shoot):
         return None
@@ -181,7 +181,7 @@ def _moment(window: MaintenanceWindow, begin: datetime, metadata: Document) -> d
 
 
 def _requested(shoot: Document) -> tuple[dict[str, str | None], tuple[str, ...]]:
-    """Annotations that a maintenance writes, and what they ask for besides the reconciliation."""
+    """Annotations that a maintenance writes, and what they request besides the reconciliation."""
     state = section(shoot, "status", "lastOperation").get("state")
     annotations = section(shoot, "metadata", "annotations")
     requested = [name for name in requested_operations(shoot) if name != MAINTAIN]

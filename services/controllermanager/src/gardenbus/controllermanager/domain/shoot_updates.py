@@ -69,7 +69,7 @@ class _Need(NamedTuple):
 
 
 def maintained_spec(spec: Document, offered: Document, now: datetime) -> MaintainedSpec:
-    """The spec of a shoot with every update that a profile's (merged) spec asks for; itself where there is none."""
+    """The spec of a shoot with every update that a profile's (merged) spec requires; itself where there is none."""
     listed = section(offered, "kubernetes").get("versions")
     kubernetes = section(spec, "kubernetes")
     update = _kubernetes_update(kubernetes.get("version"), spec, listed, now)

@@ -30,7 +30,7 @@ class MaintenanceClock:
         self._moments = Moments()
 
     def changed(self, key: ObjectKey, old: StoredObject | None, new: StoredObject | None) -> None:
-        """Plan each shoot once, and when its window changes or a maintenance is asked for."""
+        """Plan each shoot once, and when its window changes or a maintenance is requested."""
         if new is None:
             self._moments.forget(key)
         elif not is_status_alone(old, new) and (old is None or _relevant(old) != _relevant(new)):

@@ -20,7 +20,7 @@ class FirstRead(msgspec.Struct, frozen=True):
 
 
 async def first_read(api: GardenApiClient) -> FirstRead:
-    """Ask for all of it. Raises Unavailable, and what a response says."""
+    """Request all of it. Raises Unavailable, and the error of a response."""
     census = await api.census()
     usage: Mapping[str, int] = (await api.request("usage"))["seeds"]
     found: dict[str, Any] = await api.request("waiting", {"grouped": True})

@@ -30,7 +30,7 @@ class _Chunk(Generic[RowT]):
 
 
 class OrderedRows(Generic[RowT]):
-    """Rows in chunks, by `order`, which tells any two rows apart; `texts` are what words are found in."""
+    """Rows in chunks, by `order`, which distinguishes any two rows; `texts` are what words are found in."""
 
     def __init__(self, order: Callable[[RowT], Any], texts: Sequence[Callable[[RowT], str]] = ()) -> None:
         self._order = order

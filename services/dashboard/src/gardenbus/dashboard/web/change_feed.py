@@ -65,7 +65,7 @@ class FeedListener:
 
 
 class ChangeFeed:
-    """Feed of numbered change batches. `epoch` tells the numbers of different processes apart."""
+    """Feed of numbered change batches. `epoch` distinguishes the numbers of different processes."""
 
     def __init__(
         self, cache: DashboardCache, clock: Clock, epoch: str, *, on_slow_listener: Callable[[], None] = lambda: None

@@ -1,7 +1,7 @@
 """Request handlers of logging in and out.
 
 A link is spent by an Event under its id: JetStream takes only the first message of a subject on that condition, so one
-login comes of it whichever replica is asked, and every login stands among the Events.
+login comes of it at whichever replica, and every login stands among the Events.
 """
 
 from dataclasses import dataclass

@@ -26,7 +26,7 @@ class PageQuery(NamedTuple):
 
 
 def page_query(request: Request, names: Sequence[str] = (), *, default: int = DEFAULT_PAGE) -> PageQuery:
-    """Read which page is asked for; there may be these parameters besides. Raises BadRequest."""
+    """Read which page is requested; there may be these parameters besides. Raises BadRequest."""
     parameters = (*names, "search", "offset", "limit")
     if unknown := sorted(set(request.query_params) - set(parameters)):
         raise BadRequest(f"{unknown[0]}: no such parameter; there are {', '.join(parameters)}")

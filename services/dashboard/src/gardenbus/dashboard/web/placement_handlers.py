@@ -111,7 +111,7 @@ async def _snapshot(api: GardenApiClient, key: ObjectKey | None) -> Document | N
 
 
 def _list_query(request: Request, states: tuple[str, ...]) -> tuple[PageQuery, str]:
-    """Return which page is asked for, and a state. Raises BadRequest."""
+    """Return which page is requested, and a state. Raises BadRequest."""
     query = page_query(request, ("state",), default=PAGE)
     state = request.query_params.get("state", "")
     if state not in states:

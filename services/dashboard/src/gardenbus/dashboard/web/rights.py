@@ -1,4 +1,4 @@
-"""Rights of the people who have logged in to read, as the apiserver decides: asked for every few seconds."""
+"""Rights of the people who have logged in to read, as the apiserver decides: requested every few seconds."""
 
 from typing import NamedTuple
 
@@ -14,7 +14,7 @@ FRESH_SECONDS = 5.0
 """Time for which a response counts: what is taken away is seen no longer than that."""
 
 STALE_SECONDS = 60.0
-"""Time for which it counts while the apiserver does not answer."""
+"""Time for which it counts while the apiserver does not respond."""
 
 MOST_USERS = 1_000
 

@@ -2,7 +2,7 @@
 
 A foreign page in a browser can send requests to this address. So requests with foreign host names are rejected (DNS
 rebinding), and changes need a header that only the page itself can know (CSRF). Where people log in, nothing but the
-way to do so is answered without a session.
+way to do so is served without a session.
 """
 
 import secrets
@@ -23,7 +23,7 @@ LOGIN_BY_LINK = "/api/login"
 LOG_OUT = "/api/logout"
 UNAUTHORIZED = 401
 PUBLIC_PATHS = frozenset({"/login", LOGIN_BY_LINK, "/oidc/start", "/oidc/callback"})
-"""Answered without a session, as are the static files."""
+"""Served without a session, as are the static files."""
 
 _DIRECTIVES = (
     "default-src 'none'",

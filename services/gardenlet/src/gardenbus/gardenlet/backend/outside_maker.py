@@ -1,4 +1,4 @@
-"""Base of makers that ask somebody outside the gardenlet to take each step, in JSON: `exec` and `nats`."""
+"""Base of makers that have each step taken outside the gardenlet, by requests in JSON: `exec` and `nats`."""
 
 from abc import abstractmethod
 
@@ -23,7 +23,7 @@ class OutsideMaker(DirectoryMaker):
     """See the module. With `request_step` it implements `backend.port.Maker`."""
 
     checks_health = True
-    """True where somebody answers `health`."""
+    """True where somebody responds to `health`."""
 
     @abstractmethod
     async def request_step(self, step: str, given: Document) -> StepResponse:
@@ -33,7 +33,7 @@ class OutsideMaker(DirectoryMaker):
         """Do what a step needs, while the seed is ours."""
 
     async def make(self, request: StepRequest) -> Document:
-        """Ask for the step; returns what is kept of it."""
+        """Request the step; returns what is kept of it."""
         with self.owned():
             self.prepare()
         before = dict(request.kept.get(request.step, {}))
@@ -69,7 +69,7 @@ class OutsideMaker(DirectoryMaker):
             return unknown | {"ControlPlaneHealthy": error.message}
 
     async def admin_kubeconfig(self, request: KubeconfigRequest) -> Document:
-        """None: whoever is asked has none to give. Raises Unsupported."""
+        """None: who takes the steps has none to give. Raises Unsupported."""
         name = "/".join(request.shoot)
         raise Unsupported(
             f"shoot {name} is made outside of the gardenlet (backend {self.context.settings.type}): no kubeconfigs"

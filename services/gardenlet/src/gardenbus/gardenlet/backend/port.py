@@ -133,7 +133,7 @@ class Maker(Protocol):
     async def admin_kubeconfig(self, request: KubeconfigRequest) -> Document:
         """`{"kubeconfig", "expirationTimestamp"}` for somebody who may do everything in a shoot.
 
-        Raises Conflict while it has no API server that could be reached. Any replica may be asked, owner or not.
+        Raises Conflict while it has no API server that could be reached. Any replica serves it, owner or not.
         """
         ...
 
@@ -167,7 +167,7 @@ class NullGardenReader:
 
 
 class Extension(Protocol):
-    """A party outside of the gardenlet that takes the steps of a seed's shoots, asked by the bus."""
+    """A party outside of the gardenlet that takes the steps of a seed's shoots, on requests by the bus."""
 
     async def request(self, step: str, body: bytes, *, timeout_seconds: float) -> bytes:
         """The response to a request for a step. Raises Unavailable, which names the subject, without one in time."""

@@ -51,6 +51,6 @@ def is_unreadable(output: bytes, error: Exception, *, what: str) -> StepFailed:
 
 
 def excerpt(output: bytes) -> str:
-    """The beginning of what was answered, on one line."""
+    """The beginning of a response, on one line."""
     text = " ".join(output[: 4 * _EXCERPT].decode(errors="replace").split())
     return text if len(text) <= _EXCERPT else f"{text[:_EXCERPT]}…"

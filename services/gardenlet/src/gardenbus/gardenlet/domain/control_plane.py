@@ -84,7 +84,7 @@ class Location(NamedTuple):
 
 
 class HealthCheck(NamedTuple):
-    """A GET that is answered with 200 by a component that is ready, with the certificates of `authority`."""
+    """A GET to which a component that is ready responds with 200, with the certificates of `authority`."""
 
     port: str
     path: str

@@ -137,7 +137,7 @@ class RunOperation(NamedTuple):
 class AwaitDependency(NamedTuple):
     """The operation needs others first: `problem` says what is missing.
 
-    `is_rejected`: they have answered, negatively; otherwise their responses is on its way.
+    `is_rejected`: their response was negative; otherwise it is on its way.
     """
 
     operation: OperationType

@@ -1,11 +1,11 @@
-"""Requests for the steps of a seed's shoots, to whoever answers them on the bus."""
+"""Requests for the steps of a seed's shoots, to the extension that serves them on the bus."""
 
 from gardenbus.common.api.keys import Subjects
 from gardenbus.common.ports.bus import Bus
 
 
 class ExtensionRequests:
-    """Asks as a seed's gardenlet. Implements `backend.port.Extension`."""
+    """Sends requests as a seed's gardenlet. Implements `backend.port.Extension`."""
 
     def __init__(self, bus: Bus, subjects: Subjects, seed: str) -> None:
         self._bus = bus

@@ -1,7 +1,7 @@
 """Observations of the seeds that this gardenlet has made: their Seeds, and whether their gardenlets run.
 
 A process that hosts many seeds on one connection reads both from the streams. A gardenlet with a connection of its own
-may read the streams of its own seed only: it asks the apiserver.
+may read the streams of its own seed only: it requests from the apiserver.
 """
 
 from datetime import timedelta

@@ -24,7 +24,7 @@ class SigningAuthority:
             raise SettingsInvalid((f"GARDENBUS_SIGNING_KEY: {key}: {error}",)) from error
 
     def sign(self, request: SigningRequest, now: datetime) -> bytes:
-        """The certificate for a request; one that asks for a longer life than there is gets that. Raises BadRequest."""
+        """The certificate for a request; one for a longer life than there is gets that. Raises BadRequest."""
         wanted = timedelta(seconds=request.expiration_seconds) if request.expiration_seconds else self._life
         try:
             return self._authority().sign_request(request.pem, now, min(wanted, self._life))

@@ -1,1 +1,1 @@
-"""Controllers of signing requests, of bootstrap tokens, and of Secrets that ask for short-lived credentials."""
+"""Controllers of signing requests, of bootstrap tokens, and of Secrets that request short-lived credentials."""

@@ -1,4 +1,4 @@
-"""Writes short-lived credentials into the Secrets that ask for them, and removes those that have ended.
+"""Writes short-lived credentials into the Secrets that request them, and removes those that have ended.
 
 What credentials are checked with is a Secret of its own. The requesting Secret is written first, by the replica whose
 write is the first on its version; whichever replica looks at it next sees to it that the other is there, under a name

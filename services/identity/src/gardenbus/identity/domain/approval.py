@@ -1,6 +1,6 @@
 """Decides about certificate signing requests.
 
-| requester | asks for | decision |
+| requester | requests | decision |
 |---|---|---|
 | anybody | what nobody can sign: a broken request, a CN without its O, other usages, a service | denied |
 | anybody | a key that an earlier request has | denied: replayed |

@@ -20,7 +20,7 @@ from gardenbus.identity.domain.revocations import Revocations
 
 
 class Facts(NamedTuple):
-    """Facts known when a connection asks."""
+    """Facts at hand when a connection comes in."""
 
     authorities: Sequence[x509.Certificate]
     issued: Mapping[str, Sequence[IssuedCredentials]]

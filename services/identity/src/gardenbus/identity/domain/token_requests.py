@@ -1,4 +1,4 @@
-"""Secrets that ask for short-lived credentials, and when they get them: Gardener's token requestor. Pure.
+"""Secrets that request short-lived credentials, and when they get them: Gardener's token requestor. Pure.
 
 Such a Secret is in the namespace `garden`, where only operators write: that is how an operator names the identity. It
 must be a person's, a program's, a scheduler's or an extension's, and none that is an operator.
@@ -77,7 +77,7 @@ class RequestedToken(NamedTuple):
     expires: datetime | None = None
     renew_at: datetime | None = None
     authorities: str | None = None
-    """Those that it has, PEM; None when it asks for none."""
+    """Those that it has, PEM; None when it requests none."""
 
 
 class Issue(NamedTuple):
@@ -161,7 +161,7 @@ def renewal(issued_at: datetime, life: timedelta) -> datetime:
 
 
 def with_token(secret: Document, request: RequestedToken, password: str, authorities: str, now: datetime) -> Document:
-    """The Secret with new credentials, and with the authorities when it asks for them. Raises BadRequest."""
+    """The Secret with new credentials, and with the authorities when it requests them. Raises BadRequest."""
     token = {"user": request.principal.user, "password": password, "expires": timestamp(now + request.life)}
     metadata = section(secret, "metadata")
     written = {RENEW_ANNOTATION: timestamp(renewal(now, request.life)), ISSUED_ANNOTATION: timestamp(now)}

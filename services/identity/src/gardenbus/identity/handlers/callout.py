@@ -1,4 +1,4 @@
-"""Answers NATS' auth callout."""
+"""Serves NATS' auth callout."""
 
 from datetime import timedelta
 from typing import Protocol

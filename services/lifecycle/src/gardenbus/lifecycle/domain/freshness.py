@@ -1,8 +1,8 @@
 """Lease renewal: which heartbeats renew a seed's Lease, and when the Lease expires.
 
 A Lease's age counts from its *arrival* on the bus, not from the time that the gardenlet wrote: a wrong clock can
-neither kill a living seed nor keep a dead one alive. The written time (`spec.renewTime`) only tells a renewal from a
-repetition. Instants called `..._at` are seconds of this process' monotonic clock.
+neither kill a living seed nor keep a dead one alive. The written time (`spec.renewTime`) only distinguishes a renewal
+from a repetition. Instants called `..._at` are seconds of this process' monotonic clock.
 """
 
 from datetime import datetime, timedelta

@@ -23,7 +23,6 @@ from gardenbus.common.ports.clock import Clock
 from gardenbus.common.ports.store import Store, WritePrecondition
 from gardenbus.managedseedset import metrics
 from gardenbus.managedseedset.domain.actions import (
-    Action,
     AnnotateForRemoval,
     Apply,
     Bind,
@@ -31,6 +30,7 @@ from gardenbus.managedseedset.domain.actions import (
     DeleteManagedSeed,
     DrainForecastNeeded,
     Patch,
+    SetAction,
     SetDecision,
     SetEvent,
 )
@@ -133,7 +133,7 @@ class ManagedSeedSetReconciler:
         written = await update(self._store, stored, document, preconditions)
         return None if decision.released and not others else written
 
-    async def _execute(self, action: Action, written: StoredObject) -> bool:
+    async def _execute(self, action: SetAction, written: StoredObject) -> bool:
         """Execute one action; whether to go on with the next. Raises Conflict when the decision is outdated."""
         precondition = RequestPrecondition(written.key, written.version)
         try:
@@ -148,7 +148,7 @@ class ManagedSeedSetReconciler:
         await self._executed(action, written)
         return True
 
-    async def _request(self, action: Action, precondition: RequestPrecondition) -> None:
+    async def _request(self, action: SetAction, precondition: RequestPrecondition) -> None:
         match action:
             case Apply(document=document):
                 await self._garden.apply(document, precondition)
@@ -226,7 +226,7 @@ class ManagedSeedSetReconciler:
         noted = with_rejected_creation(stored.document(), name, error.message)
         await update(self._store, stored, noted, [WritePrecondition("version", key.stored, f"{key} is there")])
 
-    async def _executed(self, action: Action, stored: StoredObject) -> None:
+    async def _executed(self, action: SetAction, stored: StoredObject) -> None:
         name, about = _description(action)
         metrics.ACTIONS.labels(name, about.kind).inc()
         log.info("action.finished", action=name, set=str(stored.key), object=str(about))
@@ -253,7 +253,7 @@ def _unchanged(precondition: RequestPrecondition) -> WritePrecondition:
     return WritePrecondition("version", key.stored, f"{key} changed meanwhile", precondition.version)
 
 
-def _description(action: Action) -> tuple[str, ObjectKey]:
+def _description(action: SetAction) -> tuple[str, ObjectKey]:
     match action:
         case Apply(document=document):
             metadata = section(document, "metadata")

@@ -75,7 +75,7 @@ class AnnotateForRemoval(msgspec.Struct, frozen=True, kw_only=True):
     event: SetEvent | None = None
 
 
-Action = Apply | Patch | Delete | DeleteManagedSeed | Bind | AnnotateForRemoval
+SetAction = Apply | Patch | Delete | DeleteManagedSeed | Bind | AnnotateForRemoval
 
 
 class SetDecision(msgspec.Struct, frozen=True, kw_only=True):
@@ -86,7 +86,7 @@ class SetDecision(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     status: Document
-    actions: tuple[Action, ...] = ()
+    actions: tuple[SetAction, ...] = ()
     events: tuple[SetEvent, ...] = ()
     absent: tuple[ObjectKey, ...] = ()
     after_seconds: float

@@ -23,11 +23,11 @@ from gardenbus.common.api.garden.managed_seed_sets import ordinal_of, replica_na
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.ports.clock import parse_timestamp, timestamp
 from gardenbus.managedseedset.domain.actions import (
-    Action,
     AnnotateForRemoval,
     Apply,
     Delete,
     DrainForecastNeeded,
+    SetAction,
     SetDecision,
     SetEvent,
 )
@@ -75,7 +75,7 @@ class ActuatorSettings(msgspec.Struct, frozen=True, kw_only=True):
     """Maximum delay between two reconciliations of a set."""
 
     blocked_period: timedelta = timedelta(seconds=10)
-    """The same while replicas cannot be removed: no event tells that a seed is empty."""
+    """The same while replicas cannot be removed: no event reports that a seed is empty."""
 
     drain_period: timedelta = timedelta(seconds=2)
     """The same while a seed is drained."""
@@ -303,14 +303,14 @@ class _Reconciliation:
 
     # ------------------------------------------------------------------------------------------ what goes with it
 
-    def _revision_actions(self) -> list[Action]:
+    def _revision_actions(self) -> list[SetAction]:
         stored = [Apply(document=document) for document in self.revisions.apply]
         return [*stored, *(Delete(key=key) for key in self.revisions.drop)]
 
-    def _cleanup_actions(self, step: ReplicaStep | None) -> list[Action]:
+    def _cleanup_actions(self, step: ReplicaStep | None) -> list[SetAction]:
         """Remove this set's annotations and cordons from seeds that are no longer to be removed."""
         removing = step.name if step is not None and step.removes else ""
-        actions: list[Action] = []
+        actions: list[SetAction] = []
         for replica in self.replicas:
             if replica.name == removing or replica.is_leaving or replica.seed is None or is_deleting(replica.seed):
                 continue

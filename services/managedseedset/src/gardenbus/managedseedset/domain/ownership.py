@@ -2,7 +2,7 @@
 
 As Kubernetes' controllers do: what the selector matches and nobody controls is adopted, what it no longer matches is
 released, and what another owner controls is never changed. An adopted Shoot must have a replica's name,
-`<set>-<ordinal>`, since names tell which ordinals are used up.
+`<set>-<ordinal>`, since names show which ordinals are used up.
 """
 
 from collections.abc import Mapping, Sequence

@@ -1,4 +1,4 @@
-"""Replica history in `status.replicaRecords`: what the replica's own objects do not tell.
+"""Replica history in `status.replicaRecords`: what the replica's own objects do not show.
 
 `established`: it was ready once, so it is complete. `retry`: the number of retries of its Shoot's failed operation, and
 the generations that it counts for:

@@ -24,7 +24,7 @@ from gardenbus.common.api.document import Document
 from gardenbus.common.api.document_parts import is_deleting
 from gardenbus.common.api.garden.managed_seed_sets import replica_managed_seed, replica_shoot, with_templates
 from gardenbus.common.api.keys import ObjectKey
-from gardenbus.managedseedset.domain.actions import Action, AnnotateForRemoval, Apply, Patch, SetEvent
+from gardenbus.managedseedset.domain.actions import AnnotateForRemoval, Apply, Patch, SetAction, SetEvent
 from gardenbus.managedseedset.domain.replica_history import DELETION, RECONCILIATION, ReplicaRecord, Retry, count_retry
 from gardenbus.managedseedset.domain.replicas import Replica, Stage
 
@@ -53,7 +53,7 @@ class ReplicaStep(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     reason: str
     event: SetEvent | None = None
-    actions: tuple[Action, ...] = ()
+    actions: tuple[SetAction, ...] = ()
     retries: int | None = None
     record: ReplicaRecord | None = None
     removes: bool = False

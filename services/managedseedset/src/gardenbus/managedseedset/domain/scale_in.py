@@ -14,13 +14,13 @@ from gardenbus.common.api.document_parts import is_deleting
 from gardenbus.common.api.garden.seed_management import CORDONED_BY
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.managedseedset.domain.actions import (
-    Action,
     AnnotateForRemoval,
     Bind,
     Delete,
     DeleteManagedSeed,
     DrainForecastNeeded,
     Patch,
+    SetAction,
     SetEvent,
 )
 from gardenbus.managedseedset.domain.replica_steps import (
@@ -180,7 +180,7 @@ def _stuck_obstacle(replica: Replica, drain: DrainForecast) -> Obstacle:
 def _removal_step(replica: Replica) -> ReplicaStep:
     """Remove a replica. Its Seed is annotated first, which fails unless it is empty and keeps it so."""
     name = replica.name
-    actions: list[Action] = []
+    actions: list[SetAction] = []
     if replica.seed is not None and not replica.removal_owner and not is_deleting(replica.seed):
         actions.append(AnnotateForRemoval(seed=name, annotated=True))
     if replica.managed_seed is not None:
@@ -198,7 +198,7 @@ def _removal_step(replica: Replica) -> ReplicaStep:
 
 def _drain_step(replica: Replica, drain: DrainForecast, options: ScaleInOptions) -> ReplicaStep:
     """Migrate a few shoots at once: those under way count until they have arrived."""
-    actions: list[Action] = [cordon(replica.name, options.owner)] if replica.is_visible else []
+    actions: list[SetAction] = [cordon(replica.name, options.owner)] if replica.is_visible else []
     for move in drain.moves[: max(options.max_moves - drain.under_way, 0)]:
         message = f"Moving shoot {move.shoot.namespace}/{move.shoot.name} from seed {replica.name} to {move.target}"
         actions.append(Bind(shoot=move.shoot, seed=move.target, event=SetEvent("MovingShoot", message)))

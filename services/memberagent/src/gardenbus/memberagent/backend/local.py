@@ -37,7 +37,7 @@ from gardenbus.common.api.configuration.member_agent import MemberBackendSetting
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.fleet.apply_strategies import DEFAULT_STRATEGY, ApplyStrategy
 from gardenbus.common.ports.clock import Clock
-from gardenbus.memberagent.backend.port import ApplyResult, BackendContext, Manifest
+from gardenbus.memberagent.backend.port import ApplyResult, BackendContext, WorkManifest
 from gardenbus.memberagent.domain.work_status import ManifestKey, ManifestResult, key_of, tracking_of
 
 _log = structlog.stdlib.get_logger()
@@ -126,7 +126,7 @@ class LocalClusterBackend:
         return {held.work for held in self._held.values()}
 
     async def apply(
-        self, work: str, manifests: Sequence[Manifest], strategy: ApplyStrategy = DEFAULT_STRATEGY
+        self, work: str, manifests: Sequence[WorkManifest], strategy: ApplyStrategy = DEFAULT_STRATEGY
     ) -> ApplyResult:
         """Take the Work's time, then write new manifests and remove old ones. Nobody else has anything here."""
         del strategy
@@ -149,7 +149,7 @@ class LocalClusterBackend:
         return ApplyResult(outcomes, min(waits, default=None))
 
     async def compare(
-        self, work: str, manifests: Sequence[Manifest], strategy: ApplyStrategy = DEFAULT_STRATEGY
+        self, work: str, manifests: Sequence[WorkManifest], strategy: ApplyStrategy = DEFAULT_STRATEGY
     ) -> ApplyResult:
         """Compare with the stored manifests."""
         del work, strategy
@@ -178,7 +178,7 @@ class LocalClusterBackend:
 
     # ------------------------------------------------------------------------------------------ one manifest
 
-    def _apply_one(self, work: str, manifest: Manifest, wanted: set[ManifestKey]) -> str | None:
+    def _apply_one(self, work: str, manifest: WorkManifest, wanted: set[ManifestKey]) -> str | None:
         """Write one manifest; returns why that failed. Adds the keys to keep to `wanted`."""
         try:
             key = key_of(manifest)
@@ -201,7 +201,7 @@ class LocalClusterBackend:
                 return f"it cannot be written to {self._manifests}: {error.strerror}"
         return None
 
-    def _availability(self, ordinal: int, manifest: Manifest) -> tuple[ManifestResult, float]:
+    def _availability(self, ordinal: int, manifest: WorkManifest) -> tuple[ManifestResult, float]:
         """Availability of an applied manifest, and the seconds until it is available."""
         match tracking_of(str(manifest["kind"])):
             case "unknown":
@@ -216,13 +216,13 @@ class LocalClusterBackend:
         message = f"It starts. {SIMULATED}" if left > 0 else SIMULATED
         return ManifestResult(ordinal, manifest, applied=True, available=left <= 0, message=message), max(left, 0.0)
 
-    def _start_seconds(self, manifest: Manifest) -> float:
+    def _start_seconds(self, manifest: WorkManifest) -> float:
         try:
             return float(_annotation(manifest, AVAILABLE_AFTER_ANNOTATION) or self._settings.available_seconds)
         except ValueError:
             return self._settings.available_seconds
 
-    def _failure(self, step: ManifestStep, manifest: Manifest) -> str | None:
+    def _failure(self, step: ManifestStep, manifest: WorkManifest) -> str | None:
         """Injected failure of a step of a manifest, from its annotation or the configuration."""
         try:
             own = parse_manifest_failures(_annotation(manifest, FAIL_ANNOTATION))
@@ -267,7 +267,7 @@ class LocalClusterBackend:
         del self._held[key]
 
 
-def _annotation(manifest: Manifest, name: str) -> str:
+def _annotation(manifest: WorkManifest, name: str) -> str:
     value: Any = section(manifest, "metadata", "annotations").get(name)
     return str(value or "")
 

@@ -14,7 +14,7 @@ from gardenbus.common.api.fleet.apply_strategies import DEFAULT_STRATEGY, ApplyS
 from gardenbus.common.ports.clock import Clock
 from gardenbus.memberagent.domain.work_status import ManifestResult
 
-Manifest = Mapping[str, Any]
+WorkManifest = Mapping[str, Any]
 
 
 class ApplyResult(NamedTuple):
@@ -51,13 +51,13 @@ class ClusterBackend(Protocol):
         ...
 
     async def apply(
-        self, work: str, manifests: Sequence[Manifest], strategy: ApplyStrategy = DEFAULT_STRATEGY
+        self, work: str, manifests: Sequence[WorkManifest], strategy: ApplyStrategy = DEFAULT_STRATEGY
     ) -> ApplyResult:
         """Apply exactly these manifests for a Work, and prune others of it. Raises Unavailable, Forbidden."""
         ...
 
     async def compare(
-        self, work: str, manifests: Sequence[Manifest], strategy: ApplyStrategy = DEFAULT_STRATEGY
+        self, work: str, manifests: Sequence[WorkManifest], strategy: ApplyStrategy = DEFAULT_STRATEGY
     ) -> ApplyResult:
         """Compare manifests with the objects in the cluster. Raises Unavailable, Forbidden."""
         ...

@@ -54,7 +54,7 @@ class SnapshotReconciler:
             return await self._reconcile_snapshots(stored)
         except Terminal as error:
             await self._reject(stored, rejection_of(error))
-            raise Unavailable(error.message) from error  # the cause may change, and no event would tell
+            raise Unavailable(error.message) from error  # the cause may change, and no event would report it
 
     async def _reconcile_snapshots(self, stored: StoredObject) -> ReconcileResult:
         placement = Placement.from_document(stored.encoded())

@@ -8,7 +8,7 @@ from gardenbus.placement.domain.resource_selectors import scopes_around, watch_s
 
 
 def is_affected(placement: Placement, snapshot: OverrideSnapshot) -> bool:
-    """Report whether an override may change what a placement carries; KubeFleet asks the placement it names alone."""
+    """Report whether an override may change what a placement carries; KubeFleet checks the placement it names alone."""
     return is_for(snapshot, placement.key) and any(_may_select(placement, each) for each in overridden_ids(snapshot))
 
 

@@ -4,7 +4,8 @@ import asyncio
 import time
 
 from gardenbus.apiserver.app import CONSUMER as REQUESTS_CONSUMER
-from gardenbus.bench.harness.measurement import Measurement, measuring
+from gardenbus.bench.comparison import Measurement
+from gardenbus.bench.harness.measurement import measuring
 from gardenbus.bench.harness.rig import Rig
 from gardenbus.bench.manifests.shoots import names, shoot
 from gardenbus.common.adapters.nats.jetstream import JetStreamBus

@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 
+from gardenbus.bench.comparison import Measurement
 from gardenbus.bench.harness.retries import BenchFailed
 from gardenbus.bench.harness.rig import Cost, Rig
 
@@ -34,7 +35,7 @@ async def _pause(rig: Rig, stream: str, consumer: str, until: datetime | None) -
 
 
 async def jetstream_request(rig: Rig, endpoint: str, body: object = None) -> dict[str, Any]:
-    """Ask JetStream's API. Raises BenchFailed when it rejects."""
+    """Send a request to JetStream's API. Raises BenchFailed when it rejects."""
     encoded = b"" if body is None else msgspec.json.encode(body)
     response = msgspec.json.decode(await rig.bus.request(f"$JS.API.{endpoint}", encoded))
     if "error" in response:
@@ -45,22 +46,6 @@ async def jetstream_request(rig: Rig, endpoint: str, body: object = None) -> dic
 async def last_sequence(rig: Rig, stream: str) -> int:
     """The last sequence of a stream."""
     return (await rig.bus.position(rig.subjects.stream(stream))).sequence
-
-
-class Measurement:
-    """One measurement: `count` units in `seconds`, when each was through (since the beginning), and at what cost."""
-
-    def __init__(self, count: int) -> None:
-        self.count = count
-        self.seconds = 0.0
-        self.moments: Sequence[float] = ()
-        self.cpu_s: Mapping[str, float] = {}
-        self.rss_mb: Mapping[str, float] = {}
-
-    @property
-    def rate(self) -> float:
-        """Units a second."""
-        return self.count / self.seconds if self.seconds else 0.0
 
 
 class StreamTarget:

@@ -1,4 +1,4 @@
-"""Retries with servers on a busy machine: what is not acknowledged in time is asked for again while the disk has room.
+"""Retries with servers on a busy machine: what is not acknowledged in time is requested again while the disk has room.
 
 A server that is slow and one that cannot write look the same from outside: neither acknowledges. Whoever started it can
 tell, as its files are on a disk that he can look at.
@@ -29,7 +29,7 @@ class BenchFailed(Exception):
 
 
 class Retries:
-    """Repeats steps that servers do not answer. `files`: a directory on the disk that they write to."""
+    """Repeats steps to which servers do not respond. `files`: a directory on the disk that they write to."""
 
     def __init__(
         self,

@@ -19,11 +19,11 @@ NODE_COUNT = "kubernetes-fleet.io/node-count"
 REGIONS = 3
 TIERS = 4
 CLUSTERS_WANTED = 10
-"""Clusters that a placement PickN asks for."""
+"""Clusters that a placement PickN requests."""
 
 SMALLEST_RING, LARGEST_RING = 10, 20
 LEAST_CLUSTERS = TIERS * (CLUSTERS_WANTED + REGIONS - 1)
-"""So that each tier has as many clusters as are asked for."""
+"""So that each tier has as many clusters as are requested."""
 
 _CLUSTER = "cluster.kubernetes-fleet.io/v1beta1"
 _PLACEMENT = "placement.kubernetes-fleet.io/v1beta1"

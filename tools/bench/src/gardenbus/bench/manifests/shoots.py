@@ -133,7 +133,7 @@ def ready_condition(*, is_ready: bool) -> Document:
 
 
 def shoot(name: str, number: int, mix: Mix, *, impossible: bool = False) -> Document:
-    """A pending Shoot of 2 to 4 KB. `number` picks its class; an impossible one asks for labels that no seed has."""
+    """A pending Shoot of 2 to 4 KB. `number` picks its class; an impossible one requires labels that no seed has."""
     region = number % REGIONS if mix == "mixed" else 0
     spec: Document = {
         "cloudProfile": {"kind": "CloudProfile", "name": PROVIDER},
@@ -169,7 +169,7 @@ def shoot(name: str, number: int, mix: Mix, *, impossible: bool = False) -> Docu
 def _vary(spec: Document, number: int) -> None:
     """Make the shoot one of its class, and give some networks of their own."""
     kind = number % CLASSES
-    tolerated = [_taint_family(kind // REGIONS)]  # no seed has this taint: it only tells classes of one region apart
+    tolerated = [_taint_family(kind // REGIONS)]  # no seed has this taint: it only distinguishes classes of one region
     if kind // REGIONS < 3:  # noqa: PLR2004 - 30 %
         spec["cloudProfile"]["name"] = MAPPED
     if kind % 3 == 0:

@@ -10,10 +10,9 @@ from collections.abc import Awaitable, Callable
 import msgspec
 
 from gardenbus.apiserver.app import CONSUMER as REQUESTS_CONSUMER
-from gardenbus.bench.comparison import ReportProgress, ScenarioTarget, ScenarioTask, alternated, compared
+from gardenbus.bench.comparison import Measurement, ReportProgress, ScenarioTarget, ScenarioTask, alternated, compared
 from gardenbus.bench.harness.loading import BenchLandscape, StoredShoot
 from gardenbus.bench.harness.measurement import (
-    Measurement,
     StreamTarget,
     jetstream_request,
     measure_released,

@@ -8,9 +8,17 @@ from functools import partial
 
 import msgspec
 
-from gardenbus.bench.comparison import MeasuredPair, ReportProgress, ScenarioTarget, ScenarioTask, compared, parameters
+from gardenbus.bench.comparison import (
+    MeasuredPair,
+    Measurement,
+    ReportProgress,
+    ScenarioTarget,
+    ScenarioTask,
+    compared,
+    parameters,
+)
 from gardenbus.bench.harness.loading import BenchLandscape
-from gardenbus.bench.harness.measurement import Measurement, last_sequence, measuring, write_json
+from gardenbus.bench.harness.measurement import last_sequence, measuring, write_json
 from gardenbus.bench.harness.retries import BenchFailed
 from gardenbus.bench.harness.rig import Rig, a_rig
 from gardenbus.bench.manifests.shoots import seed_name

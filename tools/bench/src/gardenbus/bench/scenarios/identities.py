@@ -23,11 +23,11 @@ from typing import Literal, NamedTuple, get_args
 import msgspec
 
 from gardenbus.bench.bare.services import SCHEDULING_CONSUMER
-from gardenbus.bench.comparison import MeasuredPair, ScenarioTarget, ScenarioTask, compared, parameters
+from gardenbus.bench.comparison import MeasuredPair, Measurement, ScenarioTarget, ScenarioTask, compared, parameters
 from gardenbus.bench.harness.bus import BusMeasurer
 from gardenbus.bench.harness.identities import gardenlet_credentials
 from gardenbus.bench.harness.loading import BenchLandscape, StoredShoot
-from gardenbus.bench.harness.measurement import Measurement, pause_consumer
+from gardenbus.bench.harness.measurement import pause_consumer
 from gardenbus.bench.harness.retries import BenchFailed
 from gardenbus.bench.harness.rig import NatsAccess, Rig, a_rig
 from gardenbus.bench.manifests.shoots import seed_name

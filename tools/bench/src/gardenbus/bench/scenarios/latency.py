@@ -7,9 +7,17 @@ from collections.abc import Awaitable, Callable
 import msgspec
 
 from gardenbus.bench.bare.services import SEEDS_VARIABLE
-from gardenbus.bench.comparison import MeasuredPair, ScenarioTarget, ScenarioTask, alternated, compared, parameters
+from gardenbus.bench.comparison import (
+    MeasuredPair,
+    Measurement,
+    ScenarioTarget,
+    ScenarioTask,
+    alternated,
+    compared,
+    parameters,
+)
 from gardenbus.bench.harness.loading import BenchLandscape
-from gardenbus.bench.harness.measurement import Measurement, StreamTarget, measuring
+from gardenbus.bench.harness.measurement import StreamTarget, measuring
 from gardenbus.bench.harness.retries import BenchFailed
 from gardenbus.bench.harness.rig import Rig, a_rig
 from gardenbus.bench.harness.verification import check_bound, usage

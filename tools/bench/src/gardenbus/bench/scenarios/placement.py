@@ -1,7 +1,7 @@
 """Placements: from the first work item fetched to the last binding announced; and those that a label concerns.
 
-Snapshots of policies and resources are there before. What rolls out, and what tells of it, is held back: its work is
-asked for, as always, and waits. Each measurement has servers of its own, so that each finds the same.
+Snapshots of policies and resources are there before. What rolls out, and what reports on it, is held back: its work is
+enqueued, as always, and waits. Each measurement has servers of its own, so that each finds the same.
 """
 
 import asyncio
@@ -14,12 +14,11 @@ from datetime import UTC, datetime, timedelta
 import msgspec
 
 from gardenbus.bench.bare.placement import CLUSTERS_VARIABLE
-from gardenbus.bench.comparison import ScenarioTarget, ScenarioTask, alternated, compared, parameters
+from gardenbus.bench.comparison import Measurement, ScenarioTarget, ScenarioTask, alternated, compared, parameters
 from gardenbus.bench.harness.loading import announced, create, opened
 from gardenbus.bench.harness.measurement import (
     SAMPLE_SECONDS,
     FilteredTarget,
-    Measurement,
     jetstream_request,
     measure_released,
     pause_consumer,

@@ -5,9 +5,8 @@ from typing import NamedTuple
 
 import msgspec
 
-from gardenbus.bench.comparison import MeasuredPair, ScenarioTarget, ScenarioTask, compared, parameters
+from gardenbus.bench.comparison import MeasuredPair, Measurement, ScenarioTarget, ScenarioTask, compared, parameters
 from gardenbus.bench.harness.loading import BenchLandscape
-from gardenbus.bench.harness.measurement import Measurement
 from gardenbus.bench.harness.rig import Rig, a_rig
 from gardenbus.bench.scenarios.scheduling import (
     ShootBatch,

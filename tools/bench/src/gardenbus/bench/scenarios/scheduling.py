@@ -6,9 +6,17 @@ from typing import NamedTuple
 import msgspec
 
 from gardenbus.bench.bare.services import SCHEDULING_CONSUMER, SEEDS_VARIABLE, UIDS_VARIABLE
-from gardenbus.bench.comparison import MeasuredPair, ReportProgress, ScenarioTarget, ScenarioTask, alternated, compared
+from gardenbus.bench.comparison import (
+    MeasuredPair,
+    Measurement,
+    ReportProgress,
+    ScenarioTarget,
+    ScenarioTask,
+    alternated,
+    compared,
+)
 from gardenbus.bench.harness.loading import BenchLandscape, StoredShoot, create_pending, load
-from gardenbus.bench.harness.measurement import Measurement, StreamTarget, measure_released, pause_consumer, write_json
+from gardenbus.bench.harness.measurement import StreamTarget, measure_released, pause_consumer, write_json
 from gardenbus.bench.harness.rig import Rig, a_rig
 from gardenbus.bench.harness.verification import check_bound, usage
 from gardenbus.bench.manifests.shoots import Mix

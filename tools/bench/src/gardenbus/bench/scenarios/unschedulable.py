@@ -12,6 +12,7 @@ import msgspec
 
 from gardenbus.bench.comparison import (
     MeasuredPair,
+    Measurement,
     ReportProgress,
     ScenarioTarget,
     ScenarioTask,
@@ -20,7 +21,7 @@ from gardenbus.bench.comparison import (
     parameters,
 )
 from gardenbus.bench.harness.loading import BenchLandscape, StoredShoot, create, put_in_bulk
-from gardenbus.bench.harness.measurement import Measurement, StreamTarget, measuring
+from gardenbus.bench.harness.measurement import StreamTarget, measuring
 from gardenbus.bench.harness.retries import BenchFailed
 from gardenbus.bench.harness.rig import Rig, a_rig
 from gardenbus.bench.harness.verification import check_bound, usage
@@ -114,7 +115,7 @@ async def _with_unschedulable(task: ScenarioTask, rig: Rig, run: int) -> Measure
 
 
 async def _bare_with_unschedulable(task: ScenarioTask, rig: Rig, run: int) -> Measurement:
-    """The bare pipe cannot tell who waits, so the scheduler has to step aside for a while."""
+    """The bare pipe cannot know who waits, so the scheduler has to step aside for a while."""
     await rig.stop("scheduler")
     measurement = await measure_bare(rig, ShootBatch(f"b{run}", task.size.shoots), task.size.seeds, task.progress)
     await start_scheduler(rig, environ=LONG_WAITS)

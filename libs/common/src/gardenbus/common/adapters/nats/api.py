@@ -34,7 +34,7 @@ def attempt_timeout_seconds(attempt: int) -> float:
     """Longest wait for a response in the first attempt (0) and in later ones, for requests that may be sent again.
 
     A cluster loses requests: until a dead leader of its metadata is replaced (4 to 10 s), and when it has one consumer
-    made by a server that just died. Nobody answers those: the next is sent soon; a slow server gets longer each time.
+    made by a server that just died. Those get no response: the next is sent soon; a slow server gets longer each time.
     """
     return min(API_TIMEOUT_SECONDS, _FIRST_TIMEOUT_SECONDS + attempt * _LONGER_SECONDS)
 
@@ -156,9 +156,9 @@ def from_leader(stream: str, response: dict[str, Any]) -> dict[str, Any]:
 
 
 def may_be_deposed(response: Mapping[str, Any]) -> bool:
-    """True if who answered for a stream may not lead it: it names no leader, or most servers have been silent too long.
+    """True if the responding server may not lead: it names no leader, or most servers have been silent too long.
 
-    A server that hung, or was cut off, goes on answering with what it had for a moment, as a leader or, while there is
+    A server that hung, or was cut off, goes on responding with what it had for a moment, as a leader or, while there is
     none, with all servers among the replicas. `replicas[].active` is the time since a message of each in nanoseconds;
     another leader can be elected after four seconds without a heartbeat. Source: nats-server's `jsStreamInfoRequest`.
     """

@@ -1,4 +1,4 @@
-"""NATS' auth callout (ADR-26): a server asks on one subject whether a connection may come in."""
+"""NATS' auth callout (ADR-26): a server requests on one subject whether a connection may come in."""
 
 import contextlib
 from collections.abc import AsyncGenerator, Callable
@@ -21,7 +21,7 @@ log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 async def serve_callouts(
     url: str, name: str, credentials: Credentials, respond: Callable[[str], str]
 ) -> AsyncGenerator[Connection]:
-    """Answer callouts as the user that may; what `respond` rejects with BadRequest gets no response."""
+    """Respond to callouts as the user that may; what `respond` rejects with BadRequest gets no response."""
     connection = Connection()
 
     def receive(message: RawMessage) -> None:

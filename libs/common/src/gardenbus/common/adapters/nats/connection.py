@@ -104,7 +104,7 @@ def _raise_if_cancelled(since: int) -> None:
 
 
 def _authentication(credentials: Credentials) -> dict[str, Any]:
-    """The client's options for credentials; what is callable is asked at each attempt."""
+    """The client's options for credentials; what is callable is called at each attempt."""
     login = credentials.login
     options = {
         "signature_cb": _readable(credentials.sign) if credentials.sign else None,
@@ -153,7 +153,7 @@ class Connection(Client):
         self.losses = 0
         """Times that the connection was lost."""
         self.write_trouble = ""
-        """Writes that fail on a server that answers, in words; "" when nothing is known (write_breaker.py)."""
+        """Writes that fail on a server that responds, in words; "" when nothing is known (write_breaker.py)."""
         self.jetstream_api = NO_CREDENTIALS.jetstream_api
         """Prefix of JetStream's API."""
         self.connected_at = 0.0

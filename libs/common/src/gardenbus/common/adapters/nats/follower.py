@@ -243,7 +243,7 @@ class JetStreamFollower:
     async def _has_last(self) -> bool:
         """True if the last message delivered is in the stream; False if none was. Raises Unavailable.
 
-        By its subject where that can be asked: who may follow some subjects only may not read messages by their number.
+        By its subject where that can be read: who may follow some subjects only may not read messages by their number.
         """
         if not self._last:
             return False

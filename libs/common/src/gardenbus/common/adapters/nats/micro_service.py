@@ -31,7 +31,7 @@ REPLY_PREFIXES = ("_INBOX.", "_R_.")
 that came here as a request, a message of somebody else's."""
 
 DROP_LOG_SECONDS = 60.0
-"""Least time between two lines about requests that nobody can be answered."""
+"""Least time between two lines about requests without a valid reply subject."""
 
 CONTROL = "$SRV"
 WRITE_TROUBLE = "write-trouble"

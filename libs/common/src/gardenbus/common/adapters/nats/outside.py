@@ -45,7 +45,7 @@ class StatedPosition(NamedTuple):
 
 
 async def stated_position(connection: Connection, subjects: Subjects, user: str, stream: str) -> StatedPosition:
-    """Ask the apiserver for a stream's position. Raises NotFound, Unavailable."""
+    """Request a stream's position from the apiserver. Raises NotFound, Unavailable."""
     subject = subjects.as_user(user, f"api.position.{stream}")
     found = await connection.request_raw(subject, b"", timeout_seconds=TIMEOUT_SECONDS)
     try:

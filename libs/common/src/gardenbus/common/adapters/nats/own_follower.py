@@ -70,7 +70,7 @@ TIMEOUTS_UNTIL_DOWN = 3
 """So many requests about a consumer in a cluster, each awaited longer than the last, and its server counts as down."""
 
 AS_LONG = 4
-"""So many attempts to make consumers anew are awaited for the same time: most that are not answered never will be."""
+"""So many attempts to make consumers anew are awaited for the same time: most that get no response never will."""
 
 _SECOND = 1_000_000_000
 _HEARTBEAT, _NO_MESSAGES, _TIMED_OUT = 100, 404, 408

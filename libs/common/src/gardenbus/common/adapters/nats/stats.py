@@ -8,7 +8,7 @@ from gardenbus.common.api.keys import Subjects
 from gardenbus.common.ports.stats import BusStats, ConsumerStats, StreamStats
 
 CallApi = Callable[[str], Awaitable[dict[str, Any]]]
-"""Asks an endpoint of JetStream's API. Raises Unavailable."""
+"""Requests an endpoint of JetStream's API. Raises Unavailable."""
 
 STREAMS = ("REQUESTS", "OBJECTS", "BINDINGS", "QUEUES", "LEASES", "REPORTS", "EVENTS", "REJECTED")
 WORK_QUEUES = ("REQUESTS", "REPORTS", "QUEUES")

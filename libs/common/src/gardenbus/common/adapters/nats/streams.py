@@ -87,7 +87,7 @@ DESCRIPTIONS: Mapping[str, str] = {
 """Descriptions in `nats stream ls` and `nats stream info`."""
 
 INFO_SECONDS = 2.0
-"""A cluster does not respond for a stream whose leader is being elected: soon asked again, it does."""
+"""A cluster does not respond for a stream whose leader is being elected: to another request soon after, it does."""
 
 log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 

@@ -28,7 +28,7 @@ class Transport(TcpTransport):
     async def readline(self) -> bytes:
         """A line by which the server greets a client, or lets it in. Raises ConnectionResetError at the end of them.
 
-        A server that asks somebody else who this is pings meanwhile, and the client takes whatever it reads here, but
+        A server whose auth callout is under way pings meanwhile, and the client takes whatever it reads here, but
         for an error, for its being let in.
         """
         while (line := await super().readline()) == _PING:

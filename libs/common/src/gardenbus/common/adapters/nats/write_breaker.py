@@ -1,13 +1,13 @@
-"""Write breaker: publishes are rejected at once, with the reason, while nats-server answers but stores nothing.
+"""Write breaker: publishes are rejected at once, with the reason, while nats-server responds but stores nothing.
 
-nats-server does not answer a publish that it failed to write, and keeps failing until it is started anew, even when its
-disk has room again. A publish that was not answered in time therefore leads to a question; if that is answered:
+nats-server does not acknowledge a publish that it failed to write, and keeps failing until it is restarted, even when
+its disk has room again. A publish without an acknowledgement in time leads to a probe; if that gets a response:
 
     closed ─no acknowledgement, but NATS responds→ open ─a publish is acknowledged, or the connection is new→ closed
 
 Open, one publish at a time goes through as a probe, and the others are rejected. There is one state for each stream, by
 the first word of the subjects: each has files of its own, and in a cluster a leader of its own, which may hang while
-others answer. What was found is forgotten after FORGOTTEN_AFTER_SECONDS without a publish that confirms it: a relay
+others respond. What was found is forgotten after FORGOTTEN_AFTER_SECONDS without a publish that confirms it: a relay
 that leads no more publishes no more, and would say it for ever.
 """
 
@@ -128,7 +128,7 @@ class WriteBreaker:
         return True
 
     async def _responds(self) -> bool:
-        """True if JetStream answers what needs no write."""
+        """True if JetStream responds to what needs no write."""
         if not self._connection.is_connected:
             return False
         try:

@@ -55,7 +55,7 @@ class _Trust:
         self._files: list[tuple[int, int] | None] = []
 
     def context(self, given: RedisSSLContext) -> ssl.SSLContext:
-        """The settings that the options of the URL ask for. Raises OSError where a file is none."""
+        """The settings that the options of the URL select. Raises OSError where a file is none."""
         untyped = cast("Any", given)
         files = [_stamp(file) for file in (untyped.ca_certs, untyped.certfile, untyped.keyfile)]
         if self._context is None or files != self._files:

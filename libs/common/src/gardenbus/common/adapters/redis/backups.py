@@ -9,7 +9,7 @@ from typing import Any
 from gardenbus.common.adapters.redis.connection import RedisConnection
 from gardenbus.common.api.keys import CLUSTER_SCOPE
 from gardenbus.common.errors import Conflict, NotFound
-from gardenbus.common.ports.backups import BackupPage, BackupRecord, RestoreResult, StoreState, Value
+from gardenbus.common.ports.backups import BackupPage, BackupRecord, RedisValue, RestoreResult, StoreState
 from gardenbus.common.ports.clock import timestamp
 
 PAGE = 100
@@ -136,7 +136,7 @@ def _state(state: Sequence[Any]) -> StoreState:
     )
 
 
-def _mapping(flat: Sequence[bytes]) -> Mapping[str, Value]:
+def _mapping(flat: Sequence[bytes]) -> Mapping[str, RedisValue]:
     return {name.decode(): _value(value) for name, value in _pairs(flat)}
 
 
@@ -144,12 +144,12 @@ def _pairs(flat: Sequence[bytes]) -> Iterable[tuple[bytes, bytes]]:
     return zip(flat[::2], flat[1::2], strict=True)
 
 
-def _value(value: bytes) -> Value:
+def _value(value: bytes) -> RedisValue:
     try:
         return value.decode()
     except UnicodeDecodeError:
         return {"base64": base64.b64encode(value).decode()}
 
 
-def _hex(value: Value) -> str:
+def _hex(value: RedisValue) -> str:
     return (value.encode() if isinstance(value, str) else base64.b64decode(value["base64"])).hex()

@@ -3,7 +3,7 @@
 A Shoot's spec, its status and what was last applied of it are nine tenths of its text, and differ from other Shoots' by
 a few names and numbers. zlib with a preset dictionary (RFC 1950, FDICT) leaves a tenth to a fifth of them.
 
-A compressed field tells itself apart: zlib's header begins with `x`, the inside of a JSON object with `"`, a JSON
+A compressed field is recognizable: zlib's header begins with `x`, the inside of a JSON object with `"`, a JSON
 object with `{`. The header carries a checksum of the dictionary as well, so DICTIONARY must never change: another one
 would need a format of the store of its own (`FORMAT` in functions/opening.lua).
 """

@@ -9,7 +9,7 @@ replaced. A version that finds the store closed has the others on the server vou
 
 Redis replies to a write before it knows that its append-only file could be extended (but for `appendfsync always`,
 where it ends instead): on a full disk all commands of one turn of its loop are acknowledged and lost with the process.
-So a write counts when a PING that was sent after its reply is answered with PONG: Redis rejects even that once it has
+So a write counts when the response to a PING that was sent after its reply is PONG: Redis rejects even that once it has
 failed to extend the file. Where a write has to be on replicas, `WAIT` stands before that PING, and the epoch of the
 master with it (replication.py); all of it leaves with the write (replicated_writes.py). The file and the replicas get
 writes in their order, so what counts only with a later write (`call` without `confirm`) needs no PING of its own.
@@ -58,7 +58,7 @@ _INCAPACITIES = {
     "MISCONF": "Redis cannot write, and goes on by itself once its disk has room",
     "NOREPLICAS": "Redis has too few replicas (min-replicas-to-write), and refuses writes until they are back",
 }
-"""Refusals of a server that lacks something; another one may be the master by then."""
+"""Errors of a server that lacks something; another one may be the master by then."""
 
 _REPLICAS_REPLIES = ("READONLY", "UNBLOCKED", "MASTERDOWN")
 
@@ -527,7 +527,7 @@ def _is_closed(reply: Any) -> bool:
 
 
 def _raise_unavailable(reply: list[Any]) -> list[Any]:
-    """Return a function's reply; raises Unavailable when the store answers no reads or accepts no writes."""
+    """Return a function's reply; raises Unavailable when the store serves no reads or accepts no writes."""
     if reply and reply[0] == b"fenced":
         raise store_is_closed()
     if reply and reply[0] == b"format":

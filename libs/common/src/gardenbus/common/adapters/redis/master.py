@@ -1,6 +1,6 @@
 """Finders of the master among several Redis servers.
 
-Sentinels are asked all at once, and the one with the highest configuration epoch is believed: a Sentinel that was
+Sentinels are queried all at once, and the one with the highest configuration epoch is believed: a Sentinel that was
 cut off names the master of before. Of listed servers, it is the one that calls itself so and has the latest opening.
 """
 
@@ -25,7 +25,7 @@ class Servers(NamedTuple):
     others: frozenset[ServerAddress]
     """All that are replicas, or should be."""
     is_settled: bool
-    """True if a majority of those asked responded, and none knows of a failover under way."""
+    """True if a majority of those queried responded, and none knows of a failover under way."""
     is_unanimous: bool = False
     """True if all of the Sentinels say so."""
 
@@ -55,7 +55,7 @@ class ListedServers:
         self._opening_key = opening_key
 
     async def find(self) -> Servers:
-        """Ask each server."""
+        """Query each server."""
         questions = [("ROLE",), ("GET", self._opening_key)]
         responses = await asyncio.gather(*(query(self._pool, server, questions) for server in self._servers))
         masters = {
@@ -92,7 +92,7 @@ class Sentinels:
         self._pool = ConnectionPool(pool.connection_class, **options)
 
     async def find(self) -> Servers:
-        """Ask each Sentinel."""
+        """Query each Sentinel."""
         questions = [("SENTINEL", "MASTER", self._service), ("SENTINEL", "REPLICAS", self._service)]
         responses = await asyncio.gather(
             *(query(self._pool, sentinel, questions, with_rejection=True) for sentinel in self._sentinels)
@@ -127,8 +127,8 @@ class Sentinels:
         return Unavailable(f"Redis is out of reach: no Sentinel of {names} knows of a master {self._service!r}")
 
     async def sentinels(self) -> Mapping[ServerAddress, bool]:
-        """Ask each for the master."""
-        question = [("SENTINEL", "MASTER", self._service)]  # which users that services have may ask
+        """Query each for the master."""
+        question = [("SENTINEL", "MASTER", self._service)]  # which services' users may send
         responses = await asyncio.gather(*(query(self._pool, sentinel, question) for sentinel in self._sentinels))
         return {
             sentinel: response is not None and isinstance(response[0], list)

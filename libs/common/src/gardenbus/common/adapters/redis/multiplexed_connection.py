@@ -133,7 +133,7 @@ class _ReplyProtocol(asyncio.Protocol):
         self._sent.extend(wanted)
         try:
             self._transport.write(b"".join([packed for request in wanted for packed in request.packed]))
-        except Exception as error:  # noqa: BLE001  uvloop: RuntimeError for a socket whose loss is about to be told
+        except Exception as error:  # noqa: BLE001  uvloop: RuntimeError for a socket whose loss is about to be reported
             self.lose(str(error))
             return
         if self._timeout_handle is None:

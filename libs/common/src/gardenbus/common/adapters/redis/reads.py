@@ -8,7 +8,7 @@ from gardenbus.common.adapters.redis.stream_histories import RedisStreamHistorie
 from gardenbus.common.adapters.redis.unschedulable import unschedulable_shoots
 from gardenbus.common.adapters.store_responses import PAGE_MAX, ContinueToken, decode_token, encode_token, outermost
 from gardenbus.common.api.document import StoredObject
-from gardenbus.common.api.garden.rows import ShootState
+from gardenbus.common.api.garden.rows import ShootOperationState
 from gardenbus.common.api.keys import CLUSTER_SCOPE, ObjectKey
 from gardenbus.common.ports.store import (
     BindRecord,
@@ -173,7 +173,7 @@ class RedisReads(RedisStreamHistories):
         counts, busy, longest, uncounted = reply
         states = zip(counts[::2], counts[1::2], strict=True)
         return ShootStateCounts(
-            {cast("ShootState", name.decode()): int(count) for name, count in states if int(count)},
+            {cast("ShootOperationState", name.decode()): int(count) for name, count in states if int(count)},
             int(busy),
             [ObjectKey("shoot", *member.decode().split(" ")[1:]) for member in longest],
             int(uncounted),

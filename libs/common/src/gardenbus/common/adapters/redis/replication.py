@@ -1,7 +1,7 @@
 """Acknowledgement of writes by replicas, and the epoch that identifies the response of an older master.
 
 A write counts when every replica that a failover could promote has it, and at least as many as are required. So each
-write is followed by `WAIT` for all replicas. One that does not acknowledge is asked itself why:
+write is followed by `WAIT` for all replicas. The reason of one that does not acknowledge is read from itself:
 
 | it is …                                 | the write …                                                             |
 |-----------------------------------------|-------------------------------------------------------------------------|

@@ -29,7 +29,7 @@ RedisUser = Literal[
     "replica",
     "sentinel",
 ]
-"""Services that keep objects, the operator, as whom `doctor` asks, and Redis' own: its replicas and Sentinels."""
+"""Services that keep objects, the operator, as whom `doctor` connects, and Redis' own: its replicas and Sentinels."""
 
 USERS: tuple[RedisUser, ...] = get_args(RedisUser)
 

@@ -19,7 +19,7 @@ from gardenbus.common.api.names import LABEL
 from gardenbus.common.errors import SettingsInvalid
 
 T = TypeVar("T")
-Parse = Callable[[Any], Any]
+FieldParser = Callable[[Any], Any]
 """Checks a value and returns what is kept of it, None for nothing. Raises ValueError."""
 
 _LARGEST_PORT = 65_535
@@ -42,7 +42,7 @@ class Field(NamedTuple):
     """
 
     attribute: str = ""
-    parse: Parse = lambda value: value
+    parse: FieldParser = lambda value: value
     is_required: bool = False
     is_ignored: bool = False
 
@@ -75,7 +75,7 @@ class Reading(NamedTuple):
     problems: list[str]
 
 
-def ignored(*names: str, parse: Parse = lambda value: value) -> dict[str, Field]:
+def ignored(*names: str, parse: FieldParser = lambda value: value) -> dict[str, Field]:
     """Table entries of fields that are accepted without effect."""
     return dict.fromkeys(names, Field(parse=parse, is_ignored=True))
 
@@ -217,7 +217,7 @@ def _one_line(error: Exception) -> str:
     return " ".join(str(error).split())[:300]
 
 
-def checked(is_valid: Callable[[Any], bool], expectation: str) -> Parse:
+def checked(is_valid: Callable[[Any], bool], expectation: str) -> FieldParser:
     """A parser that keeps a valid value as it is."""
 
     def parse(value: Any) -> Any:
@@ -228,24 +228,24 @@ def checked(is_valid: Callable[[Any], bool], expectation: str) -> Parse:
     return parse
 
 
-def exactly(expected: str) -> Parse:
+def exactly(expected: str) -> FieldParser:
     """A parser of one text alone."""
     return checked(lambda value: value == expected, f"must be {expected}")
 
 
-def one_of(*choices: str) -> Parse:
+def one_of(*choices: str) -> FieldParser:
     """A parser of one of some texts; an empty one counts as absent."""
     parse = checked(lambda value: value in choices, f"must be one of {', '.join(choices)}")
     return lambda value: None if value == "" else parse(value)
 
 
-def _at_most(most: float, parse: Parse, of: str = "") -> Parse:
+def _at_most(most: float, parse: FieldParser, of: str = "") -> FieldParser:
     """A parser of numbers that another takes, up to a bound."""
     is_small_enough = checked(lambda value: value <= most, f"must not be above {most:.0f}{of}")
     return lambda value: is_small_enough(parse(value))
 
 
-def duration_from(least: timedelta, expectation: str = "") -> Parse:
+def duration_from(least: timedelta, expectation: str = "") -> FieldParser:
     """A parser of durations that are not below another, and not above 100 years."""
     is_long_enough = checked(
         lambda value: parse_duration(value) >= least, expectation or f"must not be below {least.total_seconds():g}s"

@@ -36,7 +36,7 @@ FieldType = str | ListOf | MapOf | Shape
 
 
 class Notation:
-    """Definitions of one text, made into shapes when they are asked for."""
+    """Definitions of one text, made into shapes when they are first used."""
 
     def __init__(self, text: str) -> None:
         self._bodies = dict(_definitions(text))

@@ -1,4 +1,4 @@
-"""Architectures of processors: what a worker pool asks for, and what machine types and images of a profile have.
+"""Architectures of processors: what a worker pool requires, and what machine types and images of a profile have.
 
 `amd64` where nothing is stated. Source: Gardener's plugins ShootMutator and ShootValidator.
 """

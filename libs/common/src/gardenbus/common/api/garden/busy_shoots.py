@@ -8,7 +8,7 @@ from typing import Protocol, TypeVar
 import msgspec
 
 from gardenbus.common.api.document import Document
-from gardenbus.common.api.garden.rows import STATES, ShootState, number, text
+from gardenbus.common.api.garden.rows import STATES, ShootOperationState, number, text
 
 SLOWEST = 20
 """Shoots that are named, at the most."""
@@ -23,7 +23,7 @@ class BusyShoot(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
     namespace: str
     name: str
     seed: str
-    state: ShootState
+    state: ShootOperationState
     operation: str
     operation_state: str
     progress: int
@@ -45,12 +45,12 @@ class _Shown(Protocol):
 Busy = TypeVar("Busy", bound=_Shown)
 
 
-def state_of(operation: Document, *, is_deleting: bool) -> ShootState:
+def state_of(operation: Document, *, is_deleting: bool) -> ShootOperationState:
     """The state of a shoot with this status.lastOperation."""
     return "deleting" if is_deleting else STATES.get(text(operation.get("state")), "new")
 
 
-def is_busy(state: ShootState, seed: str) -> bool:
+def is_busy(state: ShootOperationState, seed: str) -> bool:
     """True while its operation goes on or is in trouble, and while it has no seed."""
     return state not in _AT_REST or not seed
 

@@ -1,7 +1,7 @@
 """Parts of a cloud profile: what a profile offers, and what a shoot uses of it.
 
 Both sides name a part in the same manner, so that the store can index shoots by the parts that they use, and the writer
-of a profile can ask for the users of what is removed.
+of a profile can query the users of what is removed.
 """
 
 from collections.abc import Iterable, Iterator, Sequence

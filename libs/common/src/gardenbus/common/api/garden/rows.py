@@ -17,9 +17,9 @@ from gardenbus.common.api.numbers import whole_number
 from gardenbus.common.api.quantities import parse_quantity
 from gardenbus.common.errors import GardenbusError
 
-ShootState = Literal["new", "pending", "processing", "succeeded", "error", "failed", "deleting"]
+ShootOperationState = Literal["new", "pending", "processing", "succeeded", "error", "failed", "deleting"]
 
-STATES: Mapping[str, ShootState] = {
+STATES: Mapping[str, ShootOperationState] = {
     "Processing": "processing",
     "Succeeded": "succeeded",
     "Pending": "pending",
@@ -57,7 +57,7 @@ class ShootRow(TableRow, frozen=True, gc=False):
     seed: str
     actual_seed: str
     operation: str
-    state: ShootState
+    state: ShootOperationState
     progress: int
     """Percent of the operation."""
 

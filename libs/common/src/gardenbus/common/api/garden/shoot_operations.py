@@ -1,4 +1,4 @@
-"""Operations that annotations of a Shoot ask for: which there are, and which of them are requested.
+"""Operations that annotations of a Shoot request: which there are, and which of them are requested.
 
 Source: `availableShootOperations` in Gardener's `pkg/api/core/validation/shoot.go`.
 """
@@ -32,7 +32,7 @@ def requested_operations(document: Document, annotation: str = OPERATION) -> Seq
 
 
 def operation_problems(shoot: Document, old: Document | None) -> Iterator[FieldProblem]:
-    """Problems of the operations that annotations of a shoot ask for, and did not before.
+    """Problems of the operations that annotations of a shoot request, and did not before.
 
     What an older version took is no problem, also where a maintenance moves it from one annotation to the other.
     """

@@ -2,7 +2,7 @@
 
 JetStream and the services are in GARDEN. Everybody else is in OUT, whose subjects reach GARDEN through the imports here
 and nothing else: a reply crosses back as `_R_.…` into OUT, so that no reply subject can name anything in GARDEN. The
-server adds who asked (`Nats-Request-Info`) to what is imported with `share`.
+server adds the requester (`Nats-Request-Info`) to what is imported with `share`.
 """
 
 from collections.abc import Sequence
@@ -18,12 +18,12 @@ SYS = "SYS"
 
 
 class Crossing(NamedTuple):
-    """A family of subjects that outsiders may publish on (`inward`), or that services may ask outsiders on."""
+    """A family of subjects that outsiders may publish on (`inward`), or that services may call outsiders on."""
 
     subject: str
-    """In the account of those who answer."""
+    """In the account of those who respond."""
     local: str = ""
-    """In the account of those who ask; the same unless given."""
+    """In the account of the requesters; the same unless given."""
     is_stream: bool = False
     """Many responses may come to one request."""
     inward: bool = True

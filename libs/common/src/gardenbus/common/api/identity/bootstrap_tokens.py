@@ -1,4 +1,4 @@
-"""Bootstrap tokens: Secrets in Kubernetes' form by which a new gardenlet or member agent asks for its certificate.
+"""Bootstrap tokens: Secrets in Kubernetes' form by which a new gardenlet or member agent requests its certificate.
 
 | data | |
 |---|---|

@@ -6,7 +6,7 @@ that the server sets (NATS 2.14 and newer):
 - A wildcard is a whole token: a consumer of an outsider's is named like its owner, or after its owner and a purpose.
 - Publish permissions say nothing about reply subjects: within one account a reply could have the server publish
   anywhere. So outsiders have an account of their own, where a reply reaches nobody but outsiders (`accounts`).
-- `allow_responses` opens every subject that anybody names as a reply; answers go to `_INBOX.>` only.
+- `allow_responses` opens every subject that anybody names as a reply; responses go to `_INBOX.>` only.
 - Only a consumer with one filter can be confined (its filter is a part of the subject of its creation).
 """
 
@@ -424,7 +424,7 @@ def _member_agent(principal: Principal, subjects: Subjects) -> Permissions:
 
 
 _OWN_REQUESTS = ("csr.create", "csr.get", "position.>", "whoami", "can-i", "get.>", "list.>")
-"""The apiserver answers what their seed, or their cluster, leads to."""
+"""The apiserver returns what their seed, or their cluster, leads to."""
 
 
 def _own_requests(principal: Principal, subjects: Subjects) -> tuple[str, ...]:
@@ -451,7 +451,7 @@ def _foreign_scheduler(principal: Principal, subjects: Subjects) -> Permissions:
 
 
 def _extension(principal: Principal, subjects: Subjects) -> Permissions:
-    """The row of who takes the steps of a seed's shoots: it answers the seed's gardenlet, and nobody else."""
+    """The row of who takes the steps of a seed's shoots: it responds to the seed's gardenlet, and to nobody else."""
     gardenlet = Principal("gardenlet", principal.name)
     return Permissions((f"{gardenlet.inbox}.>",), (subjects.extensions_of(principal.name),))
 

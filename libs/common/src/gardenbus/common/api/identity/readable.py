@@ -53,4 +53,4 @@ class Readable(msgspec.Struct, frozen=True, kw_only=True):
 
 
 EVERYTHING = Readable(role="operator", kinds=frozenset(KINDS) - CONFIDENTIAL)
-"""Kinds shown where nobody is told apart."""
+"""Kinds shown where users are not distinguished."""

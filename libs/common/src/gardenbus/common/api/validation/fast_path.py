@@ -27,7 +27,7 @@ _WATCHED_ANNOTATIONS = {*OPERATIONS, FORCE_DELETION}
 _Text = Annotated[str, Meta(min_length=1)]
 _Label = Annotated[str, Meta(max_length=63, pattern=rf"\A{_LABEL}\Z")]
 _Subdomain = Annotated[str, Meta(max_length=253, pattern=rf"\A{_SUBDOMAIN}\Z")]
-_Key = Annotated[str, Meta(max_length=253, pattern=rf"\A({_SUBDOMAIN}/)?{_QUALIFIED}\Z")]
+_QualifiedKey = Annotated[str, Meta(max_length=253, pattern=rf"\A({_SUBDOMAIN}/)?{_QUALIFIED}\Z")]
 _LabelValue = Annotated[str, Meta(max_length=63, pattern=rf"\A({_QUALIFIED})?\Z")]
 _Count = Annotated[int, Meta(ge=0, le=MOST_MACHINES)]
 _Period = Annotated[str, Meta(pattern=r"\A[1-9][0-9]{0,3}(s|m|m0s|h|h0m0s)\Z")]
@@ -41,8 +41,8 @@ class _ManifestPart(Struct, frozen=True, gc=False, rename="camel"):
 class _Metadata(_ManifestPart, frozen=True):
     name: _Label
     namespace: _Label
-    labels: dict[_Key, _LabelValue] | None = None
-    annotations: dict[_Key, str] | None = None
+    labels: dict[_QualifiedKey, _LabelValue] | None = None
+    annotations: dict[_QualifiedKey, str] | None = None
     finalizers: None = None
     owner_references: None = None
     uid: str | None = None
@@ -87,7 +87,7 @@ class _WorkerKubernetes(_ManifestPart, frozen=True):
 
 
 class _Taint(_ManifestPart, frozen=True):
-    key: _Key
+    key: _QualifiedKey
     effect: Literal["NoSchedule", "PreferNoSchedule", "NoExecute"]
     value: _LabelValue | None = None
 
@@ -109,7 +109,7 @@ class _Worker(_ManifestPart, frozen=True):
     kubelet_data_volume_name: None = None
     max_surge: _Count | None = None
     max_unavailable: _Count | None = None
-    labels: dict[_Key, _LabelValue] | None = None
+    labels: dict[_QualifiedKey, _LabelValue] | None = None
     annotations: None = None
     taints: list[_Taint] | None = None
     update_strategy: None = None
@@ -153,13 +153,13 @@ class _DNS(_ManifestPart, frozen=True):
 
 
 class _Selector(_ManifestPart, frozen=True):
-    match_labels: dict[_Key, _LabelValue] | None = None
+    match_labels: dict[_QualifiedKey, _LabelValue] | None = None
     match_expressions: None = None
     provider_types: list[_Text] | None = None
 
 
 class _Toleration(_ManifestPart, frozen=True):
-    key: _Key
+    key: _QualifiedKey
     value: str | None = None
 
 

@@ -11,7 +11,7 @@ from gardenbus.common.api.document import Document
 from gardenbus.common.api.shown_values import shown
 from gardenbus.common.errors import FieldProblem, InvalidResource
 
-Rule = Callable[[str], str]
+StringRule = Callable[[str], str]
 """Rule of a string: what is wrong with it, "" when nothing is."""
 
 _SHOWN = 80
@@ -97,7 +97,7 @@ class FieldCursor:
             here = here.section(field)
         return here
 
-    def text(self, field: str, *, required: bool = False, rule: Rule | None = None) -> str | None:
+    def text(self, field: str, *, required: bool = False, rule: StringRule | None = None) -> str | None:
         """The string at a field, which keeps a rule; an empty one counts as absent when it is needed."""
         value: str | None = self.content.get(field)
         if type(value) is not str or not value:
@@ -182,7 +182,7 @@ class FieldCursor:
         return texts
 
     def unique_texts(
-        self, field: str, *, most: int | None = None, rule: Rule | None = None
+        self, field: str, *, most: int | None = None, rule: StringRule | None = None
     ) -> Sequence[tuple[str, str]]:
         """The same, each repetition noted; their number may be limited, and each may have to keep a rule."""
         texts = self.texts(field)
@@ -198,7 +198,7 @@ class FieldCursor:
         if most is not None and count > most:
             self.add_error(field, f"must be at most {most}, not {count}")
 
-    def text_map(self, field: str, *, rule: Rule | None = None) -> Mapping[str, str]:
+    def text_map(self, field: str, *, rule: StringRule | None = None) -> Mapping[str, str]:
         """The mapping of strings to strings at a field; each value may have to keep a rule."""
         section = self.section(field)
         found: dict[str, str] = {}

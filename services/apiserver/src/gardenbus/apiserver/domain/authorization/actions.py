@@ -1,4 +1,4 @@
-"""Actions, who asks for them, and the outcomes of a decision."""
+"""Actions, their requesters, and the outcomes of a decision."""
 
 from typing import NamedTuple
 
@@ -10,7 +10,7 @@ from gardenbus.common.errors import Forbidden
 
 READS = frozenset({"get", "list", "watch", "explain"})
 WRITES = frozenset({"create", "apply", "update", "patch", "delete"})
-"""`apply` creates or updates, and whoever may not do both is not told which of them it would have been."""
+"""`apply` creates or updates, and whoever may not do both does not learn which of them it would have been."""
 
 BIND = "bind"
 """The verb of Gardener's subresource `shoots/binding`: decide on a shoot's seed."""
@@ -33,7 +33,7 @@ class Action(NamedTuple):
     namespace: str | None = ""
     name: str = ""
     seed: str = ""
-    """Of a list: the seed whose shoots alone are asked for."""
+    """Of a list: the seed whose shoots alone are requested."""
 
     @classmethod
     def on(cls, verb: str, key: ObjectKey) -> "Action":

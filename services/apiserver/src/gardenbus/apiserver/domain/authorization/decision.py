@@ -3,11 +3,11 @@
 | who | may |
 |---|---|
 | operator, and the services' account | everything; services of a row of their own no more than that |
-| everybody | ask for a certificate |
-| everybody but bootstrappers and extensions | read CloudProfiles, ExposureClasses, Seeds; ask `whoami`, … |
+| everybody | request a certificate |
+| everybody but bootstrappers and extensions | read CloudProfiles, ExposureClasses, Seeds; request `whoami`, … |
 | viewer of the landscape | read everything but what holds secrets; what waits, is unknown, or was lost |
 | people with a role in a Project | what `project_roles` says, in its namespace |
-| gardenlet | read what its Seed's graph leads to (`seed_graph`), list the shoots of its seed; ask for tokens |
+| gardenlet | read what its Seed's graph leads to (`seed_graph`), list the shoots of its seed; request tokens |
 | member agent | read its MemberCluster and its Works |
 | scheduler of one's own | read what scheduling needs; bind and retry the shoots of its name |
 """

@@ -2,7 +2,7 @@
 
 Facts: the Project of a shoot, which may demand that another person confirms than deletes. They are read without a guard
 on the deletion, as by Gardener: a demand that comes in the same instant comes too late. What the controller manager
-deletes (a shoot whose lifetime has ended) nobody has asked for, and it needs no second subject: this is ours. Two
+deletes (a shoot whose lifetime has ended) nobody has requested, and it needs no second subject: this is ours. Two
 rules go beyond Gardener, where a deletion takes two: nobody brings such an end forward, and nobody, operators included,
 relabels a shoot so that the Project's rule no longer selects it; one subject could delete it then. It leaves the rule
 when that is changed. Both leave the controller manager alone. Source: `plugin/pkg/global/deletionconfirmation`, and

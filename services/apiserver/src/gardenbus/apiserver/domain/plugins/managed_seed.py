@@ -15,7 +15,7 @@ from gardenbus.apiserver.domain.managed_seeds import (
     namesake,
     with_defaults_of_its_shoot,
 )
-from gardenbus.apiserver.domain.plugins.plugin import AdmissionPlugin, AdmissionRule, Change
+from gardenbus.apiserver.domain.plugins.plugin import AdmissionPlugin, AdmissionRule, Change, of_stored
 from gardenbus.apiserver.domain.plugins.seed_validator import SCHEDULED, deletion_guards
 from gardenbus.apiserver.domain.related_objects import ObjectQuery, RelatedObjects, RelatedQuery
 from gardenbus.apiserver.domain.use_as_seed import is_made_from_annotation
@@ -27,10 +27,6 @@ def _queries(managed_seed: Document, old: Document | None) -> Sequence[RelatedQu
     return managed_seed_queries(with_defaults(managed_seed), old)
 
 
-def _mutate(managed_seed: Document, change: Change, related: RelatedObjects) -> Document:
-    return with_defaults_of_its_shoot(managed_seed, change.old, related)
-
-
 def _admit(managed_seed: Document, change: Change, related: RelatedObjects) -> None:
     is_domain_needed = not is_made_from_annotation(managed_seed)
     admit_managed_seed(managed_seed, change.old, related, is_domain_needed=is_domain_needed)
@@ -38,10 +34,6 @@ def _admit(managed_seed: Document, change: Change, related: RelatedObjects) -> N
 
 def _queries_of_gardenlet(gardenlet: Document, old: Document | None) -> Sequence[RelatedQuery]:
     return (ObjectQuery(namesake(gardenlet)),) if old is None else ()
-
-
-def _admit_gardenlet(gardenlet: Document, change: Change, related: RelatedObjects) -> None:
-    admit_name(gardenlet, change.old, related)
 
 
 PLUGIN = AdmissionPlugin(
@@ -52,11 +44,11 @@ PLUGIN = AdmissionPlugin(
         AdmissionRule(
             ("ManagedSeed",),
             queries=_queries,
-            mutate=_mutate,
+            mutate=of_stored(with_defaults_of_its_shoot),
             admit=_admit,
             guards=guards_of_managed_seed,
             deletion_guards=deletion_guards,
         ),
-        AdmissionRule(("Gardenlet",), queries=_queries_of_gardenlet, admit=_admit_gardenlet),
+        AdmissionRule(("Gardenlet",), queries=_queries_of_gardenlet, admit=of_stored(admit_name)),
     ),
 )

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from gardenbus.apiserver.domain.rejection_messages import RejectionMessage
 from gardenbus.apiserver.domain.related_objects import RelatedObjects, RelatedQuery
@@ -41,6 +41,14 @@ Guards = Callable[[Document, Document | None, RelatedObjects], Sequence[WritePre
 DeletionQueries = Callable[[Document], Sequence[RelatedQuery]]
 AdmitDeletion = Callable[[Document, str | None, RelatedObjects], None]
 DeletionGuards = Callable[[Document], Sequence[WritePrecondition]]
+OutcomeT = TypeVar("OutcomeT")
+
+
+def of_stored(
+    function: Callable[[Document, Document | None, RelatedObjects], OutcomeT],
+) -> Callable[[Document, Change, RelatedObjects], OutcomeT]:
+    """A rule's function out of one that needs of the change only what is stored."""
+    return lambda document, change, related: function(document, change.old, related)
 
 
 class AdmissionRule(NamedTuple):

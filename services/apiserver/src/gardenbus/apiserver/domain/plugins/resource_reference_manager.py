@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from gardenbus.apiserver.domain.annotations import creator_warnings, with_creator
 from gardenbus.apiserver.domain.named_objects import admit_named_objects, named_object_queries
-from gardenbus.apiserver.domain.plugins.plugin import AdmissionPlugin, AdmissionRule, Change
+from gardenbus.apiserver.domain.plugins.plugin import AdmissionPlugin, AdmissionRule, Change, of_stored
 from gardenbus.apiserver.domain.profile_admission import (
     OTHER_BINDING,
     admit_references,
@@ -31,14 +31,6 @@ def _mutate(document: Document, change: Change, _related: RelatedObjects) -> Doc
 
 def _warn(_document: Document, change: Change, _related: RelatedObjects) -> Sequence[str]:
     return creator_warnings(change.given, change.old, change.user)
-
-
-def _admit(shoot: Document, change: Change, related: RelatedObjects) -> None:
-    admit_references(shoot, change.old, related)
-
-
-def _admit_named(document: Document, change: Change, related: RelatedObjects) -> None:
-    admit_named_objects(document, change.old, related)
 
 
 def _deletion_guards(stored: Document) -> Sequence[WritePrecondition]:
@@ -65,9 +57,9 @@ PLUGIN = AdmissionPlugin(
     rejections=(NOT_THERE, OTHER_BINDING, CHANGED_MEANWHILE, STAYS, BELOW, IN_USE, _ENTRIES),
     rules=(
         AdmissionRule(mutate=_mutate, warn=_warn),
-        AdmissionRule(("Shoot",), queries=profile_queries, admit=_admit, guards=profile_guards),
-        AdmissionRule(_NAMING, queries=named_object_queries, admit=_admit_named),
-        AdmissionRule(("CloudProfile",), queries=removal_queries, admit=admit_below, guards=removal_guards),
+        AdmissionRule(("Shoot",), queries=profile_queries, admit=of_stored(admit_references), guards=profile_guards),
+        AdmissionRule(_NAMING, queries=named_object_queries, admit=of_stored(admit_named_objects)),
+        AdmissionRule(("CloudProfile",), queries=removal_queries, admit=of_stored(admit_below), guards=removal_guards),
         AdmissionRule(("NamespacedCloudProfile",), guards=removal_guards),
         AdmissionRule(
             ("CloudProfile", "NamespacedCloudProfile", "ExposureClass", "SecretBinding", "CredentialsBinding"),

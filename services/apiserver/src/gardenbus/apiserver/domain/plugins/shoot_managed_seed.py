@@ -5,9 +5,8 @@ Facts: the ManagedSeed of the shoot, for changes that concern it. Source: `plugi
 
 from collections.abc import Sequence
 
-from gardenbus.apiserver.domain.plugins.plugin import AdmissionPlugin, AdmissionRule, Change
+from gardenbus.apiserver.domain.plugins.plugin import AdmissionPlugin, AdmissionRule, of_stored
 from gardenbus.apiserver.domain.rejection_messages import RejectionMessage
-from gardenbus.apiserver.domain.related_objects import RelatedObjects
 from gardenbus.apiserver.domain.shoot_managed_seed import (
     CHANGE_REJECTIONS,
     admit_shoot_of_managed_seed,
@@ -21,10 +20,6 @@ from gardenbus.common.api.document_parts import key_of_document
 from gardenbus.common.ports.store import WritePrecondition
 
 _STANDS_ON = RejectionMessage("{shoot}: a ManagedSeed stands on it: {way_out}")
-
-
-def _admit(shoot: Document, change: Change, related: RelatedObjects) -> None:
-    admit_shoot_of_managed_seed(shoot, change.old, related)
 
 
 def _deletion_guards(stored: Document) -> Sequence[WritePrecondition]:
@@ -43,7 +38,7 @@ PLUGIN = AdmissionPlugin(
         AdmissionRule(
             ("Shoot",),
             queries=managed_seed_of_shoot_queries,
-            admit=_admit,
+            admit=of_stored(admit_shoot_of_managed_seed),
             guards=guards_of_shoot_of_managed_seed,
             deletion_guards=_deletion_guards,
         ),

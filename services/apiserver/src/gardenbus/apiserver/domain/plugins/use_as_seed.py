@@ -4,30 +4,24 @@ Facts: the shoot's ManagedSeed, a Gardenlet of its name, and the shoots on the s
 once, and no plug-in for it.
 """
 
-from collections.abc import Sequence
-
-from gardenbus.apiserver.domain.plugins.plugin import AdmissionPlugin, AdmissionRule, Change
-from gardenbus.apiserver.domain.related_objects import RelatedObjects
+from gardenbus.apiserver.domain.plugins.plugin import AdmissionPlugin, AdmissionRule, of_stored
 from gardenbus.apiserver.domain.use_as_seed_admission import (
     USE_AS_SEED_REJECTIONS,
     admit_use_as_seed,
     use_as_seed_queries,
     use_as_seed_warnings,
 )
-from gardenbus.common.api.document import Document
-
-
-def _warn(shoot: Document, change: Change, related: RelatedObjects) -> Sequence[str]:
-    return use_as_seed_warnings(shoot, change.old, related)
-
-
-def _admit(shoot: Document, change: Change, related: RelatedObjects) -> None:
-    admit_use_as_seed(shoot, change.old, related)
-
 
 PLUGIN = AdmissionPlugin(
     name="UseAsSeed",
     acts="rejects an annotation `shoot.gardener.cloud/use-as-seed` whose ManagedSeed could not be created or deleted",
     rejections=(*USE_AS_SEED_REJECTIONS,),
-    rules=(AdmissionRule(("Shoot",), queries=use_as_seed_queries, warn=_warn, admit=_admit),),
+    rules=(
+        AdmissionRule(
+            ("Shoot",),
+            queries=use_as_seed_queries,
+            warn=of_stored(use_as_seed_warnings),
+            admit=of_stored(admit_use_as_seed),
+        ),
+    ),
 )

@@ -75,7 +75,7 @@ async def run_command(
 
 
 class _CommandProtocol(SubprocessStreamProtocol):
-    """Tells when the command has ended and its pipes are closed, which comes after what Process.wait() waits for."""
+    """Signals when the command has ended and its pipes are closed, which comes after what Process.wait() waits for."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         super().__init__(_CHUNK_BYTES, loop)
@@ -218,7 +218,7 @@ def _groups_with(mark: bytes) -> set[int]:
 
 
 def _signal(group: int, number: int) -> bool:
-    """Send a signal to a group, 0 to ask only; returns whether there is one that takes it."""
+    """Send a signal to a group, 0 to probe only; returns whether there is one that takes it."""
     try:
         os.killpg(group, number)
     except (ProcessLookupError, PermissionError):

@@ -1,8 +1,8 @@
 """Maker of the backend `exec`: a command of the operator for each step, or one for all.
 
-A command gets a step's request as JSON and answers JSON (`responses`). It may be cut at any point, and is then called
-again. Two never run at once for one step: whoever acquires the seed ends what is left of its predecessor's commands on
-this machine. On another machine they end with the gardenlet that runs them, or with their time.
+A command gets a step's request as JSON and responds in JSON (`responses`). It may be cut at any point, and is then
+called again. Two never run at once for one step: whoever acquires the seed ends what is left of its predecessor's
+commands on this machine. On another machine they end with the gardenlet that runs them, or with their time.
 """
 
 import asyncio

@@ -1,1 +1,1 @@
-"""Backend `nats`: the steps of a shoot are requests on the bus, answered by anybody. Gardenbus brings nobody for it."""
+"""Backend `nats`: the steps of a shoot are requests on the bus, served by an extension. Gardenbus brings none."""

@@ -1,6 +1,6 @@
-"""Maker of the backend `nats`: each step is a request on `Subjects.extension`, answered by whoever listens there.
+"""Maker of the backend `nats`: each step is a request on `Subjects.extension`, served by whoever listens there.
 
-It is asked what a command of the backend `exec` reads. A response may be lost, and a request outlives the
+The request is what a command of the backend `exec` reads. A response may be lost, and a request outlives the
 gardenlet that sent it: a step may come again while the one before is at work, and then changes nothing.
 """
 

@@ -10,7 +10,7 @@ class NatsSettings(msgspec.Struct, frozen=True, kw_only=True, rename="camel", fo
     """Limits of the requests."""
 
     timeout_seconds: float = 60.0
-    """Time within which a request is answered; what takes longer answers `again`."""
+    """Time within which a response must come; what takes longer responds `again`."""
 
     concurrent_requests: int = 20
     """Requests of this seed that wait for their responses at once."""

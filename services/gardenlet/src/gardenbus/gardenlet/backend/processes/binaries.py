@@ -27,7 +27,7 @@ Programs = Mapping[str, Path]
 
 
 def find_programs(configured: str, environ: Mapping[str, str]) -> Mapping[str, Programs]:
-    """Programs by Kubernetes version, newest first; empty without any. Asks each program of Kubernetes (0.1 s)."""
+    """Programs by Kubernetes version, newest first; empty without any. Runs each program of Kubernetes (0.1 s)."""
     found: dict[str, Programs] = {}
     for directory in _directories(configured, environ):
         programs = {name: directory / name for name in PROGRAMS if os.access(directory / name, os.X_OK)}

@@ -36,7 +36,7 @@ _PROGRAM_SECONDS = 120.0
 _CHUNK_BYTES = 2**20
 
 Ready = Callable[[Cluster, Component], Awaitable[EtcdClient]]
-"""Starts an etcd with the arguments of a component, and waits until it answers."""
+"""Starts an etcd with the arguments of a component, and waits until it responds."""
 
 
 class EtcdBackup(msgspec.Struct, frozen=True, kw_only=True):

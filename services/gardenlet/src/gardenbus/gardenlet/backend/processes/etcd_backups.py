@@ -35,7 +35,7 @@ DEPENDENCIES = "ERR_INFRA_DEPENDENCIES"
 
 
 class EtcdBackups:
-    """See the module. `ready` starts an etcd, and waits until it answers."""
+    """See the module. `ready` starts an etcd, and waits until it responds."""
 
     def __init__(
         self,

@@ -294,7 +294,7 @@ class ProcessesMaker:
         return {}
 
     async def _clean_up(self, cluster: Cluster, request: StepRequest) -> Document:
-        """Clean the cluster up, for which one that sleeps is woken; one that never answered has nothing in it."""
+        """Clean the cluster up, for which a hibernated one is woken; one that never responded has nothing in it."""
         if "wait-for-api-server" not in request.kept or cluster.state is None or cluster.is_empty:
             return {}
         async with start_slots():

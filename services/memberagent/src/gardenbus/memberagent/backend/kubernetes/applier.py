@@ -20,7 +20,7 @@ from gardenbus.memberagent.backend.kubernetes.connection import ClusterConnectio
 from gardenbus.memberagent.backend.kubernetes.inventory import FIELD_MANAGER, AppliedResource, AppliedWork, Inventory
 from gardenbus.memberagent.backend.kubernetes.ownership import belongs_to, deletion_problem, takeover_problem
 from gardenbus.memberagent.backend.kubernetes.removal import AT_ONCE, WHOLE_CLUSTER, remove_resources, together
-from gardenbus.memberagent.backend.port import ApplyResult, Manifest
+from gardenbus.memberagent.backend.port import ApplyResult, WorkManifest
 from gardenbus.memberagent.domain.availability import availability_of
 from gardenbus.memberagent.domain.differences import SPEC_HASH, Difference, differences, manifest_hash, summary
 from gardenbus.memberagent.domain.work_status import ManifestKey, ManifestResult, key_of
@@ -40,7 +40,7 @@ class _Wanted(NamedTuple):
     """One manifest of a Work, as the cluster serves its kind."""
 
     ordinal: int
-    manifest: Manifest
+    manifest: WorkManifest
     key: ManifestKey
     resource: Resource
 
@@ -68,14 +68,14 @@ class WorkApplication:
         self._results: dict[int, ManifestResult] = {}
         self._requeue_after: float | None = None
         self.versions: dict[str, str] = {}
-        """resourceVersion by uid of what was applied: events of these are not news."""
+        """resourceVersion by uid of what was applied: events of these bring nothing new."""
 
     # ------------------------------------------------------------------------------------------ apply
 
-    async def apply(self, manifests: Sequence[Manifest]) -> ApplyResult:
+    async def apply(self, manifests: Sequence[WorkManifest]) -> ApplyResult:
         """Apply manifests, and prune what the Work had besides. Raises what concerns the whole cluster."""
         await self._inventory.ensure(self._connection, self._work)
-        waves: dict[int, list[tuple[int, Manifest, ManifestKey]]] = {}
+        waves: dict[int, list[tuple[int, WorkManifest, ManifestKey]]] = {}
         keys: set[ManifestKey] = set()
         for ordinal, manifest in enumerate(manifests):
             key = self._key(ordinal, manifest)
@@ -96,14 +96,14 @@ class WorkApplication:
             await self._prune(keys | wanted)
         return ApplyResult([self._results[ordinal] for ordinal in sorted(self._results)], self._requeue_after)
 
-    def _key(self, ordinal: int, manifest: Manifest) -> ManifestKey | None:
+    def _key(self, ordinal: int, manifest: WorkManifest) -> ManifestKey | None:
         try:
             return key_of(manifest)
         except ValueError as error:
             self._fail(ordinal, manifest, "ManifestDecodeFailed", str(error))
             return None
 
-    async def _resolve(self, ordinal: int, manifest: Manifest, key: ManifestKey) -> _Wanted | None:
+    async def _resolve(self, ordinal: int, manifest: WorkManifest, key: ManifestKey) -> _Wanted | None:
         """Find the kind of a manifest. A kind that is missing is looked for again soon."""
         version = str(manifest["apiVersion"]).rpartition("/")[2]
         resource = await self._connection.discovery.find(key.group, version, key.kind)
@@ -203,7 +203,7 @@ class WorkApplication:
 
     # ------------------------------------------------------------------------------------------ compare
 
-    async def compare(self, manifests: Sequence[Manifest]) -> ApplyResult:
+    async def compare(self, manifests: Sequence[WorkManifest]) -> ApplyResult:
         """Compare manifests with the cluster, which stays as it is."""
         found: list[_Wanted] = []
         for ordinal, manifest in enumerate(manifests):
@@ -258,7 +258,7 @@ class WorkApplication:
     def _fail(
         self,
         ordinal: int,
-        manifest: Manifest,
+        manifest: WorkManifest,
         reason: str,
         message: str,
         drifts: Sequence[Difference] = (),

@@ -4,7 +4,7 @@
     loop `run`                                 connection → AppliedWorks read → watches and facts, until either changes
     watch of each kind that a Work has         changes by others, and what becomes available: its Work is reconciled
 
-Whatever is asked while the cluster is out of reach raises Unavailable, and is done when it is back.
+Whatever is requested while the cluster is out of reach raises Unavailable, and is done when it is back.
 """
 
 import asyncio
@@ -28,7 +28,7 @@ from gardenbus.memberagent.backend.kubernetes.connection import ClusterConnectio
 from gardenbus.memberagent.backend.kubernetes.inventory import Inventory
 from gardenbus.memberagent.backend.kubernetes.ownership import works_of
 from gardenbus.memberagent.backend.kubernetes.removal import remove_resources
-from gardenbus.memberagent.backend.port import ApplyResult, BackendContext, Manifest
+from gardenbus.memberagent.backend.port import ApplyResult, BackendContext, WorkManifest
 from gardenbus.memberagent.domain.cluster_measures import properties_of, usage_of
 
 _log = structlog.stdlib.get_logger()
@@ -91,7 +91,7 @@ class KubernetesBackend:
         return set(self._inventory.works)
 
     async def apply(
-        self, work: str, manifests: Sequence[Manifest], strategy: ApplyStrategy = DEFAULT_STRATEGY
+        self, work: str, manifests: Sequence[WorkManifest], strategy: ApplyStrategy = DEFAULT_STRATEGY
     ) -> ApplyResult:
         """Apply manifests by server-side apply, and watch their kinds."""
         application = await self._application(work, strategy)
@@ -102,7 +102,7 @@ class KubernetesBackend:
             self._watch_all()
 
     async def compare(
-        self, work: str, manifests: Sequence[Manifest], strategy: ApplyStrategy = DEFAULT_STRATEGY
+        self, work: str, manifests: Sequence[WorkManifest], strategy: ApplyStrategy = DEFAULT_STRATEGY
     ) -> ApplyResult:
         """Compare manifests with the cluster."""
         return await (await self._application(work, strategy)).compare(manifests)
