@@ -1,7 +1,7 @@
 """The relay's backups by themselves, on a real Redis and with a clock of the test's own."""
 
 import itertools
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
@@ -9,8 +9,9 @@ from typing import NamedTuple
 import pytest
 
 from gardenbus.common.adapters.redis.backups import RedisBackups
-from gardenbus.common.backups.creating import BackupSource, create_full, read_catalog
+from gardenbus.common.backups.creating import BackupSource, create_delta, create_full, latest_of, read_catalog
 from gardenbus.common.backups.directory import DirectoryDestination
+from gardenbus.common.backups.restoring import chosen_chain, verify
 from gardenbus.common.backups.schedule import parse_window
 from gardenbus.common.errors import Conflict, Unavailable
 from gardenbus.relay.backups import BackupKeeper, BackupPlan
@@ -36,6 +37,24 @@ class Kept(NamedTuple):
     async def names(self) -> list[str]:
         """Kinds of the backups that are there, in order."""
         return ["full" if each.is_full else "delta" for each in (await read_catalog(self.destination)).backups]
+
+    async def verified(self) -> Sequence[int]:
+        """Versions up to which the backups of the latest chain are, which must be all that are there since its full."""
+        catalog = await read_catalog(self.destination)
+        assert catalog.loose == ()
+        chain = chosen_chain(catalog, "", "here")
+        assert chain.last == catalog.backups[-1]
+        assert [each.problem for each in await verify(self.destination, chain) if each.problem] == []
+        return [each.version for each in chain.backups]
+
+    async def created(self, *, is_full: bool) -> None:
+        """Somebody else makes a backup at the same place."""
+        if is_full:
+            await create_full(self.source, self.destination, self.clock.now)
+            return
+        latest = await latest_of(self.destination, await read_catalog(self.destination), self.source.prefix)
+        assert latest is not None
+        assert await create_delta(self.source, self.destination, self.clock.now, latest) is not None
 
     def another(self, plan: BackupPlan = PLAN) -> BackupKeeper:
         """The keeper of a relay that has come to lead."""
@@ -112,6 +131,51 @@ async def test_a_relay_that_comes_to_lead_goes_on_from_the_latest_backup(kept: K
     assert await kept.names() == ["full", "delta"]
 
 
+@pytest.mark.parametrize(("is_full", "has_changed"), [(True, True), (True, False), (False, True)])
+async def test_the_relay_goes_on_from_what_somebody_else_backed_up_meanwhile(
+    kept: Kept, is_full: bool, has_changed: bool
+) -> None:
+    await kept.keeper.step()
+    if has_changed:
+        await kept.kit.created(a_shoot())
+    kept.clock.advance(10)
+    await kept.created(is_full=is_full)
+    for name in ("boreas", "ceres"):
+        await kept.kit.created(a_shoot(name))
+        kept.clock.advance(300)
+        await kept.keeper.step()
+    assert len(await kept.verified()) == (3 if is_full else 4)
+
+
+@pytest.mark.parametrize("is_full", [True, False])
+async def test_backups_that_are_made_at_the_same_time_are_one_chain(kept: Kept, is_full: bool) -> None:
+    await kept.keeper.step()
+    latest = await latest_of(kept.destination, await read_catalog(kept.destination), kept.source.prefix)
+    assert latest is not None
+    await kept.kit.created(a_shoot())
+    kept.clock.advance(10)
+    await kept.created(is_full=is_full)
+    await kept.kit.created(a_shoot("boreas"))
+    kept.clock.advance(1)
+    created = await create_delta(kept.source, kept.destination, kept.clock.now, latest)
+    assert created is not None
+    assert (await kept.verified())[-1] == created.latest.backup.version
+
+
+async def test_a_delta_of_a_store_that_was_opened_anew_fits_no_earlier_backup(kept: Kept) -> None:
+    first = (await create_full(kept.source, kept.destination, kept.clock.now)).latest
+    await kept.kit.close_for_writes()
+    await kept.kit.open()
+    await kept.kit.created(a_shoot())
+    opening, _ = await kept.source.store.changes(0)
+    kept.clock.advance(1)
+    await create_delta(kept.source, kept.destination, kept.clock.now, first._replace(opening=opening))
+    chain = chosen_chain(await read_catalog(kept.destination), "", "here")
+    found = [each.problem for each in await verify(kept.destination, chain)]
+    assert found[0] == ""
+    assert "opened anew" in found[1]
+
+
 async def test_after_a_restart_of_redis_a_full_backup_is_made(kept: Kept) -> None:
     await kept.keeper.step()
     await kept.kit.close_for_writes()
@@ -138,10 +202,10 @@ async def test_what_is_not_kept_is_collected_every_twelve_hours(kept: Kept) -> N
         kept.clock.advance(60)
     await keeper.step()
     assert len(await kept.names()) == 3
-    kept.clock.advance(30 * HOUR)
+    kept.clock.advance(48 * HOUR)  # a whole day is in it, whenever the minute is that is drawn for that
     await keeper.step()
     remaining = (await read_catalog(kept.destination)).backups
-    assert [each.taken_at.isoformat()[:16] for each in remaining] == ["2026-11-23T12:02", "2026-11-24T18:03"]
+    assert [each.taken_at.isoformat()[:16] for each in remaining] == ["2026-11-23T12:02", "2026-11-25T12:03"]
 
 
 async def test_a_place_with_backups_of_another_landscape_is_refused(kept: Kept) -> None:

@@ -200,6 +200,22 @@ async def test_deltas_are_replayed_over_the_full_backup(
     assert [each.problem for each in results] == ["", "", ""]
 
 
+async def test_two_deltas_that_go_on_from_one_backup_are_replayed_both(
+    kit: StoreUnderTest, elsewhere: StoreUnderTest, destination: DirectoryDestination
+) -> None:
+    await a_landscape(kit)
+    latest = (await create_full(source_of(kit), destination, now)).latest
+    await kit.created(a_shoot("later"))
+    await kit.created(a_shoot("gone"))
+    await kit.store.delete(await kit.now(ObjectKey("shoot", "garden-dev", "waits")))
+    assert await create_delta(source_of(kit), destination, now, latest) is not None
+    await kit.store.delete(await kit.now(ObjectKey("shoot", "garden-dev", "gone")))
+    await kit.created(a_shoot("waits"))
+    assert await create_delta(source_of(kit), destination, now, latest) is not None
+    assert [len(chain.deltas) for chain in (await read_catalog(destination)).chains] == [2]
+    assert await restored_elsewhere(kit, elsewhere, destination) == await content(kit)
+
+
 async def test_a_backup_under_load_has_every_write_acknowledged_before_it_and_is_one_state(
     kit: StoreUnderTest, elsewhere: StoreUnderTest, destination: DirectoryDestination
 ) -> None:

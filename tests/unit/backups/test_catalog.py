@@ -59,6 +59,19 @@ def test_a_delta_whose_predecessor_is_missing_is_loose_and_said_to_be() -> None:
     )
 
 
+def test_a_delta_goes_on_from_any_state_between_its_versions() -> None:
+    one, other, later = a_delta(5, 100, 150), a_delta(6, 100, 160), a_delta(10, 150, 180)
+    assert catalog_of([a_full(0, 100), one, other, later]).chains == (Chain(a_full(0, 100), (one, other, later)),)
+    catalog = catalog_of([a_full(0, 100), a_full(5, 160), a_delta(6, 100, 170)])
+    assert catalog.chains == (Chain(a_full(0, 100)), Chain(a_full(5, 160), (a_delta(6, 100, 170),)))
+
+
+def test_a_delta_of_etcd_goes_on_from_the_backup_that_ends_where_it_begins_alone() -> None:
+    found = [a_full(0, 100), a_delta(5, 100, 150), a_delta(6, 100, 160)]
+    catalog = catalog_of(each._replace(suffix=".snapshot.gz" if each.is_full else ".deltas.gz") for each in found)
+    assert [each.version for each in catalog.loose] == [160]
+
+
 def test_the_latest_chain_is_restored_unless_a_backup_is_named() -> None:
     catalog = catalog_of([a_full(0, 100), a_delta(5, 100, 150), a_delta(10, 150, 160), a_full(60, 300)])
     assert chosen_chain(catalog, "", "here").last == a_full(60, 300)

@@ -88,26 +88,24 @@ class BackupKeeper:
 
     async def step(self) -> None:
         """Do what is due. Raises the destination's and the store's errors."""
-        if not self._is_loaded:
+        if is_delta_due := await self._is_delta_due():
             await self._load()
         now = self._clock.now()
-        latest = self._latest
-        if latest is None or is_full_due(self._latest_full_at, now, self._plan.window, self._source.prefix):
+        if self._latest is None or is_full_due(self._latest_full_at, now, self._plan.window, self._source.prefix):
             self._note(await create_next_full(self._source, self._destination, self._clock.now))
-        elif self._clock.monotonic() >= self._delta_at or await self._is_large(latest):
-            await self._create_delta(latest, now)
+        elif is_delta_due:
+            await self._create_delta(self._latest, now)
         if self._clock.monotonic() >= self._collect_at:
             self._collect_at = self._clock.monotonic() + self._plan.collection_seconds
             if collected := await collect(self._destination, now):
                 _log.info("backups.collected", count=len(collected))
 
     async def _load(self) -> None:
-        """Find the latest backup, which another relay may have made."""
+        """Find the latest backup, which another relay or an operator may have made."""
         catalog: Catalog = await read_catalog(self._destination)
         self._latest_full_at = catalog.chains[-1].full.taken_at if catalog.chains else None
-        self._delta_at = 0.0
         try:
-            self._latest = await latest_of(self._destination, catalog, self._source.prefix)
+            self._latest = await latest_of(self._destination, catalog, self._source.prefix, self._latest)
         except (BackupInvalid, NotFound) as error:
             _log.warning("backup.unreadable", reason=error.message)
             self._latest = None
@@ -125,8 +123,10 @@ class BackupKeeper:
         metrics.BACKUP_TAKEN_AT.set(now.timestamp())  # nothing has changed: the latest one is of now, too
         self._delta_at = self._clock.monotonic() + self._plan.delta_seconds
 
-    async def _is_large(self, latest: LatestBackup) -> bool:
-        _, changes = await self._source.store.changes(latest.backup.version)
+    async def _is_delta_due(self) -> bool:
+        if not self._is_loaded or self._latest is None or self._clock.monotonic() >= self._delta_at:
+            return True
+        _, changes = await self._source.store.changes(self._latest.backup.version)
         return changes * self._record_bytes >= self._plan.delta_bytes
 
     def _note(self, created: Created) -> None:

@@ -6,8 +6,10 @@
 That is when it was taken, the versions above which and up to which it has all, and how many requests waited, if any.
 What is backed up besides the store has names of the same form, and its own versions and suffixes.
 
-A delta belongs to the latest backup before it that ends at the version where it begins. Versions are never used twice,
-but for a store that went back; so each file also names the one before it, which whoever reads it compares.
+A delta of the store has all that changed between two versions, so it makes any state between them the one at its end:
+it belongs to the latest chain that ends there, and two that were made at the same time are both of use. What has other
+suffixes goes on from the backup that ends where it begins alone. Versions are never used twice, but for a store that
+went back; so each file also has the opening of its store, which whoever reads a chain compares.
 """
 
 import re
@@ -90,12 +92,18 @@ def catalog_of(backups: Iterable[Backup]) -> Catalog:
         if backup.is_full:
             chains.append(Chain(backup))
             continue
-        at = next((i for i in reversed(range(len(chains))) if chains[i].last.version == backup.after), None)
+        at = next((i for i in reversed(range(len(chains))) if _goes_on(backup, chains[i].last)), None)
         if at is None:
             loose.append(backup)
         else:
             chains[at] = Chain(chains[at].full, (*chains[at].deltas, backup))
     return Catalog(tuple(chains), tuple(loose))
+
+
+def _goes_on(delta: Backup, last: Backup) -> bool:
+    if delta.suffix == STORE_SUFFIX:
+        return delta.after <= last.version <= delta.version
+    return delta.after == last.version
 
 
 def chain_to(catalog: Catalog, name: str) -> Chain | None:

@@ -63,17 +63,17 @@ def chosen_chain(catalog: Catalog, name: str, place: str) -> Chain:
 
 
 async def verify(destination: BackupDestination, chain: Chain) -> Sequence[Checked]:
-    """Read all backups of a chain, and compare each with its name and with the one before it."""
+    """Read all backups of a chain, and compare each with its name and with those before it."""
     results: list[Checked] = []
-    previous: Backup | None = None
+    opening = ""
     for backup in chain.backups:
         try:
             async with _readers(destination, [backup]) as (reader,):
-                trailer = await asyncio.to_thread(_check, reader, backup, previous)
+                trailer = await asyncio.to_thread(_check, reader, backup, opening)
+            opening = reader.header.opening
             results.append(Checked(backup, "", trailer.taken_at, trailer.records, trailer.requests or 0))
         except (BackupInvalid, NotFound) as error:
             results.append(Checked(backup, error.message))
-        previous = backup
     return results
 
 
@@ -91,10 +91,8 @@ async def restore(
     Raises BackupInvalid, Conflict, NotFound, Unavailable.
     """
     async with _readers(destination, chain.backups) as readers:
-        before: Backup | None = None
         for backup, reader in zip(chain.backups, readers, strict=True):
-            await asyncio.to_thread(_check, reader, backup, before)
-            before = backup
+            await asyncio.to_thread(_check, reader, backup, readers[0].header.opening)
         header = readers[-1].header
         if header.prefix != prefix:
             raise BackupInvalid(
@@ -133,16 +131,17 @@ def _owners(record: BackupRecord) -> Sequence[str]:
     return owners.split("\n") if owners and isinstance(owners, str) and not record.is_removed else ()
 
 
-def _check(reader: BackupReader, backup: Backup, previous: Backup | None) -> BackupTrailer:
-    """Read a backup to its end. Raises BackupInvalid."""
+def _check(reader: BackupReader, backup: Backup, opening: str) -> BackupTrailer:
+    """Read a backup to its end; `opening` of the store in those before it, or `""`. Raises BackupInvalid."""
     trailer, header = reader.check(), reader.header
     if (header.after, trailer.version, not header.previous) != (backup.after, backup.version, backup.is_full):
         raise BackupInvalid(f"{backup.name} holds versions {header.after} to {trailer.version}: it was renamed")
     if (trailer.requests or 0) != backup.waiting:
         raise BackupInvalid(f"{backup.name} holds {trailer.requests or 0} requests that waited: it was renamed")
-    if previous is not None and header.previous != previous.name:
+    if opening and header.opening != opening:
         raise BackupInvalid(
-            f"{backup.name} goes on from {header.previous}, which is missing: it does not fit {previous.name}"
+            f"{backup.name} goes on from {header.previous}, which is missing: since the backups before it the store was "
+            "opened anew, and may have gone back"
         )
     return trailer
 
