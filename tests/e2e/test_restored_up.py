@@ -1,4 +1,4 @@
-"""A landscape with identities that begins with a backup, as docs/operating.md has it: one server of each, clusters, S3."""
+"""A landscape with identities that begins with a backup, as docs/operating.md has it: single servers, clusters, S3."""
 
 import shlex
 from collections.abc import Iterator
