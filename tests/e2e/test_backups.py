@@ -5,7 +5,8 @@ import itertools
 import json
 import os
 import shutil
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -93,22 +94,30 @@ def kept_by_the_relay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GARDENBUS_BACKUP_DELTA_SECONDS", "1")
 
 
-@pytest.fixture
-async def site(tmp_path: Path) -> AsyncIterator[Site]:
-    """A landscape with one seed, on servers of its own."""
+@asynccontextmanager
+async def a_site(directory: Path, *seeds: str) -> AsyncGenerator[Site]:
+    """A landscape with these seeds, on servers of its own."""
     site = Site(
-        start_nats(tmp_path / "nats"), start_redis(tmp_path / "redis"), tmp_path / "state", tmp_path / "backups"
+        start_nats(directory / "nats"), start_redis(directory / "redis"), directory / "state", directory / "backups"
     )
     try:
         gardenlet = yaml.safe_load((SESSION / "gardenlet.yaml").read_text())
         gardenlet["resources"]["capacity"]["shoots"] = 100
-        (tmp_path / "gardenlet.yaml").write_text(yaml.safe_dump(gardenlet))
-        await site.up("-f", str(SESSION / "landscape.yaml"), "-f", str(tmp_path / "gardenlet.yaml"))
+        named = [merged(gardenlet, {"seedConfig": {"metadata": {"name": name}}}) for name in seeds]
+        (directory / "gardenlets.yaml").write_text(yaml.safe_dump_all(named))
+        await site.up("-f", str(SESSION / "landscape.yaml"), "-f", str(directory / "gardenlets.yaml"))
         yield site
     finally:
         await site.down()
         site.nats.stop()
         site.redis.stop()
+
+
+@pytest.fixture
+async def site(tmp_path: Path) -> AsyncIterator[Site]:
+    """A landscape with one seed, on servers of its own."""
+    async with a_site(tmp_path, "earth-1") as site:
+        yield site
 
 
 def a_shoot(name: str) -> Document:
@@ -133,9 +142,9 @@ async def until_built(landscape: Landscape, names: set[str]) -> dict[str, Docume
     return await eventually(built, within=60, every=0.5)
 
 
-def control_planes(site: Site) -> dict[str, tuple[str, str]]:
-    """What runs on the seed: the uid of each shoot, and since when its API server has been available."""
-    files = (site.directory / "gardenlets" / "earth-1" / "shoots" / "garden-session").glob("*.json")
+def control_planes(site: Site, seed: str = "earth-1") -> dict[str, tuple[str, str]]:
+    """What runs on a seed: the uid of each shoot, and since when its API server has been available."""
+    files = (site.directory / "gardenlets" / seed / "shoots" / "garden-session").glob("*.json")
     records = {file.stem: json.loads(file.read_text()) for file in files}
     return {
         name: (record["uid"], each["lastTransitionTime"])

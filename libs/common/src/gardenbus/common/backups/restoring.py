@@ -140,8 +140,8 @@ def _check(reader: BackupReader, backup: Backup, opening: str) -> BackupTrailer:
         raise BackupInvalid(f"{backup.name} holds {trailer.requests or 0} requests that waited: it was renamed")
     if opening and header.opening != opening:
         raise BackupInvalid(
-            f"{backup.name} goes on from {header.previous}, which is missing: since the backups before it the store was "
-            "opened anew, and may have gone back"
+            f"{backup.name} goes on from {header.previous}, which is missing: the store was opened anew since the "
+            "backups before it, and may have gone back"
         )
     return trailer
 
