@@ -194,6 +194,12 @@ def test_what_runs_and_is_neither_stored_nor_remembered_is_named_with_both_comma
         assert f"gardenbus {verb} shoot garden-dev/apollo --seed aws-eu1" in finding.suggestion
 
 
+def test_of_many_unknown_objects_the_first_twenty_are_named_and_the_others_counted() -> None:
+    (finding,) = assess_unknown(TARGET, [UnknownHere("shoot", "garden-dev", f"s{n}", "aws-eu1") for n in range(25)])
+    assert finding.found.count("shoot garden-dev/s") == 20
+    assert finding.found.endswith("shoot garden-dev/s19 on aws-eu1 and 5 more")
+
+
 def test_what_was_lost_is_named_for_a_week() -> None:
     now = datetime(2026, 1, 8, tzinfo=UTC)
     assert states(assess_losses([], now)) == {"lost": "ok"}

@@ -78,10 +78,10 @@ async def unknown_objects(target: DiagnosticsTarget) -> Sequence[DiagnosticFindi
 
 
 def assess_unknown(target: DiagnosticsTarget, found: Sequence[UnknownHere]) -> list[DiagnosticFinding]:
-    """Finding for the unknown objects and their seeds."""
+    """Finding for the unknown objects and their seeds: the first 20, and how many more there are."""
     if not found:
         return [DiagnosticFinding("unknown", "ok", "all that runs on seeds and in member clusters is known")]
-    text = some_of(f"{each.resource} on {each.seed}" for each in found)
+    text = some_of((f"{each.resource} on {each.seed}" for each in found), most=20)
     first = found[0]
     verbs = ("adopt", "forget") if first.adoptable else ("forget",)
     what = f"it runs where the store neither has it nor remembers that it left: {text}"
