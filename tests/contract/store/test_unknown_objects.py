@@ -28,12 +28,15 @@ async def test_what_nobody_remembers_is_kept_until_it_is_stored(kit: StoreUnderT
     assert not await query(kit)
     assert not await query(kit)
     assert await kit.store.unknown_objects() == [UNKNOWN]
+    assert await kit.store.unknown_object(APOLLO, "aws-eu1") == UNKNOWN
+    assert await kit.store.unknown_object(APOLLO, "aws-eu2") is None
     with pytest.raises(Forbidden, match="runs on seed aws-eu1"):
         await kit.store.create(a_shoot())
     (rejected,) = await kit.store.create_many([Creation(a_shoot())])
     assert isinstance(rejected, Forbidden)
     await kit.store.adopt(UNKNOWN)
     assert await kit.store.unknown_objects() == []
+    assert await kit.store.unknown_object(APOLLO, "aws-eu1") is None
 
 
 async def test_a_seed_with_an_unknown_shoot_is_not_deleted_while_it_must_be_empty(kit: StoreUnderTest) -> None:
@@ -167,6 +170,7 @@ async def test_a_gardenlet_is_kept_where_the_store_never_had_its_managed_seed(ki
     assert await kit.store.unknown_objects() == [running]
     await kit.store.update(host, merged(host.document(), {"spec": {"seedName": "aws-eu1"}}))
     assert await kit.store.unknown_objects() == []
+    assert await kit.store.unknown_object(managed.key, "aws-eu1") is None
     assert await kit.store.reannounce_object(managed.key, "aws-eu1", managed.uid, running)
 
 

@@ -405,6 +405,10 @@ class MemoryStore(MemoryScheduling):
         found = [each for (seed, key), each in state.unknown.items() if not state.is_settled(key, seed, each.uid)]
         return sorted(found, key=lambda each: (each.key, each.seed))
 
+    async def unknown_object(self, key: ObjectKey, seed: str) -> UnknownObject | None:
+        """Read one of what is unknown."""
+        return next((each for each in await self.unknown_objects() if (each.key, each.seed) == (key, seed)), None)
+
     async def adopt(self, unknown: UnknownObject) -> StoredObject:
         """Store an unknown object."""
         metadata = unknown.manifest["metadata"]

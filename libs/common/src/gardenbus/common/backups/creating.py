@@ -52,17 +52,17 @@ async def read_catalog(destination: BackupDestination) -> Catalog:
 
 
 async def latest_of(
-    destination: BackupDestination, catalog: Catalog, prefix: str, known: LatestBackup | None = None
+    destination: BackupDestination, catalog: Catalog, prefix: str, cached: LatestBackup | None = None
 ) -> LatestBackup | None:
-    """The end of the latest chain; None without one. Where that is `known`, it is not read again.
+    """The end of the latest chain; None without one. Where that is `cached`, it is not read again.
 
     Raises Unavailable, BackupInvalid, and Conflict where it is another landscape's.
     """
     if not catalog.chains:
         return None
     backup = catalog.chains[-1].last
-    if known is not None and known.backup.name == backup.name:
-        return known
+    if cached is not None and cached.backup.name == backup.name:
+        return cached
     with tempfile.TemporaryDirectory(prefix="gardenbus-backup-") as scratch:
         path = await destination.fetch(backup.name, Path(scratch))
         reader = await asyncio.to_thread(BackupReader, path, backup.name)

@@ -468,6 +468,10 @@ class Store(Objects, StreamHistories, Protocol):
         """List what `reannounce_object` has kept, and what is not stored since."""
         ...
 
+    async def unknown_object(self, key: ObjectKey, seed: str) -> UnknownObject | None:
+        """One of them, which is read alone; None if it is not unknown on that seed."""
+        ...
+
     async def adopt(self, unknown: UnknownObject) -> StoredObject:
         """Store an unknown object as it was: manifest, status, uid, generation, creationTimestamp.
 

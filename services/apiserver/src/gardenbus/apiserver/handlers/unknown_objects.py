@@ -14,7 +14,7 @@ from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.api.validation.manifest import validate
 from gardenbus.common.api.validation.metadata import key_of
 from gardenbus.common.errors import AlreadyExists, BadRequest, NotFound
-from gardenbus.common.ports.store import Store, UnknownObject
+from gardenbus.common.ports.store import Store
 
 FORGETTABLE_KINDS = ("shoot", "managedseed", "work")
 """Kinds of which something runs at an agent."""
@@ -60,7 +60,7 @@ class UnknownObjects:
             where = f"is stored on seed {stored.parts.seed_name}" if stored.parts.seed_name else "waits for a seed"
             raise AlreadyExists(f"{key} {where}: bind it to {seed}, or forget it there")
         if stored is None:
-            unknown = await self._unknown(key, seed)
+            unknown = await self._store.unknown_object(key, seed)
             if unknown is None or not unknown.manifest:
                 raise NotFound(f"{key}: the gardenlet of seed {seed} has not sent its manifest (it does once a minute)")
             key_of(unknown.manifest)
@@ -77,7 +77,7 @@ class UnknownObjects:
         Raises NotFound, AlreadyExists if it is, Unavailable.
         """
         key, seed = _forgettable_in(tail), _seed_in(body)
-        unknown = await self._unknown(key, seed)
+        unknown = await self._store.unknown_object(key, seed)
         if unknown is None and await self._store.get(key) is not None:
             raise AlreadyExists(f"{key} is stored: delete it, if it shall go")
         if not is_dry_run:
@@ -85,10 +85,6 @@ class UnknownObjects:
         elif unknown is None:
             raise NotFound(f"{key} is not unknown on seed {seed}")
         return {"kind": key.kind, "namespace": key.namespace, "name": key.name, "seed": seed, "deleted": True}
-
-    async def _unknown(self, key: ObjectKey, seed: str) -> UnknownObject | None:
-        found = await self._store.unknown_objects()
-        return next((each for each in found if (each.key, each.seed) == (key, seed)), None)
 
 
 def _forgettable_in(tail: str) -> ObjectKey:

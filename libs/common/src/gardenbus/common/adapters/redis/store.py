@@ -321,6 +321,11 @@ class RedisStore(RedisReads):
         reply = await self._connection.call("unknown", {}, read_only=True)
         return sorted(map(_unknown, reply[1::2], reply[2::2]), key=lambda each: (each.key, each.seed))
 
+    async def unknown_object(self, key: ObjectKey, seed: str) -> UnknownObject | None:
+        """Read one of what is unknown."""
+        reply = await self._connection.call("unknown", {"field": f"{seed} {key.stored}"}, read_only=True)
+        return next(map(_unknown, reply[1::2], reply[2::2]), None)
+
     async def adopt(self, unknown: UnknownObject) -> StoredObject:
         """Store an unknown object."""
         metadata, key = unknown.manifest["metadata"], unknown.key

@@ -11,12 +11,18 @@ local function note_unknown(P, op)
   end
 end
 
--- Those that are still unknown: what was ordered anew on the same seed is not.
+-- Those that are still unknown, or of them that of `op.field`: what was ordered anew on the same seed is not.
 local function unknown(keys, args)
-  local P = keys[1]
+  local P, op = keys[1], cmsgpack.unpack(args[1])
   local closed = reject_when_closed(P)
   if closed then return closed end
-  local found, reply = redis.call('HGETALL', P .. ':unknown'), {'ok'}
+  local found, reply = {}, {'ok'}
+  if op.field then
+    local held = redis.call('HGET', P .. ':unknown', op.field)
+    if held then found = {op.field, held} end
+  else
+    found = redis.call('HGETALL', P .. ':unknown')
+  end
   for i = 1, #found, 2 do
     local seed, kind, ns, name = string.match(found[i], '^(%S+) ([^:]*):([^:]*):(.*)$')
     local at = {key = string.match(found[i], ' (.*)$'), kind = kind, ns = ns, name = name}
