@@ -2,8 +2,8 @@
 
 import pytest
 
-from gardenbus.common.adapters.nats.system_account import ServerConnection
 from gardenbus.common.errors import Unavailable
+from gardenbus.common.ports.system_account import ServerConnection
 from gardenbus.identity.controllers.revoked_connections import AGAIN_SECONDS, RevokedConnectionsController
 from tests.support.clocks import FakeClock
 

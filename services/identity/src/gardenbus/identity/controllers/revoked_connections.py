@@ -10,8 +10,8 @@ import structlog
 from gardenbus.common.controller.delaying_queue import DelayingQueue
 from gardenbus.common.errors import Unavailable
 from gardenbus.common.ports.clock import Clock
+from gardenbus.common.ports.system_account import ConnectedUsers
 from gardenbus.identity import metrics
-from gardenbus.identity.ports import Connected
 
 AGAIN_SECONDS = 1.0
 ATTEMPTS = 2
@@ -20,12 +20,12 @@ log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 
 
 class RevokedConnectionsController:
-    """`withdraw` enqueues users and serial numbers; `run` has their connections closed.
+    """`withdraw` enqueues users and serial numbers; the queue has their connections closed.
 
     `users_of` find the user of a serial number: the server does not say who came in by which certificate.
     """
 
-    def __init__(self, system: Connected, clock: Clock, *users_of: Callable[[str], str | None]) -> None:
+    def __init__(self, system: ConnectedUsers, clock: Clock, *users_of: Callable[[str], str | None]) -> None:
         self._system = system
         self._users_of = users_of
         self._left: dict[str, int] = {}
@@ -39,7 +39,10 @@ class RevokedConnectionsController:
             self.queue.add(name)
 
     async def reconcile(self, name: str) -> float | None:
-        """Close the connections of one; returns the seconds until the next attempt. One without response is none."""
+        """Close the connections of one; returns the seconds until the next attempt.
+
+        An attempt without a response does not count.
+        """
         self._left[name] -= 1
         try:
             await self._kick(name)

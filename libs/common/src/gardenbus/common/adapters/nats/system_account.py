@@ -7,7 +7,6 @@ import asyncio
 import contextlib
 import secrets
 from collections.abc import AsyncGenerator, Sequence
-from typing import NamedTuple
 
 import msgspec
 
@@ -16,18 +15,11 @@ from gardenbus.common.adapters.nats.credentials import Credentials
 from gardenbus.common.adapters.nats.messages import RawMessage, publish_command
 from gardenbus.common.api.decoding import json_decoder
 from gardenbus.common.errors import Unavailable
+from gardenbus.common.ports.system_account import ServerConnection
 
 PING_CONNECTIONS = "$SYS.REQ.SERVER.PING.CONNZ"
 MOST_CONNECTIONS = 100_000
 TIMEOUT_SECONDS = 2.0
-
-
-class ServerConnection(NamedTuple):
-    """A connection: its server, its number there, and the user that it came in as."""
-
-    server: str
-    number: int
-    user: str
 
 
 class _Connection(msgspec.Struct, frozen=True):
@@ -52,7 +44,7 @@ _decode = json_decoder(_ConnectionsResponse)
 
 
 class SystemAccount:
-    """Sends requests on a connection of the system account's user."""
+    """Sends requests on a connection of the system account's user. Implements `ports.system_account.ConnectedUsers`."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
