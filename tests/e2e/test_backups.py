@@ -142,6 +142,17 @@ async def until_built(landscape: Landscape, names: set[str]) -> dict[str, Docume
     return await eventually(built, within=60, every=0.5)
 
 
+async def until_changed(landscape: Landscape, name: str, spec: Document) -> None:
+    """Wait until the gardenlet has carried out a shoot with these fields."""
+
+    async def observed() -> None:
+        shoot = (await shoots_of(landscape))[name]
+        assert shoot["spec"].items() >= spec.items()
+        assert shoot["status"]["observedGeneration"] == shoot["metadata"]["generation"]
+
+    await eventually(observed, within=60, every=0.5)
+
+
 def control_planes(site: Site, seed: str = "earth-1") -> dict[str, tuple[str, str]]:
     """What runs on a seed: the uid of each shoot, and since when its API server has been available."""
     files = (site.directory / "gardenlets" / seed / "shoots" / "garden-session").glob("*.json")
@@ -219,6 +230,16 @@ async def losses(site: Site) -> list[str]:
     return [each["found"] for each in found if each["check"] in ("lost", "unknown")]
 
 
+async def until_reverted(site: Site, shoot: str) -> None:
+    """Wait until `gardenbus doctor` names this shoot, and no other, as one that a restore has reverted."""
+
+    async def reported() -> None:
+        (text,) = (text for text in await losses(site) if "earlier generation" in text)
+        assert text.endswith(f": shoot {shoot}")
+
+    await eventually(reported, within=60, every=1)
+
+
 @pytest.mark.long
 async def test_both_disks_gone_under_load(site: Site) -> None:
     async with attached_to(site.nats.url, site.directory) as landscape:
@@ -232,7 +253,10 @@ async def test_both_disks_gone_under_load(site: Site) -> None:
         assert (await site.backup("create", "--delta")).code == 0
         await load.end()
         lost = {"after-1", "after-2"}
-        await landscape.publish("garden.apply", [a_shoot(name) for name in sorted(lost)])
+        purpose = {"purpose": "development"}
+        changed = merged(a_shoot("early-0"), {"spec": purpose})
+        await landscape.publish("garden.apply", [changed, *(a_shoot(name) for name in sorted(lost))])
+        await until_changed(landscape, "early-0", purpose)
         before = await until_built(landscape, {*early, *load.names, *lost})
     listed = json.loads((await site.backup("ls", "-o", "json")).stdout)["items"]
     assert [(each["kind"], each["usable"]) for each in listed] == [("full", True), ("delta", True)]
@@ -264,6 +288,7 @@ async def test_both_disks_gone_under_load(site: Site) -> None:
         texts = await losses(site)
         assert any("restored from a backup of" in text for text in texts), texts
         assert any("garden-session/after-1" in text for text in texts), texts
+        await until_reverted(site, "garden-session/early-0")
         adopted = await site.call(
             "adopt", "shoot", "garden-session/after-1", "--seed", "earth-1", "--dir", str(site.directory)
         )

@@ -29,6 +29,7 @@ from gardenbus.common.diagnostics.services import (
     assess_heartbeats,
     assess_identity,
     assess_losses,
+    assess_reverted,
     assess_unknown,
     assess_versions,
     service_name,
@@ -209,6 +210,15 @@ def test_what_was_lost_is_named_for_a_week() -> None:
     assert "REQUESTS has lost messages 5 to 9" in finding.found
     assert "send them again" in finding.suggestion
     assert states(assess_losses([loss], now + timedelta(days=7))) == {"lost": "ok"}
+
+
+def test_shoots_that_a_restore_has_reverted_are_named_once_each() -> None:
+    assert assess_reverted([]) == []
+    events = [{"involvedObject": {"namespace": "garden-dev", "name": name}} for name in ("b", "apollo", "b")]
+    (finding,) = assess_reverted(events)
+    assert (finding.check, finding.state) == ("lost", "warning")
+    assert finding.found.endswith(": shoot garden-dev/apollo, garden-dev/b")
+    assert "apply them again" in finding.suggestion
 
 
 def test_heartbeats_of_ten_thousand_seeds_are_looked_through_once():

@@ -9,9 +9,10 @@ from gardenbus.agent.domain.allocatable import allocatable
 from gardenbus.common.api.configuration.failure_injection import parse_step_failures
 from gardenbus.common.api.document import Document
 from gardenbus.common.api.garden.error_codes import NON_RETRYABLE
+from gardenbus.common.api.garden.shoots import SPEC_REVERTED
 from gardenbus.gardenlet.domain.failures import StepFailure
 from gardenbus.gardenlet.domain.flows import OperationType
-from gardenbus.gardenlet.domain.operation_events import failure_event, start_event, success_event
+from gardenbus.gardenlet.domain.operation_events import failure_event, reverted_event, start_event, success_event
 from gardenbus.gardenlet.domain.operations import ObservedShoot
 from gardenbus.gardenlet.domain.seed_status import (
     SeedFindings,
@@ -245,6 +246,22 @@ def test_the_events_of_an_operation_are_gardeners(operation: OperationType, reas
     assert [each.reason for each in events] == reasons
     assert [each.type for each in events] == ["Normal", "Normal", "Warning"]
     assert events[2].message == "Flow: no."
+
+
+@pytest.mark.parametrize(
+    ("generation", "before", "operation", "is_reverted"),
+    [(2, 5, "Reconcile", True), (5, 5, "Reconcile", False), (6, 5, "Reconcile", False), (2, 5, "Delete", False)],
+)
+def test_an_earlier_generation_than_the_one_that_ran_is_of_a_restored_store(
+    generation: int, before: int, operation: OperationType, is_reverted: bool
+) -> None:
+    run = Run(operation=operation, generation=generation, number=2)
+    event = reverted_event(run, Run(operation="Reconcile", generation=before, number=1))
+    assert (event is not None) == is_reverted
+    if event is not None:
+        assert (event.type, event.reason) == ("Warning", SPEC_REVERTED)
+        assert "generation 2 of the Shoot, but generation 5 ran here" in event.message
+    assert reverted_event(run, None) is None
 
 
 def test_a_backend_that_has_not_looked_claims_nothing() -> None:

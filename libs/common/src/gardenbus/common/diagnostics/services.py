@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
 
 import msgspec
@@ -10,7 +10,7 @@ import msgspec
 from gardenbus.common.api.decoding import decode_json
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.document_parts import mappings
-from gardenbus.common.api.garden.shoots import DEFAULT_SCHEDULER
+from gardenbus.common.api.garden.shoots import DEFAULT_SCHEDULER, SPEC_REVERTED
 from gardenbus.common.api.identity.accounts import AUTH_CALLOUT, COMES_IN_BY
 from gardenbus.common.api.keys import PROBE_LEASE
 from gardenbus.common.diagnostics import jetstream
@@ -24,6 +24,10 @@ from gardenbus.common.ports.stream_history import LOSS_SHOWN_FOR, StreamLoss
 DEFAULT_LEASE_SECONDS = 40.0
 LATE_SHARE = 0.5
 """Of the life of a Lease: a heartbeat that is older is late."""
+
+EVENTS_KEPT_FOR = timedelta(hours=24)
+REVERTED_READ = 500
+"""Events about reverted shoots that are read at the most."""
 
 
 class SeedHeartbeat(NamedTuple):
@@ -89,6 +93,14 @@ def assess_unknown(target: DiagnosticsTarget, found: Sequence[UnknownHere]) -> l
     return [DiagnosticFinding("unknown", "warning", what, commands)]
 
 
+class _EventList(msgspec.Struct):
+    items: list[Document]
+
+
+class _EventResponse(msgspec.Struct):
+    result: _EventList
+
+
 class _LossList(msgspec.Struct):
     items: list[StreamLoss]
 
@@ -104,12 +116,14 @@ async def lost_messages(target: DiagnosticsTarget) -> Sequence[DiagnosticFinding
         losses = msgspec.json.decode(reply, type=_LossResponse).result.items
     except msgspec.DecodeError:
         return [DiagnosticFinding("lost", "skipped", "no apiserver says what was lost")]
-    return assess_losses(losses, datetime.now(UTC))
+    now = datetime.now(UTC)
+    was_restored = any(loss.of_store and _age(loss, now) < EVENTS_KEPT_FOR for loss in losses)
+    return [*assess_losses(losses, now), *(await _reverted_shoots(target) if was_restored else ())]
 
 
 def assess_losses(losses: Sequence[StreamLoss], now: datetime) -> list[DiagnosticFinding]:
     """Findings for the losses of the last days, the latest first."""
-    shown = [loss for loss in losses if now - datetime.fromisoformat(loss.noticed_at) < LOSS_SHOWN_FOR]
+    shown = [loss for loss in losses if _age(loss, now) < LOSS_SHOWN_FOR]
     findings = [
         DiagnosticFinding(
             "lost",
@@ -120,6 +134,30 @@ def assess_losses(losses: Sequence[StreamLoss], now: datetime) -> list[Diagnosti
         for loss in reversed(shown)
     ]
     return findings or [DiagnosticFinding("lost", "ok", "no stream has lost messages in the last 7 days")]
+
+
+def _age(loss: StreamLoss, now: datetime) -> timedelta:
+    return now - datetime.fromisoformat(loss.noticed_at)
+
+
+async def _reverted_shoots(target: DiagnosticsTarget) -> Sequence[DiagnosticFinding]:
+    query = msgspec.json.encode({"fieldSelector": f"reason={SPEC_REVERTED}", "limit": REVERTED_READ})
+    reply = await target.api.bus.request(target.api.subjects.api("list.event"), query, timeout_seconds=10.0)
+    try:
+        events = msgspec.json.decode(reply, type=_EventResponse).result.items
+    except msgspec.DecodeError:  # of those who may not read Events
+        return []
+    return assess_reverted(events)
+
+
+def assess_reverted(events: Sequence[Document]) -> list[DiagnosticFinding]:
+    """Finding for the shoots of which seeds ran a later generation than a restored store has; none without any."""
+    about = [section(event, "involvedObject") for event in events]
+    names = sorted({f"{each.get('namespace')}/{each.get('name')}" for each in about})
+    if not names:
+        return []
+    what = f"the restored store has an earlier generation than ran on the seed: shoot {some_of(names, most=20)}"
+    return [DiagnosticFinding("lost", "warning", what, "apply them again: what was changed after the backup is undone")]
 
 
 def _after_loss(stream: str) -> str:

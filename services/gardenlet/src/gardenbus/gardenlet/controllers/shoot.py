@@ -31,7 +31,13 @@ from gardenbus.common.ports.clock import Clock
 from gardenbus.gardenlet.backend.seed_backend import SeedBackend
 from gardenbus.gardenlet.domain.flows import SAVE_STATE
 from gardenbus.gardenlet.domain.grace_periods import GracePeriods
-from gardenbus.gardenlet.domain.operation_events import OperationEvent, failure_event, start_event, success_event
+from gardenbus.gardenlet.domain.operation_events import (
+    OperationEvent,
+    failure_event,
+    reverted_event,
+    start_event,
+    success_event,
+)
 from gardenbus.gardenlet.domain.operations import (
     REPEAT_AFTER,
     SEED_NOT_READY_RETRY,
@@ -277,6 +283,8 @@ class ShootReconciler:
     async def _run(self, observed: ObservedShoot, record: ShootRecord, run: Run, *, resumed: bool) -> ShootResult:
         if run.operation == "Delete":
             await self._states.release(observed, record)
+        if (reverted := reverted_event(run, record.run)) is not None:
+            self._record(observed, reverted)
         patch = started(
             observed, record, run, seed_name=self._seed_name, gardener=self._identity, now=self._clock.now()
         )

@@ -7,7 +7,9 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from gardenbus.common.api.document import Document
+from gardenbus.common.api.garden.shoots import SPEC_REVERTED
 from gardenbus.gardenlet.domain.flows import OperationType
+from gardenbus.gardenlet.domain.shoot_record import Run
 
 
 class OperationEvent(NamedTuple):
@@ -37,6 +39,17 @@ def start_event(operation: OperationType) -> OperationEvent:
     """The Event of an operation that begins."""
     (reason, _, _), message, _ = _OPERATIONS[operation]
     return OperationEvent("Normal", reason, message)
+
+
+def reverted_event(run: Run, before: Run | None) -> OperationEvent | None:
+    """The Event of a run at an earlier generation than the one before, as a restored store has it; else None."""
+    if before is None or run.generation >= before.generation or run.operation == "Delete":
+        return None
+    message = (
+        f"The store was restored and has generation {run.generation} of the Shoot, but generation {before.generation} "
+        "ran here: what was changed in between is undone. Apply it again."
+    )
+    return OperationEvent("Warning", SPEC_REVERTED, message)
 
 
 def success_event(operation: OperationType) -> OperationEvent:

@@ -11,6 +11,9 @@ DEFAULT_SCHEDULER = "default-scheduler"
 TESTING_PURPOSE = "testing"
 UNMANAGED_DNS = "unmanaged"
 
+SPEC_REVERTED = "SpecReverted"
+"""Reason of the Event about a shoot of which its seed has run a later generation than the store has."""
+
 
 class SeedSelector(TypedView, frozen=True):
     """A label selector for seeds, and (in profiles) the provider types that may host."""
