@@ -151,20 +151,21 @@ async def test_one_trace_reaches_from_the_request_to_the_gardenlets_last_step(
     ways = {(span.name, tuple(collector.way_to(span))) for span in spans}
     assert {way[0] for _name, way in ways} == {"garden.apply"}
     steps = {way[:-1] for name, way in ways if name.startswith("step ")}
-    assert steps == {
-        (
-            "garden.apply",
-            "relay.announce",
-            "queue.wait",
-            "scheduler.schedule",
-            "scheduler.bind",
-            "relay.announce",
-            "gardenlet.claim",
-            "apiserver.report",
-            "relay.announce",
-            "gardenlet.create",
-        )
+    (way_to_steps,) = steps
+    placed = way_to_steps.index("scheduler.schedule")
+    assert way_to_steps[:placed] in {
+        ("garden.apply",),  # by the apiserver's hint
+        ("garden.apply", "relay.announce", "queue.wait"),
     }
+    assert way_to_steps[placed:] == (
+        "scheduler.schedule",
+        "scheduler.bind",
+        "relay.announce",
+        "gardenlet.claim",
+        "apiserver.report",
+        "relay.announce",
+        "gardenlet.create",
+    )
     assert sum(span.name.startswith("step ") for span in spans) > 10
 
     assert logs.code == 0, logs.stderr

@@ -247,6 +247,25 @@ class SimulatedBus:
 
         return opened()
 
+    def notify(self, subject: str, body: bytes) -> None:
+        """See the port; it travels like anything else, and nobody learns whether it arrived."""
+
+        async def sent() -> None:
+            with contextlib.suppress(Unavailable):
+                await self.call(f"notify {subject}", lambda: self.twin.notify(subject, body))
+
+        if self.actor.is_alive:
+            self.actor.spawn(sent())
+
+    async def subscribe(self, subject: str, group: str, callback: Callable[[bytes], None]) -> None:
+        """See the port."""
+
+        def received(body: bytes) -> None:
+            if self.actor.is_alive:
+                callback(body)
+
+        await self.call("subscribe", lambda: self.twin.subscribe(subject, group, received))
+
     def on_reconnect(self, callback: Callable[[], Any]) -> None:
         """See the port."""
         self.actor.when_reconnected.append(callback)

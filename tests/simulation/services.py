@@ -20,6 +20,7 @@ from gardenbus.common.api.keys import Subjects
 from gardenbus.common.controller.batch_consumer import BatchConsumer, BatchSettings
 from gardenbus.common.controller.dead_letter import DeadLetter, queue_object
 from gardenbus.common.controller.informer import Callback, Informer
+from gardenbus.common.controller.scheduling_hints import HintReceiver, HintSender
 from gardenbus.common.controller.timers import Timers
 from gardenbus.common.errors import Transient
 from gardenbus.common.ports.bus import Bus, StreamMessage
@@ -117,7 +118,10 @@ async def run_scheduler(
         BatchConsumer("shoots", shoots, reconciler.handle_batch, reject=letter.reject_poison, **common),
         BatchConsumer("waking", activation, unblocking.handle_batch, reject=plain.reject_poison, **common),
     )
-    await _together(*(consumer.run() for consumer in consumers), housekeeping.run(USAGE_POLL_SECONDS))
+    hints = HintReceiver(reconciler.bind_early, subjects, clock, SCHEDULER)
+    await persist(lambda: hints.subscribe(connections.bus), clock)
+    loops = (*(consumer.run() for consumer in consumers), hints.run(), housekeeping.run(USAGE_POLL_SECONDS))
+    await _together(*loops)
 
 
 class WatchedRequests(DurableRequestHandler):
@@ -137,6 +141,7 @@ async def run_apiserver(parts: Parts, gave_up: Callable[[int], None]) -> None:
     connections, clock, subjects = parts.connections, parts.clock, parts.subjects
     store, bus = connections.store, connections.bus
     manifests, writer = ManifestCache(store), Writer(store, clock)
+    writer.on_created = HintSender(bus, subjects).created
     letter = DeadLetter(connections, reporter="apiserver", object_of=reported_object(subjects))
 
     async def opened(stream: str, subject: str) -> Any:

@@ -40,7 +40,7 @@ BY_HAND: Mapping[Principal, str] = {
         may not subscribe: garden.api.> garden.as.*.api.> $SYS.>
     """,
     Principal("service", "apiserver"): """
-        may publish: garden.rejected.apply.ann $JS.API.STREAM.PURGE.BINDINGS
+        may publish: garden.rejected.apply.ann $JS.API.STREAM.PURGE.BINDINGS garden.hint.scheduling.mine
         may subscribe: garden.api.> garden.as.*.api.>
         may not publish: garden.changed.shoot.dev.a garden.binding.aws.dev.a garden.apply
             $JS.API.STREAM.CREATE.OBJECTS $JS.API.STREAM.DELETE.OBJECTS
@@ -48,8 +48,9 @@ BY_HAND: Mapping[Principal, str] = {
     """,
     Principal("service", "scheduler"): """
         may publish: garden.later.scheduling.mine.dev.a $JS.API.CONSUMER.MSG.NEXT.QUEUES.waking-mine
-        may subscribe: garden.scheduler.x.y
-        may not publish: garden.queue.managedseedset.garden.a garden.as.root.apply garden.changed.shoot.dev.a
+        may subscribe: garden.scheduler.x.y garden.hint.scheduling.mine
+        may not publish: garden.hint.scheduling.mine
+            garden.queue.managedseedset.garden.a garden.as.root.apply garden.changed.shoot.dev.a
             garden.api.bind $JS.API.STREAM.PURGE.QUEUES
         may not subscribe: garden.api.>
     """,

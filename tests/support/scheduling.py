@@ -146,6 +146,12 @@ class SchedulerUnderTest:
         works = [FetchedWork(self.subject(name), **options) for name in names]
         await self.shoots.handle_batch(works)
 
+    async def bind_early(self, *names: str) -> float:
+        """Follow a hint, on what was seen last; returns how many shoots it bound."""
+        before = self.counted("bound_early")
+        await self.shoots.bind_early([FetchedWork(self.subject(name), deliveries=0) for name in names])
+        return self.counted("bound_early") - before
+
     def subject(self, name: str) -> str:
         return self.subjects.scheduling(SCHEDULER, ObjectKey("shoot", "garden-dev", name))
 

@@ -52,6 +52,7 @@ class MemoryServer:
     def __init__(self, clock: Clock, *, prefix: str = "garden", lease_seconds: float = 40.0) -> None:
         self.clock = clock
         self.services: list[tuple[str, Handler]] = []
+        self.subscriptions: list[tuple[MemoryBus, str, str, Callable[[bytes], None]]] = []
         self._incarnation = int(clock.now().timestamp()) * 1_000_000_000
         self.starts = 1
         self.copies = 1
@@ -534,6 +535,22 @@ class MemoryBus:
                 except Exception as error:  # noqa: BLE001  (whatever a handler raises is a response)
                     return error_response(error)[2]
         raise Unavailable(f"nobody answers on {subject}")
+
+    def notify(self, subject: str, body: bytes) -> None:
+        """See the port; the members of a group get it in turn."""
+        subscriptions, groups = self.server.subscriptions, set[str]()
+        for subscription in tuple(subscriptions) if self._connected else ():
+            bus, subscribed, group, callback = subscription
+            if bus.connected and subscribed == subject and group not in groups:
+                groups.add(group)
+                subscriptions.remove(subscription)
+                subscriptions.append(subscription)
+                callback(body)
+
+    async def subscribe(self, subject: str, group: str, callback: Callable[[bytes], None]) -> None:
+        """See the port."""
+        self.require()
+        self.server.subscriptions.append((self, subject, group, callback))
 
     async def register(self, identity: ServiceIdentity) -> None:
         """See the port."""

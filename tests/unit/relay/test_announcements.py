@@ -5,7 +5,7 @@ import msgspec
 from gardenbus.common.api.document import Document, StoredObject, split
 from gardenbus.common.api.keys import Header, ObjectKey, Subjects
 from gardenbus.common.ports.store import EventRecord
-from gardenbus.relay.domain.announcements import announcements, roles
+from gardenbus.relay.domain.announcements import announcements, roles, shoots_without_seed
 from gardenbus.relay.ports.outbox import EventEntry, ObjectEntry, OutboxPage, QueueEntry
 
 SUBJECTS = Subjects()
@@ -252,3 +252,34 @@ def test_an_event_about_an_object_of_a_kind_that_nobody_knows_is_announced() -> 
     assert event.subject == "garden.event.gadget.garden-dev.one"
     about = msgspec.json.decode(event.body)["involvedObject"]
     assert (about["kind"], about["name"]) == ("gadget", "one")
+
+
+def queued(tail: str) -> QueueEntry:
+    return QueueEntry("2-0", tail)
+
+
+def test_a_shoot_that_has_a_seed_by_now_is_not_queued_for_its_scheduler() -> None:
+    placed = a_stored("Shoot", "apollo", namespace="garden-dev", seedName="s1")
+    pending = a_stored("Shoot", "gemini", namespace="garden-dev")
+    entries = [
+        *(entry_of(placed, verb="added"), queued("scheduling.default-scheduler.garden-dev.apollo")),
+        *(entry_of(pending, verb="added"), queued("scheduling.default-scheduler.garden-dev.gemini")),
+        *(queued("migration.garden-dev.apollo"), queued("scheduling.mine.garden-dev.elsewhere")),
+    ]
+    page = OutboxPage(entries, {placed.key: placed, pending.key: pending})
+
+    assert [message.subject for message in announcements(page, SUBJECTS, announced_unblock_index=0).loose] == [
+        "garden.queue.scheduling.default-scheduler.garden-dev.gemini",
+        "garden.queue.migration.garden-dev.apollo",
+        "garden.queue.scheduling.mine.garden-dev.elsewhere",
+    ]
+    assert shoots_without_seed(page) == {pending.key}
+
+
+def test_a_queued_shoot_that_is_gone_or_on_no_page_awaits_no_seed() -> None:
+    gone = a_stored("Shoot", "apollo", namespace="garden-dev")
+    entries = [entry_of(gone), queued("scheduling.mine.garden-dev.apollo"), queued("scheduling.mine.garden-dev.other")]
+    page = OutboxPage(entries, {gone.key: None})
+
+    assert shoots_without_seed(page) == frozenset()
+    assert len(announcements(page, SUBJECTS, announced_unblock_index=0).loose) == 2

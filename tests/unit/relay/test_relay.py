@@ -8,19 +8,20 @@ from typing import Any
 import pytest
 
 from gardenbus.common.api.document import StoredObject
-from gardenbus.common.api.keys import Header, Subjects
+from gardenbus.common.api.keys import Header, ObjectKey, Subjects
 from gardenbus.common.controller import stream_incarnation
 from gardenbus.common.errors import BadRequest, Conflict, Unavailable
 from gardenbus.common.ports.bus import Message, StreamMessage
 from gardenbus.common.ports.clock import Clock
 from gardenbus.common.ports.store import Creation
 from gardenbus.common.runtime.clock import SystemClock
-from gardenbus.relay.relay import Relay, RelaySettings
-from tests.support.builders import a_project, a_seed, a_shoot
+from gardenbus.relay.relay import PLACING_SECONDS, Relay, RelaySettings
+from tests.support.builders import a_cloudprofile, a_project, a_seed, a_shoot
 from tests.support.eventually import eventually
 from tests.support.memory.bus import MemoryBus
 from tests.support.memory.outbox import MemoryOutbox
 from tests.support.memory.store import MemoryStore
+from tests.support.scheduling import SchedulerUnderTest, stocked
 
 SUBJECTS = Subjects()
 
@@ -72,13 +73,15 @@ class ChoosyBus(MemoryBus):
 
 
 @contextlib.asynccontextmanager
-async def running(store: MemoryStore, bus: MemoryBus, name: str = "one") -> AsyncGenerator[Relay]:
+async def running(
+    store: MemoryStore, bus: MemoryBus, name: str = "one", *, outbox: MemoryOutbox | None = None
+) -> AsyncGenerator[Relay]:
     relay = Relay(
-        MemoryOutbox(store, leader=name),
+        outbox or MemoryOutbox(store, leader=name),
         bus,
         SUBJECTS,
         SystemClock(),
-        RelaySettings(idle_seconds=0.02, lead_ttl_seconds=0.5),
+        RelaySettings(idle_seconds=0.03, lead_ttl_seconds=0.5),
     )
     task = asyncio.create_task(relay.run())
     try:
@@ -398,3 +401,75 @@ async def test_announcements_go_on_where_what_was_announced_cannot_be_compared()
             await announced(bus, await store.create(a_seed(f"seed-{number}")))
             await eventually_empty(store)
         assert (bus.tried, bus.recovered) == (1, 1)
+
+
+class PutOff(MemoryOutbox):
+    """Notes how often an announcement is put off; with a scheduler, that binds what it is told of meanwhile."""
+
+    def __init__(self, store: MemoryStore, scheduler: SchedulerUnderTest | None = None) -> None:
+        super().__init__(store, leader="one")
+        self._scheduler = scheduler
+        self.times = 0
+
+    async def wait(self, seconds: float) -> None:
+        if seconds > PLACING_SECONDS:
+            return await super().wait(seconds)
+        self.times += 1
+        if self._scheduler is None:
+            return await asyncio.sleep(seconds)
+        await self._scheduler.informer.refresh()
+        await self._scheduler.bind_early("a", "b")
+        return None
+
+
+async def last_change(bus: MemoryBus, name: str) -> tuple[int, str, bool]:
+    """Messages about a shoot, the verb of the last one, and whether that has a seed."""
+    subject = SUBJECTS.changed(ObjectKey("shoot", "garden-dev", name))
+
+    async def there() -> StreamMessage:
+        last = await bus.last("OBJECTS", subject)
+        assert last is not None
+        return last
+
+    last = await eventually(there, within=5, every=0.01)
+    position = await bus.position("OBJECTS")
+    return position.sequence, last.headers[Header.VERB], b'"seedName"' in last.body
+
+
+async def test_a_new_shoot_is_announced_once_it_has_its_seed_and_never_queued() -> None:
+    store = await stocked(a_cloudprofile(), a_project(), a_seed())
+    bus, outbox = MemoryBus(SystemClock()), PutOff(store, SchedulerUnderTest(store))
+    async with running(store, bus, outbox=outbox):
+        await eventually_empty(store)
+        before = (await bus.position("OBJECTS")).sequence
+        await store.create(a_shoot("a"))
+        assert await last_change(bus, "a") == (before + 1, "added", True)
+        await eventually_empty(store)
+    assert outbox.times == 1
+    assert (await bus.position("QUEUES")).sequence == 0
+    assert list(await bus.subjects("BINDINGS", "garden.binding.>")) == ["garden.binding.aws-eu1.garden-dev.a"]
+
+
+async def test_where_no_shoot_gets_its_seed_the_next_ones_are_announced_at_once() -> None:
+    store = await stocked(a_cloudprofile(), a_project(), a_seed())
+    bus, outbox = MemoryBus(SystemClock()), PutOff(store)
+    async with running(store, bus, outbox=outbox):
+        await store.create(a_shoot("a"))
+        assert (await last_change(bus, "a"))[1:] == ("added", False)
+        await eventually_empty(store)
+        times = outbox.times
+        assert times > 0
+        await store.create(a_shoot("b"))
+        assert (await last_change(bus, "b"))[1:] == ("added", False)
+        await eventually_empty(store)
+        assert outbox.times == times
+    assert len(await bus.subjects("QUEUES", "garden.queue.scheduling.>")) == 2
+
+
+async def test_a_page_of_many_entries_is_not_put_off() -> None:
+    store = await stocked(a_cloudprofile(), a_project(), a_seed())
+    bus, outbox = MemoryBus(SystemClock()), PutOff(store)
+    await store.create_many([Creation(a_shoot(f"s{number}")) for number in range(50)])
+    async with running(store, bus, outbox=outbox):
+        await eventually_empty(store)
+    assert outbox.times == 0

@@ -375,3 +375,59 @@ async def test_region_configmaps_without_effect_outdate_nothing_else() -> None:
     await changed(store, ObjectKey("seed", "", "aws-eu1"), {"status": {"observedGeneration": 5}})
     await scheduler.informer.refresh()
     assert scheduler.cache.snapshot().landscape is landscape
+
+
+async def test_a_hinted_shoot_is_bound_without_its_message_and_the_message_finds_nothing_to_do() -> None:
+    store = await stocked(*BASE, a_seed("a"), a_shoot("s"))
+    scheduler = SchedulerUnderTest(store)
+    await scheduler.informer.refresh()
+
+    assert await scheduler.bind_early("s") == 1
+
+    assert (await shoot_in(store, "s")).parts.seed_name == "a"
+    assert scheduler.ledger.entries == [], "there is nothing to acknowledge"
+    await scheduler.handle_batch("s")
+    assert scheduler.ledger.acknowledged == [scheduler.subject("s")]
+    assert scheduler.counted("attempts", result="bound") == 1
+    assert scheduler.counted("attempts", result="obsolete") == 1
+
+
+async def test_a_hint_is_not_followed_before_the_cache_has_the_seed_that_was_applied_ahead_of_the_shoot() -> None:
+    store = await stocked(*BASE, a_seed("b"))
+    scheduler = SchedulerUnderTest(store)
+    await scheduler.informer.refresh()
+    await store.create(a_seed("a"))
+    await store.create(a_shoot("s"))
+
+    assert await scheduler.bind_early("s") == 0
+    assert not (await shoot_in(store, "s")).parts.seed_name
+
+    await scheduler.informer.refresh()
+    assert await scheduler.bind_early("s") == 1
+    assert (await shoot_in(store, "s")).parts.seed_name == "a"
+
+
+async def test_a_hinted_shoot_that_cannot_be_bound_is_left_to_its_message() -> None:
+    store = await stocked(
+        *BASE, a_seed("a", shoots="0"), a_shoot("s"), a_shoot("other", spec={"schedulerName": "mine"})
+    )
+    scheduler = SchedulerUnderTest(store)
+    await scheduler.informer.refresh()
+
+    assert await scheduler.bind_early("s", "other", "gone") == 0
+
+    assert "lastOperation" not in (await shoot_in(store, "s")).document().get("status", {})
+    assert not (await shoot_in(store, "other")).parts.seed_name
+    assert scheduler.ledger.entries == []
+
+
+async def test_a_hint_waits_for_the_batch_in_hand_and_counts_what_that_assigned() -> None:
+    names = [f"s{number}" for number in range(4)]
+    store = await stocked(*BASE, a_seed("a"), a_seed("b"), *(a_shoot(name) for name in (*names, "hinted", "another")))
+    scheduler = SchedulerUnderTest(store)
+    await scheduler.informer.refresh()
+
+    await asyncio.gather(scheduler.handle_batch_blindly(*names), scheduler.bind_early("hinted", "another"))
+
+    seeds = Counter([(await shoot_in(store, name)).parts.seed_name for name in (*names, "hinted", "another")])
+    assert seeds == {"a": 3, "b": 3}

@@ -27,6 +27,7 @@ from gardenbus.common.controller.batch_consumer import BatchConsumer, BatchSetti
 from gardenbus.common.controller.dead_letter import DeadLetter
 from gardenbus.common.controller.informer import Informer
 from gardenbus.common.controller.informer_controller import InformerController
+from gardenbus.common.controller.scheduling_hints import HintSender
 from gardenbus.common.errors import Unavailable
 from gardenbus.common.ports.bus import WorkQueue
 from gardenbus.common.ports.connections import Connections
@@ -64,6 +65,7 @@ async def start_apiserver(context: ServiceContext[ApiserverSettings], connection
     register_groups(filter(None, context.settings.groups.split(",")))
     manifests = ManifestCache(store)
     writer = Writer(store, context.clock, Admission(enabled_plugins(context.settings.configuration)))
+    writer.on_created = HintSender(bus, connections.subjects).created
     audit = AuditLog(context.clock)
     context.stack.callback(audit.close)
     authorizer = Authorizer(store, audit, is_enforced=context.settings.enforces_authorization)

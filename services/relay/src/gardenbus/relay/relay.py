@@ -36,7 +36,7 @@ from gardenbus.common.controller.cancellation import is_cancelled
 from gardenbus.common.errors import BadRequest, Conflict, NotFound, Transient, Unavailable
 from gardenbus.common.ports.bus import Bus, Message, ReplayDone, StreamMessage, StreamPosition
 from gardenbus.common.ports.clock import Clock, timestamp
-from gardenbus.relay.domain.announcements import Announcements, announcements
+from gardenbus.relay.domain.announcements import Announcements, announcements, shoots_without_seed
 from gardenbus.relay.obsolete_messages import ObsoleteMessages
 from gardenbus.relay.ports.outbox import IndexedUpTo, Outbox, OutboxEntry, OutboxPage, Restored
 from gardenbus.relay.stream_watch import StreamWatch
@@ -57,6 +57,17 @@ CLOCKS_DIFFER = timedelta(seconds=10)
 
 COMPARE_AGAIN_SECONDS = 60.0
 """Pause after a comparison with the bus that failed; twice as long after each further one."""
+
+FEW_ENTRIES = 50
+"""Entries of a page that may be read again before it is announced."""
+
+PLACING_SECONDS = 0.02
+"""Longest time that an announcement is put off for schedulers to place what was just created."""
+
+READ_AGAIN_MAX, SHORTEST_WAIT_SECONDS = 5, 0.001
+
+READ_ONCE_SECONDS = 1.0
+"""Time for which nothing is put off after no shoot was placed meanwhile: there may be no scheduler, or no room."""
 
 RESTORED_TOGETHER = 200
 """Objects put back in one round trip: many, but done long before the lead could pass to another relay."""
@@ -98,6 +109,7 @@ class Relay:
         self._indexed = IndexedUpTo(0, is_end=False)
         self._announced_unblock_index = 0
         self._prefetched: OutboxPage | None = None
+        self._read_once_until = 0.0
         self._renew_at = 0.0
         self._housekeeping_at = 0.0
         self.leading = False
@@ -194,7 +206,7 @@ class Relay:
     # ------------------------------------------------------------------------------------------ announcing
 
     async def _announce_page(self) -> None:
-        page, self._prefetched = self._prefetched or await self._outbox.head(self._settings.page), None
+        page = await self._next_page()
         if not page.entries:
             if not (self._is_comparing() or self._counts_shoots):
                 await self._outbox.wait(self._settings.idle_seconds)
@@ -221,6 +233,28 @@ class Relay:
             await self._outbox.trim(last, self._trimmed())
         self._is_cautious = False
         self.on_announced(page.entries)
+
+    async def _next_page(self) -> OutboxPage:
+        """The oldest entries. If a shoot among a few has no seed yet, they are read again once it may have one.
+
+        A scheduler binds most shoots by the apiserver's hint, within milliseconds: one message then says that a shoot
+        was created and bound, and none queues it.
+        """
+        page, self._prefetched = self._prefetched or await self._outbox.head(self._settings.page), None
+        began = self._clock.monotonic()
+        if len(page.entries) > FEW_ENTRIES or began < self._read_once_until:
+            return page
+        unplaced = first = shoots_without_seed(page)
+        for _ in range(READ_AGAIN_MAX):
+            left = began + PLACING_SECONDS - self._clock.monotonic()
+            if not unplaced or left < SHORTEST_WAIT_SECONDS:
+                break
+            await self._outbox.wait(left)
+            page = await self._outbox.head(self._settings.page)
+            unplaced = shoots_without_seed(page)
+        if first and first <= unplaced:
+            self._read_once_until = began + READ_ONCE_SECONDS
+        return page
 
     async def _publish_changes(self, messages: Announcements) -> None:
         """Publish what changed, then what seeds see of it: they act on what OBJECTS can bring back to the store."""

@@ -10,6 +10,7 @@ from gardenbus.common.controller.backoff import Backoff
 from gardenbus.common.controller.batch_consumer import BatchConsumer, BatchSettings, Handle
 from gardenbus.common.controller.dead_letter import DeadLetter, queue_object
 from gardenbus.common.controller.informer import Informer, log_unreadable
+from gardenbus.common.controller.scheduling_hints import HintReceiver
 from gardenbus.common.controller.timers import Timers
 from gardenbus.common.ports.bus import WorkQueue
 from gardenbus.common.ports.clock import Clock
@@ -76,18 +77,31 @@ async def start_scheduler(
     await start_informers(context, informer, unready="the landscape is not cached yet")
     housekeeping = Housekeeping(store=store, cache=cache, clock=context.clock, stopping=context.stopping)
     await context.wait_for("store", housekeeping.refresh_usage)
-    queues = await _opened(context, connections)
-    metrics.depth.labels("shoots").set_function(lambda: queues.shoots.depth)
-    metrics.depth.labels("waking").set_function(lambda: queues.unblocking.depth)
-    for name, consumer in _batch_consumers(context, connections, queues, cache, backoff, metrics).items():
+    queues = await _opened(context, connections, metrics)
+    parts = _Shared(
+        store=store,
+        cache=cache,
+        timers=Timers(connections.bus, subjects),
+        clock=context.clock,
+        metrics=metrics,
+        scheduler_name=configuration.scheduler_name,
+    )
+    shoots = ShootSchedulingReconciler(queue=queues.shoots, backoff=backoff, **parts)
+    unblocking = UnblockingReconciler(queue=queues.unblocking, **parts)
+    for name, consumer in _batch_consumers(context, connections, queues, shoots, unblocking).items():
         task = context.spawn(name, consumer.run())
         context.on_stop(name, lambda task=task: _ended(task))
+    hints = HintReceiver(shoots.bind_early, subjects, context.clock, configuration.scheduler_name)
+    await context.wait_for("nats", lambda: hints.subscribe(connections.bus))
+    context.spawn("hints", hints.run())
     context.spawn("housekeeping", housekeeping.run(context.settings.usage_poll_seconds))
     await _serve(context, connections, cache)
     return cache
 
 
-async def _opened(context: ServiceContext[SchedulerSettings], connections: Connections) -> _Queues:
+async def _opened(
+    context: ServiceContext[SchedulerSettings], connections: Connections, metrics: SchedulerMetrics
+) -> _Queues:
     scheduler_name = context.settings.configuration.scheduler_name
     stream = connections.subjects.stream("QUEUES")
 
@@ -96,36 +110,28 @@ async def _opened(context: ServiceContext[SchedulerSettings], connections: Conne
             "nats", lambda: connections.bus.work_queue(stream, f"{name}-{scheduler_name}", subject)
         )
 
-    return _Queues(
+    queues = _Queues(
         shoots=await opened("scheduling", connections.subjects.queue_of(f"scheduling.{scheduler_name}")),
         unblocking=await opened("waking", connections.subjects.queue("waking", "", scheduler_name)),
     )
+    metrics.depth.labels("shoots").set_function(lambda: queues.shoots.depth)
+    metrics.depth.labels("waking").set_function(lambda: queues.unblocking.depth)
+    return queues
 
 
 def _batch_consumers(
     context: ServiceContext[SchedulerSettings],
     connections: Connections,
     queues: _Queues,
-    cache: SchedulingCache,
-    backoff: BackoffSeconds,
-    metrics: SchedulerMetrics,
+    shoots: ShootSchedulingReconciler,
+    unblocking: UnblockingReconciler,
 ) -> Mapping[str, BatchConsumer]:
     """The consumers of both queues, by name."""
-    settings, store = context.settings, connections.store
-    parts = _Shared(
-        store=store,
-        cache=cache,
-        timers=Timers(connections.bus, connections.subjects),
-        clock=context.clock,
-        metrics=metrics,
-        scheduler_name=settings.configuration.scheduler_name,
-    )
-    shoots = ShootSchedulingReconciler(queue=queues.shoots, backoff=backoff, **parts)
-    unblocking = UnblockingReconciler(queue=queues.unblocking, **parts)
+    settings = context.settings
     dead_letter = DeadLetter(
         connections,
         reporter=REPORTER,
-        object_of=queue_object(connections.subjects, f"scheduling.{parts['scheduler_name']}", "shoot"),
+        object_of=queue_object(connections.subjects, f"scheduling.{settings.configuration.scheduler_name}", "shoot"),
         event_reason="SchedulingRejected",
         consequence="The shoot is not scheduled until it changes",
     )

@@ -47,6 +47,10 @@ class SchedulerMetrics:
         self.exceptions = counter(
             "gardenbus_scheduler_exceptions_total", "Decisions that ended in an exception; their shoots stay queued."
         )
+        self.bound_early = counter(
+            "gardenbus_scheduler_bound_early_total",
+            "Shoots that were bound by the apiserver's hint, before their message came by the queue.",
+        )
         self.unblocked = counter(
             "gardenbus_scheduler_woken_total", "Unschedulable shoots that were queued again after a cluster event."
         )

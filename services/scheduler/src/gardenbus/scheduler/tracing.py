@@ -13,11 +13,13 @@ from gardenbus.common.ports.bus import QueueMessage
 
 
 def begin_attempt(queued: QueueMessage, key: ObjectKey) -> tracing.Span:
-    """The span of an attempt to schedule a shoot, after that of its wait in the queue."""
+    """The span of an attempt to schedule a shoot, after that of its wait in the queue; a hint has waited in none."""
     parent = tracing.received(queued.message.headers)
     if not parent:
         return tracing.NOT_TRACED
     about = {"gardenbus.object": key.tail, "gardenbus.deliveries": queued.deliveries}
+    if not queued.deliveries:
+        return tracing.begin("scheduler.schedule", parent, attributes=about)
     wait = tracing.begin("queue.wait", parent, at=queued.message.at, attributes=about)
     wait.end()
     return tracing.begin("scheduler.schedule", wait.traceparent, attributes=about)

@@ -152,6 +152,7 @@ def channels(prefix: str = "garden") -> Sequence[Channel]:
         *_durable_request_channels(subjects),
         *_request_reply_channels(subjects),
         *_announcement_channels(subjects, any_object),
+        *_hint_channels(subjects),
         *_queue_channels(subjects),
         *_gardenlet_channels(subjects, any_object),
         _member_agent_channel(subjects, any_object),
@@ -415,6 +416,19 @@ def _seed_channels(subjects: Subjects, any_object: ObjectKey) -> Sequence[Channe
             "relay",
             "gardenlet",
             "BINDINGS",
+        ),
+    )
+
+
+def _hint_channels(subjects: Subjects) -> Sequence[Channel]:
+    return (
+        Channel(
+            "hint.scheduling",
+            subjects.scheduling_hint("{schedulerName}"),
+            "Shoots that were just created, so that a scheduler binds them before the queue has them. It may be lost.",
+            [MessageSpec("CreatedShoots", "Their namespaces and names, and the trace of each.", "bytes")],
+            "apiserver",
+            "scheduler",
         ),
     )
 

@@ -99,6 +99,10 @@ class Subjects:
         """Subject of a shoot in a scheduler's queue."""
         return f"{self.prefix}.queue.scheduling.{scheduler_name}.{key.namespace or CLUSTER_SCOPE}.{key.name}"
 
+    def scheduling_hint(self, scheduler_name: str) -> str:
+        """Subject of hints (`scheduling_hints`) to the schedulers of a name; no stream stores them."""
+        return f"{self.prefix}.hint.scheduling.{scheduler_name}"
+
     def queue(self, controller: str, namespace: str, name: str) -> str:
         """Subject of an object in a controller's queue."""
         return f"{self.prefix}.queue.{controller}.{namespace or CLUSTER_SCOPE}.{name}"

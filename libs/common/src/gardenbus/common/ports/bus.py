@@ -257,6 +257,20 @@ class Bus(Protocol):
         """Send a request and wait for the response. Raises Unavailable when nobody responds in time."""
         ...
 
+    def notify(self, subject: str, body: bytes) -> None:
+        """Publish a message that no stream stores: whoever subscribes now gets it, at most once. Never waits or fails.
+
+        While the server is away it is dropped.
+        """
+        ...
+
+    async def subscribe(self, subject: str, group: str, callback: Callable[[bytes], None]) -> None:
+        """Have the bodies of such messages handed over; of the subscribers in a (queue) group one gets each.
+
+        Survives reconnects. Raises Unavailable.
+        """
+        ...
+
     async def register(self, identity: ServiceIdentity) -> None:
         """Register as a NATS micro service. To be called once, before any `serve`."""
         ...

@@ -143,6 +143,7 @@ class Writer:
         self._store = store
         self._clock = clock
         self._follow_ups: list[FollowUp] = []
+        self.on_created: Callable[[StoredObject], None] = lambda _stored: None
 
     def add_follow_up(self, follow_up: FollowUp) -> None:
         """Add what is done after each write that is applied or patched, before the response."""
@@ -218,6 +219,8 @@ class Writer:
 
     async def follow_up(self, written: WriteResult, reads: ReadCache, user: str) -> Sequence[str]:
         """Do what belongs to a write; returns warnings."""
+        if written.outcome == "created" and written.stored is not None:
+            self.on_created(written.stored)
         return [warning for follow_up in self._follow_ups for warning in await follow_up(written, reads, user)]
 
     async def patch(  # noqa: PLR0913

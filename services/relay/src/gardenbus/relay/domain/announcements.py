@@ -1,8 +1,9 @@
 """Messages that the relay publishes for a page of the outbox. Pure.
 
-They carry the current state: several entries of one object become one message with its current document. Three lists
-come out, because they go to different streams with different guarantees: `changed` and `bindings` in order, with no
-other publisher's in between, `loose` (queue messages and Events) in any order.
+They carry the current state: several entries of one object become one message with its current document, and a shoot
+that has a seed by now is not queued for its scheduler. Three lists come out, because they go to different streams with
+different guarantees: `changed` and `bindings` in order, with no other publisher's in between, `loose` (queue messages
+and Events) in any order.
 """
 
 from collections.abc import Mapping, Sequence
@@ -87,9 +88,22 @@ def announcements(page: OutboxPage, subjects: Subjects, *, announced_unblock_ind
             else:
                 bindings += _bindings(entry, content, subjects)
     carried = bool(order) and order[-1].kind in UNBLOCKING_KINDS
-    loose = [_work(entries, subjects) for entries in _distinct_work(page.entries)]
+    work = ((entry, _queued_shoot(entry, page)) for entry in _distinct_work(page.entries))
+    loose = [_work(entry, subjects) for entry, shoot in work if shoot is None or not shoot.parts.seed_name]
     loose += [_event(entries, subjects) for entries in page.entries if isinstance(entries, EventEntry)]
     return Announcements(changed, bindings, loose, unblock_index if carried else announced_unblock_index)
+
+
+def shoots_without_seed(page: OutboxPage) -> frozenset[ObjectKey]:
+    """The shoots that the page queues for their schedulers, and that had no seed when it was read."""
+    queued = (_queued_shoot(entry, page) for entry in page.entries if isinstance(entry, QueueEntry))
+    return frozenset(shoot.key for shoot in queued if shoot is not None and not shoot.parts.seed_name)
+
+
+def _queued_shoot(entry: QueueEntry, page: OutboxPage) -> StoredObject | None:
+    """The shoot that an entry queues for its scheduler, if the page has it."""
+    queue, *_scheduler, namespace, name = ("", "", *entry.tail.split("."))[-4:]
+    return page.objects.get(ObjectKey("shoot", namespace, name)) if queue == "scheduling" else None
 
 
 def _is_current(newest: ObjectEntry, page: OutboxPage) -> bool:

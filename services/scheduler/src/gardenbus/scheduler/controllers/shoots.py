@@ -12,7 +12,7 @@ every assignment was made.
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from typing import Any, NamedTuple
 
 import structlog
@@ -102,6 +102,7 @@ class ShootSchedulingReconciler:
         self._metrics = metrics
         self._scheduler_name = scheduler_name
         self._log_fields = DecisionLogFields()
+        self._turn = asyncio.Lock()
         self._landscape_changed = asyncio.Event()
         cache.on_change = self._landscape_changed.set
 
@@ -114,16 +115,42 @@ class ShootSchedulingReconciler:
         self._metrics.wait_seconds.observe(max((queued.queued_ms for queued in messages), default=0.0) / 1000)
         self._metrics.in_flight.set_function(lambda: self._clock.monotonic() - began)
         in_flight = [_pending_shoot(queued, began) for queued in messages]
-        try:
-            await self._rounds(in_flight, began)
-        finally:  # whatever ended it: a span that is not ended is not recorded
-            for pending in in_flight:
-                if pending.span is not tracing.NOT_TRACED:
-                    pending.binding.end(failed="interrupted")
-                    pending.span.end(failed="interrupted")
+        async with self._turn:
+            with _spans_ended(in_flight, failed="interrupted"):
+                await self._rounds(in_flight, began)
         self._metrics.in_flight.set_function(_nothing)
         self._metrics.batch_seconds.observe(self._clock.monotonic() - began)
         self._metrics.batch_shoots.observe(len(messages))
+
+    async def bind_early(self, hinted: Sequence[QueueMessage]) -> None:
+        """Bind shoots whose messages are not here yet, once.
+
+        Only where the cache has all cluster events that the store had before: a Seed that was applied ahead of a shoot
+        takes part in the decision. What is not bound, for whatever reason, is left to its message. Raises Transient.
+        """
+        in_flight = [_pending_shoot(queued, self._clock.monotonic()) for queued in hinted]
+        async with self._turn:
+            with _spans_ended(in_flight, failed=""):
+                usage, found = await asyncio.gather(
+                    self._store.usage(self._cache.usage_version),
+                    self._store.get_many_partial([pending.key for pending in in_flight]),
+                )
+                await record_usage(self._store, self._cache, usage)
+                if self._cache.seen.objects < usage.unblock_indexes.objects:
+                    return
+                for pending, stored in zip(in_flight, found, strict=True):
+                    pending.stored = stored
+                undecided = [pending for pending in in_flight if not is_obsolete(pending.stored)]
+                if assigned := self._decide_all(undecided, self._cache.working_snapshot()).assigned:
+                    await self._bind_once(assigned)
+
+    async def _bind_once(self, assigned: Sequence[AssignedShoot]) -> None:
+        reply = await self._store.bind([each.binding for each in assigned], self._cache.usage_version)
+        await record_usage(self._store, self._cache, reply.usage)
+        for (pending, assignment, _), outcome in zip(assigned, reply.outcomes, strict=True):
+            self._report_bound(pending, assignment, outcome)
+        self._metrics.count_binds(reply.outcomes)
+        self._metrics.bound_early.inc(reply.outcomes.count("bound"))
 
     async def _rounds(self, left: Sequence[PendingShoot], began: float) -> None:
         extended_at = began
@@ -396,6 +423,18 @@ class ShootSchedulingReconciler:
 def _pending_shoot(queued: QueueMessage, received_at: float) -> PendingShoot:
     key = key_of(queued)
     return PendingShoot(queued, key, received_at, span=begin_attempt(queued, key))
+
+
+@contextlib.contextmanager
+def _spans_ended(in_flight: Sequence[PendingShoot], *, failed: str) -> Generator[None, None, None]:
+    """End the spans that the block leaves open, whatever ended it: a span that is not ended is not recorded."""
+    try:
+        yield
+    finally:
+        for pending in in_flight:
+            if pending.span is not tracing.NOT_TRACED:
+                pending.binding.end(failed=failed)
+                pending.span.end(failed=failed)
 
 
 def _nothing() -> float:

@@ -30,7 +30,7 @@ from gardenbus.common.adapters.nats.connection import AWAIT_LOG_SECONDS, Connect
 from gardenbus.common.adapters.nats.credentials import NO_CREDENTIALS, Credentials
 from gardenbus.common.adapters.nats.direct_get import last_message, messages_from
 from gardenbus.common.adapters.nats.follower import JetStreamFollower
-from gardenbus.common.adapters.nats.messages import decode_headers, encode_headers
+from gardenbus.common.adapters.nats.messages import decode_headers, encode_headers, publish_command
 from gardenbus.common.adapters.nats.micro_service import MicroService
 from gardenbus.common.adapters.nats.outside import stated_position
 from gardenbus.common.adapters.nats.own_follower import OwnFollower
@@ -348,6 +348,15 @@ class JetStreamBus:
             subject, body, header=encode_headers(headers), timeout_seconds=timeout_seconds
         )
         return response.body
+
+    def notify(self, subject: str, body: bytes) -> None:
+        """See the port."""
+        self._connection.send_nowait((publish_command(subject, body),))
+
+    async def subscribe(self, subject: str, group: str, callback: Callable[[bytes], None]) -> None:
+        """See the port."""
+        self._connection.require_connected()
+        await self._connection.listen(subject, lambda message: callback(message.body), queue=group)
 
     async def register(self, identity: ServiceIdentity) -> None:
         """See the port."""

@@ -207,7 +207,7 @@ def _apiserver(insider: _Insider) -> Permissions:
         + insider.enqueue("*")
         + insider.read("BINDINGS", "LEASES", "REQUESTS", "REPORTS")
         + insider.purge("BINDINGS")
-        + insider.publish("rejected.>", "scheduler.*.>", "seed.*.>")
+        + insider.publish("rejected.>", "scheduler.*.>", "seed.*.>", "hint.scheduling.*")
         + Permissions((OUTSIDE_REPLIES,), ())
         + insider.subscribe("api.>", "as.*.api.>")
     )
@@ -220,7 +220,7 @@ def _scheduler(insider: _Insider) -> Permissions:
         + insider.consume("QUEUES", "*")
         + insider.enqueue("scheduling", "waking")
         + insider.publish("rejected.>")
-        + insider.subscribe("scheduler.>")
+        + insider.subscribe("scheduler.>", "hint.scheduling.*")
     )
 
 
