@@ -76,7 +76,8 @@ async def measure(task: ScenarioTask) -> ScenarioStats:
                 runs[access].append({"bus": await buses[access].measure(task.size.shoots)})
         for rig in rigs.values():
             await rig.start("apiserver")
-            await start_scheduler(rig)
+            await start_scheduler(rig)  # it makes the consumer, which is paused before it is needed
+            await rig.stop("scheduler")
         for run in range(task.size.runs):
             task.progress("runs", run, task.size.runs)
             await _by_turns(task, rigs, run, {access: own[run] for access, own in runs.items()})
@@ -88,7 +89,10 @@ async def measure(task: ScenarioTask) -> ScenarioStats:
 async def _by_turns(
     task: ScenarioTask, rigs: Mapping[NatsAccess, Rig], run: int, measured: Mapping[NatsAccess, IdentityRun]
 ) -> None:
-    """Measure the services on each rig; `measured` receives it."""
+    """Measure the services on each rig; `measured` receives it.
+
+    No scheduler runs while shoots are taken in: by the apiserver's hints it would bind what shall be in the queue.
+    """
     taken_in: dict[NatsAccess, Sequence[StoredShoot]] = {}
     count, progress = task.size.shoots, task.progress
     for access in _turned(rigs, run):
@@ -96,10 +100,14 @@ async def _by_turns(
         taken_in[access], measured[access]["intake"] = await take_in(
             rigs[access], ShootBatch(f"i{run}", count), progress, _nothing_to_start
         )
+    for rig in rigs.values():
+        await start_scheduler(rig)
     for access in _turned(rigs, run + 1):
         measured[access]["scheduling"] = await bind_queued(rigs[access], taken_in[access])
     for access in _turned(rigs, run + 2):
         measured[access]["stream"] = await send_through(rigs[access], ShootBatch(f"s{run}", count), progress)
+    for rig in rigs.values():
+        await rig.stop("scheduler")
 
 
 def _turned(rigs: Mapping[NatsAccess, Rig], run: int) -> Sequence[NatsAccess]:
