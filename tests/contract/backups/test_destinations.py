@@ -3,8 +3,11 @@
 import asyncio
 import itertools
 import os
+import sys
+from collections import Counter
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
+from typing import Literal
 
 import pytest
 
@@ -184,3 +187,40 @@ def test_an_address_that_is_none_is_refused_with_an_example(address: str) -> Non
 def test_a_place_without_folders_is_refused_with_an_example(address: str) -> None:
     with pytest.raises(BadRequest, match="write a directory"):
         folder_of(address)
+
+
+LISTING = """
+import asyncio, sys
+from gardenbus.common.backups.destinations import destination_of
+asyncio.run(destination_of(sys.argv[1]).list())
+"""
+
+
+@pytest.mark.long
+async def test_a_process_that_listed_a_bucket_ends_by_itself(s3_server: Server) -> None:
+    address = make_bucket(s3_server, f"backups-{next(_numbers)}")
+
+    async def ended() -> int:
+        process = await asyncio.create_subprocess_exec(sys.executable, "-c", LISTING, address)
+        return await process.wait()
+
+    codes = Counter[int]()
+    for _ in range(30):  # the more processes than cores, the later the threads of each get their turn
+        codes.update(await asyncio.gather(*(ended() for _ in range(4))))
+    assert codes == {0: 120}
+
+
+@pytest.mark.parametrize("method", ["list", "put"])
+async def test_a_caller_that_is_cancelled_does_not_wait_for_s3(
+    s3_server: Server, tmp_path: Path, method: Literal["list", "put"]
+) -> None:
+    destination = destination_of(make_bucket(s3_server, f"backups-{next(_numbers)}"))
+    s3_server.pause()
+    try:
+        call = destination.list() if method == "list" else destination.put("a", a_file(tmp_path, b"x"))
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.2):
+                await call
+    finally:
+        s3_server.resume()
+    assert list(await destination.list()) in ([], [StoredFile("a", 1)])

@@ -14,7 +14,7 @@ from pathlib import Path
 import aiohttp
 
 PREAMBLE = """
-import asyncio
+import asyncio, time
 from gardenbus.common.errors import Unavailable
 from gardenbus.common.runtime.service import ServiceContext, run_service
 from gardenbus.common.runtime.settings import CommonSettings, load
@@ -163,6 +163,24 @@ async def test_a_stop_during_the_start_is_obeyed():
     await process.communicate()
 
     assert process.returncode == 0
+
+
+async def test_a_thread_that_hangs_does_not_keep_the_process():
+    process = await start(
+        """
+        async def build(context):
+            context.spawn("disk", asyncio.to_thread(time.sleep, 60))
+        run(build)
+        """,
+        GARDENBUS_DRAIN_SECONDS="0.2",
+    )
+    await until(process, "service.started")
+    process.terminate()
+    await until(process, "service.stopped")
+    await until(process, "service.cut")
+    await process.communicate()
+
+    assert process.returncode == 1
 
 
 async def test_a_drain_that_hangs_is_cut_short():

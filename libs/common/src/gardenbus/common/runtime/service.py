@@ -207,11 +207,10 @@ async def serve(name: str, settings: SettingsT, build: "Build[SettingsT]") -> in
     try:
         return await _live(context, build, stop_requested)
     finally:
-        hard_end = loop.call_later(settings.drain_seconds + UNWIND_SECONDS, _exit_hard)
+        loop.call_later(settings.drain_seconds + UNWIND_SECONDS, _exit_hard)  # the loop's end waits for its threads
         await context.close()
         await health.stop()
         end_traces()
-        hard_end.cancel()
         log.info("service.stopped")
 
 

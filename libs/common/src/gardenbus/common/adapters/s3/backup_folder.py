@@ -3,14 +3,20 @@
 A file is there once its upload has ended, whole or not at all; large ones go up in parts. What is not in the address is
 read from the environment, as Amazon's own tools do: AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN,
 AWS_REGION, AWS_ENDPOINT_URL.
+
+The library is called in threads, not by its functions for asyncio: those resume their callers from threads that Python
+does not know, and one that is not done with that when the process ends aborts it (pyo3-async-runtimes' issue 40). Of
+commands that listed a bucket on busy cores 1 in 15 ended so.
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Callable, Generator, Sequence
+from concurrent.futures import Future
+from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING
+from threading import Thread
+from typing import TYPE_CHECKING, TypeVar
 
 import obstore
 from obstore.exceptions import BaseError
@@ -25,6 +31,8 @@ if TYPE_CHECKING:
 _REQUEST_SECONDS = 60.0
 _RETRY_SECONDS = 20.0
 _RETRIES = 4
+
+Result = TypeVar("Result")
 
 
 def open_bucket(name: str, *, endpoint: str = "", region: str = "") -> S3Store:
@@ -61,23 +69,18 @@ class S3Folder:
 
     async def put(self, name: str, file: Path) -> None:
         """Upload a file."""
-        async with self._translated():
-            await obstore.put_async(self._store, self._path_in(self._prefix, name), file)
+        with self._translated():
+            await _in_thread(lambda: obstore.put(self._store, self._path_in(self._prefix, name), file))
 
     async def fetch(self, name: str, into: Path) -> Path:
         """Download an object in chunks."""
-        path = into / name
-        async with self._translated(f"no backup {name} in {self.place}"):
-            response = await obstore.get_async(self._store, self._path_in(self._prefix, name))
-            with await asyncio.to_thread(path.open, "wb") as target:
-                async for chunk in response.stream():
-                    await asyncio.to_thread(target.write, chunk)
-        return path
+        with self._translated(f"no backup {name} in {self.place}"):
+            return await _in_thread(lambda: self._download(name, into / name))
 
     async def delete(self, name: str) -> None:
         """Delete an object; S3 does not say whether it was there."""
-        async with self._translated():
-            await obstore.delete_async(self._store, self._path_in(self._prefix, name))
+        with self._translated():
+            await _in_thread(lambda: obstore.delete(self._store, self._path_in(self._prefix, name)))
 
     async def close(self) -> None:
         """Nothing is to be closed: the library lets go of connections that are idle."""
@@ -97,23 +100,35 @@ class S3Folder:
 
     async def remove(self) -> None:
         """Delete all objects below this folder."""
-        async with self._translated():
-            prefix = f"{self._prefix}/" if self._prefix else None
-            async for found in obstore.list(self._store, prefix):  # pyright: ignore[reportUnknownMemberType] - Arrow's
-                await obstore.delete_async(self._store, [each["path"] for each in found])
+        with self._translated():
+            await _in_thread(self._delete_all)
 
     async def _found(self) -> "ListResult[Sequence[ObjectMeta]]":
-        async with self._translated():
-            return await obstore.list_with_delimiter_async(  # pyright: ignore[reportUnknownMemberType] - Arrow's
-                self._store, self._prefix or None
+        with self._translated():
+            return await _in_thread(
+                lambda: obstore.list_with_delimiter(  # pyright: ignore[reportUnknownMemberType] - Arrow's
+                    self._store, self._prefix or None
+                )
             )
+
+    def _download(self, name: str, path: Path) -> Path:
+        response = obstore.get(self._store, self._path_in(self._prefix, name))
+        with path.open("wb") as target:
+            for chunk in response.stream():
+                target.write(chunk)
+        return path
+
+    def _delete_all(self) -> None:
+        prefix = f"{self._prefix}/" if self._prefix else None
+        for found in obstore.list(self._store, prefix):  # pyright: ignore[reportUnknownMemberType] - Arrow's
+            obstore.delete(self._store, [each["path"] for each in found])
 
     @staticmethod
     def _path_in(prefix: str, name: str) -> str:
         return "/".join(each for each in (prefix, name) if each)
 
-    @asynccontextmanager
-    async def _translated(self, missing: str = "") -> AsyncGenerator[None]:
+    @contextmanager
+    def _translated(self, missing: str = "") -> Generator[None]:
         """Raises NotFound with the sentence `missing`, and Unavailable."""
         try:
             yield
@@ -123,6 +138,21 @@ class S3Folder:
             raise Unavailable(f"the backups in {self.place}: {_words(error)}") from error
         except (BaseError, OSError, ValueError) as error:
             raise Unavailable(f"the backups in {self.place}: {_words(error)}") from error
+
+
+async def _in_thread(function: Callable[[], Result]) -> Result:
+    """Call in a thread of its own. Neither a caller that is cancelled nor the end of the process waits for its end."""
+    called = Future[Result]()
+    called.set_running_or_notify_cancel()
+    Thread(target=_call, args=(function, called), name="s3", daemon=True).start()
+    return await asyncio.wrap_future(called)
+
+
+def _call(function: Callable[[], Result], called: Future[Result]) -> None:
+    try:
+        called.set_result(function())
+    except BaseException as error:  # noqa: BLE001  the caller's
+        called.set_exception(error)
 
 
 def _words(error: Exception) -> str:
