@@ -30,4 +30,4 @@ async def test_a_shoot_that_comes_alone_is_bound_by_the_apiservers_hint(tmp_path
         scheduler = (await scraped(landscape))["scheduler"]
 
     assert values(scheduler, "gardenbus_scheduler_attempts_total")[("bound",)] == ORDERS
-    assert values(scheduler, "gardenbus_scheduler_bound_early_total")[()] > 0
+    assert values(scheduler, "gardenbus_scheduler_hinted_shoots_total")[("bound",)] > 0

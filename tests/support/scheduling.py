@@ -148,9 +148,9 @@ class SchedulerUnderTest:
 
     async def bind_early(self, *names: str) -> float:
         """Follow a hint, on what was seen last; returns how many shoots it bound."""
-        before = self.counted("bound_early")
+        before = self.hinted("bound")
         await self.shoots.bind_early([FetchedWork(self.subject(name), deliveries=0) for name in names])
-        return self.counted("bound_early") - before
+        return self.hinted("bound") - before
 
     def subject(self, name: str) -> str:
         return self.subjects.scheduling(SCHEDULER, ObjectKey("shoot", "garden-dev", name))
@@ -159,6 +159,10 @@ class SchedulerUnderTest:
         """Look at the landscape, then settle a message that something was gained."""
         await self.informer.refresh()
         await self.activation.handle_batch([FetchedWork(self.subjects.queue("waking", "", SCHEDULER))])
+
+    def hinted(self, result: str) -> float:
+        """Shoots of hints so far."""
+        return self.counted("hinted_shoots", result=result)
 
     def counted(self, metric: str, **labels: str) -> float:
         return self.registry.get_sample_value(f"gardenbus_scheduler_{metric}_total", labels) or 0.0

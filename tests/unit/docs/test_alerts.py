@@ -55,6 +55,7 @@ UNREADABLE = f"gardenbus_unreadable_messages_total{{{at('lifecycle')}}}"
 QUEUE = 'gardenbus_consumer_pending_messages{stream="QUEUES", consumer="scheduling-default-scheduler"}'
 REDELIVERED = 'gardenbus_consumer_redelivered_messages{stream="QUEUES", consumer="scheduling-default-scheduler"}'
 BOUND = 'gardenbus_scheduler_attempts_total{result="bound"}'
+BATCHES = "gardenbus_scheduler_batch_seconds_count"
 CONFLICT = 'gardenbus_scheduler_attempts_total{result="conflict"}'
 WAIT = "gardenbus_scheduler_queue_wait_seconds_bucket{le=%s}"
 QUICK, SLOW, ALL = WAIT % '"1"', WAIT % '"60"', WAIT % '"+Inf"'
@@ -86,6 +87,7 @@ HEALTHY: Mapping[str, str] = {
     UNREADABLE: constant(2),
     QUEUE: constant(0),
     REDELIVERED: constant(0),
+    BATCHES: counting(10),
     BOUND: counting(1000),
     CONFLICT: counting(20),
     f"gardenbus_scheduler_batch_age_seconds{{{at('scheduler')}}}": constant(0.01),
@@ -155,8 +157,8 @@ TROUBLES: Mapping[str, Trouble] = {
         ("GardenbusInformerSilent",),
     ),
     "somebody publishes what is no object": Trouble({UNREADABLE: counting(1)}, ("GardenbusMessagesUnreadable",)),
-    "nobody decides": Trouble(
-        {QUEUE: constant(12), BOUND: constant(5), CONFLICT: constant(0)}, ("GardenbusSchedulerStuck",)
+    "nobody takes from the queue, though hints are followed": Trouble(
+        {QUEUE: constant(12), BATCHES: constant(5)}, ("GardenbusSchedulerStuck",)
     ),
     "much is decided, and much is there": Trouble({QUEUE: constant(5000)}, ()),
     "a batch does not end": Trouble(

@@ -1,11 +1,12 @@
 """What the relay publishes for a page of the outbox."""
 
 import msgspec
+import pytest
 
 from gardenbus.common.api.document import Document, StoredObject, split
 from gardenbus.common.api.keys import Header, ObjectKey, Subjects
 from gardenbus.common.ports.store import EventRecord
-from gardenbus.relay.domain.announcements import announcements, roles, shoots_without_seed
+from gardenbus.relay.domain.announcements import announcements, roles, shoots_bound_soon
 from gardenbus.relay.ports.outbox import EventEntry, ObjectEntry, OutboxPage, QueueEntry
 
 SUBJECTS = Subjects()
@@ -273,13 +274,30 @@ def test_a_shoot_that_has_a_seed_by_now_is_not_queued_for_its_scheduler() -> Non
         "garden.queue.migration.garden-dev.apollo",
         "garden.queue.scheduling.mine.garden-dev.elsewhere",
     ]
-    assert shoots_without_seed(page) == {pending.key}
+    assert shoots_bound_soon(page) == {pending.key}
 
 
-def test_a_queued_shoot_that_is_gone_or_on_no_page_awaits_no_seed() -> None:
+def test_a_queued_shoot_that_is_gone_or_on_no_page_is_not_bound_soon() -> None:
     gone = a_stored("Shoot", "apollo", namespace="garden-dev")
     entries = [entry_of(gone), queued("scheduling.mine.garden-dev.apollo"), queued("scheduling.mine.garden-dev.other")]
     page = OutboxPage(entries, {gone.key: None})
 
-    assert shoots_without_seed(page) == frozenset()
+    assert shoots_bound_soon(page) == frozenset()
     assert len(announcements(page, SUBJECTS, announced_unblock_index=0).loose) == 2
+
+
+@pytest.mark.parametrize(
+    ("what", "entries"),
+    [
+        ("a cluster event, for which hints wait", [entry_of(a_stored("Seed", "s1"))]),
+        ("an unblocked shoot, of which there is no hint", []),
+    ],
+)
+def test_no_shoot_is_bound_soon_on_a_page_with(what: str, entries: list[ObjectEntry]) -> None:
+    shoot = a_stored("Shoot", "apollo", namespace="garden-dev")
+    verb = "added" if entries else "modified"
+    page = OutboxPage(
+        [*entries, entry_of(shoot, verb=verb), queued("scheduling.default-scheduler.garden-dev.apollo")],
+        {shoot.key: shoot},
+    )
+    assert shoots_bound_soon(page) == frozenset(), what

@@ -15,7 +15,7 @@ from gardenbus.common.ports.bus import Message, StreamMessage
 from gardenbus.common.ports.clock import Clock
 from gardenbus.common.ports.store import Creation
 from gardenbus.common.runtime.clock import SystemClock
-from gardenbus.relay.relay import PLACING_SECONDS, Relay, RelaySettings
+from gardenbus.relay.relay import FEW_ENTRIES, PLACING_SECONDS, READ_AGAIN_MAX, Relay, RelaySettings
 from tests.support.builders import a_cloudprofile, a_project, a_seed, a_shoot
 from tests.support.eventually import eventually
 from tests.support.memory.bus import MemoryBus
@@ -454,6 +454,7 @@ async def test_where_no_shoot_gets_its_seed_the_next_ones_are_announced_at_once(
     store = await stocked(a_cloudprofile(), a_project(), a_seed())
     bus, outbox = MemoryBus(SystemClock()), PutOff(store)
     async with running(store, bus, outbox=outbox):
+        await eventually_empty(store)
         await store.create(a_shoot("a"))
         assert (await last_change(bus, "a"))[1:] == ("added", False)
         await eventually_empty(store)
@@ -466,10 +467,29 @@ async def test_where_no_shoot_gets_its_seed_the_next_ones_are_announced_at_once(
     assert len(await bus.subjects("QUEUES", "garden.queue.scheduling.>")) == 2
 
 
+async def test_reads_that_other_writes_used_up_say_nothing_of_schedulers() -> None:
+    class Disturbed(PutOff):
+        async def wait(self, seconds: float) -> None:
+            if seconds <= PLACING_SECONDS:
+                self.times += 1
+                return
+            await super().wait(seconds)
+
+    store = await stocked(a_cloudprofile(), a_project(), a_seed())
+    bus, outbox = MemoryBus(SystemClock()), Disturbed(store)
+    async with running(store, bus, outbox=outbox):
+        await eventually_empty(store)
+        for number in (1, 2):
+            await store.create(a_shoot(f"s{number}"))
+            await eventually_empty(store)
+            assert outbox.times == number * READ_AGAIN_MAX, "the next shoot's page is put off as well"
+
+
 async def test_a_page_of_many_entries_is_not_put_off() -> None:
     store = await stocked(a_cloudprofile(), a_project(), a_seed())
     bus, outbox = MemoryBus(SystemClock()), PutOff(store)
-    await store.create_many([Creation(a_shoot(f"s{number}")) for number in range(50)])
     async with running(store, bus, outbox=outbox):
+        await eventually_empty(store)
+        await store.create_many([Creation(a_shoot(f"s{number}")) for number in range(FEW_ENTRIES // 2 + 1)])
         await eventually_empty(store)
     assert outbox.times == 0

@@ -401,6 +401,7 @@ async def test_a_hint_is_not_followed_before_the_cache_has_the_seed_that_was_app
 
     assert await scheduler.bind_early("s") == 0
     assert not (await shoot_in(store, "s")).parts.seed_name
+    assert scheduler.hinted("behind") == 1
 
     await scheduler.informer.refresh()
     assert await scheduler.bind_early("s") == 1
@@ -416,9 +417,24 @@ async def test_a_hinted_shoot_that_cannot_be_bound_is_left_to_its_message() -> N
 
     assert await scheduler.bind_early("s", "other", "gone") == 0
 
+    assert scheduler.hinted("queued") == 3
     assert "lastOperation" not in (await shoot_in(store, "s")).document().get("status", {})
     assert not (await shoot_in(store, "other")).parts.seed_name
     assert scheduler.ledger.entries == []
+
+
+async def test_a_hinted_shoot_that_changes_before_it_is_bound_is_no_conflict_and_left_to_its_message() -> None:
+    store = await stocked(*BASE, a_seed(), a_shoot())
+    store.__class__ = ShootsThatChange
+    scheduler = SchedulerUnderTest(store)
+    await scheduler.informer.refresh()
+
+    assert await scheduler.bind_early("apollo") == 0
+
+    assert not (await shoot_in(store, "apollo")).parts.seed_name
+    assert scheduler.hinted("queued") == 1
+    assert scheduler.counted("attempts", result="conflict") == 0
+    assert scheduler.counted("bind_conflicts", reason="changed") == 0
 
 
 async def test_a_hint_waits_for_the_batch_in_hand_and_counts_what_that_assigned() -> None:

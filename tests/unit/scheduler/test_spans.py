@@ -1,3 +1,4 @@
+import asyncio
 from collections.abc import Sequence
 from typing import Any
 
@@ -121,6 +122,32 @@ async def test_a_store_that_is_away_leaves_no_span_open() -> None:
         await SchedulerUnderTest(store).handle_batch("apollo", headers=TRACED)
     assert recorder.open() == []
     assert recorder.named("scheduler.schedule").failed
+
+
+async def test_a_batch_that_is_cancelled_while_a_hint_is_followed_leaves_no_span_open() -> None:
+    store = await stocked(*BASE, a_seed(), a_shoot("one"), a_shoot("two"))
+    scheduler = SchedulerUnderTest(store)
+    await scheduler.informer.refresh()
+    binds, may_bind, bind = asyncio.Event(), asyncio.Event(), store.bind
+
+    async def bind_later(bindings: Sequence[SeedBinding], since: int | None = 0) -> BindResults:
+        binds.set()
+        await may_bind.wait()
+        return await bind(bindings, since)
+
+    store.bind = bind_later  # pyright: ignore[reportAttributeAccessIssue]
+    with recorded() as recorder:
+        early = asyncio.create_task(scheduler.bind_early("one"))
+        await binds.wait()
+        waiting = asyncio.create_task(scheduler.handle_batch_blindly("two", headers=TRACED))
+        await asyncio.sleep(0)
+        waiting.cancel()
+        may_bind.set()
+        await asyncio.wait([early, waiting])
+    assert early.result() == 1
+    assert waiting.cancelled()
+    assert tree(recorder) == [("queue.wait", FROM_A_CLIENT), ("scheduler.schedule", "queue.wait")]
+    assert recorder.open() == []
 
 
 async def test_one_that_is_decided_again_stays_within_its_span() -> None:

@@ -45,7 +45,8 @@ async def start_identity(context: ServiceContext[IdentitySettings], connections:
         informer.subscribe(cache.changed, ("secret", "configmap"))
     informers[1].subscribe(requests.changed, ("certificatesigningrequest",))
     _start_signing(context, connections, informers[1], cache, requests)
-    authorities, signers = AuthoritiesFile(Path(settings.authorities)), AuthoritiesFile(_servers_authorities(settings))
+    authorities = AuthoritiesFile(Path(settings.authorities))
+    signers = AuthoritiesFile(Path(settings.nats_ca or settings.authorities))
     requestor = TokenRequestorController(connections.store, context.clock, lambda: cache.revoked, signers.pem)
     informers[0].subscribe(requestor.changed, ("secret",))
     context.spawn("token-requestor", requestor.queue.run())
@@ -68,10 +69,6 @@ async def start_identity(context: ServiceContext[IdentitySettings], connections:
         )
     )
     context.health.add_readiness("callout", lambda: None if connection.is_connected else "not connected")
-
-
-def _servers_authorities(settings: IdentitySettings) -> Path:
-    return Path(settings.nats_ca or settings.authorities)
 
 
 async def _start_kicking(

@@ -36,7 +36,7 @@ from gardenbus.common.controller.cancellation import is_cancelled
 from gardenbus.common.errors import BadRequest, Conflict, NotFound, Transient, Unavailable
 from gardenbus.common.ports.bus import Bus, Message, ReplayDone, StreamMessage, StreamPosition
 from gardenbus.common.ports.clock import Clock, timestamp
-from gardenbus.relay.domain.announcements import Announcements, announcements, shoots_without_seed
+from gardenbus.relay.domain.announcements import Announcements, announcements, shoots_bound_soon
 from gardenbus.relay.obsolete_messages import ObsoleteMessages
 from gardenbus.relay.ports.outbox import IndexedUpTo, Outbox, OutboxEntry, OutboxPage, Restored
 from gardenbus.relay.stream_watch import StreamWatch
@@ -64,10 +64,13 @@ FEW_ENTRIES = 50
 PLACING_SECONDS = 0.02
 """Longest time that an announcement is put off for schedulers to place what was just created."""
 
-READ_AGAIN_MAX, SHORTEST_WAIT_SECONDS = 5, 0.001
+READ_AGAIN_MAX = 5
+
+SHORTEST_WAIT_SECONDS = 0.001
+"""Redis takes less for a wait without end."""
 
 READ_ONCE_SECONDS = 1.0
-"""Time for which nothing is put off after no shoot was placed meanwhile: there may be no scheduler, or no room."""
+"""Time for which nothing is put off after no shoot was placed in time: there may be no scheduler, or no room."""
 
 RESTORED_TOGETHER = 200
 """Objects put back in one round trip: many, but done long before the lead could pass to another relay."""
@@ -244,16 +247,18 @@ class Relay:
         began = self._clock.monotonic()
         if len(page.entries) > FEW_ENTRIES or began < self._read_once_until:
             return page
-        unplaced = first = shoots_without_seed(page)
+        awaited = at_first = shoots_bound_soon(page)
         for _ in range(READ_AGAIN_MAX):
+            if not awaited:
+                break
             left = began + PLACING_SECONDS - self._clock.monotonic()
-            if not unplaced or left < SHORTEST_WAIT_SECONDS:
+            if left < SHORTEST_WAIT_SECONDS:
+                if at_first <= awaited:
+                    self._read_once_until = began + READ_ONCE_SECONDS
                 break
             await self._outbox.wait(left)
             page = await self._outbox.head(self._settings.page)
-            unplaced = shoots_without_seed(page)
-        if first and first <= unplaced:
-            self._read_once_until = began + READ_ONCE_SECONDS
+            awaited = shoots_bound_soon(page)
         return page
 
     async def _publish_changes(self, messages: Announcements) -> None:

@@ -16,7 +16,7 @@ ANNOUNCE = "relay.announce"
 
 def with_spans(page: OutboxPage) -> tuple[OutboxPage, Sequence[tracing.Span]]:
     """The page, its traced entries below spans that began when they were written; these end with the announcement."""
-    if not tracing.is_on() or not any(_trace(entries) for entries in page.entries):
+    if not tracing.is_on():
         return page, ()
     spans: list[tracing.Span] = []
     replaced: list[OutboxEntry] = []
@@ -27,7 +27,8 @@ def with_spans(page: OutboxPage) -> tuple[OutboxPage, Sequence[tracing.Span]]:
                 if isinstance(entries, ObjectEntry)
                 else {"gardenbus.work": entries.tail}
             )
-            span = tracing.begin(ANNOUNCE, entries.trace, at=_written_at(entries.entry), attributes=attributes)
+            written_at = datetime.fromtimestamp(int(entries.entry.partition("-")[0]) / 1000, UTC)
+            span = tracing.begin(ANNOUNCE, entries.trace, at=written_at, attributes=attributes)
             spans.append(span)
             replaced.append(msgspec.structs.replace(entries, trace=span.traceparent))
         else:
@@ -42,12 +43,3 @@ def log_announced(page: OutboxPage) -> None:
             _log.info(
                 "change.announced", object=str(entries.key), version=entries.version, **tracing.fields(entries.trace)
             )
-
-
-def _trace(entries: OutboxEntry) -> str:
-    return entries.trace if isinstance(entries, ObjectEntry | QueueEntry) else ""
-
-
-def _written_at(entry: str) -> datetime:
-    """Instant of an entry's write: its id begins with the milliseconds."""
-    return datetime.fromtimestamp(int(entry.partition("-")[0]) / 1000, UTC)

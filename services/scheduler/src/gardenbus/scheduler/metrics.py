@@ -47,10 +47,14 @@ class SchedulerMetrics:
         self.exceptions = counter(
             "gardenbus_scheduler_exceptions_total", "Decisions that ended in an exception; their shoots stay queued."
         )
-        self.bound_early = counter(
-            "gardenbus_scheduler_bound_early_total",
-            "Shoots that were bound by the apiserver's hint, before their message came by the queue.",
+        self.hinted_shoots = counter(
+            "gardenbus_scheduler_hinted_shoots_total",
+            "Shoots of the apiserver's hints, by result: bound (before their message came), behind (cluster events are "
+            "not in the cache yet), queued (left to their message for another reason).",
+            ("result",),
         )
+        for result in ("bound", "behind", "queued"):
+            self.hinted_shoots.labels(result)
         self.unblocked = counter(
             "gardenbus_scheduler_woken_total", "Unschedulable shoots that were queued again after a cluster event."
         )
@@ -83,6 +87,12 @@ class SchedulerMetrics:
         self.in_flight = gauge(
             "gardenbus_scheduler_batch_age_seconds", "How long the batch in hand has been so, 0 without one."
         )
+
+    def count_hinted(self, shoots: int, bound: int) -> None:
+        """Count shoots of hints that were decided on; only those that were bound are attempts."""
+        self.attempts.labels("bound").inc(bound)
+        self.hinted_shoots.labels("bound").inc(bound)
+        self.hinted_shoots.labels("queued").inc(shoots - bound)
 
     def count_binds(self, outcomes: Iterable[BindOutcome]) -> None:
         """Count the outcomes of a round's binds."""

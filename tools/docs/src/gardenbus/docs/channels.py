@@ -10,6 +10,7 @@ from typing import Literal, NamedTuple
 
 from gardenbus.common.api.fleet.member_clusters import reporter_of
 from gardenbus.common.api.keys import Header, ObjectKey, Subjects
+from gardenbus.common.api.scheduling_hints import SchedulingHint
 from gardenbus.docs.messages import (
     AccessReview,
     AdminKubeconfigRequest,
@@ -426,7 +427,7 @@ def _hint_channels(subjects: Subjects) -> Sequence[Channel]:
             "hint.scheduling",
             subjects.scheduling_hint("{schedulerName}"),
             "Shoots that were just created, so that a scheduler binds them before the queue has them. It may be lost.",
-            [MessageSpec("CreatedShoots", "Their namespaces and names, and the trace of each.", "bytes")],
+            [MessageSpec("CreatedShoots", "Their names, and the trace of each.", SchedulingHint)],
             "apiserver",
             "scheduler",
         ),

@@ -22,18 +22,24 @@ class HintedShoot(msgspec.Struct, frozen=True, omit_defaults=True):
     trace: str = ""
 
 
+class SchedulingHint(msgspec.Struct, frozen=True):
+    """Shoots that were created together, for one scheduler name."""
+
+    shoots: Sequence[HintedShoot]
+
+
 _encode = msgspec.json.Encoder().encode
-_decode = json_decoder(list[HintedShoot])
+_decode = json_decoder(SchedulingHint)
 
 
 def encode_hint(shoots: Sequence[HintedShoot]) -> bytes:
     """The body of a hint."""
-    return _encode(shoots)
+    return _encode(SchedulingHint(shoots))
 
 
 def decode_hint(body: bytes) -> Sequence[HintedShoot]:
     """The shoots of a hint; none of a body that is no hint of this version."""
     try:
-        return _decode(body)[:SHOOTS_MAX]
+        return _decode(body).shoots[:SHOOTS_MAX]
     except msgspec.DecodeError:
         return ()

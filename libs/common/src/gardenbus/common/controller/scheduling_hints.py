@@ -60,7 +60,7 @@ class HintSender:
             self._bus.notify(self._subjects.scheduling_hint(scheduler_name), encode_hint(created))
 
 
-class NotQueued:
+class NotYetQueued:
     """The message that a hint is ahead of: never delivered, so there is nothing to acknowledge."""
 
     deliveries = 0
@@ -101,7 +101,7 @@ class HintReceiver:
         for hinted in decode_hint(body):
             if len(self._hinted) < SHOOTS_MAX:
                 self._hinted[hinted.namespace, hinted.name] = hinted
-        self._came.set()
+                self._came.set()
 
     async def run(self) -> None:
         """Have them bound, for ever."""
@@ -123,4 +123,4 @@ class HintReceiver:
     def _ahead(self, hinted: HintedShoot) -> QueueMessage:
         subject = self._subjects.scheduling(self._scheduler_name, ObjectKey("shoot", hinted.namespace, hinted.name))
         headers = {tracing.TRACEPARENT: hinted.trace} if hinted.trace else {}
-        return NotQueued(StreamMessage(subject, b"", headers, 0, self._clock.now()))
+        return NotYetQueued(StreamMessage(subject, b"", headers, 0, self._clock.now()))

@@ -60,7 +60,8 @@ def without_system_fields(given: Document) -> Document:
     """
     metadata = without(section(given, "metadata"), *SERVER_METADATA)
     if isinstance(metadata.get("labels"), dict):
-        metadata["labels"] = {name: value for name, value in metadata["labels"].items() if not _is_system_label(name)}
+        labels = {name: value for name, value in metadata["labels"].items() if not name.startswith(SEED_LABEL_PREFIX)}
+        metadata["labels"] = without(labels, STATUS_LABEL)
     if isinstance(metadata.get("annotations"), dict):
         annotations = cast("Document", metadata["annotations"])
         metadata["annotations"] = {
@@ -147,7 +148,3 @@ def _merge_owners(current: Sequence[Document], before: Sequence[Document], now: 
     gone = {owner.get("uid") for owner in before}
     kept = [given.pop(uid, owner) for owner in current if (uid := owner.get("uid")) in given or uid not in gone]
     return kept + list(given.values())
-
-
-def _is_system_label(name: str) -> bool:
-    return name == STATUS_LABEL or name.startswith(SEED_LABEL_PREFIX)

@@ -1,5 +1,6 @@
 """All seeds as one JSON list: a row is encoded once for each change of it, and only its use and heartbeat each time."""
 
+import operator
 from collections.abc import Callable, Mapping
 from datetime import datetime
 
@@ -34,7 +35,7 @@ class EncodedSeeds:
     def _refresh(self) -> None:
         """Encode the rows that have changed since the last time, and put all in order if any has."""
         rows = list(self._table.values())
-        if len(rows) == len(self._rows) and all(map(_is_same, rows, self._rows)):
+        if len(rows) == len(self._rows) and all(map(operator.is_, rows, self._rows)):
             return
         before, self.kept, self._rows = self.kept, {}, rows
         for row in rows:
@@ -42,10 +43,6 @@ class EncodedSeeds:
             self.kept[row.name] = kept if kept is not None and kept[0] is row else (row, _encode(row)[:-1])
         ordered = sorted(rows, key=lambda row: (row.provider, row.region, row.name))
         self._ordered = [(row.name, self.kept[row.name][1]) for row in ordered]
-
-
-def _is_same(row: SeedRow, other: SeedRow) -> bool:
-    return row is other
 
 
 def _milliseconds(at: datetime | None) -> bytes:

@@ -94,10 +94,16 @@ def announcements(page: OutboxPage, subjects: Subjects, *, announced_unblock_ind
     return Announcements(changed, bindings, loose, unblock_index if carried else announced_unblock_index)
 
 
-def shoots_without_seed(page: OutboxPage) -> frozenset[ObjectKey]:
-    """The shoots that the page queues for their schedulers, and that had no seed when it was read."""
-    queued = (_queued_shoot(entry, page) for entry in page.entries if isinstance(entry, QueueEntry))
-    return frozenset(shoot.key for shoot in queued if shoot is not None and not shoot.parts.seed_name)
+def shoots_bound_soon(page: OutboxPage) -> frozenset[ObjectKey]:
+    """The shoots created on this page that had no seed when it was read, and that schedulers may bind by a hint.
+
+    None, if the page has a cluster event: hints are not followed until it is announced.
+    """
+    written = [entry for entry in page.entries if isinstance(entry, ObjectEntry)]
+    if any(entry.key.kind in UNBLOCKING_KINDS for entry in written):
+        return frozenset()
+    created = (page.objects.get(entry.key) for entry in written if entry.verb == "added" and entry.key.kind == "shoot")
+    return frozenset(shoot.key for shoot in created if shoot is not None and not shoot.parts.seed_name)
 
 
 def _queued_shoot(entry: QueueEntry, page: OutboxPage) -> StoredObject | None:

@@ -115,10 +115,10 @@ class ShootSchedulingReconciler:
         self._metrics.wait_seconds.observe(max((queued.queued_ms for queued in messages), default=0.0) / 1000)
         self._metrics.in_flight.set_function(lambda: self._clock.monotonic() - began)
         in_flight = [_pending_shoot(queued, began) for queued in messages]
-        async with self._turn:
-            with _spans_ended(in_flight, failed="interrupted"):
+        with _spans_ended(in_flight, failed="interrupted"):
+            async with self._turn:
                 await self._rounds(in_flight, began)
-        self._metrics.in_flight.set_function(_nothing)
+        self._metrics.in_flight.set_function(lambda: 0.0)
         self._metrics.batch_seconds.observe(self._clock.monotonic() - began)
         self._metrics.batch_shoots.observe(len(messages))
 
@@ -129,28 +129,29 @@ class ShootSchedulingReconciler:
         takes part in the decision. What is not bound, for whatever reason, is left to its message. Raises Transient.
         """
         in_flight = [_pending_shoot(queued, self._clock.monotonic()) for queued in hinted]
-        async with self._turn:
-            with _spans_ended(in_flight, failed=""):
+        with _spans_ended(in_flight, failed=""):
+            async with self._turn:
                 usage, found = await asyncio.gather(
                     self._store.usage(self._cache.usage_version),
                     self._store.get_many_partial([pending.key for pending in in_flight]),
                 )
                 await record_usage(self._store, self._cache, usage)
                 if self._cache.seen.objects < usage.unblock_indexes.objects:
+                    self._metrics.hinted_shoots.labels("behind").inc(len(hinted))
                     return
                 for pending, stored in zip(in_flight, found, strict=True):
                     pending.stored = stored
                 undecided = [pending for pending in in_flight if not is_obsolete(pending.stored)]
-                if assigned := self._decide_all(undecided, self._cache.working_snapshot()).assigned:
-                    await self._bind_once(assigned)
+                assigned = self._decide_all(undecided, self._cache.working_snapshot()).assigned
+                self._metrics.count_hinted(len(hinted), await self._bind_once(assigned) if assigned else 0)
 
-    async def _bind_once(self, assigned: Sequence[AssignedShoot]) -> None:
+    async def _bind_once(self, assigned: Sequence[AssignedShoot]) -> int:
+        """Bind what the store accepts; returns how many that is."""
         reply = await self._store.bind([each.binding for each in assigned], self._cache.usage_version)
         await record_usage(self._store, self._cache, reply.usage)
         for (pending, assignment, _), outcome in zip(assigned, reply.outcomes, strict=True):
             self._report_bound(pending, assignment, outcome)
-        self._metrics.count_binds(reply.outcomes)
-        self._metrics.bound_early.inc(reply.outcomes.count("bound"))
+        return reply.outcomes.count("bound")
 
     async def _rounds(self, left: Sequence[PendingShoot], began: float) -> None:
         extended_at = began
@@ -435,7 +436,3 @@ def _spans_ended(in_flight: Sequence[PendingShoot], *, failed: str) -> Generator
             if pending.span is not tracing.NOT_TRACED:
                 pending.binding.end(failed=failed)
                 pending.span.end(failed=failed)
-
-
-def _nothing() -> float:
-    return 0.0
