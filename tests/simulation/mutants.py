@@ -221,9 +221,6 @@ MUTANTS: dict[str, Mutant] = {
         [(MemoryStore, "reannounce_object", _remove_the_unknown)], (REDIS, NATS)
     ),
     "news of an older store are announced": Mutant([(MemoryOutbox, "_check_lead", _lead_with_no_check)], (REDIS,)),
-    "a relay goes on with what it read of an older store": Mutant(
-        [(MemoryOutbox, "lead", _lead_over_lives), (Relay, "_recover", _recover_from_what_was)], (REDIS,)
-    ),
     "reads of a closed store are answered": Mutant([(MemoryState, "check_open", _check_writes_alone)], (REDIS,)),
     "a stream that grew past what it had lost is not compared": Mutant(
         [(StreamIncarnation, "_compare", _compare_the_end)], (NATS,)
@@ -236,6 +233,9 @@ MUTANTS: dict[str, Mutant] = {
 """Each is found within a few hundred schedules."""
 
 RARE: dict[str, Mutant] = {
+    "a relay goes on with what it read of an older store": Mutant(
+        [(MemoryOutbox, "lead", _lead_over_lives), (Relay, "_recover", _recover_from_what_was)], (REDIS,)
+    ),
     "a restore is left half done": Mutant([(Relay, "_note_restored", _note_nothing)], (REDIS,)),
     "work is acknowledged before it is done": Mutant([(ShootSchedulingReconciler, "handle_batch", _acknowledge_first)]),
     "informers do not notice an older store": Mutant([(Informer, "_note_version", _ignore_version)], (REDIS,)),
