@@ -38,7 +38,8 @@ from tests.simulation.connections import SimulatedBus, SimulatedStore, Simulatio
 SCHEDULER = "default-scheduler"
 durable_requests.EARLIER_POLL_SECONDS = 1.0  # polls are choice points like any other: fewer of them, more of the rest
 RELAY = RelaySettings(page=6, lead_ttl_seconds=5.0, idle_seconds=2.0)
-BATCHES = BatchSettings(batch=4, wait_seconds=60.0)
+BATCHES = BatchSettings(batch=2, wait_seconds=60.0)
+"""So few that more wait often: then the next batch is fetched while one is handled."""
 USAGE_POLL_SECONDS = 10.0
 NEVER_SECONDS, RETRY_SECONDS = 100_000.0, 60.0
 """Backoff of an unschedulable shoot: what ends its wait must be the cluster event, not the timer. Only where Redis may

@@ -219,6 +219,10 @@ class Preparing:
             prepare=self.prepare,
         )
 
+    @property
+    def depth(self) -> int:
+        return len(self.queued)
+
     async def fetch(self, _limit: int, _wait_seconds: float) -> Sequence[InFlight]:
         if self.queued:
             return self.queued.pop(0)
@@ -352,10 +356,35 @@ async def test_a_queue_out_of_reach_is_asked_again() -> None:
     assert await run(Unavailable("away"), [FetchedWork("a")]) == [["a"]]
 
 
-async def test_the_next_batch_is_fetched_while_one_is_settled() -> None:
+async def test_nothing_is_fetched_while_a_batch_is_handled_if_nothing_waited_behind_it() -> None:
+    """What comes meanwhile is then handled together, or by another replica."""
+    stopping = asyncio.Event()
+    steps: list[str] = []
+
+    class Idle(Handing):
+        async def fetch(self, limit: int, wait_seconds: float) -> Sequence[FetchedWork]:
+            steps.append("fetch")
+            return await super().fetch(limit, wait_seconds)
+
+    async def handle(messages: Sequence[QueueMessage]) -> None:
+        for _ in range(5):
+            await asyncio.sleep(0)
+        steps.extend(work.message.subject for work in messages)
+
+    async def reject(work: QueueMessage) -> None:
+        raise AssertionError(work.message.subject)
+
+    queue = Idle(stopping, lambda: False, [FetchedWork("a")], [FetchedWork("b"), FetchedWork("c")])
+    await BatchConsumer("test", queue, handle, reject=reject, clock=FakeClock(), stopping=stopping).run()
+    assert steps == ["fetch", "a", "fetch", "b", "c", "fetch"]
+
+
+async def test_the_next_batch_is_fetched_while_one_is_settled_if_more_waited() -> None:
     stopping, fetched = asyncio.Event(), asyncio.Event()
 
     class Eager(Handing):
+        depth = 1
+
         async def fetch(self, limit: int, wait_seconds: float) -> Sequence[FetchedWork]:
             if len(self.batches) == 1:
                 fetched.set()

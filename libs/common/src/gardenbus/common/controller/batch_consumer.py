@@ -11,8 +11,9 @@
 | the consumer is stopped             | what is not finished is released, for another replica                          |
 
 Nothing is released while a server is away, as each delivery counts against a message. While a batch of new messages is
-handled the next one is fetched, and prepared. Beside messages that came back nothing is: where one of them kills the
-process, a delivery would count against messages that no handler has seen.
+handled, the next one is fetched and prepared if more waited than one fetch takes. Else what comes meanwhile makes one
+batch afterwards, or is another replica's that is idle. Beside messages that came back nothing is fetched: where one of
+them kills the process, a delivery would count against messages that no handler has seen.
 """
 
 import asyncio
@@ -138,8 +139,8 @@ class BatchConsumer:
             self._observer.finished(portion)
 
     async def _process_and_fetch(self, messages: Sequence[QueueMessage]) -> Sequence[QueueMessage]:
-        """Handle a batch and return the next one, which is fetched meanwhile where that does no harm."""
-        if not self._all_new(messages):
+        """Handle a batch and return the next one."""
+        if not (self._all_new(messages) and self._queue.depth):
             await self.process(messages)
             return await self._fetch()
         fetching = asyncio.create_task(self._prefetch(), name=f"{self._name} fetch")

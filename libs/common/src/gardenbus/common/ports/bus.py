@@ -103,7 +103,7 @@ class WorkQueue(Protocol):
     def depth(self) -> int:
         """Messages that were pending behind those of the last fetch (0 before the first).
 
-        For people: JetStream counts a message a moment after it has acknowledged it.
+        About so many: JetStream counts a message a moment after it has acknowledged it.
         """
         ...
 
