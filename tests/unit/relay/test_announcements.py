@@ -274,7 +274,7 @@ def test_a_shoot_that_has_a_seed_by_now_is_not_queued_for_its_scheduler() -> Non
         "garden.queue.migration.garden-dev.apollo",
         "garden.queue.scheduling.mine.garden-dev.elsewhere",
     ]
-    assert shoots_bound_soon(page) == {pending.key}
+    assert shoots_bound_soon(page, announced_unblock_index=0) == {pending.key}
 
 
 def test_a_queued_shoot_that_is_gone_or_on_no_page_is_not_bound_soon() -> None:
@@ -282,22 +282,21 @@ def test_a_queued_shoot_that_is_gone_or_on_no_page_is_not_bound_soon() -> None:
     entries = [entry_of(gone), queued("scheduling.mine.garden-dev.apollo"), queued("scheduling.mine.garden-dev.other")]
     page = OutboxPage(entries, {gone.key: None})
 
-    assert shoots_bound_soon(page) == frozenset()
+    assert shoots_bound_soon(page, announced_unblock_index=0) == frozenset()
     assert len(announcements(page, SUBJECTS, announced_unblock_index=0).loose) == 2
 
 
-@pytest.mark.parametrize(
-    ("what", "entries"),
-    [
-        ("a cluster event, for which hints wait", [entry_of(a_stored("Seed", "s1"))]),
-        ("an unblocked shoot, of which there is no hint", []),
-    ],
-)
-def test_no_shoot_is_bound_soon_on_a_page_with(what: str, entries: list[ObjectEntry]) -> None:
+@pytest.mark.parametrize(("announced", "bound_soon"), [(4, 0), (5, 1)])
+def test_a_hint_is_not_awaited_before_the_cluster_event_on_its_page_and_a_seed_that_only_reports_is_none(
+    announced: int, bound_soon: int
+) -> None:
+    seed, shoot = a_stored("Seed", "s1"), a_stored("Shoot", "apollo", namespace="garden-dev")
+    entries = [entry_of(seed, unblock_index=5), entry_of(shoot, verb="added", unblock_index=5)]
+    page = OutboxPage(entries, {seed.key: seed, shoot.key: shoot})
+    assert len(shoots_bound_soon(page, announced_unblock_index=announced)) == bound_soon
+
+
+def test_no_hint_is_awaited_for_a_shoot_that_was_unblocked() -> None:
     shoot = a_stored("Shoot", "apollo", namespace="garden-dev")
-    verb = "added" if entries else "modified"
-    page = OutboxPage(
-        [*entries, entry_of(shoot, verb=verb), queued("scheduling.default-scheduler.garden-dev.apollo")],
-        {shoot.key: shoot},
-    )
-    assert shoots_bound_soon(page) == frozenset(), what
+    entries = [entry_of(shoot, verb="modified"), queued("scheduling.default-scheduler.garden-dev.apollo")]
+    assert shoots_bound_soon(OutboxPage(entries, {shoot.key: shoot}), announced_unblock_index=0) == frozenset()

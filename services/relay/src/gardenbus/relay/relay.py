@@ -247,7 +247,7 @@ class Relay:
         began = self._clock.monotonic()
         if len(page.entries) > FEW_ENTRIES or began < self._read_once_until:
             return page
-        awaited = at_first = shoots_bound_soon(page)
+        awaited = at_first = shoots_bound_soon(page, announced_unblock_index=self._announced_unblock_index)
         for _ in range(READ_AGAIN_MAX):
             if not awaited:
                 break
@@ -258,7 +258,7 @@ class Relay:
                 break
             await self._outbox.wait(left)
             page = await self._outbox.head(self._settings.page)
-            awaited = shoots_bound_soon(page)
+            awaited = shoots_bound_soon(page, announced_unblock_index=self._announced_unblock_index)
         return page
 
     async def _publish_changes(self, messages: Announcements) -> None:

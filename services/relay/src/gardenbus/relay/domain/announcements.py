@@ -94,13 +94,13 @@ def announcements(page: OutboxPage, subjects: Subjects, *, announced_unblock_ind
     return Announcements(changed, bindings, loose, unblock_index if carried else announced_unblock_index)
 
 
-def shoots_bound_soon(page: OutboxPage) -> frozenset[ObjectKey]:
+def shoots_bound_soon(page: OutboxPage, *, announced_unblock_index: int) -> frozenset[ObjectKey]:
     """The shoots created on this page that had no seed when it was read, and that schedulers may bind by a hint.
 
     None, if the page has a cluster event: hints are not followed until it is announced.
     """
     written = [entry for entry in page.entries if isinstance(entry, ObjectEntry)]
-    if any(entry.key.kind in UNBLOCKING_KINDS for entry in written):
+    if any(each.key.kind in UNBLOCKING_KINDS and each.unblock_index > announced_unblock_index for each in written):
         return frozenset()
     created = (page.objects.get(entry.key) for entry in written if entry.verb == "added" and entry.key.kind == "shoot")
     return frozenset(shoot.key for shoot in created if shoot is not None and not shoot.parts.seed_name)
