@@ -313,7 +313,7 @@ async def until_later_delta(site: Site, than: Backup | None) -> Backup:
 
 async def with_a_shoot_after_the_last_delta(site: Site, landscape: Landscape, load: Load) -> tuple[str, Backup]:
     """Wait until a shoot is built of which no backup knows; its name, and the latest backup."""
-    delta: Backup | None = None
+    delta = site.latest_delta()
     for number in range(10):
         delta = await until_later_delta(site, delta)
         await landscape.query("apply", a_shoot(f"after-{number}"))
