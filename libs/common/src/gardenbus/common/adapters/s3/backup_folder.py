@@ -5,8 +5,8 @@ read from the environment, as Amazon's own tools do: AWS_ACCESS_KEY_ID, AWS_SECR
 AWS_REGION, AWS_ENDPOINT_URL.
 
 The library is called in threads, not by its functions for asyncio: those resume their callers from threads that Python
-does not know, and one that is not done with that when the process ends aborts it (pyo3-async-runtimes' issue 40). Of
-commands that listed a bucket on busy cores 1 in 15 ended so.
+does not know, and one that is not done with that when the process ends aborts it
+(https://github.com/PyO3/pyo3-async-runtimes/issues/40). On busy cores 1 in 15 listings of a bucket ended so.
 """
 
 import asyncio
