@@ -57,16 +57,23 @@ class ClusterPlan(NamedTuple):
     ports: Mapping[str, int]
     primary: int
     """Number of the Redis that starts as primary."""
+    redis_numbers: Sequence[int] = NUMBERS
 
 
 def cluster_plan(
-    directory: LandscapeDirectory, durability: Durability, previous: Mapping[str, int], in_use: set[int]
+    directory: LandscapeDirectory,
+    durability: Durability,
+    previous: Mapping[str, int],
+    in_use: set[int],
+    *,
+    redis_numbers: Sequence[int] = NUMBERS,
 ) -> ClusterPlan:
     """Choose ports, those of last time where they are free, and the primary of last time."""
-    names = [f"{kind}-{number}" for number in NUMBERS for kind in ("nats", "redis", "sentinel")]
+    names = [f"{kind}-{number}" for number in NUMBERS for kind in ("nats", "sentinel")]
+    names += [f"redis-{number}" for number in redis_numbers]
     names += [f"nats-{number}-{part}" for number in NUMBERS for part in ("monitor", "routes")]
     ports = {name: choose_port(None, previous.get(name), in_use) for name in names}
-    return ClusterPlan(directory, durability, ports, last_primary(directory, previous))
+    return ClusterPlan(directory, durability, ports, last_primary(directory, previous), redis_numbers)
 
 
 def cluster_servers(
@@ -81,7 +88,7 @@ def cluster_servers(
     )
     specs = [
         *(_nats_spec(plan, number, nats, authorization, admission) for number in NUMBERS),
-        *(_redis_spec(plan, number, redis, users) for number in NUMBERS),
+        *(_redis_spec(plan, number, redis, users) for number in plan.redis_numbers),
         *(_sentinel_spec(plan, number, redis, users) for number in NUMBERS),
     ]
     nats_urls = [f"nats://{LOOPBACK}:{plan.ports[f'nats-{number}']}" for number in NUMBERS]
@@ -168,7 +175,7 @@ def _sentinel_spec(plan: ClusterPlan, number: int, program: Path, users: RedisUs
     file = _sentinel_file(plan.directory, number)
     store = _store(plan.directory.redis, name)
     primary = plan.ports[f"redis-{plan.primary}"]
-    replicas = [plan.ports[f"redis-{each}"] for each in NUMBERS if each != plan.primary]
+    replicas = [plan.ports[f"redis-{each}"] for each in plan.redis_numbers if each != plan.primary]
     text = (
         f"bind {LOOPBACK}\nport {plan.ports[name]}\ndaemonize no\ndir {json.dumps(str(store))}\n"
         f"sentinel monitor {MASTER} {LOOPBACK} {primary} {QUORUM}\n"

@@ -42,6 +42,9 @@ NatsAccess = Literal["insecure", "permissions", "tls"]
 NO_REWRITE = "auto-aof-rewrite-percentage 0\n"
 """Redis rewrites its log when it has doubled: that would fall into one measurement or another by chance."""
 
+REDIS_NUMBERS = (1, 2)
+"""Redis servers of a cluster: a primary and a replica, as many as it takes to lose one."""
+
 POLL_SECONDS = 0.01
 
 
@@ -201,8 +204,8 @@ async def a_rig(
 ) -> AsyncGenerator[Rig]:
     """Servers in a directory that is removed at the end. `ready_seconds`: how long a process may take to be ready.
 
-    `is_cluster`: those of `up --cluster`, three of NATS and a Redis with two replicas, instead of one of each; these
-    are `insecure`. When a measurement fails the directory is kept, and the BenchFailed that is raised says where the
+    `is_cluster`: as those of `up --cluster`, three of NATS and three Sentinels, but one replica of Redis, instead of one
+    of each; these are `insecure`. When a measurement fails the directory is kept, and the BenchFailed that is raised says where the
     logs are.
     """
     path = Path(tempfile.mkdtemp(prefix="gardenbus-bench-"))
@@ -255,12 +258,15 @@ def cost_of(pid: int) -> Cost:
 def _cluster(directory: LandscapeDirectory, durability: Durability) -> tuple[Addresses, Sequence[ProcessSpec]]:
     users = redis_users(directory, "garden")
     servers = cluster_servers(
-        cluster_plan(directory, durability, {}, set()),
+        cluster_plan(directory, durability, {}, set(), redis_numbers=REDIS_NUMBERS),
         nats=find_server(NATS),
         redis=find_server(REDIS),
         authorization="",
         users=users,
     )
+    for number in REDIS_NUMBERS:
+        with (directory.config / f"redis-{number}.conf").open("a") as file:
+            file.write(NO_REWRITE)
     redis_url = users.operators_url(servers.redis_url)
     syncs_always = durability is Durability.POWER
     return Addresses(servers.nats_url, redis_url, "garden", syncs_always, are_clustered=True), servers.specs

@@ -110,7 +110,7 @@ SCENARIOS: Mapping[ScenarioName, BenchScenario] = {
         placement.measure,
     ),
     ScenarioName.REPLICATION: BenchScenario(
-        "Three servers of NATS and a Redis with two replicas on one machine, against one of each",
+        "Three servers of NATS and a Redis with a replica on one machine, against one of each",
         ScenarioSize(seeds=1000, placed=100_000, shoots=12_000, runs=5),
         ScenarioSize(seeds=1000, placed=0, shoots=1000, runs=2),
         replication.measure,

@@ -1,4 +1,4 @@
-"""Replication: three servers of NATS and a Redis with two replicas on one machine, beside one server of each."""
+"""Replication: three servers of NATS and a Redis with a replica on one machine, beside one server of each."""
 
 from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
@@ -71,7 +71,7 @@ def _stats(task: ScenarioTask, single: Sequence[ReplicationRun], cluster: Sequen
             "cpu_ratio_of_scheduling": _cpu_ratio(single, cluster, lambda attempt: attempt.rate),
             "cpu_ratio_of_orders": _cpu_ratio(single, cluster, lambda attempt: attempt.latency),
         },
-        parameters=parameters(task, {"rate_per_s": RATE_PER_S, "nats_servers": 3, "redis_replicas": 2}),
+        parameters=parameters(task, {"rate_per_s": RATE_PER_S, "nats_servers": 3, "redis_replicas": 1}),
     )
 
 
