@@ -26,7 +26,7 @@ def test_sentinels_know_each_redis_that_is_started(tmp_path: Path, redis_numbers
     names = [spec.name for spec in servers.specs]
     assert [name for name in names if name.startswith("redis")] == [f"redis-{number}" for number in redis_numbers]
     assert [name for name in names if name.startswith("nats")] == ["nats-1", "nats-2", "nats-3"]
+    replicas = [plan.ports[f"redis-{number}"] for number in redis_numbers if number != plan.primary]
     for number in NUMBERS:
         sentinel = (directory.config / f"sentinel-{number}.conf").read_text()
-        known = [int(line.split()[-1]) for line in sentinel.splitlines() if "known-replica" in line]
-        assert known == [plan.ports[f"redis-{replica}"] for replica in redis_numbers if replica != plan.primary]
+        assert [int(line.split()[-1]) for line in sentinel.splitlines() if "known-replica" in line] == replicas

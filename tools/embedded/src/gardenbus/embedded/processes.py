@@ -43,9 +43,8 @@ LARGEST_LOG_BYTES = 16 * 1024 * 1024
 LANDSCAPE_VARIABLE = "GARDENBUS_LANDSCAPE"
 
 NATS_TIMER_SLACK_NANOSECONDS = 5_000_000
-"""Time by which Linux may fire a timer of nats-server late. Go's monitoring thread sleeps for 20 µs and more between looks
-at what runs. Beside other processes on a small machine that was a fifth of a server's processor time, and two thirds of
-its context switches."""
+"""Time by which Linux may fire a timer of nats-server late: Go's monitoring thread, which sleeps for 20 µs and more
+between looks at what runs, was a fifth of a server's processor time, and most of its context switches."""
 
 _PR_SET_PDEATHSIG, _PR_SET_TIMERSLACK = 1, 29
 _LIBC: ctypes.CDLL | None = ctypes.CDLL(None) if sys.platform == "linux" else None

@@ -204,9 +204,9 @@ async def a_rig(
 ) -> AsyncGenerator[Rig]:
     """Servers in a directory that is removed at the end. `ready_seconds`: how long a process may take to be ready.
 
-    `is_cluster`: as those of `up --cluster`, three of NATS and three Sentinels, but one replica of Redis, instead of one
-    of each; these are `insecure`. When a measurement fails the directory is kept, and the BenchFailed that is raised says where the
-    logs are.
+    `is_cluster`: as those of `up --cluster`, three of NATS and three Sentinels, but with one replica of Redis, instead
+    of one of each; these are `insecure`. When a measurement fails the directory is kept, and the BenchFailed that is
+    raised says where the logs are.
     """
     path = Path(tempfile.mkdtemp(prefix="gardenbus-bench-"))
     is_kept = False
