@@ -8,7 +8,7 @@ import signal
 import subprocess
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -24,7 +24,11 @@ from tests.support.page_checks import CUT_OFF, NAMELESS
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.timeout(400)]
 
-ROOT = Path(__file__).parents[2]
+EXAMPLE = Path(__file__).parents[2] / "examples/landscape"
+EXAMPLE_SEEDS = (
+    *("aws-dublin", "aws-cork", "aws-frankfurt", "aws-virginia", "aws-lab"),
+    *("gcp-eemshaven", "gcp-iowa", "gcp-vault", "stack-berlin"),
+)
 SEEDS = ("aws-dublin", "aws-frankfurt", "gcp-iowa", "stack-berlin")
 
 SHOOT = """
@@ -77,10 +81,22 @@ def gardenbus(*arguments: str) -> str:
     return ended.stdout
 
 
+def named(files: Sequence[Path]) -> list[str]:
+    """Files as arguments."""
+    return [argument for file in files for argument in ("-f", str(file))]
+
+
 @pytest.fixture(scope="module")
 def directory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     directory = tmp_path_factory.mktemp("landscape") / "state"
-    gardenbus("up", "--dir", str(directory), "-f", str(ROOT / "examples/landscape"), "--detach")
+    at = ("--dir", str(directory))
+    shoots = sorted(EXAMPLE.glob("shoots-*.yaml"))
+    others = sorted(set(EXAMPLE.glob("*.yaml")) - set(shoots))
+    gardenbus("up", *at, *named(others), "--detach")
+    # Who comes while only some seeds are ready is placed on these: where others then are, and who waits, differs.
+    for goal in ("create", "condition=GardenletReady", "condition=BackupBucketsReady"):
+        gardenbus("wait", "seeds", *EXAMPLE_SEEDS, "--for", goal, "--timeout", "1m", *at)
+    gardenbus("apply", *named(shoots), *at)
     yield directory
     gardenbus("down", "--dir", str(directory))
 
