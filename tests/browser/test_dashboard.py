@@ -93,7 +93,7 @@ def directory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     shoots = sorted(EXAMPLE.glob("shoots-*.yaml"))
     others = sorted(set(EXAMPLE.glob("*.yaml")) - set(shoots))
     gardenbus("up", *at, *named(others), "--detach")
-    # Who comes while only some seeds are ready is placed on these: where others then are, and who waits, differs.
+    # While only some seeds are ready all shoots are placed on these: which of them then find no room differs.
     for goal in ("create", "condition=GardenletReady", "condition=BackupBucketsReady"):
         gardenbus("wait", "seeds", *EXAMPLE_SEEDS, "--for", goal, "--timeout", "1m", *at)
     gardenbus("apply", *named(shoots), *at)

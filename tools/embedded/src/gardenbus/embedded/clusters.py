@@ -57,7 +57,7 @@ class ClusterPlan(NamedTuple):
     ports: Mapping[str, int]
     primary: int
     """Number of the Redis that starts as primary."""
-    redis_numbers: Sequence[int] = NUMBERS
+    redis_numbers: Sequence[int]
 
 
 def cluster_plan(
