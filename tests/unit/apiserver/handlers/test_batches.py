@@ -31,11 +31,12 @@ Request = tuple[str, dict[str, str] | None]
 
 
 class CountingStore(MemoryStore):
-    """Notes the names of what is read. The next read, if it is held, returns what was there when it began."""
+    """Notes the names of what is read, and how often. The next read, if held, returns what was there when it began."""
 
     def __init__(self, clock: Clock, *, is_open: bool) -> None:
         super().__init__(clock, is_open=is_open)
         self.read: list[str] = []
+        self.reads = 0
         self._held: asyncio.Event | None = None
 
     def hold_next_read(self) -> asyncio.Event:
@@ -50,6 +51,7 @@ class CountingStore(MemoryStore):
 
     async def get_many(self, keys: Sequence[ObjectKey]) -> Sequence[StoredObject | None]:
         self.read += [key.name for key in keys]
+        self.reads += 1
         found = await super().get_many(keys)
         held, self._held = self._held, None
         if held is not None:
@@ -159,6 +161,18 @@ async def test_a_batch_that_is_prepared_while_nothing_is_in_flight_reads_nothing
     consuming.store.read.clear()
     await handler.handle(messages)
     assert consuming.store.read == []
+    assert await consuming.outcomes() == {"a": {"x": "1"}, "b": {"x": "2"}}
+
+
+async def test_a_batch_that_was_not_prepared_is_read_in_one_round_trip_with_what_belongs_to_it() -> None:
+    consuming = Consuming()
+    await consuming.publish([("a", {"x": "1"}), ("b", {"x": "2"})])
+    queue = await consuming.bus.work_queue("REQUESTS", "apiserver", ">")
+    handler = consuming.handler(queue, DeadLetter(Connections(consuming.store, consuming.bus, SUBJECTS), reporter="x"))
+    await handler.refresh()
+    messages = await queue.fetch(10, 0)
+    await handler.handle(messages)
+    assert (consuming.store.read, consuming.store.reads) == (["a", "b", "garden"], 1)
     assert await consuming.outcomes() == {"a": {"x": "1"}, "b": {"x": "2"}}
 
 

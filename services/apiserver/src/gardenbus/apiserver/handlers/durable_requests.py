@@ -209,7 +209,7 @@ class DurableRequestHandler:
         if not self._is_located:
             return
         handled = self._handled
-        batch = await self._read(queued_messages)
+        batch = await self._read(queued_messages, is_ahead=True)
         if self._handled == handled:  # else what was in flight is tried again, and may change what was read
             self._prepared = batch
 
@@ -218,9 +218,9 @@ class DurableRequestHandler:
         prepared, self._prepared = self._prepared, None
         if prepared is not None and list(prepared.queued_messages) == list(queued_messages):
             return prepared
-        return await self._read(queued_messages)
+        return await self._read(queued_messages, is_ahead=False)
 
-    async def _read(self, queued_messages: Sequence[QueueMessage]) -> _Batch:
+    async def _read(self, queued_messages: Sequence[QueueMessage], *, is_ahead: bool) -> _Batch:
         """Read a batch in one round trip: where its messages belong, and what they are about."""
         rejected: list[RejectedDocument] = []
         parsed: list[_ParsedMessage | None] = []
@@ -229,9 +229,9 @@ class DurableRequestHandler:
                 await asyncio.sleep(0)
             parsed.append(await self._parsed(queued, rejected))
         reads = ReadCache(self.store, self.manifests)
-        documents = [document for message in parsed if message is not None for document in message.documents]
+        messages = [message for message in parsed if message is not None]
         incarnations, _ = await asyncio.gather(
-            self._incarnation.of(queued_messages), self._read_ahead(documents, reads)
+            self._incarnation.of(queued_messages), self._read_objects(messages, reads, is_ahead=is_ahead)
         )
         located = zip(parsed, incarnations, strict=True)
         requests = [
@@ -242,18 +242,21 @@ class DurableRequestHandler:
         ]
         return _Batch(queued_messages, requests, rejected, reads)
 
-    async def _read_ahead(self, documents: Sequence[_ParsedDocument], reads: ReadCache) -> None:
-        """Read what the batch in flight cannot change.
+    async def _read_objects(self, messages: Sequence[_ParsedMessage], reads: ReadCache, *, is_ahead: bool) -> None:
+        """Read the objects of a batch, but for those that the batch in flight, which it `is_ahead` of, may change.
 
         What belongs to an object only if nothing is in flight and all are of one kind: another may change it.
         """
-        keys = [document.key for document in documents]
+        documents = [(message, document) for message in messages for document in message.documents]
+        keys = [document.key for _, document in documents]
         related: list[RelatedQuery] = []
-        if self._in_flight is not None:
+        if is_ahead and self._in_flight is not None:
             keys = [key for key in keys if key not in self._in_flight]
         elif len({key.kind for key in keys}) == 1:
-            related = [query for document in documents for query in document.queries or ()]
-        await asyncio.gather(reads.prefetch_lists(related), reads.prefetch_related(related, keys))
+            for message, document in documents:
+                related += self.authorizer.queries(message.requester, Action.on(message.verb, document.key))
+                related += document.queries or ()
+        await reads.prefetch_related(related, keys)
 
     async def _parsed(self, queued: QueueMessage, rejected: list[RejectedDocument]) -> _ParsedMessage | None:
         """A message and its documents, but for those that it adds to `rejected`."""
@@ -283,9 +286,9 @@ class DurableRequestHandler:
 
     async def _process_run(self, requests: Sequence[DocumentRequest], reads: ReadCache) -> list[RejectedDocument]:
         """Handle requests for objects of one kind; returns those that are rejected."""
-        of_access = (query for request in requests for query in self._access_queries(request))
-        of_admission = (query for request in requests for query in request.queries or ())
-        await reads.prefetch_related(chain(of_access, of_admission), [request.key for request in requests])
+        of_access = (self.authorizer.queries(each.requester, Action.on(each.verb, each.key)) for each in requests)
+        related = chain.from_iterable(chain(of_access, (request.queries or () for request in requests)))
+        await reads.prefetch_related(related, [request.key for request in requests])
         by_key: dict[ObjectKey, list[DocumentRequest]] = {}
         for request in requests:
             by_key.setdefault(request.key, []).append(request)
@@ -312,9 +315,6 @@ class DurableRequestHandler:
             if isinstance(result, Transient):
                 raise result
         return [rejection for result in results if not isinstance(result, Transient) for rejection in result]
-
-    def _access_queries(self, request: DocumentRequest) -> Sequence[RelatedQuery]:
-        return self.authorizer.queries(request.requester, Action.on(request.verb, request.key))
 
     async def _tentative_grant(self, request: DocumentRequest, reads: ReadCache) -> AccessGrant | None:
         """The grant of a creation; None, without a line in the audit log, where it is left to `_process`."""

@@ -1,5 +1,6 @@
 """Reads of a batch: every object once, in few round trips, decoded at most once a version."""
 
+import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 
@@ -125,12 +126,11 @@ class ReadCache:
         """Read ahead what `related` will need, as far as one round trip can, and other objects with it."""
         queries = list(queries)
         found = (key for query in queries if (key := self._key_of(query)) is not None)
-        await self.fetch(chain(keys, found))
-        await self.prefetch_lists(queries)
-
-    async def prefetch_lists(self, queries: Iterable[RelatedQuery]) -> None:
-        """Read ahead the lists of kinds that `related` will need."""
-        await self._list_kinds({query.kind for query in queries if isinstance(query, KindQuery)})
+        kinds = {query.kind for query in queries if isinstance(query, KindQuery)} - self._listed.keys()
+        if kinds:
+            await asyncio.gather(self.fetch(chain(keys, found)), self._list_kinds(kinds))
+        else:
+            await self.fetch(chain(keys, found))
 
     async def related(self, queries: Sequence[RelatedQuery]) -> RelatedObjects:
         """Objects of queries, as they are now; the same queries on the same reads find the same, but for demands."""
