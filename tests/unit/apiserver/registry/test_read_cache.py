@@ -1,13 +1,9 @@
 """What one batch reads: once what many of its objects ask for, and anew what others may have changed."""
 
-import asyncio
-from collections.abc import Sequence
-
-from gardenbus.apiserver.domain.related_objects import KindQuery, ObjectQuery, ProjectQuery, QuotasQuery
+from gardenbus.apiserver.domain.related_objects import ObjectQuery, ProjectQuery, QuotasQuery
 from gardenbus.apiserver.registry.read_cache import ManifestCache, ReadCache
-from gardenbus.common.api.document import Document, StoredObject
+from gardenbus.common.api.document import Document
 from gardenbus.common.api.keys import ObjectKey
-from gardenbus.common.ports.store import Page
 from tests.support.builders import CORE, a_cloudprofile, a_project, a_shoot
 from tests.support.clocks import FakeClock
 from tests.support.memory.store import MemoryStore
@@ -55,36 +51,3 @@ async def test_what_shoots_want_of_a_quota_is_read_for_each() -> None:
     assert sum(after.demands[QUOTA].values()) > 0
     assert set(after.objects) >= set(before.objects)
     assert after.projects == before.projects
-
-
-async def test_objects_and_lists_are_read_in_one_round_trip_and_once() -> None:
-    class Waiting(MemoryStore):
-        """Returns what is read when two reads have begun."""
-
-        began = 0
-
-        async def _begin(self) -> None:
-            self.began += 1
-            async with asyncio.timeout(5):
-                while self.began < 2:
-                    await asyncio.sleep(0)
-
-        async def get_many(self, keys: Sequence[ObjectKey]) -> Sequence[StoredObject | None]:
-            await self._begin()
-            return await super().get_many(keys)
-
-        async def list_page(
-            self, kind: str, namespace: str | None = None, *, limit: int = 500, continue_token: str | None = None
-        ) -> Page:
-            await self._begin()
-            return await super().list_page(kind, namespace, limit=limit, continue_token=continue_token)
-
-    store = Waiting(FakeClock(), is_open=True)
-    await store.create(a_cloudprofile())
-    reads = ReadCache(store, ManifestCache(store))
-    queries = (ObjectQuery(ObjectKey("cloudprofile", "", "aws")), KindQuery("cloudprofile"))
-    await reads.prefetch_related(queries, [ObjectKey("shoot", "garden-dev", "apollo")])
-    found = await reads.related(queries)
-    assert len(found.objects) == len(found.all_of["cloudprofile"]) == 1
-    assert reads.is_absent(ObjectKey("shoot", "garden-dev", "apollo"))
-    assert store.began == 2

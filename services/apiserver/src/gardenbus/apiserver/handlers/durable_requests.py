@@ -230,24 +230,24 @@ class DurableRequestHandler:
             parsed.append(await self._parsed(queued, rejected))
         reads = ReadCache(self.store, self.manifests)
         messages = [message for message in parsed if message is not None]
-        incarnations, _ = await asyncio.gather(
-            self._incarnation.of(queued_messages), self._read_objects(messages, reads, is_ahead=is_ahead)
+        related, keys = self._needs(messages, is_ahead=is_ahead)
+        incarnations, *_ = await asyncio.gather(
+            self._incarnation.of(queued_messages), reads.lists(related), reads.prefetch_objects(related, keys)
         )
-        located = zip(parsed, incarnations, strict=True)
         requests = [
             request
-            for message, incarnation in located
+            for message, incarnation in zip(parsed, incarnations, strict=True)
             if message is not None
             for request in _requests_of(message, incarnation)
         ]
         return _Batch(queued_messages, requests, rejected, reads)
 
-    async def _read_objects(self, messages: Sequence[_ParsedMessage], reads: ReadCache, *, is_ahead: bool) -> None:
-        """Read the objects of a batch, but for those that the batch in flight, which it `is_ahead` of, may change.
+    def _needs(self, parsed: Sequence[_ParsedMessage], *, is_ahead: bool) -> tuple[list[RelatedQuery], list[ObjectKey]]:
+        """The objects of a batch, but for those that the batch in flight, which it `is_ahead` of, may change.
 
         What belongs to an object only if nothing is in flight and all are of one kind: another may change it.
         """
-        documents = [(message, document) for message in messages for document in message.documents]
+        documents = [(message, document) for message in parsed for document in message.documents]
         keys = [document.key for _, document in documents]
         related: list[RelatedQuery] = []
         if is_ahead and self._in_flight is not None:
@@ -256,7 +256,7 @@ class DurableRequestHandler:
             for message, document in documents:
                 related += self.authorizer.queries(message.requester, Action.on(message.verb, document.key))
                 related += document.queries or ()
-        await reads.prefetch_related(related, keys)
+        return related, keys
 
     async def _parsed(self, queued: QueueMessage, rejected: list[RejectedDocument]) -> _ParsedMessage | None:
         """A message and its documents, but for those that it adds to `rejected`."""

@@ -1,6 +1,5 @@
 """Reads of a batch: every object once, in few round trips, decoded at most once a version."""
 
-import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 
@@ -125,12 +124,13 @@ class ReadCache:
     async def prefetch_related(self, queries: Iterable[RelatedQuery], keys: Iterable[ObjectKey] = ()) -> None:
         """Read ahead what `related` will need, as far as one round trip can, and other objects with it."""
         queries = list(queries)
+        await self.prefetch_objects(queries, keys)
+        await self.lists(queries)
+
+    async def prefetch_objects(self, queries: Iterable[RelatedQuery], keys: Iterable[ObjectKey]) -> None:
+        """The same without lists of kinds."""
         found = (key for query in queries if (key := self._key_of(query)) is not None)
-        kinds = {query.kind for query in queries if isinstance(query, KindQuery)} - self._listed.keys()
-        if kinds:
-            await asyncio.gather(self.fetch(chain(keys, found)), self._list_kinds(kinds))
-        else:
-            await self.fetch(chain(keys, found))
+        await self.fetch(chain(keys, found))
 
     async def related(self, queries: Sequence[RelatedQuery]) -> RelatedObjects:
         """Objects of queries, as they are now; the same queries on the same reads find the same, but for demands."""
@@ -179,7 +179,7 @@ class ReadCache:
                 if isinstance(query, ShootsOnSeedQuery)
             },
             profiles_below=await self._all_profiles_below(queries),
-            all_of=await self._list_kinds([query.kind for query in queries if isinstance(query, KindQuery)]),
+            all_of=await self.lists(queries),
             demands=demands,
         )
 
@@ -244,10 +244,10 @@ class ReadCache:
         above = ObjectKey("cloudprofile", "", cloud_profile)
         return [profile for profile in await self._all_of("namespacedcloudprofile") if parent_key(profile) == above]
 
-    async def _list_kinds(self, kinds: Iterable[str]) -> dict[str, Sequence[Document]]:
-        """All objects of some kinds, listed once a batch."""
+    async def lists(self, queries: Iterable[RelatedQuery]) -> dict[str, Sequence[Document]]:
+        """All objects of the kinds that queries name, listed once a batch."""
         found: dict[str, Sequence[Document]] = {}
-        for kind in kinds:
+        for kind in {query.kind for query in queries if isinstance(query, KindQuery)}:
             if kind not in self._listed:
                 self._listed[kind] = await self._all_of(kind)
             found[kind] = self._listed[kind]
