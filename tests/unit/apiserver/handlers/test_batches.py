@@ -89,6 +89,13 @@ class Consuming:
             concurrency=10,
         )
 
+    async def ready(self) -> tuple[WorkQueue, DurableRequestHandler]:
+        """The queue and its handler, which knows where the stream is."""
+        queue = await self.bus.work_queue("REQUESTS", "apiserver", ">")
+        handler = self.handler(queue, DeadLetter(Connections(self.store, self.bus, SUBJECTS), reporter="x"))
+        await handler.refresh()
+        return queue, handler
+
     async def process(self, requests: list[Request], batch: int, wait_seconds: float = 0.01) -> None:
         """Publish all, then take them."""
         await self.publish(requests)
@@ -152,9 +159,7 @@ async def test_a_deletion_waits_for_the_creation_that_a_dead_replica_had_fetched
 async def test_a_batch_that_is_prepared_while_nothing_is_in_flight_reads_nothing_more() -> None:
     consuming = Consuming()
     await consuming.publish([("a", {"x": "1"}), ("b", {"x": "2"})])
-    queue = await consuming.bus.work_queue("REQUESTS", "apiserver", ">")
-    handler = consuming.handler(queue, DeadLetter(Connections(consuming.store, consuming.bus, SUBJECTS), reporter="x"))
-    await handler.refresh()
+    queue, handler = await consuming.ready()
     messages = await queue.fetch(10, 0)
     await handler.prepare(messages)
     assert {"a", "b"} <= set(consuming.store.read)
@@ -167,9 +172,7 @@ async def test_a_batch_that_is_prepared_while_nothing_is_in_flight_reads_nothing
 async def test_a_batch_that_was_not_prepared_is_read_in_one_round_trip_with_what_belongs_to_it() -> None:
     consuming = Consuming()
     await consuming.publish([("a", {"x": "1"}), ("b", {"x": "2"})])
-    queue = await consuming.bus.work_queue("REQUESTS", "apiserver", ">")
-    handler = consuming.handler(queue, DeadLetter(Connections(consuming.store, consuming.bus, SUBJECTS), reporter="x"))
-    await handler.refresh()
+    queue, handler = await consuming.ready()
     messages = await queue.fetch(10, 0)
     await handler.handle(messages)
     assert (consuming.store.read, consuming.store.reads) == (["a", "b", "garden"], 1)
@@ -180,9 +183,7 @@ async def test_what_is_prepared_while_a_batch_is_tried_again_is_read_once_more()
     """The batch may change it: what is read in between is not relied on."""
     consuming = Consuming()
     await consuming.publish([("a", {"x": "1"}), ("a", {"x": "2"})])
-    queue = await consuming.bus.work_queue("REQUESTS", "apiserver", ">")
-    handler = consuming.handler(queue, DeadLetter(Connections(consuming.store, consuming.bus, SUBJECTS), reporter="x"))
-    await handler.refresh()
+    queue, handler = await consuming.ready()
     first, second = await queue.fetch(1, 0), await queue.fetch(1, 0)
     held = consuming.store.hold_next_read()
     preparing = asyncio.create_task(handler.prepare(second))

@@ -34,9 +34,8 @@ class Hints:
         self.received.append((scheduler_name, [f"{shoot.namespace}/{shoot.name}" for shoot in decode_hint(body)]))
 
     async def apply(self, *documents: Document) -> None:
-        reads = ReadCache(self.store, ManifestCache(self.store))
         for document in documents:
-            await self.writer.apply(document, reads, user="ann")
+            await self.writer.apply(document, ReadCache(self.store, ManifestCache(self.store)), user="ann")
         await asyncio.sleep(0)
 
 

@@ -128,7 +128,7 @@ class ReadCache:
         await self.lists(queries)
 
     async def prefetch_objects(self, queries: Iterable[RelatedQuery], keys: Iterable[ObjectKey]) -> None:
-        """The same without lists of kinds."""
+        """Read ahead the objects alone, without lists of kinds."""
         found = (key for query in queries if (key := self._key_of(query)) is not None)
         await self.fetch(chain(keys, found))
 
