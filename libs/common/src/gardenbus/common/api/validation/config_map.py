@@ -1,13 +1,15 @@
-"""Rules of ConfigMaps, and of those with distances between regions."""
+"""Rules of ConfigMaps: of all, of those with distances between regions, and of the one with budgets."""
 
+from collections.abc import Mapping
 from typing import Any, cast
 
+from gardenbus.common.api.budgets import BUDGETS, BUDGETS_ENTRY, budgets_of
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.garden.cloudprofiles import REGION_CONFIG_LABEL, REGION_CONFIG_PROFILES, REGION_CONFIG_PURPOSE
 from gardenbus.common.api.manifests.strict_yaml import read_yaml
 from gardenbus.common.api.shown_values import shown
 from gardenbus.common.api.validation.field_cursor import FieldCursor
-from gardenbus.common.errors import BadRequest
+from gardenbus.common.errors import BadRequest, InvalidResource
 
 
 def check(manifest: FieldCursor, _old: Document | None) -> None:
@@ -15,6 +17,8 @@ def check(manifest: FieldCursor, _old: Document | None) -> None:
     regions = manifest.text_map("data")
     manifest.text_map("binaryData")
     metadata = section(manifest.content, "metadata")
+    if (metadata.get("namespace"), metadata.get("name")) == (BUDGETS.namespace, BUDGETS.name):
+        _check_budgets(manifest, regions)
     if section(metadata, "labels").get(REGION_CONFIG_LABEL) != REGION_CONFIG_PURPOSE:
         return
     profiles = section(metadata, "annotations").get(REGION_CONFIG_PROFILES)
@@ -24,6 +28,16 @@ def check(manifest: FieldCursor, _old: Document | None) -> None:
         )
     for region, text in regions.items():
         _check_distances(manifest, f"data[{region[:80]}]", text)
+
+
+def _check_budgets(manifest: FieldCursor, entries: Mapping[str, str]) -> None:
+    for name in entries.keys() - {BUDGETS_ENTRY}:
+        manifest.add_error(f"data[{name[:80]}]", f"nothing reads it: budgets are in data[{BUDGETS_ENTRY}]")
+    try:
+        budgets_of(dict(manifest.content))
+    except InvalidResource as error:
+        for problem in error.problems:
+            manifest.add_error(problem.field, problem.message)
 
 
 def _check_distances(manifest: FieldCursor, path: str, text: str) -> None:
