@@ -3,7 +3,6 @@
 import pytest
 
 from gardenbus.apiserver.domain.request_subjects import (
-    ANONYMOUS,
     ListTarget,
     RequestSubject,
     key_of_tail,
@@ -12,6 +11,7 @@ from gardenbus.apiserver.domain.request_subjects import (
     parse_request_subject,
 )
 from gardenbus.common.api.keys import ObjectKey, Subjects
+from gardenbus.common.api.users import ANONYMOUS
 from gardenbus.common.errors import BadRequest, Unsupported
 
 SUBJECTS = Subjects("garden")

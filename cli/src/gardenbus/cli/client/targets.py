@@ -101,12 +101,12 @@ def _in_directory(directory: Path, prefix: str | None) -> LandscapeTarget:
 def credentials_of(where: LandscapeTarget) -> "Credentials":
     """Credentials for a landscape. Raises SettingsInvalid for an unusable file, BadRequest for a wrong name."""
     from gardenbus.common.adapters.nats.credentials import NO_CREDENTIALS, Login, login_credentials, read_credentials  # noqa: PLC0415  what works offline need not pay for it
-    from gardenbus.common.api.identity.principals import principal_of  # noqa: PLC0415  as above
+    from gardenbus.common.api.identity.names import carried  # noqa: PLC0415  as above
 
     if where.credentials is not None:
         if kind_of(where.credentials) == "nkey" and not where.user:
             raise BadRequest(f"{where.credentials} is an nkey, which does not say whose: a context says it (--user)")
-        return read_credentials(where.credentials, principal_of(where.user) if where.user else "", where.ca)
+        return read_credentials(where.credentials, carried(where.user) if where.user else "", where.ca)
     if where.login is not None:
         return login_credentials(Login(*where.login), where.ca)
     return NO_CREDENTIALS._replace(ca=where.ca)

@@ -153,6 +153,10 @@ def set_context(  # noqa: PLR0913 - one parameter an option
         after = _changed(before or ContextEntry(), nats_url, directory, given)
         if not name.strip():
             raise BadRequest("a context needs a name")
+        if user:
+            from gardenbus.common.api.identity.names import carried  # noqa: PLC0415  slow to import
+
+            carried(user)
         if not after.nats_url and not after.dir:
             raise BadRequest(f"context {name}: it needs --nats-url or --dir")
         check_context(after)

@@ -9,7 +9,8 @@ import typer
 from gardenbus.cli.client.targets import DEFAULT_PREFIX
 from gardenbus.cli.commands.issued import person
 from gardenbus.cli.output.console import exit_codes, show_lines
-from gardenbus.common.api.identity.principals import Principal, Role, principal_of
+from gardenbus.common.api.identity.names import issued
+from gardenbus.common.api.identity.principals import Principal, Role
 from gardenbus.common.api.keys import Subjects
 from gardenbus.common.errors import BadRequest
 
@@ -43,7 +44,7 @@ def export(  # noqa: PLR0913 - one parameter an option
         names: list[tuple[Role, Sequence[str]]] = [("gardenlet", seed or ()), ("member-agent", member or ())]
         names.append(("scheduler", scheduler or ()))
         names.append(("extension", extension or ()))
-        wanted = [principal_of(Principal(role, name).user) for role, given in names for name in given]
+        wanted = [issued(Principal(role, name).user) for role, given in names for name in given]
         wanted += [person(name) for name in user or ()]
         try:
             found = write(target, wanted, Subjects(prefix))

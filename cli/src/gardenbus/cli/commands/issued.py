@@ -17,12 +17,11 @@ from gardenbus.cli.output.console import Format, exit_codes, printed, show_lines
 from gardenbus.cli.output.printers import table_text
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.durations import parse_duration
+from gardenbus.common.api.identity import names as carried_names
 from gardenbus.common.api.identity.issued_credentials import CREDENTIALS, PURPOSE_LABEL, credentials_secret
-from gardenbus.common.api.identity.permissions import service_names
 from gardenbus.common.api.identity.principals import Principal, Role
 from gardenbus.common.api.identity.roles import LANDSCAPE_ROLES, LandscapeRole, landscape_roles, role_patch
 from gardenbus.common.api.keys import GARDEN_NAMESPACE
-from gardenbus.common.api.users import check_user
 from gardenbus.common.errors import BadRequest
 
 _PASSWORD_BYTES = 32
@@ -115,17 +114,15 @@ def _principal(**names: str) -> Principal:
     ((option, name),) = given.items()
     roles: dict[str, Role] = {"seed": "gardenlet", "member": "member-agent"}
     principal = Principal(roles.get(option) or cast("Role", option), name)
-    check_user(principal.user)
-    return person(name) if option == "user" else principal
+    return person(name) if option == "user" else carried_names.issued(principal.user)
 
 
 def person(name: str) -> Principal:
     """A person or a program. Raises BadRequest for a name that is for others."""
-    check_user(name)
-    if ":" in name or name in ("operator", *service_names()):
-        why = "people's have no colon, operator comes with `up`, and services with their own keys"
-        raise BadRequest(f"--user {name}: that name is for others: {why}")
-    return Principal("user", name)
+    try:
+        return carried_names.person(name)
+    except BadRequest as error:
+        raise BadRequest(f"--user {error.message}") from error
 
 
 def landscape_role(role: str, principal: Principal) -> LandscapeRole | None:

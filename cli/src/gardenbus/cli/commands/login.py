@@ -108,6 +108,9 @@ def _brought(where: LandscapeTarget, credentials: Path | None, user: str) -> _Lo
     if credentials is None:
         if not user:
             raise BadRequest("--credentials, or --user and a password: who is it?")
+        from gardenbus.common.api.identity.names import carried  # noqa: PLC0415  slow to import
+
+        carried(user)
         content = msgspec.json.encode({"user": user, "password": _password(user)})
         return _LoginEntry(content, ".json", where._replace(login=(user, msgspec.json.decode(content)["password"])))
     kind = kind_of(credentials)

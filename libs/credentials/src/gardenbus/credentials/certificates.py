@@ -15,12 +15,8 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, ExtensionOID, NameOID
 
-from gardenbus.common.api.identity.principals import (
-    Principal,
-    common_name,
-    organization,
-    principal_of_certificate,
-)
+from gardenbus.common.api.identity.names import certified
+from gardenbus.common.api.identity.principals import Principal, common_name, organization
 from gardenbus.common.errors import BadRequest
 
 CA_LIFE = timedelta(days=3650)
@@ -278,7 +274,7 @@ def _principal_of_name(name: x509.Name) -> Principal:
     organizations = tuple(str(each.value) for each in name.get_attributes_for_oid(NameOID.ORGANIZATION_NAME))
     if len(names) != 1:
         raise BadRequest(f"a certificate of a principal has one CN, not {len(names)}")
-    return principal_of_certificate(names[0], organizations)
+    return certified(names[0], organizations)
 
 
 def _subject(principal: Principal) -> x509.Name:

@@ -17,10 +17,10 @@ from pathlib import Path
 
 import msgspec
 
+from gardenbus.common.api.identity.names import issued
 from gardenbus.common.api.identity.permissions import service_names
-from gardenbus.common.api.identity.principals import Principal, Role
+from gardenbus.common.api.identity.principals import SERVICE_ACCOUNT_PREFIX, Principal, Role
 from gardenbus.common.api.keys import Subjects
-from gardenbus.common.api.users import check_user
 from gardenbus.common.errors import BadRequest
 from gardenbus.credentials import secret_files
 from gardenbus.credentials.identity_directory import kept_nkey, kept_operator
@@ -64,8 +64,8 @@ def export(directory: Path, principals: Iterable[Principal], subjects: Subjects)
 
 
 def _check(principal: Principal) -> None:
-    check_user(principal.user)
-    if principal.role not in _DIRECTORIES:
+    is_account = principal.user.startswith(SERVICE_ACCOUNT_PREFIX)
+    if is_account or principal.role not in _DIRECTORIES or issued(principal.user) != principal:
         raise BadRequest(
             f"{principal.user}: only gardenlets, member agents, people, schedulers and extensions have such a key"
         )

@@ -5,6 +5,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from gardenbus.common.api.identity.names import issued
 from gardenbus.common.api.identity.principals import Principal
 from gardenbus.common.errors import BadRequest, GardenbusError
 from gardenbus.common.runtime.clock import SystemClock
@@ -24,8 +25,8 @@ def keys(arguments: Sequence[str]) -> None:
     parser.add_argument("--member", action="append", default=[], metavar="CLUSTER=DIR", help="likewise, a member agent")
     parser.add_argument("--owners", metavar="UID,UID,UID", help="users of the services, of Redis and of NATS")
     given = parser.parse_args(arguments)
-    agents = {Principal("gardenlet", name): place for name, place in map(_pair, given.seed)}
-    agents |= {Principal("member-agent", name): place for name, place in map(_pair, given.member)}
+    agents = {issued(Principal("gardenlet", name).user): place for name, place in map(_pair, given.seed)}
+    agents |= {issued(Principal("member-agent", name).user): place for name, place in map(_pair, given.member)}
     owners = Owners(*map(int, given.owners.split(","))) if given.owners else None
     deployment = Deployment(given.name or ["localhost"], agents, load_settings().prefix, given.route)
     make_keys(given.directory, deployment, SystemClock().now(), owners)

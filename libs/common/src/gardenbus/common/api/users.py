@@ -7,6 +7,9 @@ from gardenbus.common.errors import BadRequest
 _USER = re.compile(r"[a-z0-9][a-z0-9:@._-]{0,252}")
 _DOT = "%2E"
 
+ANONYMOUS = "system:anonymous"
+"""The requester whom a subject does not name; nobody carries the name (`identity.names`)."""
+
 
 def check_user(user: str) -> None:
     """Raise BadRequest unless the text can be the name of a user."""
@@ -21,8 +24,6 @@ def subject_token(user: str) -> str:
     return user.replace(".", _DOT)
 
 
-def user_of_token(token: str) -> str:
-    """The user that a token of a subject names. Raises BadRequest for an impossible name."""
-    user = token.replace(_DOT, ".")
-    check_user(user)
-    return user
+def token_text(token: str) -> str:
+    """The text that a token of a subject was made of; `identity.names` says if a user carries it."""
+    return token.replace(_DOT, ".")

@@ -3,13 +3,11 @@
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+from gardenbus.common.api.identity.names import user_of_token
 from gardenbus.common.api.keys import CLUSTER_SCOPE, ObjectKey, Subjects
 from gardenbus.common.api.kinds import by_word
-from gardenbus.common.api.users import user_of_token
+from gardenbus.common.api.users import ANONYMOUS
 from gardenbus.common.errors import BadRequest, Unsupported
-
-ANONYMOUS = "system:anonymous"
-"""The requester when the subject names none."""
 
 
 class RequestSubject(NamedTuple):
@@ -27,7 +25,7 @@ class ListTarget(NamedTuple):
 
 
 def parse_request_subject(subject: str, subjects: Subjects) -> RequestSubject:
-    """Parse a request's subject. Raises BadRequest for an impossible user."""
+    """Parse a request's subject. Raises BadRequest for a user whose name nobody carries."""
     tail = subject.removeprefix(f"{subjects.prefix}.")
     if not tail.startswith("as."):
         return RequestSubject(ANONYMOUS, tail)

@@ -19,7 +19,6 @@ from gardenbus.apiserver.domain.authorization.custom_verbs import check_change, 
 from gardenbus.apiserver.domain.authorization.decision import AuthorizationFacts, authorize
 from gardenbus.apiserver.domain.authorization.seed_graph import references_of
 from gardenbus.apiserver.domain.related_objects import ObjectQuery, ProjectQuery, RelatedQuery
-from gardenbus.apiserver.domain.request_subjects import ANONYMOUS
 from gardenbus.apiserver.handlers.audit_log import AuditLog
 from gardenbus.apiserver.registry.read_cache import ReadCache
 from gardenbus.apiserver.registry.seed_graph_reader import is_reachable
@@ -29,6 +28,7 @@ from gardenbus.common.api.identity.principals import OPERATOR, principal_of
 from gardenbus.common.api.identity.roles import LANDSCAPE_ROLES
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.api.restored_requests import REQUEST_INFO
+from gardenbus.common.api.users import ANONYMOUS
 from gardenbus.common.errors import Forbidden
 from gardenbus.common.ports.store import Store
 

@@ -26,6 +26,7 @@ from gardenbus.apiserver.registry.read_cache import ReadCache
 from gardenbus.apiserver.registry.writer import Writer
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.identity.bootstrap_tokens import Token, key_of_token, new_token_secret, read_token
+from gardenbus.common.api.identity.names import issued
 from gardenbus.common.api.identity.principals import Principal, principal_of
 from gardenbus.common.api.keys import GARDEN_NAMESPACE, ObjectKey
 from gardenbus.common.errors import BadRequest, Forbidden, Unsupported
@@ -107,8 +108,8 @@ def _bound_to(wanted: TokenBody) -> Principal | None:
     if wanted.seed and wanted.member:
         raise BadRequest("seed: a token is for a seed or for a member cluster, not for both")
     if wanted.seed:
-        return principal_of(f"seed:{wanted.seed}")
-    return principal_of(f"member:{wanted.member}") if wanted.member else None
+        return issued(f"seed:{wanted.seed}")
+    return issued(f"member:{wanted.member}") if wanted.member else None
 
 
 async def _managed_seed(wanted: TokenBody, parent: str, reads: ReadCache, now: datetime) -> Document:

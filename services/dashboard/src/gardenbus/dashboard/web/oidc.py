@@ -21,8 +21,7 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
 from gardenbus.common.api.identity.login_tokens import Claims, signed, verified
-from gardenbus.common.api.identity.permissions import service_names
-from gardenbus.common.api.identity.principals import principal_of
+from gardenbus.common.api.identity.names import claimed_person
 from gardenbus.common.errors import BadRequest, Forbidden, SettingsInvalid, Unavailable
 from gardenbus.common.ports.clock import Clock
 from gardenbus.common.runtime.login_keys import new_claims
@@ -176,7 +175,7 @@ class OpenIdConnect:
             registry.validate(token.claims)
         except (JoseError, ValueError, KeyError, TypeError) as error:
             raise Forbidden(f"the provider's ID token does not hold: {error}") from error
-        if isinstance(token.claims["aud"], list) and token.claims.get("azp", provider.client_id) != provider.client_id:
+        if not _is_for(provider.client_id, token.claims):
             raise Forbidden("the provider's ID token is for another client")
         return token.claims
 
@@ -184,19 +183,22 @@ class OpenIdConnect:
 def user_named(claims: dict[str, Any], claim: str) -> str:
     """The user that an ID token names. Raises Forbidden unless a person may have the name.
 
-    An address that the provider has not verified is whatever somebody typed; and nobody is an operator, a service, a
-    gardenlet, a member agent or a scheduler by what a provider says.
+    An address that the provider has not verified is whatever somebody typed. Groups that a provider states are no
+    groups here: rights come from the roles of the landscape and of its Projects.
     """
-    user = str(claims.get(claim) or "").lower()
     if claim == "email" and claims.get("email_verified") is not True:
-        raise Forbidden(f"the provider has not verified the address {user!r}")
+        raise Forbidden(f"the provider has not verified the address {str(claims.get(claim))[:80]!r}")
     try:
-        role = principal_of(user).role
+        return claimed_person(claims.get(claim)).user
     except BadRequest as error:
         raise Forbidden(f"the claim {claim} names no user: {error.message}") from error
-    if role != "user" or user in service_names():
-        raise Forbidden(f"{user!r} is no name of a person")
-    return user
+
+
+def _is_for(client: str, claims: dict[str, Any]) -> bool:
+    """True for claims whose audience is one client alone, or that say which of several it was made for (`azp`)."""
+    audience = claims["aud"]
+    is_shared = isinstance(audience, list) and len(cast("list[Any]", audience)) > 1
+    return claims.get("azp", None if is_shared else client) == client
 
 
 def _fields(claims: Claims) -> tuple[str, str, int]:

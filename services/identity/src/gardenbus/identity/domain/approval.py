@@ -20,7 +20,6 @@ from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from gardenbus.common.api.identity.bootstrap_tokens import BootstrapToken
-from gardenbus.common.api.identity.permissions import service_names
 from gardenbus.common.api.identity.principals import Principal, principal_of
 from gardenbus.common.api.identity.signing_requests import SIGNER, USAGES, SigningRequest
 from gardenbus.common.errors import BadRequest
@@ -107,7 +106,7 @@ def decide(request: SigningRequest, facts: ApprovalFacts) -> Decision:
 def certifiable_principal(request: SigningRequest) -> Principal:
     """The principal that a request is for. Raises BadRequest when nobody can sign it."""
     principal = requested_principal(request.pem)
-    if principal.account != "OUT" or principal.role == "bootstrap" or principal.user in service_names():
+    if principal.account != "OUT" or principal.role == "bootstrap":
         raise BadRequest(f"{principal.user!r} has no certificate: it comes in otherwise")
     return principal
 

@@ -9,8 +9,9 @@ from typing import NamedTuple
 from cryptography import x509
 
 from gardenbus.common.api.identity.issued_credentials import IssuedCredentials, has_password
+from gardenbus.common.api.identity.names import carried
 from gardenbus.common.api.identity.nkeys import verify
-from gardenbus.common.api.identity.permissions import permissions_of, service_names
+from gardenbus.common.api.identity.permissions import permissions_of
 from gardenbus.common.api.identity.principals import Principal
 from gardenbus.common.api.keys import Subjects
 from gardenbus.common.errors import BadRequest, Forbidden
@@ -63,8 +64,12 @@ def authenticate(request: AuthorizationRequest, facts: Facts) -> Authenticated:
 def grant(authenticated: Authenticated, subjects: Subjects, now: datetime, session: timedelta) -> Grant:
     """Grant a principal its row of the table, until its credential or the session ends."""
     principal = authenticated.principal
-    if principal.account != "OUT" or principal.user in service_names():
-        raise Forbidden(f"{principal.user} has its credentials from the server's configuration")
+    try:
+        is_carried = carried(principal.user) == principal
+    except BadRequest:
+        is_carried = False
+    if principal.account != "OUT" or not is_carried:
+        raise Forbidden(f"{principal.user} has its credentials from the server's configuration, or nobody carries it")
     return Grant(
         name=principal.user,
         account=principal.account,

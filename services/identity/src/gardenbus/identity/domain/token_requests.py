@@ -32,8 +32,8 @@ from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.durations import parse_duration
 from gardenbus.common.api.identity.issued_credentials import credentials_secret
 from gardenbus.common.api.identity.kubeconfigs import filled, read_kubeconfig
-from gardenbus.common.api.identity.permissions import service_names
-from gardenbus.common.api.identity.principals import SERVICE_ACCOUNT_PREFIX, Principal, principal_of
+from gardenbus.common.api.identity.names import issued, service_account
+from gardenbus.common.api.identity.principals import SERVICE_ACCOUNT_PREFIX, Principal
 from gardenbus.common.api.identity.roles import landscape_role
 from gardenbus.common.errors import BadRequest
 from gardenbus.common.ports.clock import parse_timestamp, timestamp
@@ -120,13 +120,23 @@ def requested_principal(secret: Document) -> Principal:
     if not user and (name := annotations.get(f"{_SERVICE_ACCOUNT}name")):
         if not (namespace := annotations.get(f"{_SERVICE_ACCOUNT}namespace")):
             raise BadRequest(f"metadata.annotations.{_SERVICE_ACCOUNT}namespace: is needed: that of the ServiceAccount")
-        user = f"{SERVICE_ACCOUNT_PREFIX}{namespace}:{name}"
+        return _service_account(str(namespace), str(name))
     if not user:
         raise BadRequest(f"{where}: is needed: whose credentials, as scheduler:mine")
-    principal = principal_of(user)
-    if principal.role not in _ROLES or user in service_names():
+    try:
+        principal = issued(user)
+    except BadRequest as error:
+        raise BadRequest(f"{where}: {error.message}") from error
+    if principal.role not in _ROLES or user.startswith(SERVICE_ACCOUNT_PREFIX):
         raise BadRequest(f"{where}: {user!r}: only users', schedulers' and extensions' can be requested")
     return principal
+
+
+def _service_account(namespace: str, name: str) -> Principal:
+    try:
+        return service_account(namespace, name)
+    except BadRequest as error:
+        raise BadRequest(f"metadata.annotations.{_SERVICE_ACCOUNT}name: {error.message}") from error
 
 
 def decide(

@@ -21,8 +21,9 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 
 from gardenbus.common.api.identity.issued_credentials import login_in
+from gardenbus.common.api.identity.names import carried, certified
 from gardenbus.common.api.identity.permissions import IMPORTED_JETSTREAM_API, JETSTREAM_API
-from gardenbus.common.api.identity.principals import Principal, principal_of
+from gardenbus.common.api.identity.principals import Principal
 from gardenbus.common.errors import BadRequest, SettingsInvalid
 
 if TYPE_CHECKING:
@@ -95,13 +96,13 @@ def _read(file: Path, content: bytes, owner: str | Principal, ca: str | None) ->
         return _with_certificate(file, content, ca)
     if (login := login_in(content)) is not None:
         user = _login(login).user
-        return _of(principal_of(user), ca)._replace(login=lambda: _login(login_in(_content(file)) or b""))
+        return _of(carried(user), ca)._replace(login=lambda: _login(login_in(_content(file)) or b""))
     return _with_nkey(content, Principal("service", owner) if isinstance(owner, str) else owner, ca)
 
 
 def login_credentials(login: Login, ca: str | None = None) -> Credentials:
     """Credentials of a user with a password. Raises BadRequest for an impossible name."""
-    return _of(principal_of(login.user), ca)._replace(login=lambda: login)
+    return _of(carried(login.user), ca)._replace(login=lambda: login)
 
 
 def _of(principal: Principal, ca: str | None) -> Credentials:
@@ -160,11 +161,9 @@ def _certificate(content: bytes) -> "x509.Certificate":
 def _certified(certificate: "x509.Certificate") -> Principal:
     from cryptography.x509.oid import NameOID  # noqa: PLC0415
 
-    from gardenbus.common.api.identity.principals import principal_of_certificate  # noqa: PLC0415
-
     names = [str(each.value) for each in certificate.subject.get_attributes_for_oid(NameOID.COMMON_NAME)]
     organizations = certificate.subject.get_attributes_for_oid(NameOID.ORGANIZATION_NAME)
-    return principal_of_certificate("".join(names), tuple(str(each.value) for each in organizations))
+    return certified("".join(names), tuple(str(each.value) for each in organizations))
 
 
 def _login(content: bytes) -> Login:

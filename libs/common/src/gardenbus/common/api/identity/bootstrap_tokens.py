@@ -19,7 +19,8 @@ from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 from gardenbus.common.api.document import Document, section
-from gardenbus.common.api.identity.principals import Principal, principal_of
+from gardenbus.common.api.identity.names import issued
+from gardenbus.common.api.identity.principals import Principal
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.errors import BadRequest
 
@@ -109,7 +110,7 @@ def read_token(secret: Document) -> BootstrapToken:
         raise BadRequest("data.token-id: six of a-z and 0-9 are needed, and sixteen in data.token-secret")
     if section(secret, "metadata").get("name") != f"{NAME_PREFIX}{token.id}":
         raise BadRequest(f"metadata.name: must be {NAME_PREFIX}{token.id}, as data.token-id says")
-    bound_to = principal_of(user) if (user := _text(data, "bound-to")) else None
+    bound_to = issued(user) if (user := _text(data, "bound-to")) else None
     if bound_to is not None and bound_to.role not in BOUND_ROLES:
         raise BadRequest(f"data.bound-to: {bound_to.user!r} is neither seed:<name> nor member:<name>")
     return BootstrapToken(

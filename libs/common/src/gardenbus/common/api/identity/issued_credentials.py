@@ -16,7 +16,8 @@ import msgspec
 from gardenbus.common.api.decoding import json_decoder
 from gardenbus.common.api.document import Document
 from gardenbus.common.api.identity.bootstrap_tokens import BootstrapToken
-from gardenbus.common.api.identity.principals import Principal, principal_of
+from gardenbus.common.api.identity.names import issued
+from gardenbus.common.api.identity.principals import Principal
 from gardenbus.common.api.keys import GARDEN_NAMESPACE
 from gardenbus.common.errors import BadRequest
 
@@ -87,9 +88,10 @@ def read_credentials(secret: bytes, issued_at: datetime | None = None) -> Issued
         expires = datetime.fromisoformat(_text(data.expires, "expires"))
     except (msgspec.MsgspecError, ValueError) as error:
         raise BadRequest(f"data: {error}") from error
-    principal = principal_of(_text(data.user, "user"))
-    if principal.account != "OUT":
-        raise BadRequest(f"data.user: {principal.user!r} has its credentials from the server's configuration")
+    try:
+        principal = issued(_text(data.user, "user"))
+    except BadRequest as error:
+        raise BadRequest(f"data.user: {error.message}") from error
     expires = expires if expires.tzinfo else expires.replace(tzinfo=UTC)
     return IssuedCredentials(principal, expires, _text(data.sha256, "sha256"), _text(data.nkey, "nkey"), issued_at)
 

@@ -13,7 +13,8 @@ from typing import Literal, TypeVar
 
 import msgspec
 
-from gardenbus.common.api.users import check_user
+from gardenbus.common.api.identity.names import person, requester
+from gardenbus.common.api.identity.principals import OPERATOR
 from gardenbus.common.errors import BadRequest, Forbidden
 
 LINK_LIFE = timedelta(seconds=60)
@@ -47,8 +48,8 @@ def check_key(key: str) -> bytes:
 
 
 def signed(key: bytes, purpose: Purpose, claims: Claims) -> str:
-    """The token of some claims. Raises BadRequest for a name that no user can have."""
-    check_user(claims.user)
+    """The token of some claims. Raises BadRequest for a name that is not let in."""
+    _check_user(purpose, claims.user)
     text = _encoded(msgspec.json.encode(claims))
     return f"{text}.{_signature(key, purpose, text)}"
 
@@ -60,7 +61,7 @@ def verified(key: bytes, purpose: Purpose, token: str, now: datetime, claims: ty
         raise Forbidden("nobody here has signed this")
     try:
         found = msgspec.json.decode(_decoded(text), type=claims)
-        check_user(found.user)
+        _check_user(purpose, found.user)
     except (msgspec.MsgspecError, binascii.Error, ValueError, BadRequest) as error:
         raise Forbidden(f"what is signed cannot be read: {error}") from error
     if now.timestamp() >= found.expires:
@@ -76,6 +77,14 @@ def page_token(key: bytes, session: Claims) -> str:
 def cookie_name(key: bytes) -> str:
     """Name of the session's cookie; dashboards on several ports of one host have different keys."""
     return f"gardenbus-{hashlib.sha256(b'cookie' + key).hexdigest()[:12]}"
+
+
+def _check_user(purpose: Purpose, user: str) -> None:
+    """Raise BadRequest for somebody who is not let in: a flow's user is the dashboard, all others are people."""
+    if purpose == "flow":
+        requester(user)
+    elif user != OPERATOR:
+        person(user)
 
 
 def _signature(key: bytes, purpose: str, text: str) -> str:

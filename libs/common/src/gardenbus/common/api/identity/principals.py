@@ -33,6 +33,7 @@ _PREFIXES: dict[Role, str] = {
     "extension": "extension:",
     "bootstrap": "bootstrap:",
 }
+PRINCIPAL_PREFIXES = tuple(_PREFIXES.values())
 _LABELLED: frozenset[Role] = frozenset({"gardenlet", "member-agent", "scheduler", "extension"})
 """Roles whose names are a part of subjects and of consumers' names: a dot or an underscore would name another's."""
 
@@ -67,7 +68,11 @@ class Principal(NamedTuple):
 
 
 def principal_of(user: str) -> Principal:
-    """The principal outside the services that a user name belongs to. Raises BadRequest for an impossible name."""
+    """The principal outside the services whose a user name would be. Raises BadRequest for an impossible name.
+
+    For those whom others name, in roles, members and reviews, and whom the server has proved. Who may carry a name is
+    decided in `names`.
+    """
     check_user(user)
     for role, prefix in _PREFIXES.items():
         if user.startswith(prefix):
@@ -97,20 +102,6 @@ def organization(principal: Principal) -> str:
             return MEMBERS_ORGANIZATION
         case _:
             return f"gardenbus.io:system:{principal.role}s"
-
-
-def principal_of_certificate(name: str, organizations: tuple[str, ...]) -> Principal:
-    """The principal that a certificate's CN and O name. Raises BadRequest when they do not agree."""
-    if name.startswith(SEED_COMMON_NAME_PREFIX):
-        found = Principal("gardenlet", name.removeprefix(SEED_COMMON_NAME_PREFIX))
-    elif name.startswith(MEMBER_COMMON_NAME_PREFIX):
-        found = Principal("member-agent", name.removeprefix(MEMBER_COMMON_NAME_PREFIX))
-    else:
-        found = principal_of(name)
-    check_user(_checked(found).user)
-    if organization(found) not in organizations:
-        raise BadRequest(f"CN {name!r} needs O {organization(found)!r}, not {', '.join(organizations) or 'none'}")
-    return found
 
 
 AUTHENTICATED_GROUP = "system:authenticated"

@@ -2,10 +2,10 @@
 
 from typing import NamedTuple
 
-from gardenbus.apiserver.domain.request_subjects import ANONYMOUS
 from gardenbus.common.api.identity.principals import OPERATOR
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.api.kinds import by_word
+from gardenbus.common.api.users import ANONYMOUS
 from gardenbus.common.errors import Forbidden
 
 READS = frozenset({"get", "list", "watch", "explain"})

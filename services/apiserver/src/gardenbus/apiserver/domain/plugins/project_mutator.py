@@ -7,8 +7,8 @@ Source: `plugin/pkg/project/mutator`.
 from gardenbus.apiserver.domain.plugins.plugin import AdmissionPlugin, AdmissionRule, Change
 from gardenbus.apiserver.domain.project_owners import owner_of_members, subject_of_user, with_owner_as_member
 from gardenbus.apiserver.domain.related_objects import RelatedObjects
-from gardenbus.apiserver.domain.request_subjects import ANONYMOUS
 from gardenbus.common.api.document import Document, section
+from gardenbus.common.api.users import ANONYMOUS
 
 _FIELD = "createdBy"
 
