@@ -32,7 +32,7 @@ async def test_a_landscape_is_filled_and_held_until_it_is_interrupted() -> None:
                 assert sum("seedName" in shoot["spec"] for shoot in shoots) == 20
                 assert any(shoot["metadata"]["generation"] > 1 or shoot["metadata"]["annotations"] for shoot in shoots)
 
-            await eventually(changing, within=30)
+            await eventually(changing)
             assert len(await landscape.list("seed")) == 3
             assert sum((await landscape.query("usage"))["seeds"].values()) == 20
     finally:

@@ -118,7 +118,7 @@ class FaultMaker:
                 before = process.restarts
                 self._landscape.end(name, signal.SIGTERM)
                 with contextlib.suppress(AssertionError):
-                    await eventually(_restarted(self._landscape, name, before), within=30, every=0.05)
+                    await eventually(_restarted(self._landscape, name, before), every=0.05)
 
     async def _garbage(self, fault: Fault) -> None:
         try:
@@ -158,7 +158,7 @@ class FaultMaker:
         await asyncio.to_thread(self._landscape.replace_store, fault.target, copy)
         self._resume()
         self._landscape.start_server(fault.target)
-        await eventually(_ready(self._landscape, fault.target), within=30, every=0.05)
+        await eventually(_ready(self._landscape, fault.target), every=0.05)
 
     @property
     def _cluster(self) -> ChaosCluster:

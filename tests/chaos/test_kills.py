@@ -88,7 +88,7 @@ async def test_whatever_is_killed_every_placeable_shoot_is_placed_and_nothing_is
             seeds = await landscape.list("seed")
             assert sum(condition_true(seed, "GardenletReady") for seed in seeds) == SEEDS
 
-        await eventually(seeds_ready, within=60, every=0.5)
+        await eventually(seeds_ready, every=0.5)
         random.Random(7).shuffle(wanted)
         killer = asyncio.create_task(killing(landscape, 24))
         for start in range(0, SHOOTS, 20):
@@ -111,7 +111,7 @@ async def test_whatever_is_killed_every_placeable_shoot_is_placed_and_nothing_is
             assert census["shoots.pending"] == census["shoots.waiting"] == UNPLACEABLE, census
             return listed
 
-        listed = await eventually(settled, within=120, every=1)
+        listed = await eventually(settled, every=1)
         used = collections.Counter(shoot["spec"].get("seedName") for shoot in listed)
         assert all(count <= CAPACITY for seed, count in used.items() if seed), used
         for shoot in listed:

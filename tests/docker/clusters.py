@@ -71,8 +71,8 @@ async def order(person: Person, directory: Path, name: str) -> None:
         reported = await asyncio.to_thread(person.run, "get", "shoot", name, "-n", "garden-session", "-o", "json")
         assert json.loads(reported)["status"]["lastOperation"]["state"] == "Succeeded"
 
-    await eventually(applied, within=60, every=0.5)
-    await eventually(made, within=60, every=0.5)
+    await eventually(applied, every=0.5)
+    await eventually(made, every=0.5)
 
 
 async def orders_survive_a_kill(deployment: Deployment, person: Person, directory: Path, nats_server: str) -> None:
@@ -90,7 +90,7 @@ async def orders_survive_a_kill(deployment: Deployment, person: Person, director
         followed = await asyncio.to_thread(inside, deployment, "redis", "grep ^replicaof /data/redis.conf")
         assert followed.split()[1] in ("redis-2", "redis-3")
 
-    await eventually(together, within=60, every=1)
+    await eventually(together, every=1)
     await order(person, directory, "after")
 
 

@@ -92,7 +92,7 @@ async def test_everything_comes_up_healthy_and_the_keys_container_has_ended(depl
             assert health.get(service) == ["healthy"], (service, health.get(service))
         assert health["identity"] == ["healthy", "healthy"]
 
-    await eventually(healthy, within=90, every=1)
+    await eventually(healthy, every=1)
     assert not (await asyncio.to_thread(deployment.run, "ps", "--quiet", "--status", "running", "keys")).strip()
 
 
@@ -100,7 +100,7 @@ async def test_shoots_are_carried_out_on_all_seeds(client: Client) -> None:
     await until_ready(client)
     await apply(client, a_project(), *(profile_of(provider) for provider in SEEDS))
     await apply(client, *(shoot_of(provider, f"first-{provider}") for provider in SEEDS))
-    placed = await until_reconciled(client, [f"first-{provider}" for provider in SEEDS], within=120)
+    placed = await until_reconciled(client, [f"first-{provider}" for provider in SEEDS])
     assert placed == {f"first-{provider}": seed for provider, (_, seed) in SEEDS.items()}
 
 
@@ -149,7 +149,7 @@ async def test_what_was_stored_survives_a_stop_and_a_start(deployment: Deploymen
     await asyncio.to_thread(deployment.run, "stop")
     await asyncio.to_thread(deployment.run, "up", "--detach", "--wait", within=600)
     async with as_operator(deployment, operator) as client:
-        await until_reconciled(client, [f"first-{provider}" for provider in SEEDS], within=120)
+        await until_reconciled(client, [f"first-{provider}" for provider in SEEDS])
         await until_ready(client)
         await apply(client, shoot_of("aws", "after-the-start"))
-        await until_reconciled(client, ["after-the-start"], within=120)
+        await until_reconciled(client, ["after-the-start"])

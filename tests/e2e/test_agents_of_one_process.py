@@ -28,7 +28,7 @@ async def test_one_sick_seed_fails_its_own_health_and_leaves_the_process_healthy
     async def is_well() -> None:
         assert fetch(f"/readyz/{FRAIL}")[0] == 200
 
-    await eventually(is_well, within=60, every=0.2)
+    await eventually(is_well, every=0.2)
     seeds = list(json.loads(fetch("/seeds")[1]))
     assert set(seeds) == {FRAIL, "earth-1", "seed-a"}
     switch = hosting.directory / "gardenlets" / FRAIL / "healthz-fails"
@@ -37,7 +37,7 @@ async def test_one_sick_seed_fails_its_own_health_and_leaves_the_process_healthy
     async def is_sick() -> None:
         assert fetch(f"/healthz/{FRAIL}") == (500, f"{SICK}\n")
 
-    await eventually(is_sick, within=60, every=0.2)
+    await eventually(is_sick, every=0.2)
     assert fetch("/healthz") == (200, f"ok, except {FRAIL}: {SICK}\n")
     assert fetch("/readyz") == (200, '{"ok":true,"checks":{"heartbeats":"ok"}}')
     status, body = fetch(f"/readyz/{FRAIL}")
@@ -47,7 +47,7 @@ async def test_one_sick_seed_fails_its_own_health_and_leaves_the_process_healthy
         assert fetch(f"/readyz/{seed}")[0] == 200
     assert fetch("/healthz/unknown")[0] == 404
     switch.unlink()
-    await eventually(is_well, within=60, every=0.2)
+    await eventually(is_well, every=0.2)
     assert fetch("/healthz") == (200, "ok\n")
     (same,) = [each for each in hosting.describe()["services"] if each["name"] == "gardenlet"]
     assert same["pid"] == process["pid"]

@@ -18,7 +18,7 @@ import yaml
 from gardenbus.common.backups.catalog import Backup, backup_of
 from gardenbus.common.ports.clock import timestamp
 from tests.support.builders import merged
-from tests.support.eventually import eventually
+from tests.support.eventually import HANG_SECONDS, eventually
 from tests.support.landscape import GARDENBUS, Ended, Landscape, RequestRejected, attached_to, ended
 from tests.support.servers import Server, start_nats, start_redis
 
@@ -35,7 +35,7 @@ class Site(NamedTuple):
     directory: Path
     backups: Path
 
-    async def call(self, *arguments: str, within: float = 120) -> Ended:
+    async def call(self, *arguments: str, within: float = HANG_SECONDS) -> Ended:
         """Run `gardenbus` to its end."""
         process = await asyncio.create_subprocess_exec(
             str(GARDENBUS),
@@ -139,7 +139,7 @@ async def until_built(landscape: Landscape, names: set[str]) -> dict[str, Docume
         assert all(each.get("state") == "Succeeded" for each in states.values()), states
         return shoots
 
-    return await eventually(built, within=60, every=0.5)
+    return await eventually(built, every=0.5)
 
 
 async def until_changed(landscape: Landscape, name: str, spec: Document) -> None:
@@ -150,7 +150,7 @@ async def until_changed(landscape: Landscape, name: str, spec: Document) -> None
         assert shoot["spec"].items() >= spec.items()
         assert shoot["status"]["observedGeneration"] == shoot["metadata"]["generation"]
 
-    await eventually(observed, within=60, every=0.5)
+    await eventually(observed, every=0.5)
 
 
 def control_planes(site: Site, seed: str = "earth-1") -> dict[str, tuple[str, str]]:
@@ -197,7 +197,7 @@ class Load:
         async def acknowledged() -> None:
             assert len(self.acknowledged) >= count
 
-        await eventually(acknowledged, within=30)
+        await eventually(acknowledged)
 
     @property
     def names(self) -> set[str]:
@@ -212,7 +212,7 @@ class Load:
     async def is_interrupted(self) -> None:
         """Wait until a request fails."""
         with pytest.raises((nats.errors.Error, OSError, RequestRejected)):
-            await asyncio.wait_for(self._task, 60)
+            await asyncio.wait_for(self._task, HANG_SECONDS)
 
 
 async def until_unknown(landscape: Landscape, names: set[str]) -> None:
@@ -221,7 +221,7 @@ async def until_unknown(landscape: Landscape, names: set[str]) -> None:
     async def reported() -> None:
         assert {each["name"] for each in (await landscape.query("unknown"))["items"]} == names
 
-    await eventually(reported, within=120, every=1)
+    await eventually(reported, every=1)
 
 
 async def losses(site: Site) -> list[str]:
@@ -237,7 +237,7 @@ async def until_reverted(site: Site, shoot: str) -> None:
         (text,) = (text for text in await losses(site) if "earlier generation" in text)
         assert text.endswith(f": shoot {shoot}")
 
-    await eventually(reported, within=60, every=1)
+    await eventually(reported, every=1)
 
 
 @pytest.mark.long
@@ -308,7 +308,7 @@ async def until_later_delta(site: Site, than: Backup | None) -> Backup:
         assert latest != than
         return latest
 
-    return await eventually(later, within=60)
+    return await eventually(later)
 
 
 async def with_a_shoot_after_the_last_delta(site: Site, landscape: Landscape, load: Load) -> tuple[str, Backup]:
@@ -374,7 +374,7 @@ async def test_the_relay_backs_up_what_is_written_by_itself(site: Site) -> None:
         assert items
         return items
 
-    await eventually(listed, within=30, every=0.5)
+    await eventually(listed, every=0.5)
     async with attached_to(site.nats.url, site.directory) as landscape:
         await landscape.query("apply", a_shoot("apollo"))
         version = int((await landscape.query("get.shoot.garden-session.apollo"))["metadata"]["resourceVersion"])
@@ -386,6 +386,6 @@ async def test_the_relay_backs_up_what_is_written_by_itself(site: Site) -> None:
         assert items[-1]["kind"] == "delta"
         assert items[-1]["version"] >= version
 
-    await eventually(saved, within=60, every=0.5)
+    await eventually(saved, every=0.5)
     checked = await site.backup("verify", "--all")
     assert checked.code == 0, checked

@@ -60,7 +60,7 @@ async def until_backed_up(site: Site, landscape: Landscape) -> list[Document]:
         assert found[-1]["version"] >= max(versions)
         return found
 
-    return await eventually(saved, within=90, every=1)
+    return await eventually(saved, every=1)
 
 
 async def placements(landscape: Landscape) -> dict[str, tuple[str, str]]:

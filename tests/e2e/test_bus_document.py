@@ -11,7 +11,7 @@ import yaml
 from nats.aio.msg import Msg
 
 from tests.support.bus_document import BusDocument, Seen
-from tests.support.eventually import eventually
+from tests.support.eventually import HANG_SECONDS, eventually
 from tests.support.landscape import Landscape
 
 SESSION = Path(__file__).parents[2] / "examples" / "session"
@@ -45,14 +45,14 @@ async def play(landscape: Landscape) -> None:
             f"{each['metadata']['namespace']}/{each['metadata']['name']}" for each in await landscape.list("shoot")
         ]
 
-    await eventually(built, within=40)
+    await eventually(built)
     await landscape.query("apply", nowhere)
-    await eventually(rejected, within=20)
+    await eventually(rejected)
     await landscape.client.publish("garden.apply", b"{this is no manifest")
     patch = {"metadata": {"annotations": {"confirmation.gardener.cloud/deletion": "true"}}}
     await landscape.query(f"patch.shoot.{namespace}.{name}", patch)
     await landscape.publish("garden.delete", [{"kind": "Shoot", "namespace": namespace, "name": name}])
-    await eventually(gone, within=40)
+    await eventually(gone)
 
 
 @pytest.mark.slow
@@ -87,7 +87,7 @@ async def test_every_message_and_every_answer_is_as_the_document_says(hosting: L
     }
     responses: dict[str, bytes] = {}
     for tail, body in questions.items():
-        responses[tail] = (await client.request(f"garden.api.{tail}", body, timeout=10)).data
+        responses[tail] = (await client.request(f"garden.api.{tail}", body, timeout=HANG_SECONDS)).data
     await subscription.unsubscribe()
 
     existing = [message for message in seen if not message.subject.endswith("no-such-thing")]

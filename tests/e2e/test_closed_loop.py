@@ -171,7 +171,7 @@ async def patched(landscape: Landscape, tail: str, patch: Document) -> None:
         except Exception as error:
             raise AssertionError(repr(error)) from error
 
-    await eventually(taken, within=30)
+    await eventually(taken)
 
 
 @pytest.mark.slow
@@ -203,7 +203,7 @@ async def test_seeds_grow_with_the_shoots_and_go_with_them_whatever_is_killed(tm
 
             await eventually(all_placed, within=180, every=1)
 
-        _, users, _ = await eventually(lambda: everything(landscape), within=60)  # who was killed last may be away yet
+        _, users, _ = await eventually(lambda: everything(landscape))  # who was killed last may be away yet
         used = collections.Counter(shoot["spec"]["seedName"] for shoot in users)
         assert max(used.values()) <= CAPACITY, used
         assert "host-seed" not in used

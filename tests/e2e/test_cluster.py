@@ -15,7 +15,7 @@ import pytest
 
 from tests.e2e.test_up import described, gardenbus, pid_of
 from tests.support.builders import a_cloudprofile, a_gardenlet_configuration, a_project, a_shoot
-from tests.support.eventually import eventually
+from tests.support.eventually import HANG_SECONDS, eventually
 from tests.support.landscape import GARDENBUS
 from tests.support.sessions import ROOT
 
@@ -53,13 +53,13 @@ async def apply_shoot(directory: Path, name: str) -> None:
         command = (str(GARDENBUS), "apply", "--dir", str(directory), "-f", str(file))
         process = await asyncio.create_subprocess_exec(*command)
         try:
-            assert await asyncio.wait_for(process.wait(), 20) == 0
+            assert await asyncio.wait_for(process.wait(), HANG_SECONDS) == 0
         except TimeoutError as error:  # the request went to a server that hangs
             process.kill()
             await process.wait()
             raise AssertionError from error
 
-    await eventually(applied, within=60)
+    await eventually(applied)
 
 
 async def test_a_cluster_goes_on_without_one_server_of_each_and_starts_again_as_it_was(tmp_path: Path) -> None:
@@ -87,7 +87,7 @@ async def test_a_cluster_goes_on_without_one_server_of_each_and_starts_again_as_
             assert "leads" in checks["nats copies"]["found"]
             assert checks["redis replicas"]["found"].count("online") == 2
 
-        await eventually(is_well, within=60, every=2)
+        await eventually(is_well, every=2)
         now = primary_of(place)
         assert (await gardenbus("down", "--dir", str(place))).code == 0
         assert (await gardenbus(*up)).code == 0

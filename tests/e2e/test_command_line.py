@@ -23,6 +23,7 @@ from gardenbus.common.ports.bus import ReplayDone
 from gardenbus.common.runtime import event_loop
 from tests.support.builders import a_cloudprofile, a_gardenlet_configuration, a_project, a_shoot, merged
 from tests.support.cancelling import assert_cancellable, closed_sockets, sockets
+from tests.support.eventually import HANG_SECONDS
 from tests.support.landscape import GARDENBUS
 
 pytestmark = pytest.mark.slow
@@ -50,7 +51,7 @@ def gardenbus(*words: str, given: str | None = None, environ: dict[str, str] | N
         stdin=subprocess.DEVNULL if given is None else None,
         capture_output=True,
         text=True,
-        timeout=90,
+        timeout=HANG_SECONDS,
         check=False,
         env={**os.environ, "COLUMNS": "200", **(environ or {})},
     )

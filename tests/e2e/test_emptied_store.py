@@ -36,7 +36,7 @@ async def until_backed_up(site: Site, landscape: Landscape) -> None:
         assert (found := backups_of(site))
         assert found[-1].taken_at > now
 
-    await eventually(backed_up, within=60, every=1)
+    await eventually(backed_up, every=1)
 
 
 async def built_and_backed_up(site: Site) -> dict[str, str]:
@@ -69,8 +69,8 @@ async def test_of_a_store_that_was_emptied_with_the_bus_no_full_backup_is_made_a
             assert len(await landscape.list("seed")) == 1
             assert await shoots_of(landscape) == {}
 
-        await eventually(is_used_again, within=60, every=0.5)
-        await eventually(has_failed, within=60, every=0.5)
+        await eventually(is_used_again, every=0.5)
+        await eventually(has_failed, every=0.5)
     assert backups_of(site) == good
 
     await site.down()
@@ -96,7 +96,7 @@ async def test_of_a_store_that_was_emptied_alone_the_next_full_backup_has_what_t
     async def is_backed_up_anew() -> None:
         assert any(each.is_full for each in backups_of(site)[len(before) :])
 
-    await eventually(is_backed_up_anew, within=60, every=0.5)
+    await eventually(is_backed_up_anew, every=0.5)
     await site.down()
     site.lose_both_disks()
     restored = await site.backup("restore")

@@ -35,7 +35,7 @@ async def killed_server_is_noticed_and_started_again(directory: Path) -> None:
             assert condition["status"] != "True", condition
             assert "The server does not answer" in condition["message"]
 
-        await eventually(is_down, within=90)
+        await eventually(is_down)
         again = ("gardener.cloud/operation=reconcile",)
         ended = await landscape.command("annotate", "shoot", "apollo", "-n", "garden-exec", *again)
         assert ended.code == 0, ended.stderr
@@ -44,7 +44,7 @@ async def killed_server_is_noticed_and_started_again(directory: Path) -> None:
             assert (await api_server(landscape))["status"] == "True"
             assert [pid for pid in servers_below(directory) if pid != before] != []
 
-        await eventually(is_up, within=90)
+        await eventually(is_up)
     assert url.read_text() == served_at
 
 

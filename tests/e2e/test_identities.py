@@ -17,7 +17,7 @@ from gardenbus.common.adapters.nats.credentials import NO_CREDENTIALS, read_cred
 from gardenbus.common.api.identity.principals import Principal
 from gardenbus.common.errors import Unavailable
 from gardenbus.credentials.identity_directory import IdentityDirectory
-from tests.support.eventually import eventually
+from tests.support.eventually import HANG_SECONDS, eventually
 from tests.support.files import open_to_others
 from tests.support.landscape import Landscape, a_landscape, authorities_of, violations
 
@@ -38,7 +38,7 @@ async def test_the_example_settles_and_nobody_asks_for_what_they_may_not(tmp_pat
             states = [each["status"].get("lastOperation", {}).get("state") for each in json.loads(census)["items"]]
             assert states.count("Succeeded") == 57
 
-        await eventually(settled, within=120, every=1)
+        await eventually(settled, every=1)
         doctor = await landscape.command("doctor")
         assert doctor.code == 0, doctor
         assert (await landscape.command("version")).code == 0
@@ -59,7 +59,7 @@ async def test_the_example_settles_and_nobody_asks_for_what_they_may_not(tmp_pat
         async def applied() -> None:
             assert (await landscape.command("get", "configmap", "-n", "garden", "late")).code == 0
 
-        await eventually(applied, within=60, every=0.5)
+        await eventually(applied, every=0.5)
         again = {file.name: file.read_bytes() for file in (directory / "identity").rglob("*") if file.is_file()}
         assert again == kept
     assert violations(directory) == []
@@ -106,7 +106,7 @@ async def _comes_back_with_another_authority(landscape: Landscape, ca: str) -> N
         status = await landscape.command("status")
         assert status.code == 0, status
 
-    await eventually(responses, within=60, every=0.5)
+    await eventually(responses, every=0.5)
     assert services == {name: landscape.pids(name) for name in services}
 
 
@@ -127,7 +127,7 @@ async def test_an_insecure_landscape_says_so_and_keeps_its_streams_when_it_no_lo
         async def admitted() -> None:
             assert "seed:earth-1" in _users(landscape)
 
-        await eventually(admitted, within=60, every=0.2)
+        await eventually(admitted, every=0.2)
     assert "INSECURE" not in reported.read_text()
 
     async with a_landscape(directory, "--insecure") as landscape:  # the certificates of before are of no use
@@ -138,7 +138,7 @@ async def test_an_insecure_landscape_says_so_and_keeps_its_streams_when_it_no_lo
             assert conditions["GardenletReady"] == "True"
             assert landscape.describe()["state"] == "ready"
 
-        await eventually(ready, within=60, every=0.2)
+        await eventually(ready, every=0.2)
         assert "seed:earth-1" not in _users(landscape)
 
 
@@ -156,7 +156,7 @@ async def test_nothing_below_the_state_directory_is_open_to_others(hosting: Land
             raise AssertionError(error.filename) from error
         assert found == []
 
-    await eventually(closed, within=20)
+    await eventually(closed)
 
 
 async def test_no_port_tells_a_page_in_a_browser_anything(hosting: Landscape):
@@ -200,7 +200,7 @@ async def test_issued_credentials_let_in_until_they_are_revoked(hosting: Landsca
             with pytest.raises(Unavailable, match="does not let this user in"):
                 await _let_in(url, content, owner, ca)
 
-    await eventually(is_out, within=20, every=0.5)
+    await eventually(is_out, every=0.5)
 
 
 async def test_fifty_come_in_while_the_identity_service_is_killed_and_sessions_go_on(tmp_path: Path):
@@ -223,7 +223,7 @@ async def test_fifty_come_in_while_the_identity_service_is_killed_and_sessions_g
         await asyncio.sleep(0)
         landscape.kill("identity")
         coming += [asyncio.create_task(come_in()) for _ in range(25)]
-        await asyncio.wait_for(asyncio.gather(*coming), 60)
+        await asyncio.wait_for(asyncio.gather(*coming), HANG_SECONDS)
         assert (running.losses, running.is_connected) == (0, True)
         await running.close()
         (identity,) = [each for each in landscape.describe()["services"] if each["name"] == "identity"]
@@ -251,10 +251,10 @@ async def test_the_documented_handshake_lets_a_certificate_in_for_its_own_seed_a
     program.write_text(page.partition("```python\n")[2].partition("```")[0])
     call = [sys.executable, program, hosting.describe()["nats_url"], authorities_of(hosting.directory), pem]
 
-    done = subprocess.run(call, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(call, capture_output=True, text=True, timeout=HANG_SECONDS, check=False)
     assert json.loads(done.stdout)["stream"] == "LEASES", done.stderr
 
     program.write_text(program.read_text().replace("garden.lease.wild", "garden.lease.earth-1"))
-    rejected = subprocess.run(call, capture_output=True, text=True, timeout=60, check=False)
+    rejected = subprocess.run(call, capture_output=True, text=True, timeout=HANG_SECONDS, check=False)
     assert rejected.returncode != 0
     assert rejected.stdout == ""

@@ -43,7 +43,7 @@ async def test_every_service_says_who_it_is_and_what_it_answers(hosting: Landsca
         assert {each["name"] for each in found} >= SERVICES
         return found
 
-    found = await eventually(all_there, within=30)
+    found = await eventually(all_there)
     assert len({each["id"] for each in found}) == len(found)
     for each in found:
         assert each["description"], each["name"]

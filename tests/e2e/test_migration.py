@@ -18,7 +18,7 @@ from nats.aio.msg import Msg
 
 from tests.support.builders import a_cloudprofile, a_project, a_shoot
 from tests.support.control_planes import ControlPlanes, GardenletProcesses
-from tests.support.eventually import eventually
+from tests.support.eventually import HANG_SECONDS, eventually
 from tests.support.landscape import GARDENBUS, Landscape, RequestRejected, a_landscape, attached, ended
 
 pytestmark = pytest.mark.slow
@@ -94,16 +94,16 @@ class Place:
     async def bind(self, name: str, seed: str, **more: Any) -> Document:
         return await self.landscape.query("bind", {"namespace": self.namespace, "name": name, "seed": seed, **more})
 
-    async def until_ready(self, *seeds: str, within: float = 30) -> None:
+    async def until_ready(self, *seeds: str) -> None:
         async def ready() -> None:
             for seed in seeds:
                 found = await self.landscape.query(f"get.seed._.{seed}")
                 assert condition(found, "GardenletReady")["status"] == "True", found.get("status")
                 assert condition(found, "SeedSystemComponentsHealthy")["status"] == "True", found.get("status")
 
-        await eventually(ready, within=within)
+        await eventually(ready)
 
-    async def until_on(self, seed: str, *names: str, within: float = 30) -> None:
+    async def until_on(self, seed: str, *names: str) -> None:
         """Wait until shoots are healthy on a seed, and nothing of them is kept anywhere else."""
 
         async def there() -> None:
@@ -115,7 +115,7 @@ class Place:
                 assert files.get(self.path(name)) == {seed}, files
                 assert self.planes.runs(seed, self.path(name))
 
-        await eventually(there, within=within, every=0.05)
+        await eventually(there, every=0.05)
 
     async def used(self) -> dict[str, int]:
         """How many shoots of this place stand on each seed."""
@@ -130,9 +130,9 @@ def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     file = directory.with_name("landscape.yaml")
     file.write_text(yaml.safe_dump_all(STANDARD))
     up = [str(GARDENBUS), "up", "--dir", str(directory), "--detach", "-f", str(file)]
-    subprocess.run(up, check=True, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, timeout=90)
+    subprocess.run(up, check=True, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, timeout=HANG_SECONDS)
     yield directory
-    subprocess.run([str(GARDENBUS), "down", "--dir", str(directory)], check=True, timeout=60)
+    subprocess.run([str(GARDENBUS), "down", "--dir", str(directory)], check=True, timeout=HANG_SECONDS)
 
 
 @pytest.fixture
@@ -203,7 +203,7 @@ async def test_a_moving_shoot_counts_on_both_seeds_and_ends_as_one_on_the_destin
     async def no_constraint() -> None:
         assert condition(await place.shoot("apollo"), "ReadyForMigration", "constraints")["status"] is None
 
-    await eventually(no_constraint, within=10)
+    await eventually(no_constraint)
 
 
 @contextlib.asynccontextmanager
@@ -225,7 +225,7 @@ async def killing(landscape: Landscape) -> AsyncGenerator[None]:
 async def all_shoots(landscape: Landscape) -> list[Document]:
     """Every shoot; a landscape that does not answer in time is an AssertionError."""
     try:
-        return await asyncio.wait_for(landscape.list("shoot"), 5)
+        return await asyncio.wait_for(landscape.list("shoot"), HANG_SECONDS)
     except (nats.errors.Error, OSError, TimeoutError) as error:
         raise AssertionError(repr(error)) from error
 
@@ -270,12 +270,12 @@ async def test_whatever_is_killed_each_control_plane_is_never_two_and_ends_as_on
             assert all(planes.runs(seed, path) for path, seed in where.items())
             return where
 
-        where = await eventually(all_healthy, within=60, every=0.5)
+        where = await eventually(all_healthy, every=0.5)
         before = {path: planes.identities(seed, path) for path, seed in where.items()}
         async with planes.watched():
             async with killing(landscape):
                 moved = await move_to_and_fro(landscape, seeds)
-            where = await eventually(all_healthy, within=90, every=0.5)
+            where = await eventually(all_healthy, every=0.5)
 
     assert planes.at_once == []
     assert sorted(moved) == names, moved
@@ -296,7 +296,7 @@ async def test_a_destination_that_is_dead_is_waited_for_and_the_order_can_be_tak
         seed = await in_full(place.landscape, two)
         assert condition(seed, "GardenletReady")["status"] == "Unknown", seed["status"]
 
-    await eventually(unknown, within=30)
+    await eventually(unknown)
     running = place.planes.runs(one, place.path("apollo"))
     await place.bind("apollo", two)
 
@@ -309,7 +309,7 @@ async def test_a_destination_that_is_dead_is_waited_for_and_the_order_can_be_tak
         assert "GardenletReady is Unknown" in operation["description"], operation
         assert shoot["status"]["seedName"] == one
 
-    await eventually(waits, within=15)
+    await eventually(waits)
     assert place.planes.runs(one, place.path("apollo")) == running
 
     taken_back = await place.landscape.command("bind", place.path("apollo"), one)
@@ -318,7 +318,7 @@ async def test_a_destination_that_is_dead_is_waited_for_and_the_order_can_be_tak
     await place.until_on(one, "apollo")
 
     await place.bind("apollo", two)
-    await eventually(waits, within=15)
+    await eventually(waits)
     await place.gardenlets.start("two", a_seed_of(two))
     await place.until_on(two, "apollo")
 
@@ -355,7 +355,7 @@ async def test_a_shoot_whose_source_is_lost_is_restored_by_force_and_the_source_
         states = await place.landscape.list(f"shootstate.{place.namespace}")
         assert len(states) == len(before)
 
-    await eventually(saved, within=10)
+    await eventually(saved)
     place.gardenlets.pause("one")  # cut off: it knows nothing of what happens now
     for name in before:
         forced = await place.landscape.command("bind", place.path(name), two, "--force")
@@ -368,7 +368,7 @@ async def test_a_shoot_whose_source_is_lost_is_restored_by_force_and_the_source_
             assert shoot["status"]["lastOperation"]["type"] == "Restore"
             assert place.planes.identities(two, place.path(name)) == identities
 
-    await eventually(restored, within=30)
+    await eventually(restored)
 
     rejected = await Observed.on(place.landscape, "garden.rejected.>")
     late = reports.messages[-1]
@@ -379,7 +379,7 @@ async def test_a_shoot_whose_source_is_lost_is_restored_by_force_and_the_source_
         reasons = [(message.headers or {}).get("Gardenbus-Reason", "") for message in rejected.messages]
         assert any(f"belongs to seed {two}, not to {one}" in reason for reason in reasons), reasons
 
-    await eventually(denied, within=10)
+    await eventually(denied)
     place.gardenlets.resume("one")
     await place.until_on(two, *before)
     await place.gardenlets.kill("one")
@@ -408,7 +408,7 @@ async def test_a_drain_goes_on_after_ctrl_c_and_a_cordon_over_a_restart(place: P
     async def begun() -> None:
         assert (await place.used()).get(source, 0) <= len(names) - 2
 
-    await eventually(begun, within=60, every=0.05)
+    await eventually(begun, every=0.05)
     drain.send_signal(signal.SIGINT)
     interrupted = await ended(drain, within=20)
     assert interrupted.code == 130, interrupted
@@ -434,7 +434,7 @@ async def test_a_drain_goes_on_after_ctrl_c_and_a_cordon_over_a_restart(place: P
             verbs = [(message.headers or {}).get("Gardenbus-Verb") for message in registrations.messages]
             assert "apply" in verbs, verbs
 
-        await eventually(registered, within=30)
+        await eventually(registered)
         await place.until_ready(source)
         seed = await in_full(place.landscape, source)
         assert seed["status"]["observedGeneration"] == seed["metadata"]["generation"]

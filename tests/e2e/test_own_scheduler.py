@@ -10,7 +10,7 @@ import yaml
 from nats.aio.client import Client
 
 from tests.support.builders import a_cloudprofile, a_project, a_shoot
-from tests.support.eventually import eventually
+from tests.support.eventually import HANG_SECONDS, eventually
 from tests.support.gardenlets import conditions
 from tests.support.landscape import a_landscape
 
@@ -24,7 +24,7 @@ async def own_scheduler(client: Client) -> None:
 
     async def query(tail: str, body: object = None) -> Any:
         payload = json.dumps(body).encode() if body else b""
-        return json.loads((await client.request(f"garden.api.{tail}", payload, timeout=5)).data)
+        return json.loads((await client.request(f"garden.api.{tail}", payload, timeout=HANG_SECONDS)).data)
 
     while True:
         try:
@@ -61,7 +61,7 @@ async def test_a_shoot_with_another_scheduler_name_is_bound_by_that_scheduler_al
             assert {seed["metadata"]["name"] for seed in seeds} == {"earth-1", "earth-2"}
             assert all(conditions(seed).get("GardenletReady") == "True" for seed in seeds), seeds
 
-        await eventually(ready, within=30)
+        await eventually(ready)
         mine = a_shoot("mine", spec={"schedulerName": "mine", "region": "mars", "provider": {"type": "local"}})
         await landscape.publish("garden.apply", [mine])
 
@@ -69,7 +69,7 @@ async def test_a_shoot_with_another_scheduler_name_is_bound_by_that_scheduler_al
             shoot = await landscape.query("get.shoot.garden-dev.mine")
             assert "seedName" not in shoot["spec"]
 
-        await eventually(stored, within=10)
+        await eventually(stored)
         stale = (await landscape.query("get.shoot.garden-dev.mine"))["metadata"]["resourceVersion"]
         await asyncio.sleep(1)
         await stored()  # ours leaves it alone, though the queue has long had it
@@ -82,7 +82,7 @@ async def test_a_shoot_with_another_scheduler_name_is_bound_by_that_scheduler_al
             assert shoot["spec"].get("seedName") == "earth-2"
             assert shoot["status"]["lastOperation"]["state"] == "Succeeded"
 
-        await eventually(bound, within=20)
+        await eventually(bound)
         late = {"namespace": "garden-dev", "name": "mine", "seed": "earth-1", "resourceVersion": stale}
         response = json.loads((await landscape.client.request("garden.api.bind", json.dumps(late).encode())).data)
         assert response["error"]["code"] == 409, response

@@ -143,7 +143,7 @@ async def _what_is_followed(people: People) -> None:
             assert "shoot.core.gardener.cloud/apollo" in shoots
             assert landscape.count("shoot.core.gardener.cloud/apollo") >= 2
 
-        await eventually(begun, within=WITHIN_SECONDS)
+        await eventually(begun)
         number = 0
 
         async def followed() -> None:
@@ -159,7 +159,7 @@ async def _what_is_followed(people: People) -> None:
             for lines in (shoots, secrets, everything):
                 assert any("/own-" in line for line in lines)
 
-        await eventually(followed, within=WITHIN_SECONDS, every=1)
+        await eventually(followed, every=1)
         for lines in (shoots, secrets, everything):
             assert not any("/foreign-" in line for line in lines)
         assert not any(line.startswith("secret") for lines in (shoots, everything, landscape) for line in lines)
@@ -176,4 +176,4 @@ async def _completion(people: People) -> None:
             done = await ended(await people.start(**requested), within=WITHIN_SECONDS)
             assert done.stdout.split() == words, (requested, done)
 
-        await eventually(offered, within=WITHIN_SECONDS)
+        await eventually(offered)

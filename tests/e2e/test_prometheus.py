@@ -142,7 +142,7 @@ async def observer(landscape: Landscape, tmp_path: Path) -> AsyncIterator[Observ
         return configuration(landscape)
 
     file, port = tmp_path / "prometheus.yml", free_port()
-    file.write_text(yaml.safe_dump(await eventually(configured, within=30)))
+    file.write_text(yaml.safe_dump(await eventually(configured)))
     process = await asyncio.create_subprocess_exec(
         tool,
         f"--config.file={file}",
@@ -160,7 +160,7 @@ async def observer(landscape: Landscape, tmp_path: Path) -> AsyncIterator[Observ
             except (aiohttp.ClientError, ValueError) as error:
                 raise AssertionError(str(error)) from error
 
-        await eventually(responding, within=30)
+        await eventually(responding)
         yield observer
     process.terminate()
     await process.wait()
@@ -186,7 +186,7 @@ async def test_targets_rules_and_dashboard_work_on_what_a_landscape_tells(landsc
             assert set(up) >= SERVICES - {"dashboard"}
             assert set(up.values()) == {"1"}
 
-        await eventually(every_service_is_up, within=30)
+        await eventually(every_service_is_up)
         panels = json.loads((OBSERVABILITY / "grafana/dashboards/gardenbus.json").read_text())["panels"]
         quiet = WITHOUT_TROUBLE | WITHOUT_SETS | WITHOUT_PLACEMENTS | ELSEWHERE
 
@@ -195,7 +195,7 @@ async def test_targets_rules_and_dashboard_work_on_what_a_landscape_tells(landsc
             silent = [each for each in shown if each[0] not in quiet and not await observer.rows(each[1])]
             assert not silent
 
-        await eventually(every_panel_shows_something, within=60, every=1)
+        await eventually(every_panel_shows_something, every=1)
         groups = (await observer.query("rules"))["groups"]
         assert {rule["health"] for group in groups for rule in group["rules"]} == {"ok"}
         alerts = (await observer.query("alerts"))["alerts"]

@@ -26,7 +26,7 @@ async def test_a_shoot_that_comes_alone_is_bound_by_the_apiservers_hint(tmp_path
             async def has_seed(name: str = f"s{number}") -> None:
                 assert (await landscape.query(f"get.shoot.garden-dev.{name}"))["spec"].get("seedName") == "aws-eu1"
 
-            await eventually(has_seed, within=20, every=0.05)
+            await eventually(has_seed, every=0.05)
         scheduler = (await scraped(landscape))["scheduler"]
 
     assert values(scheduler, "gardenbus_scheduler_attempts_total")[("bound",)] == ORDERS

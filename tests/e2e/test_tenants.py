@@ -49,7 +49,7 @@ class Fire:
             async def responded(enough: int = enough) -> None:
                 assert self.responded >= enough
 
-            await eventually(responded, within=40, every=0.05)
+            await eventually(responded, every=0.05)
             landscape.kill(name)
         self.is_over = True
 
@@ -106,7 +106,7 @@ class Tenant(NamedTuple):
         async def gone() -> None:
             assert await self.code(f"get.shoot.{self.namespace}.s{number}") == 404
 
-        await eventually(gone, within=40, every=0.1)
+        await eventually(gone, every=0.1)
 
     async def code(self, tail: str, body: object = None) -> int:
         """The code of the answer."""
@@ -222,7 +222,7 @@ async def until_quiet(landscape: Landscape) -> None:
             states = [shoot.get("status", {}).get("lastOperation", {}).get("state") for shoot in shoots]
             assert states == ["Succeeded"] * ALLOWED
 
-    await eventually(quiet, within=40, every=0.2)
+    await eventually(quiet, every=0.2)
 
 
 async def uids(landscape: Landscape, namespace: str) -> dict[str, str]:
@@ -268,6 +268,6 @@ async def until_gone(landscape: Landscape, project: str) -> None:
         for kind, name in (("project", project), ("namespace", f"garden-{project}")):
             assert await Tenant("operator", landscape, Fire()).code(f"get.{kind}._.{name}") == 404
 
-    await eventually(gone, within=40, every=0.2)
+    await eventually(gone, every=0.2)
     for kind in ("shoot", "secret", "secretbinding", "resourcequota"):
         assert await landscape.list(f"{kind}.garden-{project}") == []

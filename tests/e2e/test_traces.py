@@ -12,7 +12,7 @@ from aiohttp import web
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
 from tests.support.builders import a_cloudprofile, a_project, a_shoot
-from tests.support.eventually import eventually
+from tests.support.eventually import HANG_SECONDS, eventually
 from tests.support.landscape import Landscape, a_landscape
 from tests.support.spans import FROM_A_CLIENT, TRACE_ID
 
@@ -111,7 +111,7 @@ async def built(landscape: Landscape, name: str) -> None:
         status = (await landscape.query(f"get.shoot.garden-dev.{name}")).get("status", {})
         assert status.get("lastOperation", {}).get("state") == "Succeeded", status.get("lastOperation")
 
-    await eventually(succeeded, within=60, every=0.3)
+    await eventually(succeeded, every=0.3)
 
 
 async def warmed_up(landscape: Landscape) -> None:
@@ -122,7 +122,7 @@ async def warmed_up(landscape: Landscape) -> None:
 
 async def order(landscape: Landscape, shoot: Document, traceparent: str) -> None:
     response = await landscape.client.request(
-        "garden.apply", json.dumps(shoot).encode(), timeout=10, headers={"traceparent": traceparent}
+        "garden.apply", json.dumps(shoot).encode(), timeout=HANG_SECONDS, headers={"traceparent": traceparent}
     )
     assert "seq" in json.loads(response.data)
 
@@ -143,7 +143,7 @@ async def test_one_trace_reaches_from_the_request_to_the_gardenlets_last_step(
                 assert {span.service for span in spans} >= SERVICES
                 assert any(span.name == "gardenlet.create" for span in spans)
 
-            await eventually(announced, within=20, every=0.3)
+            await eventually(announced, every=0.3)
             logs = await landscape.command("logs", "--trace", TRACE_ID, "-o", "json")
             of_shoot = await landscape.command("logs", "--shoot", "garden-dev/apollo", "-o", "json")
 

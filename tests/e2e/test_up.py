@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from tests.support.builders import a_cloudprofile, a_gardenlet_configuration, a_project, a_shoot
-from tests.support.eventually import eventually
+from tests.support.eventually import HANG_SECONDS, eventually
 from tests.support.files import open_to_others
 from tests.support.landscape import GARDENBUS
 from tests.support.landscape_processes import processes_of
@@ -28,7 +28,7 @@ class Ended(NamedTuple):
     stderr: str
 
 
-async def gardenbus(*arguments: str, within: float = 90) -> Ended:
+async def gardenbus(*arguments: str, within: float = HANG_SECONDS) -> Ended:
     process = await asyncio.create_subprocess_exec(
         str(GARDENBUS),
         *arguments,
@@ -107,9 +107,9 @@ async def interrupted(directory: Path, *arguments: str, once: Callable[[], bool]
     async def check() -> None:
         assert once()
 
-    await eventually(check, within=60, every=0.005)
+    await eventually(check, every=0.005)
     process.send_signal(with_signal)
-    stdout, stderr = await asyncio.wait_for(process.communicate(), 60)
+    stdout, stderr = await asyncio.wait_for(process.communicate(), HANG_SECONDS)
     assert process.returncode is not None
     return Ended(process.returncode, stdout.decode(), stderr.decode())
 
@@ -169,7 +169,7 @@ async def test_what_dies_is_started_again_and_landscape_json_says_so(place: Path
         assert status.code == 0, status
         assert {service["state"] for service in json.loads(status.stdout)["services"]} == {"ready"}
 
-    await eventually(healthy, within=30, every=0.5)
+    await eventually(healthy, every=0.5)
     for name in ("scheduler-2", "nats", "redis"):
         victim = pid_of(place, name)
         assert victim is not None
@@ -181,9 +181,9 @@ async def test_what_dies_is_started_again_and_landscape_json_says_so(place: Path
             assert pid != victim
             assert is_alive(pid)
 
-        await eventually(has_another, within=20)
+        await eventually(has_another)
 
-    await eventually(healthy, within=30, every=0.5)
+    await eventually(healthy, every=0.5)
     assert "scheduler-2 was killed by SIGKILL, starting it again" in (place / "logs/up.log").read_text()
 
     pids = [service["pid"] for service in described(place)["services"]]
@@ -251,12 +251,12 @@ async def test_ctrl_c_stops_everything(place: Path):
         assert (place / "landscape.json").exists()
         assert described(place)["state"] == "ready"
 
-    await eventually(ready, within=60)
+    await eventually(ready)
     pids = [service["pid"] for service in described(place)["services"]]
 
     process.send_signal(signal.SIGINT)
 
-    assert await asyncio.wait_for(process.wait(), 20) == 0
+    assert await asyncio.wait_for(process.wait(), HANG_SECONDS) == 0
     assert not any(map(is_alive, pids))
 
 
@@ -276,7 +276,7 @@ async def test_the_commands_do_what_they_say(host: Path, tmp_path: Path):
         assert "seed-a" in wide.stdout
         assert "100%" in wide.stdout
 
-    await eventually(placed, within=30, every=0.5)
+    await eventually(placed, every=0.5)
     assert (await gardenbus("get", "shoot/apollo", *at, "-o", "name")).stdout == "shoot.core.gardener.cloud/apollo\n"
     assert "seedName: seed-a" in (await gardenbus("get", "shoot", "apollo", *at, "-o", "yaml")).stdout
     assert "1/2" in (await gardenbus("get", "seeds", *at)).stdout
@@ -296,7 +296,7 @@ async def test_the_commands_do_what_they_say(host: Path, tmp_path: Path):
         assert missing.code == 1, missing
         assert "NotFound" in missing.stderr
 
-    await eventually(gone, within=30, every=0.5)
+    await eventually(gone, every=0.5)
 
 
 async def test_a_bus_that_is_away_ends_with_3():

@@ -126,14 +126,14 @@ async def until_restored(seed: Seed, *names: str) -> dict[str, int]:
         assert set(names) <= set(found)
         return found
 
-    return await eventually(restored, within=WITHIN, every=0.3)
+    return await eventually(restored, every=0.3)
 
 
 @pytest.mark.parametrize("seed", ["s3"], indirect=True)
 async def test_what_was_written_comes_back_from_full_and_deltas(seed: Seed) -> None:
     keeper = seed.maker.backups.keeper(seed.cluster)
     assert keeper is not None
-    await eventually(seed.chain, within=WITHIN, every=0.2)  # the first is made at once
+    await eventually(seed.chain, every=0.2)  # the first is made at once
     await write(seed, "in-the-first-delta")
     await write(seed, "removed")
     await keeper.back_up(at_once=True)
@@ -160,13 +160,13 @@ async def test_what_was_written_comes_back_from_full_and_deltas(seed: Seed) -> N
         latest = await seed.chain()
         assert latest.full.version > chain.last.version
 
-    await eventually(begun_anew, within=WITHIN, every=0.3)
+    await eventually(begun_anew, every=0.3)
 
 
 async def test_an_etcd_that_died_with_its_data_is_restored_by_the_next_gardenlet(seed: Seed) -> None:
     keeper = seed.maker.backups.keeper(seed.cluster)
     assert keeper is not None
-    await eventually(seed.chain, within=WITHIN, every=0.2)
+    await eventually(seed.chain, every=0.2)
     await write(seed, "written")
     await keeper.back_up(at_once=True)
     cluster = seed.cluster
@@ -183,7 +183,7 @@ async def test_an_etcd_that_died_with_its_data_is_restored_by_the_next_gardenlet
 
 
 async def test_data_that_is_gone_without_a_backup_is_said_and_never_replaced_by_nothing(seed: Seed) -> None:
-    await eventually(seed.chain, within=WITHIN, every=0.2)
+    await eventually(seed.chain, every=0.2)
     async with seed.cluster.busy:
         await folder_of(seed.place).folder("b1").folder(seed.cluster.directory.name).remove()
         child = seed.cluster.child(ETCD)
@@ -197,7 +197,7 @@ async def test_data_that_is_gone_without_a_backup_is_said_and_never_replaced_by_
             "The data of etcd is gone, and is restored: The data of etcd is gone, and there is no"
         )
 
-    await eventually(reported, within=WITHIN, every=0.2)
+    await eventually(reported, every=0.2)
     with pytest.raises(StepFailed, match="there is no backup of it"):
         await seed.backend.perform(SHOOT, "etcd", observed())
     assert seed.cluster.child(ETCD) is None
@@ -216,7 +216,7 @@ async def end_etcd_and_write(seed: Seed, file: Path, offset: int) -> None:
 async def test_data_that_etcd_cannot_read_is_restored_and_without_a_backup_left_alone_and_said(seed: Seed) -> None:
     keeper = seed.maker.backups.keeper(seed.cluster)
     assert keeper is not None
-    await eventually(seed.chain, within=WITHIN, every=0.2)
+    await eventually(seed.chain, every=0.2)
     await write(seed, "written")
     await keeper.back_up(at_once=True)
     cluster = seed.cluster
@@ -225,7 +225,7 @@ async def test_data_that_etcd_cannot_read_is_restored_and_without_a_backup_left_
     async def set_aside() -> None:
         assert (cluster.damaged / "member" / "snap" / "db").is_file()
 
-    await eventually(set_aside, within=WITHIN, every=0.2)
+    await eventually(set_aside, every=0.2)
     await until_restored(seed, "written")
     assert await seed.backend.problems(observed()) == {}
 
@@ -238,5 +238,5 @@ async def test_data_that_etcd_cannot_read_is_restored_and_without_a_backup_left_
         problem = (await seed.backend.problems(observed()))["ControlPlaneHealthy"]
         assert "there is no backup of it: put a good copy in the place of" in problem
 
-    await eventually(reported, within=WITHIN, every=0.2)
+    await eventually(reported, every=0.2)
     assert log.is_file()

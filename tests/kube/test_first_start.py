@@ -92,7 +92,7 @@ async def test_data_that_was_damaged_before_etcd_was_ready_for_the_first_time_is
 
     async with cluster.busy:
         await cluster.start(*cluster.components([ETCD]))
-        await eventually(has_files, within=WITHIN)
+        await eventually(has_files)
         child = cluster.child(ETCD)
         assert child is not None
         child.signal(signal.SIGKILL)
@@ -104,7 +104,7 @@ async def test_data_that_was_damaged_before_etcd_was_ready_for_the_first_time_is
         except StepFailed as error:  # one that was started once more, and has not ended yet
             raise AssertionError(error.message) from error
 
-    done = await eventually(taken_up, within=WITHIN)
+    done = await eventually(taken_up)
     assert done.run is not None
     assert "etcd" in done.run.done
     assert cluster.child(ETCD) is not None

@@ -82,7 +82,7 @@ async def _is_complete(kubectl: Kubectl) -> None:
         assert (landscape.warnings(), landscape.missing_pods()) == ([], [])
         return landscape
 
-    landscape = await eventually(made, within=90, every=1)
+    landscape = await eventually(made, every=1)
     assert {pod["status"]["phase"] for pod in landscape.of("Pod").values()} == {"Pending"}
     assert list(landscape.dangling()) == []
     assert list(landscape.closed_ports()) == []

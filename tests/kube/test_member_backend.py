@@ -61,19 +61,19 @@ class Agent:
             assert all(word in problem for word in words), problem
             return problem
 
-        return await eventually(found, within=WITHIN, every=0.05)
+        return await eventually(found, every=0.05)
 
     async def until_well(self) -> None:
         async def well() -> None:
             assert self.backend.facts().problem is None, self.backend.facts().problem
 
-        await eventually(well, within=WITHIN, every=0.05)
+        await eventually(well, every=0.05)
 
     async def until_changed(self, work: str) -> None:
         async def seen() -> None:
             assert work in self.changed
 
-        await eventually(seen, within=WITHIN, every=0.05)
+        await eventually(seen, every=0.05)
 
     async def settled(self) -> None:
         """Wait until the events of what was done so far have come in."""
@@ -168,7 +168,7 @@ async def until_applied(agent: Agent, work: str, manifests: list[Document]) -> A
         assert unavailable(result) == {}
         return result
 
-    return await eventually(applied, within=WITHIN, every=0.2)
+    return await eventually(applied, every=0.2)
 
 
 async def edit(cluster: RealCluster, text: str, *, manager: str = "somebody", path: str = MOTD_PATH) -> None:
@@ -297,7 +297,7 @@ async def an_envelope_is_applied_as_what_is_in_it(agent: Agent, cluster: RealClu
     async def gone() -> None:
         assert await agent.backend.remove(work) is None
 
-    await eventually(gone, within=WITHIN, every=0.2)
+    await eventually(gone, every=0.2)
     assert await cluster.client.get(role) is None
 
 
@@ -331,7 +331,7 @@ async def availability_is_what_controllers_report(agent: Agent, cluster: RealClu
     async def gone() -> None:
         assert await agent.backend.remove("tracked") is None
 
-    await eventually(gone, within=WITHIN, every=0.2)
+    await eventually(gone, every=0.2)
 
 
 async def all_is_removed(agent: Agent, cluster: RealCluster) -> None:
@@ -344,7 +344,7 @@ async def all_is_removed(agent: Agent, cluster: RealCluster) -> None:
         assert problem.startswith("ConfigMap shop/motd: it is being deleted since")
         assert problem.endswith("held by example.org/hold")
 
-    await eventually(stuck, within=WITHIN, every=0.2)
+    await eventually(stuck, every=0.2)
     assert await cluster.client.get("/api/v1/namespaces/shop/services/web") is None
     assert await cluster.client.get("/api/v1/namespaces/shop") is not None
     await cluster.client.request(
@@ -357,7 +357,7 @@ async def all_is_removed(agent: Agent, cluster: RealCluster) -> None:
     async def gone() -> None:
         assert await agent.backend.remove("shop") is None
 
-    await eventually(gone, within=WITHIN, every=0.2)
+    await eventually(gone, every=0.2)
     assert agent.backend.works() == set()
     assert await cluster.client.get("/api/v1/namespaces/shop") is None
     assert await cluster.client.items("/apis/placement.kubernetes-fleet.io/v1beta1/appliedworks") == []

@@ -20,6 +20,7 @@ from gardenbus.common.ports.bus import (
     WorkQueue,
 )
 from gardenbus.common.runtime.clock import SystemClock
+from tests.support.eventually import HANG_SECONDS
 from tests.support.memory.bus import MemoryBus, MemoryServer
 
 LEASE_SECONDS = 1.0
@@ -120,10 +121,10 @@ def names(works: Sequence[QueueMessage]) -> list[str]:
     return [work.message.subject.rpartition(".")[2] for work in works]
 
 
-async def fetch_until(queue: WorkQueue, number: int, *, within: float = 5.0) -> list[QueueMessage]:
+async def fetch_until(queue: WorkQueue, number: int) -> list[QueueMessage]:
     """Fetch until so much work is in hand."""
     works: list[QueueMessage] = []
-    async with asyncio.timeout(within):
+    async with asyncio.timeout(HANG_SECONDS):
         while len(works) < number:
             works.extend(await queue.fetch(number - len(works), 1.0))
     return works
@@ -132,7 +133,7 @@ async def fetch_until(queue: WorkQueue, number: int, *, within: float = 5.0) -> 
 async def replay(follower: Follower) -> list[StreamMessage]:
     """What the stream held when the follower started."""
     messages: list[StreamMessage] = []
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(HANG_SECONDS):
         async for event in follower:
             if isinstance(event, ReplayDone):
                 break
@@ -141,16 +142,16 @@ async def replay(follower: Follower) -> list[StreamMessage]:
     return messages
 
 
-async def next_event(follower: Follower, *, within: float = 10.0) -> FollowEvent:
+async def next_event(follower: Follower) -> FollowEvent:
     """The follower's next event."""
-    async with asyncio.timeout(within):
+    async with asyncio.timeout(HANG_SECONDS):
         async for event in follower:
             return event
     raise AssertionError("the follower ended")
 
 
-async def until_true(check: Callable[[], Awaitable[bool]], *, within: float = 10.0) -> None:
+async def until_true(check: Callable[[], Awaitable[bool]]) -> None:
     """Ask until the answer is yes."""
-    async with asyncio.timeout(within):
+    async with asyncio.timeout(HANG_SECONDS):
         while not await check():
             await asyncio.sleep(0.02)

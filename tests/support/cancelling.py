@@ -10,13 +10,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, cast
 
-from tests.support.eventually import eventually
+from tests.support.eventually import HANG_SECONDS, eventually
 
 Moment = Literal["under way", "done"]
 MOMENTS: tuple[Moment, ...] = ("under way", "done")
 
 MOST_AWAITS = 200
-END_SECONDS = 20.0
+END_SECONDS = HANG_SECONDS
 """Longest wait for the end of what is cancelled: an ordinary one takes a few turns of the loop."""
 
 
@@ -154,4 +154,4 @@ async def closed_sockets(before: int) -> None:
     async def check() -> None:
         assert sockets() <= before
 
-    await eventually(check, within=5)
+    await eventually(check)

@@ -1,4 +1,4 @@
-"""Waiting in tests: look until it is so, never sleep and hope."""
+"""Waiting in tests: for a state, within a bound that only ends a hang. No test sleeps and hopes."""
 
 import asyncio
 import time
@@ -9,18 +9,22 @@ import pytest
 
 T = TypeVar("T")
 
+HANG_SECONDS = 120.0
+"""Bound of a wait for one state. It ends a hang, and says nothing of how long the state may take."""
 
-async def eventually(check: Callable[[], Awaitable[T]], *, within: float, every: float = 0.1) -> T:
-    """Call `check` until it holds, and answer what it answered; fails with its last failure.
+
+async def eventually(check: Callable[[], Awaitable[T]], *, within: float = HANG_SECONDS, every: float = 0.1) -> T:
+    """Call `check` until it holds, and return its result; fails with its last failure and what was waited for.
 
     An AssertionError, or a `pytest.raises` without an exception, says that it does not hold yet, a LookupError that
-    what it looks at is not there yet.
+    what it reads is not there yet. `within` is stated where a whole landscape has longer than HANG_SECONDS.
     """
     deadline = time.monotonic() + within
     while True:
         try:
             return await check()
-        except (AssertionError, LookupError, pytest.fail.Exception):
+        except (AssertionError, LookupError, pytest.fail.Exception) as failure:
             if time.monotonic() > deadline:
+                failure.add_note(f"{getattr(check, '__qualname__', check)} did not hold within {within:g} s")
                 raise
         await asyncio.sleep(every)

@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 
 from gardenbus.common.api.keys import Header
 from gardenbus.docs.channels import channels
+from tests.support.eventually import HANG_SECONDS
 
 HEADER_NAMES: Sequence[str] = sorted(
     {value for name, value in vars(Header).items() if name.isupper()} | {"traceparent", "Nats-Msg-Id", "ce-id"}
@@ -145,7 +146,7 @@ class RawPublisher:
         """End the connection once the server has read everything; returns the errors that it sent."""
         self._writer.write(b"PING\r\n")
         errors: list[bytes] = []
-        while (line := await asyncio.wait_for(self._reader.readline(), 30)) and not line.startswith(b"PONG"):
+        while (line := await asyncio.wait_for(self._reader.readline(), HANG_SECONDS)) and not line.startswith(b"PONG"):
             errors.append(line) if line.startswith(b"-ERR") else None
         self._writer.close()
         return errors

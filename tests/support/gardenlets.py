@@ -166,7 +166,7 @@ class Garden:
             except Exception as error:
                 raise AssertionError(str(error)) from error
 
-        await eventually(changed, within=5, every=0.02)
+        await eventually(changed, every=0.02)
 
     async def delete(self, key: ObjectKey) -> None:
         """Delete an object as a person would."""
@@ -179,9 +179,9 @@ class Garden:
             except Exception as error:
                 raise AssertionError(str(error)) from error
 
-        await eventually(deleted, within=5, every=0.02)
+        await eventually(deleted, every=0.02)
 
-    async def until_ready(self, seed: str = "aws-eu1", within: float = 15) -> Document:
+    async def until_ready(self, seed: str = "aws-eu1") -> Document:
         """Wait until a seed's gardenlet is ready."""
 
         async def ready() -> Document:
@@ -189,11 +189,9 @@ class Garden:
             assert conditions(document).get("GardenletReady") == "True", document.get("status")
             return document
 
-        return await eventually(ready, within=within, every=0.02)
+        return await eventually(ready, every=0.02)
 
-    async def until_state(
-        self, state: str, name: str = "apollo", *, operation: str | None = None, within: float = 15
-    ) -> Document:
+    async def until_state(self, state: str, name: str = "apollo", *, operation: str | None = None) -> Document:
         """Wait until a shoot's last operation is in a state."""
 
         async def reached() -> Document:
@@ -203,16 +201,16 @@ class Garden:
             assert operation in (None, last["type"])
             return document
 
-        return await eventually(reached, within=within, every=0.02)
+        return await eventually(reached, every=0.02)
 
-    async def until_gone(self, key: ObjectKey, within: float = 15) -> None:
+    async def until_gone(self, key: ObjectKey) -> None:
         """Wait until an object is no more."""
 
         async def gone() -> None:
             stored = await self.store.get(key)
             assert stored is None, stored.document()
 
-        await eventually(gone, within=within, every=0.02)
+        await eventually(gone, every=0.02)
 
     async def lease(self, seed: str = "aws-eu1") -> StreamMessage | None:
         """The last lease message of a seed."""

@@ -68,7 +68,7 @@ class Joint:
             assert isinstance(stored, StoredObject)
             return stored
 
-        return await eventually(created, within=15)
+        return await eventually(created)
 
     async def update(self, key: ObjectKey, **labels: str) -> StoredObject:
         """Change an object's labels."""
@@ -91,7 +91,7 @@ class Joint:
             assert last is not None
             assert int(last.headers["Gardenbus-Version"]) >= version, last.headers
 
-        await eventually(there, within=15)
+        await eventually(there)
 
     async def quiet(self) -> None:
         """Wait until everything has been announced."""
@@ -103,7 +103,7 @@ class Joint:
                 raise AssertionError(error.message) from error
             assert census["outbox"] == 0
 
-        await eventually(empty, within=15)
+        await eventually(empty)
 
     @contextlib.asynccontextmanager
     async def informer(

@@ -16,7 +16,7 @@ import nats.errors
 import yaml
 from nats.aio.client import Client
 
-from tests.support.eventually import eventually
+from tests.support.eventually import HANG_SECONDS, eventually
 
 GARDENBUS = Path(sys.executable).parent / "gardenbus"
 
@@ -74,7 +74,7 @@ class Landscape:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
 
-    async def query(self, tail: str, body: object = None, *, timeout: float = 15.0) -> Any:
+    async def query(self, tail: str, body: object = None, *, timeout: float = HANG_SECONDS) -> Any:
         """Send a request to garden.api and return its result. Raises RequestRejected with the error."""
         payload = b"" if body is None else json.dumps(body).encode()
         client = await self.connected()
@@ -106,7 +106,7 @@ class Landscape:
             stderr=asyncio.subprocess.PIPE,
         )
 
-    async def command(self, *arguments: str, within: float = 60) -> Ended:
+    async def command(self, *arguments: str, within: float = HANG_SECONDS) -> Ended:
         """Run a `gardenbus` command on this landscape to its end."""
         return await ended(await self.begin(*arguments), within=within)
 
@@ -122,7 +122,7 @@ class Landscape:
                 raise AssertionError(str(error)) from error
             assert "seq" in json.loads(response.data), response.data
 
-        await eventually(accepted, within=60, every=0.5)
+        await eventually(accepted, every=0.5)
 
 
 async def ended(process: asyncio.subprocess.Process, *, within: float) -> Ended:
@@ -184,14 +184,16 @@ async def attached_to(
             except (nats.errors.Error, OSError) as error:
                 raise AssertionError(str(error)) from error
 
-        await eventually(responding, within=60)
+        await eventually(responding)
         yield landscape
     finally:
         await landscape.client.close()
 
 
 @contextlib.asynccontextmanager
-async def a_landscape(directory: Path, *arguments: str, ready_within: float = 60) -> AsyncGenerator[Landscape]:
+async def a_landscape(
+    directory: Path, *arguments: str, ready_within: float = HANG_SECONDS
+) -> AsyncGenerator[Landscape]:
     """Start `gardenbus up` in a directory, with `-f` until it has applied the files, and stop it in the end."""
     log = (directory.parent / f"{directory.name}-up.log").open("wb")
     process = await asyncio.create_subprocess_exec(
@@ -215,16 +217,16 @@ async def a_landscape(directory: Path, *arguments: str, ready_within: float = 60
             reported = Path(log.name).read_text(errors="replace")
             assert "manifests: " in reported or "settled" in reported, f"nothing is applied yet: see {log.name}"
 
-        await eventually(described, within=ready_within)
+        await eventually(described)
         async with attached(directory) as landscape:
             if "-f" in arguments:
-                await eventually(applied, within=ready_within)
+                await eventually(applied)
             yield landscape
     finally:
         if process.returncode is None:
             process.send_signal(signal.SIGTERM)
             try:
-                await asyncio.wait_for(process.wait(), 30)
+                await asyncio.wait_for(process.wait(), HANG_SECONDS)
             except TimeoutError:
                 process.kill()
                 await process.wait()

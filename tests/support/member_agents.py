@@ -127,4 +127,4 @@ async def until_condition(garden: Garden, key: ObjectKey, kind: str, status: str
         assert observed_conditions(document).get(kind) == (status, reason), document.get("status")
         return document
 
-    return await eventually(reached, within=15, every=0.05)
+    return await eventually(reached, every=0.05)

@@ -10,11 +10,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tests.support.eventually import HANG_SECONDS
 from tests.support.servers import Server, free_port, start_nats
 
 NAMES = ("REQUESTS", "OBJECTS", "QUEUES", "BINDINGS", "LEASES", "REPORTS", "EVENTS", "REJECTED")
 
-_PLACED_SECONDS = 30.0
+_PLACED_SECONDS = HANG_SECONDS
 
 
 @dataclass

@@ -97,7 +97,7 @@ class Traffic:
             assert set(self.acknowledged[:count]) <= self.consumed
             assert set(self.announced[:announced]) <= self.followed
 
-        await eventually(arrived, within=SETTLED_SECONDS)
+        await eventually(arrived)
 
 
 @asynccontextmanager
@@ -123,4 +123,4 @@ async def current(cluster: NatsCluster) -> None:
     async def are_current() -> None:
         assert await asyncio.to_thread(cluster.are_current)
 
-    await eventually(are_current, within=SETTLED_SECONDS)
+    await eventually(are_current)

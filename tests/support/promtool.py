@@ -7,6 +7,8 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from tests.support.eventually import HANG_SECONDS
+
 ROOT = Path(__file__).parents[2]
 
 FOREIGN = {"up", "ALERTS"}
@@ -31,7 +33,7 @@ def run_promtool(*arguments: str) -> str:
     """Run it; answer what it says. Fails the test when the tool is not content."""
     tool = promtool()
     assert tool is not None, "asked for only where it is"
-    ended = subprocess.run([tool, *arguments], capture_output=True, text=True, timeout=60, check=False)
+    ended = subprocess.run([tool, *arguments], capture_output=True, text=True, timeout=HANG_SECONDS, check=False)
     assert ended.returncode == 0, f"promtool {' '.join(arguments)}\n{ended.stdout}{ended.stderr}"
     return ended.stdout + ended.stderr
 

@@ -18,7 +18,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-_START_DEADLINE_SECONDS = 20.0
+from tests.support.eventually import HANG_SECONDS
+
+_START_DEADLINE_SECONDS = HANG_SECONDS
 
 
 _PORTS = range(10_000, 20_000)

@@ -24,6 +24,7 @@ from gardenbus.common.ports.store import (
 from gardenbus.relay.adapters.redis_outbox import RedisOutbox
 from gardenbus.relay.ports.outbox import EventEntry, ObjectEntry, Outbox, OutboxEntry, QueueEntry
 from tests.support.clocks import FakeClock
+from tests.support.eventually import HANG_SECONDS
 from tests.support.memory.outbox import MemoryOutbox
 from tests.support.memory.store import MemoryStore
 
@@ -139,7 +140,7 @@ def on_redis(
 ) -> StoreUnderTest:
     """A store on Redis below a prefix of its own; closed. Close its connection at the end."""
     clock = FakeClock()
-    connection = RedisConnection(url, prefix or next(_prefixes), timeout_seconds=5, library=library)
+    connection = RedisConnection(url, prefix or next(_prefixes), timeout_seconds=HANG_SECONDS, library=library)
     store = RedisStore(connection, clock, reporter=REPORTER)
     return StoreUnderTest("redis", store, RedisOutbox(connection, clock, leader=leader), clock, connection)
 
@@ -158,7 +159,7 @@ async def on_redis_as_services(url: str, service: RedisUser = "apiserver") -> As
         name = f"{user}-{prefix}"
         await kit.connection.command("ACL", "SETUSER", name, "on", f">{name}", *acl_rules(user, prefix))
         own_url = url.replace("://", f"://{name}:{name}@")
-        admitted[user] = RedisConnection(own_url, prefix, timeout_seconds=5)
+        admitted[user] = RedisConnection(own_url, prefix, timeout_seconds=HANG_SECONDS)
     await admitted["relay"].ensure_ready()
     try:
         store = RedisStore(admitted[service], kit.clock, reporter=REPORTER)

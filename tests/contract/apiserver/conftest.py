@@ -25,7 +25,7 @@ from gardenbus.common.runtime.health import Health
 from gardenbus.common.runtime.service import ServiceContext
 from gardenbus.relay.ports.outbox import EventEntry
 from tests.support.builders import a_cloudprofile
-from tests.support.eventually import eventually
+from tests.support.eventually import HANG_SECONDS, eventually
 from tests.support.servers import Server
 from tests.support.stores import StoreUnderTest, on_redis
 
@@ -66,7 +66,7 @@ class Apiserver:
         subject = self.subjects.as_user(user, f"api.{tail}") if user else self.subjects.api(tail)
         given = {"Gardenbus-Condition": condition, "Gardenbus-Dry-Run": dry_run, "Gardenbus-Validate": validate}
         headers = {name: value for name, value in given.items() if value} or None
-        return json.loads((await self.client.request(subject, payload, timeout=10, headers=headers)).data)
+        return json.loads((await self.client.request(subject, payload, timeout=HANG_SECONDS, headers=headers)).data)
 
     async def request(self, tail: str, body: object = b"", user: str = "") -> Any:
         """Ask, and give the result of an answer that is ok."""
@@ -84,7 +84,7 @@ class Apiserver:
         """Publish durably below the prefix; answers the sequence."""
         payload = body if isinstance(body, bytes) else json.dumps(body).encode()
         ack = await self.client.request(
-            f"{self.subjects.prefix}.{tail}", payload, timeout=10, headers=dict(headers) if headers else None
+            f"{self.subjects.prefix}.{tail}", payload, timeout=HANG_SECONDS, headers=dict(headers) if headers else None
         )
         return json.loads(ack.data)["seq"]
 
@@ -108,10 +108,12 @@ class Apiserver:
 
         async def nothing_left() -> None:
             for name in ("REQUESTS", "REPORTS"):
-                response = await self.client.request(f"$JS.API.STREAM.INFO.{self.subjects.stream(name)}", timeout=5)
+                response = await self.client.request(
+                    f"$JS.API.STREAM.INFO.{self.subjects.stream(name)}", timeout=HANG_SECONDS
+                )
                 assert json.loads(response.data)["state"]["messages"] == 0
 
-        await eventually(nothing_left, within=60, every=0.02)
+        await eventually(nothing_left, every=0.02)
 
     async def rejected(self) -> list[StreamMessage]:
         """All that was rejected."""

@@ -161,7 +161,7 @@ async def test_dependents_of_what_is_gone_go_or_forget_it(apiserver: Apiserver) 
         both = (await apiserver.now(ObjectKey("configmap", "garden", "both"))).document()
         assert both["metadata"]["ownerReferences"] == references[1:]
 
-    await eventually(collected, within=5)
+    await eventually(collected)
 
 
 async def test_a_durable_request_before_an_answered_one_is_superseded(idle_apiserver: Apiserver) -> None:

@@ -8,6 +8,7 @@ import msgspec
 
 from gardenbus.common.api.keys import Subjects
 from tests.contract.apiserver.conftest import Apiserver, an_idle_apiserver
+from tests.support.eventually import HANG_SECONDS
 from tests.support.servers import Server
 
 LARGE = 7_900_000
@@ -26,7 +27,7 @@ async def test_what_a_sender_has_in_flight_is_bounded_and_the_apiserver_stays(
         subject = apiserver.subjects.as_user("flooder", "api.apply")
         flood = [asyncio.create_task(apiserver.client.request(subject, body, timeout=60)) for _ in range(REQUESTS)]
         await asyncio.sleep(0)
-        census = await asyncio.wait_for(_census(apiserver, apiserver.subjects), 60)
+        census = await asyncio.wait_for(_census(apiserver, apiserver.subjects), HANG_SECONDS)
         responses = [json.loads(response.data) for response in await asyncio.gather(*flood)]
     assert census["ok"]
     log = (nats_server.directory / "server.log").read_text()

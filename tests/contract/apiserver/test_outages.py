@@ -26,7 +26,7 @@ async def all_there(apiserver: Apiserver) -> None:
             return
         raise AssertionError("NATS is away")
 
-    await eventually(check, within=30)
+    await eventually(check)
 
 
 async def test_redis_dies_while_requests_are_taken(nats_server: Server, redis_server: Server) -> None:
@@ -59,4 +59,4 @@ async def test_nats_dies_while_requests_are_taken(nats_server: Server, redis_ser
             except NatsError as error:
                 raise AssertionError(str(error)) from error
 
-        await eventually(responses, within=10)
+        await eventually(responses)

@@ -379,7 +379,7 @@ async def test_events_are_listed_of_one_object(apiserver: Apiserver) -> None:
     async def announced() -> None:
         assert await listed({}) == ["about a", "about b"]
 
-    await eventually(announced, within=10)
+    await eventually(announced)
     assert await listed({"fieldSelector": "involvedObject.kind=Shoot,involvedObject.name=a"}) == ["about a"]
     assert await listed({"fieldSelector": "involvedObject.name=b"}) == ["about b"]
     assert await listed({"fieldSelector": "involvedObject.kind=*,involvedObject.name=>"}) == []

@@ -57,7 +57,7 @@ async def published(apiserver: Apiserver, tail: str, body: object) -> None:
         except (NatsError, KeyError) as error:
             raise AssertionError(str(error)) from error
 
-    await eventually(accepted, within=10)
+    await eventually(accepted)
     await handled(apiserver)
 
 
@@ -68,7 +68,7 @@ async def handled(apiserver: Apiserver) -> None:
         except NatsError as error:
             raise AssertionError(str(error)) from error
 
-    await eventually(check, within=20)
+    await eventually(check)
 
 
 def project(step: int) -> dict[str, Any]:
@@ -111,7 +111,7 @@ async def test_answered_requests_count_at_once(apiserver: Apiserver, nats_server
         except NatsError as error:
             raise AssertionError(str(error)) from error
 
-    await eventually(responds, within=10)
+    await eventually(responds)
     assert await description(apiserver) == "100"
     await published(apiserver, "apply", project(101))
     assert await description(apiserver) == "101"
@@ -150,7 +150,7 @@ async def test_reports_count_at_once(apiserver: Apiserver, nats_server: Server, 
             except (NatsError, KeyError) as error:
                 raise AssertionError(str(error)) from error
 
-        await eventually(accepted, within=10)
+        await eventually(accepted)
         await handled(apiserver)
 
     await report(1)
@@ -170,7 +170,7 @@ async def responds(call: Callable[[], Awaitable[T]]) -> T:
         except (NatsError, KeyError, Unavailable) as error:
             raise AssertionError(str(error)) from error
 
-    return await eventually(responded, within=20)
+    return await eventually(responded)
 
 
 async def test_what_was_fetched_before_a_stream_went_back_is_older_than_what_it_stores_since(
@@ -254,7 +254,7 @@ async def test_a_gardenlet_that_takes_a_restored_lease_is_heard(
             except (NatsError, KeyError) as error:
                 raise AssertionError(str(error)) from error
 
-        token = f"{created}.{await eventually(acquired, within=10)}"
+        token = f"{created}.{await eventually(acquired)}"
         body = {"status": {"kubernetesVersion": f"1.{step}.0"}}
         await apiserver.publish(
             f"report.s1.{SEED.tail}", body, {"Gardenbus-Uid": seed.uid, Header.FENCING_TOKEN: token}

@@ -82,7 +82,7 @@ async def test_replicas_do_what_a_dead_one_left_undone(idle_apiserver: Apiserver
     async def made() -> int:
         return (await idle_apiserver.now(key)).version
 
-    version = await eventually(made, within=5, every=0.02)
+    version = await eventually(made, every=0.02)
     shoot = await idle_apiserver.now(ObjectKey("shoot", "garden", "child"))
     without = shoot.document()
     del without["metadata"]["annotations"]
@@ -93,7 +93,7 @@ async def test_replicas_do_what_a_dead_one_left_undone(idle_apiserver: Apiserver
     async def gone() -> None:
         assert await store.get(key) is None
 
-    await eventually(gone, within=5, every=0.02)
+    await eventually(gone, every=0.02)
     relay.cancel()
     with contextlib.suppress(asyncio.CancelledError):
         await relay

@@ -137,13 +137,13 @@ class Scene:
     async def ordered(self) -> int:
         return (await self.get(SET))["spec"]["replicas"]
 
-    async def expect_ordered(self, replicas: int, *, within: float = 8) -> None:
+    async def expect_ordered(self, replicas: int) -> None:
         async def so() -> None:
             status = (await self.get(AUTOSCALER)).get("status", {})
             assert await self.ordered() == replicas, status
             assert (status.get("targetReplicas"), status.get("desiredReplicas")) == (replicas, replicas)
 
-        await eventually(so, within=within, every=0.03)
+        await eventually(so, every=0.03)
 
     async def stays_ordered(self, replicas: int, *, seconds: float) -> None:
         end = SystemClock().monotonic() + seconds
@@ -151,14 +151,14 @@ class Scene:
             assert await self.ordered() == replicas, (await self.get(AUTOSCALER)).get("status")
             await asyncio.sleep(0.03)
 
-    async def expect_condition(self, kind: str, status: str, reason: str, *, within: float = 8) -> str:
+    async def expect_condition(self, kind: str, status: str, reason: str) -> str:
         async def so() -> str:
             found = get_condition(conditions_of(await self.get(AUTOSCALER)), kind)
             assert found is not None
             assert (found["status"], found["reason"]) == (status, reason)
             return found["message"]
 
-        return await eventually(so, within=within, every=0.03)
+        return await eventually(so, every=0.03)
 
     async def expect_placed(self, placed: int, *, waiting: int = 0) -> None:
         async def so() -> None:
@@ -167,7 +167,7 @@ class Scene:
             waits = await self.store.unschedulable_classes("default-scheduler")
             assert sum(each.count for each in waits if b'"garden-dev"' in each.descriptor) == waiting
 
-        await eventually(so, within=10, every=0.03)
+        await eventually(so, every=0.03)
 
     async def events(self, reason: str) -> Sequence[Document]:
         found: dict[str, Document] = {}
@@ -226,7 +226,7 @@ async def scene(shared_nats_server: Server, shared_redis_server: Server) -> Asyn
             except Unavailable as error:
                 raise AssertionError from error
 
-        await eventually(is_open, within=10, every=0.02)
+        await eventually(is_open, every=0.02)
         await store.create(a_cloudprofile())
         await store.create(a_project("garden", "garden"))
         apiserver = a_context("apiserver", ApiserverSettings(prefix=prefix, fetch_wait_seconds=0.2))

@@ -47,7 +47,7 @@ async def complete(servers: RedisReplicas) -> None:
     async def are_complete() -> None:
         assert await asyncio.to_thread(servers.are_complete)
 
-    await eventually(are_complete, within=30)
+    await eventually(are_complete)
 
 
 @pytest.fixture
@@ -76,7 +76,7 @@ async def opened(connection: RedisConnection) -> None:
         except Unavailable as error:
             raise AssertionError from error
 
-    await eventually(is_open, within=20)
+    await eventually(is_open)
 
 
 async def written(connection: RedisConnection, names: Sequence[str]) -> None:
@@ -102,7 +102,7 @@ async def fail_over(servers: RedisReplicas) -> None:
     async def moved() -> None:
         assert await asyncio.to_thread(servers.primary) is not old
 
-    await eventually(moved, within=30)
+    await eventually(moved)
     await asyncio.to_thread(old.start)
 
 
@@ -254,6 +254,6 @@ async def test_a_restore_into_a_cluster_of_this_machine_waits_for_a_replica_and_
             except Unavailable as error:
                 raise AssertionError from error
 
-        await eventually(is_begun, within=20)
+        await eventually(is_begun)
     finally:
         await connection.close()

@@ -13,7 +13,7 @@ from gardenbus.common.runtime.clock import SystemClock
 from gardenbus.common.runtime.health import Health
 from gardenbus.common.runtime.service import ServiceContext
 from gardenbus.common.runtime.settings import CommonSettings
-from tests.support.eventually import eventually
+from tests.support.eventually import HANG_SECONDS, eventually
 from tests.support.servers import Server
 
 Context = ServiceContext[CommonSettings]
@@ -36,9 +36,9 @@ async def test_missing_streams_are_waited_for_and_named(context: Context, nats_s
             assert "waits for streams" in context.start_problem()
             assert "the stream LEASES is not there yet" in context.start_problem()
 
-        await eventually(waiting, within=10)
+        await eventually(waiting)
         async with connect(nats_server.url, "apiserver"):
-            await asyncio.wait_for(starting, 20)
+            await asyncio.wait_for(starting, HANG_SECONDS)
 
     assert context.start_problem() == "starting"
     assert [each["server"] for each in logs if each["event"] == "server.awaited"] == ["streams"]

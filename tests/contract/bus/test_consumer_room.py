@@ -7,6 +7,7 @@ import msgspec
 from gardenbus.common.adapters.nats.jetstream import JetStreamBus, connect
 from gardenbus.common.adapters.nats.streams import MAX_CONSUMERS
 from gardenbus.common.api.keys import Subjects
+from tests.support.eventually import HANG_SECONDS
 from tests.support.servers import Server
 
 FOREIGN = 1200
@@ -26,11 +27,13 @@ async def test_a_stream_that_was_made_without_that_room_gets_it(nats_server: Ser
     async with connect(nats_server.url, "services") as bus:
         await bus.ensure_streams()
         connection = bus.connection
-        await connection.request_raw("$JS.API.STREAM.DELETE.OBJECTS", b"", timeout_seconds=5)
+        await connection.request_raw("$JS.API.STREAM.DELETE.OBJECTS", b"", timeout_seconds=HANG_SECONDS)
         older = {"name": "OBJECTS", "subjects": ["garden.changed.>"], "storage": "file", "allow_msg_ttl": True}
-        await connection.request_raw("$JS.API.STREAM.CREATE.OBJECTS", msgspec.json.encode(older), timeout_seconds=5)
+        await connection.request_raw(
+            "$JS.API.STREAM.CREATE.OBJECTS", msgspec.json.encode(older), timeout_seconds=HANG_SECONDS
+        )
         await bus.ensure_streams()
-        response = await connection.request_raw("$JS.API.STREAM.INFO.OBJECTS", b"", timeout_seconds=5)
+        response = await connection.request_raw("$JS.API.STREAM.INFO.OBJECTS", b"", timeout_seconds=HANG_SECONDS)
         assert msgspec.json.decode(response.body)["config"]["max_consumers"] == MAX_CONSUMERS
 
 

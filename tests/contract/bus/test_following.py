@@ -7,11 +7,12 @@ import pytest
 from gardenbus.common.adapters.nats import follower as follower_adapter
 from gardenbus.common.ports.bus import FollowRestarted, Message, ReplayDone, StreamMessage
 from tests.support.buses import BusUnderTest, next_event, replay
+from tests.support.eventually import HANG_SECONDS
 
 
 async def test_an_empty_stream_is_replayed_at_once(under_test: BusUnderTest):
     async with under_test.bus.follow(under_test.stream("OBJECTS"), []) as follower:
-        assert isinstance(await next_event(follower, within=2), ReplayDone)
+        assert isinstance(await next_event(follower), ReplayDone)
 
 
 async def test_what_was_there_comes_first_then_what_comes(under_test: BusUnderTest):
@@ -37,7 +38,7 @@ async def test_following_after_the_end_has_nothing_to_replay(under_test: BusUnde
     await under_test.announce("a")
 
     async with under_test.bus.follow(under_test.stream("OBJECTS"), [], after_sequence=1) as follower:
-        assert await next_event(follower, within=2) == ReplayDone(1)
+        assert await next_event(follower) == ReplayDone(1)
         await under_test.announce("b")
         event = await next_event(follower)
     assert isinstance(event, StreamMessage)
@@ -90,7 +91,7 @@ async def test_a_reader_that_takes_its_time_misses_nothing(under_test: BusUnderT
     seen: list[int] = []
     async with under_test.bus.follow(under_test.stream("OBJECTS"), []) as follower:
         writing = asyncio.create_task(_announce_slowly(under_test))
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(HANG_SECONDS):
             async for event in follower:
                 if isinstance(event, StreamMessage):
                     seen.append(event.sequence)
@@ -110,7 +111,7 @@ async def _announce_slowly(under_test: BusUnderTest) -> None:
 async def test_silence_is_short_while_all_is_well(under_test: BusUnderTest):
     async with under_test.bus.follow(under_test.stream("OBJECTS"), []) as follower:
         await replay(follower)
-        assert follower.silent_seconds < 2
+        assert follower.silent_seconds < HANG_SECONDS
 
 
 async def test_a_stream_created_anew_is_followed_from_its_start(
@@ -124,5 +125,5 @@ async def test_a_stream_created_anew_is_followed_from_its_start(
         await under_test.recreate("OBJECTS")
         await under_test.announce("c")
 
-        assert isinstance(await next_event(follower, within=20), FollowRestarted)
+        assert isinstance(await next_event(follower), FollowRestarted)
         assert [message.subject for message in await replay(follower)] == [under_test.change("c")]

@@ -15,7 +15,7 @@ from structlog.contextvars import get_contextvars
 from gardenbus.common.errors import BadRequest
 from gardenbus.common.ports.bus import Request, ServiceIdentity
 from tests.support.buses import BusUnderTest, on_jetstream
-from tests.support.eventually import eventually
+from tests.support.eventually import HANG_SECONDS, eventually
 from tests.support.servers import start_nats
 
 IDENTITY = ServiceIdentity("apiserver", "0.1.0", "Admits what comes from outside", {"prefix": "garden"})
@@ -52,7 +52,7 @@ async def request_control(client: Client, verb: str, *, responses: int = 1) -> l
 
     subscription = await client.subscribe(inbox, cb=receive)  # pyright: ignore[reportUnknownMemberType]
     await client.publish(f"$SRV.{verb}", b"", reply=inbox)
-    await asyncio.wait_for(arrived.wait(), 5)
+    await asyncio.wait_for(arrived.wait(), HANG_SECONDS)
     await asyncio.sleep(0.05)
     await subscription.unsubscribe()
     if is_alone:
@@ -172,15 +172,18 @@ async def test_replicas_share_the_requests_and_one_that_stops_loses_none(live: t
     await bus.bus.serve("apiserver", "0.1.0", {"garden.api.>": counting("bus")})
     await bus.another.serve("apiserver", "0.1.0", {"garden.api.>": counting("another")})
     requested = [
-        asyncio.create_task(client.request("garden.api.echo", b"%d" % number, timeout=5)) for number in range(200)
+        asyncio.create_task(client.request("garden.api.echo", b"%d" % number, timeout=HANG_SECONDS))
+        for number in range(200)
     ]
 
     async def both_serve() -> None:
-        requested.append(asyncio.create_task(client.request("garden.api.echo", b"%d" % len(requested), timeout=5)))
+        requested.append(
+            asyncio.create_task(client.request("garden.api.echo", b"%d" % len(requested), timeout=HANG_SECONDS))
+        )
         await asyncio.sleep(0)
         assert served["another"] > 0
 
-    await eventually(both_serve, within=10, every=0.01)
+    await eventually(both_serve, every=0.01)
     await bus.another.close()
 
     responses = [(await each).data for each in requested]
@@ -197,7 +200,7 @@ async def test_a_service_is_there_again_after_the_server_was_restarted(tmp_path:
         await asyncio.to_thread(server.restart)
         client = await nats.connect(server.url)  # pyright: ignore[reportUnknownMemberType]
         try:
-            (ping,) = await eventually(lambda: request_control(client, "PING.apiserver"), within=20)
+            (ping,) = await eventually(lambda: request_control(client, "PING.apiserver"))
             assert ping["name"] == "apiserver"
         finally:
             await client.close()

@@ -3,6 +3,7 @@
 import asyncio
 
 from tests.support.buses import BusUnderTest, until_true
+from tests.support.eventually import HANG_SECONDS
 from tests.support.servers import Server
 
 
@@ -13,7 +14,7 @@ async def received(under_test: BusUnderTest, subject: str, *groups: str) -> list
         await under_test.another.subscribe(subject, group, got.append)
     ready: list[bytes] = []  # the server has these subscriptions once it hands over what comes by a later one
     await under_test.another.subscribe(f"{subject}.ready", "ready", ready.append)
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(HANG_SECONDS):
         while not ready:
             under_test.bus.notify(f"{subject}.ready", b"")
             await asyncio.sleep(0.01)
@@ -74,7 +75,7 @@ async def test_a_subscription_outlives_the_server_and_what_is_sent_meanwhile_is_
     await until_true(lambda: has_lost_its_server(own))
     own.bus.notify(subject, b"dropped")
     nats_server.start()
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(HANG_SECONDS):
         while not got:
             own.bus.notify(subject, b"seen")
             await asyncio.sleep(0.05)

@@ -2,7 +2,6 @@
 
 import asyncio
 import shutil
-import time
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
@@ -19,7 +18,7 @@ from gardenbus.common.controller.timers import Timers
 from gardenbus.common.errors import BadRequest, Unavailable
 from gardenbus.common.ports.bus import FollowRestarted, Message, QueueMessage, ReplayDone, StreamMessage, WorkQueue
 from tests.support.buses import BusUnderTest, fetch_until, names, next_event, replay, until_true
-from tests.support.eventually import eventually
+from tests.support.eventually import HANG_SECONDS, eventually
 from tests.support.servers import Server, start_nats
 
 
@@ -93,15 +92,13 @@ async def test_who_waits_for_an_answer_is_told_at_once_that_the_connection_is_lo
         return b""
 
     await own.another.serve("sleepy", "1.0.0", {own.subjects.api("sleep"): never})
-    waiting = asyncio.create_task(own.bus.request(own.subjects.api("sleep"), b"", timeout_seconds=60))
+    waiting = asyncio.create_task(own.bus.request(own.subjects.api("sleep"), b"", timeout_seconds=1e6))
     await asyncio.sleep(0.1)
-    began_at = time.monotonic()
 
     nats_server.kill()
 
     with pytest.raises(Unavailable):
         await waiting
-    assert time.monotonic() - began_at < 20
 
 
 async def test_a_client_that_does_not_come_to_its_end_keeps_nobody(own: BusUnderTest, monkeypatch: pytest.MonkeyPatch):
@@ -112,7 +109,7 @@ async def test_a_client_that_does_not_come_to_its_end_keeps_nobody(own: BusUnder
 
     assert isinstance(own.bus, JetStreamBus)
     monkeypatch.setattr(own.bus._connection, "close", never)  # pyright: ignore[reportPrivateUsage]
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(HANG_SECONDS):
         await own.bus.close()
 
 
@@ -141,7 +138,7 @@ async def test_a_closed_client_does_not_reconnect(
     nats_server.kill()
     await until_true(is_connecting)
 
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(HANG_SECONDS):
         await own.bus.close()
 
     assert connection.is_closed
@@ -174,7 +171,7 @@ async def test_work_in_hand_at_a_kill_comes_again(own: BusUnderTest, nats_server
     assert work.is_held_over
     await work.release()
 
-    (again,) = await fetch_until(queue, 1, within=15)
+    (again,) = await fetch_until(queue, 1)
     assert again.message.sequence == work.message.sequence
     assert not again.is_held_over
 
@@ -263,7 +260,7 @@ async def test_timers_that_fell_due_while_the_server_was_dead_fire_when_it_is_ba
     async with away(nats_server, own):
         await asyncio.sleep(1.5)
 
-    assert sorted(names(await fetch_until(queue, 3, within=3))) == ["a", "b", "c"]
+    assert sorted(names(await fetch_until(queue, 3))) == ["a", "b", "c"]
 
 
 async def test_a_consumer_that_somebody_deleted_is_made_again(own: BusUnderTest):
@@ -335,7 +332,7 @@ async def test_a_follower_notices_that_the_servers_disk_was_lost(own: BusUnderTe
         shutil.rmtree(nats_server.directory / "jetstream")
         await asyncio.to_thread(nats_server.start)
 
-        event = await next_event(follower, within=20)
+        event = await next_event(follower)
         assert isinstance(event, FollowRestarted)
         assert "anew" in event.reason
         assert isinstance(await next_event(follower), ReplayDone)
@@ -358,7 +355,7 @@ async def test_a_follower_notices_that_the_server_came_back_older(
         shutil.copytree(tmp_path / "backup", nats_server.directory / "jetstream")
         await asyncio.to_thread(nats_server.start)
 
-        event = await next_event(follower, within=20)
+        event = await next_event(follower)
         assert isinstance(event, FollowRestarted)
         assert "went back from 3 to 1" in event.reason
         assert [message.subject for message in await replay(follower)] == [own.change("a")]
@@ -385,7 +382,7 @@ async def test_what_was_removed_before_a_follower_began_is_no_news_of_a_server_t
         assert await replay(follower) == []
         await replaced_disk(nats_server, older, kept=tmp_path / "newer")
 
-        assert isinstance(await next_event(follower, within=20), FollowRestarted)
+        assert isinstance(await next_event(follower), FollowRestarted)
         assert [message.subject for message in await replay(follower)] == [own.change("a")]
 
 
@@ -405,7 +402,7 @@ async def test_a_follower_that_was_cut_for_too_long_starts_anew(own: BusUnderTes
             await asyncio.sleep(0.6)
             assert follower.silent_seconds > 0.5
 
-        event = await next_event(follower, within=20)
+        event = await next_event(follower)
         assert isinstance(event, FollowRestarted)
         assert len(await replay(follower)) == 1
 
@@ -437,7 +434,7 @@ async def test_a_follower_whose_consumer_vanished_gets_another(own: BusUnderTest
         await own.another.request(f"$JS.API.CONSUMER.DELETE.{own.stream('OBJECTS')}.{name}", b"")
         await own.announce("a")
 
-        event = await next_event(follower, within=30)
+        event = await next_event(follower)
     assert isinstance(event, StreamMessage)
 
 
@@ -457,7 +454,7 @@ async def test_a_server_that_hangs_is_unavailable_and_is_used_again_when_it_wake
         except Unavailable as error:
             raise AssertionError from error
 
-    await eventually(published, within=10)
+    await eventually(published)
 
 
 async def test_connecting_waits_for_the_server_and_says_so(tmp_path: Path):
@@ -468,7 +465,7 @@ async def test_connecting_waits_for_the_server_and_says_so(tmp_path: Path):
         await asyncio.sleep(0.5)
         assert not connecting.done()
         await asyncio.to_thread(server.start)
-        assert await asyncio.wait_for(connecting, 10) == 0
+        assert await asyncio.wait_for(connecting, HANG_SECONDS) == 0
     server.stop()
     assert [entry["event"] for entry in logs].count("server.awaited") == 1
 

@@ -75,7 +75,7 @@ async def elsewhere(cluster: NatsCluster, agent: Connection) -> tuple[OwnFollowe
 
 async def bodies(follower: OwnFollower, number: int) -> list[object]:
     """Bodies of messages, and the types of other events."""
-    events = [await next_event(follower, within=WITHIN_SECONDS) for _ in range(number)]
+    events = [await next_event(follower) for _ in range(number)]
     return [each.body if isinstance(each, StreamMessage) else type(each) for each in events]
 
 
@@ -125,8 +125,8 @@ async def test_a_consumer_that_began_anew_and_counted_as_far_is_another_one_too(
     assert await bodies(follower, 3) == [ReplayDone, b"a", b"b"]
     await asyncio.to_thread(server.kill)
     await asyncio.to_thread(server.start)
-    await eventually(lambda: bind("a", "b"), within=WITHIN_SECONDS)
-    await eventually(is_there, within=WITHIN_SECONDS)
+    await eventually(lambda: bind("a", "b"))
+    await eventually(is_there)
     await replayed(follower, b"c", b"d", b"a", b"b")
     follower.close()
 
@@ -146,7 +146,7 @@ async def test_a_follower_goes_on_while_the_server_that_had_its_consumer_is_down
     await bound("before")
     assert await bodies(follower, 2) == [ReplayDone, b"before"]
     await asyncio.to_thread(server.kill)
-    await eventually(lambda: bound("meanwhile"), within=WITHIN_SECONDS)
+    await eventually(lambda: bound("meanwhile"))
     await replayed(follower, b"before", b"meanwhile")
     await bound("after")
     assert await bodies(follower, 1) == [b"after"]

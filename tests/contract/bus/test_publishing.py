@@ -10,6 +10,7 @@ from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.errors import BadRequest, Conflict, NotFound
 from gardenbus.common.ports.bus import Message, StreamMessage
 from tests.support.buses import BusUnderTest, replay, until_true
+from tests.support.eventually import HANG_SECONDS
 
 
 async def test_a_published_message_is_the_last_on_its_subject(under_test: BusUnderTest):
@@ -21,7 +22,7 @@ async def test_a_published_message_is_the_last_on_its_subject(under_test: BusUnd
     assert last is not None
     assert (last.sequence, last.body, last.marker) == (sequence, b"body", None)
     assert last.headers == {"Gardenbus-Version": "7", "Text": "grün: so"}
-    assert abs(datetime.now(UTC) - last.at) < timedelta(seconds=5)
+    assert abs(datetime.now(UTC) - last.at) < timedelta(seconds=HANG_SECONDS)
 
 
 async def test_a_subject_without_messages_has_no_last_one(under_test: BusUnderTest):
@@ -100,7 +101,7 @@ async def test_among_many_messages_one_that_is_refused_does_not_hold_back_the_ot
 ):
     bus = under_test.bus if groups else under_test.another
     messages = [Message(under_test.work(f"shoot-{number}")) for number in range(20)]
-    poison = Message(under_test.work("poison"), ttl=timedelta(seconds=5))  # QUEUES takes no TTL
+    poison = Message(under_test.work("poison"), ttl=timedelta(seconds=HANG_SECONDS))  # QUEUES takes no TTL
 
     with pytest.raises(BadRequest):
         await bus.publish_many([*messages, poison])
@@ -111,7 +112,9 @@ async def test_among_many_messages_one_that_is_refused_does_not_hold_back_the_ot
 async def test_among_many_events_one_that_is_refused_does_not_hold_back_the_others(under_test: BusUnderTest):
     about = [ObjectKey("shoot", "garden-dev", f"shoot-{number}") for number in range(20)]
     events = [Message(under_test.subjects.event(key)) for key in about]
-    events.insert(10, Message(under_test.subjects.event(ObjectKey("seed", "", "poison")), ttl=timedelta(seconds=5)))
+    events.insert(
+        10, Message(under_test.subjects.event(ObjectKey("seed", "", "poison")), ttl=timedelta(seconds=HANG_SECONDS))
+    )
 
     with pytest.raises(BadRequest):
         await under_test.another.publish_many(events)
@@ -193,7 +196,7 @@ def _bindings(under_test: BusUnderTest, *names: str) -> list[Message]:
 
 def _rejected(under_test: BusUnderTest) -> Message:
     """What BINDINGS does not take: it knows no TTL."""
-    return msgspec.structs.replace(*_bindings(under_test, "refused"), ttl=timedelta(seconds=5))
+    return msgspec.structs.replace(*_bindings(under_test, "refused"), ttl=timedelta(seconds=HANG_SECONDS))
 
 
 async def test_a_batch_of_more_than_a_thousand_is_refused(under_test: BusUnderTest):
@@ -317,7 +320,7 @@ async def test_the_servers_clock_is_close_to_ours_and_goes_on(under_test: BusUnd
     first = await under_test.bus.server_now(under_test.stream("QUEUES"))
     second = await under_test.bus.server_now(under_test.stream("QUEUES"))
 
-    assert abs(datetime.now(UTC) - first) < timedelta(seconds=5)
+    assert abs(datetime.now(UTC) - first) < timedelta(seconds=HANG_SECONDS)
     assert second >= first
 
 

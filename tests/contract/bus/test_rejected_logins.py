@@ -11,7 +11,7 @@ from gardenbus.common.adapters.nats import connection as adapter
 from gardenbus.common.adapters.nats.connection import Connection
 from gardenbus.common.adapters.nats.credentials import Login, login_credentials
 from gardenbus.common.errors import CredentialsRejected, Unavailable
-from tests.support.eventually import eventually
+from tests.support.eventually import HANG_SECONDS, eventually
 
 ANN = login_credentials(Login("service:ann", "secret"))
 INFO = b'INFO {"server_id":"S","version":"2.12.0","max_payload":1048576,"headers":true,"auth_required":true}\r\n'
@@ -48,7 +48,7 @@ async def a_server(*words: bytes, stays: bool = True) -> AsyncGenerator[str]:
 async def opened(url: str) -> Connection:
     connection = Connection()
     try:
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(HANG_SECONDS):
             await connection.open(url, "ann", credentials=ANN, on_reconnect=lambda: None, fails_unauthorized=True)
     finally:
         await connection.close()
@@ -89,11 +89,11 @@ async def test_a_reconnect_that_fails_leaves_no_connection(monkeypatch: pytest.M
     monkeypatch.setattr(adapter, "RECONNECT_SECONDS", 0.01)
     began, ended, lost = 0, 0, asyncio.Event()
 
-    async def let_in_once(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def let_in_until_lost(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         nonlocal began, ended
         began += 1
         with suppress(ConnectionError):
-            if began == 1:
+            if not lost.is_set():
                 writer.write(INFO + b"PONG\r\n")
                 await lost.wait()
             else:
@@ -105,13 +105,13 @@ async def test_a_reconnect_that_fails_leaves_no_connection(monkeypatch: pytest.M
         assert began > 4
         assert began - ended <= 1
 
-    async with await asyncio.start_server(let_in_once, "127.0.0.1", 0) as server:
+    async with await asyncio.start_server(let_in_until_lost, "127.0.0.1", 0) as server:
         connection, port = Connection(), server.sockets[0].getsockname()[1]
         await connection.open(f"nats://127.0.0.1:{port}", "ann", credentials=ANN, on_reconnect=lambda: None)
         gc.disable()
         lost.set()
         try:
-            await eventually(only_the_last_is_open, within=10)
+            await eventually(only_the_last_is_open)
         finally:
             gc.enable()
             await connection.close()

@@ -8,6 +8,7 @@ import pytest
 from gardenbus.common.errors import FieldProblem, InvalidResource, Unavailable
 from gardenbus.common.ports.bus import Request
 from tests.support.buses import BusUnderTest
+from tests.support.eventually import HANG_SECONDS
 
 
 async def echo(request: Request) -> bytes:
@@ -51,7 +52,7 @@ async def test_a_slow_request_holds_up_no_other(under_test: BusUnderTest):
     slow = asyncio.create_task(under_test.bus.request(subject, b"slow"))
     await asyncio.sleep(0.05)
 
-    assert await under_test.bus.request(subject, b"fast", timeout_seconds=2) == b"fast"
+    assert await under_test.bus.request(subject, b"fast", timeout_seconds=HANG_SECONDS) == b"fast"
     release.set()
     assert await slow == b"slow"
 

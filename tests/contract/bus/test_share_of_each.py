@@ -56,7 +56,7 @@ async def test_requests_sent_together_are_refused_beyond_it_too_and_go_on_when_t
     async def room() -> None:
         assert not await waiting(jetstream)
 
-    await eventually(room, within=10)
+    await eventually(room)
     await jetstream.bus.publish(eve)
 
 
@@ -77,4 +77,4 @@ async def test_a_stream_that_has_more_already_loses_nothing_and_gets_the_share_w
         assert (found["max_msgs_per_subject"], found["discard"]) == (SHARE, "new")
         assert found["discard_new_per_subject"]
 
-    await eventually(shared, within=10)
+    await eventually(shared)

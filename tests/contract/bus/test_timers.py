@@ -60,7 +60,7 @@ async def test_work_enqueued_at_once_removes_its_timer(under_test: BusUnderTest)
 
     await under_test.bus.publish_many([timers.enqueue_message(under_test.work("a"))])
 
-    (work,) = await fetch_until(queue, 1, within=0.9)
+    (work,) = await fetch_until(queue, 1)
     await work.ack()
     assert await queue.fetch(10, 2.0) == []
     assert not await under_test.bus.subjects(under_test.stream("QUEUES"), ">")

@@ -20,7 +20,7 @@ from gardenbus.credentials.authority_rotation import AuthorityRotation
 from gardenbus.credentials.certificates import new_authority
 from gardenbus.credentials.identity_directory import IdentityDirectory
 from gardenbus.credentials.server_configuration import tls_configuration
-from tests.support.eventually import eventually
+from tests.support.eventually import HANG_SECONDS, eventually
 from tests.support.servers import Server, executable, free_port, start_nats
 
 
@@ -70,7 +70,7 @@ async def test_who_trusts_the_server_is_connected_by_tls(server: Server, identit
         replies: asyncio.Queue[bytes] = asyncio.Queue()
         await connection.listen("echo", lambda message: replies.put_nowait(message.body))
         await connection.send([b"PUB echo %d\r\n%b\r\n" % (len(body), body)])
-        assert await asyncio.wait_for(replies.get(), 10) == body
+        assert await asyncio.wait_for(replies.get(), HANG_SECONDS) == body
 
 
 async def test_a_server_of_another_authority_is_not_trusted(server: Server, tmp_path: Path) -> None:
@@ -98,7 +98,7 @@ async def test_nothing_is_sent_to_a_server_that_claims_to_have_no_tls(identity: 
             with pytest.raises(ServerUntrusted, match="offers no TLS"):
                 async with connection_to(url, ca):
                     pass
-            assert await asyncio.wait_for(received.get(), 10) == b""
+            assert await asyncio.wait_for(received.get(), HANG_SECONDS) == b""
 
 
 async def test_a_file_without_authorities_is_named(server: Server, tmp_path: Path) -> None:
@@ -128,14 +128,14 @@ async def test_who_was_connected_before_the_authority_was_rotated_comes_back_aft
                 async with connection_to(server.url, old):
                     pass
 
-        await eventually(reloaded, within=20)
+        await eventually(reloaded)
         assert (connection.losses, connection.is_connected) == (0, True)
         await asyncio.to_thread(server.restart)
 
         async def back() -> None:
             assert (connection.losses > 0, connection.is_connected) == (True, True)
 
-        await eventually(back, within=20)
+        await eventually(back)
 
 
 async def test_a_server_without_tls_serves_who_wants_none(tmp_path: Path) -> None:
@@ -156,11 +156,11 @@ async def test_a_command_leaves_no_failed_handshake_in_the_log_of_the_server(
     async def logged(number: int) -> None:
         assert failed_handshakes() == number
 
-    await eventually(lambda: logged(1), within=20)  # of who looked whether it listens
+    await eventually(lambda: logged(1))  # of who looked whether it listens
     async with connected(LandscapeTarget(server.url, "garden", ca=str(identity.authorities))):
         pass
     assert _listens(server.port)  # its line comes after any of the command's
-    await eventually(lambda: logged(2), within=20)
+    await eventually(lambda: logged(2))
 
 
 async def test_who_does_not_wait_is_told_once_every_address_refuses(

@@ -23,14 +23,14 @@ async def test_it_knows_what_was_there_and_what_comes_changes_and_goes(joint: Jo
             assert set(informer.objects("cloudprofile")) == {profile.key}
             assert informer.objects("seed")[old.key].version == changed.version
 
-        await eventually(caught_up, within=5)
+        await eventually(caught_up)
         assert informer.objects("seed")[old.key].scheduling_generation == changed.scheduling_generation
         await joint.store.delete(changed)
 
         async def gone() -> None:
             assert set(informer.objects("seed")) == {new.key}
 
-        await eventually(gone, within=5)
+        await eventually(gone)
 
 
 async def test_it_has_seen_a_gain_only_with_the_change_that_made_it(joint: Joint) -> None:
@@ -60,7 +60,7 @@ async def test_it_lists_again_when_the_stream_is_another_one(joint: Joint) -> No
         async def listed_again() -> None:
             assert set(informer.objects("seed")) == {kept.key}
 
-        await eventually(listed_again, within=20)
+        await eventually(listed_again)
 
 
 async def test_the_gate_that_it_knows_is_the_one_that_a_bind_needs(joint: Joint) -> None:
@@ -79,7 +79,7 @@ async def test_the_gate_that_it_knows_is_the_one_that_a_bind_needs(joint: Joint)
             )
             assert reply.outcomes == ["bound"]
 
-        await eventually(binds, within=5)
+        await eventually(binds)
 
 
 async def test_a_kind_limited_to_a_namespace_is_known_there_only(joint: Joint) -> None:
@@ -97,7 +97,7 @@ async def test_a_kind_limited_to_a_namespace_is_known_there_only(joint: Joint) -
             assert seed.key in informer.objects("seed")
             assert set(informer.objects("shoot")) == {followed.key}
 
-        await eventually(caught_up, within=5)
+        await eventually(caught_up)
 
 
 async def test_what_this_process_wrote_itself_is_taken_as_it_is_once_it_is_announced(joint: Joint) -> None:
@@ -115,7 +115,7 @@ async def test_what_this_process_wrote_itself_is_taken_as_it_is_once_it_is_annou
             assert writing.objects("seed")[own.key] is own
             assert reading.objects("seed")[own.key] == own
 
-        await eventually(announced, within=5)
+        await eventually(announced)
 
 
 async def test_what_somebody_else_has_changed_meanwhile_is_read_from_the_bus(joint: Joint) -> None:
@@ -134,11 +134,11 @@ async def test_what_somebody_else_has_changed_meanwhile_is_read_from_the_bus(joi
             assert own.key in informer.objects("seed")
             assert informer.objects("seed")[own.key].version == changed.version
 
-        await eventually(current, within=5)
+        await eventually(current)
         later = await joint.update(own.key, tier="silver")
 
         async def newest() -> None:
             assert informer.objects("seed")[own.key].version == later.version
             assert informer.objects("seed")[own.key].labels["tier"] == "silver"
 
-        await eventually(newest, within=5)
+        await eventually(newest)

@@ -114,7 +114,7 @@ async def landscape(shared_nats_server: Server, shared_redis_server: Server) -> 
             except Unavailable as error:
                 raise AssertionError from error
 
-        await eventually(is_open, within=10, every=0.02)
+        await eventually(is_open, every=0.02)
         await start_apiserver(apiserver, Connections(store, bus, subjects))
         try:
             yield Landscape(shared_nats_server, shared_redis_server, prefix, store, bus, subjects)

@@ -34,7 +34,7 @@ async def test_events_about_shoots_stay_and_later_ones_are_announced(joint: Join
         async def so() -> None:
             assert await announced() == [*kinds]
 
-        await eventually(so, within=15)
+        await eventually(so)
 
     await record(SHOOT, "one")
     await record(SEED, "one")

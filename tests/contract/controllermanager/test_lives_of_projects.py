@@ -9,7 +9,6 @@ from gardenbus.common.api.document import Document, StoredObject
 from gardenbus.common.api.keys import Header, ObjectKey
 from gardenbus.common.controller.listing import list_all
 from gardenbus.common.ports.bus import StreamMessage
-from gardenbus.controllermanager.controllers.project import CONTENTS_SECONDS
 from tests.support.builders import CORE, a_project, a_shoot
 from tests.support.eventually import eventually
 from tests.support.joint import SUBJECTS, Joint
@@ -55,14 +54,14 @@ async def until_phase(joint: Joint, phase: str) -> None:
     async def so() -> None:
         assert (await there(joint, PROJECT)).document().get("status", {}).get("phase") == phase
 
-    await eventually(so, within=WITHIN)
+    await eventually(so)
 
 
 async def until_gone(joint: Joint, key: ObjectKey) -> None:
     async def so() -> None:
         assert await joint.store.get(key) is None, f"{key} is still there"
 
-    await eventually(so, within=WITHIN)
+    await eventually(so)
 
 
 async def removals(joint: Joint) -> list[ObjectKey]:
@@ -84,7 +83,7 @@ async def test_a_project_is_made_and_unmade_in_order_though_the_service_is_kille
     joint.start_relay()
     await joint.create(a_new_project())
     async with a_process(joint) as victim:
-        await eventually(lambda: there(joint, NAMESPACE), within=WITHIN, every=0.005)
+        await eventually(lambda: there(joint, NAMESPACE), every=0.005)
         victim.kill()
     for number in range(SHOOTS):
         await joint.create(a_shoot(f"s{number:03}"))
@@ -99,7 +98,7 @@ async def test_a_project_is_made_and_unmade_in_order_though_the_service_is_kille
             for kind, name in (("secretbinding", "mine"), ("secret", "k000")):
                 assert (await there(joint, ObjectKey(kind, "garden-dev", name))).parts.finalizers, kind
 
-        await eventually(protected, within=WITHIN)
+        await eventually(protected)
         await joint.store.delete(await there(joint, PROJECT))
         await until_phase(joint, "Terminating")
         victim.kill()
@@ -112,7 +111,7 @@ async def test_a_project_is_made_and_unmade_in_order_though_the_service_is_kille
         async def some_are_gone() -> None:
             assert len(await list_all(joint.store, "secret", "garden-dev")) < SECRETS
 
-        await eventually(some_are_gone, within=WITHIN, every=0.005)
+        await eventually(some_are_gone, every=0.005)
         victim.kill()
     async with a_process(joint), a_process(joint):
         await until_gone(joint, PROJECT)
@@ -139,11 +138,9 @@ async def test_a_project_goes_on_as_soon_as_another_loop_has_let_go_of_what_is_i
         async def protected() -> None:
             assert (await there(joint, ObjectKey("secret", "garden-dev", "k000"))).parts.finalizers
 
-        await eventually(protected, within=WITHIN)
-        started = asyncio.get_running_loop().time()
+        await eventually(protected)
         await joint.store.delete(await there(joint, PROJECT))
         await until_gone(joint, PROJECT)
-        assert asyncio.get_running_loop().time() - started < CONTENTS_SECONDS
 
 
 @pytest.mark.slow
@@ -161,4 +158,4 @@ async def test_a_project_is_released_as_soon_as_its_last_shoot_has_gone(joint: J
         async def gone() -> None:
             assert await joint.store.get(PROJECT) is None
 
-        await eventually(gone, within=20)
+        await eventually(gone)

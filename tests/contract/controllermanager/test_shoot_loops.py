@@ -61,7 +61,7 @@ async def until_gone(landscape: Landscape, object_key: ObjectKey) -> None:
     async def gone() -> None:
         assert await landscape.get(object_key) is None
 
-    await eventually(gone, within=15, every=0.05)
+    await eventually(gone, every=0.05)
 
 
 async def test_what_is_due_while_the_service_is_away_is_done_when_it_is_back(landscape: Landscape) -> None:
@@ -99,7 +99,7 @@ async def test_what_is_due_while_the_service_is_away_is_done_when_it_is_back(lan
         assert "expirationTimestamp" in await fields(landscape, key("door", "bastion"), "status")
 
     async with landscape.controllermanager():
-        await eventually(accepted, within=15, every=0.05)
+        await eventually(accepted, every=0.05)
 
     async def done() -> None:
         assert (await fields(landscape, key("sleeper"), "spec", "hibernation")).get("enabled") is True
@@ -112,7 +112,7 @@ async def test_what_is_due_while_the_service_is_away_is_done_when_it_is_back(lan
         assert await landscape.get(key("door", "bastion")) is None
 
     async with landscape.controllermanager(ahead=DAYS_LATER), landscape.controllermanager(ahead=DAYS_LATER):
-        await eventually(done, within=30, every=0.1)
+        await eventually(done, every=0.1)
     generation = (await fields(landscape, key("maintained"), "metadata"))["generation"]
     assert generation <= 3, "replicas do not maintain a shoot again and again"
 
@@ -129,7 +129,7 @@ async def test_a_secret_outlives_the_shoots_that_use_it_and_no_longer(landscape:
             assert (await fields(landscape, object_key, "metadata")).get("finalizers") == [FINALIZER]
 
     async with landscape.controllermanager():
-        await eventually(protected, within=15, every=0.05)
+        await eventually(protected, every=0.05)
         await landscape.delete(secret)
         await landscape.delete(key("first"))
         await until_gone(landscape, key("first"))

@@ -10,7 +10,7 @@ from gardenbus.common.runtime.health import Health
 from gardenbus.common.runtime.service import ServiceContext
 from gardenbus.dashboard.app import build
 from gardenbus.dashboard.settings import DashboardSettings
-from tests.support.eventually import eventually
+from tests.support.eventually import HANG_SECONDS, eventually
 from tests.support.servers import Server, free_port
 
 
@@ -24,9 +24,9 @@ async def test_it_is_ready_only_once_the_streams_are_there(nats_server: Server) 
         assert "the stream OBJECTS is not there yet" in context.start_problem()
 
     try:
-        await eventually(waiting, within=10)
+        await eventually(waiting)
         async with connect(nats_server.url, "apiserver", "young"):
-            await asyncio.wait_for(starting, 20)
+            await asyncio.wait_for(starting, HANG_SECONDS)
     finally:
         starting.cancel()
         await context.close()

@@ -33,7 +33,7 @@ async def nothing_is_left(directory: LandscapeDirectory, zombies_before: set[int
         assert processes_of(directory.path) == {}
         assert zombies() <= zombies_before
 
-    await eventually(check, within=10)
+    await eventually(check)
 
 
 @pytest.fixture

@@ -114,7 +114,7 @@ async def test_signals_end_it_and_it_outlives_the_fork_server(
     async def running() -> None:
         assert len(log.read_text().splitlines()) == 2
 
-    await eventually(running, within=20)
+    await eventually(running)
     await fork_server.close()
     assert requested.returncode is None
     requested.terminate()
@@ -137,9 +137,9 @@ async def test_what_ends_is_started_again_and_what_cannot_be_forked_is_started(d
             environ = msgspec.json.decode(life)["environ"]
             assert (environ["OWN"], environ[LANDSCAPE_VARIABLE]) == ("yes", str(directory.path))
 
-    await eventually(lambda: lived(2), within=20)
+    await eventually(lambda: lived(2))
     assert process.last_exit == 7
     await server.close()
-    await eventually(lambda: lived(3), within=20)
+    await eventually(lambda: lived(3))
     await process.stop()
     assert process.restarts >= 2

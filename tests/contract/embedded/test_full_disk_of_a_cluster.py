@@ -62,7 +62,7 @@ class SupervisedCluster:
             states = {name: (process.state, process.trouble) for name, process in self.processes.items()}
             assert all(state == "ready" for state, _ in states.values()), (states, self.reported)
 
-        await eventually(ready, within=60)
+        await eventually(ready)
 
 
 @pytest.fixture
@@ -97,7 +97,7 @@ async def until_copied(client: Client, *, least: int) -> None:
         assert len(replicas) == 2
         assert all(each["current"] and not each.get("offline") for each in replicas), replicas
 
-    await eventually(copied, within=60, every=0.2)
+    await eventually(copied, every=0.2)
 
 
 @pytest.mark.parametrize(
@@ -119,7 +119,7 @@ async def test_a_server_that_cannot_write_is_started_anew_when_its_disk_has_room
             acknowledged += 1
         assert "is full; make room" in str(filled.entry().note), (filled.entry(), filled.trouble)
 
-    await eventually(is_noticed, within=60, every=0.01)
+    await eventually(is_noticed, every=0.01)
     assert filled.restarts == 0
     disk.free()
 
@@ -127,7 +127,7 @@ async def test_a_server_that_cannot_write_is_started_anew_when_its_disk_has_room
         assert filled.restarts == 1
         assert filled.state == "ready", filled.trouble
 
-    await eventually(is_started_anew, within=60)
+    await eventually(is_started_anew)
     await jetstream.publish("jobs", BODY)
     await until_copied(client, least=acknowledged + 1)
     assert [process.restarts for process in cluster.processes.values()] == [1, 0, 0]

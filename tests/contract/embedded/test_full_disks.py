@@ -55,11 +55,11 @@ class SupervisedNats:
             return True
         return False
 
-    async def until(self, is_so: Callable[[ManagedProcess], bool], *, within: float = 20.0) -> None:
+    async def until(self, is_so: Callable[[ManagedProcess], bool]) -> None:
         async def seen() -> None:
             assert is_so(self.process), (self.process.entry(), self.process.trouble, self.reported)
 
-        await eventually(seen, within=within)
+        await eventually(seen)
 
 
 @pytest.fixture
@@ -93,7 +93,7 @@ async def stores(bus: BusUnderTest, body: bytes) -> None:
         except (TimeoutError, Unavailable) as error:
             raise AssertionError("nothing is stored yet") from error
 
-    await eventually(stored, within=40)
+    await eventually(stored)
 
 
 async def test_nats_is_started_anew_when_its_disk_has_room_again_and_has_all_that_was_acknowledged(

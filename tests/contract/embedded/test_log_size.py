@@ -32,7 +32,7 @@ async def test_a_process_that_logs_without_end_keeps_two_files_of_bounded_size(
         assert process.log_file.stat().st_size < 50_000
 
     try:
-        await eventually(shortened, within=30)
+        await eventually(shortened)
     finally:
         await process.stop()
     assert process.restarts == 0

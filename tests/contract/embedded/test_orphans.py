@@ -52,5 +52,5 @@ async def test_processes_end_with_the_process_of_the_tests(number: signal.Signal
     async def gone() -> None:
         assert [pid for pid in started if is_running(pid)] == []
 
-    await eventually(gone, within=15)
+    await eventually(gone)
     assert is_running(os.getpid())

@@ -41,7 +41,7 @@ async def supervised(directory: LandscapeDirectory, address: RedisAddress) -> As
         assert process.state == "ready", process.trouble
 
     try:
-        await eventually(ready, within=20)
+        await eventually(ready)
         yield process
     finally:
         await process.stop()

@@ -34,7 +34,7 @@ async def test_timers_of_nats_alone_may_be_late(tmp_path: Path) -> None:
     nats.start()
     relay.start()
     try:
-        await eventually(both_reported, within=30)
+        await eventually(both_reported)
     finally:
         await nats.stop()
         await relay.stop()

@@ -51,7 +51,7 @@ class StandIn:
         async def seen() -> None:
             assert (self.process.trouble, self.process.entry().note or "") == (trouble, note)
 
-        await eventually(seen, within=20)
+        await eventually(seen)
 
 
 @pytest.fixture

@@ -120,7 +120,7 @@ async def test_a_shoot_keeps_its_authority_on_another_seed(tmp_path: Path) -> No
     async def responses() -> None:
         assert call(destination, "wait-for-api-server") == (0, {})
 
-    await eventually(responses, within=30)
+    await eventually(responses)
     url = (destination / "shoot--dev--apollo" / "url").read_text()
     with urlopen(f"{url}/shoot.json", context=trusted, timeout=10) as response:
         assert json.load(response) == {"region": "there"}

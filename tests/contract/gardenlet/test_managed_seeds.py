@@ -44,7 +44,7 @@ async def create(garden: Garden, document: Document) -> StoredObject:
     return created
 
 
-async def until_well(garden: Garden, key: ObjectKey = GROWN, within: float = 30) -> Document:
+async def until_well(garden: Garden, key: ObjectKey = GROWN) -> Document:
     """Within: a shoot that is being reconciled is looked at again after 15 s."""
 
     async def well() -> Document:
@@ -53,7 +53,7 @@ async def until_well(garden: Garden, key: ObjectKey = GROWN, within: float = 30)
         assert managed_seed["status"]["observedGeneration"] == managed_seed["metadata"]["generation"]
         return managed_seed
 
-    return await eventually(well, within=within, every=0.02)
+    return await eventually(well, every=0.02)
 
 
 async def grow(garden: Garden, document: Document | None = None) -> None:
@@ -64,14 +64,14 @@ async def grow(garden: Garden, document: Document | None = None) -> None:
     await garden.until_ready("grown")
 
 
-async def until_reason(garden: Garden, kind: str, reason: str, within: float = 10) -> Document:
+async def until_reason(garden: Garden, kind: str, reason: str) -> Document:
     async def reported() -> Document:
         condition = get_condition(conditions_of(await garden.get(GROWN)), kind)
         assert condition is not None
         assert condition["reason"] == reason, condition
         return condition
 
-    return await eventually(reported, within=within, every=0.02)
+    return await eventually(reported, every=0.02)
 
 
 async def test_a_gardenlet_of_its_own_is_started_for_a_managed_seed(garden: Garden) -> None:
@@ -133,7 +133,7 @@ async def test_a_managed_seed_goes_step_by_step_and_leaves_nothing(garden: Garde
         subject = garden.subjects.view(PARENT_SEED, GROWN)
         assert await garden.bus.last(garden.subjects.stream("BINDINGS"), subject) is None
 
-    await eventually(purged, within=5)
+    await eventually(purged)
 
 
 async def test_a_seed_with_shoots_stays_until_they_are_gone(garden: Garden) -> None:
@@ -166,12 +166,12 @@ async def test_a_gardenlet_comes_back_with_its_host_and_is_not_deployed_again(ga
     assert deployments(garden).all() == deployed
 
 
-async def active(host: GardenletHost, seed: str, within: float = 15) -> None:
+async def active(host: GardenletHost, seed: str) -> None:
     async def is_active() -> None:
         assert seed in host.gardenlets
         assert host.gardenlets[seed].is_active
 
-    await eventually(is_active, within=within)
+    await eventually(is_active)
 
 
 async def test_a_standby_runs_the_deployed_gardenlets_too(garden: Garden) -> None:
@@ -182,7 +182,7 @@ async def test_a_standby_runs_the_deployed_gardenlets_too(garden: Garden) -> Non
     async def hosted() -> None:
         assert set(standby.gardenlets) == {PARENT_SEED, "grown"}
 
-    await eventually(hosted, within=5)
+    await eventually(hosted)
     await garden.kill(first)
     await active(standby, "grown")
     await active(standby, PARENT_SEED)
@@ -203,7 +203,7 @@ async def test_the_parents_changes_reach_its_gardenlets(garden: Garden) -> None:
         assert host.gardenlets["grown"].configuration.shoot.concurrent_syncs == 3
         assert host.gardenlets["grown"].is_active
 
-    await eventually(rolled, within=10)
+    await eventually(rolled)
 
 
 async def test_the_parents_changes_are_spread_over_time_where_configured(garden: Garden) -> None:
@@ -229,7 +229,7 @@ async def test_a_change_of_the_managed_seed_reaches_its_gardenlet(garden: Garden
     async def changed() -> None:
         assert (await garden.seed("grown"))["status"]["capacity"] == {"shoots": "7"}
 
-    await eventually(changed, within=10)
+    await eventually(changed)
     await until_well(garden)
 
 
@@ -245,7 +245,7 @@ async def test_a_seed_that_somebody_deletes_is_registered_again_while_its_manage
     async def anew() -> None:
         assert (await garden.until_ready("grown"))["metadata"]["uid"] != uid
 
-    await eventually(anew, within=15)
+    await eventually(anew)
     await until_well(garden)
     assert set(host.endpoints()) == {PARENT_SEED, "grown"}
 
@@ -258,7 +258,7 @@ async def test_a_certificate_is_renewed_before_it_ends(garden: Garden) -> None:
     async def renewed() -> None:
         assert await expiry(garden) > first
 
-    await eventually(renewed, within=15)
+    await eventually(renewed)
     assert len(deployments(garden).all()) == 1
 
 
@@ -314,7 +314,7 @@ async def test_a_gardenlet_goes_with_its_shoot_to_another_seed(garden: Garden) -
         assert set(first.gardenlets) == {PARENT_SEED}
         assert deployments(garden).all() == []
 
-    await eventually(left, within=10)
+    await eventually(left)
     await until_well(garden)
     assert (await garden.seed("grown"))["metadata"].get("deletionTimestamp") is None
 
@@ -349,7 +349,7 @@ async def test_what_cannot_be_deployed_is_reported_and_tried_again(garden: Garde
         assert last is not None
         assert section(msgspec.json.decode(last.body)).get("reason") == "ReconcileError"
 
-    await eventually(event, within=5)
+    await eventually(event)
     right = {"config": {"backend": {"type": "local"}}}
     await garden.change(GROWN, bump_generation=True, spec={"gardenlet": right})
     await until_well(garden)
@@ -368,7 +368,7 @@ async def test_a_managed_seed_that_a_killed_bus_brought_back_starts_no_gardenlet
     async def removed() -> None:
         assert await garden.bus.last(stream, subject) is None
 
-    await eventually(removed, within=5)
+    await eventually(removed)
     await garden.kill(host)
     own = {name: value for name, value in ghost.headers.items() if name.startswith("Gardenbus-")}
     await garden.publish(subject, ghost.body, own)
@@ -380,7 +380,7 @@ async def test_a_managed_seed_that_a_killed_bus_brought_back_starts_no_gardenlet
         assert host.gardenlets[PARENT_SEED].cache.is_complete
         await removed()
 
-    await eventually(obeyed, within=10, every=0.01)
+    await eventually(obeyed, every=0.01)
     assert deployed == []
     assert set(host.endpoints()) == {PARENT_SEED}
     assert await garden.rejected() is None

@@ -88,7 +88,7 @@ def identities(record: ShootRecord | None) -> dict[str, str]:
     }
 
 
-async def until_on(garden: Garden, seed: str, operation: str = "Restore", within: float = 20) -> Document:
+async def until_on(garden: Garden, seed: str, operation: str = "Restore") -> Document:
     async def there() -> Document:
         shoot = await garden.shoot()
         last = section(shoot, "status", "lastOperation")
@@ -96,10 +96,10 @@ async def until_on(garden: Garden, seed: str, operation: str = "Restore", within
         assert shoot["status"]["seedName"] == shoot["spec"]["seedName"] == seed
         return shoot
 
-    return await eventually(there, within=within, every=0.02)
+    return await eventually(there, every=0.02)
 
 
-async def until_operation(garden: Garden, operation: str, *states: str, within: float = 15) -> Document:
+async def until_operation(garden: Garden, operation: str, *states: str) -> Document:
     async def reached() -> Document:
         shoot = await garden.shoot()
         last = section(shoot, "status", "lastOperation")
@@ -107,7 +107,7 @@ async def until_operation(garden: Garden, operation: str, *states: str, within: 
         assert last.get("state") in states, shoot["status"]
         return shoot
 
-    return await eventually(reached, within=within, every=0.01)
+    return await eventually(reached, every=0.01)
 
 
 async def until_gone_from(garden: Garden, host: GardenletHost, seed: str) -> None:
@@ -119,7 +119,7 @@ async def until_gone_from(garden: Garden, host: GardenletHost, seed: str) -> Non
         assert list(await garden.bus.subjects(stream, garden.subjects.bindings_of(seed))) == []
         assert list(await garden.bus.subjects(stream, garden.subjects.views_of(seed))) == [own]
 
-    await eventually(gone, within=10)
+    await eventually(gone)
 
 
 async def built(garden: Garden, *seeds: str, **changes: Any) -> GardenletHost:
@@ -138,7 +138,7 @@ async def until_saved(garden: Garden) -> Document:
         assert stored is not None
         return stored.document()
 
-    return await eventually(saved, within=5)
+    return await eventually(saved)
 
 
 async def announced(garden: Garden, subject: str) -> StreamMessage:
@@ -208,7 +208,7 @@ async def test_a_control_plane_moves_and_stays_the_same(grove: Garden) -> None:
     async def no_constraint() -> None:
         assert "ReadyForMigration" not in conditions(await grove.shoot(), "constraints")
 
-    await eventually(no_constraint, within=5)
+    await eventually(no_constraint)
     await grove.change(APOLLO, spec={"kubernetes": {"version": "1.35.0"}})
     await grove.until_state("Succeeded", operation="Reconcile")
 
@@ -294,7 +294,7 @@ async def test_a_standby_ends_what_the_source_began(grove: Garden) -> None:
     await move(grove, TWO)
     await until_operation(grove, "Migrate", "Processing")
     await grove.kill(source)
-    await until_on(grove, TWO, within=30)
+    await until_on(grove, TWO)
 
     assert identities(kept(other, TWO)) == before
     await until_gone_from(grove, standby, ONE)
@@ -361,7 +361,7 @@ async def test_a_binding_that_a_killed_bus_brought_back_builds_no_second_control
     await grove.until_ready(TWO)
     stream = grove.subjects.stream("BINDINGS")
     subjects = [grove.subjects.binding(ONE, *NAME), grove.subjects.view(ONE, STATE)]
-    ghosts = [await eventually(lambda subject=subject: announced(grove, subject), within=5) for subject in subjects]
+    ghosts = [await eventually(lambda subject=subject: announced(grove, subject)) for subject in subjects]
     await move(grove, TWO, force=forced)
     await until_on(grove, TWO)
     await until_gone_from(grove, source, ONE)
@@ -379,7 +379,7 @@ async def test_a_binding_that_a_killed_bus_brought_back_builds_no_second_control
         for subject in subjects:
             assert await grove.bus.last(stream, subject) is None
 
-    await eventually(obeyed, within=10, every=0.01)
+    await eventually(obeyed, every=0.01)
     assert seen == [None] * len(seen)
     assert kept(other, TWO) is not None
     assert await grove.rejected() is None

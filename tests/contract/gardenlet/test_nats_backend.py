@@ -37,7 +37,6 @@ from tests.support.sessions import ROOT
 RESPONDER = ROOT / "examples" / "backend" / "nats_backend.py"
 PAGE = ROOT / "docs" / "backends.md"
 OBSERVED = ObservedShoot.of(a_shoot(), uid="u1", version=1, role="run")
-NETWORK_TIMEOUT_SECONDS = 20
 _prefixes = (f"nats-backend{number}" for number in itertools.count())
 
 
@@ -117,7 +116,7 @@ async def until_responded(bus: JetStreamBus, subjects: Subjects) -> None:
         except Unavailable as error:
             raise AssertionError(error.message) from error
 
-    await eventually(responded, within=NETWORK_TIMEOUT_SECONDS)
+    await eventually(responded)
 
 
 def test_the_page_shows_the_responder_as_it_is_and_it_has_40_lines() -> None:
@@ -259,8 +258,8 @@ async def test_a_shoot_waits_for_somebody_who_answers_and_is_made_then(garden: G
         first = garden.subjects.extension("aws-eu1", "namespace")
         assert f"nobody answers on {first}" in errors[0].get("description", "")
 
-    await eventually(reports_that_nobody_responds, within=NETWORK_TIMEOUT_SECONDS)
+    await eventually(reports_that_nobody_responds)
     responder = Responder(garden.nats_url, garden.subjects, tmp_path / "responder")
     with a_responder(responder, garden.subjects.extensions_of("aws-eu1")):
-        await garden.until_state("Succeeded", within=60)
+        await garden.until_state("Succeeded")
         assert len(list((responder.folder / "aws-eu1").glob("*.json"))) == 1

@@ -9,7 +9,7 @@ import pytest
 from gardenbus.common.api.conditions import conditions_of
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.gardenlet.backend.seed_backend import SeedBackend
-from tests.support.eventually import eventually
+from tests.support.eventually import HANG_SECONDS, eventually
 from tests.support.gardenlets import Garden, a_configuration, conditions
 
 SEED = ObjectKey("seed", "", "aws-eu1")
@@ -49,7 +49,7 @@ async def test_backups_are_not_ready_while_their_secret_is_missing(garden: Garde
     async def recovered() -> None:
         assert conditions(await garden.seed())["BackupBucketsReady"] == "True"
 
-    await eventually(recovered, within=10, every=0.05)
+    await eventually(recovered, every=0.05)
 
 
 async def test_the_lease_names_its_holder_and_its_seed(garden: Garden) -> None:
@@ -64,7 +64,7 @@ async def test_the_lease_names_its_holder_and_its_seed(garden: Garden) -> None:
         assert [owner["uid"] for owner in owners] == [seed["metadata"]["uid"]]
         return manifest
 
-    lease = await eventually(owned, within=5)
+    lease = await eventually(owned)
     assert lease["kind"] == "Lease"
     assert lease["metadata"] == {
         "namespace": "gardener-system-seed-lease",
@@ -91,7 +91,7 @@ async def test_a_gardenlet_has_begun_only_with_its_first_heartbeat(garden: Garde
     async def begun() -> None:
         assert host.readiness() == {"aws-eu1": None}
 
-    await eventually(begun, within=10)
+    await eventually(begun)
 
 
 async def test_a_failing_healthz_stops_the_renewals_until_it_is_well_again(garden: Garden) -> None:
@@ -105,7 +105,7 @@ async def test_a_failing_healthz_stops_the_renewals_until_it_is_well_again(garde
         assert host.health() == {"aws-eu1": "its Lease was not renewed for too long"}
         assert not gardenlet.is_active
 
-    await eventually(unhealthy, within=10)
+    await eventually(unhealthy)
     last = await garden.lease()
     switch.unlink()
 
@@ -117,7 +117,7 @@ async def test_a_failing_healthz_stops_the_renewals_until_it_is_well_again(garde
         assert gardenlet.is_active
         assert host.unhealthy() == []
 
-    await eventually(renewed, within=10)
+    await eventually(renewed)
 
 
 async def test_conditions_that_turned_unknown_are_put_right_with_those_of_the_shoots(garden: Garden) -> None:
@@ -136,7 +136,7 @@ async def test_conditions_that_turned_unknown_are_put_right_with_those_of_the_sh
         messages = {each["message"] for each in shoot["status"]["conditions"] + shoot["status"]["constraints"]}
         assert messages == {"Simulated by the local backend: there is nothing to look at."}
 
-    await eventually(well, within=10)
+    await eventually(well)
 
 
 async def set_conditions(garden: Garden, key: ObjectKey, status: str) -> None:
@@ -158,7 +158,7 @@ async def test_a_new_generation_of_the_seed_is_observed(garden: Garden) -> None:
         assert seed["metadata"]["generation"] == 2
         assert seed["status"]["observedGeneration"] == 2
 
-    await eventually(observed, within=5)
+    await eventually(observed)
 
 
 async def test_a_seed_with_backup_gets_a_bucket_and_reports_when_it_cannot(garden: Garden) -> None:
@@ -177,7 +177,7 @@ async def test_a_seed_with_backup_gets_a_bucket_and_reports_when_it_cannot(garde
         assert conditions(await garden.seed())["BackupBucketsReady"] == "True"
         assert (garden.directory / "aws-eu1" / "buckets" / seed["metadata"]["uid"]).is_dir()
 
-    await eventually(available, within=10)
+    await eventually(available)
 
 
 async def test_a_deleting_seed_goes_when_its_last_shoot_has_gone(garden: Garden) -> None:
@@ -191,7 +191,7 @@ async def test_a_deleting_seed_goes_when_its_last_shoot_has_gone(garden: Garden)
         assert (operation["type"], operation["state"]) == ("Delete", "Processing")
         assert "1 shoot" in operation["description"]
 
-    await eventually(waiting, within=10)
+    await eventually(waiting)
     await garden.delete(APOLLO)
     await garden.until_gone(APOLLO)
     await garden.until_gone(SEED)
@@ -221,7 +221,7 @@ async def test_a_standby_does_not_raise_a_seed_that_was_removed(garden: Garden) 
     async def observed() -> None:
         assert standby.gardenlets["aws-eu1"].cache.seed is not None
 
-    await eventually(observed, within=5)
+    await eventually(observed)
     await garden.delete(SEED)
     await garden.until_gone(SEED)
     await asyncio.sleep(6)  # the Lease's patience is 4 s
@@ -241,7 +241,7 @@ async def test_one_process_holds_many_seeds(garden: Garden) -> None:
     host = await garden.start(*(a_configuration(name) for name in names))
 
     for name in names:
-        await garden.until_ready(name, within=60)
+        await garden.until_ready(name)
     assert all(gardenlet.is_active for gardenlet in host.gardenlets.values())
 
 
@@ -254,7 +254,7 @@ async def test_a_seed_that_store_and_bus_have_lost_is_registered_again(garden: G
     async def registered() -> None:
         assert (await garden.seed())["metadata"]["uid"] != before["metadata"]["uid"]
 
-    await eventually(registered, within=30, every=0.1)
+    await eventually(registered, every=0.1)
     await garden.until_ready()
 
 
@@ -270,6 +270,6 @@ async def test_the_backends_of_a_process_end_at_the_same_time(garden: Garden, mo
         ended.append(backend)
 
     monkeypatch.setattr(SeedBackend, "stop", stop_together)
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(HANG_SECONDS):
         await garden.stop(host)
     assert len(ended) == 2

@@ -9,7 +9,7 @@ from gardenbus.common.api.keys import Header, ObjectKey
 from gardenbus.common.ports.bus import StreamMessage
 from gardenbus.gardenlet.domain.flows import shoot_flow
 from tests.support.builders import a_shoot
-from tests.support.eventually import eventually
+from tests.support.eventually import HANG_SECONDS, eventually
 from tests.support.gardenlets import Garden, a_configuration, conditions
 
 APOLLO = ObjectKey("shoot", "garden-dev", "apollo")
@@ -22,7 +22,7 @@ UNHEALTHY = "local.backend.gardenbus.io/unhealthy"
 async def until_recorded(garden: Garden, *reasons: str) -> None:
     """Wait until the Events of the shoot have these reasons, one after the other."""
     found: list[str] = []
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(HANG_SECONDS):
         async with garden.bus.follow(garden.subjects.stream("EVENTS"), [garden.subjects.event(APOLLO)]) as follower:
             async for each in follower:
                 if isinstance(each, StreamMessage):
@@ -104,7 +104,7 @@ async def test_progress_only_grows(garden: Garden) -> None:
         seen.append(operation.get("progress", 0))
         assert operation.get("state") == "Succeeded"
 
-    await eventually(done, within=10, every=0.01)
+    await eventually(done, every=0.01)
     assert seen == sorted(seen)
     assert len(set(seen)) > 4
 
@@ -121,7 +121,7 @@ async def test_a_new_generation_is_reconciled_once(garden: Garden) -> None:
         assert shoot["status"]["lastOperation"]["type"] == "Reconcile"
         assert shoot["status"]["lastOperation"]["state"] == "Succeeded"
 
-    await eventually(reconciled, within=10)
+    await eventually(reconciled)
 
 
 async def test_a_reconciled_shoot_is_synced_after_its_period(garden: Garden) -> None:
@@ -142,7 +142,7 @@ async def test_a_failure_that_passes_is_tried_again_where_it_stood(garden: Garde
     assert operation["description"].endswith("Operation will be retried.")
     (error,) = shoot["status"]["lastErrors"]
     assert error["codes"] == ["ERR_INFRA_RESOURCES_DEPLETED"]
-    await eventually(lambda: warned(garden, "ReconcileError"), within=5)
+    await eventually(lambda: warned(garden, "ReconcileError"))
     shoot = await garden.until_state("Succeeded")
     assert "lastErrors" not in shoot["status"]
     record = host.gardenlets["aws-eu1"].backend.load(("garden-dev", "apollo"))
@@ -197,7 +197,7 @@ async def test_a_deleted_shoot_is_torn_down_and_leaves_nothing(garden: Garden) -
     async def nothing_left() -> None:
         assert list((garden.directory / "aws-eu1" / "shoots").iterdir()) == []
 
-    await eventually(nothing_left, within=5)
+    await eventually(nothing_left)
     await until_recorded(garden, "Reconciling", "Reconciled", "Deleting", "Deleted")
 
 
@@ -213,7 +213,7 @@ async def test_the_end_of_a_deletion_is_reported_once_whatever_is_observed_meanw
     async def nothing_left() -> None:
         assert list((garden.directory / "aws-eu1" / "shoots").iterdir()) == []
 
-    await eventually(nothing_left, within=5)
+    await eventually(nothing_left)
     assert await garden.rejected() is None
 
 
@@ -267,7 +267,7 @@ async def test_no_more_shoots_are_in_work_than_may_be(garden: Garden) -> None:
             operation = section(await garden.shoot(name), "status", "lastOperation")
             assert operation.get("state") == "Succeeded"
 
-    await eventually(all_done, within=20, every=0.01)
+    await eventually(all_done, every=0.01)
     assert 1 < most <= 3
 
 
@@ -280,9 +280,9 @@ async def test_care_reports_what_is_wrong_with_a_shoot(garden: Garden) -> None:
     async def observed(status: str) -> None:
         assert conditions(await garden.shoot())["EveryNodeReady"] == status
 
-    await eventually(lambda: observed("False"), within=5)
+    await eventually(lambda: observed("False"))
     await garden.change(APOLLO, metadata={"annotations": {UNHEALTHY: ""}})
-    await eventually(lambda: observed("True"), within=5)
+    await eventually(lambda: observed("True"))
 
 
 async def test_an_emergency_stop_holds_everything_until_it_is_lifted(garden: Garden) -> None:
@@ -295,7 +295,7 @@ async def test_an_emergency_stop_holds_everything_until_it_is_lifted(garden: Gar
     async def noticed() -> None:
         assert conditions(await garden.seed()).get("EmergencyStopShootReconciliations") == "True"
 
-    await eventually(noticed, within=5)
+    await eventually(noticed)
     await garden.change(APOLLO, spec={"kubernetes": {"version": "1.35.0"}})
     await asyncio.sleep(1)
     assert (await garden.shoot())["status"]["observedGeneration"] == 2
@@ -316,7 +316,7 @@ async def test_a_shoot_that_is_kept_but_not_observed_is_queried_and_goes_only_af
     async def observed_again() -> None:
         assert host.gardenlets["aws-eu1"].cache.shoot(("garden-dev", "apollo")) is not None
 
-    await eventually(observed_again, within=10)
+    await eventually(observed_again)
     assert host.gardenlets["aws-eu1"].backend.load(("garden-dev", "apollo")) is not None
 
 
@@ -331,7 +331,7 @@ async def test_a_tombstone_tears_down_what_is_kept(garden: Garden) -> None:
     async def torn_down() -> None:
         assert host.gardenlets["aws-eu1"].backend.shoots() == []
 
-    await eventually(torn_down, within=5)
+    await eventually(torn_down)
 
 
 async def test_a_tombstone_of_an_earlier_shoot_of_that_name_tears_nothing_down_and_is_asked_about(
@@ -352,7 +352,7 @@ async def test_a_tombstone_of_an_earlier_shoot_of_that_name_tears_nothing_down_a
         assert last is not None
         assert last.headers.get(Header.UID) == running.uid, "it has not asked yet"
 
-    await eventually(announced_again, within=10)
+    await eventually(announced_again)
     kept = host.gardenlets["aws-eu1"].backend.load(("garden-dev", "apollo"))
     assert kept is not None
     assert (kept.uid, kept.applied) == (running.uid, running.applied)
@@ -380,7 +380,7 @@ async def test_a_binding_of_an_earlier_shoot_in_a_replay_tears_nothing_down_and_
         assert last is not None
         assert last.headers.get(Header.UID) == running.uid, "it has not asked yet"
 
-    await eventually(announced_again, within=20)
+    await eventually(announced_again)
     kept = host.gardenlets["aws-eu1"].backend.load(("garden-dev", "apollo"))
     assert kept is not None
     assert (kept.uid, kept.applied) == (running.uid, running.applied)
@@ -401,7 +401,7 @@ async def test_a_tombstone_goes_when_it_has_been_obeyed(garden: Garden) -> None:
     async def purged() -> None:
         assert await tombstones(garden) == []
 
-    await eventually(purged, within=5)
+    await eventually(purged)
 
 
 async def test_a_tombstone_of_a_shoot_that_was_never_here_goes_too(garden: Garden) -> None:
@@ -413,7 +413,7 @@ async def test_a_tombstone_of_a_shoot_that_was_never_here_goes_too(garden: Garde
     async def purged() -> None:
         assert await tombstones(garden) == []
 
-    await eventually(purged, within=10)
+    await eventually(purged)
 
 
 async def test_an_obeyed_tombstone_takes_no_later_binding_with_it(garden: Garden) -> None:
@@ -433,7 +433,7 @@ async def test_an_obeyed_tombstone_takes_no_later_binding_with_it(garden: Garden
         assert rejected is not None
         assert Header.SEQUENCE in rejected.headers[Header.REASON]
 
-    await eventually(the_last_was_accepted, within=10)
+    await eventually(the_last_was_accepted)
     assert await tombstones(garden) == [subject]
 
 
@@ -447,7 +447,7 @@ async def test_a_standby_that_missed_an_obeyed_tombstone_builds_nothing(garden: 
     async def observed() -> None:
         assert gardenlet.cache.shoot(NAME) is not None
 
-    await eventually(observed, within=5)
+    await eventually(observed)
     gardenlet.deliver = lambda message: None  # it does not hear what follows
     await garden.delete(APOLLO)
     await garden.until_gone(APOLLO)
@@ -455,13 +455,13 @@ async def test_a_standby_that_missed_an_obeyed_tombstone_builds_nothing(garden: 
     async def purged() -> None:
         assert await tombstones(garden) == []
 
-    await eventually(purged, within=5)
+    await eventually(purged)
     await garden.stop(host)
 
     async def active() -> None:
         assert gardenlet.is_active
 
-    await eventually(active, within=10)
+    await eventually(active)
     await asyncio.sleep(0.5)
     assert gardenlet.cache.shoots == {}
     assert gardenlet.backend.shoots() == []

@@ -14,7 +14,7 @@ from gardenbus.common.api.keys import Header, ObjectKey
 from gardenbus.gardenlet.backend.port import StaleFencingToken
 from gardenbus.gardenlet.host import GardenletHost
 from tests.support.builders import a_shoot
-from tests.support.eventually import eventually
+from tests.support.eventually import HANG_SECONDS, eventually
 from tests.support.gardenlets import Garden, a_configuration, a_garden, conditions
 from tests.support.servers import Server
 
@@ -32,11 +32,11 @@ def applied(host: GardenletHost) -> dict[str, int]:
     return record.applied
 
 
-async def until_active(host: GardenletHost, within: float = 15) -> None:
+async def until_active(host: GardenletHost) -> None:
     async def active() -> None:
         assert is_active(host)
 
-    await eventually(active, within=within, every=0.02)
+    await eventually(active, every=0.02)
 
 
 async def until_steps_done(host: GardenletHost, number: int) -> None:
@@ -46,7 +46,7 @@ async def until_steps_done(host: GardenletHost, number: int) -> None:
         assert record.run is not None
         assert len(record.run.done) >= number
 
-    await eventually(done, within=10, every=0.01)
+    await eventually(done, every=0.01)
 
 
 async def test_a_killed_gardenlet_renews_its_lease_at_once_and_goes_on_where_it_stood(garden: Garden) -> None:
@@ -55,7 +55,7 @@ async def test_a_killed_gardenlet_renews_its_lease_at_once_and_goes_on_where_it_
     await until_steps_done(host, 4)
     await garden.kill(host)
     host = await garden.start(a_configuration(backend={"stepSeconds": 0.15}))
-    await until_active(host, within=2)
+    await until_active(host)
     await garden.until_state("Succeeded")
 
     assert set(applied(host).values()) == {1}
@@ -88,7 +88,7 @@ async def test_an_orderly_stop_hands_the_lease_over_at_once(garden: Garden) -> N
     second = await garden.start(a_configuration(controllers={"seed": {"leaseResyncMissThreshold": 100}}))
     await garden.stop(first)
 
-    await until_active(second, within=5)
+    await until_active(second)
 
 
 async def test_one_that_was_replaced_can_neither_write_nor_report(garden: Garden) -> None:
@@ -123,7 +123,7 @@ async def test_reports_with_an_older_fencing_token_are_rejected(garden: Garden) 
     async def accepted() -> None:
         assert (await garden.shoot())["status"]["technicalID"] == "new"
 
-    await eventually(accepted, within=5)
+    await eventually(accepted)
     await garden.publish(
         garden.subjects.report("aws-eu1", APOLLO),
         b'{"status":{"technicalID":"old"}}',
@@ -135,7 +135,7 @@ async def test_reports_with_an_older_fencing_token_are_rejected(garden: Garden) 
         assert message is not None
         assert "fence" in message.headers[Header.REASON]
 
-    await eventually(rejected, within=5)
+    await eventually(rejected)
     assert (await garden.shoot())["status"]["technicalID"] == "new"
 
 
@@ -150,8 +150,8 @@ async def test_who_loses_the_lease_to_another_stops_at_once(garden: Garden) -> N
         assert host.gardenlets["aws-eu1"].reporter.fencing_token is None
         assert host.gardenlets["aws-eu1"].queue.in_flight == 0
 
-    await eventually(stood_down, within=5)
-    await garden.until_state("Succeeded", within=20)  # the other one never renews
+    await eventually(stood_down)
+    await garden.until_state("Succeeded")  # the other one never renews
     assert set(applied(host).values()) == {1}
 
 
@@ -168,7 +168,7 @@ async def test_an_outage_of_the_bus_loses_nothing(nats_server: Server, tmp_path:
         await asyncio.to_thread(nats_server.start)
 
         for number in range(5):
-            shoot = await garden.until_state("Succeeded", f"s{number}", within=30)
+            shoot = await garden.until_state("Succeeded", f"s{number}")
             assert set(conditions(shoot).values()) == {"True"}
         assert is_active(host)
 
@@ -208,12 +208,12 @@ async def test_a_process_survives_sigkill_and_stops_in_order(garden: Garden, tmp
             await process.wait()
             killed_at = await renewals()
             process = await started()
-        await garden.until_state("Succeeded", within=30)
+        await garden.until_state("Succeeded")
         file = garden.directory / "aws-eu1" / "shoots" / "garden-dev" / "apollo.json"
         assert set(msgspec.json.decode(file.read_bytes())["applied"].values()) == {1}
-        await eventually(serves, within=30)
+        await eventually(serves)
         process.send_signal(signal.SIGTERM)
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(HANG_SECONDS):
             assert await process.wait() == 0
         lease = await garden.lease()
         assert lease is not None
@@ -239,7 +239,7 @@ async def test_a_control_plane_that_the_store_has_lost_is_kept(garden: Garden) -
         assert last is not None
         assert msgspec.json.decode(last.body)["reason"] == "ObjectUnknown"
 
-    await eventually(warned, within=20)
+    await eventually(warned)
     record = host.gardenlets["aws-eu1"].backend.load(NAME)
     assert record is not None
     assert not record.is_half_gone
@@ -255,7 +255,7 @@ async def test_a_control_plane_that_the_store_has_lost_is_kept(garden: Garden) -
         assert shoot is not None
         assert shoot.uid == record.uid
 
-    await eventually(observed, within=20)
+    await eventually(observed)
     assert applied(host) == steps
 
 

@@ -35,7 +35,7 @@ async def built(garden: Garden) -> None:
         operation = (await garden.shoot())["status"]["lastOperation"]
         assert operation["state"] == "Succeeded"
 
-    await eventually(succeeded, within=20)
+    await eventually(succeeded)
 
 
 async def test_claim_and_steps_are_spans_below_the_bind(garden: Garden) -> None:
@@ -47,13 +47,13 @@ async def test_claim_and_steps_are_spans_below_the_bind(garden: Garden) -> None:
         async def all_ended() -> None:
             assert recorder.open() == []
 
-        await eventually(all_ended, within=5)
+        await eventually(all_ended)
         await garden.change(APOLLO, bump_generation=True)  # nobody's request that is traced
 
         async def again() -> None:
             assert (await garden.shoot())["status"]["lastOperation"]["type"] == "Reconcile"
 
-        await eventually(again, within=20)
+        await eventually(again)
         await garden.stop(host)
 
     of_it = [span for span in recorder.spans if span.traceparent[3:35] == TRACE_ID]

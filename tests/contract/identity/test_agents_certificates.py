@@ -61,7 +61,7 @@ async def _connected(own: OwnConnection) -> None:
     async def connected() -> None:
         assert own.problem is None
 
-    await eventually(connected, within=40)
+    await eventually(connected)
 
 
 async def test_a_connection_comes_up_by_a_token_and_takes_a_demanded_certificate_over(
@@ -81,7 +81,7 @@ async def test_a_connection_comes_up_by_a_token_and_takes_a_demanded_certificate
             assert cork.serial != first
             assert own.bus.connection.losses == 1  # renewed by itself, once the new one was tried
 
-        await eventually(renewed, within=40)
+        await eventually(renewed)
         await _connected(own)
 
 
@@ -95,6 +95,6 @@ async def test_a_revoked_gardenlet_comes_back_by_a_token_that_is_laid_before_it(
         async def out() -> None:
             assert own.problem is not None
 
-        await eventually(out, within=20)
+        await eventually(out)
         await cork.give_token()
         await _connected(own)

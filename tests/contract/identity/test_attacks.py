@@ -19,7 +19,7 @@ from gardenbus.common.errors import Unavailable
 from gardenbus.credentials import secret_files
 from gardenbus.credentials.certificates import new_key, new_request
 from tests.support.builders import a_cloudprofile, a_project, a_seed, a_shoot
-from tests.support.eventually import eventually
+from tests.support.eventually import HANG_SECONDS, eventually
 from tests.support.guarded_landscape import CLOCK, GuardedLandscape, guarded_landscape
 from tests.support.permission_walk import OUTSIDERS
 
@@ -124,7 +124,7 @@ async def _stored(landscape: GuardedLandscape, operator: Connection) -> Any:
     """Objects by uid and version, and how far each stream has come."""
     streams = dict[str, Any]()
     for stream in STREAMS:
-        raw = await operator.request_raw(f"$JS.API.STREAM.INFO.{stream}", b"", timeout_seconds=20)
+        raw = await operator.request_raw(f"$JS.API.STREAM.INFO.{stream}", b"", timeout_seconds=HANG_SECONDS)
         state = msgspec.json.decode(raw.body)["state"]
         streams[stream] = (state["messages"], state["last_seq"])
     objects = await landscape.all_stored()
@@ -142,7 +142,7 @@ async def _settled(landscape: GuardedLandscape, operator: Connection) -> Any:
         assert now[0]["BINDINGS"][0] > 0
         return now
 
-    return await eventually(quiet, within=20, every=0.3)
+    return await eventually(quiet, every=0.3)
 
 
 async def test_whoever_is_outside_stores_nothing_and_is_answered_nothing_of_what_is_not_theirs(
@@ -170,11 +170,11 @@ async def test_whoever_is_outside_stores_nothing_and_is_answered_nothing_of_what
 async def test_they_are_refused_who_they_are_not_and_answered_who_they_are(landscape: GuardedLandscape) -> None:
     """A person without a role comes in, is known by name, and reads no Secret."""
     ann = await _come_in(landscape, Principal("user", "ann"))
-    raw = await ann.request_raw("garden.as.ann.api.whoami", b"", timeout_seconds=20)
+    raw = await ann.request_raw("garden.as.ann.api.whoami", b"", timeout_seconds=HANG_SECONDS)
     assert msgspec.json.decode(raw.body)["result"]["user"] == "ann"
     for tail in ("list.secret", "list.secret.garden", "get.secret.garden.hidden", "delete.configmap.garden.dear"):
         response = msgspec.json.decode(
-            (await ann.request_raw(f"garden.as.ann.api.{tail}", b"", timeout_seconds=20)).body
+            (await ann.request_raw(f"garden.as.ann.api.{tail}", b"", timeout_seconds=HANG_SECONDS)).body
         )
         assert response["error"]["code"] == 403, tail
     assert await landscape.stored(ObjectKey("configmap", "garden", "dear"))
@@ -185,15 +185,15 @@ async def test_not_even_the_operator_asks_as_a_user_who_cannot_be(landscape: Gua
     note = encode({**DEAR, "metadata": {"name": "impossible", "namespace": "garden"}})
     await operator.send([publish_command(f"garden.as.{user}.apply", note) for user in ("*", "x" * 3000)])
     for user in ("*", "x" * 3000):
-        raw = await operator.request_raw(f"garden.as.{user}.api.apply", note, timeout_seconds=20)
+        raw = await operator.request_raw(f"garden.as.{user}.api.apply", note, timeout_seconds=HANG_SECONDS)
         response = msgspec.json.decode(raw.body)
         assert (response["error"]["code"], "is no user" in response["error"]["message"]) == (400, True), response
 
     async def rejected() -> None:
-        raw = await operator.request_raw("$JS.API.STREAM.INFO.REJECTED", b"", timeout_seconds=20)
+        raw = await operator.request_raw("$JS.API.STREAM.INFO.REJECTED", b"", timeout_seconds=HANG_SECONDS)
         assert msgspec.json.decode(raw.body)["state"]["messages"] == 2
 
-    await eventually(rejected, within=20)
+    await eventually(rejected)
     assert not await landscape.stored(ObjectKey("configmap", "garden", "impossible"))
 
 
@@ -212,7 +212,7 @@ async def test_requests_for_certificates_fill_no_store(landscape: GuardedLandsca
 
     async def code(name: str, pem: bytes) -> int:
         body = encode(new_signing_request(name, pem))
-        response = msgspec.json.decode((await thief.request_raw(subject, body, timeout_seconds=20)).body)
+        response = msgspec.json.decode((await thief.request_raw(subject, body, timeout_seconds=HANG_SECONDS)).body)
         return 200 if response["ok"] else response["error"]["code"]
 
     codes = [await code("large", bytes(40_000)), *[await code(f"many-{n}", new_request(cork, key)) for n in range(30)]]

@@ -17,7 +17,7 @@ from gardenbus.common.ports.bus import Bus, Message
 from gardenbus.credentials.authority_rotation import AuthorityRotation
 from gardenbus.credentials.certificates import is_issued_by, read_certificate
 from tests.support.builders import a_seed
-from tests.support.eventually import eventually
+from tests.support.eventually import HANG_SECONDS, eventually
 from tests.support.guarded_landscape import GuardedLandscape, guarded_landscape
 from tests.support.identities import SUBJECTS
 from tests.support.landscape import GARDENBUS, Ended, ended
@@ -79,7 +79,7 @@ async def test_the_authority_is_rotated_under_a_gardenlet_that_works(tmp_path: P
         seed: dict[str, object] = {}
         own.is_renewal_demanded = lambda: is_renewal_demanded(seed)
         own.start()
-        await asyncio.wait_for(own.opened(), 60)
+        await asyncio.wait_for(own.opened(), HANG_SECONDS)
         file, sending = directory / "credentials.pem", Sending()
         old = tmp_path / "old.pem"
         old.write_bytes(file.read_bytes())
@@ -97,7 +97,7 @@ async def test_the_authority_is_rotated_under_a_gardenlet_that_works(tmp_path: P
             async def renewed() -> None:
                 assert is_issued_by(read_certificate(file.read_bytes()), rotation.read().signing)
 
-            await eventually(renewed, within=60)
+            await eventually(renewed)
             await landscape.connect(read_credentials(old, ""), CORK.user)
             again = await gardenbus(landscape, "ca", "rotate")
             assert "everybody has a certificate of the new one" in again.stdout, again
@@ -111,7 +111,7 @@ async def test_the_authority_is_rotated_under_a_gardenlet_that_works(tmp_path: P
             async def goes_on() -> None:
                 assert sending.acknowledged > at + 50
 
-            await eventually(goes_on, within=60)
+            await eventually(goes_on)
         finally:
             task.cancel()
             await asyncio.gather(task, return_exceptions=True)

@@ -26,7 +26,7 @@ from gardenbus.common.runtime.clock import SystemClock
 from gardenbus.common.runtime.health import Health
 from gardenbus.common.runtime.service import ServiceContext
 from tests.support.builders import a_cloudprofile, a_project, a_seed, a_shoot
-from tests.support.eventually import eventually
+from tests.support.eventually import HANG_SECONDS, eventually
 from tests.support.identities import SUBJECTS, Guarded, guarded
 from tests.support.servers import Server
 from tests.support.stores import StoreUnderTest, on_redis, stored
@@ -81,7 +81,7 @@ class Scene:
         subject = SUBJECTS.as_user(named or user, f"api.{tail}")
         connection = await self.connection(user)
         payload = b"" if body is None else encode(body)
-        return json.loads((await connection.request_raw(subject, payload, timeout_seconds=10)).body)
+        return json.loads((await connection.request_raw(subject, payload, timeout_seconds=HANG_SECONDS)).body)
 
     async def code(self, user: str, tail: str, body: object = None) -> int:
         """The code of the response."""
@@ -91,7 +91,7 @@ class Scene:
     async def publish(self, user: str, verb: str, document: Document) -> None:
         """Publish a durable request."""
         connection = await self.connection(user)
-        await connection.request_raw(SUBJECTS.as_user(user, verb), encode(document), timeout_seconds=10)
+        await connection.request_raw(SUBJECTS.as_user(user, verb), encode(document), timeout_seconds=HANG_SECONDS)
 
     async def rejections(self) -> list[str]:
         """Why durable requests were rejected."""
@@ -163,7 +163,7 @@ async def test_what_is_refused_of_durable_requests_is_rejected_and_says_what_wou
         assert await scene.stored("secret", "garden-a", "durable") is not None
         assert len(await scene.rejections()) == 3
 
-    await eventually(handled, within=20)
+    await eventually(handled)
     reasons = await scene.rejections()
     assert all(reason.startswith("Forbidden: ") for reason in reasons)
     assert any('user "vera" cannot delete secrets in namespace "garden-a"' in reason for reason in reasons)

@@ -102,7 +102,7 @@ async def test_pauses_between_refusals_grow(
             return pauses
 
         try:
-            pauses = await eventually(five_times, within=20)
+            pauses = await eventually(five_times)
         finally:
             opening.cancel()
             await asyncio.gather(opening, gardenlet.close(), return_exceptions=True)
@@ -123,14 +123,14 @@ async def test_a_certificate_of_another_seed_is_denied_said_on_that_seed_and_wri
                     (condition,) = (await send("csr.get", {"name": "greedy"}))["status"]["conditions"]
                     assert (condition["type"], condition["reason"]) == ("Denied", "NotOwnName")
 
-                await eventually(denied, within=20)
+                await eventually(denied)
 
             async def reported() -> None:
                 query = {"fieldSelector": "involvedObject.name=aws-dublin"}
                 events = (await landscape.operator.request("list.event", query))["items"]
                 assert "CertificateNotOwnName" in [each["reason"] for each in events]
 
-            await eventually(reported, within=20)
+            await eventually(reported)
         (line,) = [line for line in logs if line["event"] == "certificate.denied"]
         assert (line["reason"], "seed:aws-cork" in str(line)) == ("NotOwnName", True), line
         assert not (await landscape.stored(ObjectKey("certificatesigningrequest", "", "greedy")))["status"].get(

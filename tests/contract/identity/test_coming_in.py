@@ -40,7 +40,7 @@ async def test_a_certificate_lets_a_gardenlet_in_and_the_server_says_who_sent_wh
     async def arrived() -> None:
         assert len(received) == 1
 
-    await eventually(arrived, within=10)
+    await eventually(arrived)
     sender = json.loads(decode_headers(received[0].header)["Nats-Request-Info"])
     assert sender["user"] == "seed:aws-cork"
     assert sender["acc"] == "OUT"
@@ -56,7 +56,7 @@ async def test_a_gardenlet_cannot_report_for_another_seed(landscape: Guarded) ->
     async def arrived() -> None:
         assert [message.subject for message in received] == ["garden.lease.aws-cork"]
 
-    await eventually(arrived, within=10)
+    await eventually(arrived)
 
 
 async def test_a_session_that_ended_is_renewed_by_itself(tmp_path: Path) -> None:
@@ -68,13 +68,13 @@ async def test_a_session_that_ended_is_renewed_by_itself(tmp_path: Path) -> None
             assert gardenlet.losses
             assert gardenlet.is_connected
 
-        await eventually(ended_and_back, within=20)
+        await eventually(ended_and_back)
         await gardenlet.send([publish_command("garden.lease.aws-cork", b"{}")])
 
         async def arrived() -> None:
             assert len(received) == 1
 
-        await eventually(arrived, within=10)
+        await eventually(arrived)
 
 
 async def test_whoever_has_no_credentials_stays_out(landscape: Guarded) -> None:

@@ -62,16 +62,16 @@ async def test_the_responder_of_the_page_serves_its_seed_over_the_ends_of_its_se
     with a_responder(agents_landscape, folder):
         await garden.start_alone(a_configuration(backend={"type": "nats"}))
         await garden.place()
-        await garden.until_state("Succeeded", within=40)
+        await garden.until_state("Succeeded")
         capsys.readouterr()
 
         async def came_again() -> None:
             lines = capsys.readouterr().out.splitlines()
             assert [line for line in lines if "connection.granted" in line and EXTENSION.user in line]
 
-        await eventually(came_again, within=30)
+        await eventually(came_again)
         await garden.delete(APOLLO)
-        await garden.until_gone(APOLLO, within=40)
+        await garden.until_gone(APOLLO)
 
 
 async def test_its_credentials_are_good_for_nothing_else(agents_landscape: Guarded) -> None:
@@ -102,5 +102,5 @@ async def test_its_credentials_are_good_for_nothing_else(agents_landscape: Guard
     async def all_rejected() -> None:
         assert len(rejected) == len(tried) + len(listened), rejected
 
-    await eventually(all_rejected, within=20)
+    await eventually(all_rejected)
     await connection.close()

@@ -15,7 +15,7 @@ from gardenbus.common.errors import Forbidden, SettingsInvalid, Unavailable
 from gardenbus.gardenlet.handlers.object_lookup import ObjectLookup
 from gardenbus.gardenlet.host import GardenletHost
 from tests.support.builders import a_managed_seed, a_seed, a_shoot, merged
-from tests.support.eventually import eventually
+from tests.support.eventually import HANG_SECONDS, eventually
 from tests.support.gardenlets import BACKUP_SECRET, Garden, a_configuration, conditions
 from tests.support.identities import Guarded
 
@@ -42,7 +42,7 @@ async def test_it_comes_up_gets_a_shoot_and_reports_it(agents_landscape: Guarded
         assert last is not None
         assert last.sequence > first.sequence
 
-    await eventually(renewed, within=10)
+    await eventually(renewed)
     await garden.delete(ObjectKey("shoot", "garden-dev", "apollo"))
     await garden.until_gone(ObjectKey("shoot", "garden-dev", "apollo"))
 
@@ -62,12 +62,12 @@ async def test_its_answer_reaches_the_apiserver(agents_landscape: Guarded) -> No
 
     async def reached() -> None:
         try:
-            response = await apiserver.request_raw(subject, b"{}", timeout_seconds=10)
+            response = await apiserver.request_raw(subject, b"{}", timeout_seconds=HANG_SECONDS)
         except Unavailable as error:  # between two sessions of the gardenlet nobody listens
             raise AssertionError(error.message) from error
         assert response.body == b"kubeconfig"
 
-    await eventually(reached, within=20)
+    await eventually(reached)
 
 
 async def test_it_outlives_sessions_a_restart_of_nats_and_the_loss_of_a_stream(
@@ -82,7 +82,7 @@ async def test_it_outlives_sessions_a_restart_of_nats_and_the_loss_of_a_stream(
     async def two_sessions_later() -> None:
         assert connection.losses >= 2
 
-    await eventually(two_sessions_later, within=30)
+    await eventually(two_sessions_later)
     await asyncio.to_thread(agents_landscape.server.kill)
     await asyncio.to_thread(agents_landscape.server.start)
     await _reconciled_anew(garden, "testing")
@@ -98,7 +98,7 @@ async def _reconciled_anew(garden: Garden, purpose: str) -> None:
     async def reconciled() -> None:
         assert (await garden.shoot())["status"].get("observedGeneration") == generation
 
-    await eventually(reconciled, within=40)
+    await eventually(reconciled)
 
 
 async def test_another_process_takes_over_and_misses_nothing(agents_landscape: Guarded, garden: Garden) -> None:
@@ -115,11 +115,11 @@ async def test_another_process_takes_over_and_misses_nothing(agents_landscape: G
         assert second.gardenlets[SEED].cache.seed is not None
         assert not second.gardenlets[SEED].is_active
 
-    await eventually(stands_by, within=10)
+    await eventually(stands_by)
     shutil.copytree(garden.directory / SEED, elsewhere / SEED, dirs_exist_ok=True)
     await garden.kill(first)
     await garden.delete(ObjectKey("shoot", "garden-dev", "apollo"))
-    await garden.until_gone(ObjectKey("shoot", "garden-dev", "apollo"), within=40)
+    await garden.until_gone(ObjectKey("shoot", "garden-dev", "apollo"))
     assert second.gardenlets[SEED].is_active
 
 
@@ -134,7 +134,7 @@ async def test_a_renewed_certificate_is_taken_over(agents_landscape: Guarded, ga
         assert _connection(host).bus.connection.losses > losses
         assert _connection(host).bus.connected
 
-    await eventually(anew, within=5)
+    await eventually(anew)
     await garden.place()
     await garden.until_state("Succeeded")
 
@@ -151,7 +151,7 @@ async def test_an_expired_certificate_is_refused_until_it_is_renewed(
         assert "the certificate expired at" in lines[0]
         assert f"seed:{SEED}" in lines[0]
 
-    await eventually(denied, within=10)
+    await eventually(denied)
     assert host.readiness()[SEED] == f"not connected as seed:{SEED}"
     agents_landscape.certify(GARDENLET, garden.directory / SEED)
     await garden.until_ready(SEED)
@@ -174,7 +174,7 @@ async def test_it_reads_the_secret_of_its_backup_alone(agents_landscape: Guarded
     async def available() -> None:
         assert conditions(await garden.seed())["BackupBucketsReady"] == "True"
 
-    await eventually(available, within=10)
+    await eventually(available)
     await garden.store.create({**BACKUP_SECRET, "metadata": {"name": "foreign", "namespace": "garden"}})
     lookup = ObjectLookup(_connection(host).bus, garden.subjects, SEED)
     assert await lookup.exists(ObjectKey("secret", "garden", "backup"))
@@ -188,15 +188,15 @@ async def test_a_gardenlet_that_it_deploys_comes_up_with_its_own_certificate(
     for name in (SEED, "grown"):
         agents_landscape.certify(Principal("gardenlet", name), garden.directory / name)
     await _grow(garden)
-    await garden.until_ready("grown", within=30)
+    await garden.until_ready("grown")
 
     async def well() -> None:
         managed_seed = await garden.get(ObjectKey("managedseed", "garden", "grown"))
         assert conditions(managed_seed) == {"ShootReconciled": "True", "SeedRegistered": "True"}
 
-    await eventually(well, within=20)
+    await eventually(well)
     await garden.delete(ObjectKey("managedseed", "garden", "grown"))
-    await garden.until_gone(ObjectKey("managedseed", "garden", "grown"), within=60)
+    await garden.until_gone(ObjectKey("managedseed", "garden", "grown"))
 
 
 async def test_a_gardenlet_that_brings_its_own_credentials_waits_for_them(
@@ -208,9 +208,9 @@ async def test_a_gardenlet_that_brings_its_own_credentials_waits_for_them(
     async def rejected() -> None:
         assert "spec.gardenlet.bootstrap is None: credentials.json or credentials.nk" in capsys.readouterr().out
 
-    await eventually(rejected, within=20)
+    await eventually(rejected)
     agents_landscape.certify(Principal("gardenlet", "grown"), garden.directory / "grown")
-    await garden.until_ready("grown", within=30)
+    await garden.until_ready("grown")
 
 
 async def _grow(garden: Garden, **gardenlet: Any) -> None:

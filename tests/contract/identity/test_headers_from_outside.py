@@ -12,6 +12,7 @@ from gardenbus.common.adapters.nats.connection import Connection
 from gardenbus.common.adapters.nats.messages import RawMessage, encode_headers, publish_command
 from gardenbus.common.api.identity.principals import Principal
 from gardenbus.common.api.keys import ObjectKey
+from tests.support.eventually import HANG_SECONDS
 from tests.support.identities import SUBJECTS, Guarded, guarded
 
 GARDENLET, AGENT = Principal("gardenlet", "aws-cork"), Principal("member-agent", "paris")
@@ -68,12 +69,14 @@ async def landscape(tmp_path: Path) -> AsyncIterator[Guarded]:
 
 
 async def _publish(connection: Connection, subject: str, headers: Mapping[str, str]) -> Any:
-    raw = await connection.request_raw(subject, b"{}", header=encode_headers(headers), timeout_seconds=20)
+    raw = await connection.request_raw(subject, b"{}", header=encode_headers(headers), timeout_seconds=HANG_SECONDS)
     return json.loads(raw.body)
 
 
 async def _subjects(operator: Connection, stream: str) -> Mapping[str, int]:
-    raw = await operator.request_raw(f"$JS.API.STREAM.INFO.{stream}", b'{"subjects_filter": ">"}', timeout_seconds=20)
+    raw = await operator.request_raw(
+        f"$JS.API.STREAM.INFO.{stream}", b'{"subjects_filter": ">"}', timeout_seconds=HANG_SECONDS
+    )
     found: Mapping[str, int] = json.loads(raw.body)["state"].get("subjects") or {}
     return found
 

@@ -9,6 +9,7 @@ from gardenbus.common.api.identity.principals import Principal
 from gardenbus.common.errors import CredentialsRejected
 from gardenbus.common.runtime.clock import SystemClock
 from gardenbus.credentials import secret_files
+from tests.support.eventually import HANG_SECONDS
 from tests.support.guarded_landscape import GuardedLandscape, guarded_landscape
 
 pytestmark = pytest.mark.filterwarnings(
@@ -28,7 +29,7 @@ async def test_sessions_go_on_services_get_in_and_others_wait(tmp_path: Path) ->
         gardenlet = await landscape.connect(read_credentials(file, ""), CORK.user)
         await stop()
 
-        acknowledged = await gardenlet.request_raw("garden.lease.aws-cork", b"{}", timeout_seconds=10)
+        acknowledged = await gardenlet.request_raw("garden.lease.aws-cork", b"{}", timeout_seconds=HANG_SECONDS)
         assert b'"LEASES"' in acknowledged.body
         service = await landscape.connect(read_credentials(landscape.directory / "relay.service.nk", "relay"), "relay")
         await service.flush_fully()
@@ -43,4 +44,4 @@ async def test_sessions_go_on_services_get_in_and_others_wait(tmp_path: Path) ->
 async def _come_in(landscape: GuardedLandscape, file: Path) -> None:
     """Connect and be answered."""
     connection = await landscape.connect(read_credentials(file, ""), CORK.user)
-    await connection.request_raw("garden.lease.aws-cork", b"{}", timeout_seconds=3)
+    await connection.request_raw("garden.lease.aws-cork", b"{}", timeout_seconds=HANG_SECONDS)

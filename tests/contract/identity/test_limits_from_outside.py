@@ -27,14 +27,14 @@ async def test_outsiders_send_a_mebibyte_and_operators_eight(tmp_path: Path) -> 
         async def arrived() -> None:
             assert sorted(len(each.body) for each in received) == [OUTSIDER_PAYLOAD, 8 * OUTSIDER_PAYLOAD]
 
-        await eventually(arrived, within=20)
+        await eventually(arrived)
         assert outsider.losses == 0
         await outsider.send([publish_command(LEASE, bytes(OUTSIDER_PAYLOAD + 1))])
 
         async def cut_off() -> None:
             assert outsider.losses == 1
 
-        await eventually(cut_off, within=20)
+        await eventually(cut_off)
         assert len(received) == 2
 
 
@@ -63,5 +63,5 @@ async def test_each_connection_of_an_outsider_has_fifty_subscriptions_and_a_serv
             async def arrived(count: int = connections) -> None:
                 assert len(received) == count
 
-            await eventually(arrived, within=20)
+            await eventually(arrived)
             assert (outsider.losses, outsider.is_connected) == (0, True)

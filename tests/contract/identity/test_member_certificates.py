@@ -51,7 +51,7 @@ class Lisbon:
             assert parse_timestamp(ends) == certificate.not_valid_after_utc
             return certificate
 
-        return await eventually(reported, within=40)
+        return await eventually(reported)
 
 
 @contextlib.asynccontextmanager
@@ -85,7 +85,7 @@ async def test_it_renews_its_certificate_between_70_and_90_percent_of_its_life(
             assert certificate.serial_number != first.serial_number
             return certificate
 
-        second = await eventually(renewed, within=LIFE_SECONDS + 20)
+        second = await eventually(renewed)
         age = issued_at(second) - issued_at(first)
         assert age >= timedelta(seconds=0.7 * LIFE_SECONDS - 1)  # a certificate's times are whole seconds
         assert second.public_key() != first.public_key()
@@ -101,7 +101,7 @@ async def test_it_renews_its_certificate_when_somebody_demands_it(
         async def a_moment_later() -> None:
             assert datetime.now(UTC) >= issued_at(first) + timedelta(seconds=1)
 
-        await eventually(a_moment_later, within=5)
+        await eventually(a_moment_later)
         operation = {"metadata": {"annotations": {"gardener.cloud/operation": "renew"}}}
         await lisbon.landscape.operator.request("patch.membercluster._.lisbon", operation)
 
@@ -110,5 +110,5 @@ async def test_it_renews_its_certificate_when_somebody_demands_it(
             annotations = section(await lisbon.cluster(), "metadata", "annotations")
             assert "gardener.cloud/operation" not in annotations
 
-        await eventually(met, within=40)
+        await eventually(met)
         await lisbon.until_reported()

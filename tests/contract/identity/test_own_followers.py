@@ -16,6 +16,7 @@ from gardenbus.common.api.identity.principals import Principal
 from gardenbus.common.errors import BadRequest, Conflict
 from gardenbus.common.ports.bus import Follower, FollowRestarted, Message, ReplayDone, StreamMessage
 from tests.support.buses import next_event
+from tests.support.eventually import HANG_SECONDS
 from tests.support.identities import SUBJECTS, Guarded, guarded
 
 GARDENLET = Principal("gardenlet", "aws-cork")
@@ -63,14 +64,14 @@ async def scene(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterato
 async def _until_replayed(follower: Follower) -> list[str]:
     """Bodies until the replay is done."""
     found: list[str] = []
-    while not isinstance(event := await next_event(follower, within=20), ReplayDone):
+    while not isinstance(event := await next_event(follower), ReplayDone):
         if isinstance(event, StreamMessage):
             found.append(event.body.decode())
     return found
 
 
 async def _next_body(follower: Follower) -> str:
-    event = await next_event(follower, within=20)
+    event = await next_event(follower)
     assert isinstance(event, StreamMessage), event
     return event.body.decode()
 
@@ -144,7 +145,7 @@ async def test_the_older_process_does_not_take_back_what_a_younger_one_is_about_
             async with buses[1].follow("BINDINGS", FILTERS, last_per_subject=True) as second:
                 younger = asyncio.create_task(_until_replayed(second))
                 with pytest.raises(Conflict, match="another process follows"):
-                    await asyncio.wait_for(older, 10)
+                    await asyncio.wait_for(older, HANG_SECONDS)
                 await younger
 
 
@@ -157,7 +158,7 @@ async def test_a_stream_that_is_made_anew_is_told_from_the_start(scene: Scene) -
         await operator.request("$JS.API.STREAM.DELETE.BINDINGS", b"")
         await scene.relay.ensure_streams()
         await scene.bind("c")
-        assert isinstance(await next_event(follower, within=20), FollowRestarted)
+        assert isinstance(await next_event(follower), FollowRestarted)
         assert await _until_replayed(follower) == ["c"]
 
 
@@ -168,7 +169,7 @@ async def test_a_server_that_starts_again_is_told_from_the_start(scene: Scene) -
         await _until_replayed(follower)
         await asyncio.to_thread(scene.landscape.server.kill)
         await asyncio.to_thread(scene.landscape.server.start)
-        assert isinstance(await next_event(follower, within=30), FollowRestarted)
+        assert isinstance(await next_event(follower), FollowRestarted)
         assert await _until_replayed(follower) == ["a"]
 
 

@@ -11,6 +11,7 @@ from gardenbus.common.adapters.nats.messages import RawMessage, publish_command
 from gardenbus.common.api.identity.accounts import crossings
 from gardenbus.common.api.identity.permissions import OUTSIDE_REPLIES, STREAMS, covers, permissions_of
 from gardenbus.common.api.identity.principals import Principal
+from tests.support.eventually import HANG_SECONDS
 from tests.support.identities import SUBJECTS, Guarded, guarded
 from tests.support.permission_walk import OUTSIDERS, PRINCIPALS, rejections, unlike_the_table
 from tests.support.permissions_by_hand import BY_HAND, by_hand
@@ -96,7 +97,7 @@ async def test_no_reply_subject_reaches_anything_in_the_services_account(walked:
         received.clear()
     assert responses
     for stream in STREAMS:
-        raw = await operator.request_raw(f"$JS.API.STREAM.INFO.{stream}", b"", timeout_seconds=20)
+        raw = await operator.request_raw(f"$JS.API.STREAM.INFO.{stream}", b"", timeout_seconds=HANG_SECONDS)
         state = json.loads(raw.body)["state"]
         assert (stream, state["messages"]) == (stream, 0) or stream in {"LEASES", "REPORTS", "REQUESTS"}
 

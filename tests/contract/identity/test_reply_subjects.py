@@ -5,7 +5,7 @@ from gardenbus.common.adapters.nats.messages import publish_command
 from gardenbus.common.api.keys import Subjects
 from gardenbus.common.ports.bus import Request
 from tests.support.buses import on_jetstream
-from tests.support.eventually import eventually
+from tests.support.eventually import HANG_SECONDS, eventually
 from tests.support.servers import Server
 
 LEASE = b'{"apiVersion":"coordination.k8s.io/v1","kind":"Lease","metadata":{"name":"a"}}'
@@ -33,14 +33,14 @@ async def test_requests_are_answered_to_inboxes_only(shared_nats_server: Server)
             publish_command(_get(subjects, "b"), b""),
         ]
     )
-    await stranger.request_raw(_get(subjects, "c"), b"", timeout_seconds=10)
+    await stranger.request_raw(_get(subjects, "c"), b"", timeout_seconds=HANG_SECONDS)
     await stranger.close()
     assert [request.subject for request in received] == [_get(subjects, "c")]
 
     async def stored() -> None:
         assert (await bus.position(subjects.stream("LEASES"))).sequence == 1
 
-    await eventually(stored, within=10)
+    await eventually(stored)
     assert (await bus.position(subjects.stream("REQUESTS"))).sequence == 0
     await under_test.stack.aclose()
 

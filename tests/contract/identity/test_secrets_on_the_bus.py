@@ -59,7 +59,7 @@ async def test_the_server_gives_the_dashboard_seeds_and_no_secrets(tmp_path: Pat
                 assert cache.synced
 
             try:
-                await eventually(synced, within=20)
+                await eventually(synced)
             finally:
                 following.cancel()
             assert cache.row(SEED) is not None

@@ -105,19 +105,19 @@ async def test_no_message_is_lost_while_certificates_are_renewed(fleet: Fleet) -
         seeds = (await fleet.landscape.operator.request("list.seed", {}))["items"]
         assert {seed["metadata"]["name"] for seed in seeds} == set(SEEDS)
 
-    await eventually(ready, within=40)
+    await eventually(ready)
 
     async def renewed() -> None:
         fleet.observe()
         await fleet.place()
         assert all(len(seen) > RENEWALS for seen in fleet.serials.values()), fleet.serials
 
-    await eventually(renewed, within=90, every=0.5)
+    await eventually(renewed, every=0.5)
 
     async def done() -> None:
         assert await fleet.unfinished() == []
 
-    await eventually(done, within=40, every=0.5)
+    await eventually(done, every=0.5)
     assert fleet.host.unhealthy() == []
     for seed in SEEDS:
         connection = fleet.host.connection_of(seed)

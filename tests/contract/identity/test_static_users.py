@@ -98,7 +98,7 @@ async def test_the_apiserver_is_told_whose_nkey_sent_a_request(fleet: Fleet) -> 
     async def arrived() -> RawMessage:
         return received[0]
 
-    headers = decode_headers((await eventually(arrived, within=10)).header)
+    headers = decode_headers((await eventually(arrived)).header)
     users = StaticUsers(fleet.path / "users.json")
     check_sender(headers, "ann", users.user_of)
     with pytest.raises(Impersonation, match="'ann' sent this in the name of 'operator'"):
@@ -123,7 +123,7 @@ async def test_one_more_comes_in_and_one_less_is_cut_off_when_the_server_reads_i
     async def cut_off() -> None:
         assert not ann.is_connected
 
-    await eventually(cut_off, within=10)
+    await eventually(cut_off)
     await fleet.connect(dublin)
     assert (cork.losses, cork.is_connected) == (0, True)
     existing = json.loads((fleet.path / "users.json").read_text())
@@ -144,7 +144,7 @@ async def test_messages_from_outside_have_their_limit(fleet: Fleet) -> None:
     async def closed() -> None:
         assert ann.losses == 1
 
-    await eventually(closed, within=10)
+    await eventually(closed)
 
 
 async def test_nobody_comes_in_by_another_key(fleet: Fleet) -> None:

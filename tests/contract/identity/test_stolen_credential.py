@@ -20,7 +20,7 @@ from gardenbus.common.api.identity.principals import Principal
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.credentials import secret_files
 from tests.support.builders import a_cloudprofile, a_project, a_seed, a_shoot
-from tests.support.eventually import eventually
+from tests.support.eventually import HANG_SECONDS, eventually
 from tests.support.guarded_landscape import CLOCK, GuardedLandscape, guarded_landscape
 from tests.support.identities import SUBJECTS
 from tests.support.stolen_credential import Thief, Victim
@@ -67,7 +67,7 @@ async def _gardenlet(landscape: GuardedLandscape, principal: Principal) -> Conne
 
 async def _call(connection: Connection, call: str, body: object = None) -> Any:
     payload = b"" if body is None else encode(body)
-    return json.loads((await connection.request_raw(f"$JS.API.{call}", payload, timeout_seconds=20)).body)
+    return json.loads((await connection.request_raw(f"$JS.API.{call}", payload, timeout_seconds=HANG_SECONDS)).body)
 
 
 def _leads_to(key: ObjectKey, stored: StoredObject) -> bool:
@@ -108,7 +108,7 @@ async def _change_nothing_of_others(landscape: GuardedLandscape, requests: int) 
     async def bound() -> int:
         return await _last(operator, "BINDINGS", zeus)
 
-    binding = await eventually(bound, within=20)
+    binding = await eventually(bound)
     before = await _others(landscape)
     assert ObjectKey("shoot", "garden-dev", "zeus") in before
     victims = [Victim(key, each.uid, each.document()) for key, each in (await landscape.all_stored()).items()]
@@ -123,8 +123,8 @@ async def _change_nothing_of_others(landscape: GuardedLandscape, requests: int) 
         for stream in ("REQUESTS", "REPORTS"):
             assert (await _call(operator, f"STREAM.INFO.{stream}"))["state"]["messages"] == 0, stream
 
-    await eventually(handled, within=30 + requests / 50)
-    response = await thief.request_raw(SUBJECTS.as_user(CORK.user, "api.whoami"), b"", timeout_seconds=20)
+    await eventually(handled)
+    response = await thief.request_raw(SUBJECTS.as_user(CORK.user, "api.whoami"), b"", timeout_seconds=HANG_SECONDS)
     assert json.loads(response.body)["result"]["user"] == CORK.user
     assert thief.losses == 0
     assert await _others(landscape) == before
@@ -143,8 +143,8 @@ async def test_a_rollup_leaves_the_leases_of_others_alone(landscape: GuardedLand
     before = await _others(landscape)
     body = encode({**LEASE, "metadata": {"name": "aws-cork"}})
     block = b"NATS/1.0\r\nNats-Rollup: all\r\n\r\n"
-    await honest.request_raw(SUBJECTS.lease("aws-dublin"), encode(LEASE), timeout_seconds=20)
-    response = await thief.request_raw(SUBJECTS.lease("aws-cork"), body, header=block, timeout_seconds=20)
+    await honest.request_raw(SUBJECTS.lease("aws-dublin"), encode(LEASE), timeout_seconds=HANG_SECONDS)
+    response = await thief.request_raw(SUBJECTS.lease("aws-cork"), body, header=block, timeout_seconds=HANG_SECONDS)
     assert json.loads(response.body)["error"]["description"] == "rollup not permitted"
     assert await _last(operator, "LEASES", SUBJECTS.lease("aws-dublin")) == 1
     assert await _others(landscape) == before
@@ -164,11 +164,11 @@ async def test_nobody_is_made_to_act_by_a_reply_subject(landscape: GuardedLandsc
     """Server and apiserver answer to whatever subject a request names: to one of outsiders."""
     operator, thief = await _operator(landscape), await _gardenlet(landscape, CORK)
     binding = SUBJECTS.binding("aws-cork", "garden-dev", "apollo")
-    await eventually(lambda: _last(operator, "BINDINGS", binding), within=20)
+    await eventually(lambda: _last(operator, "BINDINGS", binding))
     config = {"name": "aws-cork", "filter_subject": OWN, "ack_policy": "explicit", "deliver_policy": "all"}
     call = f"IN.API.CONSUMER.CREATE.BINDINGS.aws-cork.{OWN}"
     manifest = encode({"stream_name": "BINDINGS", "config": config})
-    created = await thief.request_raw(call, manifest, timeout_seconds=20)
+    created = await thief.request_raw(call, manifest, timeout_seconds=HANG_SECONDS)
     assert "error" not in json.loads(created.body)
     before, received = await _others(landscape), list[RawMessage]()
     for family in ("as.root.>", "report.>", "lease.aws-dublin", "queue.garbage.>"):
@@ -187,8 +187,8 @@ async def test_nobody_is_made_to_act_by_a_reply_subject(landscape: GuardedLandsc
     await thief.flush_fully()
     for name, subject in DEPUTIES.items():  # each does answer to one's own inbox, after it has answered the others
         if name != "next message":
-            assert (await thief.request_raw(subject, bodies[name], timeout_seconds=20)).body, name
-    waiting = await thief.request_raw("IN.API.CONSUMER.INFO.BINDINGS.aws-cork", b"", timeout_seconds=20)
+            assert (await thief.request_raw(subject, bodies[name], timeout_seconds=HANG_SECONDS)).body, name
+    waiting = await thief.request_raw("IN.API.CONSUMER.INFO.BINDINGS.aws-cork", b"", timeout_seconds=HANG_SECONDS)
     assert json.loads(waiting.body)["delivered"]["consumer_seq"] > 0
     await operator.flush_fully()
     assert received == []
@@ -207,7 +207,7 @@ async def test_a_consumer_that_pushes_into_the_services_account_has_nothing_stor
     """No permission is about what a consumer's configuration says, and the server takes any subject to deliver to."""
     operator, thief = await _operator(landscape), await _gardenlet(landscape, CORK)
     binding = SUBJECTS.binding("aws-cork", "garden-dev", "apollo")
-    await eventually(lambda: _last(operator, "BINDINGS", binding), within=20)
+    await eventually(lambda: _last(operator, "BINDINGS", binding))
     pushed, before = list[RawMessage](), await _others(landscape)
     for subject in PUSHED_TO[:-1]:
         await operator.listen(subject, pushed.append)
@@ -216,15 +216,15 @@ async def test_a_consumer_that_pushes_into_the_services_account_has_nothing_stor
         config = {"name": "aws-cork", "filter_subject": OWN, "ack_policy": "none", "deliver_policy": "all"}
         manifest = encode({"stream_name": "BINDINGS", "config": {**config, "deliver_subject": subject}})
         call = f"IN.API.CONSUMER.CREATE.BINDINGS.aws-cork.{OWN}"
-        created = await thief.request_raw(call, manifest, timeout_seconds=20)
+        created = await thief.request_raw(call, manifest, timeout_seconds=HANG_SECONDS)
         assert json.loads(created.body)["config"]["deliver_subject"] == subject
 
         async def delivered() -> None:
-            info = await thief.request_raw("IN.API.CONSUMER.INFO.BINDINGS.aws-cork", b"", timeout_seconds=20)
+            info = await thief.request_raw("IN.API.CONSUMER.INFO.BINDINGS.aws-cork", b"", timeout_seconds=HANG_SECONDS)
             assert json.loads(info.body)["delivered"]["consumer_seq"] > 0
 
-        await eventually(delivered, within=20)
-        await thief.request_raw("IN.API.CONSUMER.DELETE.BINDINGS.aws-cork", b"", timeout_seconds=20)
+        await eventually(delivered)
+        await thief.request_raw("IN.API.CONSUMER.DELETE.BINDINGS.aws-cork", b"", timeout_seconds=HANG_SECONDS)
     await operator.flush_fully()
     assert pushed
     for stream in ("REQUESTS", "REJECTED", "LEASES"):

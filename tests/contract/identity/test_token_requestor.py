@@ -55,7 +55,7 @@ async def test_a_kubeconfig_that_was_filled_lets_in(tmp_path: Path) -> None:
             file.write_bytes(base64.b64decode(data["kubeconfig"]))
             assert read_credentials(file, "").principal == Principal("scheduler", "mine")
 
-        await eventually(mounted, within=20)
+        await eventually(mounted)
         assert kind_of(file) == "login"
         assert expiry_of(file) is not None
 
@@ -65,7 +65,7 @@ async def test_a_kubeconfig_that_was_filled_lets_in(tmp_path: Path) -> None:
             except Unavailable as error:  # the identity service has not heard of them yet
                 raise AssertionError(error.message) from error
 
-        await eventually(connected, within=20)
+        await eventually(connected)
 
 
 async def issued(landscape: GuardedLandscape, other_than: str = "") -> Login:
@@ -78,7 +78,7 @@ async def issued(landscape: GuardedLandscape, other_than: str = "") -> Login:
         found.update(json.loads(base64.b64decode(data["token"])))
         assert found["password"] != other_than
 
-    await eventually(there, within=20)
+    await eventually(there)
     return Login(found["user"], found["password"])
 
 
@@ -89,7 +89,7 @@ async def let_in(landscape: GuardedLandscape, login: Login) -> None:
         except Unavailable as error:  # a replica has not heard of them yet
             raise AssertionError(error.message) from error
 
-    await eventually(connected, within=20)
+    await eventually(connected)
 
 
 async def test_requested_credentials_let_in_are_renewed_and_go_with_their_secret(tmp_path: Path) -> None:
@@ -114,4 +114,4 @@ async def test_requested_credentials_let_in_are_renewed_and_go_with_their_secret
                     await landscape.connect(login_credentials(login), login.user)
                     raise AssertionError(f"{login.user} still comes in")
 
-        await eventually(rejected, within=20)
+        await eventually(rejected)

@@ -78,7 +78,7 @@ class Scene:
         async def ready() -> None:
             assert (await context.health.readyz()).ok
 
-        await eventually(ready, within=5)
+        await eventually(ready)
 
     async def stop_lifecycles(self) -> None:
         for context, stack in self.lifecycles:
@@ -130,11 +130,11 @@ class Scene:
         assert condition is not None
         return condition
 
-    async def until_silent(self, seed: str, *, within: float) -> None:
+    async def until_silent(self, seed: str) -> None:
         async def silent() -> None:
             assert (await self.readiness(seed))["status"] == "Unknown"
 
-        await eventually(silent, within=within, every=0.02)
+        await eventually(silent, every=0.02)
 
     async def stays_ready(self, seed: str, *, seconds: float) -> None:
         end = SystemClock().monotonic() + seconds
@@ -176,7 +176,7 @@ async def scene(own_nats_server: Server, tmp_path: Path) -> AsyncIterator[Scene]
         async def opened() -> None:
             assert store.state.is_open
 
-        await eventually(opened, within=15)
+        await eventually(opened)
         scene = Scene(own_nats_server, subjects, store, bus)
         yield scene
         for seed in tuple(scene.tasks):

@@ -21,13 +21,13 @@ def a_good_seed(name: str) -> Document:
     return a_seed(name, status={"observedGeneration": 1, "conditions": conditions})
 
 
-async def until_constraint(scene: Scene, status: str | None, within: float = 3) -> None:
+async def until_constraint(scene: Scene, status: str | None) -> None:
     async def so() -> None:
         shoot = await scene.now("shoot", "apollo", "garden-dev")
         found = get_condition(conditions_of(shoot, "constraints"), "ReadyForMigration")
         assert (found or {}).get("status") == status, shoot.get("status")
 
-    await eventually(so, within=within, every=0.02)
+    await eventually(so, every=0.02)
 
 
 async def place(scene: Scene, *seeds: Document) -> None:
@@ -65,7 +65,7 @@ async def test_a_ready_destination_is_said_to_be_and_the_source_is_told(scene: S
         assert last.headers[Header.ROLE] == "migrate-away"
         assert b"ReadyForMigration" in last.body
 
-    await eventually(reported, within=3)
+    await eventually(reported)
     await move(scene, "one")
     await until_constraint(scene, None)
 
@@ -80,7 +80,7 @@ async def test_a_destination_that_turns_ready_is_noticed_at_once(scene: Scene) -
         document["status"] = a_good_seed("two")["status"]
 
     await scene.write("seed", "two", heal)
-    await until_constraint(scene, "True", within=2)
+    await until_constraint(scene, "True")
 
 
 async def test_a_destination_that_is_deleted_is_ready_no_more(scene: Scene) -> None:
@@ -93,7 +93,7 @@ async def test_a_destination_that_is_deleted_is_ready_no_more(scene: Scene) -> N
     stored = await scene.store.get(ObjectKey("seed", "", "two"))
     assert stored is not None
     await scene.store.delete(stored)
-    await until_constraint(scene, "False", within=2)
+    await until_constraint(scene, "False")
 
 
 async def test_a_state_is_held_from_the_migration_until_it_was_restored(scene: Scene) -> None:
@@ -108,7 +108,7 @@ async def test_a_state_is_held_from_the_migration_until_it_was_restored(scene: S
     await move(scene, "two")
     await until_constraint(scene, "True")
     await report(scene, "Migrate", "Succeeded", "two")
-    await eventually(lambda: held(True), within=3, every=0.02)
+    await eventually(lambda: held(True), every=0.02)
     await until_constraint(scene, None)
     await report(scene, "Restore", "Succeeded", "two")
-    await eventually(lambda: held(False), within=8, every=0.05)
+    await eventually(lambda: held(False), every=0.05)

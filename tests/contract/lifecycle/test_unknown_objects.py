@@ -9,7 +9,7 @@ from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.ports.store import Store, UnknownObject
 from gardenbus.lifecycle.controllers.unknown_objects import UnknownObjectsReconciler
 from gardenbus.lifecycle.domain.assessment import WatchedSeed, watched_seed
-from tests.contract.lifecycle.conftest import MONITOR_SECONDS, Scene
+from tests.contract.lifecycle.conftest import Scene
 from tests.support.builders import NOW, a_seed, a_shoot, merged
 from tests.support.eventually import eventually
 from tests.support.servers import Server
@@ -97,7 +97,7 @@ async def test_running_replicas_tell_of_it_and_of_its_adoption(scene: Scene) -> 
     async def decided() -> None:
         assert await state(scene.store) == ("True", "AllObjectsKnown")
 
-    await eventually(announced, within=4 * MONITOR_SECONDS)
+    await eventually(announced)
     await scene.store.adopt(RUNNING)
-    await eventually(decided, within=4 * MONITOR_SECONDS)
+    await eventually(decided)
     assert (await scene.readiness(SEED))["status"] == "True"

@@ -173,7 +173,7 @@ class Landscape:
     async def names(self, kind: str, namespace: str | None = None) -> list[str]:
         return [stored.key.name for stored in (await self.store.list_page(kind, namespace)).objects]
 
-    async def until_status(self, *, within: float = 30, **wanted: object) -> Document:
+    async def until_status(self, **wanted: object) -> Document:
         """Wait until the set's status is so; None for what shall be absent."""
 
         async def reached() -> Document:
@@ -181,7 +181,7 @@ class Landscape:
             assert {name: status.get(name) for name in wanted} == wanted, status
             return status
 
-        return await eventually(reached, within=within, every=0.05)
+        return await eventually(reached, every=0.05)
 
     @asynccontextmanager
     async def sets(self, **settings: object) -> AsyncGenerator[ServiceContext[ManagedSeedSetSettings]]:
@@ -221,7 +221,7 @@ async def a_landscape(nats: Server, redis: Server) -> AsyncGenerator[Landscape]:
             except Unavailable as error:
                 raise AssertionError from error
 
-        await eventually(is_open, within=10, every=0.02)
+        await eventually(is_open, every=0.02)
         await start_apiserver(apiserver, Connections(store, bus, subjects))
         scheduler = ServiceContext(
             "scheduler",

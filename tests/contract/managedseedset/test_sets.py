@@ -40,12 +40,12 @@ async def test_a_set_grows_on_the_host_seed_and_its_seeds_take_shoots(landscape:
                 "seedName"
             ) == "crowd-0"
 
-        await eventually(placed, within=10)
+        await eventually(placed)
 
         async def reported() -> None:
             assert {"CreatingShoot", "CreatingManagedSeed"} <= set(await reasons(landscape))
 
-        await eventually(reported, within=10)
+        await eventually(reported)
 
 
 async def test_it_shrinks_again_without_touching_a_seed_in_use(landscape: Landscape) -> None:
@@ -61,7 +61,7 @@ async def test_it_shrinks_again_without_touching_a_seed_in_use(landscape: Landsc
                 "seedName"
             ) == "crowd-0"
 
-        await eventually(placed, within=10)
+        await eventually(placed)
         await landscape.scale(0)
         await landscape.until_status(replicas=1)
         assert await landscape.names("shoot", "garden") == ["crowd-0"]
@@ -70,7 +70,7 @@ async def test_it_shrinks_again_without_touching_a_seed_in_use(landscape: Landsc
             conditions = section(await landscape.get(SET), "status")["conditions"]
             assert [each["status"] for each in conditions if each["type"] == "ScaleInBlocked"] == ["True"]
 
-        await eventually(blocked, within=10)
+        await eventually(blocked)
         await landscape.query("delete.shoot.garden-dev.apollo", {})
         await landscape.until_status(replicas=0, pendingReplica=None)
         assert await landscape.names("seed") == [HOST_SEED]
@@ -87,7 +87,7 @@ async def test_a_seed_is_drained_and_its_shoots_live_on(landscape: Landscape) ->
             tenants = (await landscape.store.list_page("shoot", "garden-dev")).objects
             assert sorted(each.parts.status_seed_name for each in tenants) == ["crowd-0"] * 2 + ["crowd-1"] * 2
 
-        await eventually(placed, within=10)
+        await eventually(placed)
         await landscape.scale(1)
         await landscape.until_status(replicas=1, pendingReplica=None)
 
@@ -106,7 +106,7 @@ async def test_changed_templates_roll_through(landscape: Landscape) -> None:
             shoots = [each.document() for each in (await landscape.store.list_page("shoot", "garden")).objects]
             assert [each["spec"]["purpose"] for each in shoots] == ["infrastructure"] * 2
 
-        await eventually(updated, within=20)
+        await eventually(updated)
         status = await landscape.until_status(updatedReplicas=2, pendingReplica=None)
         assert status["currentRevision"] == status["updateRevision"]
         assert len(await landscape.names("controllerrevision")) == 2
@@ -121,7 +121,7 @@ async def test_a_failing_shoot_is_retried_three_times_and_no_more(landscape: Lan
             pending = section(await landscape.get(SET), "status", "pendingReplica")
             assert (pending.get("reason"), pending.get("retries")) == ("ShootReconcileFailed", 3), pending
 
-        await eventually(given_up, within=20)
+        await eventually(given_up)
         generation = (await landscape.get(ObjectKey("shoot", "garden", "crowd-0")))["metadata"]["generation"]
         await asyncio.sleep(1.0)  # nothing happens any more
         assert (await landscape.get(ObjectKey("shoot", "garden", "crowd-0")))["metadata"]["generation"] == generation
@@ -153,14 +153,14 @@ async def test_a_deleted_set_takes_its_replicas_along(landscape: Landscape) -> N
         async def gone() -> None:
             assert await landscape.store.get(SET) is None
 
-        await eventually(gone, within=30)
+        await eventually(gone)
         assert await landscape.names("shoot", "garden") == []
         assert await landscape.names("seed") == [HOST_SEED]
 
         async def forgotten() -> None:
             assert await landscape.names("controllerrevision") == []
 
-        await eventually(forgotten, within=10)
+        await eventually(forgotten)
 
 
 async def test_what_happened_while_nobody_looked_is_made_up_for(landscape: Landscape) -> None:

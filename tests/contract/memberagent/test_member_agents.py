@@ -53,7 +53,7 @@ async def test_a_cluster_registers_joins_and_reports_its_properties_with_each_he
             assert agent is not None
             assert agent.last_received_heartbeat > first
 
-        await eventually(beats, within=10, every=0.1)
+        await eventually(beats, every=0.1)
 
 
 async def test_a_work_is_applied_changed_and_removed(garden: Garden) -> None:
@@ -67,7 +67,7 @@ async def test_a_work_is_applied_changed_and_removed(garden: Garden) -> None:
         async def namespace_is_reported() -> None:
             assert (await until_joined(garden)).status.namespaces == {"shop": "shop-work"}
 
-        await eventually(namespace_is_reported, within=10, every=0.1)
+        await eventually(namespace_is_reported, every=0.1)
         await garden.change(work_key(), bump_generation=True, spec={"workload": {"manifests": [a_manifest("Secret")]}})
 
         async def changed() -> None:
@@ -75,7 +75,7 @@ async def test_a_work_is_applied_changed_and_removed(garden: Garden) -> None:
             conditions = section(await garden.get(work_key()), "status")["conditions"]
             assert {each["observedGeneration"] for each in conditions} == {2}
 
-        await eventually(changed, within=10, every=0.1)
+        await eventually(changed, every=0.1)
         await garden.delete(work_key())
         await until_condition(garden, work_key(), "Applied", "False", "ManifestsDeleted")
         assert held(garden) == set()
@@ -116,7 +116,7 @@ async def test_what_went_while_nobody_watched_is_removed_at_the_start(garden: Ga
         async def removed() -> None:
             assert held(garden) == set()
 
-        await eventually(removed, within=10, every=0.1)
+        await eventually(removed, every=0.1)
 
 
 async def test_a_work_that_the_stream_has_lost_is_kept(garden: Garden) -> None:
@@ -130,7 +130,7 @@ async def test_a_work_that_the_stream_has_lost_is_kept(garden: Garden) -> None:
         async def requested() -> None:
             assert "shop-work" in host.agents["lisbon"].cache.works
 
-        await eventually(requested, within=10, every=0.1)
+        await eventually(requested, every=0.1)
         assert held(garden) == {"ConfigMap"}
 
 
@@ -151,7 +151,7 @@ async def test_works_stand_while_the_stream_is_filled_again(garden: Garden) -> N
                 assert agent.cache.cluster is not None
                 assert "shop-work" in agent.cache.works
 
-            await eventually(filled_again, within=30, every=0.01)
+            await eventually(filled_again, every=0.01)
         after = file.stat()
         assert (after.st_ino, after.st_mtime_ns) == (before.st_ino, before.st_mtime_ns)
 
@@ -172,7 +172,7 @@ async def test_what_the_store_has_lost_of_a_cluster_is_kept_until_it_is_forgotte
             found = await garden.store.unknown_objects()
             assert [(each.key, each.seed) for each in found] == [(work_key(), "member:lisbon")]
 
-        await eventually(listed, within=10, every=0.1)
+        await eventually(listed, every=0.1)
         assert not host.agents["lisbon"].cache.cluster_is_gone
         assert held(garden) == {"ConfigMap"}
         state.rows[cluster_key()] = cluster
@@ -181,7 +181,7 @@ async def test_what_the_store_has_lost_of_a_cluster_is_kept_until_it_is_forgotte
         async def removed() -> None:
             assert held(garden) == set()
 
-        await eventually(removed, within=15, every=0.1)
+        await eventually(removed, every=0.1)
         assert await garden.store.unknown_objects() == []
 
 
@@ -199,7 +199,7 @@ async def test_a_cluster_whose_seed_the_store_has_lost_stays(garden: Garden) -> 
             async def listed() -> None:
                 assert [each for each in logs if each["event"] == "seed.unknown"]
 
-            await eventually(listed, within=10, every=0.1)
+            await eventually(listed, every=0.1)
             assert "aws-eu1" not in host.agents
             assert not (await garden.get(cluster_key("aws-eu1")))["metadata"].get("deletionTimestamp")
 
@@ -230,7 +230,7 @@ async def test_a_cluster_that_is_deleted_is_cleaned_and_leaves_for_good(garden: 
         async def observed() -> None:
             assert host.agents["lisbon"].cache.cluster_is_gone
 
-        await eventually(observed, within=10, every=0.1)
+        await eventually(observed, every=0.1)
         assert await garden.store.get(cluster_key()) is None
 
 
@@ -262,7 +262,7 @@ async def test_a_cluster_that_was_deregistered_long_ago_does_not_come_back_with_
             async def previous() -> None:
                 assert host.agents["lisbon"].cache.cluster_is_gone
 
-            await eventually(previous, within=10, every=0.1)
+            await eventually(previous, every=0.1)
             await asyncio.sleep(RETRY_SECONDS + 1)
             assert await garden.store.get(cluster_key()) is None
     (line,) = [each for each in logs if each["event"] == "cluster.excluded"]
@@ -276,7 +276,7 @@ async def test_a_cluster_that_was_deregistered_comes_back_when_people_apply_it(g
         async def previous() -> None:
             assert host.agents["lisbon"].cache.cluster_is_gone
 
-        await eventually(previous, within=10, every=0.1)
+        await eventually(previous, every=0.1)
         manifest = {"apiVersion": "cluster.kubernetes-fleet.io/v1beta1", "kind": "MemberCluster"}
         await garden.publish(garden.subjects.apply, encode({**manifest, "metadata": {"name": "lisbon"}}), {})
         assert (await until_joined(garden)).metadata.labels == {}
@@ -309,7 +309,7 @@ async def test_a_cluster_that_the_stream_has_lost_is_read_and_not_applied_anew(g
         assert reported is not None
         assert b"north" in reported.body
 
-    await eventually(announced, within=10, every=0.05)
+    await eventually(announced, every=0.05)
     await garden.bus.purge(stream, subject)
     with capture_logs() as logs:
         async with member_agents(garden, LISBON) as host:
@@ -317,7 +317,7 @@ async def test_a_cluster_that_the_stream_has_lost_is_read_and_not_applied_anew(g
             async def is_cached() -> None:
                 assert host.agents["lisbon"].cache.cluster is not None
 
-            await eventually(is_cached, within=10, every=0.1)
+            await eventually(is_cached, every=0.1)
             assert (await until_joined(garden)).metadata.uid == before.metadata.uid
     assert not [each for each in logs if each["event"] == "cluster.registered"]
 
@@ -328,7 +328,7 @@ async def test_an_agent_that_never_registers_waits_for_people(garden: Garden) ->
         async def observed() -> None:
             assert host.is_synced
 
-        await eventually(observed, within=10, every=0.1)
+        await eventually(observed, every=0.1)
         await asyncio.sleep(1)
         assert await garden.store.get(cluster_key()) is None
         manifest = {"apiVersion": "cluster.kubernetes-fleet.io/v1beta1", "kind": "MemberCluster"}
@@ -351,7 +351,7 @@ async def test_a_seed_that_was_made_anew_is_enrolled_though_its_cluster_was_dere
         assert last is not None
         assert last.headers[Header.VERB] == "deleted"
 
-    await eventually(announced, within=15)
+    await eventually(announced)
     await garden.bus.purge(stream, subject)
     await garden.store.create(a_seed("aws-eu1", status=ready))
     async with member_agents(garden, enrolling):
@@ -382,7 +382,7 @@ async def test_a_work_that_was_too_large_to_be_announced_is_fetched(garden: Gard
     async def announced() -> None:
         assert await garden.bus.last(stream, subject) is not None
 
-    await eventually(announced, within=10, every=0.05)
+    await eventually(announced, every=0.05)
     await garden.publish(subject, b"", {Header.VERB: "modified", Header.VERSION: "9", Header.TOO_LARGE: "9000000"})
     async with member_agents(garden, LISBON):
         await until_condition(garden, work_key(), "Applied", "True", "AllManifestsApplied")
@@ -398,7 +398,7 @@ async def test_changes_that_people_make_outlive_the_agent(garden: Garden) -> Non
         async def beats() -> None:
             assert (await until_joined(garden)).agent != before.agent
 
-        await eventually(beats, within=10, every=0.1)
+        await eventually(beats, every=0.1)
         assert (await garden.get(cluster_key()))["metadata"]["labels"]["region"] == "north"
 
 
@@ -415,7 +415,7 @@ async def test_a_cluster_that_people_apply_as_a_whole_is_theirs(garden: Garden) 
         async def applied() -> None:
             assert (await garden.get(cluster_key()))["metadata"]["labels"]["region"] == "north"
 
-        await eventually(applied, within=10, every=0.1)
+        await eventually(applied, every=0.1)
         await asyncio.sleep(RETRY_SECONDS + 1)
         await applied()
 
@@ -428,7 +428,7 @@ async def test_a_second_process_stands_by(garden: Garden) -> None:
             async def observed() -> None:
                 assert second.is_synced
 
-            await eventually(observed, within=10, every=0.1)
+            await eventually(observed, every=0.1)
             assert first.agents["lisbon"].is_active
             assert not second.agents["lisbon"].is_active
 

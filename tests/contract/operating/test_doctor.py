@@ -21,7 +21,7 @@ from gardenbus.common.diagnostics.findings import DiagnosticFinding, worst
 from gardenbus.common.errors import NotFound
 from gardenbus.common.ports.bus import Handler, Message, Request, ServiceIdentity
 from tests.contract.operating.conftest import Operator
-from tests.support.eventually import eventually
+from tests.support.eventually import HANG_SECONDS, eventually
 from tests.support.servers import Server
 
 SUBJECTS = Subjects()
@@ -47,7 +47,7 @@ class Ward:
     async def query(self, endpoint: str, question: Mapping[str, Any] | None = None) -> dict[str, Any]:
         """Ask JetStream's API."""
         body = json.dumps(question).encode() if question else b""
-        response = json.loads((await self.client.request(f"$JS.API.{endpoint}", body, timeout=5)).data)
+        response = json.loads((await self.client.request(f"$JS.API.{endpoint}", body, timeout=HANG_SECONDS)).data)
         assert "error" not in response, response
         return response
 
@@ -154,7 +154,7 @@ async def test_work_that_comes_back_again_and_again_is_found(ward: Ward) -> None
             state, text = brief((await ward.examine())["queue migration"])
             assert (state, "handed out more than once" in text) == ("warning", True), text
 
-        await eventually(found, within=60)
+        await eventually(found)
     finally:
         await held.ack()
         listening.cancel()
@@ -241,7 +241,7 @@ async def test_a_landscape_at_work_is_well(operator: Operator) -> None:
         failed = [each for each in examined.output["findings"] if each["state"] == "failed"]
         assert (examined.code, failed) == (0, []), failed
 
-    await eventually(well, within=60)
+    await eventually(well)
     shown = operator.call("doctor")
     assert shown.code == 0
     assert "heartbeats" in shown.stdout

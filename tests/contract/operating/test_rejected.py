@@ -9,7 +9,7 @@ import nats
 import pytest
 
 from tests.contract.operating.conftest import Operator, a_session_shoot
-from tests.support.eventually import eventually
+from tests.support.eventually import HANG_SECONDS, eventually
 from tests.support.landscape import address_of, trust_of
 
 Reject = Callable[[str], Awaitable[int]]
@@ -24,13 +24,13 @@ def reject(operator: Operator) -> Reject:
             address_of(operator.directory), tls=trust_of(operator.directory)
         )
         broken = a_session_shoot(name, provider={"type": "local", "workers": [{"name": "pool", "minimum": "many"}]})
-        await client.request("garden.apply", json.dumps(broken).encode(), timeout=5)
+        await client.request("garden.apply", json.dumps(broken).encode(), timeout=HANG_SECONDS)
         await client.close()
 
         async def kept() -> int:
             return next(each["id"] for each in rejections(operator) if each["object"].endswith(f"/{name}"))
 
-        return await eventually(lambda: found(kept), within=20)
+        return await eventually(lambda: found(kept))
 
     async def found(kept: Callable[[], Awaitable[int]]) -> int:
         try:

@@ -10,7 +10,7 @@ import pytest
 from redis import Redis
 
 from tests.contract.operating.conftest import SESSION, a_session_shoot
-from tests.support.eventually import eventually
+from tests.support.eventually import HANG_SECONDS, eventually
 from tests.support.landscape import Landscape, a_landscape
 from tests.support.servers import start_redis
 
@@ -39,17 +39,19 @@ async def test_a_write_is_unavailable_with_the_reason_and_an_order_waits(tmp_pat
     requested, ordered = a_session_shoot("asked"), a_session_shoot("ordered")
     async with with_a_redis_of_its_own(tmp_path) as (landscape, redis):
         demand(redis, 1)
-        response = await landscape.client.request("garden.api.apply", json.dumps(requested).encode(), timeout=15)
+        response = await landscape.client.request(
+            "garden.api.apply", json.dumps(requested).encode(), timeout=HANG_SECONDS
+        )
         error = json.loads(response.data)["error"]
         assert error["code"] in (503, "Unavailable"), error
         assert "too few replicas (min-replicas-to-write)" in error["message"]
         await landscape.publish("garden.apply", [ordered])
 
         async def is_delivered_and_waits() -> None:
-            info = await landscape.client.request("$JS.API.CONSUMER.INFO.REQUESTS.apiserver", timeout=5)
+            info = await landscape.client.request("$JS.API.CONSUMER.INFO.REQUESTS.apiserver", timeout=HANG_SECONDS)
             assert json.loads(info.data)["num_ack_pending"] == 1
 
-        await eventually(is_delivered_and_waits, within=20)
+        await eventually(is_delivered_and_waits)
         doctor = await landscape.command("doctor", "-o", "json")
         found = {each["check"]: each for each in json.loads(doctor.stdout)["findings"]}
         assert found["redis replicas"]["state"] == "failed"
@@ -62,5 +64,5 @@ async def test_a_write_is_unavailable_with_the_reason_and_an_order_waits(tmp_pat
             names = [each["metadata"]["name"] for each in await landscape.list("shoot.garden-session")]
             assert names == ["ordered"]
 
-        await eventually(is_there, within=60)
+        await eventually(is_there)
         assert json.loads((await landscape.command("rejected", "-o", "json")).stdout)["items"] == []

@@ -138,11 +138,11 @@ class Landscape:
                 found[spec["targetCluster"]] = spec["state"]
         return found
 
-    async def until_chosen(self, *clusters: str, placement: ObjectKey = WEB, within: float = 15) -> None:
+    async def until_chosen(self, *clusters: str, placement: ObjectKey = WEB) -> None:
         async def reached() -> None:
             assert sorted(await self.chosen(placement)) == sorted(clusters)
 
-        await eventually(reached, within=within, every=0.05)
+        await eventually(reached, every=0.05)
 
     @asynccontextmanager
     async def replica(self, name: str = "one", **settings: Any) -> AsyncGenerator[ServiceContext[PlacementSettings]]:
@@ -179,7 +179,7 @@ async def landscape(shared_nats_server: Server, shared_redis_server: Server) -> 
             except Unavailable as error:
                 raise AssertionError from error
 
-        await eventually(is_open, within=10, every=0.02)
+        await eventually(is_open, every=0.02)
         agents = Agents(store)
         tasks = (task, asyncio.create_task(agents.run()))
         try:

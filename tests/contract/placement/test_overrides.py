@@ -22,7 +22,7 @@ async def until_coloured(landscape: Landscape, **expected: str | None) -> None:
             found[work.key.namespace.removeprefix("fleet-member-")] = colours[0] if colours else None
         assert found == expected
 
-    await eventually(reached, within=20, every=0.05)
+    await eventually(reached, every=0.05)
 
 
 async def test_overrides_come_change_and_go_whichever_replica_acts(landscape: Landscape) -> None:
@@ -44,7 +44,7 @@ async def test_overrides_come_change_and_go_whichever_replica_acts(landscape: La
             assert clusters["a"]["applicableResourceOverrides"] == [{"namespace": "web", "name": "one-1"}]
             assert "applicableResourceOverrides" not in clusters["b"]
 
-        await eventually(reports_it, within=20, every=0.05)
+        await eventually(reports_it, every=0.05)
         await landscape.delete(ONE)
         for name in ("one-0", "one-1"):  # as the garbage collector does
             await landscape.delete(ObjectKey("resourceoverridesnapshot", "web", name))

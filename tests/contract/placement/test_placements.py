@@ -24,7 +24,7 @@ async def until_scheduled(landscape: Landscape, status: str, placement: ObjectKe
         assert condition is not None
         assert condition["status"] == status, condition
 
-    await eventually(reached, within=15, every=0.05)
+    await eventually(reached, every=0.05)
 
 
 async def test_a_placement_goes_to_the_clusters_of_its_policy(landscape: Landscape) -> None:
@@ -91,12 +91,12 @@ async def test_a_change_of_what_is_selected_makes_a_snapshot_and_moves_nothing(l
         async def at_index(index: str) -> None:
             assert section(await landscape.get(), "status").get("observedResourceIndex") == index
 
-        await eventually(lambda: at_index("0"), within=10)
+        await eventually(lambda: at_index("0"))
         await asyncio.sleep(0.5)
         await landscape.change(ObjectKey("configmap", "web", "settings"), {"data": {"color": "blue"}})
-        await eventually(lambda: at_index("1"), within=10)
+        await eventually(lambda: at_index("1"))
         await landscape.add(a_configmap("more"))
-        await eventually(lambda: at_index("2"), within=10)
+        await eventually(lambda: at_index("2"))
         latest = await landscape.get(ObjectKey("clusterresourcesnapshot", "", "web-2-snapshot"))
         names = [each["metadata"]["name"] for each in latest["spec"]["selectedResources"]]
         assert names == ["web", "more", "settings"]
@@ -133,7 +133,7 @@ async def test_everything_is_available_in_the_end_and_status_says_so(landscape: 
             assert [each["observedResourceIndex"] for each in clusters] == ["0"] * 3
             assert all([each["type"] for each in one["conditions"]] == list(steps) for one in clusters)
 
-        await eventually(available, within=20)
+        await eventually(available)
 
 
 async def test_a_cluster_that_fails_is_told_of_and_a_fixed_one_recovers(landscape: Landscape) -> None:
@@ -147,9 +147,9 @@ async def test_a_cluster_that_fails_is_told_of_and_a_fixed_one_recovers(landscap
             assert condition is not None
             assert condition["status"] == status, condition
 
-        await eventually(lambda: applied("False"), within=20)
+        await eventually(lambda: applied("False"))
         landscape.agents.broken.clear()
-        await eventually(lambda: applied("True"), within=20)
+        await eventually(lambda: applied("True"))
 
 
 async def test_an_evicted_placement_goes_elsewhere(landscape: Landscape) -> None:
@@ -160,7 +160,7 @@ async def test_an_evicted_placement_goes_elsewhere(landscape: Landscape) -> None
         async def bound(cluster: str) -> None:
             assert await landscape.chosen() == {cluster: "Bound"}
 
-        await eventually(lambda: bound("b"), within=20)
+        await eventually(lambda: bound("b"))
         await landscape.change(cluster("b"), {"spec": {"taints": [{"key": "drained", "effect": "NoSchedule"}]}})
         await landscape.add(
             {
@@ -170,7 +170,7 @@ async def test_an_evicted_placement_goes_elsewhere(landscape: Landscape) -> None
                 "spec": {"placementName": "web", "clusterName": "b"},
             }
         )
-        await eventually(lambda: bound("a"), within=20)
+        await eventually(lambda: bound("a"))
 
 
 async def test_a_placement_that_is_deleted_leaves_nothing(landscape: Landscape) -> None:
@@ -185,7 +185,7 @@ async def test_a_placement_that_is_deleted_leaves_nothing(landscape: Landscape) 
                 assert await landscape.all(f"clusterresource{kind}") == []
             assert await landscape.all("clusterschedulingpolicysnapshot") == []
 
-        await eventually(gone, within=15)
+        await eventually(gone)
 
 
 async def test_replicas_never_place_more_than_wanted_whatever_changes(landscape: Landscape) -> None:
@@ -215,6 +215,6 @@ async def test_replicas_never_place_more_than_wanted_whatever_changes(landscape:
                 assert len(chosen) == wanted[key], (key, wanted[key], chosen)
                 assert not set(chosen) & set(names[-4:])
 
-        await eventually(all_settled, within=20, every=0.1)
+        await eventually(all_settled, every=0.1)
         await asyncio.sleep(1)
         await all_settled()

@@ -124,7 +124,7 @@ async def bound(joint: Joint, name: str) -> StoredObject:
             raise AssertionError(error.message) from error
         return seed or await joint.create(a_seed("s1"))
 
-    seed = await eventually(seeded, within=15)
+    seed = await eventually(seeded)
     shoot = await joint.create(a_shoot(name))
     binding = SeedBinding("garden-dev", name, shoot.uid, shoot.generation, "s1", seed.scheduling_generation)
     assert (await joint.store.bind([binding])).outcomes == ["bound"]
@@ -161,7 +161,7 @@ async def last(joint: Joint, subject: str) -> StreamMessage | None:
         except (Transient, NotFound) as error:
             raise AssertionError(error.message) from error
 
-    return await eventually(read, within=15)
+    return await eventually(read)
 
 
 async def until_nothing(joint: Joint, subject: str) -> None:
@@ -170,7 +170,7 @@ async def until_nothing(joint: Joint, subject: str) -> None:
     async def empty() -> None:
         assert await last(joint, subject) is None
 
-    await eventually(empty, within=15)
+    await eventually(empty)
 
 
 async def test_a_message_among_the_timers_that_is_none_is_removed_and_timers_stay(joint: Joint) -> None:
@@ -185,7 +185,7 @@ async def test_a_message_among_the_timers_that_is_none_is_removed_and_timers_sta
         assert "QUEUES" in await joint.outbox("reader").positions()
 
     joint.start_relay()
-    await eventually(has_recorded, within=15)
+    await eventually(has_recorded)
     await joint.stop_relays()
     joint.start_relay()
     for subject in (naked, ended):

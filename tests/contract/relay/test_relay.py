@@ -126,7 +126,7 @@ async def test_a_stream_that_is_another_one_is_filled_again_from_the_store(joint
         subjects = await joint.bus.subjects("QUEUES", "garden.queue.scheduling.>")
         assert SUBJECTS.scheduling("default-scheduler", waiting.key) in subjects
 
-    await eventually(queued, within=10)
+    await eventually(queued)
 
 
 async def test_a_store_that_came_back_older_is_repaired_from_the_bus_before_anything_is_written(joint: Joint) -> None:
@@ -286,7 +286,7 @@ async def expect_shown(joint: Joint, **verbs: str) -> None:
         for seed, verb in verbs.items():
             assert [await shown(joint, seed, key) for key in (MANAGED, STATE)] == [verb, verb], seed
 
-    await eventually(as_expected, within=15)
+    await eventually(as_expected)
 
 
 async def a_host(joint: Joint) -> StoredObject:
@@ -338,7 +338,7 @@ async def test_a_stream_that_is_another_one_shows_again_what_follows_shoots(join
         except (Transient, NotFound) as error:
             raise AssertionError(error.message) from error
 
-    await eventually(shown_again, within=20)
+    await eventually(shown_again)
 
 
 async def test_a_move_that_the_store_forgot_is_shown_where_the_bus_says_that_it_went(joint: Joint) -> None:
@@ -403,7 +403,7 @@ async def copied(joint: Joint, to: Path) -> Path:
         except Transient as error:
             raise AssertionError(error.message) from error
 
-    await eventually(connected, within=10)
+    await eventually(connected)
     return to
 
 
@@ -422,7 +422,7 @@ async def until_losses(joint: Joint, *expected: tuple[str, int, int, int, bool])
         event = json.loads(last.body)
         assert (event["reason"], event["message"]) == ("MessagesLost", losses[-1].text)
 
-    await eventually(existing, within=20)
+    await eventually(existing)
 
 
 async def published(joint: Joint, count: int) -> None:
@@ -433,7 +433,7 @@ async def published(joint: Joint, count: int) -> None:
     async def seen() -> None:
         assert (await joint.store.observe_stream("REQUESTS", created)).sequence == last
 
-    await eventually(seen, within=10)
+    await eventually(seen)
 
 
 async def test_orders_that_waited_in_a_stream_that_went_back_are_named(joint: Joint, tmp_path: Path) -> None:
@@ -485,14 +485,14 @@ async def test_a_shoot_whose_queue_alone_went_back_is_queued_again(joint: Joint,
         except Transient as error:
             raise AssertionError(error.message) from error
 
-    await eventually(grown, within=10)
+    await eventually(grown)
     joint.start_relay()
 
     async def queued() -> None:
         subjects = await joint.bus.subjects("QUEUES", "garden.queue.scheduling.>")
         assert SUBJECTS.scheduling("default-scheduler", waiting.key) in subjects
 
-    await eventually(queued, within=10)
+    await eventually(queued)
 
 
 async def test_an_informer_misses_nothing_of_a_stream_that_alone_went_back_and_grew_past_where_it_was(
@@ -517,7 +517,7 @@ async def test_an_informer_misses_nothing_of_a_stream_that_alone_went_back_and_g
         async def current() -> None:
             assert informer.objects("seed")[seed.key].version == seed.version
 
-        await eventually(current, within=10)
+        await eventually(current)
         end = (await joint.bus.position("OBJECTS")).sequence
         monkeypatch.setattr(JetStreamFollower, "_heal", heal_late)
         await back_to(joint, copy, "OBJECTS")
@@ -533,7 +533,7 @@ async def test_an_informer_misses_nothing_of_a_stream_that_alone_went_back_and_g
             versions = {key: stored.version for key, stored in informer.objects("seed").items()}
             assert versions == {seed.key: seed.version, missed.key: missed.version}
 
-        await eventually(complete, within=10)
+        await eventually(complete)
 
 
 async def test_pending_shoots_are_queued_again_though_their_queue_grew_past_its_recorded_end(
@@ -563,11 +563,11 @@ async def test_pending_shoots_are_queued_again_though_their_queue_grew_past_its_
         except Transient as error:
             raise AssertionError(error.message) from error
 
-    await eventually(grown, within=10)
+    await eventually(grown)
     joint.start_relay()
 
     async def queued() -> None:
         subjects = await joint.bus.subjects("QUEUES", "garden.queue.scheduling.>")
         assert SUBJECTS.scheduling("default-scheduler", waiting.key) in subjects
 
-    await eventually(queued, within=10)
+    await eventually(queued)

@@ -21,7 +21,7 @@ async def test_the_store_is_counted_with_what_waits_in_the_outbox_and_for_how_lo
         stats = await store_stats(joint.connection)
         assert stats.outbox_age_seconds > 0.2
 
-    await eventually(aged, within=10)
+    await eventually(aged)
     stats = await store_stats(joint.connection)
 
     assert stats.outbox_entries >= 2  # the shoot, and the work that it makes
@@ -39,7 +39,7 @@ async def test_an_outbox_that_is_announced_has_no_age(joint: Joint) -> None:
         stats = await store_stats(joint.connection)
         assert (stats.outbox_entries, stats.outbox_age_seconds) == (0, 0.0)
 
-    await eventually(empty, within=10)
+    await eventually(empty)
 
 
 async def test_streams_and_the_consumers_of_work_queues_are_counted(joint: Joint) -> None:
@@ -60,7 +60,7 @@ async def test_streams_and_the_consumers_of_work_queues_are_counted(joint: Joint
         assert (consumer.pending, consumer.in_flight, consumer.redelivered) == (1, 0, 0)
         assert stats.storage_bytes > 0
 
-    await eventually(counted, within=10)
+    await eventually(counted)
 
 
 async def test_what_a_replica_of_redis_lacks_is_read_from_the_primary(tmp_path: Path) -> None:
@@ -75,7 +75,7 @@ async def test_what_a_replica_of_redis_lacks_is_read_from_the_primary(tmp_path: 
             assert [each.state for each in findings] == ["ok"], findings
             assert f"127.0.0.1:{replica.port} online" in findings[0].found
 
-        await eventually(follows, within=20)
+        await eventually(follows)
     finally:
         await connection.close()
         for server in (replica, primary):

@@ -6,6 +6,8 @@ import sys
 
 import pytest
 
+from tests.support.eventually import HANG_SECONDS
+
 APPEND = "append it, as in /garden"
 
 
@@ -21,7 +23,7 @@ def test_it_names_each_variable_what_is_wrong_and_what_would_be_right(service: s
         [sys.executable, "-m", f"gardenbus.{service}"],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=HANG_SECONDS,
         check=False,
         env={**os.environ, **wrong},
     )

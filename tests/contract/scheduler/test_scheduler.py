@@ -80,17 +80,17 @@ class Garden:
     async def seeds_of_shoots(self) -> Counter[str]:
         return Counter(shoot.parts.seed_name for shoot in await self.shoots())
 
-    async def expect(self, seeds: dict[str, int], *, within: float = 10) -> None:
+    async def expect(self, seeds: dict[str, int]) -> None:
         async def placed() -> None:
             assert await self.seeds_of_shoots() == seeds
 
-        await eventually(placed, within=within, every=0.02)
+        await eventually(placed, every=0.02)
 
     async def expect_waiting(self, count: int) -> None:
         async def waiting() -> None:
             assert sum(each.count for each in await self.store.unschedulable_classes("default-scheduler")) == count
 
-        await eventually(waiting, within=10, every=0.02)
+        await eventually(waiting, every=0.02)
 
     @asynccontextmanager
     async def scheduler(
@@ -134,7 +134,7 @@ async def garden(shared_nats_server: Server, shared_redis_server: Server) -> Asy
             except Unavailable as error:
                 raise AssertionError from error
 
-        await eventually(is_open, within=10, every=0.02)
+        await eventually(is_open, every=0.02)
         await store.create(a_cloudprofile())
         yield Garden(shared_nats_server, shared_redis_server, prefix, store, bus, subjects)
         running.cancel()
@@ -156,7 +156,7 @@ async def test_three_schedulers_fill_seeds_to_the_last_place_and_no_further(gard
     await garden.hold(*seeds, *(a_shoot(f"shoot-{n:03}") for n in range(100)))
     async with garden.scheduler(), garden.scheduler(), garden.scheduler():
         expected = {f"s{number}": number for number in range(1, 11)} | {"": 45}
-        await garden.expect(expected, within=20)
+        await garden.expect(expected)
         await garden.expect_waiting(45)
         (operation, *_) = [
             shoot.document()["status"]["lastOperation"] for shoot in await garden.shoots() if not shoot.parts.seed_name
@@ -198,7 +198,7 @@ async def test_a_waiting_shoot_is_placed_as_soon_as_something_lets_it_fit(garden
                 await garden.change("seed", "a", {"spec": {"taints": []}})
             case _:
                 await garden.change("seed", "a", {"status": a_seed()["status"]})
-        await garden.expect({"a": 1}, within=5)
+        await garden.expect({"a": 1})
 
 
 async def test_a_shoot_that_is_a_seed_goes_elsewhere_than_to_what_it_hosts(garden: Garden) -> None:
@@ -240,7 +240,7 @@ async def test_a_region_configmap_without_effect_gets_a_warning(garden: Garden) 
             assert delivered is not None
             return msgspec.json.decode(delivered.body)
 
-        event = await eventually(warned, within=5)
+        event = await eventually(warned)
         assert (event["type"], event["reason"]) == ("Warning", "RegionConfigIgnored")
         assert "'a'" in event["message"]
 
@@ -287,7 +287,7 @@ async def test_a_shoot_that_waits_is_told_when_it_is_tried_again_and_what_would_
             assert result["nextAttempt"]
             return result
 
-        result = await eventually(explained, within=5)
+        result = await eventually(explained)
         due_at = datetime.fromisoformat(result["nextAttempt"])
         assert 0 < (due_at - datetime.now(UTC)).total_seconds() < 70
         assert result["recorded"] is None
@@ -343,7 +343,7 @@ async def test_a_placed_shoot_does_not_stand_in_its_own_way_when_it_is_explained
             assert result["placed"] == "a"
             return result
 
-        result = await eventually(explained, within=5)
+        result = await eventually(explained)
         assert [(ranked["seed"], ranked["usage"]) for ranked in result["ranking"]] == [("a", 0)]
 
 
@@ -353,4 +353,4 @@ async def test_a_region_configmap_that_brings_a_far_seed_near_wakes_who_waits(ga
     async with garden.scheduler(strategy="MinimalDistance"):
         await garden.expect_waiting(1)
         await garden.hold(a_region_configmap(data={"eu-west-1": f"{far}: 7"}))
-        await garden.expect({"a": 1}, within=5)
+        await garden.expect({"a": 1})

@@ -28,11 +28,11 @@ async def servers(tmp_path: Path) -> AsyncIterator[tuple[Server, Server]]:
 
 async def handed_over(master: Server, replica: Server) -> None:
     """The replica is the master, with all that the old one had, which follows it without reading everything anew."""
-    await eventually(lambda: is_linked(replica), within=20)
+    await eventually(lambda: is_linked(replica))
     syncs = full_syncs(replica)
     requested(master, "FAILOVER", "TO", "127.0.0.1", str(replica.port))
-    await eventually(lambda: is_master(replica), within=20)
-    await eventually(lambda: is_linked(master), within=20)
+    await eventually(lambda: is_master(replica))
+    await eventually(lambda: is_linked(master))
     assert full_syncs(replica) == syncs
 
 

@@ -55,7 +55,7 @@ async def test_what_was_acknowledged_while_the_disk_filled_survives_a_kill(redis
         except Unavailable as error:
             raise AssertionError(error.message) from error
 
-    await eventually(opened, within=10)
+    await eventually(opened)
     found = await kit.store.get_many(sorted(acknowledged))
     lost = [key for key, project in zip(sorted(acknowledged), found, strict=True) if project is None]
     assert not lost, f"{len(lost)} of {len(acknowledged)} acknowledged writes are lost"

@@ -59,7 +59,7 @@ async def until_doctor_reports(url: str, state: str, text: str) -> None:
         found = {finding.check: finding for finding in assess_replicas(facts)}
         assert (found["redis replicas"].state, text in found["redis replicas"].found) == (state, True), found
 
-    await eventually(reported, within=30)
+    await eventually(reported)
 
 
 @pytest.mark.parametrize("appendfsync", ["no", "always"])
@@ -96,6 +96,6 @@ async def test_a_primary_whose_disk_is_full_is_replaced_and_left_while_its_disk_
         async def replaced() -> None:
             assert await asyncio.to_thread(servers.primary) is not old
 
-        await eventually(replaced, within=20)
+        await eventually(replaced)
         await landscape.goes_on()
         assert await landscape.lost() == []

@@ -13,7 +13,7 @@ from gardenbus.common.adapters.redis.connection import MAX_BATCH, RedisConnectio
 from gardenbus.common.api.document import StoredObject
 from gardenbus.common.errors import Unavailable
 from tests.support.builders import a_project
-from tests.support.eventually import eventually
+from tests.support.eventually import HANG_SECONDS, eventually
 from tests.support.servers import Server
 from tests.support.stores import StoreUnderTest, on_redis
 
@@ -22,7 +22,7 @@ Serve = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 
 @pytest.fixture
 async def line(redis_server: Server) -> AsyncGenerator[RedisConnection]:
-    connection = RedisConnection(redis_server.url, "line", timeout_seconds=1)
+    connection = RedisConnection(redis_server.url, "line", timeout_seconds=HANG_SECONDS)
     yield connection
     await connection.close()
 
@@ -38,6 +38,11 @@ async def kit(redis_server: Server) -> AsyncGenerator[StoreUnderTest]:
 def connections(listed: bytes) -> int:
     """How many of the clients that Redis lists are not being closed."""
     return len(listed.splitlines())
+
+
+async def blocked(line: RedisConnection, number: int) -> None:
+    """Fails unless as many clients of Redis wait."""
+    assert f"blocked_clients:{number}\r\n".encode() in await line.command("INFO", "clients")
 
 
 async def test_each_caller_gets_its_own_reply(line: RedisConnection) -> None:
@@ -70,21 +75,34 @@ async def test_who_gives_up_leaves_the_replies_of_the_others_in_order(line: Redi
 
 
 async def test_who_waits_holds_up_nobody(line: RedisConnection) -> None:
-    waiting = [asyncio.create_task(line.wait("BLPOP", f"line:empty{number}", 0.5)) for number in range(2)]
-    await asyncio.sleep(0.05)
-    async with asyncio.timeout(0.3):
-        assert await line.command("ECHO", "x") == b"x"
-    await line.command("RPUSH", "line:empty1", "y")
-    assert await waiting[1] == [b"line:empty1", b"y"]
-    assert await waiting[0] is None
+    waiting = [asyncio.create_task(line.wait("BLPOP", f"line:empty{number}", HANG_SECONDS)) for number in range(2)]
+    await eventually(lambda: blocked(line, 2))
+    assert await line.command("ECHO", "x") == b"x"
+    assert not any(task.done() for task in waiting)
+    for number, task in enumerate(waiting):
+        await line.command("RPUSH", f"line:empty{number}", "y")
+        assert await task == [f"line:empty{number}".encode(), b"y"]
 
 
-async def test_a_server_that_hangs_is_given_up_and_found_again(line: RedisConnection, redis_server: Server) -> None:
-    await line.command("SET", "line:count", 0)
+async def test_a_wait_for_what_does_not_come_ends(line: RedisConnection) -> None:
+    assert await line.wait("BLPOP", "line:empty", 0.1) is None
+
+
+async def is_set(line: RedisConnection) -> None:
+    """Set the counter to 0; fails where Redis is late."""
+    try:
+        await line.command("SET", "line:count", 0)
+    except Unavailable as error:
+        raise AssertionError(error.message) from error
+
+
+async def test_a_server_that_hangs_is_given_up_and_found_again(redis_server: Server) -> None:
+    line = RedisConnection(redis_server.url, "line", timeout_seconds=1)
+    await eventually(lambda: is_set(line))
     redis_server.pause()
     try:
         replies = [line.command("INCR", "line:count") for _ in range(3)]
-        async with asyncio.timeout(3):
+        async with asyncio.timeout(HANG_SECONDS):
             replies = await asyncio.gather(*replies, return_exceptions=True)
         assert [type(reply) for reply in replies] == [Unavailable] * 3
     finally:
@@ -97,7 +115,8 @@ async def test_a_server_that_hangs_is_given_up_and_found_again(line: RedisConnec
             raise AssertionError(error.message) from error
         assert count == 3, "sent once, and not again"
 
-    await eventually(is_back, within=5)
+    await eventually(is_back)
+    await line.close()
 
 
 async def test_a_connection_that_was_cut_tells_all_who_wait_and_sends_nothing_twice(line: RedisConnection) -> None:
@@ -163,7 +182,7 @@ async def test_a_close_at_any_moment_of_the_handshake_is_told_at_once(turns: int
         for _ in range(turns):
             await asyncio.sleep(0)
         await connection.close()
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(HANG_SECONDS):
             with pytest.raises(Unavailable, match="closed"):
                 await replies
 
@@ -179,7 +198,7 @@ async def test_who_asks_on_a_connection_that_is_lost_as_soon_as_it_is_made_is_to
         self.lose("it ended at once")
 
     monkeypatch.setattr(protocol, "__init__", lose_at_once)
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(HANG_SECONDS):
         with pytest.raises(Unavailable, match="it ended at once"):
             await line.command("PING")
 

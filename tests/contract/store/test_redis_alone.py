@@ -107,7 +107,7 @@ async def test_what_a_relay_had_under_way_when_redis_ended_changes_nothing_in_wh
         except Unavailable as error:  # a pooled connection may learn of the restart by using it
             raise AssertionError(error.message) from error
 
-    await eventually(is_rejected, within=5)
+    await eventually(is_rejected)
     with pytest.raises(Conflict):
         await kit.outbox.head(10)  # older news would take the place of newer ones on the bus
     assert await kit.outbox.positions() == before

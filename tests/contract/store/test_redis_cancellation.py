@@ -14,6 +14,7 @@ import uvloop
 from gardenbus.common.adapters.redis.connection import RedisConnection
 from gardenbus.common.errors import Unavailable
 from tests.support.cancelling import assert_cancellable, cancelled_at_each_await, closed_sockets, sockets
+from tests.support.eventually import HANG_SECONDS
 from tests.support.servers import Server
 
 Run = Callable[[Coroutine[Any, Any, None]], None]
@@ -39,7 +40,7 @@ def silent_url() -> Iterator[str]:
 
 
 async def a_life(url: str, **options: Any) -> None:
-    connection = RedisConnection(url, "cancelled", timeout_seconds=2, **options)
+    connection = RedisConnection(url, "cancelled", timeout_seconds=HANG_SECONDS, **options)
     try:
         await connection.ensure_ready()
         await connection.wait("BLPOP", "cancelled:nothing", 0.01)
@@ -86,7 +87,7 @@ def test_a_connection_to_a_server_that_says_nothing(silent_url: str, run: Run) -
 
 def test_what_a_cancelled_caller_leaves_serves_the_next(url: str, run: Run) -> None:
     async def check() -> None:
-        connection = RedisConnection(url, "cancelled", timeout_seconds=2)
+        connection = RedisConnection(url, "cancelled", timeout_seconds=HANG_SECONDS)
 
         async def use() -> None:
             await connection.command("PING")

@@ -23,6 +23,7 @@ from gardenbus.credentials import secret_files
 from gardenbus.credentials.certificates import Authority, new_authority
 from tests.support.builders import a_shoot
 from tests.support.cancelling import closed_sockets, sockets
+from tests.support.eventually import HANG_SECONDS
 from tests.support.servers import Server, free_port, start_redis
 from tests.support.stores import on_redis_as_services
 
@@ -77,7 +78,7 @@ def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 @asynccontextmanager
 async def connected_as(server: Server, user: str, prefix: str = "garden") -> AsyncGenerator[RedisConnection]:
     """A connection as one of the users."""
-    connection = RedisConnection(server.url.replace("://", f"://{user}:{user}@"), prefix, timeout_seconds=5)
+    connection = RedisConnection(server.url.replace("://", f"://{user}:{user}@"), prefix, timeout_seconds=HANG_SECONDS)
     try:
         yield connection
     finally:
@@ -133,7 +134,7 @@ async def test_only_the_relay_loads_and_deletes_functions(guarded: Server, user:
 
 async def test_without_a_user_and_its_password_nobody_gets_in(guarded: Server):
     for login in ("", "default:@", ":operator@", "relay:wrong@", "evil:evil@"):
-        connection = RedisConnection(guarded.url.replace("://", f"://{login}"), timeout_seconds=5)
+        connection = RedisConnection(guarded.url.replace("://", f"://{login}"), timeout_seconds=HANG_SECONDS)
         with pytest.raises(Unavailable, match=r"NOAUTH|Authentication required|invalid username-password"):
             await connection.ensure_ready()
         await connection.close()

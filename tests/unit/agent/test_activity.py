@@ -25,14 +25,14 @@ async def test_work_runs_while_active_and_anew_each_time() -> None:
     for number in (1, 2):
         activity.begin()
         assert activity.is_on
-        await eventually(lambda number=number: counted((number, number - 1)), within=5)
+        await eventually(lambda number=number: counted((number, number - 1)))
         activity.end()
-        await eventually(lambda number=number: counted((number, number)), within=5)
+        await eventually(lambda number=number: counted((number, number)))
     activity.begin()
-    await eventually(lambda: counted((3, 2)), within=5)
+    await eventually(lambda: counted((3, 2)))
     activity.end()
     activity.begin()  # taken back at once: what ran before has ended all the same
-    await eventually(lambda: counted((4, 3)), within=5)
+    await eventually(lambda: counted((4, 3)))
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task

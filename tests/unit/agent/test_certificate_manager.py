@@ -16,6 +16,7 @@ from gardenbus.common.api.identity.bootstrap_tokens import Token
 from gardenbus.common.api.identity.principals import Principal
 from gardenbus.common.errors import Conflict, Forbidden, Unavailable
 from gardenbus.credentials.certificates import issued_at, read_certificate, read_key
+from tests.support.eventually import HANG_SECONDS
 from tests.support.signing import Signing
 
 CORK = Principal("gardenlet", "aws-cork")
@@ -144,7 +145,7 @@ async def test_a_token_that_was_used_brings_nothing_until_there_is_another(agent
         await asyncio.sleep(0)
     assert not bootstrapping.done()
     await agent.give_token(seed="aws-cork")
-    await asyncio.wait_for(bootstrapping, 10)
+    await asyncio.wait_for(bootstrapping, HANG_SECONDS)
     assert agent.files() == {CREDENTIALS}
 
 
@@ -241,5 +242,5 @@ async def test_one_of_two_processes_asks(agent: Agent) -> None:
         await asyncio.sleep(0)
     await agent.signing.decided(agent.names[0])
     agent.is_decided = True
-    await asyncio.wait_for(asyncio.gather(first, second), 10)
+    await asyncio.wait_for(asyncio.gather(first, second), HANG_SECONDS)
     assert len(set(agent.names)) == 1

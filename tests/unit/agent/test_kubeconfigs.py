@@ -18,6 +18,7 @@ from gardenbus.agent.kubernetes.kubeconfig import parse_kubeconfig, read_kubecon
 from gardenbus.common.api.identity.principals import Principal
 from gardenbus.credentials.certificates import Authority, Issued, new_authority
 from tests.support.builders import merged
+from tests.support.eventually import HANG_SECONDS
 
 NOW = datetime.now(UTC)
 CA = new_authority("one", NOW)
@@ -134,10 +135,10 @@ async def a_server(issued: Issued, directory: Path) -> AsyncGenerator[str]:
 async def test_another_clusters_server_is_told_from_one_that_is_away(tmp_path: Path) -> None:
     async with a_server(CA, tmp_path) as url, aiohttp.ClientSession() as session:
         text = yaml.safe_dump(a_kubeconfig(cluster={"server": url}))
-        client = parse_kubeconfig(text, source="test").client(session, timeout_seconds=2)
+        client = parse_kubeconfig(text, source="test").client(session, timeout_seconds=HANG_SECONDS)
         assert await client.get("/version") == {"gitVersion": "v1.34.4"}
         other = {"server": url, "certificate-authority-data": text_of(OTHER.certificate)}
         text = yaml.safe_dump(a_kubeconfig(cluster=other))
-        client = parse_kubeconfig(text, source="test").client(session, timeout_seconds=2)
+        client = parse_kubeconfig(text, source="test").client(session, timeout_seconds=HANG_SECONDS)
         with pytest.raises(UntrustedServer, match="is not the server that is trusted"):
             await client.get("/version")

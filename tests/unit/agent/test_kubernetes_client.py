@@ -28,13 +28,14 @@ from gardenbus.common.errors import (
     InvalidResource,
     Unavailable,
 )
+from tests.support.eventually import HANG_SECONDS
 from tests.support.kube_api import Handler, a_status, an_api_server
 
 
 @asynccontextmanager
 async def a_client(handler: Handler) -> AsyncGenerator[KubernetesClient]:
     async with an_api_server(handler) as url, aiohttp.ClientSession() as session:
-        yield KubernetesClient(session, url, ssl.create_default_context(), timeout_seconds=2)
+        yield KubernetesClient(session, url, ssl.create_default_context(), timeout_seconds=HANG_SECONDS)
 
 
 @pytest.mark.parametrize(

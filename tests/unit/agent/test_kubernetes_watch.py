@@ -14,6 +14,7 @@ from gardenbus.agent.kubernetes.client import KubernetesClient
 from gardenbus.agent.kubernetes.watch import Changed, Listed, follow
 from gardenbus.common.errors import Forbidden
 from tests.support.clocks import FakeClock
+from tests.support.eventually import HANG_SECONDS
 from tests.support.kube_api import a_status, an_api_server
 
 Line = dict[str, Any]
@@ -54,7 +55,7 @@ class Served:
 async def first(number: int, served: Served) -> list[Listed | Changed]:
     found: list[Listed | Changed] = []
     async with an_api_server(served.response) as url, aiohttp.ClientSession() as session:
-        client = KubernetesClient(session, url, ssl.create_default_context(), timeout_seconds=2)
+        client = KubernetesClient(session, url, ssl.create_default_context(), timeout_seconds=HANG_SECONDS)
         following: AsyncGenerator[Listed | Changed] = follow(client, "/api/v1/things", FakeClock())
         async with aclosing(following):
             async for each in following:

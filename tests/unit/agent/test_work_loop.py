@@ -23,9 +23,9 @@ async def test_each_round_has_a_reconcile_id_of_its_own_whether_or_not_it_fails(
     async def rounds(count: int) -> None:
         assert len(ids) == count
 
-    await eventually(lambda: rounds(1), within=10)
+    await eventually(lambda: rounds(1))
     loop.trigger()
-    await eventually(lambda: rounds(2), within=10)
+    await eventually(lambda: rounds(2))
     running.cancel()
     await asyncio.gather(running, return_exceptions=True)
     assert len(set(ids)) == 2

@@ -203,9 +203,9 @@ def test_what_is_nested_too_deeply_is_refused_in_whatever_is_read() -> None:
 def test_a_bomb_of_aliases_goes_off_nowhere() -> None:
     lines = ["a0: &a0 [" + ", ".join(["lol"] * 9) + "]"]
     lines += [f"a{n}: &a{n} [" + ", ".join([f"*a{n - 1}"] * 9) + "]" for n in range(1, 20)]
-    started = time.monotonic()
+    began = time.process_time()
     assert "aliases add up to more than" in rejection("\n".join(lines).encode())
-    assert time.monotonic() - started < 5
+    assert time.process_time() - began < 5, "9 to the 20th values would take years"
 
 
 def test_a_bomb_of_long_texts_goes_off_nowhere() -> None:

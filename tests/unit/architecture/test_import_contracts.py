@@ -12,6 +12,8 @@ from typing import Any
 
 import pytest
 
+from tests.support.eventually import HANG_SECONDS
+
 ROOT = Path(__file__).parents[3]
 MEMBERS = sorted(path.relative_to(ROOT) for path in (*ROOT.glob("*/*/src"), ROOT / "cli" / "src"))
 CONFIGURATION: Mapping[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]
@@ -59,7 +61,7 @@ def lint(root: Path) -> tuple[int, str]:
         env={**os.environ, "PYTHONPATH": path, "COLUMNS": "1000"},
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=HANG_SECONDS,
     )
     return linted.returncode, re.sub(r"\s+", " ", linted.stdout + linted.stderr)
 

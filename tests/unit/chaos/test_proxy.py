@@ -8,6 +8,7 @@ from collections.abc import AsyncGenerator
 import pytest
 
 from tests.chaos.proxy import LOOPBACK, Line
+from tests.support.eventually import HANG_SECONDS
 
 CONNECTED: list[asyncio.StreamWriter] = []
 
@@ -34,10 +35,12 @@ async def line() -> AsyncGenerator[Line]:
     await server.wait_closed()
 
 
-async def echoed(connection: tuple[asyncio.StreamReader, asyncio.StreamWriter], text: bytes) -> bytes:
+async def echoed(
+    connection: tuple[asyncio.StreamReader, asyncio.StreamWriter], text: bytes, *, seconds: float = HANG_SECONDS
+) -> bytes:
     reader, writer = connection
     writer.write(text)
-    return await asyncio.wait_for(reader.read(1000), 0.5)
+    return await asyncio.wait_for(reader.read(1000), seconds)
 
 
 async def connected(line: Line, source: str = LOOPBACK) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
@@ -69,10 +72,10 @@ async def test_half_open_it_swallows_and_ends_those_connections_when_healed(line
     assert await echoed(before, b"hello") == b"hello"
     line.half_open()
     with pytest.raises(TimeoutError):
-        await echoed(before, b"into the void")
+        await echoed(before, b"into the void", seconds=0.3)
     line.heal()
     with contextlib.suppress(ConnectionResetError):
-        assert await asyncio.wait_for(before[0].read(1000), 2) == b""
+        assert await asyncio.wait_for(before[0].read(1000), HANG_SECONDS) == b""
     assert await echoed(await connected(line), b"again") == b"again"
 
 
@@ -81,11 +84,11 @@ async def test_half_open_for_some_it_passes_what_others_send(line: Line) -> None
     hit, other = await connected(line, "127.0.0.11"), await connected(line)
     line.half_open(lambda source: source == "127.0.0.11")
     with pytest.raises(TimeoutError):
-        await echoed(hit, b"into the void")
+        await echoed(hit, b"into the void", seconds=0.3)
     assert await echoed(other, b"hello") == b"hello"
     line.heal()
     with contextlib.suppress(ConnectionResetError):
-        assert await asyncio.wait_for(hit[0].read(1000), 2) == b""
+        assert await asyncio.wait_for(hit[0].read(1000), HANG_SECONDS) == b""
     assert await echoed(other, b"still there") == b"still there"
 
 

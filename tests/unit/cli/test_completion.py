@@ -4,13 +4,13 @@ import os
 import re
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 
 from gardenbus.cli.contexts.config import ContextEntry, ContextsConfig, write_config
 from gardenbus.cli.main import COMMANDS, COMPLETING
+from tests.support.eventually import HANG_SECONDS
 
 GARDENBUS = Path(sys.executable).with_name("gardenbus")
 SHELLS = ("bash", "zsh", "fish")
@@ -42,7 +42,7 @@ def responded(environ: dict[str, str], shell: str, line: str) -> str:
         check=True,
         capture_output=True,
         text=True,
-        timeout=30,
+        timeout=HANG_SECONDS,
         env={**environ, **completion_environ(shell, line)},
     )
     assert done.stderr == ""
@@ -106,10 +106,7 @@ def test_what_may_come_next_is_offered(environ: dict[str, str], line: str, words
     ],
 )
 def test_where_no_landscape_answers_nothing_is_offered_nor_said(environ: dict[str, str], line: str):
-    begun = time.monotonic()
-
     assert offered(environ, line) == []
-    assert time.monotonic() - begun < 10  # one second for the landscape, and a slow machine
 
 
 def test_a_broken_config_file_offers_nothing_and_keeps_nothing_from_being_offered(environ: dict[str, str]):
@@ -123,7 +120,9 @@ def test_a_broken_config_file_offers_nothing_and_keeps_nothing_from_being_offere
 def test_fish_is_told_whether_it_is_to_offer_files(environ: dict[str, str]):
     def ends(line: str) -> int:
         requested = {**environ, **completion_environ("fish", line), "_TYPER_COMPLETE_FISH_ACTION": "is-args"}
-        return subprocess.run([str(GARDENBUS)], check=False, capture_output=True, env=requested, timeout=30).returncode
+        return subprocess.run(
+            [str(GARDENBUS)], check=False, capture_output=True, env=requested, timeout=HANG_SECONDS
+        ).returncode
 
     assert ends("gardenbus get sho") == 0
     assert ends("gardenbus apply -f ") == 1
@@ -138,7 +137,7 @@ def test_the_script_for_bash_does_it_in_bash(environ: dict[str, str]):
     )
 
     done = subprocess.run(
-        ["bash", "--norc", "-c", program], check=True, capture_output=True, text=True, timeout=30, env=environ
+        ["bash", "--norc", "-c", program], check=True, capture_output=True, text=True, timeout=HANG_SECONDS, env=environ
     )
 
     assert done.stdout.splitlines() == [
@@ -159,7 +158,12 @@ def test_the_script_for_bash_does_it_in_bash(environ: dict[str, str]):
 )
 def test_a_script_asks_in_the_words_that_are_understood(environ: dict[str, str], shell: str, part: str):
     done = subprocess.run(
-        [str(GARDENBUS), "completion", shell], check=True, capture_output=True, text=True, timeout=30, env=environ
+        [str(GARDENBUS), "completion", shell],
+        check=True,
+        capture_output=True,
+        text=True,
+        timeout=HANG_SECONDS,
+        env=environ,
     )
 
     assert part in done.stdout
@@ -174,7 +178,7 @@ def test_commands_and_kinds_are_offered_without_importing_who_speaks_to_a_landsc
             check=True,
             capture_output=True,
             text=True,
-            timeout=30,
+            timeout=HANG_SECONDS,
             env={**environ, **completion_environ("bash", line)},
         )
         return {row.rpartition("|")[2].strip() for row in done.stderr.splitlines()}

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.eventually import HANG_SECONDS
 from tests.support.servers import start_nats
 
 COMMAND = (sys.executable, "-m", "gardenbus.cli.main")
@@ -21,7 +22,7 @@ def gardenbus(*words: str, environ: dict[str, str] | None = None) -> "subprocess
         [*COMMAND, *words],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=HANG_SECONDS,
         check=False,
         env={**os.environ, **(environ or {})},
     )
@@ -125,7 +126,7 @@ def test_who_reads_no_further_ends_a_command_without_a_word(tmp_path: Path):
         ],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=HANG_SECONDS,
         check=True,
     )
 

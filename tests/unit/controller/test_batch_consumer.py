@@ -16,6 +16,7 @@ from gardenbus.common.errors import Unavailable
 from gardenbus.common.ports.bus import Message, QueueMessage, StreamMessage
 from gardenbus.common.ports.connections import Connections
 from tests.support.clocks import FakeClock
+from tests.support.eventually import HANG_SECONDS
 from tests.support.memory.store import MemoryStore
 from tests.support.scheduling import FetchedWork
 
@@ -109,7 +110,7 @@ async def test_messages_that_wait_for_their_turn_stay_in_hand(deliveries: int, m
     async def all_are_extended() -> None:
         unfinished = [queued for queued in queued_messages if "ack" not in queued.ended]
         before = [len(queued.ended) for queued in unfinished]
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(HANG_SECONDS):
             while any(len(queued.ended) <= count for queued, count in zip(unfinished, before, strict=True)):
                 await asyncio.sleep(0.001)
 
@@ -192,7 +193,7 @@ async def test_a_stop_does_not_wait_for_a_fetch_that_waits() -> None:
     running = asyncio.create_task(fixture.consumer.run())
     await fetching.wait()
 
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(HANG_SECONDS):
         await fixture.consumer.stop()
         await running
 
@@ -241,7 +242,7 @@ class Preparing:
 
     async def run(self) -> None:
         running = asyncio.create_task(self.consumer.run())
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(HANG_SECONDS):
             await self.is_empty.wait()
             await self.consumer.stop()
             await running
@@ -394,7 +395,7 @@ async def test_the_next_batch_is_fetched_while_one_is_settled_if_more_waited() -
 
     async def handle(messages: Sequence[QueueMessage]) -> None:
         if not handled:
-            await asyncio.wait_for(fetched.wait(), 5)
+            await asyncio.wait_for(fetched.wait(), HANG_SECONDS)
         handled.extend(work.message.subject for work in messages)
 
     async def reject(work: QueueMessage) -> None:

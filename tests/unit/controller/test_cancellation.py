@@ -6,6 +6,7 @@ import contextlib
 from gardenbus.common.controller.cancellation import is_cancelled, unless_set
 from gardenbus.common.errors import Unavailable
 from tests.support.cancelling import assert_cancellable
+from tests.support.eventually import HANG_SECONDS
 
 
 async def swallowing() -> None:
@@ -27,7 +28,7 @@ async def test_a_loop_that_asks_ends_after_an_error_that_took_its_cancellation()
     task = asyncio.create_task(loop())
     await asyncio.sleep(0)
     task.cancel()
-    await asyncio.wait_for(task, 1)
+    await asyncio.wait_for(task, HANG_SECONDS)
     assert rounds == 1
 
 

@@ -22,6 +22,7 @@ from gardenbus.common.controller.controller import (
 from gardenbus.common.controller.timers import Timers
 from gardenbus.common.errors import Conflict, InvalidResource, Unavailable
 from gardenbus.common.ports.bus import Message, QueueMessage
+from tests.support.eventually import HANG_SECONDS
 from tests.support.manual_clock import ManualClock
 from tests.support.memory.bus import MemoryBus
 
@@ -94,7 +95,7 @@ async def bench() -> AsyncIterator[Bench]:
     bench = Bench()
     yield bench
     if bench.controller is not None and bench.running is not None:
-        await asyncio.wait_for(bench.controller.stop(), 5)
+        await asyncio.wait_for(bench.controller.stop(), HANG_SECONDS)
         await bench.running
 
 
@@ -295,7 +296,7 @@ async def test_stopping_waits_for_work_in_hand(bench: Bench):
     await bench.converge()
     assert not stopping.done()
     release.set()
-    await asyncio.wait_for(stopping, 2)
+    await asyncio.wait_for(stopping, HANG_SECONDS)
 
     assert [request.name for request in bench.requests] == ["a"]
     assert list(await bench.live()) == ["garden.queue.look.ns.b"]
@@ -313,7 +314,7 @@ async def test_stopping_releases_what_does_not_end(bench: Bench):
     await bench.enqueue("a")
     await bench.converge()
     assert bench.controller is not None
-    await asyncio.wait_for(bench.controller.stop(), 2)
+    await asyncio.wait_for(bench.controller.stop(), HANG_SECONDS)
 
     queue = await bench.bus.work_queue(QUEUES, "look", SUBJECTS.queue_of("look"))
     (work,) = await queue.fetch(1, 0)

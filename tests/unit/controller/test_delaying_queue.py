@@ -8,6 +8,7 @@ from gardenbus.common.controller.delaying_queue import DelayingQueue
 from gardenbus.common.errors import Unavailable
 from gardenbus.common.runtime.clock import SystemClock
 from tests.support.clocks import FakeClock
+from tests.support.eventually import HANG_SECONDS
 
 
 class Reconciler:
@@ -56,7 +57,7 @@ async def bench() -> AsyncIterator[Bench]:
 
 
 async def until(reconciler: Reconciler, *keys: str) -> None:
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(HANG_SECONDS):
         while len(reconciler.keys) < len(keys) or reconciler.at_once:
             await asyncio.sleep(0.001)
     assert reconciler.keys == list(keys)

@@ -39,7 +39,7 @@ async def test_it_forgets_what_was_lost_with_the_store_before_it_was_announced(
     async def is_open() -> None:
         assert store.state.is_open
 
-    await eventually(is_open, within=5)
+    await eventually(is_open)
     if is_changed_since:
         await store.create(a_seed("new"))
 
@@ -47,7 +47,7 @@ async def test_it_forgets_what_was_lost_with_the_store_before_it_was_announced(
         cached = {key.name: each.version for key, each in informer.objects("seed").items()}
         assert cached == {key.name: row.stored.version for key, row in store.state.rows.items()}
 
-    await eventually(agrees, within=5)
+    await eventually(agrees)
     await informer.stop()
     running.cancel()
     await asyncio.wait({running})

@@ -13,6 +13,7 @@ from gardenbus.common.controller.informer_controller import (
 )
 from gardenbus.common.errors import Conflict, Unavailable
 from tests.support.clocks import FakeClock
+from tests.support.eventually import HANG_SECONDS
 
 
 class Recording(InformerController):
@@ -96,7 +97,7 @@ async def test_it_begins_once_the_informer_has_started() -> None:
     await asyncio.sleep(0)
     assert not controller.names
     is_started.set()
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(HANG_SECONDS):
         while not controller.names:
             await asyncio.sleep(0)
     working.cancel()

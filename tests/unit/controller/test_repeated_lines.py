@@ -97,4 +97,4 @@ async def test_the_count_comes_though_nothing_else_happens(monkeypatch: pytest.M
         async def counted() -> None:
             assert [line["times"] for line in logs] == [1, 4]
 
-        await eventually(counted, within=5)
+        await eventually(counted)

@@ -11,6 +11,7 @@ from gardenbus.common.controller.scheduling_hints import HintReceiver
 from gardenbus.common.errors import Unavailable
 from gardenbus.common.ports.bus import QueueMessage
 from tests.support.clocks import FakeClock
+from tests.support.eventually import HANG_SECONDS
 from tests.support.memory.bus import MemoryBus
 
 SUBJECTS = Subjects()
@@ -81,7 +82,7 @@ async def test_a_hint_that_fails_is_dropped_and_the_next_one_is_followed(error: 
     await asyncio.sleep(0)
     binder.error = None
     binder.receiver.take(encode_hint([HintedShoot("garden-dev", "b")]))
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(HANG_SECONDS):
         while len(binder.hinted) < 2:
             await asyncio.sleep(0)
     following.cancel()

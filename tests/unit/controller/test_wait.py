@@ -8,6 +8,7 @@ from structlog.contextvars import get_contextvars
 from gardenbus.common.controller.wait import InterruptibleSleep, forever
 from gardenbus.common.errors import Transient, Unavailable
 from gardenbus.common.runtime.clock import SystemClock
+from tests.support.eventually import HANG_SECONDS
 
 
 class Work:
@@ -79,7 +80,7 @@ async def test_work_may_be_a_plain_function() -> None:
 async def test_a_sleep_ends_when_it_is_interrupted_and_the_next_one_if_nobody_slept() -> None:
     sleep = InterruptibleSleep(SystemClock())
     sleep.interrupt()
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(HANG_SECONDS):
         await sleep.pause(3600)
         sleeping = asyncio.create_task(sleep.pause(3600))
         await asyncio.sleep(0.01)

@@ -10,6 +10,7 @@ from gardenbus.dashboard.web.change_feed import KEPT_BATCHES, MANY_SHOOTS, QUEUE
 from gardenbus.dashboard.web.streaming import framed
 from tests.support.builders import a_seed, a_shoot
 from tests.support.dashboards import Dashboard, key_of, scope_of
+from tests.support.eventually import HANG_SECONDS
 
 
 def content(batch: ChangeBatch) -> Document:
@@ -102,7 +103,7 @@ async def test_a_browser_that_goes_leaves_nothing_behind():
         sent.append(bytes(message.get("body", b"")))  # pyright: ignore[reportArgumentType]
 
     serving = asyncio.create_task(dashboard.app(scope_of("/api/changes"), receive, send))  # pyright: ignore[reportArgumentType]
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(HANG_SECONDS):
         while dashboard.changes.listeners == 0 or len(sent) < 2:
             await asyncio.sleep(0.01)
         dashboard.put(a_shoot())

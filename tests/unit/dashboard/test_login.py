@@ -18,6 +18,7 @@ from gardenbus.dashboard.settings import DashboardSettings, load_settings
 from tests.support.builders import a_seed
 from tests.support.clocks import FakeClock
 from tests.support.dashboards import Dashboard, HttpResponse, scope_of
+from tests.support.eventually import HANG_SECONDS
 
 KEY = b"k" * 64
 URL = "http://127.0.0.1:8080"
@@ -175,9 +176,9 @@ async def test_the_stream_of_changes_ends_with_the_session():
         began.set()
 
     streaming = asyncio.create_task(dashboard.app(scope_of("/api/changes", headers=cookie), receive, send))
-    await asyncio.wait_for(began.wait(), 5)
+    await asyncio.wait_for(began.wait(), HANG_SECONDS)
     pass_time(dashboard, 8 * 3600 + 1)
-    await asyncio.wait_for(streaming, 5)
+    await asyncio.wait_for(streaming, HANG_SECONDS)
     assert sent[0]["status"] == 200
 
 

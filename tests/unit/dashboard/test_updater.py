@@ -12,7 +12,7 @@ from gardenbus.dashboard.cache.first_read import FirstRead, first_read
 from gardenbus.dashboard.cache.waiting import WaitingShoot
 from tests.support.builders import a_seed, a_shoot
 from tests.support.dashboards import Dashboard
-from tests.support.eventually import eventually
+from tests.support.eventually import HANG_SECONDS, eventually
 
 
 @pytest.fixture
@@ -34,14 +34,14 @@ async def test_what_is_announced_is_known_and_what_is_deleted_is_not(dashboard: 
         assert dashboard.cache.used("aws-eu1") == 1
         assert dashboard.cache.summary()["seedsReady"] == 1
 
-    await eventually(is_cached, within=5)
+    await eventually(is_cached)
     await dashboard.announce(a_shoot("apollo"), version=2, verb="deleted")
 
     async def is_removed() -> None:
         assert not dashboard.cache.shoots
         assert dashboard.cache.used("aws-eu1") == 0
 
-    await eventually(is_removed, within=5)
+    await eventually(is_removed)
 
 
 async def test_a_stream_that_begins_anew_forgets_what_it_does_not_mention(dashboard: Dashboard):
@@ -52,14 +52,14 @@ async def test_a_stream_that_begins_anew_forgets_what_it_does_not_mention(dashbo
         assert len(dashboard.cache.shoots) == 2
         assert dashboard.cache.synced
 
-    await eventually(is_cached, within=5)
+    await eventually(is_cached)
     dashboard.bus.server.recreate("OBJECTS")
     await dashboard.announce(a_shoot("artemis"))
 
     async def swept() -> None:
         assert {key.name for key in dashboard.cache.shoots} == {"artemis"}
 
-    await eventually(swept, within=5)
+    await eventually(swept)
 
 
 async def test_kinds_that_hold_credentials_are_not_followed(dashboard: Dashboard):
@@ -72,7 +72,7 @@ async def test_kinds_that_hold_credentials_are_not_followed(dashboard: Dashboard
         assert [key.name for key in dashboard.cache.shoots] == ["apollo"]
         assert dashboard.cache.synced
 
-    await eventually(is_cached, within=5)
+    await eventually(is_cached)
     assert [key.kind for key in dashboard.cache.named(["hush"], 10)] == []
     assert [key.kind for key in dashboard.cache.named(["plain"], 10)] == ["configmap"]
 
@@ -96,7 +96,7 @@ async def test_heartbeats_events_and_rubbish_are_taken(dashboard: Dashboard):
         assert [sample.desired for sample in history] == [2]
         assert not dashboard.cache.shoots
 
-    await eventually(consumed, within=5)
+    await eventually(consumed)
 
 
 FULL = "Failed to schedule Shoot: 0/1 seeds are eligible: {a => seed has no capacity left for shoots}"
@@ -118,7 +118,7 @@ async def test_numbers_and_what_waits_come_from_indexes_until_all_shoots_are_rea
     async def is_first_read() -> None:
         assert [(group.cause, group.shoots) for group in dashboard.cache.waiting.groups()] == [("full", 2)]
 
-    await eventually(is_first_read, within=5)
+    await eventually(is_first_read)
     summary = dashboard.cache.summary()
     shown = {name: summary[name] for name in ("shoots", "shootsRead", "waiting", "used", "synced")}
     assert shown == {"shoots": 3, "shootsRead": 0, "waiting": 2, "used": 1, "synced": False}
@@ -130,11 +130,11 @@ async def test_numbers_and_what_waits_come_from_indexes_until_all_shoots_are_rea
     async def is_read() -> None:
         assert dashboard.cache.synced
 
-    await eventually(is_read, within=5)
+    await eventually(is_read)
     assert dashboard.cache.waiting.groups() == []
     summary = dashboard.cache.summary()
     assert [summary[name] for name in ("shoots", "shootsRead", "waiting", "used")] == [1, 1, 0, 1]
-    await asyncio.wait_for(first_reads, 10)
+    await asyncio.wait_for(first_reads, HANG_SECONDS)
     objects.cancel()
     await asyncio.wait([objects])
 

@@ -5,6 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from tests.support.eventually import HANG_SECONDS
+
 ROOT = Path(__file__).parents[3]
 SCRIPT = ROOT / ".ci" / "tests"
 
@@ -41,7 +43,7 @@ def run(folder: Path, **files: str) -> "tuple[int, list[str], str]":
         },
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=HANG_SECONDS,
         check=False,
     )
     flaky = artefacts / "flaky.txt"

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from gardenbus.common.api.configuration.scheduler import parse_configuration
+from tests.support.eventually import HANG_SECONDS
 from tests.support.promtool import ROOT
 
 COMPOSE = ROOT / "deploy" / "compose" / "compose.yaml"
@@ -18,7 +19,7 @@ WATCHERS = {"prometheus", "grafana"}
 def _has_compose() -> bool:
     if shutil.which("docker") is None:
         return False
-    requested = subprocess.run(["docker", "compose", "version"], capture_output=True, timeout=30, check=False)
+    requested = subprocess.run(["docker", "compose", "version"], capture_output=True, timeout=HANG_SECONDS, check=False)
     return requested.returncode == 0
 
 
@@ -30,7 +31,7 @@ def read(*arguments: str) -> dict[str, Any]:
         ["docker", "compose", "-f", str(COMPOSE), *arguments, "config", "--format", "json"],
         capture_output=True,
         text=True,
-        timeout=30,
+        timeout=HANG_SECONDS,
         check=False,
     )
     assert ended.returncode == 0, ended.stderr

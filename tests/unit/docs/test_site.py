@@ -12,6 +12,7 @@ import pytest
 import yaml
 
 from gardenbus.docs.pages import pages
+from tests.support.eventually import HANG_SECONDS
 
 ROOT = Path(__file__).parents[3]
 DOCS = ROOT / "docs"
@@ -47,7 +48,7 @@ def test_the_site_is_built_without_a_warning(tmp_path: Path):
         cwd=tmp_path,
         capture_output=True,
         text=True,
-        timeout=180,
+        timeout=HANG_SECONDS,
     )
     assert built.returncode == 0, built.stderr
     assert (tmp_path / "site" / "reference" / "commands.html").is_file()

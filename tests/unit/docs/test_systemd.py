@@ -18,6 +18,7 @@ from gardenbus.common.runtime.settings import load
 from gardenbus.identity.settings import IdentitySettings
 from gardenbus.placement.settings import PlacementSettings
 from gardenbus.relay.settings import RelayServiceSettings
+from tests.support.eventually import HANG_SECONDS
 
 ROOT = Path(__file__).parents[3]
 UNITS = ROOT / "deploy" / "systemd"
@@ -102,7 +103,7 @@ def test_systemd_takes_every_unit(tmp_path: Path):
         check=False,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=HANG_SECONDS,
     )
     ours = [line for line in verified.stderr.splitlines() if "gardenbus" in line]
     assert (verified.returncode, ours) == (0, [])

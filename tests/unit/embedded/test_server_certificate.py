@@ -45,7 +45,7 @@ async def test_another_certificate_is_read_once(kept: Kept) -> None:
     async def read() -> None:
         assert kept.reloads == 1
 
-    await eventually(read, within=10)
+    await eventually(read)
     kept.directory.replace_old_server_certificate(datetime.now(UTC))
     assert kept.directory.server_certificate.read_bytes() == written
 
@@ -57,5 +57,5 @@ async def test_a_key_whose_certificate_never_came_is_replaced_with_both(kept: Ke
     async def read() -> None:
         assert kept.reloads == 1
 
-    await eventually(read, within=10)
+    await eventually(read)
     assert kept.directory.server_certificate.read_bytes() != before

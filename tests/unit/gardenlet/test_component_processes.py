@@ -50,7 +50,7 @@ async def until_one_runs(directory: Path) -> None:
     async def one() -> None:
         assert len(list(running_below(directory))) == 1
 
-    await eventually(one, within=5)
+    await eventually(one)
 
 
 class Ownership:
@@ -99,7 +99,7 @@ async def test_a_process_has_a_session_of_its_own_and_is_found_by_its_arguments(
         assert not child.is_alive
         assert left_below(tmp_path) == []
 
-    await eventually(ended, within=5)
+    await eventually(ended)
     assert not child._replace(pid=os.getpid()).is_alive, "another process of this number is another process"
 
 
@@ -143,7 +143,7 @@ async def test_one_that_ended_is_started_anew_each_time_a_little_later(tmp_path:
         async def ended() -> None:
             assert not child.is_alive
 
-        await eventually(ended, within=5)
+        await eventually(ended)
 
     await kill()
     assert cluster.tend()

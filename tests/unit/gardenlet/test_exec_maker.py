@@ -225,7 +225,7 @@ async def test_a_command_that_leaves_its_output_to_a_child_is_told_what_is_wrong
     error = await failure_of(an_exec_maker(tmp_path, text, timeoutSeconds=2, killAfterSeconds=0.3))
     assert "has ended, and what it has started had its output for 2 s" in error.message
     pids = await pids_in(file)
-    await eventually(lambda: have_ended(pids), within=20)
+    await eventually(lambda: have_ended(pids))
 
 
 IN_A_GROUP = """
@@ -266,30 +266,30 @@ async def test_a_command_that_takes_too_long_is_ended_with_all_that_it_has_start
     error = await failure_of(maker)
     assert error.message.endswith("has not ended within 2 s, and was killed")
     pids = await pids_in(file)
-    await eventually(lambda: have_ended(pids), within=20)
+    await eventually(lambda: have_ended(pids))
 
 
 async def test_a_step_that_is_cancelled_ends_its_command_first(tmp_path: Path) -> None:
     file = tmp_path / "pids"
     maker = an_exec_maker(tmp_path, IN_A_GROUP.format(is_deaf=False, file=str(file)), killAfterSeconds=2)
     step = asyncio.create_task(maker.make(a_request()))
-    pids = await eventually(lambda: pids_in(file), within=20)
+    pids = await eventually(lambda: pids_in(file))
     step.cancel()
     with pytest.raises(asyncio.CancelledError):
         await step
-    await eventually(lambda: have_ended(pids), within=20)
+    await eventually(lambda: have_ended(pids))
 
 
 async def test_whoever_takes_the_seed_over_ends_what_its_predecessor_has_left_running(tmp_path: Path) -> None:
     file = tmp_path / "pids"
     text = IN_A_GROUP.format(is_deaf=False, file=str(file))
     left = asyncio.create_task(an_exec_maker(tmp_path, text, killAfterSeconds=2).make(a_request()))
-    pids = await eventually(lambda: pids_in(file), within=20)
+    pids = await eventually(lambda: pids_in(file))
     successor = an_exec_maker(tmp_path, text, killAfterSeconds=2)
     await successor.take_over({})
     with pytest.raises(StepFailed, match="ended by signal 15"):
         await left
-    await eventually(lambda: have_ended(pids), within=20)
+    await eventually(lambda: have_ended(pids))
     assert is_running(os.getpid())
 
 

@@ -32,7 +32,7 @@ async def test_each_lease_has_a_reconcile_id_of_its_own() -> None:
     async def observed() -> None:
         assert len(ids) == 3, "the end of the replay, and a Lease of each seed that says nothing"
 
-    await eventually(observed, within=10)
+    await eventually(observed)
     following.cancel()
     await asyncio.gather(following, return_exceptions=True)
     assert len(set(ids)) == 3

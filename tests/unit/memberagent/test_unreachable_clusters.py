@@ -110,7 +110,7 @@ class Lisbon:
             problem = self.backend.facts().problem
             assert (problem is None) if words is None else (problem is not None and words in problem), problem
 
-        await eventually(found, within=10, every=0.02)
+        await eventually(found, every=0.02)
 
 
 @pytest.fixture
@@ -157,7 +157,7 @@ async def test_nothing_is_known_of_a_cluster_that_was_never_reached(tmp_path: Pa
         assert problem.startswith("KubeconfigInvalid: ")
         assert "kubeconfig cannot be read: No such file" in problem
 
-    await eventually(named, within=5, every=0.02)
+    await eventually(named, every=0.02)
     for call in (backend.apply("w", [a_manifest()]), backend.compare("w", []), backend.remove("w")):
         with pytest.raises(Unavailable, match="not read yet"):
             await call
@@ -222,9 +222,9 @@ async def test_watches_that_end_go_on_and_changes_by_others_reach_their_work(lis
         assert len(queues) == 1
         return queues[0]
 
-    await eventually(watched, within=5, every=0.02)
+    await eventually(watched, every=0.02)
     lisbon.api.end_watches()
-    queue = await eventually(watched, within=5, every=0.02)
+    queue = await eventually(watched, every=0.02)
     lisbon.changed.clear()
     live = lisbon.api.objects["/api/v1/namespaces/shop/configmaps/motd"]
     queue.put_nowait({"type": "MODIFIED", "object": live})
@@ -235,7 +235,7 @@ async def test_watches_that_end_go_on_and_changes_by_others_reach_their_work(lis
     async def changed() -> None:
         assert lisbon.changed == ["w"]
 
-    await eventually(changed, within=5, every=0.02)
+    await eventually(changed, every=0.02)
 
 
 async def test_a_slow_cluster_is_one_that_does_not_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,6 +8,7 @@ import pytest
 from nats.aio.client import Client
 
 from gardenbus.common.adapters.nats.connection import Connection
+from tests.support.eventually import HANG_SECONDS
 
 
 async def _swallowing(_client: Client, *_servers: Any, **_options: Any) -> None:
@@ -28,7 +29,7 @@ async def test_the_group_that_it_opens_in_ends(monkeypatch: pytest.MonkeyPatch) 
     task = asyncio.create_task(agent())
     await asyncio.sleep(0.01)
     task.cancel()
-    ended, _ = await asyncio.wait((task,), timeout=5)
+    ended, _ = await asyncio.wait((task,), timeout=HANG_SECONDS)
     assert ended
     assert task.cancelled()
 
@@ -51,4 +52,4 @@ async def test_one_that_was_cancelled_before_may_open(monkeypatch: pytest.Monkey
     task = asyncio.create_task(opened(Connection()))
     await asyncio.sleep(0.01)
     task.cancel()
-    await asyncio.wait_for(task, 5)
+    await asyncio.wait_for(task, HANG_SECONDS)

@@ -99,14 +99,14 @@ async def announced(bus: MemoryBus, stored: StoredObject | object) -> None:
         assert last is not None
         assert last.headers[Header.VERSION] == str(stored.version)
 
-    await eventually(there, within=5, every=0.01)
+    await eventually(there, every=0.01)
 
 
 async def eventually_empty(store: MemoryStore) -> None:
     async def is_empty() -> None:
         assert not store.state.outbox
 
-    await eventually(is_empty, within=5, every=0.01)
+    await eventually(is_empty, every=0.01)
 
 
 async def test_one_entry_that_the_stream_refuses_is_announced_without_its_body_and_blocks_nobody() -> None:
@@ -215,7 +215,7 @@ async def test_a_relay_that_dies_while_it_brings_a_store_back_leaves_nothing_und
         async def is_queued() -> None:
             assert await bus.last("QUEUES", work) is not None
 
-        await eventually(is_queued, within=5, every=0.01)
+        await eventually(is_queued, every=0.01)
 
 
 class LosingOutbox(MemoryOutbox):
@@ -271,7 +271,7 @@ async def test_a_store_that_goes_back_while_a_relay_compares_it_with_the_bus_is_
         assert (found.uid, found.version) == (shoot.uid, shoot.version)
 
     try:
-        await eventually(is_repaired, within=5, every=0.01)
+        await eventually(is_repaired, every=0.01)
         await announced(bus, await store.create(a_project()))
         assert await bus.last("OBJECTS", SUBJECTS.changed(shoot.key)) is not None
     finally:
@@ -301,7 +301,7 @@ async def test_nothing_of_a_store_that_went_back_is_announced_before_it_was_comp
             assert store.state.is_open
             assert not store.state.outbox
 
-        await eventually(is_repaired, within=5, every=0.01)
+        await eventually(is_repaired, every=0.01)
         found = await store.get(created.key)
         assert found is not None
         assert found.document()["metadata"]["labels"] == {"tier": "gold"}
@@ -330,7 +330,7 @@ async def test_shoots_of_an_older_version_are_counted_while_the_relay_announces(
         async def is_counted() -> None:
             assert outbox.pages == 0
 
-        await eventually(is_counted, within=5, every=0.01)
+        await eventually(is_counted, every=0.01)
     finally:
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
@@ -431,7 +431,7 @@ async def last_change(bus: MemoryBus, name: str) -> tuple[int, str, bool]:
         assert last is not None
         return last
 
-    last = await eventually(there, within=5, every=0.01)
+    last = await eventually(there, every=0.01)
     position = await bus.position("OBJECTS")
     return position.sequence, last.headers[Header.VERB], b'"seedName"' in last.body
 

@@ -13,6 +13,7 @@ import uvloop
 
 from gardenbus.common.runtime.event_loop import ClientLoop, SharedLookups, run
 from gardenbus.common.runtime.service import ServiceLoop
+from tests.support.eventually import HANG_SECONDS
 
 Loop = type[SharedLookups]
 ADDRESSES_OF: Callable[..., Any] = socket.getaddrinfo
@@ -129,7 +130,7 @@ def test_an_address_that_says_nothing_does_not_hold_up_the_next(loop: Loop, reso
             full.bind(("127.0.0.2", port))
             full.listen(0)
             first.connect(full.getsockname())  # the only place; who comes next is left without a response
-            return await asyncio.wait_for(greeting("second", port), 1)
+            return await asyncio.wait_for(greeting("second", port), HANG_SECONDS)
 
     before = set(Path("/proc/self/fd").iterdir())
     assert ran(loop, work) == b"hello\n"
@@ -161,7 +162,7 @@ def test_a_name_is_looked_up_again_after_there_were_too_many_threads(
             limited.setattr(threading.Thread, "start", start)
             with pytest.raises(socket.gaierror, match="can't start new thread"):
                 await greeting("known", port)
-        return await asyncio.wait_for(greeting("known", port), 5)
+        return await asyncio.wait_for(greeting("known", port), HANG_SECONDS)
 
     assert ran(loop, work) == b"hello\n"
 

@@ -7,11 +7,12 @@ import re
 import signal
 import sys
 import textwrap
-import time
 from asyncio.subprocess import Process
 from pathlib import Path
 
 import aiohttp
+
+from tests.support.eventually import HANG_SECONDS
 
 PREAMBLE = """
 import asyncio, time
@@ -38,7 +39,7 @@ async def start(source: str, **environ: str) -> Process:
 async def until(process: Process, event: str) -> list[dict[str, object]]:
     assert process.stdout is not None
     lines: list[dict[str, object]] = []
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(HANG_SECONDS):
         while line := await process.stdout.readline():
             lines.append(json.loads(line))
             if lines[-1]["event"] == event:
@@ -58,13 +59,11 @@ async def test_sigterm_drains_closes_and_ends_with_0():
         run(build)
     """)
     await until(process, "service.started")
-    began = time.monotonic()
 
     process.send_signal(signal.SIGTERM)
 
     stopped = [line["event"] for line in await until(process, "service.stopped")]
     assert await process.wait() == 0
-    assert time.monotonic() - began < 5
     assert stopped == ["service.stopping", "drained", "closed", "service.stopped"]
 
 

@@ -17,6 +17,7 @@ from gardenbus.common.controller.informer_controller import RETRY_SECONDS
 from gardenbus.common.errors import Forbidden, InvalidResource, Unavailable
 from tests.support.builders import a_cloudprofile, a_project, a_seed, a_shoot, merged
 from tests.support.clocks import FakeClock
+from tests.support.eventually import HANG_SECONDS
 from tests.support.memory.store import MemoryStore
 
 SHOOT = ObjectKey("shoot", "garden", "child")
@@ -211,7 +212,7 @@ async def test_what_came_to_be_in_use_meanwhile_is_tried_again_until_it_is_free(
     del gone["metadata"]["finalizers"]
     await registry.store.update(going, gone)
 
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(HANG_SECONDS):
         following = asyncio.create_task(registry.use_as_seed.run(_nothing))
         registry.use_as_seed.on_change(MANAGED_SEED, None, None)
         while await registry.there() is not None:

@@ -20,6 +20,7 @@ from gardenbus.common.ports.clock import Clock
 from gardenbus.common.ports.connections import Connections
 from gardenbus.common.runtime.clock import SystemClock
 from tests.support.clocks import FakeClock
+from tests.support.eventually import HANG_SECONDS
 from tests.support.memory.bus import MemoryBus
 from tests.support.memory.store import MemoryStore
 
@@ -112,7 +113,7 @@ class Consuming:
             prepare=handler.prepare,
         )
         running = asyncio.create_task(consumer.run())
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(HANG_SECONDS):
             while (await self.bus.acknowledged_floor("REQUESTS", "apiserver")).sequence < self.bus.server.stream(
                 "REQUESTS"
             ).last_sequence:
