@@ -74,6 +74,8 @@ CASES: list[tuple[Document, str, Any, str]] = [
     (PROJECT, "spec.members.2.namespace", ABSENT, f"{MEMBERS}[2].namespace"),
     (PROJECT, "spec.members.1", {"kind": "User", "name": "ann", "role": "viewer"}, f"{MEMBERS}[1]"),
     (PROJECT, "spec.owner.kind", "Robot", "spec.owner.kind"),
+    (PROJECT, "spec.description", "a\x1b[31mb", "spec.description"),
+    (PROJECT, "spec.purpose", "two\nlines", "spec.purpose"),
     (PROJECT, "spec.owner", {"kind": "User"}, "spec.owner.name"),
     (PROJECT, "spec.tolerations.defaults", [{"key": "c"}], "spec.tolerations.defaults[0]"),
     (PROJECT, "spec.tolerations.whitelist", [], "spec.tolerations.defaults[0]"),

@@ -137,7 +137,7 @@ def test_the_kind_may_stand_before_the_shoot(word: str) -> None:
 
 def test_what_would_steer_a_terminal_is_made_visible() -> None:
     line = a_line("shoot.refused", reason="\x1b[2J\nforged")
-    assert pretty(line, width=9, is_coloured=False).endswith("shoot.refused reason=\\x1b[2J\\nforged")
+    assert pretty(line, width=9, is_coloured=False).endswith("shoot.refused reason=\\u001b[2J\\nforged")
 
 
 def test_colours_are_for_terminals() -> None:

@@ -15,6 +15,7 @@ from typer.main import get_command, get_command_from_info
 from typer.models import CommandInfo
 
 from gardenbus.cli.contexts.selection import context_option, selected_context
+from gardenbus.cli.output.terminal import write_error
 from gardenbus.cli.values import convert_lazily
 
 HELP_OPTIONS = {"help_option_names": ["-h", "--help"]}
@@ -132,7 +133,7 @@ def _plugin(name: str, extra: str) -> Any:
 
     for entry_point in entry_points(group=PLUGINS, name=name):
         return entry_point.load()
-    typer.echo(f"gardenbus: `gardenbus {name}` is not part of the client: pip install 'gardenbus[{extra}]'", err=True)
+    write_error(f"gardenbus: `gardenbus {name}` is not part of the client: pip install 'gardenbus[{extra}]'\n")
     raise typer.Exit(1)
 
 

@@ -11,6 +11,8 @@ from typer._click.exceptions import ClickException, NoArgsIsHelpError
 
 from gardenbus.cli.contexts.selection import RootContext
 from gardenbus.cli.lazy import HELP_OPTIONS, Entry, LazyGroup
+from gardenbus.cli.output.terminal import protect_streams, write, write_error
+from gardenbus.common.api.terminal_text import escaped
 
 COMPLETING = "_GARDENBUS_COMPLETE"
 """Variable in which a shell's completion script says what it wants."""
@@ -92,18 +94,30 @@ class Commands(LazyGroup):
 
     def main(self, *arguments: Any, standalone_mode: bool = True, **options: Any) -> Any:
         """Run a command; a usage error is one line where no person reads it at a terminal."""
-        if not standalone_mode or sys.stderr.isatty():
-            return super().main(*arguments, standalone_mode=standalone_mode, **options)
+        if not standalone_mode:
+            return super().main(*arguments, standalone_mode=False, **options)
         try:
             code = super().main(*arguments, standalone_mode=False, **options)
         except typer.Abort:
+            if sys.stderr.isatty():
+                write_error("Aborted.\n")
             sys.exit(1)
         except ClickException as error:
             with contextlib.suppress(BrokenPipeError):
-                if text := usage_error(error):
-                    typer.echo(text, err=True)
+                show_usage_error(error)
             sys.exit(error.exit_code)
         sys.exit(code if isinstance(code, int) else 0)
+
+
+def show_usage_error(error: ClickException) -> None:
+    """Print a usage error: framed at a terminal, elsewhere in one line."""
+    if sys.stderr.isatty():
+        from typer.rich_utils import rich_format_error  # noqa: PLC0415  slow to import
+
+        error.message = escaped(error.message)
+        rich_format_error(error)
+    elif text := usage_error(error):
+        write_error(f"{text}\n")
 
 
 def usage_error(error: ClickException) -> str:
@@ -130,7 +144,7 @@ def _show_version(is_requested: bool) -> None:  # noqa: FBT001 - typer calls it 
     if is_requested:
         from importlib.metadata import version  # noqa: PLC0415  nothing else needs it
 
-        typer.echo(f"gardenbus {version('gardenbus')}")
+        write(f"gardenbus {version('gardenbus')}\n")
         raise typer.Exit
 
 
@@ -170,6 +184,7 @@ def run() -> int | str | None:
             from gardenbus.cli.output.plain_characters import print_plainly  # noqa: PLC0415  hardly anywhere needed
 
             print_plainly(stream)
+    protect_streams()
     try:
         app()
     except KeyboardInterrupt:

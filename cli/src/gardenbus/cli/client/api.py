@@ -290,4 +290,5 @@ def quiet_logs() -> None:
     structlog.configure(
         wrapper_class=structlog.make_filtering_bound_logger(logging.ERROR),
         logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+        processors=[structlog.stdlib.add_log_level, structlog.dev.ConsoleRenderer(colors=False)],
     )

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
 import typer
-from rich.markup import escape
 
 from gardenbus.cli import completions
 from gardenbus.cli.client.api import ApiClient, ApiResponse
@@ -190,7 +189,7 @@ def manifests_of(files: Sequence[Path], *, recursive: bool = True) -> Sequence[D
     others = [*given.schedulers, *ones, *given.gardenlets, *given.member_agents]
     counts = Counter(str(each.get("kind")) for each in others if each is not None)
     for kind, count in counts.items():
-        errors.print(f"gardenbus: left out {count} {kind}: it is for `gardenbus up -f`", style="yellow", markup=False)
+        errors.print(f"gardenbus: left out {count} {kind}: it is for `gardenbus up -f`", style="yellow")
     if not given.manifests:
         raise BadRequest(f"no manifests in {', '.join(map(str, files))}")
     return given.manifests
@@ -334,7 +333,7 @@ def report(
         if not response.ok:
             print_api_error(response.error, _title(document))
             if verb == "deleted" and CONFIRMATION in str(response.error.get("message")):
-                errors.print("  `gardenbus delete --confirm` sets it", markup=False)
+                errors.print("  `gardenbus delete --confirm` sets it")
             continue
         results.append(response.result)
         if output in TABLES:
@@ -350,7 +349,7 @@ def report(
 def show_warnings(responses: Sequence[ApiResponse]) -> None:
     """Print the warnings of responses, each once."""
     for warning in dict.fromkeys(warning for response in responses for warning in response.warnings):
-        errors.print(f"warning: {escape(warning)}", style="yellow")
+        errors.print(f"warning: {warning}", style="yellow")
 
 
 def _title(document: Document) -> str:

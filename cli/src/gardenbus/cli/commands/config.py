@@ -42,7 +42,7 @@ def get_contexts(*, output: Output = Format.TABLE) -> None:
     elif output is Format.YAML:
         show_document(msgspec.to_builtins(_shown(stored)), output)
     elif not stored.contexts:
-        errors.print(f"no contexts in {config_file()}", markup=False)
+        errors.print(f"no contexts in {config_file()}")
     else:
         rows = [
             ["*" if name == stored.current_context else "", name, _location(landscape), landscape.prefix]

@@ -67,4 +67,4 @@ def _show(lines: Sequence[str]) -> None:
         show_lines(lines)
         return
     for line in lines:
-        console.print(line, style=_COLOURS.get(line[:1], ""), markup=False, soft_wrap=True)
+        console.print(line, style=_COLOURS.get(line[:1], ""), soft_wrap=True)

@@ -1,6 +1,5 @@
 """`events`, `watch`: what happened, and what happens."""
 
-import sys
 from collections.abc import Sequence
 from contextlib import aclosing
 from datetime import UTC, datetime
@@ -35,8 +34,9 @@ from gardenbus.cli.output.console import (
     show_lines,
     show_rows,
 )
-from gardenbus.cli.output.printers import Printer, render_change, table_text
+from gardenbus.cli.output.printers import Printer, print_change, table_text
 from gardenbus.cli.output.tables import objects_table, row_of, shown_columns
+from gardenbus.cli.output.terminal import flush, write, write_document
 from gardenbus.common.api.decoding import decode_json
 from gardenbus.common.api.document import Document
 from gardenbus.common.api.garden.rows import condition
@@ -128,23 +128,21 @@ def _print_events(events: list[Document], output: Format, *, is_first: bool, is_
         if not is_followed:
             show_document({"apiVersion": "v1", "kind": "List", "items": events}, output)
         for event in events if is_followed else ():
-            sys.stdout.write(render_change(Printer(str(output)), event))
+            print_change(Printer(str(output)), event)
     elif is_followed:
         _print_event_rows(events, wide=output is Format.WIDE, headers=is_first)
     elif events:
         show_rows(objects_table("event", events, TableContext(datetime.now(UTC), {}), wide=output is Format.WIDE))
     else:
         errors.print("no Events in the last 24 hours")
-    sys.stdout.flush()
+    flush()
 
 
 def _print_event_rows(events: list[Document], *, wide: bool, headers: bool) -> None:
     columns = shown_columns("event", wide=wide)
     now = TableContext(datetime.now(UTC), {})
     titles = [column.title for column in columns] if headers else None
-    sys.stdout.write(
-        table_text(titles, [row_of(columns, event, now) for event in events], EVENT_WIDTHS[: len(columns)])
-    )
+    write(table_text(titles, [row_of(columns, event, now) for event in events], EVENT_WIDTHS[: len(columns)]))
 
 
 def watch(
@@ -204,9 +202,12 @@ def _show_change(
         return
     if wanted is not None and wanted.names and key.name not in wanted.names:
         return
-    line = change_line(key, event, output)
-    sys.stdout.write(line + "\n")
-    sys.stdout.flush()
+    line = f"{change_line(key, event, output)}\n"
+    if output in PROGRAMS:
+        write_document(line, is_json=True)
+    else:
+        write(line)
+    flush()
 
 
 def change_line(key: ObjectKey, event: StreamMessage, output: Format) -> str:

@@ -1,6 +1,5 @@
 """`get`: objects as tables, documents or templates, once or as they change."""
 
-import sys
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
 from datetime import UTC, datetime
@@ -42,12 +41,13 @@ from gardenbus.cli.output.printers import (
     column_widths,
     parse_printer,
     plain_path,
-    render_change,
-    render_documents,
+    print_change,
+    print_documents,
     sort_key,
     table_text,
 )
 from gardenbus.cli.output.tables import objects_table, row_of, shown_columns
+from gardenbus.cli.output.terminal import flush, write
 from gardenbus.cli.wait.waiter import key_of
 from gardenbus.common.api.document import Document
 from gardenbus.common.api.watches import WatchedKind, WatchedUpTo
@@ -214,7 +214,7 @@ async def _warn(api: ApiClient, request: GetRequest, objects: ObjectsByKind) -> 
         if path := plain_path(request.options.sort_by):
             warnings += path_warnings(SORT, wanted.kind, [path], found)
     for warning in warnings:
-        errors.print(f"warning: {warning}", style="yellow", markup=False)
+        errors.print(f"warning: {warning}", style="yellow")
 
 
 def _list_tail(request: GetRequest, wanted: ResourceArgs) -> str:
@@ -269,9 +269,7 @@ def _show(request: GetRequest, objects: ObjectsByKind, usage: SeedUsage) -> None
     headers = not request.options.no_headers
     if not printing.is_table:
         if documents or not request.is_one:
-            sys.stdout.write(
-                render_documents(printing, documents, is_one=request.is_one, headers=not request.options.no_headers)
-            )
+            print_documents(printing, documents, is_one=request.is_one, headers=not request.options.no_headers)
         return
     if not documents and not request.is_one:
         errors.print(f"no {', '.join(objects)} found")
@@ -280,7 +278,7 @@ def _show(request: GetRequest, objects: ObjectsByKind, usage: SeedUsage) -> None
         if not each:
             continue
         if not is_first:
-            sys.stdout.write("\n")
+            write("\n")
         is_first = False
         show_rows(
             objects_table(
@@ -331,35 +329,35 @@ class WatchedRows:
             titles = self._titles(kind)
             if titles is None:
                 for document in documents:
-                    sys.stdout.write(render_change(self._request.printing, document))
+                    print_change(self._request.printing, document)
                 continue
             self._widths[kind] = column_widths([titles, *rows])
-            sys.stdout.write(table_text(None if self._request.options.no_headers else titles, rows, self._widths[kind]))
-        sys.stdout.flush()
+            write(table_text(None if self._request.options.no_headers else titles, rows, self._widths[kind]))
+        flush()
 
     def append(self, kind: str, documents: Sequence[Document], usage: SeedUsage) -> None:
         """Print more of what `begin` printed; a column that has to becomes wider from here on."""
         if self._titles(kind) is None:
             for document in documents:
-                sys.stdout.write(render_change(self._request.printing, document))
+                print_change(self._request.printing, document)
         elif documents:
             rows = [self._row(kind, document, usage) for document in documents]
             self._widths[kind] = column_widths(rows, self._widths[kind])
-            sys.stdout.write(table_text(None, rows, self._widths[kind]))
-        sys.stdout.flush()
+            write(table_text(None, rows, self._widths[kind]))
+        flush()
 
     def add(self, change: WatchEvent, usage: SeedUsage) -> None:
         """Print one change; what was deleted is shown as it was last, and said to be."""
         kind = change.key.kind
         if self._titles(kind) is None:
             if change.verb != "deleted" or self._request.printing.way == "name":
-                sys.stdout.write(render_change(self._request.printing, change.document))
+                print_change(self._request.printing, change.document)
         else:
             row = self._row(kind, change.document, usage)
             self._widths[kind] = column_widths([row], self._widths[kind])
             suffix = "   (deleted)" if change.verb == "deleted" else ""
-            sys.stdout.write(table_text(None, [row], self._widths[kind]).rstrip("\n") + suffix + "\n")
-        sys.stdout.flush()
+            write(table_text(None, [row], self._widths[kind]).rstrip("\n") + suffix + "\n")
+        flush()
 
     def _titles(self, kind: str) -> Sequence[str] | None:
         printing = self._request.printing

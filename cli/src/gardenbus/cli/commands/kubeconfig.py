@@ -12,6 +12,7 @@ from gardenbus.cli.client.resource_args import ResourceArgs, get_object, object_
 from gardenbus.cli.commands.options import LandscapeOptions, Namespace, run_with_client
 from gardenbus.cli.manifests.files import as_mapping
 from gardenbus.cli.output.console import exit_codes, show_lines
+from gardenbus.cli.output.terminal import write_document
 from gardenbus.common.api.durations import parse_duration
 from gardenbus.common.errors import BadRequest
 
@@ -56,7 +57,7 @@ def kubeconfig(
     result = run_with_client(work, *landscape)
     text = str(result["kubeconfig"])
     if file is None:
-        typer.echo(text, nl=False)
+        write_document(text)
         return
     replace_file(file, text.encode())
     show_lines([f"{file} is valid until {result['expirationTimestamp']}"])

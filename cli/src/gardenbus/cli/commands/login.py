@@ -26,6 +26,7 @@ from gardenbus.cli.contexts.config import (
 )
 from gardenbus.cli.contexts.credential_files import kind_of
 from gardenbus.cli.output.console import exit_codes, show_lines
+from gardenbus.common.api.terminal_text import escaped
 from gardenbus.common.errors import BadRequest, CredentialsRejected
 from gardenbus.common.runtime import event_loop
 
@@ -122,7 +123,7 @@ def _brought(where: LandscapeTarget, credentials: Path | None, user: str) -> _Lo
 
 
 def _password(user: str, prompt: Callable[[str], str] = getpass.getpass) -> str:
-    given = prompt(f"password of {user}: ") if sys.stdin.isatty() else sys.stdin.readline().rstrip("\n")
+    given = prompt(escaped(f"password of {user}: ")) if sys.stdin.isatty() else sys.stdin.readline().rstrip("\n")
     if not given:
         raise BadRequest(f"no password of {user} was given")
     return given

@@ -15,6 +15,7 @@ from gardenbus.cli.local.directory import DEFAULT_DIRECTORY, LandscapeDirectory
 from gardenbus.cli.logs.files import LogTail, log_sources, merged_lines
 from gardenbus.cli.logs.lines import LineFilter, LogLine, parse_duration, pretty, raw_json, read_line
 from gardenbus.cli.output.console import console, counted, errors, exit_codes, is_animated, print_error
+from gardenbus.cli.output.terminal import flush, write_document, write_painted
 from gardenbus.common.errors import BadRequest, Unavailable
 
 STANDARD_INPUT = "-"
@@ -88,7 +89,7 @@ def logs(
         width = max([LEAST_WIDTH, *(len(source.name) for source in sources)])
         shown = _show(_last(filter(line_filter.matches, merged_lines(sources)), options.tail), options.output, width)
         if not shown and not options.follow:
-            errors.print("no line fits", markup=False)
+            errors.print("no line fits")
         if options.follow:
             for batch in appended.batches():
                 _show(filter(line_filter.matches, batch), options.output, width)
@@ -110,7 +111,7 @@ def _show_piped(line_filter: LineFilter, tail: int | None, output: LogOutput) ->
     if unreadable:
         print_error(f"{counted(unreadable, 'line')} could not be read (taken for level info, of no known time)")
     if not shown:
-        errors.print("no line fits", markup=False)
+        errors.print("no line fits")
 
 
 def _last(lines: Iterator[LogLine], count: int | None) -> Iterable[LogLine]:
@@ -124,10 +125,9 @@ def _show(lines: Iterable[LogLine], output: LogOutput, width: int = LEAST_WIDTH)
     zone = datetime.now().astimezone().tzinfo
     for line in lines:
         if output is LogOutput.JSON:
-            text = raw_json(line)
+            write_document(f"{raw_json(line)}\n", is_json=True)
         else:
-            text = pretty(line, width=width, is_coloured=is_coloured, zone=zone)
-        sys.stdout.write(text + "\n")
+            write_painted(f"{pretty(line, width=width, is_coloured=is_coloured, zone=zone)}\n")
         count += 1
-    sys.stdout.flush()
+    flush()
     return count

@@ -237,7 +237,7 @@ def _print_rebalancing(plan: RebalancingPlan) -> None:
     least = f"; no plan needs fewer than {plan.lower_bound}" if plan.is_complete else ""
     show_lines([f"{counted(len(plan.moves), 'move')} planned{least}"])
     for seed, reason in plan.left_out.items():
-        errors.print(f"seed {seed} takes no part: {reason}", markup=False)
+        errors.print(f"seed {seed} takes no part: {reason}")
     if not plan.seeds:
         show_lines(["no two seeds could exchange shoots"])
     elif not plan.is_complete:
@@ -281,11 +281,9 @@ def _print_failure(failed: Move, reason: str, under_way: Sequence[Move], retry_c
         f"gardenbus bind {name} SEED --force   restores it when one of the two seeds is lost for good",
     ]
     for hint in hints:
-        errors.print(f"  {hint}", markup=False)
+        errors.print(f"  {hint}")
     for move in under_way:
-        errors.print(
-            f"  {move.namespace}/{move.name} is still moving to {move.target}: that goes on by itself", markup=False
-        )
+        errors.print(f"  {move.namespace}/{move.name} is still moving to {move.target}: that goes on by itself")
 
 
 @contextlib.contextmanager
@@ -293,7 +291,7 @@ def _interruptible(hint: str) -> Generator[None]:
     try:
         yield
     except KeyboardInterrupt:
-        errors.print(f"\nstopped; migrations that have begun go on by themselves. {hint}", markup=False)
+        errors.print(f"\nstopped; migrations that have begun go on by themselves. {hint}")
         raise typer.Exit(Exit.INTERRUPTED) from None
 
 

@@ -241,7 +241,7 @@ def _finish(file: Path, *, is_sent: bool) -> None:
     if is_sent:
         file.unlink(missing_ok=True)
     else:
-        errors.print(f"your text is kept in {file}; `gardenbus apply -f` takes it", markup=False)
+        errors.print(f"your text is kept in {file}; `gardenbus apply -f` takes it")
 
 
 async def _send_edited(api: ApiClient, document: Document, before: Document, after: Document) -> ApiResponse:

@@ -111,7 +111,6 @@ async def _warn_of_autoscalers(api: ApiClient, metadata: Document) -> None:
                 f"scale it again, to {1 if least is None else least} at the least and {spec.get('maxReplicas')} at the "
                 "most: change these to keep it",
                 style="yellow",
-                markup=False,
             )
 
 

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from gardenbus.common.api.decoding import json_decoder
+from gardenbus.common.api.terminal_text import escaped_cell
 from gardenbus.common.errors import BadRequest
 
 LEVELS: Mapping[str, int] = {"debug": 10, "info": 20, "warning": 30, "error": 40, "critical": 50}
@@ -33,8 +34,6 @@ _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86_400.0}
 _LONGEST_DAYS = 36_500
 _ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])")
 """Control sequences of terminals: `docker compose logs` erases the line before it writes one."""
-
-_UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 
 _RESET, _DIM, _BOLD = "\x1b[0m", "\x1b[2m", "\x1b[1m"
 _LEVEL_COLOURS = {"warning": "\x1b[33m", "error": "\x1b[31m", "critical": "\x1b[1;31m", "debug": "\x1b[2m"}
@@ -153,7 +152,7 @@ def raw_json(line: LogLine) -> str:
 
 
 def pretty(line: LogLine, *, width: int, is_coloured: bool, zone: Any = UTC) -> str:
-    """A line for people: when, who (padded to `width`), how bad, what, and what belongs to it."""
+    """A line for people: when, who (padded to `width`), how bad, what, and what belongs to it, all of it escaped."""
     at = _shown_time(line.at, is_short=is_coloured, zone=zone)
     details = " ".join(
         f"{_paint(name, _DIM, is_coloured)}{_paint('=', _DIM, is_coloured)}{_value(value)}"
@@ -164,10 +163,10 @@ def pretty(line: LogLine, *, width: int, is_coloured: bool, zone: Any = UTC) -> 
         details = f"{details} {_paint(f'trace={line.trace}', _DIM, is_coloured)}".lstrip()
     level = _paint(f"{line.level:<7}", _LEVEL_COLOURS.get(line.level, ""), is_coloured)
     who = _paint(f"{line.source:<{width}}", colour_of(line.source), is_coloured)
-    event = _paint(_printable(line.event), _BOLD if line.members else "", is_coloured)
+    event = _paint(line.event, _BOLD if line.members else "", is_coloured)
     text = f"{_paint(at, _DIM, is_coloured)} {who} {level} {event} {details}".rstrip()
     exception = str(line.members.get("exception") or "")
-    return text + "".join(f"\n    {_printable(each)}" for each in exception.splitlines())
+    return text + "".join(f"\n    {escaped_cell(each)}" for each in exception.splitlines())
 
 
 def colour_of(source: str) -> str:
@@ -196,16 +195,13 @@ def _shown_time(at: datetime | None, *, is_short: bool, zone: Any) -> str:
 
 def _value(value: Any) -> str:
     text = value if isinstance(value, str) else msgspec.json.encode(value).decode()
-    text = _printable(text)
+    text = escaped_cell(text)
     return f'"{text}"' if " " in text or not text else text
 
 
-def _printable(text: str) -> str:
-    return _UNPRINTABLE.sub(lambda found: repr(found[0])[1:-1], text)
-
-
 def _paint(text: str, colour: str, is_coloured: bool) -> str:  # noqa: FBT001 - one word at each of its calls
-    return f"{colour}{text}{_RESET}" if is_coloured and colour else text
+    shown = escaped_cell(text)
+    return f"{colour}{shown}{_RESET}" if is_coloured and colour and text else shown
 
 
 def _instant(text: object) -> datetime | None:

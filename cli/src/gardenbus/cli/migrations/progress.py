@@ -50,9 +50,9 @@ class MigrationProgress:
 
     def _print(self, text: str) -> None:
         if is_animated(self._console):
-            self._progress.console.print(text, markup=False)
+            self._progress.console.print(text)
         else:
-            self._console.print(text, markup=False, soft_wrap=True)
+            self._console.print(text, soft_wrap=True)
 
 
 @contextlib.contextmanager

@@ -18,6 +18,8 @@ from rich.console import Console, RenderableType
 from rich.table import Table
 
 from gardenbus.cli.client.api_error import ApiError
+from gardenbus.cli.output.terminal import write, write_document
+from gardenbus.cli.output.terminal_console import TerminalConsole
 from gardenbus.common.errors import BadRequest, CredentialsRejected, GardenbusError, SettingsInvalid, Unavailable
 
 PIPED_WIDTH = 400
@@ -34,7 +36,7 @@ NO_COLOR = bool(os.environ.get("NO_COLOR"))
 _COLOURS: Literal["auto"] | None = None if NO_COLOR else "auto"
 
 
-class ErrorConsole(Console):
+class ErrorConsole(TerminalConsole):
     """A console for errors; whether anybody reads them does not change how the command ends."""
 
     def on_broken_pipe(self) -> None:
@@ -42,8 +44,8 @@ class ErrorConsole(Console):
         self.quiet = True
 
 
-console = Console(highlight=False, width=None if sys.stdout.isatty() else PIPED_WIDTH, color_system=_COLOURS)
-errors = ErrorConsole(stderr=True, highlight=False, soft_wrap=True, color_system=_COLOURS)
+console = TerminalConsole(width=None if sys.stdout.isatty() else PIPED_WIDTH, color_system=_COLOURS)
+errors = ErrorConsole(stderr=True, soft_wrap=True, color_system=_COLOURS)
 
 
 class Exit(IntEnum):
@@ -97,7 +99,7 @@ def new_table(*titles: str, folded: str | None = None) -> Table:
 def show_rows(table: Table) -> None:
     """Print a table row by row, each column but the last in full; see `rows_text` where there is no terminal."""
     if not console.is_terminal:
-        sys.stdout.write(rows_text(table))
+        write(rows_text(table))
         return
     before = console.width
     console.width = fit_last_column(table, before)
@@ -112,7 +114,7 @@ def rows_text(table: Table, terminal_width: int | None = None) -> str:
     if terminal_width is None:
         table.box = None  # no rule as long as the longest rejection
     width = _full_width(table) if terminal_width is None else fit_last_column(table, terminal_width)
-    text_console = Console(width=width, file=io.StringIO(), color_system=None, force_terminal=False)
+    text_console = TerminalConsole(width=width, file=io.StringIO(), color_system=None, force_terminal=False)
     with text_console.capture() as capture:
         text_console.print(table, crop=False)
     return "".join(f"{line.rstrip()}\n" for line in capture.get().splitlines())
@@ -127,7 +129,7 @@ def fit_last_column(table: Table, terminal_width: int) -> int:
     if not table.columns or full <= terminal_width:
         return terminal_width
     last = table.columns[-1]
-    console_of_any_width = Console(width=_BOUNDLESS, file=io.StringIO())
+    console_of_any_width = TerminalConsole(width=_BOUNDLESS, file=io.StringIO())
     cells = [*last.cells, table.columns[-1].header]
     needed = max(console_of_any_width.measure(cell).maximum for cell in cells)
     last.width = min(needed, max(LEAST_LAST_WIDTH, needed - (full - terminal_width)))
@@ -135,15 +137,15 @@ def fit_last_column(table: Table, terminal_width: int) -> int:
 
 
 def _full_width(table: Table) -> int:
-    return Console(width=_BOUNDLESS, file=io.StringIO()).measure(table).maximum
+    return TerminalConsole(width=_BOUNDLESS, file=io.StringIO()).measure(table).maximum
 
 
 def show_document(document: Any, chosen: Format) -> None:
     """Print a value as JSON or YAML."""
     if chosen is Format.YAML:
-        sys.stdout.write(yaml_text(document))
+        write_document(yaml_text(document))
     else:
-        sys.stdout.write(json_text(document))
+        write_document(json_text(document), is_json=True)
 
 
 def printed(output: Format, document: Any, names: Sequence[str]) -> bool:
@@ -169,12 +171,12 @@ def yaml_text(document: Any) -> str:
 
 def show_lines(lines: Sequence[str]) -> None:
     """Print plain lines, uncut."""
-    sys.stdout.write("".join(f"{line}\n" for line in lines))
+    write("".join(f"{line}\n" for line in lines))
 
 
 def print_error(message: str) -> None:
     """Print an error to stderr."""
-    errors.print(f"gardenbus: {message}", style="red", markup=False)
+    errors.print(f"gardenbus: {message}", style="red")
 
 
 def print_watch_restarted() -> None:
@@ -194,7 +196,7 @@ def print_api_error(error: dict[str, Any], about: str = "") -> None:
         print_error(f"{prefix}{reason}: {message}")
         named = [each for each in details if each not in message]
     for each in named:
-        errors.print(f"  {each}", markup=False)
+        errors.print(f"  {each}")
 
 
 def fail_unless(is_done: bool) -> None:  # noqa: FBT001  a predicate, as of `assert`

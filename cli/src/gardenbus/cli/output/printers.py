@@ -7,7 +7,9 @@ from gardenbus.cli.client.resource_args import qualified_name
 from gardenbus.cli.output import jsonpath
 from gardenbus.cli.output.console import json_text, yaml_text
 from gardenbus.cli.output.jsonpath import JsonPath, Node, parse_path, parse_template, rendered, text_of, values_at
+from gardenbus.cli.output.terminal import write, write_document
 from gardenbus.common.api.document import Document
+from gardenbus.common.api.terminal_text import escaped_cell
 from gardenbus.common.errors import BadRequest
 
 WAYS = ("wide", "yaml", "json", "name", "jsonpath=TEMPLATE", "custom-columns=TITLE:PATH,…")
@@ -21,8 +23,8 @@ class CustomColumn(NamedTuple):
     path: JsonPath
 
     def cell(self, document: Document) -> str:
-        """Value of the cell; several values with commas between."""
-        return ",".join(map(text_of, values_at(self.path, document))) or NONE
+        """Value of the cell, in one line; several values with commas between."""
+        return escaped_cell(",".join(map(text_of, values_at(self.path, document)))) or NONE
 
 
 class Printer(NamedTuple):
@@ -91,6 +93,23 @@ def render_documents(printer: Printer, documents: Sequence[Document], *, is_one:
     return json_text(whole)
 
 
+def print_documents(printer: Printer, documents: Sequence[Document], *, is_one: bool, headers: bool = True) -> None:
+    """Print what `render_documents` makes: names and columns for people, all else for programs."""
+    _print(printer, render_documents(printer, documents, is_one=is_one, headers=headers))
+
+
+def print_change(printer: Printer, document: Document) -> None:
+    """Print what `render_change` makes."""
+    _print(printer, render_change(printer, document))
+
+
+def _print(printer: Printer, text: str) -> None:
+    if printer.way in ("name", "custom-columns"):
+        write(text)
+    else:
+        write_document(text, is_json=printer.way == "json")
+
+
 def render_change(printer: Printer, document: Document) -> str:
     """One document of many that come one after the other: a line, a YAML document, or what the template says."""
     if printer.way == "yaml":
@@ -109,7 +128,7 @@ def custom_table(columns: Sequence[CustomColumn], documents: Sequence[Document],
 
 def table_text(titles: Sequence[str] | None, rows: Sequence[Sequence[str]], least: Sequence[int] = ()) -> str:
     """Rows in columns that are as wide as they need (and as `least`), three blanks between, nothing cut."""
-    every = [*([titles] if titles is not None else []), *rows]
+    every = [[*map(escaped_cell, row)] for row in [*([titles] if titles is not None else []), *rows]]
     if not every:
         return ""
     widths = column_widths(every, least)

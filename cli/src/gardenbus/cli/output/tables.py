@@ -26,6 +26,7 @@ from gardenbus.common.api.document import Document
 from gardenbus.common.api.garden.rows import seed_row, set_row
 from gardenbus.common.api.identity.signing_requests import NOT_AFTER
 from gardenbus.common.api.kinds import KINDS
+from gardenbus.common.api.terminal_text import escaped_cell
 
 NAMESPACE = TableColumn("NAMESPACE", field("metadata", "namespace"))
 NAME = TableColumn("NAME", field("metadata", "name"))
@@ -80,7 +81,7 @@ def shown_columns(kind: str, *, wide: bool, labels: bool = False) -> Sequence[Ta
 
 def row_of(columns: Sequence[TableColumn], document: Document, context: TableContext, prefix: str = "") -> list[str]:
     """The cells of one object, each in one line; `prefix` stands before its name (where kinds are mixed)."""
-    cells = [" ".join(column.cell(document, context).split()) for column in columns]
+    cells = [escaped_cell(" ".join(column.cell(document, context).split())) for column in columns]
     return [f"{prefix}{cell}" if column.title == "NAME" else cell for column, cell in zip(columns, cells, strict=True)]
 
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from rich import box
 from rich.columns import Columns
-from rich.console import Console, Group, RenderableType
+from rich.console import Group, RenderableType
 from rich.panel import Panel
 from rich.progress_bar import ProgressBar
 from rich.table import Table
@@ -16,6 +16,7 @@ from rich.text import Text
 from gardenbus.cli.client.summaries import SetSummary, ShootSummary
 from gardenbus.cli.local.directory import ServiceStatus
 from gardenbus.cli.output.landscape_tables import BAR_WIDTH, STATE_STYLES, seeds_table, states_line
+from gardenbus.cli.output.terminal_console import TerminalConsole
 from gardenbus.common.api.garden.rows import SeedRow, ShootOperationState
 from gardenbus.common.api.garden.unschedulable import brief_reason
 
@@ -82,14 +83,20 @@ def picture(scene: Scene, size: TerminalSize | None = None) -> RenderableType:
         ):
             middle.append(unplaced)
     parts = [*above, *middle, *below]
-    return Panel(Group(*parts), title=scene.title, subtitle=scene.footer or None, box=box.ROUNDED, padding=(0, 1))
+    return Panel(
+        Group(*parts),
+        title=Text(scene.title),
+        subtitle=Text(scene.footer) if scene.footer else None,
+        box=box.ROUNDED,
+        padding=(0, 1),
+    )
 
 
 _BUSY: frozenset[ShootOperationState] = frozenset({"processing", "error", "deleting"})
 
 
 def _lines_of(parts: Sequence[RenderableType], columns: int) -> int:
-    console = Console(width=max(1, columns - FRAME_COLUMNS), file=io.StringIO())
+    console = TerminalConsole(width=max(1, columns - FRAME_COLUMNS), file=io.StringIO())
     return sum(len(console.render_lines(part)) for part in parts)
 
 

@@ -1,6 +1,5 @@
 """The screen of `up`: a live picture on a terminal, else one line every two seconds while something changes."""
 
-import sys
 import time
 from collections import deque
 from collections.abc import Sequence
@@ -10,6 +9,7 @@ from rich.text import Text
 
 from gardenbus.cli.client.summaries import ShootSummary
 from gardenbus.cli.output.console import console, is_animated, show, show_lines
+from gardenbus.cli.output.terminal import flush
 from gardenbus.embedded.picture import Scene, TerminalSize, picture, status_line, unplaced_lines, unplaced_table
 
 LINE_SECONDS = 2.0
@@ -73,4 +73,4 @@ class Screen:
         line = Text(f"{self.age:6.1f} s  ", style="dim")
         line.append(text, style="not dim")
         console.print(line, soft_wrap=True)
-        sys.stdout.flush()
+        flush()

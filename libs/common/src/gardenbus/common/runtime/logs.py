@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 import structlog
 
+from gardenbus.common.api.terminal_text import escaped_json
 from gardenbus.common.runtime.printable import LINE_LIMIT, printable
 from gardenbus.common.runtime.settings import LogFormat, LogLevel
 
@@ -77,18 +78,19 @@ class _TerminalRenderer:
         self._renderer = structlog.dev.ConsoleRenderer()
 
     def __call__(self, logger: object, method: str, event: structlog.typing.EventDict) -> str:
-        exc_info = {"exc_info": event.pop("exc_info")} if "exc_info" in event else {}
-        line = self._renderer(logger, method, {**printable(event), **exc_info})
+        line = self._renderer(logger, method, printable(structlog.processors.format_exc_info(logger, method, event)))
         return line.encode(getattr(sys.stdout, "encoding", None) or "utf-8", "backslashreplace").decode()
 
 
 def encode_line(event: structlog.typing.EventDict) -> bytes:
-    """One line of JSON. As it is where that works, and else with printable values."""
+    """One line of JSON. As it is where that works, and else with printable values; nothing in it steers a terminal."""
     try:
         line = _encode(event)
     except Exception:  # noqa: BLE001  msgspec's own errors, and those of the values' __str__
         return _encode(printable(event))
-    return line if len(line) <= LINE_LIMIT else _encode(printable(event))
+    if len(line) > LINE_LIMIT:
+        return _encode(printable(event))
+    return line if line.isascii() and b"\x7f" not in line else escaped_json(line.decode()).encode()
 
 
 def _as_bytes(event: Any, **_unused: object) -> bytes:

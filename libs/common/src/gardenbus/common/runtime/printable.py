@@ -1,12 +1,13 @@
-"""Values of log lines, made printable: text without lone surrogates and control characters, of a bounded size.
+"""Values of log lines, made printable: text without lone surrogates and what steers a terminal, of a bounded size.
 
 Anybody's messages are logged, also while they are rejected: nothing in them may end the handler that does so.
 """
 
-import re
 from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
 from typing import Any, cast
+
+from gardenbus.common.api.terminal_text import escaped
 
 VALUE_LIMIT = 64 * 1024
 """Characters of one text."""
@@ -17,7 +18,6 @@ LINE_LIMIT = 4 * VALUE_LIMIT
 DEPTH_LIMIT = 16
 
 _CUT = "..."
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 _INT64 = range(-(2**63), 2**64)
 
 
@@ -55,7 +55,7 @@ class _Printer:
         if len(text) > limit:
             text = text[:limit] + _CUT
         self._left -= len(text)
-        return _CONTROL.sub(_escaped, text).encode("utf-8", "backslashreplace").decode()
+        return escaped(text)
 
     def _members(self, values: Mapping[Any, Any], depth: int) -> Any:
         members: dict[str, Any] = {}
@@ -81,7 +81,3 @@ def _text_of(value: object) -> str:
         return str(value)
     except Exception:  # noqa: BLE001  its author's error, not that of whoever logs it
         return f"<{type(value).__name__}>"
-
-
-def _escaped(match: re.Match[str]) -> str:
-    return f"\\x{ord(match.group()):02x}"

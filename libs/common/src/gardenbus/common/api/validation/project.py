@@ -1,5 +1,6 @@
 """The rules of Projects. Source: Gardener's `pkg/api/core/validation/project.go`, for the fields that are read here."""
 
+import re
 from collections.abc import Sequence
 
 from gardenbus.common.api.document import Document, section
@@ -45,10 +46,19 @@ def check(manifest: FieldCursor, old: Document | None) -> None:
         _check_update(spec, before)
 
 
+_PLAIN_TEXT = re.compile(r"[A-Za-z0-9 .,:\-_/\\]*")
+"""Characters that Gardener takes in texts of a Project (`validateProjectSpec`): none that steers a terminal."""
+
+
 def _check_texts(spec: FieldCursor, before: Document) -> None:
     for field in ("description", "purpose"):
-        if spec.content.get(field) == "" != before.get(field):
+        text = spec.content.get(field)
+        if text == before.get(field):
+            continue
+        if text == "":
             spec.add_error(field, "is empty: write some text, or leave it out")
+        elif isinstance(text, str) and not _PLAIN_TEXT.fullmatch(text):
+            spec.add_error(field, "takes letters, digits, blanks, and . , : - _ / \\ alone")
 
 
 def _check_update(spec: FieldCursor, before: Document) -> None:
