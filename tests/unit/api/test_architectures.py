@@ -29,7 +29,16 @@ OFFERED: Document = {
 
 def test_a_machine_type_has_its_architecture_among_its_capabilities() -> None:
     found = {name: architectures_of_type(name, OFFERED) for name in ("plain", "arm", "both", "none")}
-    assert found == {"plain": ["amd64"], "arm": ["arm64"], "both": ["amd64"], "none": []}
+    assert found == {"plain": ["amd64"], "arm": ["arm64"], "both": ["arm64"], "none": []}
+
+
+def test_a_machine_type_without_capabilities_has_those_of_the_profile() -> None:
+    types: list[Document] = [{"name": "open"}, {"name": "stated", "architecture": "arm64"}]
+    defined = [{"name": "architecture", "values": ["amd64", "arm64"]}]
+    one = {"machineTypes": types, "machineCapabilities": [{"name": "architecture", "values": ["arm64"]}]}
+    two = {"machineTypes": types, "machineCapabilities": defined}
+    assert [architectures_of_type(name, one) for name in ("open", "stated")] == [["arm64"], ["arm64"]]
+    assert [architectures_of_type(name, two) for name in ("open", "stated")] == [["amd64"], ["arm64"]]
 
 
 def test_an_image_has_the_architectures_of_its_flavors() -> None:

@@ -338,6 +338,17 @@ class TestPlacement:
         assert (spec["networking"]["pods"], spec["networking"]["services"]) == ("100.96.0.0/11", "100.64.0.0/13")
         assert mutated(placed, placed, seed, a_project())["spec"]["networking"].get("pods") is None
 
+    def test_nodes_of_a_placed_shoot_may_change_where_they_are_disjoint_from_its_seed(self) -> None:
+        networking = {"type": "calico", "nodes": "10.250.0.0/16", "pods": "100.64.0.0/12", "services": "100.80.0.0/13"}
+        old = a_shoot(spec={"seedName": "aws-eu1", "networking": networking})
+        related = facts_of(a_seed(spec={"networks": {"pods": "10.11.0.0/16", "services": "10.12.0.0/16"}}))
+        admit(merged(old, {"spec": {"networking": {"nodes": "10.248.0.0/14"}}}), old, related)
+        admit(old, merged(old, {"spec": {"networking": {"nodes": None}}}), related)
+        with pytest.raises(InvalidResource, match=r"spec\.networking: seed aws-eu1: .* overlap with the seed's pods"):
+            admit(merged(old, {"spec": {"networking": {"nodes": "10.11.128.0/17"}}}), old, related)
+        overlapping = merged(old, {"spec": {"networking": {"pods": "10.11.0.0/17"}}})
+        admit(merged(overlapping, {"spec": {"networking": {"nodes": "10.248.0.0/14"}}}), overlapping, related)
+
     def test_a_placed_shoots_selector_must_still_take_its_seed(self) -> None:
         old = a_shoot(spec={"seedName": "aws-eu1", "seedSelector": {"matchLabels": {"a": "b"}}})
         related = facts_of(a_seed(metadata={"labels": {"a": "b", "c": "d"}}))

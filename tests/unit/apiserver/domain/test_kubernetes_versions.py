@@ -1,11 +1,11 @@
-"""Versions and images that a shoot leaves open, and how they may change."""
+"""Versions of Kubernetes that a profile lists, and how those of a shoot may change."""
 
 from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
-from gardenbus.apiserver.domain.kubernetes_versions import version_problems, with_newest_versions
+from gardenbus.apiserver.domain.kubernetes_versions import version_problems
 from gardenbus.common.api.document import Document
 from gardenbus.common.api.garden.expirable_versions import newest_version
 from gardenbus.common.errors import Forbidden, InvalidResource
@@ -30,65 +30,27 @@ OFFER: Document = {
 }
 
 
-def test_the_newest_image_is_one_of_the_machines_architecture() -> None:
-    versions = [{"version": "2.0.0"}, {"version": "1.0.0", "architectures": ["amd64", "arm64"]}]
-    offer: Document = {
-        "machineImages": [{"name": "old", "versions": [{"version": "9"}]}, {"name": "both", "versions": versions}]
-    }
-    images = [
-        with_newest_versions(a_spec("1.34.1", {"machine": machine}), {}, offer, NOW)["provider"]["workers"][0][
-            "machine"
-        ]
-        for machine in ({"architecture": "arm64"}, {"image": {"name": "both"}}, {"architecture": "riscv64"})
-    ]
-    assert [each.get("image") for each in images] == [
-        {"name": "both", "version": "1.0.0"},
-        {"name": "both", "version": "2.0.0"},
-        None,
-    ]
-
-
-@pytest.mark.parametrize("name", [["gardenlinux"], {"is": "none"}, 7, True])
-def test_the_name_of_an_image_that_is_no_text_is_left_to_validation(name: Any) -> None:
-    spec = a_spec("1.34.1", {"machine": {"image": {"name": name}}})
-    assert with_newest_versions(spec, {}, OFFER, NOW) == spec
-
-
 @pytest.mark.parametrize(
-    ("given", "newest"), [("", "1.34.10"), ("1.34", "1.34.10"), ("1.33", "1.33.7"), ("1.35", None), ("1", "1.34.10")]
+    ("wanted", "newest"), [((), "1.34.10"), ((1, 34), "1.34.10"), ((1, 33), "1.33.7"), ((1, 35), None), ((2,), None)]
 )
-def test_the_newest_is_neither_a_preview_nor_expired(given: str, newest: str | None) -> None:
-    assert newest_version(VERSIONS, given, NOW) == newest
+def test_the_newest_is_neither_a_preview_nor_expired(wanted: tuple[int, ...], newest: str | None) -> None:
+    assert newest_version(VERSIONS, wanted, NOW) == newest
+
+
+def test_a_deprecated_version_is_the_newest_where_it_is_accepted_and_no_other_is_left() -> None:
+    deprecated = [{**one, "classification": "deprecated"} for one in VERSIONS[1:3]]
+    assert newest_version(deprecated, (), NOW) is None
+    assert newest_version(deprecated, (), NOW, accepts_deprecated=True) == "1.34.10"
+    assert newest_version([*deprecated, VERSIONS[3]], (), NOW, accepts_deprecated=True) == "1.33.7"
 
 
 @pytest.mark.parametrize("listed", [None, [], "1.34", [{"version": 1}, {}, None]])
 def test_a_list_without_versions_has_no_newest(listed: Any) -> None:
-    assert newest_version(listed, "", NOW) is None
+    assert newest_version(listed, (), NOW) is None
 
 
 def a_spec(version: str | None = None, *workers: Document) -> Document:
     return {"kubernetes": {"version": version} if version else {}, "provider": {"workers": list(workers)}}
-
-
-def test_what_a_shoot_leaves_open_is_the_newest() -> None:
-    bare = {"name": "a", "machine": {"type": "m"}}
-    named = {"name": "b", "machine": {"image": {"name": "ubuntu"}}}
-    complete = with_newest_versions(a_spec(None, bare, named), {}, OFFER, NOW)
-    assert complete["kubernetes"] == {"version": "1.34.10"}
-    images = [worker["machine"]["image"] for worker in complete["provider"]["workers"]]
-    assert images == [{"name": "gardenlinux", "version": "1592.3.0"}, {"name": "ubuntu", "version": "22.4.1"}]
-
-
-def test_what_is_stated_stays() -> None:
-    spec = a_spec("1.33.7", {"machine": {"image": {"name": "ubuntu", "version": "22.4.1"}}})
-    assert with_newest_versions(spec, {}, OFFER, NOW) is spec
-    assert with_newest_versions(spec, {}, {}, NOW) is spec
-
-
-def test_a_minor_keeps_the_patch_that_it_was_given_until_it_changes() -> None:
-    old = a_spec("1.34.2")
-    assert with_newest_versions(a_spec("1.34"), old, OFFER, NOW)["kubernetes"]["version"] == "1.34.2"
-    assert with_newest_versions(a_spec("1.34"), a_spec("1.33.7"), OFFER, NOW)["kubernetes"]["version"] == "1.34.10"
 
 
 @pytest.mark.parametrize(
@@ -128,6 +90,44 @@ def test_a_pool_is_looked_at_when_its_api_server_moves_away() -> None:
     before = a_spec("1.34.2", {"name": "a", "kubernetes": {"version": "1.31.0"}})
     after = a_spec("1.35.0", {"name": "a", "kubernetes": {"version": "1.31.0"}})
     assert [one.field for one in version_problems(after, before)] == ["spec.provider.workers[0].kubernetes.version"]
+
+
+def a_pool(version: str | None, strategy: str = "AutoRollingUpdate") -> Document:
+    pool: Document = {"name": "a", "updateStrategy": strategy}
+    return pool if version is None else {**pool, "kubernetes": {"version": version}}
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "problem"),
+    [
+        (a_pool("1.32.7"), a_pool("1.34.2"), None),
+        (a_pool("1.32.7"), a_pool(None), None),
+        (a_pool("1.33.7"), a_pool("1.32.7"), "1.33.7 cannot be lowered to 1.32.7"),
+        (a_pool(None), a_pool("1.33.7"), "1.34.2 cannot be lowered to 1.33.7"),
+        (a_pool(None), a_pool("1.34.2"), None),
+        (
+            a_pool("1.32.7", "AutoInPlaceUpdate"),
+            a_pool("1.34.2", "AutoInPlaceUpdate"),
+            "goes up by one minor version at a time: 1.33 comes after 1.32.7",
+        ),
+        (
+            a_pool("1.32.7", "ManualInPlaceUpdate"),
+            a_pool(None, "ManualInPlaceUpdate"),
+            "goes up by one minor version at a time: 1.33 comes after 1.32.7",
+        ),
+        (a_pool("1.33.7", "AutoInPlaceUpdate"), a_pool("1.34.2", "AutoInPlaceUpdate"), None),
+    ],
+)
+def test_a_pool_may_skip_minors_unless_its_machines_stay(
+    before: Document, after: Document, problem: str | None
+) -> None:
+    found = [one.message for one in version_problems(a_spec("1.34.2", after), a_spec("1.34.2", before))]
+    assert found == ([problem] if problem else [])
+
+
+def test_a_pool_that_follows_its_control_plane_has_no_problem_of_its_own() -> None:
+    found = [one.field for one in version_problems(a_spec("1.33.7", a_pool(None)), a_spec("1.34.2", a_pool(None)))]
+    assert found == ["spec.kubernetes.version"]
 
 
 class TestOfAShoot:

@@ -22,8 +22,8 @@ PARENT = a_cloudprofile(
 )
 
 
-def kubernetes(version: str, expiration: str | None = FUTURE) -> Document:
-    return {"kubernetes": {"versions": [{"version": version, "expirationDate": expiration}]}}
+def kubernetes(version: str, expiration: str | None = FUTURE, **of: object) -> Document:
+    return {"kubernetes": {"versions": [{"version": version, "expirationDate": expiration, **of}]}}
 
 
 def image(
@@ -51,12 +51,12 @@ VERSION, IMAGE = "kubernetes.versions[0]", "machineImages[0].versions[0]"
     [
         (None, {}, ALLOWED),
         (None, {"machineTypes": [{"name": "own"}]}, ALLOWED),
-        (None, {"machineTypes": [{"name": "m5.large"}]}, {"machineTypes[0].name"}),
-        ({"machineTypes": [{"name": "m5.large"}]}, {"machineTypes": [{"name": "m5.large", "cpu": "2"}]}, ALLOWED),
-        ({}, {"machineTypes": [{"name": "m5.large"}]}, {"machineTypes[0].name"}),
+        (None, {"machineTypes": [{"name": "m5.large"}]}, ALLOWED),
+        ({}, {"machineTypes": [{"name": "m5.large"}], "volumeTypes": [{"name": "gp3", "class": "fast"}]}, ALLOWED),
         (None, kubernetes("1.34.1"), ALLOWED),
         (None, kubernetes("1.34.1", None), {f"{VERSION}.expirationDate"}),
         (None, kubernetes("1.31.0"), {f"{VERSION}.version"}),
+        (None, kubernetes("1.34.1", classification="preview"), {f"{VERSION}.classification"}),
         (None, kubernetes("1.34.1", PAST), ALLOWED),
         (kubernetes("1.34.1"), kubernetes("1.34.1", PAST), {f"{VERSION}.expirationDate"}),
         (kubernetes("1.34.1", PAST), kubernetes("1.34.1", PAST) | {"machineTypes": [{"name": "own"}]}, ALLOWED),
@@ -72,7 +72,12 @@ VERSION, IMAGE = "kubernetes.versions[0]", "machineImages[0].versions[0]"
         (None, image(expirationDate=FUTURE, classification="preview"), {f"{IMAGE}.classification"}),
         (None, image(expirationDate=FUTURE, cri=[{"name": "containerd"}]), {f"{IMAGE}.cri"}),
         (None, image(expirationDate=FUTURE, kubeletVersionConstraint="> 1"), {f"{IMAGE}.kubeletVersionConstraint"}),
+        (None, image(expirationDate=FUTURE, inPlaceUpdates={"supported": True}), {f"{IMAGE}.inPlaceUpdates"}),
+        (None, image(expirationDate=FUTURE, capabilityFlavors=[{"a": ["b"]}]), {f"{IMAGE}.capabilityFlavors"}),
         ({"machineTypes": [{"name": "own"}]}, image(expirationDate=PAST), {f"{IMAGE}.expirationDate"}),
+        (image(expirationDate=FUTURE), image(expirationDate=LATER), ALLOWED),
+        (image(expirationDate=FUTURE), image(expirationDate=PAST), {f"{IMAGE}.expirationDate"}),
+        (image(cri=[{"name": "containerd"}]), image(cri=[{"name": "containerd"}], expirationDate=LATER), ALLOWED),
         (image(cri=[{"name": "containerd"}]), image(cri=[{"name": "docker"}]), {IMAGE}),
         (image(strategy="patch"), image(strategy="minor"), {"machineImages[0].updateStrategy"}),
         (image(strategy="patch"), image(strategy="patch") | {"limits": {"maxNodesTotal": 3}}, ALLOWED),

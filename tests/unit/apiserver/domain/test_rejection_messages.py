@@ -146,7 +146,18 @@ def cases() -> Iterator[Case]:
     yield from cases_of_seeds()
     yield from cases_of_managed_seeds()
     yield from cases_of_shoots()
+    yield from cases_of_versions()
     yield from cases_of_other_kinds()
+
+
+def cases_of_versions() -> Iterator[Case]:
+    deprecated = {"kubernetes": {"versions": [{"version": "1.34.1", "classification": "deprecated"}]}}
+    offered = related(a_cloudprofile(spec=deprecated), **BOUND)
+    yield Case("ShootMutator", a_shoot(spec={"kubernetes": {"version": None}}), None, offered)
+    yield Case("ShootValidator", of_version("1.34"), None, offered)
+    many = {"provider": {"workers": [{"name": "pool-a", "minimum": 3, "maximum": 3}]}}
+    limited = a_cloudprofile(spec={"limits": {"maxNodesTotal": 2}})
+    yield Case("ShootValidator", a_shoot(spec=many), None, related(limited, **BOUND))
 
 
 def cases_of_references() -> Iterator[Case]:
@@ -168,8 +179,8 @@ def cases_of_references() -> Iterator[Case]:
     running = {"technicalID": "t", "lastOperation": {"type": "Reconcile", "state": "Succeeded", "progress": 100}}
     yield Case("FinalizerRemoval", a_shoot(), a_shoot(metadata={"finalizers": ["gardener"]}, status=running))
     yield Case("NamespacedCloudProfileValidator", a_namespaced_cloudprofile())
-    taken = a_namespaced_cloudprofile(spec={"machineTypes": [{"name": "m5.large"}]})
-    yield Case("NamespacedCloudProfileValidator", taken, None, related(PROFILE))
+    unlisted = a_namespaced_cloudprofile(spec={"kubernetes": {"versions": [{"version": "0.1.0"}]}})
+    yield Case("NamespacedCloudProfileValidator", unlisted, None, related(PROFILE))
     yield Case(manager, WITH_SECRET, None, related(PROFILE, merged(OF_SECRET, {"provider": {"type": "gcp"}})))
     yield Case("ResourceQuota", a_shoot())
 
@@ -264,7 +275,6 @@ def cases_of_shoots() -> Iterator[Case]:
     yield Case(name, a_shoot(**DELETING, spec={"purpose": "testing"}), a_shoot(**DELETING))
     sleepless = {"status": {"constraints": [{"type": "HibernationPossible", "status": "False", "message": "no"}]}}
     yield Case(name, merged(a_shoot(spec={"hibernation": {"enabled": True}}), sleepless), a_shoot())
-    yield Case(name, a_shoot(), None, related(a_cloudprofile(spec={"limits": {"maxNodesTotal": 2}}), **BOUND))
     moving = placed(status={"seedName": "other"})
     yield Case(name, merged(moving, {"spec": {"purpose": "testing"}}), moving)
     yield Case(name, of_version("1.33.1"), of_version("1.34.1"))

@@ -152,7 +152,8 @@ def test_a_cluster_may_be_updated_to_a_version_that_has_expired(before: str, aft
     ("pools", "rejected"),
     [
         ([{"minimum": 2, "maximum": 5}], ALLOWED),
-        ([{"minimum": 2, "maximum": 6}], {"maximum"}),
+        ([{"minimum": 2, "maximum": 6}], ALLOWED),
+        ([{"minimum": 6, "maximum": 6}], {"spec.provider.workers"}),
         ([{"minimum": 3, "maximum": 5}, {"name": "pool-b", "minimum": 2, "maximum": 5}], ALLOWED),
         ([{"minimum": 3, "maximum": 5}, {"name": "pool-b", "minimum": 3, "maximum": 5}], {"spec.provider.workers"}),
     ],
@@ -197,15 +198,18 @@ def test_a_pool_keeps_its_image_until_another_is_named(
         ({}, "4.2.0"),
         ({"kubernetes": {"version": "1.33.5"}}, "4.2.0"),
         ({"cri": {"name": "containerd", "containerRuntimes": [{"type": "gvisor"}]}}, "4.2.0"),
-        ({"cri": {"name": "docker"}}, None),
     ],
 )
-def test_the_newest_image_is_one_that_runs_with_kubelet_and_runtime_of_the_pool(
-    pool: Document, version: str | None
-) -> None:
+def test_the_newest_image_is_one_that_runs_with_kubelet_and_runtime_of_the_pool(pool: Document, version: str) -> None:
     open_pool: Document = {"name": "pool-a", "machine": {"type": "m5.large"}, **pool}
     mutated = mutate(shoot_of(open_pool), None, facts(), user="ann", now=NOW).document
     assert section(mutated["spec"]["provider"]["workers"][0], "machine", "image").get("version") == version
+
+
+def test_a_pool_that_no_image_runs_on_must_name_one() -> None:
+    pool: Document = {"name": "pool-a", "machine": {"type": "m5.large"}, "cri": {"name": "docker"}}
+    with pytest.raises(InvalidResource, match=r"workers\[0\]\.machine\.image: is not stated, .* no image that runs"):
+        mutate(shoot_of(pool), None, facts(), user="ann", now=NOW)
 
 
 def test_an_image_for_older_kubelets_is_not_the_newest_for_a_newer_one() -> None:

@@ -136,7 +136,7 @@ def _reasons(
     if shoot.spec.seed_selector is not None:
         yield from provider_type_problems(shoot.spec.seed_selector, seed)
     yield from control_plane_problems(shoot, seed)
-    yield from _network_problems(shoot, seed)
+    yield from network_problems_on(shoot, seed)
     yield from domain_problems(shoot, seed, project)
 
 
@@ -154,7 +154,7 @@ def _profile_problems(profile_spec: Document | None, seed: Seed) -> Iterator[str
         yield f"the cloud profile takes seeds of {', '.join(types)}, not of {seed.spec.provider.type}"
 
 
-def _network_problems(shoot: Shoot, seed: Seed) -> Sequence[str]:
+def network_problems_on(shoot: Shoot, seed: Seed) -> Sequence[str]:
     """Conflicts of networks. Ranges in use count once there are any: a status may name other networks first."""
     ranges = ranges_of(shoot)
     if ranges.in_use is not None and not any(ranges.in_use):

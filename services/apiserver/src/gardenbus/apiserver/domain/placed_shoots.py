@@ -7,6 +7,7 @@ from gardenbus.apiserver.domain.bind_admission import (
     admit_binding,
     control_plane_problems,
     domain_problems,
+    network_problems_on,
     selector_problems,
 )
 from gardenbus.apiserver.domain.cloud_profiles import is_of_one_parent, profile_key
@@ -51,7 +52,7 @@ def placed_shoot_queries(shoot: Document, old: Document | None) -> Sequence[Rela
     if not before.get("seedName"):
         return (*placed_now_queries(shoot, old), *((ObjectQuery(profile),) if profile else ()))
     queries: list[RelatedQuery] = []
-    if differ(spec, before, "seedSelector", "controlPlane") or _states_domain(spec, before):
+    if differ(spec, before, "seedSelector", "controlPlane", "networking") or _states_domain(spec, before):
         queries = [ObjectQuery(key), *((ProjectQuery(namespace_of(shoot)),) if _states_domain(spec, before) else ())]
     if profile != profile_before:
         queries += [ObjectQuery(one) for one in (profile, profile_before) if one is not None]
@@ -83,7 +84,7 @@ def _states_domain(spec: Document, before: Document) -> bool:
 
 
 def _admit_changes(shoot: Document, on: Seed, before: Document, project: Document | None) -> None:
-    """Once placed, selector, control plane and a first domain of a shoot may change as far as they fit its seed."""
+    """Check that selector, control plane, ranges and first domain of a placed shoot fit its seed where they change."""
     view, spec = Shoot.from_document(shoot), section(shoot, "spec")
     if differ(spec, before, "seedSelector"):
         if view.spec.seed_selector is None:
@@ -91,6 +92,9 @@ def _admit_changes(shoot: Document, on: Seed, before: Document, project: Documen
         _admit_fit("spec.seedSelector", on, selector_problems(view, on))
     if differ(spec, before, "controlPlane"):
         _admit_fit("spec.controlPlane", on, control_plane_problems(view, on))
+    if differ(spec, before, "networking"):
+        stood = network_problems_on(Shoot.from_document({**shoot, "spec": before}), on)
+        _admit_fit("spec.networking", on, [one for one in network_problems_on(view, on) if one not in stood])
     if _states_domain(spec, before):
         _admit_fit("spec.dns.domain", on, domain_problems(view, on, project))
 

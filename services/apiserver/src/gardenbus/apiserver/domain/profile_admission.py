@@ -35,6 +35,9 @@ from gardenbus.common.errors import FieldProblem
 from gardenbus.common.ports.store import WritePrecondition
 
 NOT_OFFERED = RejectionMessage("the cloud profile does not offer {value}; {alternatives}")
+NOT_COMPLETED = RejectionMessage(
+    "no version that begins with {value} can be filled in from the cloud profile: state one in full; {alternatives}"
+)
 NOT_ALLOWED = RejectionMessage("the cloud profile does not allow it here: {reason}")
 OTHER_TYPE = RejectionMessage("is {type}, and the cloud profile is for {profile}")
 OTHER_BINDING = RejectionMessage("{binding} is for {types}, and the shoot is {type}")
@@ -67,13 +70,14 @@ class _Choice(NamedTuple):
         """Problem of the value; None when it is offered, or nothing is said about what is."""
         if not self.value or not self.offered or self.value in self.offered:
             return None
-        if self.nearest is nearest_versions and any(one.startswith(f"{self.value}.") for one in self.offered):
-            return None
         choices = self.nearest(self.value, self.offered)
         more = len(self.offered) - len(choices)
         others = f" (and {more} more)" if more else ""
         described = "the nearest are" if len(choices) > 1 else "there is"
         alternatives = f"{described} {', '.join(choices)}{others}"
+        is_begun = self.nearest is nearest_versions and any(one.startswith(f"{self.value}.") for one in self.offered)
+        if is_begun:
+            return FieldProblem(self.path, NOT_COMPLETED(value=shown(self.value), alternatives=alternatives))
         return FieldProblem(self.path, NOT_OFFERED(value=shown(self.value), alternatives=alternatives))
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import cast
 
 from gardenbus.common.api.document import Document, section
-from gardenbus.common.api.document_parts import mappings, only_text
+from gardenbus.common.api.document_parts import entry_named, mappings, only_text
 
 DEFAULT_ARCHITECTURE = "amd64"
 
@@ -31,9 +31,17 @@ def _texts(value: object) -> Sequence[str]:
     return [str(each) for each in cast("list[object]", value)] if isinstance(value, list) else []
 
 
+def architecture_of_type(machine_type: Document, offered: Document) -> str:
+    """The architecture of a machine type: the only one among its capabilities, or the profile's, else the stated."""
+    defined = entry_named(offered.get("machineCapabilities"), "architecture").get("values")
+    capable = _texts(section(machine_type, "capabilities").get("architecture") or defined)
+    return capable[0] if len(capable) == 1 else only_text(machine_type.get("architecture")) or DEFAULT_ARCHITECTURE
+
+
 def architectures_of_type(name: str, offered: Document) -> Sequence[str]:
     """The architecture of a machine type; none where the profile does not list it."""
-    return [architecture_of(each) for each in mappings(offered.get("machineTypes")) if each.get("name") == name]
+    types = [each for each in mappings(offered.get("machineTypes")) if each.get("name") == name]
+    return [architecture_of_type(each, offered) for each in types]
 
 
 def architectures_of_image(image: Document, offered: Document) -> Sequence[str]:

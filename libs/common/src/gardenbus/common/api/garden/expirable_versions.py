@@ -15,6 +15,7 @@ PREVIEW = "preview"
 DEPRECATED = "deprecated"
 
 _VERSION = re.compile(r"v?(\d{1,6})(?:\.(\d{1,6}))?(?:\.(\d{1,6}))?")
+_PARTIAL = re.compile(r"(?:v?\d{1,6}(?:\.\d{0,6})?)?")
 
 Numbers = tuple[int, ...]
 
@@ -37,14 +38,21 @@ def is_expired(value: object, now: datetime) -> bool:
     return (value if value.tzinfo else value.replace(tzinfo=UTC)) <= now
 
 
-def newest_version(listed: object, given: str, now: datetime) -> str | None:
-    """The newest of a list of versions that a new shoot may get; None if none.
+def partial_numbers(version: str) -> Numbers | None:
+    """The numbers of a version that states a major, and perhaps a minor; () for "", None for any other text."""
+    found = _PARTIAL.fullmatch(version)
+    return numbers_of(version) if found else None
 
-    `given` is "" for any, or the beginning of a version, as `1.34`, whose newest patch is wanted. Previews and what has
-    expired are left out.
+
+def newest_version(listed: object, wanted: Numbers, now: datetime, *, accepts_deprecated: bool = False) -> str | None:
+    """The newest of a list of versions that nobody has named in full; None if none.
+
+    `wanted` are the numbers that it begins with: () for any, (1, 34) for a patch of that minor. Previews and what has
+    expired are left out; deprecated versions count where `accepts_deprecated`, and no other is left.
     """
-    wanted = numbers_of(given)
-    return _newest(one for one in _unexpired(listed, now) if _numbers(one)[: len(wanted)] == wanted)
+    found = [one for one in _unexpired(listed, now) if _numbers(one)[: len(wanted)] == wanted]
+    newest = _newest(one for one in found if one.get("classification") != DEPRECATED)
+    return newest or (_newest(found) if accepts_deprecated else None)
 
 
 def newest_above(listed: object, current: str, now: datetime, *, same: int) -> str | None:

@@ -10,8 +10,9 @@ from gardenbus.common.api.document_parts import mappings
 def merged_profile_spec(own: Document, parent: Document) -> Document:
     """The parent's spec with what a NamespacedCloudProfile adds.
 
-    Versions and images of the parent's are overridden field by field, machine and volume types are added, limits
-    replace. Source: Gardener's `controllermanager/controller/namespacedcloudprofile`.
+    Of versions of the parent's the expiration is overridden, but an image's version that it offered first stays as it
+    is there; machine and volume types are added, or stand for the parent's; limits replace. Source: Gardener's
+    `controllermanager/controller/namespacedcloudprofile`.
     """
     merged: Document = copy.deepcopy(parent)
     versions = section(own, "kubernetes").get("versions")
@@ -23,13 +24,20 @@ def merged_profile_spec(own: Document, parent: Document) -> Document:
         merged["machineImages"] = _merge_images(merged.get("machineImages"), own["machineImages"])
     for field in ("machineTypes", "volumeTypes"):
         if isinstance(own.get(field), list):
-            merged[field] = _merge_named(own[field], merged.get(field) or [], "name", adds=True)
+            types = {
+                entry["name"]: entry for entry in (*_named(merged.get(field), "name"), *_named(own[field], "name"))
+            }
+            merged[field] = list(types.values())
     if isinstance(own.get("limits"), dict):
         merged["limits"] = {**section(merged, "limits"), **own["limits"]}
     bundles = [bundle for bundle in (parent.get("caBundle"), own.get("caBundle")) if isinstance(bundle, str)]
     if bundles:
         merged["caBundle"] = "\n".join(bundles)
     return merged
+
+
+_OF_AN_OWN_VERSION = ("architectures", "capabilityFlavors", "cri", "kubeletVersionConstraint", "classification")
+"""Fields of an image's version by which it was offered before the parent offered it too."""
 
 
 def _merge_images(parent: Any, own: Any) -> list[Document]:
@@ -46,7 +54,8 @@ def _merge_named(base: Any, over: Any, key: str, *, adds: bool) -> list[Document
     merged = {entry[key]: entry for entry in _named(base, key)}
     for entry in _named(over, key):
         if adds or entry[key] in merged:
-            merged[entry[key]] = {**merged.get(entry[key], {}), **entry}
+            is_own = any(entry.get(field) for field in _OF_AN_OWN_VERSION)
+            merged[entry[key]] = entry if is_own else {**merged.get(entry[key], {}), **entry}
     return list(merged.values())
 
 

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.document_parts import entry_named, mappings, only_text
-from gardenbus.common.api.garden.architectures import architecture_of, architectures_of
+from gardenbus.common.api.garden.architectures import architecture_of, architecture_of_type, architectures_of
 from gardenbus.common.api.garden.expirable_versions import numbers_of
 from gardenbus.common.api.garden.version_constraints import satisfies
 from gardenbus.common.api.quantities import parse_quantity
@@ -22,7 +22,7 @@ UNAVAILABLE = ("unavailableMachineTypes", "unavailableVolumeTypes")
 _CONTAINERD: Document = {"name": "containerd"}
 """The container runtime interface of an image, and of a pool, that states none."""
 
-_IN_PLACE = ("AutoInPlaceUpdate", "ManualInPlaceUpdate")
+IN_PLACE = ("AutoInPlaceUpdate", "ManualInPlaceUpdate")
 """Strategies of pools whose machines stay when their image changes."""
 
 
@@ -53,13 +53,13 @@ def pool_conflicts(pool: Document, spec: Document, offered: Document) -> Iterato
         if volume_type and size is not None and least is not None and size < least:
             yield PoolConflict("volume.size", f"{volume.get('size')} is less than the least size, {given}")
     yield from _reserved(pool, spec, kind)
-    most, maximum = section(offered, "limits").get("maxNodesTotal"), pool.get("maximum")
-    if isinstance(most, int) and isinstance(maximum, int) and maximum > most:
-        yield PoolConflict("maximum", f"{maximum} are more nodes than a shoot may have, {most}")
 
 
 def least_nodes_conflict(spec: Document, offered: Document) -> str:
-    """Say why the least number of nodes of all pools is not allowed; "" where it is."""
+    """Say why the least number of nodes of all pools is not allowed; "" where it is.
+
+    A pool's maximum may be above the limit: the cluster autoscaler keeps the total.
+    """
     most, pools = section(offered, "limits").get("maxNodesTotal"), mappings(section(spec, "provider").get("workers"))
     least = sum(minimum for pool in pools if isinstance(minimum := pool.get("minimum"), int))
     is_exceeded = isinstance(most, int) and least > most
@@ -110,7 +110,7 @@ def _has_capabilities(version: Document, pool: Document, offered: Document) -> b
 
 def _is_reachable_in_place(version: Document, pool: Document) -> bool:
     """False for a version that machines which are updated in place cannot go to from their own."""
-    if pool.get("updateStrategy") not in _IN_PLACE:
+    if pool.get("updateStrategy") not in IN_PLACE:
         return True
     own, stated = section(pool, "machine", "image").get("version"), section(version, "inPlaceUpdates")
     least = numbers_of(stated.get("minVersionForUpdate"))
@@ -119,14 +119,25 @@ def _is_reachable_in_place(version: Document, pool: Document) -> bool:
 
 
 def runnable_images(
-    images: Sequence[Document], pool: Document, architecture: str, kubelet: str
-) -> Mapping[object, Sequence[Document]]:
-    """The versions of images that run on a pool, by the image's name; images that have none are left out."""
+    images: Sequence[Document], pool: Document, offered: Document, kubelet: str
+) -> Mapping[str, Sequence[Document]]:
+    """The versions of images that new machines of a pool run, by the image's name; images without are left out."""
     found = {
-        image.get("name"): [one for one in mappings(image.get("versions")) if runs_on(one, pool, architecture, kubelet)]
+        only_text(image.get("name")): [
+            one for one in mappings(image.get("versions")) if _may_begin(one, pool, offered, kubelet)
+        ]
         for image in images
     }
     return {name: versions for name, versions in found.items() if versions}
+
+
+def _may_begin(version: Document, pool: Document, offered: Document, kubelet: str) -> bool:
+    """True when new machines of a pool may have a version of an image."""
+    is_updatable = (
+        pool.get("updateStrategy") not in IN_PLACE or section(version, "inPlaceUpdates").get("supported") is True
+    )
+    is_runnable = runs_on(version, pool, pool_architecture(pool, offered), kubelet)
+    return is_updatable and is_runnable and _has_capabilities(version, pool, offered)
 
 
 def kubelet_of(pool: Document, spec: Document) -> str:
@@ -138,8 +149,9 @@ def kubelet_of(pool: Document, spec: Document) -> str:
 def pool_architecture(pool: Document, offered: Document) -> str:
     """The architecture of a pool: stated, else that of its machine type."""
     machine = section(pool, "machine")
-    stated = machine.get("architecture")
-    return architecture_of(machine if stated else entry_named(offered.get("machineTypes"), machine.get("type")))
+    if machine.get("architecture"):
+        return architecture_of(machine)
+    return architecture_of_type(entry_named(offered.get("machineTypes"), machine.get("type")), offered)
 
 
 def is_reserving(kubernetes: Document) -> bool:

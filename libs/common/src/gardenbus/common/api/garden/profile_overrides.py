@@ -1,7 +1,8 @@
-"""A NamespacedCloudProfile against its parent: versions, images and machine types that both have.
+"""A NamespacedCloudProfile against its parent: versions and images that both have.
 
-Of what the parent offers it may only set when it expires, and that not to an instant that has passed. What it offered
-first, and its parent too since, stays as it is. Source: Gardener's `plugin/pkg/namespacedcloudprofile/validator`.
+Of what the parent offers it may only set when it expires, again and again, but not to an instant that has passed. What
+it offered first, and its parent too since, keeps all but its expiration. Machine and volume types of the parent's names
+may stand in it. Source: Gardener's `plugin/pkg/namespacedcloudprofile/validator`.
 """
 
 from collections.abc import Iterator
@@ -9,10 +10,17 @@ from datetime import datetime
 from typing import NamedTuple
 
 from gardenbus.common.api.document import Document, section
-from gardenbus.common.api.document_parts import entry_named, mappings
+from gardenbus.common.api.document_parts import entry_named, mappings, without
 from gardenbus.common.api.garden.expirable_versions import is_expired
 
-_OF_THE_PARENT = ("classification", "cri", "architectures", "capabilitySets", "kubeletVersionConstraint")
+_OF_THE_PARENT = (
+    "classification",
+    "cri",
+    "architectures",
+    "capabilityFlavors",
+    "kubeletVersionConstraint",
+    "inPlaceUpdates",
+)
 
 
 class OverrideProblem(NamedTuple):
@@ -24,13 +32,11 @@ class OverrideProblem(NamedTuple):
 
 def override_problems(spec: Document, before: Document, parent: Document, now: datetime) -> Iterator[OverrideProblem]:
     """Problems of a spec; `before` is what it was, {} for a new profile."""
-    for index, kind in enumerate(mappings(spec.get("machineTypes"))):
-        name = kind.get("name")
-        if entry_named(parent.get("machineTypes"), name) and not entry_named(before.get("machineTypes"), name):
-            yield OverrideProblem(f"spec.machineTypes[{index}].name", f"{name} is a machine type of the parent already")
     above, had = (section(one, "kubernetes").get("versions") for one in (parent, before))
     for index, version in enumerate(mappings(section(spec, "kubernetes").get("versions"))):
         path, number = f"spec.kubernetes.versions[{index}]", version.get("version")
+        if version.get("classification"):
+            yield OverrideProblem(f"{path}.classification", f"the parent says it of {number}: leave it out")
         listed = entry_named(above, number, "version")
         if not listed:
             yield OverrideProblem(f"{path}.version", f"{number} is none of the parent's versions")
@@ -77,22 +83,22 @@ def _of_image(
         of_parent, own = (entry_named(one.get("versions"), number, "version") for one in (above, had))
         if not of_parent:
             continue
-        if own:
-            if own != version:
-                yield OverrideProblem(here, f"stays as it was, as the parent has {name} {number}, too")
-            continue
-        for field in _OF_THE_PARENT:
+        if own and without(own, "expirationDate") != without(version, "expirationDate"):
+            reason = f"stays as it was but for its expirationDate, as the parent has {name} {number}, too"
+            yield OverrideProblem(here, reason)
+        for field in _OF_THE_PARENT if not own else ():
             if version.get(field):
                 yield OverrideProblem(f"{here}.{field}", f"the parent says it of {name} {number}: leave it out")
-        yield from _of_expiration(here, version, (of_parent, own) if before else None, now)
+        stood = (of_parent, own) if before else None
+        yield from _of_expiration(here, version, stood, now, is_needed=not own)
 
 
 def _of_expiration(
-    path: str, version: Document, stood: tuple[Document, Document] | None, now: datetime
+    path: str, version: Document, stood: tuple[Document, Document] | None, now: datetime, *, is_needed: bool = True
 ) -> Iterator[OverrideProblem]:
     """Problems of the instant; `stood`: the version in the parent and in the profile before, None for a new profile."""
     stated = version.get("expirationDate")
-    if not stated:
+    if not stated and is_needed:
         yield OverrideProblem(f"{path}.expirationDate", "must be stated: it is all that can be said of the parent's")
     elif stood is not None and is_expired(stated, now):
         above, had = stood

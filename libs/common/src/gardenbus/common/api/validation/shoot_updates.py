@@ -7,7 +7,6 @@ from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.document_parts import mappings
 from gardenbus.common.api.garden.shoot_operations import FORCE_DELETION
 from gardenbus.common.api.validation.field_cursor import FieldCursor
-from gardenbus.common.api.validation.shared import RANGES
 from gardenbus.common.api.validation.value_rules import stated_in
 
 _TOLERANCE = "controlPlane.highAvailability.failureTolerance.type"
@@ -108,7 +107,7 @@ def _zones_of(spec: Mapping[str, Any]) -> Sequence[str]:
 
 def _check_immutable_once_placed(spec: FieldCursor, old: Document) -> None:
     placed = "the control plane runs with it"
-    for field in RANGES:
+    for field in ("pods", "services"):
         spec.section("networking").same_as(section(old, "networking"), field, placed)
     spec.section("dns").same_as(section(old, "dns"), "domain", "its API server is reached there")
     tolerance = ("controlPlane", "highAvailability", "failureTolerance")

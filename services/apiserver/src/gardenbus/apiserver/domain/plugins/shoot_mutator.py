@@ -6,16 +6,18 @@ scheduler places gets its ranges with the bind.
 
 from gardenbus.apiserver.domain.annotations import annotated
 from gardenbus.apiserver.domain.cloud_profiles import profile_key
-from gardenbus.apiserver.domain.kubernetes_versions import with_newest_versions
 from gardenbus.apiserver.domain.operations import is_rollout_confined
 from gardenbus.apiserver.domain.placed_shoots import placed_now_queries, seed_key
 from gardenbus.apiserver.domain.plugins.plugin import AdmissionPlugin, AdmissionRule, Change
 from gardenbus.apiserver.domain.profile_admission import profile_queries
 from gardenbus.apiserver.domain.related_objects import RelatedObjects
+from gardenbus.apiserver.domain.version_defaults import NOTHING_TO_FILL_IN, open_problems, with_complete_versions
 from gardenbus.common.api.document import Document, section
+from gardenbus.common.api.document_parts import is_deleting
 from gardenbus.common.api.garden.binding_defaults import with_seed_networks
 from gardenbus.common.api.garden.maintenance_windows import NEEDS_RETRY
 from gardenbus.common.api.garden.profile_parts import profile_spec_of
+from gardenbus.common.api.validation.field_cursor import invalid
 from gardenbus.common.errors import InvalidResource
 
 
@@ -49,13 +51,16 @@ def _with_versions(shoot: Document, before: Document, related: RelatedObjects, c
     offered = profile_spec_of(related.objects.get(key)) if key is not None else None
     if not offered or not spec:
         return shoot
-    complete = with_newest_versions(spec, before, offered, change.now)
+    complete = with_complete_versions(spec, before, offered, change.now)
+    if not is_deleting(shoot) and (problems := list(open_problems(complete, before, offered))):
+        raise invalid(problems)
     return shoot if complete is spec else {**shoot, "spec": complete}
 
 
 PLUGIN = AdmissionPlugin(
     name="ShootMutator",
-    acts="gives a shoot the newest version and machine images where it names none, and ranges of its seed",
+    acts="completes the versions, machine images and architectures of a shoot, and gives it ranges of its seed",
+    rejections=(NOTHING_TO_FILL_IN,),
     rules=(
         AdmissionRule(("Shoot",), queries=profile_queries, mutate=_mutate),
         AdmissionRule(("Shoot",), queries=placed_now_queries),

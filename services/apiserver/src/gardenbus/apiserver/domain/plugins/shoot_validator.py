@@ -11,6 +11,7 @@ from gardenbus.apiserver.domain.placed_shoots import PLACED_REJECTIONS, admit_pl
 from gardenbus.apiserver.domain.plugins.plugin import AdmissionPlugin, AdmissionRule, Change
 from gardenbus.apiserver.domain.profile_admission import (
     NOT_ALLOWED,
+    NOT_COMPLETED,
     NOT_OFFERED,
     OTHER_TYPE,
     admit_offered,
@@ -109,7 +110,7 @@ PLUGIN = AdmissionPlugin(
     acts="rejects what the cloud profile does not offer, a seed that cannot take the shoot, and forbidden changes",
     rejections=(
         *(_PROJECT_DELETING, _FROZEN, MOVING, _NOT_POSSIBLE),
-        *(*VERSION_REJECTIONS, *PLACED_REJECTIONS, NOT_OFFERED, NOT_ALLOWED, OTHER_TYPE),
+        *(*VERSION_REJECTIONS, *PLACED_REJECTIONS, NOT_OFFERED, NOT_COMPLETED, NOT_ALLOWED, OTHER_TYPE),
     ),
     rules=(
         AdmissionRule(("Shoot",), queries=profile_queries),
