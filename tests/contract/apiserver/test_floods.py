@@ -36,7 +36,30 @@ async def test_what_a_sender_has_in_flight_is_bounded_and_the_apiserver_stays(
     assert len(too_many) < REQUESTS
     assert too_many, responses[0]
     assert {(error["reason"], error["retryAfterSeconds"]) for error in too_many} == {("TooManyRequests", 1)}
-    assert "32 MB of requests of 'flooder' are in flight" in too_many[0]["message"]
+    assert "'flooder' has used up its budget of bytesInFlight (32Mi)" in too_many[0]["message"]
+    assert too_many[0]["limit"] == "bytesInFlight"
+
+
+async def test_one_request_does_not_wait_for_many_of_another_user(nats_server: Server, redis_server: Server) -> None:
+    async with an_idle_apiserver(nats_server.url, redis_server.url) as apiserver:
+        await apiserver.start()
+        subject = apiserver.subjects.as_user("eve", "api.apply")
+        bodies = [_config_maps(200, f"eve{request}") for request in range(60)]
+        flood = [asyncio.create_task(apiserver.client.request(subject, body, timeout=600)) for body in bodies]
+        await asyncio.wait(flood, return_when=asyncio.FIRST_COMPLETED)
+        before = sum(task.done() for task in flood)
+        assert (await asyncio.wait_for(_census(apiserver, apiserver.subjects), 600))["ok"]
+        meanwhile = sum(task.done() for task in flood) - before
+        for task in flood:
+            task.cancel()
+        await asyncio.gather(*flood, return_exceptions=True)
+    assert meanwhile <= 12, "it waited for more than those that were worked on"
+
+
+def _config_maps(count: int, name: str) -> bytes:
+    metadata = [{"name": f"{name}-{number}", "namespace": "garden-dev"} for number in range(count)]
+    items = [{"apiVersion": "v1", "kind": "ConfigMap", "metadata": each} for each in metadata]
+    return msgspec.json.encode({"apiVersion": "v1", "kind": "List", "items": items})
 
 
 async def _census(apiserver: Apiserver, subjects: Subjects) -> dict[str, Any]:

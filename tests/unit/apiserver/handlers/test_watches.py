@@ -6,11 +6,12 @@ from typing import Any
 import msgspec
 import pytest
 
-from gardenbus.apiserver.handlers.watches import MOST_OF_ONE, Watches, watch_query
+from gardenbus.apiserver.handlers.watches import Watches, watch_query
+from gardenbus.common.api.budgets import DEFAULT_BUDGET, OverBudget
 from gardenbus.common.api.document import Document, encode
 from gardenbus.common.api.keys import Header, ObjectKey, Subjects
 from gardenbus.common.api.watches import MOST_CHANGES, WatchedKind, WatchedUpTo, WatchResult
-from gardenbus.common.errors import BadRequest, TooManyRequests
+from gardenbus.common.errors import BadRequest
 from gardenbus.common.ports.bus import Message
 from tests.support.builders import a_shoot
 from tests.support.clocks import FakeClock
@@ -87,10 +88,10 @@ async def test_a_stream_that_is_another_one_has_to_be_listed_anew():
 async def test_one_user_has_so_many_watches_and_others_theirs():
     watched = Watched()
     begin = (await watched.call_api(None)).position
-    waiting = [asyncio.create_task(watched.call_api(begin)) for _ in range(MOST_OF_ONE)]
+    waiting = [asyncio.create_task(watched.call_api(begin)) for _ in range(DEFAULT_BUDGET.watches)]
     await asyncio.sleep(0)
     try:
-        with pytest.raises(TooManyRequests, match="'vera' has 16 watches here"):
+        with pytest.raises(OverBudget, match=r"'vera' has used up its budget of watches \(16\)"):
             await watched.call_api(begin)
     finally:
         await watched.announce(a_shoot())

@@ -13,6 +13,7 @@ from gardenbus.apiserver.domain.senders import UserOf, as_stated
 from gardenbus.apiserver.handlers.api import ApiHandler
 from gardenbus.apiserver.handlers.audit_log import AuditLog
 from gardenbus.apiserver.handlers.authorizer import Authorizer
+from gardenbus.apiserver.handlers.budget_settings import BudgetSettings
 from gardenbus.apiserver.handlers.durable_requests import DurableRequestHandler
 from gardenbus.apiserver.handlers.reports import ReportHandler
 from gardenbus.apiserver.handlers.static_users import StaticUsers
@@ -57,6 +58,7 @@ class _Parts(NamedTuple):
     manifests: ManifestCache
     authorizer: Authorizer
     user_of: UserOf
+    budgets: BudgetSettings
 
 
 async def start_apiserver(context: ServiceContext[ApiserverSettings], connections: Connections) -> None:
@@ -70,9 +72,8 @@ async def start_apiserver(context: ServiceContext[ApiserverSettings], connection
     context.stack.callback(audit.close)
     authorizer = Authorizer(store, audit, is_enforced=context.settings.enforces_authorization)
     static = context.settings.static_users
-    parts = _Parts(
-        connections, writer, manifests, authorizer, StaticUsers(Path(static)).user_of if static else as_stated
-    )
+    user_of = StaticUsers(Path(static)).user_of if static else as_stated
+    parts = _Parts(connections, writer, manifests, authorizer, user_of, BudgetSettings())
     requests, reports = await _handlers(context, parts)
     for refresh in (requests.refresh, reports.refresh):
         await context.wait_for("nats", refresh)
@@ -88,7 +89,7 @@ async def _handlers(
     context: ServiceContext[ApiserverSettings], parts: _Parts
 ) -> tuple[DurableRequestHandler, ReportHandler]:
     """The handlers of durable requests and of reports, on their queues."""
-    connections, writer, manifests, authorizer, user_of = parts
+    connections, writer, manifests, authorizer, user_of = parts[:5]
     store, bus, subjects = connections.store, connections.bus, connections.subjects
     dead_letter = DeadLetter(connections, reporter=REPORTER, object_of=reported_object(subjects))
 
@@ -133,7 +134,7 @@ async def _problem_of_reading(store: Store) -> str | None:
 
 
 async def _serve_api(context: ServiceContext[ApiserverSettings], parts: _Parts) -> None:
-    connections, writer, manifests, authorizer, user_of = parts
+    connections, writer, manifests, authorizer, user_of, budgets = parts
     store, bus, subjects = connections.store, connections.bus, connections.subjects
     api = ApiHandler(
         bus=bus,
@@ -146,6 +147,7 @@ async def _serve_api(context: ServiceContext[ApiserverSettings], parts: _Parts) 
         authorizer=authorizer,
         concurrency=context.settings.answer_concurrency,
         user_of=user_of,
+        budget_of=budgets.of,
     )
     about = {"takes": "JSON or YAML", "answers": "JSON", "described-in": "docs/reference/asyncapi.yaml"}
     if context.settings.nats_credentials and not context.settings.static_users:
@@ -168,6 +170,10 @@ async def _start_controllers(context: ServiceContext[ApiserverSettings], parts: 
         informer.subscribe(controller.on_change)
         context.stack.push_async_callback(informer.stop)
         context.spawn(name, controller.run(informer.start))
+    settings = Informer(store, bus, subjects, BudgetSettings.KINDS, BudgetSettings.NAMESPACES)
+    settings.subscribe(parts.budgets.on_change)
+    context.stack.push_async_callback(settings.stop)
+    context.spawn("budgets", settings.start())
     await start_controller(
         context,
         CONTROLLER,

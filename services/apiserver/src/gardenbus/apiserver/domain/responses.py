@@ -2,6 +2,7 @@
 
 A response is `{"ok": true, "result": …, "warnings": […]}` or
 `{"ok": false, "error": {"code", "reason", "message", "details": [{"field", "message"}]}, "warnings": […]}`.
+An error with code 429 has `retryAfterSeconds`, and `limit`: the name of what its sender has used up.
 One to a write also has `outcome`: `created`, `configured`, `unchanged`, `deleting`, `deleted` or `superseded`.
 One to a dry run that explains has `admission`, what each admission plug-in did: `[{"plugin", "outcome",
 "changes": [{"path", "before", "after"}], "warnings", "messages"}]`.
@@ -13,6 +14,7 @@ from typing import Any
 
 import msgspec
 
+from gardenbus.common.api.budgets import OverBudget
 from gardenbus.common.api.document import encode
 from gardenbus.common.errors import FieldProblem, GardenbusError, InvalidResource, TooManyRequests
 
@@ -58,6 +60,8 @@ def error_body(error: GardenbusError) -> dict[str, Any]:
     }
     if isinstance(error, TooManyRequests):
         body["retryAfterSeconds"] = error.retry_after_seconds
+    if isinstance(error, OverBudget):
+        body["limit"] = error.limit
     return body
 
 

@@ -12,7 +12,7 @@ says what becomes of fields that the kind does not have: `strict` (the default) 
 
 import asyncio
 import contextlib
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 from uuid import uuid4
@@ -24,8 +24,9 @@ from prometheus_client import Histogram
 from gardenbus.apiserver import spans
 from gardenbus.apiserver.domain.admission_trace import AdmissionTrace
 from gardenbus.apiserver.domain.authorization.actions import BIND, UNLIMITED, Action, Requester
+from gardenbus.apiserver.domain.fair_slots import lane_of
 from gardenbus.apiserver.domain.field_validation import validation_of
-from gardenbus.apiserver.domain.in_flight import InFlightLimit
+from gardenbus.apiserver.domain.in_flight import InFlight
 from gardenbus.apiserver.domain.operators import is_insider
 from gardenbus.apiserver.domain.request_subjects import parse_request_subject, unknown_verb
 from gardenbus.apiserver.domain.responses import RequestResponse, combined_response, error_response, success_response
@@ -34,8 +35,10 @@ from gardenbus.apiserver.handlers.access_reviews import AccessReviews
 from gardenbus.apiserver.handlers.admin_kubeconfigs import AdminKubeconfigs
 from gardenbus.apiserver.handlers.authorizer import AccessGrant, Authorizer
 from gardenbus.apiserver.handlers.bootstrap_tokens import BootstrapTokens
+from gardenbus.apiserver.handlers.budget_settings import BudgetOf, default_budget
 from gardenbus.apiserver.handlers.queries import ObjectReader
 from gardenbus.apiserver.handlers.request_actions import query_action
+from gardenbus.apiserver.handlers.request_slots import RequestSlots
 from gardenbus.apiserver.handlers.shoot_census import shoot_census
 from gardenbus.apiserver.handlers.signing_requests import SigningRequests
 from gardenbus.apiserver.handlers.stream_positions import stream_position
@@ -162,6 +165,7 @@ class ApiHandler:
     authorizer: Authorizer
     concurrency: int
     user_of: UserOf = as_stated
+    budget_of: BudgetOf = default_budget
 
     def __post_init__(self) -> None:
         self._reader = ObjectReader(self.store, self.bus, self.subjects)
@@ -174,9 +178,9 @@ class ApiHandler:
         self._position = LatestPosition(
             StreamIncarnation(self.bus, self.store, self.subjects.stream("REQUESTS")).position
         )
-        self._watches = Watches(self.bus, self.subjects)
-        self._slots = asyncio.Semaphore(self.concurrency)
-        self._in_flight = InFlightLimit()
+        self._watches = Watches(self.bus, self.subjects, self.budget_of)
+        self._slots = RequestSlots(self.concurrency)
+        self._in_flight = InFlight()
 
     async def handle(self, request: Request) -> bytes:
         """Respond to one request, whatever it is; never raises."""
@@ -189,15 +193,14 @@ class ApiHandler:
         began = asyncio.get_running_loop().time()
         span = spans.api_request(verb, request.headers)
         try:
-            with self._in_flight.counted(user, len(request.body)):
-                async with contextlib.nullcontext() if verb == WATCH else self._slots:  # it waits, and works little
-                    requester = self.authorizer.requester(user, request.headers, uuid4().hex)
-                    options = _options_of(requester, request.headers)
-                    if span is tracing.NOT_TRACED:
+            async with self._within_budget(verb, user, request):
+                requester = self.authorizer.requester(user, request.headers, uuid4().hex)
+                options = _options_of(requester, request.headers)
+                if span is tracing.NOT_TRACED:
+                    response = await self._respond(verb, rest, request.body, options)
+                else:
+                    with tracing.within(span.traceparent):
                         response = await self._respond(verb, rest, request.body, options)
-                    else:
-                        with tracing.within(span.traceparent):
-                            response = await self._respond(verb, rest, request.body, options)
         except (UnmetDependency, GardenbusError) as error:
             response = error_response(cause_of(error))
         except Exception as error:  # noqa: BLE001 - every requester gets a response, and the service goes on
@@ -214,6 +217,21 @@ class ApiHandler:
                 asyncio.get_running_loop().time() - began
             )
         return response.encoded()
+
+    @contextlib.asynccontextmanager
+    async def _within_budget(self, verb: str, user: str, request: Request) -> AsyncGenerator[None]:
+        """Count a request while it is in flight, and work on it in its turn. Raises OverBudget."""
+        size = len(request.body)
+        is_insider = self.authorizer.comes_from_services(user, request.headers)
+        lane = lane_of(user, is_insider=is_insider)
+        is_watch = verb == WATCH  # it waits, and works little
+        requests = 0 if is_watch or lane == "insiders" else 1
+        with self._in_flight.counted(user, size, self.budget_of(user), requests=requests):
+            if is_watch:
+                yield
+                return
+            async with self._slots.held(lane, user, size):
+                yield
 
     async def _respond(self, verb: str, rest: str, body: bytes, options: RequestOptions) -> RequestResponse:
         granted = await self._authorized(verb, rest, body, options)

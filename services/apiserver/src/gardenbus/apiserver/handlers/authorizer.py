@@ -16,7 +16,7 @@ from gardenbus.apiserver.domain.authorization.actions import (
 )
 from gardenbus.apiserver.domain.authorization.auditing import is_privileged
 from gardenbus.apiserver.domain.authorization.custom_verbs import check_change, check_verbs
-from gardenbus.apiserver.domain.authorization.decision import AuthorizationFacts, authorize
+from gardenbus.apiserver.domain.authorization.decision import SERVICES, AuthorizationFacts, authorize
 from gardenbus.apiserver.domain.authorization.seed_graph import references_of
 from gardenbus.apiserver.domain.related_objects import ObjectQuery, ProjectQuery, RelatedQuery
 from gardenbus.apiserver.handlers.audit_log import AuditLog
@@ -98,6 +98,12 @@ class Authorizer:
         if self.is_enforced and is_insider and user == ANONYMOUS:
             user = OPERATOR
         return Requester(user, is_insider=is_insider, request_id=request_id)
+
+    def comes_from_services(self, user: str, headers: Mapping[str, str]) -> bool:
+        """True for messages of the services' account; where all are, for the users who are services or operators."""
+        if self.is_enforced:
+            return REQUEST_INFO not in headers
+        return user == ANONYMOUS or user in SERVICES
 
     def decides_on(self, requester: Requester) -> bool:
         """True when there is something to decide about the requests of this one."""

@@ -13,7 +13,9 @@ import msgspec
 
 from gardenbus.apiserver.domain.authorization.actions import Action
 from gardenbus.apiserver.domain.query_bodies import read_body
+from gardenbus.apiserver.handlers.budget_settings import BudgetOf, default_budget
 from gardenbus.apiserver.handlers.bus_lists import as_object
+from gardenbus.common.api.budgets import OverBudget, over_budget
 from gardenbus.common.api.keys import Header, Subjects
 from gardenbus.common.api.kinds import by_word
 from gardenbus.common.api.names import LABEL
@@ -27,13 +29,13 @@ from gardenbus.common.api.watches import (
     WatchQuery,
     WatchResult,
 )
-from gardenbus.common.errors import BadRequest, TooManyRequests, Unsupported
+from gardenbus.common.errors import BadRequest, Unsupported
 from gardenbus.common.ports.bus import Bus, FollowRestarted, ReplayDone, StreamMessage
 from gardenbus.common.ports.clock import timestamp
 
-MOST_OF_ONE = 16
+WATCHES = "watches"
 MOST_OF_ALL = 250
-"""Watches at the same time, each of which is a consumer: a quarter of the requests that one apiserver has in flight."""
+"""Watches at the same time, each of which is a consumer; beyond them each user has an equal share."""
 
 MOST_BYTES = 1024 * 1024
 """Of manifests in one response."""
@@ -42,13 +44,14 @@ MOST_BYTES = 1024 * 1024
 class Watches:
     """Carries out watches. One for all requests."""
 
-    def __init__(self, bus: Bus, subjects: Subjects) -> None:
+    def __init__(self, bus: Bus, subjects: Subjects, budget_of: BudgetOf = default_budget) -> None:
+        self._budget_of = budget_of
         self._bus = bus
         self._subjects = subjects
         self._running: Counter[str] = Counter()
 
     async def respond(self, query: WatchQuery, user: str) -> WatchResult:
-        """Wait for changes. Raises TooManyRequests, Unavailable."""
+        """Wait for changes. Raises OverBudget, Unavailable."""
         stream = self._subjects.stream("EVENTS" if query.scopes[0].kind == "event" else "OBJECTS")
         position = await self._bus.position(stream)
         present = WatchedUpTo(str(position.created), position.sequence)
@@ -105,10 +108,12 @@ class Watches:
 
     @contextlib.contextmanager
     def _counted(self, user: str) -> Generator[None]:
-        """Count a watch while it goes on. Raises TooManyRequests."""
-        if self._running[user] >= MOST_OF_ONE or self._running.total() >= MOST_OF_ALL:
-            own, every = self._running[user], self._running.total()
-            raise TooManyRequests(f"{user or 'nobody'!r} has {own} watches here, of {every}: end one, or try again")
+        """Count a watch while it goes on. Raises OverBudget."""
+        own, every = self._running[user], self._running.total()
+        if own >= (most := self._budget_of(user).watches):
+            raise over_budget(user, WATCHES, most, "end one, or try again")
+        if every >= MOST_OF_ALL and own >= every // len(self._running):
+            raise OverBudget(f"watches: there are {every} here, and {own} of {user!r}: try again", WATCHES)
         self._running[user] += 1
         try:
             yield

@@ -23,8 +23,8 @@ from gardenbus.common.adapters.nats.messages import RawMessage, decode_headers, 
 from gardenbus.common.errors import BadRequest, GardenbusError, Unavailable
 from gardenbus.common.ports.bus import Handler, Request, ServiceIdentity
 
-MAX_RUNNING = 1000
-"""Concurrent requests; further ones wait here."""
+MAX_RUNNING = 4000
+"""Concurrent requests; further ones wait here. A handler that bounds what is in flight by user has less."""
 
 REPLY_PREFIXES = ("_INBOX.", "_R_.")
 """Beginnings of subjects that responses go to. Any other could make the response, or an acknowledgement of the server

@@ -1,0 +1,95 @@
+"""Budgets as the ConfigMap `garden/budgets` sets them, and the Projects whose members they may be for.
+
+An informer feeds it, so that settings take effect without a restart. Settings that cannot be read (nobody writes such
+through admission) change nothing.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping
+
+import structlog
+
+from gardenbus.common.api.budgets import BUDGETS, DEFAULT_BUDGET, Budget, Budgets, budgets_of
+from gardenbus.common.api.document import Document, StoredObject, section
+from gardenbus.common.api.document_parts import mappings
+from gardenbus.common.api.identity.names import requester
+from gardenbus.common.api.identity.principals import SERVICE_ACCOUNT_PREFIX, groups_of
+from gardenbus.common.api.keys import ObjectKey
+from gardenbus.common.errors import BadRequest, InvalidResource
+
+_log = structlog.stdlib.get_logger()
+
+BudgetOf = Callable[[str], Budget]
+"""The budget of a user."""
+
+
+def default_budget(_user: str) -> Budget:
+    """The budget of everybody where nothing is set."""
+    return DEFAULT_BUDGET
+
+
+class BudgetSettings:
+    """The budgets of one landscape. `on_change` is an informer's callback for `KINDS`."""
+
+    KINDS = (BUDGETS.kind, "project")
+    NAMESPACES: Mapping[str, str] = {BUDGETS.kind: BUDGETS.namespace}
+
+    def __init__(self) -> None:
+        self._budgets = Budgets()
+        self._subjects: dict[str, frozenset[str]] = {}
+        self._projects: defaultdict[str, set[str]] = defaultdict(set)
+
+    def of(self, user: str) -> Budget:
+        """The budget of a user."""
+        if not (self._budgets.users or self._budgets.groups or self._budgets.projects):
+            return self._budgets.default
+        try:
+            groups = groups_of(requester(user))
+        except BadRequest:
+            groups = ()
+        projects = {name for subject in (user, *map(_group, groups)) for name in self._projects.get(subject, ())}
+        return self._budgets.of(user, groups, projects)
+
+    def on_change(self, key: ObjectKey, _old: StoredObject | None, new: StoredObject | None) -> None:
+        """Note settings, and members of Projects."""
+        if key.kind == "project":
+            self._note_members(key.name, frozenset(_members(new.document())) if new is not None else frozenset())
+        elif key == BUDGETS:
+            try:
+                self._budgets = budgets_of(new.document() if new is not None else None)
+            except InvalidResource as error:
+                _log.warning("settings.rejected", object=str(key), reason=error.message)
+
+    def _note_members(self, project: str, subjects: frozenset[str]) -> None:
+        before = self._subjects.pop(project, frozenset())
+        for subject in before - subjects:
+            self._projects[subject].discard(project)
+            if not self._projects[subject]:
+                del self._projects[subject]
+        for subject in subjects - before:
+            self._projects[subject].add(project)
+        if subjects:
+            self._subjects[project] = subjects
+
+
+def _members(project: Document) -> Iterator[str]:
+    """The users of a Project, and its groups, each as one text."""
+    spec = section(project, "spec")
+    for subject in (*mappings(spec.get("members")), section(spec, "owner")):
+        name: object = subject.get("name")
+        if not isinstance(name, str):
+            continue
+        match subject.get("kind"):
+            case "User":
+                yield name
+            case "Group":
+                yield _group(name)
+            case "ServiceAccount":
+                yield f"{SERVICE_ACCOUNT_PREFIX}{subject.get('namespace') or ''}:{name}"
+            case _:
+                pass
+
+
+def _group(name: str) -> str:
+    """A group beside users: no user has a line break in its name."""
+    return f"group\n{name}"
