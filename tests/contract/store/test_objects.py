@@ -177,16 +177,23 @@ async def test_versions_grow_over_all_objects_and_are_never_used_twice(kit: Stor
 
 
 async def test_what_only_the_apiserver_reads_is_kept_without_a_new_version(kit: StoreUnderTest) -> None:
-    shoot = await kit.created(a_shoot(), last_applied=b'{"a":1}')
+    shoot = await kit.created(a_shoot(), last_applied=b'{"a":1}', owner_setters=b"u1 ann")
     await kit.fresh_entries()
-    assert (await kit.now(APOLLO)).last_applied == b'{"a":1}'
+    assert await kit.now(APOLLO) == shoot
+    assert (shoot.last_applied, shoot.owner_setters) == (b'{"a":1}', b"u1 ann")
     changed = await kit.changed(shoot, shoot.document(), last_applied=b'{"b":2}', report_stamps=b"[3]")
     assert (changed.version, changed.last_applied, changed.report_stamps) == (shoot.version, b'{"b":2}', b"[3]")
     assert await kit.now(APOLLO) == changed
+    assert changed.owner_setters == b"u1 ann"
+    changed = await kit.changed(changed, shoot.document(), owner_setters=b"u2 bob")
+    assert (await kit.now(APOLLO)).owner_setters == b"u2 bob"
     assert not await kit.entries()
     written = await kit.changed(changed, merged(changed.document(), {"spec": {"purpose": "testing"}}))
     assert (await kit.now(APOLLO)).last_applied == b'{"b":2}'
     assert written == await kit.now(APOLLO)
+    assert written.owner_setters == b"u2 bob"
+    assert (await kit.changed(written, written.document(), owner_setters=b"")).owner_setters == b""
+    assert (await kit.now(APOLLO)).owner_setters == b""
 
 
 async def test_each_write_is_announced_once_with_its_verb_and_version(kit: StoreUnderTest) -> None:

@@ -252,5 +252,8 @@ def _keep_what_the_bus_has_not(old: ObjectRow, new: ObjectRow) -> None:
     """Keep over a restore what stands only in the store."""
     new.attempts, new.attempted_generation = old.attempts, old.attempted_generation
     new.stored = msgspec.structs.replace(
-        new.stored, last_applied=old.stored.last_applied, report_stamps=old.stored.report_stamps
+        new.stored,
+        last_applied=old.stored.last_applied,
+        report_stamps=old.stored.report_stamps,
+        owner_setters=old.stored.owner_setters,
     )

@@ -48,7 +48,7 @@ class MemoryReads:
     async def get_many_partial(self, keys: Sequence[ObjectKey]) -> Sequence[StoredObject | None]:
         """Read several objects without what only the apiserver needs of them."""
         return [
-            stored and msgspec.structs.replace(stored, last_applied=b"", report_stamps=b"")
+            stored and msgspec.structs.replace(stored, last_applied=b"", report_stamps=b"", owner_setters=b"")
             for stored in await self.get_many(keys)
         ]
 
@@ -199,7 +199,7 @@ class MemoryReads:
 
 def without_private(stored: StoredObject) -> StoredObject:
     """An object as lists and announcements carry it: without what only the apiserver reads."""
-    return msgspec.structs.replace(stored, last_applied=b"", report_stamps=b"")
+    return msgspec.structs.replace(stored, last_applied=b"", report_stamps=b"", owner_setters=b"")
 
 
 def _shown(shoot: StoredObject, operation: Document) -> BusyShoot:

@@ -83,6 +83,7 @@ class MemoryStore(MemoryScheduling):
         *,
         origin: RequestOrigin | None = None,
         last_applied: bytes = b"",
+        owner_setters: bytes = b"",
         scheduling_generation: int | None = None,
         preconditions: Sequence[WritePrecondition] = (),
     ) -> StoredObject | Superseded:
@@ -91,6 +92,7 @@ class MemoryStore(MemoryScheduling):
             document,
             origin=origin,
             last_applied=last_applied,
+            owner_setters=owner_setters,
             scheduling_generation=scheduling_generation,
             preconditions=preconditions,
         )
@@ -101,6 +103,7 @@ class MemoryStore(MemoryScheduling):
         *,
         origin: RequestOrigin | None = None,
         last_applied: bytes = b"",
+        owner_setters: bytes = b"",
         scheduling_generation: int | None = None,
         preconditions: Sequence[WritePrecondition] = (),
         uid: str = "",
@@ -131,6 +134,7 @@ class MemoryStore(MemoryScheduling):
             created_at=created_at or state.now(),
             scheduling_generation=version if change.effects.outdates_decisions else 0,
             last_applied=last_applied,
+            owner_setters=owner_setters,
         )
         row = ObjectRow(stored, change.index_keys, origin or origin_of_tombstone(state.tombstones.get(key)))
         row.prior = state.prior_uids(key, stored.uid)
@@ -157,6 +161,7 @@ class MemoryStore(MemoryScheduling):
                     creation.document,
                     origin=creation.origin,
                     last_applied=creation.last_applied,
+                    owner_setters=creation.owner_setters,
                     preconditions=creation.preconditions,
                 )
         except GardenbusError as error:
@@ -170,6 +175,7 @@ class MemoryStore(MemoryScheduling):
         origin: RequestOrigin | None = None,
         last_applied: bytes | None = None,
         report_stamps: bytes | None = None,
+        owner_setters: bytes | None = None,
         bump_generation: bool = False,
         keep_generation: bool = False,
         scheduling_generation: int | None = None,
@@ -178,7 +184,9 @@ class MemoryStore(MemoryScheduling):
         """Replace an object."""
         state, key, change = self.state, base.key, change_of(base, document)
         differs = change.differs or bump_generation
-        if not differs and not preconditions and (last_applied, report_stamps, origin) == (None, None, None):
+        private = {"last_applied": last_applied, "report_stamps": report_stamps, "owner_setters": owner_setters}
+        private = {name: text for name, text in private.items() if text is not None}
+        if not differs and not preconditions and not private and origin is None:
             return base
         state.check_open()
         if self.conflicts > 0:
@@ -196,8 +204,7 @@ class MemoryStore(MemoryScheduling):
         if superseded:
             return superseded
         row = state.rows[key]
-        private = {"last_applied": last_applied, "report_stamps": report_stamps}
-        kept = msgspec.structs.replace(row.stored, **{name: text for name, text in private.items() if text is not None})
+        kept = msgspec.structs.replace(row.stored, **private)
         if differs and base.is_deleting and not change.parts.finalizers:
             version = state.remove(row, origin, unblock_index=change.effects.unblocks)
             recount(state, key)

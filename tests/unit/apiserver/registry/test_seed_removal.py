@@ -5,6 +5,8 @@ from typing import Any
 import pytest
 
 from gardenbus.apiserver.controllers.garbage_collector import GarbageCollector
+from gardenbus.apiserver.handlers.audit_log import AuditLog
+from gardenbus.apiserver.handlers.authorizer import Authorizer
 from gardenbus.apiserver.registry.preconditions import Precondition
 from gardenbus.apiserver.registry.read_cache import ManifestCache, ReadCache
 from gardenbus.apiserver.registry.retry_on_conflict import StaleVersion, UnmetDependency, WriteResult
@@ -144,8 +146,11 @@ async def test_a_seed_of_that_name_stays_as_it_is_when_nobody_has_begun_to_make_
 async def test_one_that_goes_with_its_owner_is_marked_too() -> None:
     garden = Garden()
     owner = {"apiVersion": "v1", "kind": "ManagedSeedSet", "name": "gone", "uid": "gone"}
-    await garden.begin(a_shoot("child", "garden"), a_managed_seed(ownerReferences=[owner]), a_seed("child"))
+    await garden.begin(a_shoot("child", "garden"), a_seed("child"))
+    await garden.store.create(a_managed_seed(ownerReferences=[owner]), owner_setters=b"gone managedseedset")
+    authorizer = Authorizer(garden.store, AuditLog(FakeClock()), is_enforced=True)
+    collector = GarbageCollector(garden.store, garden.writer.admission, authorizer, garden.manifests)
 
-    assert await GarbageCollector(garden.store, garden.writer.admission).collect("gone") == 0
+    assert await collector.collect("gone") == 0
     assert (await garden.now(MANAGED_SEED)).is_deleting
     assert await garden.mark() == "the deletion of managedseed garden/child"

@@ -15,6 +15,8 @@ from urllib.parse import quote
 
 import msgspec
 
+from gardenbus.credentials.owned_directories import ForeignPath, foreign_path
+
 LandscapeState = Literal["starting", "ready", "stopping", "stopped"]
 
 DEFAULT_DIRECTORY = Path(".gardenbus")
@@ -87,6 +89,13 @@ class DirectoryUnwritable(Exception):
         super().__init__(f"cannot write {path}: {error.strerror or error}")
 
 
+class DirectoryForeign(DirectoryUnwritable):
+    """The state directory, or something in it, is somebody else's, who could have planted it."""
+
+    def __init__(self, foreign: ForeignPath) -> None:
+        Exception.__init__(self, str(foreign))
+
+
 class LandscapeDirectory:
     """Paths below the state directory D, and what is kept in them."""
 
@@ -112,6 +121,7 @@ class LandscapeDirectory:
 
     def prepare(self) -> None:
         """Create what is missing, and tighten what an older version made. Raises DirectoryUnwritable."""
+        self.check_owner()
         with writing(self.path):
             self.path.mkdir(mode=_DIRECTORY_MODE, parents=True, exist_ok=True)
             for folder in self.folders:
@@ -123,6 +133,13 @@ class LandscapeDirectory:
             if all(map(self.owns, self.path.iterdir())):
                 with contextlib.suppress(PermissionError):  # the directory is another user's, what is in it is not
                     _tighten(self.path.resolve())
+
+    def check_owner(self) -> None:
+        """Raise DirectoryForeign when somebody else could have put something there; nothing is opened or made."""
+        with writing(self.path):
+            found = foreign_path(self.path, (self.landscape_file, self.lock_file, *self.folders))
+        if found is not None:
+            raise DirectoryForeign(found)
 
     def owns(self, entry: Path) -> bool:
         """True for an entry of the directory that is a landscape's."""
@@ -142,9 +159,10 @@ class LandscapeDirectory:
 
     def lock(self) -> int:
         """Take the lock, for as long as this process lives. Raises LandscapeInUse, DirectoryUnwritable."""
+        self.check_owner()
         with writing(self.path):
             self.path.mkdir(mode=_DIRECTORY_MODE, parents=True, exist_ok=True)
-            descriptor = os.open(self.lock_file, os.O_RDWR | os.O_CREAT, _FILE_MODE)
+            descriptor = os.open(self.lock_file, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, _FILE_MODE)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
@@ -162,7 +180,7 @@ class LandscapeDirectory:
     def supervisor(self) -> int | None:
         """The process that holds the lock now, or None."""
         try:
-            descriptor = os.open(self.lock_file, os.O_RDWR)
+            descriptor = os.open(self.lock_file, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
         except OSError:
             return None
         try:

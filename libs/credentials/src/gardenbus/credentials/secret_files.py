@@ -12,12 +12,19 @@ _PASSWORD_BYTES = 32
 
 
 def make_directory(path: Path) -> None:
-    """Make a directory that only the owner can enter. One that is there already is tightened."""
+    """Make a directory that only the owner can enter. One that is there already is tightened. Raises OSError.
+
+    A link is none: it could lead to what another holder must not change.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
     try:
         path.mkdir(mode=DIRECTORY_MODE)
     except FileExistsError:
-        path.chmod(DIRECTORY_MODE)
+        descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        try:
+            os.fchmod(descriptor, DIRECTORY_MODE)
+        finally:
+            os.close(descriptor)
 
 
 def tighten(paths: Iterable[Path]) -> None:

@@ -24,6 +24,7 @@ from gardenbus.common.api.keys import Subjects
 from gardenbus.common.errors import BadRequest
 from gardenbus.credentials import secret_files
 from gardenbus.credentials.identity_directory import kept_nkey, kept_operator
+from gardenbus.credentials.owned_directories import foreign_path
 from gardenbus.credentials.server_configuration import Authorization, Password, authorization_configuration
 
 ACCOUNTS = "accounts.conf"
@@ -42,8 +43,11 @@ _AGENTS = ("gardenlet", "member-agent")
 def export(directory: Path, principals: Iterable[Principal], subjects: Subjects) -> Mapping[Principal, Path]:
     """Write all files; returns the file of each principal outside the services, also of those from before.
 
-    Raises BadRequest for a name that cannot be, SettingsInvalid for a file that cannot be read; OSError.
+    Raises BadRequest for a name that cannot be, and for what belongs to somebody else, SettingsInvalid for a file that
+    cannot be read; OSError.
     """
+    if (foreign := foreign_path(directory, (directory,))) is not None:
+        raise BadRequest(str(foreign))
     for principal in principals:
         _check(principal)
     for place in (directory, directory / "services", *(directory / name for name in _DIRECTORIES.values())):

@@ -157,7 +157,7 @@ async def _serve_api(context: ServiceContext[ApiserverSettings], parts: _Parts) 
 
 
 async def _start_controllers(context: ServiceContext[ApiserverSettings], parts: _Parts) -> None:
-    connections, writer, manifests = parts[:3]
+    connections, writer, manifests, authorizer = parts[:4]
     store, bus, subjects = connections.store, connections.bus, connections.subjects
     use_as_seed = UseAsSeed(store, context.clock, writer, manifests)
     writer.add_follow_up(use_as_seed.follow_up)
@@ -177,7 +177,7 @@ async def _start_controllers(context: ServiceContext[ApiserverSettings], parts: 
     await start_controller(
         context,
         CONTROLLER,
-        GarbageCollector(store, writer.admission).reconcile,
+        GarbageCollector(store, writer.admission, authorizer, manifests).reconcile,
         connections,
         reporter=REPORTER,
         event_reason="",

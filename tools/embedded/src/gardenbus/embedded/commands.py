@@ -120,7 +120,11 @@ def down(
     from gardenbus.embedded.detached import stop_supervisor  # noqa: PLC0415
 
     place = LandscapeDirectory(directory or DEFAULT_DIRECTORY)
-    was_running = stop_supervisor(place)
+    try:
+        was_running = stop_supervisor(place)
+    except DirectoryUnwritable as error:
+        print_error(str(error))
+        raise typer.Exit(Exit.FAILED) from error
     show_lines([f"{place.path}: {'stopped' if was_running else 'nothing was running'}"])
     if purge:
         was_there = _remove_state(place)

@@ -85,8 +85,10 @@ def _ready(directory: LandscapeDirectory, process: "subprocess.Popen[bytes]") ->
 def stop_supervisor(directory: LandscapeDirectory) -> bool:
     """Stop the landscape of a directory and wait until it is; False when none was running.
 
-    A supervisor that does not stop in time is killed, and what it leaves behind is ended.
+    A supervisor that does not stop in time is killed, and what it leaves behind is ended. Raises DirectoryUnwritable
+    where somebody else could have written which processes those are.
     """
+    directory.check_owner()
     pid = directory.supervisor()
     if pid is None:
         return bool(end_leftovers(directory))

@@ -25,6 +25,7 @@ def remove_state(directory: LandscapeDirectory) -> bool:
     What a killed supervisor left running is ended first. Raises NotALandscape, LandscapeInUse, DirectoryUnwritable;
     nothing is removed then, except that DirectoryUnwritable may come halfway.
     """
+    directory.check_owner()
     if not directory.path.is_dir():
         return False
     entries = _own_entries(directory)

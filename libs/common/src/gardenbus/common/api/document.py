@@ -161,6 +161,8 @@ class StoredObject(msgspec.Struct, frozen=True, kw_only=True):
     scheduling_generation: int = 0
     last_applied: bytes = b""
     report_stamps: bytes = b""
+    owner_setters: bytes = b""
+    """Who set each owner reference (`owners.setters_after`): beside the manifest, which nobody writes it by."""
 
     @property
     def is_deleting(self) -> bool:

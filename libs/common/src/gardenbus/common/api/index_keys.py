@@ -3,7 +3,6 @@
 The store's functions parse no manifest, so every writer computes them here.
 """
 
-import re
 from typing import Any, NamedTuple, cast
 
 from gardenbus.common.api.document import Document, section
@@ -17,14 +16,13 @@ from gardenbus.common.api.garden.quotas import demand_of
 from gardenbus.common.api.garden.seeds import may_unblock, removal_owner, scheduling_content, shoot_capacity
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.api.resource_quotas import quota_lines
+from gardenbus.common.api.uids import is_uid
 
 DEFAULT_SCHEDULER_NAME = "default-scheduler"
 REGION_CONFIG_LABEL = ("scheduling.gardener.cloud/purpose", "region-config")
 
 UNBLOCKING_KINDS = ("seed", "cloudprofile", "namespacedcloudprofile", "project", "configmap")
 """Kinds whose changes may unblock unschedulable shoots; their announcements carry the unblock index."""
-
-_UID = re.compile(r"[0-9A-Za-z][-0-9A-Za-z]{0,127}")
 
 FOLLOWING_KINDS = ("managedseed", "shootstate")
 """Kinds that the gardenlets of a shoot's seeds may read."""
@@ -131,11 +129,6 @@ def _other_keys(document: Document, owners: tuple[str, ...]) -> IndexKeys:
             return IndexKeys(quota=quota_lines(spec), owners=owners)
         case _:
             return IndexKeys(owners=owners)
-
-
-def is_uid(text: str) -> bool:
-    """True when the text has the form of a uid: the store makes UUIDs, and queue subjects contain them."""
-    return _UID.fullmatch(text) is not None
 
 
 def _is_self_hosted(spec: Document) -> bool:

@@ -243,6 +243,7 @@ class Creation(msgspec.Struct, frozen=True):
     document: Document
     origin: RequestOrigin | None = None
     last_applied: bytes = b""
+    owner_setters: bytes = b""
     trace: str = ""
     preconditions: Sequence[WritePrecondition] = ()
 
@@ -294,6 +295,7 @@ class Objects(Protocol):
         *,
         origin: RequestOrigin | None = None,
         last_applied: bytes = b"",
+        owner_setters: bytes = b"",
         scheduling_generation: int | None = None,
         preconditions: Sequence[WritePrecondition] = (),
     ) -> StoredObject | Superseded:
@@ -313,6 +315,7 @@ class Objects(Protocol):
         origin: RequestOrigin | None = None,
         last_applied: bytes | None = None,
         report_stamps: bytes | None = None,
+        owner_setters: bytes | None = None,
         bump_generation: bool = False,
         keep_generation: bool = False,
         scheduling_generation: int | None = None,
@@ -351,7 +354,7 @@ class Store(Objects, StreamHistories, Protocol):
     """The store of record. Errors as in the module."""
 
     async def get_many_partial(self, keys: Sequence[ObjectKey]) -> Sequence[StoredObject | None]:
-        """Partial read of several objects that are not written back: `last_applied` and `report_stamps` are empty."""
+        """Partial read of several objects that are not written back: what stands beside the manifests is empty."""
         ...
 
     async def create_many(self, creations: Sequence[Creation]) -> Sequence[CreateResult]:

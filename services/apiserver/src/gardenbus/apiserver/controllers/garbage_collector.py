@@ -1,16 +1,24 @@
 """Garbage collector: dependents of a removed owner are deleted, or lose the reference where others own them.
 
-Requests come as `garden.queue.garbage._.<uid of the owner>`, from the same write that removed the owner (or that
-created a dependent of an owner that was gone already).
+A dependent is deleted as whoever set the reference (`domain.collecting`), who must be allowed to delete it, under the
+same conditions: what nobody has confirmed, or another one has to approve, stays. Requests come as
+`garden.queue.garbage._.<uid of the owner>`, from the same write that removed the owner (or that created a dependent of
+an owner that was gone already).
 """
 
 import structlog
 
 from gardenbus.apiserver.domain import migration
 from gardenbus.apiserver.domain.admission import Admission
+from gardenbus.apiserver.domain.authorization.actions import Action, Requester
+from gardenbus.apiserver.domain.collecting import COLLECTOR, collector_of
+from gardenbus.apiserver.handlers.authorizer import Authorizer
+from gardenbus.apiserver.registry.read_cache import ManifestCache, ReadCache
 from gardenbus.apiserver.registry.seed_removal import annotate_seed_removal
+from gardenbus.common.api.document import Document, StoredObject
 from gardenbus.common.api.document_parts import mappings, with_metadata
 from gardenbus.common.api.keys import ObjectKey
+from gardenbus.common.api.owners import setters_of
 from gardenbus.common.controller.controller import Done, ReconcileRequest, ReconcileResult, RequeueAfter
 from gardenbus.common.errors import Forbidden, NotFound
 from gardenbus.common.ports.store import Store
@@ -26,9 +34,11 @@ RETRY_SECONDS = 60.0
 class GarbageCollector:
     """Collects what the removal of an owner left behind."""
 
-    def __init__(self, store: Store, admission: Admission) -> None:
+    def __init__(self, store: Store, admission: Admission, authorizer: Authorizer, manifests: ManifestCache) -> None:
         self._store = store
         self._admission = admission
+        self._authorizer = authorizer
+        self._manifests = manifests
 
     async def reconcile(self, request: ReconcileRequest) -> ReconcileResult:
         """Reconcile one removed owner, whose uid is the name of the request. Raises Conflict, Unavailable."""
@@ -37,7 +47,8 @@ class GarbageCollector:
     async def collect(self, uid: str) -> int:
         """Collect every dependent of an owner that is gone; returns how many must not be deleted yet.
 
-        Those are in use, or their deletion is not confirmed. Raises Conflict, Unavailable.
+        Those are in use, their deletion is not confirmed, or whoever set the reference may not delete them. Raises
+        Conflict, Unavailable.
         """
         if await self._store.exists_uid(uid):
             return 0
@@ -62,11 +73,23 @@ class GarbageCollector:
             if living:
                 await self._store.update(stored, with_metadata(document, "ownerReferences", others))
             else:
-                self._admission.admit_deletion(document)
-                migration.admit_deletion(document)
-                guards = self._admission.deletion_guards(document)
-                preconditions = (*guards, *await annotate_seed_removal(stored, self._store))
-                await self._store.delete(stored, preconditions=preconditions)
+                await self._delete(
+                    stored, document, collector_of(key, uid, setters_of(stored.owner_setters).get(uid, ""))
+                )
         except NotFound:
             return
         _log.info("dependent.collected", object=str(key), owner=uid, deleted=not living)
+
+    async def _delete(self, stored: StoredObject, document: Document, collector: Requester) -> None:
+        """Delete a dependent as somebody. Raises Forbidden when that one may not, or not yet."""
+        if stored.is_deleting:
+            return
+        reads = ReadCache(self._store, self._manifests)
+        grant = await self._authorizer.grant(collector, Action.on("delete", stored.key), reads)
+        related = await reads.related(self._admission.deletion_queries(document))
+        self._admission.admit_deletion(document, related, user=None if collector is COLLECTOR else collector.user)
+        migration.admit_deletion(document)
+        guards = self._admission.deletion_guards(document)
+        preconditions = (*guards, *await annotate_seed_removal(stored, self._store))
+        await self._store.delete(stored, preconditions=preconditions)
+        grant.written("collected")

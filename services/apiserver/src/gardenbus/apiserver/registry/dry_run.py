@@ -81,6 +81,7 @@ class DryRunStore(Objects):
         *,
         origin: RequestOrigin | None = None,  # noqa: ARG002  a dry run has no place in the order of the bus
         last_applied: bytes = b"",
+        owner_setters: bytes = b"",
         scheduling_generation: int | None = None,
         preconditions: Sequence[WritePrecondition] = (),
     ) -> StoredObject:
@@ -94,6 +95,7 @@ class DryRunStore(Objects):
             generation=1,
             created_at=timestamp(self._clock.now()),
             last_applied=last_applied,
+            owner_setters=owner_setters,
         )
         await self._check(
             made.key, None, document, scheduling_generation=scheduling_generation, preconditions=preconditions
@@ -108,6 +110,7 @@ class DryRunStore(Objects):
         origin: RequestOrigin | None = None,  # noqa: ARG002
         last_applied: bytes | None = None,
         report_stamps: bytes | None = None,  # noqa: ARG002  reports have no dry run
+        owner_setters: bytes | None = None,
         bump_generation: bool = False,
         keep_generation: bool = False,
         scheduling_generation: int | None = None,
@@ -123,6 +126,7 @@ class DryRunStore(Objects):
             parts=change.parts,
             generation=base.generation + (bump_generation or (change.spec and not keep_generation)),
             last_applied=base.last_applied if last_applied is None else last_applied,
+            owner_setters=base.owner_setters if owner_setters is None else owner_setters,
         )
 
     async def delete(

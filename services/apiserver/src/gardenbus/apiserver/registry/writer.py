@@ -41,6 +41,7 @@ from gardenbus.common.api.document_parts import without
 from gardenbus.common.api.fields.validation import FieldValidation
 from gardenbus.common.api.garden.shoot_status import with_status_label
 from gardenbus.common.api.keys import ObjectKey
+from gardenbus.common.api.owners import setters_after
 from gardenbus.common.api.validation.manifest import validate
 from gardenbus.common.api.validation.metadata import key_of
 from gardenbus.common.errors import Conflict, Forbidden, NotFound
@@ -214,7 +215,12 @@ class Writer:
         admitted = await self._admitted(merged, None, reads, user, checks, queries if is_as_given else None)
         if section(admitted.document, "spec").get("seedName"):
             return None
-        creation = Creation(admitted.document, last_applied=last_applied, preconditions=admitted.preconditions)
+        creation = Creation(
+            admitted.document,
+            last_applied=last_applied,
+            owner_setters=setters_after(None, None, admitted.document, user),
+            preconditions=admitted.preconditions,
+        )
         return NewCreation(creation, notices)
 
     async def follow_up(self, written: WriteResult, reads: ReadCache, user: str) -> Sequence[str]:
@@ -365,6 +371,7 @@ class Writer:
                 document,
                 origin=intent.order.origin,
                 last_applied=intent.last_applied or b"",
+                owner_setters=setters_after(None, None, document, intent.user),
                 scheduling_generation=seed.scheduling_generation if seed is not None else None,
                 preconditions=(*guards_of(intent.condition), *admitted.preconditions),
             )
@@ -384,12 +391,14 @@ class Writer:
     ) -> WriteResult:
         document, bumps = accept_operation(current, admitted.document)
         new_last_applied = intent.last_applied if intent.last_applied != base.last_applied else None
+        setters = setters_after(base.owner_setters, current, document, intent.user)
         with dependent((Forbidden,)):
             stored = await self._store.update(
                 base,
                 document,
                 origin=intent.order.origin,
                 last_applied=new_last_applied,
+                owner_setters=setters if setters != base.owner_setters else None,
                 bump_generation=bumps,
                 keep_generation=is_rollout_confined(current, document),
                 preconditions=(*guards_of(intent.condition), *admitted.preconditions),

@@ -19,7 +19,7 @@ PARTS = (
 )  # fmt: skip
 """The fields of a reply, in the order of functions/keys.lua."""
 
-PRIVATE = ("last", "rf")
+PRIVATE = ("last", "rf", "setters")
 """Fields that only the apiserver reads."""
 
 COMPRESSED = ("spec", "status", "last")
@@ -70,6 +70,7 @@ def read_record(key: ObjectKey, values: Sequence[bytes | None]) -> StoredObject 
         scheduling_generation=int(fields[16] or 0),
         last_applied=_text(key, fields[17]) if len(fields) > len(PARTS) else b"",
         report_stamps=fields[18] if len(fields) > len(PARTS) else b"",
+        owner_setters=fields[19] if len(fields) > len(PARTS) else b"",
     )
 
 
@@ -144,6 +145,7 @@ def applied_reply(base: StoredObject, parts: Parts, values: Sequence[Any]) -> St
         scheduling_generation=int(scheduling_generation or 0),
         last_applied=base.last_applied,
         report_stamps=base.report_stamps,
+        owner_setters=base.owner_setters,
     )
 
 

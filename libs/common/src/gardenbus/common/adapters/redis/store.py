@@ -86,22 +86,24 @@ class RedisStore(RedisReads):
         *,
         origin: RequestOrigin | None = None,
         last_applied: bytes = b"",
+        owner_setters: bytes = b"",
         scheduling_generation: int | None = None,
         preconditions: Sequence[WritePrecondition] = (),
     ) -> StoredObject | Superseded:
         """Store a new object."""
         change, key = creation_of(document), key_of(document)
-        operation = self._creation(key, change, origin, last_applied, self._now())
+        beside = Creation(document, origin, last_applied, owner_setters)
+        operation = self._creation(key, change, beside, self._now())
         operation["guards"] = guards(preconditions)
         if scheduling_generation is not None:
             operation["gate_seen"] = scheduling_generation
-        return self._created(key, change, last_applied, await self._connection.call("put", operation), preconditions)
+        return self._created(key, change, beside, await self._connection.call("put", operation), preconditions)
 
     async def create_many(self, creations: Sequence[Creation]) -> Sequence[CreateResult]:
         """Store new objects in one call."""
         now = self._now()
         changes = [(key_of(one.document), creation_of(one.document), one) for one in creations]
-        operations = [self._creation(key, change, one.origin, one.last_applied, now) for key, change, one in changes]
+        operations = [self._creation(key, change, one, now) for key, change, one in changes]
         for operation, creation in zip(operations, creations, strict=True):
             if creation.trace:
                 operation["trace"] = creation.trace
@@ -115,17 +117,17 @@ class RedisStore(RedisReads):
 
     def _ended(self, key: ObjectKey, change: ObjectChange, creation: Creation, reply: Sequence[Any]) -> CreateResult:
         try:
-            return self._created(key, change, creation.last_applied, reply, creation.preconditions)
+            return self._created(key, change, creation, reply, creation.preconditions)
         except GardenbusError as error:
             return error
 
-    def _creation(
-        self, key: ObjectKey, change: ObjectChange, origin: RequestOrigin | None, last_applied: bytes, now: str
-    ) -> dict[str, Any]:
+    def _creation(self, key: ObjectKey, change: ObjectChange, creation: Creation, now: str) -> dict[str, Any]:
         """Operation of `put` for a new object."""
         fields = {name: value for name, value in written_fields(change.parts, change.index_keys).items() if value}
-        if last_applied:
-            fields["last"] = last_applied.decode()
+        if creation.last_applied:
+            fields["last"] = creation.last_applied.decode()
+        if creation.owner_setters:
+            fields["setters"] = creation.owner_setters.decode()
         return {
             "key": key.stored,
             "kind": key.kind,
@@ -134,7 +136,7 @@ class RedisStore(RedisReads):
             "now": now,
             "outbox_max": OUTBOX_MAX,
             "base": 0,
-            "origin": origin_text(origin),
+            "origin": origin_text(creation.origin),
             "gate": change.effects.outdates_decisions,
             "unblocks": change.effects.unblocks,
             "bindings": True,
@@ -148,14 +150,21 @@ class RedisStore(RedisReads):
         self,
         key: ObjectKey,
         change: ObjectChange,
-        last_applied: bytes,
+        creation: Creation,
         reply: Sequence[Any],
         preconditions: Sequence[WritePrecondition],
     ) -> StoredObject | Superseded:
         if reply[0] != b"created":
             return self._raise_rejection(key, reply, preconditions)
         base = StoredObject(
-            key=key, parts=change.parts, uid="", version=0, generation=0, created_at="", last_applied=last_applied
+            key=key,
+            parts=change.parts,
+            uid="",
+            version=0,
+            generation=0,
+            created_at="",
+            last_applied=creation.last_applied,
+            owner_setters=creation.owner_setters,
         )
         return applied_reply(base, change.parts, reply[1])
 
@@ -167,6 +176,7 @@ class RedisStore(RedisReads):
         origin: RequestOrigin | None = None,
         last_applied: bytes | None = None,
         report_stamps: bytes | None = None,
+        owner_setters: bytes | None = None,
         bump_generation: bool = False,
         keep_generation: bool = False,
         scheduling_generation: int | None = None,
@@ -178,12 +188,10 @@ class RedisStore(RedisReads):
             base,
             last_applied=base.last_applied if last_applied is None else last_applied,
             report_stamps=base.report_stamps if report_stamps is None else report_stamps,
+            owner_setters=base.owner_setters if owner_setters is None else owner_setters,
         )
-        fields: dict[str, str] = {}
-        if last_applied is not None:
-            fields["last"] = last_applied.decode()
-        if report_stamps is not None:
-            fields["rf"] = report_stamps.decode()
+        beside = {"last": last_applied, "rf": report_stamps, "setters": owner_setters}
+        fields = {name: text.decode() for name, text in beside.items() if text is not None}
         operation = self._operation(base.key, base.version, origin, change, preconditions, scheduling_generation)
         operation["bump"] = bump_generation or (change.spec and not keep_generation)
         operation["bindings"] |= bump_generation  # the gardenlet has work to do though the manifest is the same
@@ -330,14 +338,15 @@ class RedisStore(RedisReads):
         """Store an unknown object."""
         metadata, key = unknown.manifest["metadata"], unknown.key
         change = creation_of(unknown.manifest)
-        operation = self._creation(key, change, None, UNKNOWN_LAST_APPLIED, self._now()) | {
+        creation = Creation(unknown.manifest, last_applied=UNKNOWN_LAST_APPLIED)
+        operation = self._creation(key, change, creation, self._now()) | {
             "uid": unknown.uid,
             "generation": metadata["generation"],
             "created": metadata["creationTimestamp"],
             "unknown": f"{unknown.seed} {key.stored}",
         }
         reply = await self._connection.call("put", operation)
-        adopted = self._created(key, change, UNKNOWN_LAST_APPLIED, reply, ())
+        adopted = self._created(key, change, creation, reply, ())
         assert isinstance(adopted, StoredObject)  # it has no origin that could be superseded
         return adopted
 

@@ -10,10 +10,10 @@ from collections.abc import Sequence
 from typing import Any, cast
 
 from gardenbus.common.api.document import Document
-from gardenbus.common.api.index_keys import is_uid
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.api.kinds import KindSpec, by_word, resolve
 from gardenbus.common.api.shown_values import shown, with_article
+from gardenbus.common.api.uids import is_uid
 from gardenbus.common.api.validation.fast_path import has_common_metadata
 from gardenbus.common.api.validation.field_cursor import FieldCursor, FieldErrors
 from gardenbus.common.errors import BadRequest

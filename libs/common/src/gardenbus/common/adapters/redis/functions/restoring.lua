@@ -22,7 +22,7 @@ local function restore(keys, args)
   end
   if object.ver ~= '' and object.uid ~= op.uid then
     redis.call('HDEL', P .. ':uids', object.uid)
-    redis.call('HDEL', object_key, 'last', 'rf', 'tries', 'tried') -- they belong to another object of this name
+    redis.call('HDEL', object_key, 'last', 'rf', 'setters', 'tries', 'tried') -- they belong to another object of this name
   end
   if not shoot and not op.deleted then left = put_follower(P, op, object, object.ver == '') end
   reindex_set(P, ':refs:', object.refs, set.refs or '', op.key)
