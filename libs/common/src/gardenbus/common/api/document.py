@@ -162,7 +162,7 @@ class StoredObject(msgspec.Struct, frozen=True, kw_only=True):
     last_applied: bytes = b""
     report_stamps: bytes = b""
     owner_setters: bytes = b""
-    """Who set each owner reference (`owners.setters_after`): beside the manifest, which nobody writes it by."""
+    """The setter of each owner reference (`owners.setters_after`): beside the manifest, which does not state it."""
 
     @property
     def is_deleting(self) -> bool:

@@ -47,8 +47,8 @@ def setters_after(setters: bytes | None, old: Document | None, new: Document, us
     owners = owner_uids(new)
     if not owners:
         return b""
-    known, before = setters_of(setters or b""), frozenset(owner_uids(old))
-    after = {uid: known.get(uid, "") if uid in before else user for uid in owners}
+    recorded, before = setters_of(setters or b""), frozenset(owner_uids(old))
+    after = {uid: recorded.get(uid, "") if uid in before else user for uid in owners}
     return "\n".join(f"{uid} {setter}" for uid, setter in after.items() if setter).encode()
 
 
