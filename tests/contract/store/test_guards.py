@@ -5,7 +5,7 @@ import pytest
 from gardenbus.common.api.document import StoredObject
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.errors import Conflict, Forbidden
-from gardenbus.common.ports.store import RequestOrigin, Superseded, WritePrecondition
+from gardenbus.common.ports.store import Creation, RequestOrigin, Superseded, WritePrecondition
 from tests.support.builders import a_cloudprofile, a_project, a_seed, a_shoot, merged
 from tests.support.stores import StoreUnderTest, stored
 
@@ -87,3 +87,15 @@ async def test_a_shoot_is_moved_only_to_the_seed_as_it_was_decided_on(kit: Store
         await kit.store.update(shoot, moving, scheduling_generation=new.scheduling_generation + 1)
     moved = stored(await kit.store.update(shoot, moving, scheduling_generation=new.scheduling_generation))
     assert moved.parts.seed_name == "new"
+
+
+async def test_a_creation_may_be_bound_to_a_number_of_its_kind(kit: StoreUnderTest) -> None:
+    few = [WritePrecondition("count", "seed", "seeds 'a': the maximum is 2", most=2)]
+    first = await kit.created(a_seed("a"), preconditions=few)
+    await kit.created(a_project())
+    created = await kit.store.create_many([Creation(a_seed(name), preconditions=few) for name in ("b", "c", "d")])
+    assert [isinstance(one, Forbidden) for one in created] == [False, True, True]
+    assert str(created[1]) == "seeds 'a': the maximum is 2 (there are 2)"
+    changed = await kit.changed(first, merged(first.document(), {"spec": {"a": 1}}), preconditions=few)
+    await kit.store.delete(changed)
+    await kit.created(a_seed("c"), preconditions=few)

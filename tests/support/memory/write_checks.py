@@ -7,6 +7,7 @@ from gardenbus.common.adapters.store_responses import (
     claim_conflict,
     exists_already,
     has_moved_on,
+    is_counted,
     is_gone,
     is_guarded,
     is_held,
@@ -96,12 +97,12 @@ def _check_guards(
     preconditions: Sequence[WritePrecondition],
 ) -> None:
     for guard in preconditions:
-        if guard.kind in ("quota", "demand"):
+        if guard.kind in ("quota", "demand", "count"):
             _check_counts(state, guard, key, row, change)
             continue
         if guard.kind == "version":
-            row = state.rows.get(ObjectKey.from_stored(guard.name))
-            version = row.stored.version if row else 0
+            other = state.rows.get(ObjectKey.from_stored(guard.name))
+            version = other.stored.version if other else 0
             if version != guard.version:
                 raise is_outdated(guard.message, version)
             continue
@@ -125,6 +126,10 @@ def _check_counts(
 ) -> None:
     if guard.kind == "demand":
         check_demands(state, guard, row, None if change is None else change.index_keys.demands)
+    elif row is None and guard.kind == "count":
+        found = sum(other.kind == guard.name for other in state.rows)
+        if found >= guard.most:
+            raise is_counted(guard.message, found)
     elif row is None:
         check_quotas(state, key, guard.message)
 

@@ -4,13 +4,20 @@ import re
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from gardenbus.apiserver.domain.plugins.table import DEFAULT_PLUGINS, PLUGINS, enabled_plugins
 from gardenbus.apiserver.settings import load_settings
-from gardenbus.common.api.configuration.admission import ADMISSION_PLUGINS, AdmissionConfiguration, parse_configuration
+from gardenbus.common.api.configuration.admission import (
+    ADMISSION_PLUGINS,
+    AdmissionConfiguration,
+    TolerationLists,
+    parse_configuration,
+    with_admission_controller,
+)
 from gardenbus.common.api.document import Document, encode
-from gardenbus.common.errors import SettingsInvalid
+from gardenbus.common.errors import BadRequest, SettingsInvalid
 from gardenbus.docs.admission import admission_page
 
 
@@ -23,6 +30,54 @@ def sized(name: str = "ResourceSize", limit: Document | None = None, **section: 
     one = {"apiGroups": ["core.gardener.cloud"], "apiVersions": ["*"], "resources": ["shoots"], "size": "1Ki"}
     sizes = {"limits": [{**one, **(limit or {})}], **section}
     return {"name": name, "configuration": {"server": {"resourceAdmissionConfiguration": sizes}}}
+
+
+def tolerating(name: str = "ShootTolerationRestriction", **lists: Any) -> Document:
+    version = "shoottolerationrestriction.admission.gardener.cloud/v1alpha1"
+    kind = {"apiVersion": version, "kind": "Configuration"}
+    return {"name": name, "configuration": {**kind, "defaults": [{"key": "foo"}], **lists}}
+
+
+def test_tolerations_that_all_projects_have_are_read() -> None:
+    lists = parse_configuration(a_file(tolerating(whitelist=[{"key": "bar", "value": "baz"}]))).tolerations
+    assert lists == TolerationLists(defaults=({"key": "foo"},), whitelist=({"key": "bar", "value": "baz"},))
+
+
+ADMISSION_CONTROLLER: Document = {
+    "apiVersion": "admissioncontroller.config.gardener.cloud/v1alpha1",
+    "kind": "AdmissionControllerConfiguration",
+    "gardenClientConnection": {"qps": 100},
+    "server": {
+        "webhooks": {"port": 2721},
+        "resourceAdmissionConfiguration": {
+            "limits": [
+                {"apiGroups": ["core.gardener.cloud"], "apiVersions": ["*"], "resources": ["projects"], "count": 200}
+            ],
+            "unrestrictedSubjects": [
+                {"kind": "Group", "name": "gardener.cloud:system:seeds", "apiGroup": "rbac.authorization.k8s.io"}
+            ],
+        },
+    },
+}
+
+
+def test_gardeners_file_of_its_admission_controller_configures_the_sizes() -> None:
+    configuration = parse_configuration(encode(with_admission_controller(None, ADMISSION_CONTROLLER)))
+    (limit,), (subject,) = configuration.resource_sizes.limits, configuration.resource_sizes.unrestricted
+    assert (limit.resources, limit.size, limit.count) == (("projects",), None, 200)
+    assert [subject.is_meant(user) for user in ("seed:aws", "gardener.cloud:system:seeds", "ann")] == [
+        True,
+        False,
+        False,
+    ]
+    given = msgspec.json.decode(a_file({"name": "ShootMutator", "enabled": False}, {"name": "ResourceSize"}))
+    beside = parse_configuration(encode(with_admission_controller(given, ADMISSION_CONTROLLER)))
+    assert (beside.resource_sizes, beside.is_enabled("ShootMutator")) == (configuration.resource_sizes, False)
+
+
+def test_sizes_that_two_files_configure_are_rejected() -> None:
+    with pytest.raises(BadRequest, match="has a configuration of ResourceSize too"):
+        with_admission_controller(msgspec.json.decode(a_file(sized())), ADMISSION_CONTROLLER)
 
 
 def test_the_file_knows_the_plugins_that_run_in_their_order() -> None:
@@ -40,7 +95,8 @@ def test_a_plugin_that_may_refuse_says_so_on_the_page_of_plugins() -> None:
 
 
 def test_a_plugin_that_is_not_listed_is_as_it_is_by_default() -> None:
-    assert enabled_plugins(parse_configuration(a_file())) == DEFAULT_PLUGINS
+    enabled = enabled_plugins(parse_configuration(a_file()))
+    assert [plugin.name for plugin in enabled] == [plugin.name for plugin in DEFAULT_PLUGINS]
     assert {plugin.name for plugin in DEFAULT_PLUGINS} == {name for name, is_on in ADMISSION_PLUGINS.items() if is_on}
 
 
@@ -59,15 +115,23 @@ def test_a_plugin_is_switched_off() -> None:
         ([{"name": "UseAsSeed"}, {"name": "UseAsSeed"}], r"plugins: UseAsSeed is listed twice"),
         ([{"name": "UseAsSeed", "enabled": "no"}], r"plugins\[0\]\.enabled: must be true or false"),
         ([{"name": "UseAsSeed", "configuration": {"a": 1}}], r"plugins\[0\]\.configuration\.a: no such field"),
-        ([sized(name="UseAsSeed")], r"plugins\[0\]\.configuration: ResourceSize alone takes one"),
+        ([sized(name="UseAsSeed")], r"plugins\[0\]\.configuration: ResourceSize and ShootTol\w+ alone have one"),
+        ([sized(name="ShootTolerationRestriction")], r"plugins\[0\]\.configuration\.server: is for ResourceSize"),
+        ([tolerating(kind="Other")], r"plugins\[0\]\.configuration\.kind: must be Configuration, is 'Other'"),
+        ([tolerating(defaults=[{"value": "a"}])], r"configuration\.defaults\[0\]\.key: must be a text"),
+        (
+            [tolerating(name="ResourceSize")],
+            r"configuration: defaults and whitelist are for ShootTolerationRestriction",
+        ),
         ([{"name": "UseAsSeed", "path": "a.yaml"}], r"plugins\[0\]\.path: no plug-in takes"),
         ([{"name": "ResourceSize"}], r"plugins\[0\]\.configuration\.server\.\w+\.limits: is required"),
         ([sized(limit={"size": "-1"})], r"limits\[0\]\.size: must be above 0"),
         ([sized(limit={"size": "much"})], r"limits\[0\]\.size: .*much"),
         ([sized(limit={"resources": []})], r"limits\[0\]\.resources: must be a list of names"),
-        ([sized(limit={"count": 3})], r"limits\[0\]\.count: sizes alone are limited"),
+        ([sized(limit={"count": -3})], r"limits\[0\]\.count: must be a whole number, at least 0"),
+        ([sized(limit={"size": None})], r"limits\[0\]: size or count is required"),
         ([sized(operationMode="warn")], r"operationMode: must be one of block, log"),
-        ([sized(unrestrictedSubjects=[{"kind": "Group", "name": "a"}])], r"\[0\]\.kind: must be one of User, Service"),
+        ([sized(unrestrictedSubjects=[{"kind": "Team", "name": "a"}])], r"\[0\]\.kind: must be one of User, Group"),
         ([sized(unrestrictedSubjects=[{"kind": "ServiceAccount", "name": "a"}])], r"\[0\]\.namespace: is for a"),
         ([{"name": "UseAsSeed", "enable": True}], r"plugins\[0\]\.enable: no such field"),
     ],

@@ -99,3 +99,29 @@ def test_a_title_names_kind_namespace_and_name():
     assert title(a_seed("aws")) == "Seed aws"
     assert title({"metadata": {"namespace": "dev", "name": "a"}}) == "an object without kind dev/a"
     assert title({"kind": "Shoot"}) == "Shoot (without name)"
+
+
+def test_sizes_of_an_admission_controller_configuration_become_those_of_the_plugin():
+    version = "admissioncontroller.config.gardener.cloud/v1alpha1"
+    server = {"resourceAdmissionConfiguration": {"limits": [{"resources": ["shoots"], "size": "1Ki"}]}}
+    controller = {"apiVersion": version, "kind": "AdmissionControllerConfiguration", "server": server}
+
+    given = sort_manifests([controller, a_seed()])
+
+    assert [document["kind"] for document in given.manifests] == ["Seed"]
+    assert given.admission is not None
+    assert given.admission["plugins"] == [{"name": "ResourceSize", "configuration": controller}]
+    assert sort_manifests([{**controller, "server": {"webhooks": {"port": 1}}}]).admission is None
+
+
+@pytest.mark.parametrize(
+    ("version", "kind"),
+    [
+        ("resourcemanager.config.gardener.cloud/v1alpha1", "ResourceManagerConfiguration"),
+        ("kubelet.config.k8s.io/v1beta1", "KubeletConfiguration"),
+        ("shootdnsrewriting.admission.gardener.cloud/v1alpha1", "Configuration"),
+    ],
+)
+def test_a_configuration_that_no_service_reads_is_rejected_by_its_kind(version: str, kind: str):
+    with pytest.raises(BadRequest, match=rf"^kind: no service here reads {kind} \(.*AdmissionController"):
+        sort_manifests([{"apiVersion": version, "kind": kind}])

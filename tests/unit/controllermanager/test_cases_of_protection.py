@@ -11,13 +11,13 @@ from typing import Any
 import pytest
 
 from gardenbus.common.api.document import Document
+from gardenbus.common.api.document_parts import REFERENCE_FINALIZER
 from gardenbus.common.api.keys import ObjectKey, Subjects
 from gardenbus.common.controller.controller import Done
 from gardenbus.common.errors import Unavailable
 from gardenbus.common.ports.bus import Message, StreamMessage
 from gardenbus.common.ports.clock import timestamp
 from gardenbus.controllermanager.controllers import project, protection, reference, stale_project
-from gardenbus.controllermanager.domain.references import FINALIZER as REFERENCE_FINALIZER
 from gardenbus.controllermanager.handlers.loop import Loop
 from gardenbus.controllermanager.housekeeping import CHECKS, EventExpiry
 from tests.support.builders import CORE, a_cloudprofile, a_namespaced_cloudprofile, a_project, a_shoot

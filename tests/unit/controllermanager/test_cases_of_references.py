@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from gardenbus.common.api.document import Document
+from gardenbus.common.api.document_parts import EXTERNAL_FINALIZER
+from gardenbus.common.api.document_parts import REFERENCE_FINALIZER as FINALIZER
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.controller.controller import Done
 from gardenbus.controllermanager.controllers import credentials, protection, reference
-from gardenbus.controllermanager.domain.protection import EXTERNAL_FINALIZER
-from gardenbus.controllermanager.domain.references import FINALIZER
 from gardenbus.controllermanager.handlers.loop import Loop
 from tests.support.builders import CORE, a_shoot
 from tests.support.loops import Garden

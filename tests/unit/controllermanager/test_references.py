@@ -3,9 +3,9 @@
 import pytest
 
 from gardenbus.common.api.document import Document
+from gardenbus.common.api.document_parts import REFERENCE_FINALIZER
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.controllermanager.domain.references import (
-    FINALIZER,
     ReferenceIndex,
     referenced_objects,
     with_protection,
@@ -68,8 +68,8 @@ def test_a_shoot_names_what_it_uses(spec: Document, expected: frozenset[ObjectKe
 
 def test_a_shoot_that_is_deleted_uses_them_until_its_gardenlet_lets_go() -> None:
     spec = {"dns": {"providers": [{"secretName": "a"}]}}
-    leaving = a_shoot(spec=spec, metadata={"deletionTimestamp": "x", "finalizers": ["gardener", FINALIZER]})
-    left = a_shoot(spec=spec, metadata={"deletionTimestamp": "x", "finalizers": [FINALIZER]})
+    leaving = a_shoot(spec=spec, metadata={"deletionTimestamp": "x", "finalizers": ["gardener", REFERENCE_FINALIZER]})
+    left = a_shoot(spec=spec, metadata={"deletionTimestamp": "x", "finalizers": [REFERENCE_FINALIZER]})
     assert referenced_objects(leaving) == keys("secret/a")
     assert referenced_objects(left) == keys()
 
@@ -78,7 +78,7 @@ def test_the_finalizer_comes_once_and_goes() -> None:
     bare: Document = {"metadata": {"name": "a", "finalizers": ["other"]}}
     held = with_protection(bare, is_protected=True)
     assert held is not None
-    assert held["metadata"]["finalizers"] == ["other", FINALIZER]
+    assert held["metadata"]["finalizers"] == ["other", REFERENCE_FINALIZER]
     assert with_protection(held, is_protected=True) is None
     assert with_protection(held, is_protected=False) == bare
     assert with_protection(bare, is_protected=False) is None
@@ -103,5 +103,7 @@ def test_a_seed_names_what_it_uses_in_garden() -> None:
     named = {ObjectKey("secret", "garden", "a"), ObjectKey("configmap", "garden", "b")}
     assert referenced_objects(a_seed(spec={"resources": resources})) == named
     assert referenced_objects(a_seed(spec={"dns": {"providers": [{"secretName": "a"}]}})) == keys()
-    left = a_seed(spec={"resources": resources}, metadata={"deletionTimestamp": "x", "finalizers": [FINALIZER]})
+    left = a_seed(
+        spec={"resources": resources}, metadata={"deletionTimestamp": "x", "finalizers": [REFERENCE_FINALIZER]}
+    )
     assert referenced_objects(left) == keys()

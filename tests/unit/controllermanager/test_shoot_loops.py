@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from gardenbus.common.api.document import Document
+from gardenbus.common.api.document_parts import REFERENCE_FINALIZER as FINALIZER
 from gardenbus.common.api.garden.quotas import EXPIRATION_ANNOTATION
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.controller.controller import Done, RequeueAfter
@@ -18,7 +19,6 @@ from gardenbus.controllermanager.controllers import (
     shoot_quota,
     shoot_retry,
 )
-from gardenbus.controllermanager.domain.references import FINALIZER
 from gardenbus.controllermanager.handlers.loop import Loop
 from tests.support.builders import CORE, a_cloudprofile, a_project, a_seed, a_shoot, merged
 from tests.support.clocks import FakeClock

@@ -6,9 +6,10 @@ from gardenbus.apiserver.domain.admission import Admission
 from gardenbus.apiserver.domain.plugins import finalizer_removal
 from gardenbus.apiserver.domain.related_objects import RelatedObjects
 from gardenbus.common.api.document import Document
+from gardenbus.common.api.index_keys import index_keys_of
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.errors import Forbidden
-from tests.support.builders import CORE, a_cloudprofile, a_namespaced_cloudprofile, a_project, a_shoot, merged
+from tests.support.builders import CORE, a_cloudprofile, a_namespaced_cloudprofile, a_project, a_seed, a_shoot, merged
 
 CHAIN = Admission([finalizer_removal.PLUGIN])
 OURS, OTHER = "gardener", "irrelevant-finalizer"
@@ -70,3 +71,21 @@ def test_what_is_in_use_keeps_its_finalizer(stored: Document, users: ObjectKey) 
     assert guard.message.endswith("is in use")
     assert CHAIN.write_guards(kept, with_finalizers(stored, OURS, OTHER), RelatedObjects()) == ()
     assert CHAIN.write_guards(with_finalizers(stored), with_finalizers(stored, OTHER), RelatedObjects()) == ()
+
+
+@pytest.mark.parametrize("finalizer", [OURS, "gardener.cloud/gardener", "gardener.cloud/reference-protection"])
+@pytest.mark.parametrize("kind", ["Secret", "InternalSecret", "ConfigMap", "WorkloadIdentity"])
+def test_what_shoots_seeds_and_bindings_name_keeps_its_finalizers(kind: str, finalizer: str) -> None:
+    stored = a_binding(kind, "v1")
+    kept = with_finalizers(stored, finalizer, OTHER)
+    by_bindings, by_names = CHAIN.write_guards(with_finalizers(stored, OTHER), kept, RelatedObjects())
+    key = ObjectKey(kind.lower(), "garden-dev", "one").stored
+    assert (by_bindings.name, by_names.name) == (key, f"named/{key}")
+    assert CHAIN.write_guards(with_finalizers(stored, finalizer), kept, RelatedObjects()) == ()
+    assert CHAIN.write_guards(kept, with_finalizers(stored, OTHER), RelatedObjects()) == ()
+
+
+def test_a_shoot_and_a_seed_refer_to_what_they_name() -> None:
+    resources = {"resources": [{"name": "a", "resourceRef": {"apiVersion": "v1", "kind": "Secret", "name": "a"}}]}
+    assert f"named/{ObjectKey('secret', 'garden-dev', 'a').stored}" in index_keys_of(a_shoot(spec=resources)).references
+    assert index_keys_of(a_seed(spec=resources)).references == (f"named/{ObjectKey('secret', 'garden', 'a').stored}",)

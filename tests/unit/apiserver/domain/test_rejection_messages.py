@@ -43,7 +43,12 @@ FLEET = "placement.kubernetes-fleet.io/v1beta1"
 USE_AS_SEED = "shoot.gardener.cloud/use-as-seed"
 EXPIRATION = "shoot.gardener.cloud/expiration-timestamp"
 LARGE = resource_size.plugin(
-    ResourceSizes(limits=(SizeLimit(**dict.fromkeys(("api_groups", "api_versions", "resources"), ("*",)), size=10),))
+    ResourceSizes(
+        limits=(
+            SizeLimit(api_groups=("*",), api_versions=("*",), resources=("secrets",), size=10),
+            SizeLimit(api_groups=("*",), api_versions=("*",), resources=("shoots",), count=10),
+        )
+    )
 )
 
 
@@ -330,6 +335,7 @@ def cases_of_other_kinds() -> Iterator[Case]:
     of_command = "users: [{name: u, user: {exec: {command: sh}}}]"
     yield Case("KubeconfigSecret", {**SECRET, "stringData": {"kubeconfig": of_command}})
     yield Case("ResourceSize", SECRET)
+    yield Case("ResourceSize", a_shoot())
 
 
 BY_NAME: Mapping[str, AdmissionPlugin] = {each.name: each for each in PLUGINS} | {"ResourceSize": LARGE}

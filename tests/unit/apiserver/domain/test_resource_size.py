@@ -61,11 +61,25 @@ def test_for_unrestricted_subjects_there_is_no_limit() -> None:
     subjects = (
         UnrestrictedSubject(kind="User", name="ann"),
         UnrestrictedSubject(kind="ServiceAccount", namespace="garden", name="robot"),
+        UnrestrictedSubject(kind="Group", name="gardener.cloud:system:seeds"),
+        UnrestrictedSubject(kind="Group", name="system:serviceaccounts:ci"),
     )
-    for user in ("ann", "system:serviceaccount:garden:robot"):
+    for user in ("ann", "system:serviceaccount:garden:robot", "seed:aws", "system:serviceaccount:ci:any"):
         _admit(_limit(1), user=user, unrestricted=subjects)
     with pytest.raises(Forbidden):
         _admit(_limit(1), user="robot", unrestricted=subjects)
+
+
+def test_a_number_of_objects_is_a_condition_of_their_creation() -> None:
+    limits = (SizeLimit(api_groups=GARDEN, api_versions=("*",), resources=("shoots",), count=3),)
+    subjects = (UnrestrictedSubject(kind="Group", name="gardener.cloud:system:seeds"),)
+    admission = Admission((plugin(ResourceSizes(limits=limits, unrestricted=subjects)),))
+    (guard,) = admission.write_guards(SHOOT, None, NOTHING_RELATED, user="ann")
+    assert (guard.kind, guard.name, guard.most) == ("count", "shoot", 3)
+    assert guard.message == "shoots 'apollo': the maximum is 3"
+    assert admission.write_guards(SHOOT, None, NOTHING_RELATED, user="seed:aws") == ()
+    assert admission.write_guards(SHOOT, SHOOT, NOTHING_RELATED, user="ann") == ()
+    assert admission.write_guards(a_project(), None, NOTHING_RELATED, user="ann") == ()
 
 
 def test_with_operation_mode_log_there_is_a_warning_instead() -> None:

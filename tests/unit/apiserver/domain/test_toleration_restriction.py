@@ -4,8 +4,12 @@ from contextlib import nullcontext
 
 import pytest
 
+from gardenbus.apiserver.domain.admission import Admission
+from gardenbus.apiserver.domain.plugins.table import enabled_plugins
 from gardenbus.apiserver.domain.related_objects import RelatedObjects
+from gardenbus.common.api.configuration.admission import AdmissionConfiguration, TolerationLists
 from gardenbus.common.api.document import Document
+from gardenbus.common.api.garden.tolerations import UNCHECKED_TOLERATIONS
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.errors import Forbidden
 from tests.support.admissions import admit, mutate
@@ -65,3 +69,16 @@ def test_what_is_new_must_be_on_the_projects_whitelist(
     expected = nullcontext() if is_allowed else pytest.raises(Forbidden, match="whitelist")
     with expected:
         admit(tolerating(*own), old, facts(whitelist=whitelist), user="ann")
+
+
+def test_the_lists_of_a_configuration_count_besides_those_of_a_project() -> None:
+    lists = TolerationLists(defaults=(FOO,), whitelist=(ANY_OF_KEY,))
+    chain = Admission(enabled_plugins(AdmissionConfiguration(tolerations=lists)))
+    related = facts(defaults=[{"key": "bar"}], whitelist=NONE)
+    given = chain.mutate(tolerating(ONE_OF_KEY), None, related, user="ann").document
+    assert given["spec"]["tolerations"] == [ONE_OF_KEY, FOO, {"key": "bar"}]
+    chain.admit(given, None, related, user="ann")
+    with pytest.raises(Forbidden, match="whitelist"):
+        chain.admit(tolerating({"key": "new"}), None, related, user="ann")
+    homeless = chain.mutate(tolerating(ONE_OF_KEY, {"key": "new"}), None, RelatedObjects(), user="ann").document
+    assert homeless["metadata"]["annotations"][UNCHECKED_TOLERATIONS] == '[{"key":"new"}]'

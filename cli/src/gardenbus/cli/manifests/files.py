@@ -23,6 +23,7 @@ CHUNK_BYTES = 1024 * 1024
 SCHEDULER_CONFIGURATION = "SchedulerConfiguration"
 CONTROLLER_MANAGER_CONFIGURATION = "ControllerManagerConfiguration"
 ADMISSION_CONFIGURATION = "AdmissionConfiguration"
+ADMISSION_CONTROLLER_CONFIGURATION = "AdmissionControllerConfiguration"
 AUTOSCALER_CONFIGURATION = "SeedAutoscalerConfiguration"
 GARDENLET_CONFIGURATION = "GardenletConfiguration"
 MEMBER_AGENT_CONFIGURATION = "MemberAgentConfiguration"
@@ -58,6 +59,14 @@ _OF_PLACEMENTS = {
 }
 _LAST = {"Shoot": 1, "ManagedSeed": 2, "ManagedSeedSet": 3, "SeedAutoscaler": 4, **_OF_PLACEMENTS}
 
+
+_CONFIGURATION_GROUPS = (
+    ".config.gardener.cloud",
+    ".config.k8s.io",
+    ".config.gardenbus.io",
+    ".admission.gardener.cloud",
+)
+"""Ends of API groups whose documents configure a program, and are no objects."""
 
 _BETWEEN_DOCUMENTS = re.compile(rb"^---[ \t]*$\n?", re.MULTILINE)
 
@@ -161,6 +170,7 @@ def sort_manifests(documents: Sequence[Document], files: Sequence[Path] = ()) ->
         CONTROLLER_MANAGER_CONFIGURATION: [],
         AUTOSCALER_CONFIGURATION: [],
         ADMISSION_CONFIGURATION: [],
+        ADMISSION_CONTROLLER_CONFIGURATION: [],
         GARDENLET_CONFIGURATION: [],
         MEMBER_AGENT_CONFIGURATION: [],
     }
@@ -168,7 +178,11 @@ def sort_manifests(documents: Sequence[Document], files: Sequence[Path] = ()) ->
     for document in documents:
         configurations.get(str(document.get("kind")), manifests).append(document)
     _check_schedulers(documents, files)
-    for kind in (CONTROLLER_MANAGER_CONFIGURATION, AUTOSCALER_CONFIGURATION, ADMISSION_CONFIGURATION):
+    _check_configurations(manifests, configurations)
+    for kind in (
+        *(CONTROLLER_MANAGER_CONFIGURATION, AUTOSCALER_CONFIGURATION, ADMISSION_CONFIGURATION),
+        ADMISSION_CONTROLLER_CONFIGURATION,
+    ):
         if len(configurations[kind]) > 1:
             raise BadRequest(f"{len(configurations[kind])} documents of kind {kind}: there can be one")
     names = [gardenlet_name(each) for each in configurations[GARDENLET_CONFIGURATION]]
@@ -183,9 +197,31 @@ def sort_manifests(documents: Sequence[Document], files: Sequence[Path] = ()) ->
         gardenlets=configurations[GARDENLET_CONFIGURATION],
         manifests=sorted(manifests, key=_rank),
         autoscaler=next(iter(configurations[AUTOSCALER_CONFIGURATION]), None),
-        admission=next(iter(configurations[ADMISSION_CONFIGURATION]), None),
+        admission=_admission(
+            next(iter(configurations[ADMISSION_CONFIGURATION]), None),
+            next(iter(configurations[ADMISSION_CONTROLLER_CONFIGURATION]), None),
+        ),
         member_agents=configurations[MEMBER_AGENT_CONFIGURATION],
     )
+
+
+def _check_configurations(manifests: Sequence[Document], known: Iterable[str]) -> None:
+    """Raise BadRequest for a component configuration that no service reads."""
+    for document in manifests:
+        group = str(document.get("apiVersion")).partition("/")[0]
+        if group.endswith(_CONFIGURATION_GROUPS):
+            kinds = ", ".join(sorted(known))
+            raise BadRequest(f"kind: no service here reads {document.get('kind')} ({group}): there are {kinds}")
+
+
+def _admission(admission: Document | None, controller: Document | None) -> Document | None:
+    """The AdmissionConfiguration, with what an AdmissionControllerConfiguration says of sizes."""
+    server = as_mapping(as_mapping(controller).get("server"))
+    if controller is None or not server.get("resourceAdmissionConfiguration"):
+        return admission
+    from gardenbus.common.api.configuration.admission import with_admission_controller  # noqa: PLC0415
+
+    return with_admission_controller(admission, controller)
 
 
 def _check_schedulers(documents: Sequence[Document], files: Sequence[Path]) -> None:

@@ -152,6 +152,11 @@ def is_guarded(message: str, members: int, examples: Iterable[str]) -> Forbidden
     return Forbidden(f"{message} ({members}, for example {', '.join(sorted(examples))})")
 
 
+def is_counted(message: str, found: int) -> Forbidden:
+    """A creation found as many objects of its kind as there may be."""
+    return Forbidden(f"{message} (there are {found})")
+
+
 def is_held(message: str, holder: ObjectKey) -> Forbidden:
     """A write found a claim in the hands of an object that is not being deleted."""
     return Forbidden(f"{message}: delete {holder} first, with gardenbus delete {holder.kind} {holder.name} --confirm")

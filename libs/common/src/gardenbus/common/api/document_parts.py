@@ -7,6 +7,12 @@ from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.keys import ObjectKey
 
 FINALIZER = "gardener"
+EXTERNAL_FINALIZER = "gardener.cloud/gardener"
+"""Finalizer of credentials while bindings refer to them."""
+REFERENCE_FINALIZER = "gardener.cloud/reference-protection"
+"""Finalizer of what Shoots and Seeds name, and of those Shoots and Seeds."""
+PROTECTING_FINALIZERS = frozenset({FINALIZER, EXTERNAL_FINALIZER, REFERENCE_FINALIZER})
+"""Finalizers that have a deleted object wait until nothing uses it."""
 
 
 def name_of(document: Document) -> str:
@@ -34,6 +40,11 @@ def is_deleting(document: Document) -> bool:
 def is_protected(document: Document) -> bool:
     """True where a finalizer has a deleted object wait until nothing uses it: its deletion need not be rejected."""
     return FINALIZER in (section(document, "metadata").get("finalizers") or ())
+
+
+def protecting_finalizers(document: Document) -> frozenset[str]:
+    """The finalizers that have an object wait for its users."""
+    return PROTECTING_FINALIZERS.intersection(section(document, "metadata").get("finalizers") or ())
 
 
 def is_deleted(document: Document) -> bool:

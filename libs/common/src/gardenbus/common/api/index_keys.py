@@ -11,6 +11,7 @@ from gardenbus.common.api.fleet.overrides import selector_claims
 from gardenbus.common.api.garden.backup_references import bucket_of
 from gardenbus.common.api.garden.busy_shoots import operation_key
 from gardenbus.common.api.garden.credentials_bindings import references_of
+from gardenbus.common.api.garden.named_references import named_reference, named_references
 from gardenbus.common.api.garden.profile_parts import binding_keys, part_references, profile_key, used_parts
 from gardenbus.common.api.garden.quotas import demand_of
 from gardenbus.common.api.garden.seeds import may_unblock, removal_owner, scheduling_content, shoot_capacity
@@ -30,6 +31,7 @@ FOLLOWING_KINDS = ("managedseed", "shootstate")
 
 LATER_INDEXED_KINDS = (
     "shoot",
+    "seed",
     "resourcequota",
     "secretbinding",
     "credentialsbinding",
@@ -43,7 +45,8 @@ LATER_INDEXED_KINDS = (
 class IndexKeys(NamedTuple):
     """Index values of one object. Owners are uids; claims are free-form.
 
-    References are `ObjectKey.stored`, and of a Shoot also the parts of its profile (`profile_parts.part_references`).
+    References are `ObjectKey.stored`; of a Shoot also the parts of its profile (`profile_parts.part_references`), and
+    of Shoots and Seeds what they name (`named_references.named_reference`).
     """
 
     scheduler_name: str = ""  # Shoot: scheduler that has to bind it; "" for a self-hosted one
@@ -77,9 +80,7 @@ def index_keys_of(document: Document) -> IndexKeys:
         case "Shoot":
             return IndexKeys(
                 scheduler_name="" if _is_self_hosted(spec) else spec.get("schedulerName") or DEFAULT_SCHEDULER_NAME,
-                references=_shoot_references(
-                    metadata["namespace"], spec, is_deleting=bool(metadata.get("deletionTimestamp"))
-                ),
+                references=_shoot_references(document, is_deleting=bool(metadata.get("deletionTimestamp"))),
                 owners=owners,
                 operation=operation_key(section(document, "status", "lastOperation")),
                 demands=_demands(metadata["namespace"], spec),
@@ -87,7 +88,10 @@ def index_keys_of(document: Document) -> IndexKeys:
         case "Seed":
             capacity = shoot_capacity(document)
             return IndexKeys(
-                capacity="" if capacity is None else str(capacity), owners=owners, removal_owner=removal_owner(document)
+                capacity="" if capacity is None else str(capacity),
+                references=_named(document),
+                owners=owners,
+                removal_owner=removal_owner(document),
             )
         case "Project":
             namespace = spec.get("namespace")
@@ -138,8 +142,14 @@ def _is_self_hosted(spec: Document) -> bool:
     return any(isinstance(pool, dict) and cast("Document", pool).get("controlPlane") is not None for pool in pools)
 
 
-def _shoot_references(namespace: str, spec: Document, *, is_deleting: bool) -> tuple[str, ...]:
+def _named(document: Document) -> tuple[str, ...]:
+    """The Secrets, ConfigMaps and WorkloadIdentities that a Shoot or a Seed names, each once."""
+    return tuple(dict.fromkeys(named_reference(each.key) for each in named_references(document)))
+
+
+def _shoot_references(shoot: Document, *, is_deleting: bool) -> tuple[str, ...]:
     """References of a shoot, and until it is deleted the parts of its profile that it uses."""
+    spec, namespace = section(shoot, "spec"), section(shoot, "metadata")["namespace"]
     keys = [ObjectKey("namespace", "", namespace)]
     profile = profile_key(spec, namespace)
     if profile is not None:
@@ -148,7 +158,7 @@ def _shoot_references(namespace: str, spec: Document, *, is_deleting: bool) -> t
         keys.append(ObjectKey("exposureclass", "", exposure_class))
     keys += binding_keys(spec, namespace)
     parts = part_references(profile, used_parts(spec)) if profile is not None and not is_deleting else ()
-    return (*(key.stored for key in keys), *parts)
+    return (*(key.stored for key in keys), *parts, *_named(shoot))
 
 
 def _primaries(registration_spec: Document) -> tuple[str, ...]:

@@ -209,16 +209,17 @@ class WritePrecondition(msgspec.Struct, frozen=True):
     `usage`: no shoot is on the seed `name`, nor is one unknown there; `references`: nothing refers to `name` (an
     `ObjectKey.stored`, or a part of a profile as in `IndexKeys`); `claim`: nothing has the claim `name`, unless it is
     being deleted; `quota`: a new object exceeds no ResourceQuota of its namespace; `demand`: the demands of all that
-    refers to `name` stay within `limits` with this write: all of them fail with Forbidden. `version`: the object `name`
-    (an `ObjectKey.stored`) has exactly this version, 0 for "does not exist"; it fails with Conflict, because the caller
-    has to read it again.
+    refers to `name` stay within `limits` with this write; `count`: with a new object there are no more than `most` of
+    the kind `name`: all of them fail with Forbidden. `version`: the object `name` (an `ObjectKey.stored`) has exactly
+    this version, 0 for "does not exist"; it fails with Conflict, because the caller has to read it again.
     """
 
-    kind: Literal["usage", "references", "claim", "version", "quota", "demand"]
+    kind: Literal["usage", "references", "claim", "version", "quota", "demand", "count"]
     name: str
     message: str
     version: int = 0
     limits: DemandLimits = DemandLimits()
+    most: int = 0
 
 
 class UnknownObject(msgspec.Struct, frozen=True, kw_only=True):

@@ -117,11 +117,11 @@ class Admission:
             admit(document, change, related)
 
     def write_guards(
-        self, document: Document, old: Document | None, related: RelatedObjects
+        self, document: Document, old: Document | None, related: RelatedObjects, *, user: str = ""
     ) -> Sequence[WritePrecondition]:
         """Conditions on other objects under which an admitted manifest may be written."""
-        guards = self._of(_kind(document)).guards
-        return tuple(one for find in guards for one in find(document, old, related))
+        change, guards = Change(document, old, user), self._of(_kind(document)).guards
+        return tuple(one for find in guards for one in find(document, change, related))
 
     def deletion_queries(self, stored: Document) -> Sequence[RelatedQuery]:
         """Queries of the objects that `admit_deletion` needs."""

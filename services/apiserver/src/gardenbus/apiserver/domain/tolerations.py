@@ -35,11 +35,15 @@ def needs_project(shoot: Document, old: Document | None) -> bool:
 
 
 def with_unchecked_note(
-    shoot: Document, old: Document | None, project: Document | None, exposure_class: Document | None
+    shoot: Document,
+    old: Document | None,
+    project: Document | None,
+    exposure_class: Document | None,
+    allowed_everywhere: Tolerations = (),
 ) -> Document:
     """The shoot with its unchecked tolerations noted; `project` is None where its namespace belongs to none.
 
-    What its exposure class gives needs no Project.
+    What its exposure class gives, and what is allowed everywhere, needs no Project.
     """
     tolerations = toleration_pairs(section(shoot, "spec").get("tolerations"))
     if not tolerations:
@@ -50,9 +54,13 @@ def with_unchecked_note(
     if not needs_project(shoot, old):
         open_ones: Sequence[tuple[str, str | None]] = ()
     elif project is None:
-        open_ones = [one for one in tolerations if (one in unchecked or one not in had) and one not in given]
+        open_ones = [
+            one
+            for one in tolerations
+            if (one in unchecked or one not in had) and one not in given and not is_allowed(*one, allowed_everywhere)
+        ]
     else:
-        allowed = allowed_by(project)
+        allowed = (*allowed_by(project), *allowed_everywhere)
         open_ones = [one for one in tolerations if one in unchecked and not is_allowed(*one, allowed)]
     return annotated(shoot, UNCHECKED_TOLERATIONS, unchecked_annotation(open_ones))
 
@@ -66,11 +74,22 @@ def unchecked_warnings(shoot: Document) -> Sequence[str]:
     return (f"spec.tolerations: {named(unchecked)}: only what the namespace's Project whitelists will count",)
 
 
-def admit_tolerations(spec: Document, old: Document | None, project: Document, exposure_class: Document | None) -> None:
-    """Raise Forbidden for a toleration (after creation: a new one) that neither Project nor exposure class allows."""
+def admit_tolerations(
+    spec: Document,
+    old: Document | None,
+    project: Document,
+    exposure_class: Document | None,
+    allowed_everywhere: Tolerations = (),
+) -> None:
+    """Raise Forbidden for a toleration (after creation: a new one) that neither Project nor exposure class allows.
+
+    `allowed_everywhere` needs neither.
+    """
     if not spec.get("tolerations"):
         return
-    disallowed = disallowed_tolerations(spec, old, (*allowed_by(project), *_given_by(exposure_class)))
+    disallowed = disallowed_tolerations(
+        spec, old, (*allowed_by(project), *allowed_everywhere, *_given_by(exposure_class))
+    )
     if disallowed:
         owner = name_of(project)
         raise Forbidden(DISALLOWED(tolerations=named(disallowed), project=owner))

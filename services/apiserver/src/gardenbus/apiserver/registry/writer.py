@@ -360,7 +360,7 @@ class Writer:
         admitted = with_status_label(mutated.document) if mutated.document["kind"] == "Shoot" else mutated.document
         if current is not None:  # a new object was measured when it was read
             check_size(admitted)
-        return _Admitted(admitted, mutated.warnings, admission.write_guards(admitted, current, related))
+        return _Admitted(admitted, mutated.warnings, admission.write_guards(admitted, current, related, user=user))
 
     async def _create(self, intent: _WriteIntent, admitted: _Admitted, reads: ReadCache) -> WriteResult:
         document = admitted.document

@@ -9,13 +9,14 @@ from operator import methodcaller
 import structlog
 
 from gardenbus.common.api.document import StoredObject
+from gardenbus.common.api.document_parts import EXTERNAL_FINALIZER
 from gardenbus.common.api.garden.credentials_bindings import BINDING_KINDS, CREDENTIALS_KINDS, credentials_of
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.controller.controller import Done, ReconcileResult
 from gardenbus.common.controller.writes import update
 from gardenbus.common.errors import Forbidden
 from gardenbus.common.ports.store import WritePrecondition
-from gardenbus.controllermanager.domain.protection import EXTERNAL_FINALIZER, protected_credentials
+from gardenbus.controllermanager.domain.protection import protected_credentials
 from gardenbus.controllermanager.handlers.loop import BuiltLoop, Loop, LoopContext, existing
 
 log: structlog.typing.FilteringBoundLogger = structlog.get_logger()

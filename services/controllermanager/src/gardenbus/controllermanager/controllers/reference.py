@@ -11,13 +11,13 @@ from operator import attrgetter, methodcaller
 import structlog
 
 from gardenbus.common.api.document import StoredObject
+from gardenbus.common.api.document_parts import REFERENCE_FINALIZER
 from gardenbus.common.api.garden.named_references import REFERENCED_KINDS
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.controller.controller import Done, ReconcileResult, RequeueAfter
 from gardenbus.common.controller.writes import update
 from gardenbus.common.ports.store import Store
 from gardenbus.controllermanager.domain.references import (
-    FINALIZER,
     GARDEN_ROLE,
     ReferenceIndex,
     referenced_objects,
@@ -93,7 +93,7 @@ def _protecting(enqueue: Callable[[ObjectKey], None]) -> ChangeCallback:
         if new is None or is_status_alone(old, new):
             return
         used = _references(new)
-        if old is None and not used and FINALIZER not in new.parts.finalizers:
+        if old is None and not used and REFERENCE_FINALIZER not in new.parts.finalizers:
             return
         if old is None or used != _references(old) or new.parts.finalizers != old.parts.finalizers:
             enqueue(key)
@@ -126,7 +126,7 @@ def _releasing(enqueue: Callable[[ObjectKey], None], kind: str, index: Reference
             used = _references(new) if new is not None else ()
             for unused in index.replace(key, frozenset(one for one in used if one.kind == kind)):
                 enqueue(unused)
-        elif new is not None and FINALIZER in new.parts.finalizers and not index.is_used(key):
+        elif new is not None and REFERENCE_FINALIZER in new.parts.finalizers and not index.is_used(key):
             enqueue(key)
 
     return changed

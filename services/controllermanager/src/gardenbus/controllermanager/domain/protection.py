@@ -13,10 +13,9 @@ Source: Gardener's `pkg/controllermanager/controller`, packages `cloudprofile`, 
 from collections.abc import Iterable, Sequence
 
 from gardenbus.common.api.document import Document, section
-from gardenbus.common.api.document_parts import with_finalizer, without_finalizer
+from gardenbus.common.api.document_parts import EXTERNAL_FINALIZER, with_finalizer, without_finalizer
 from gardenbus.common.api.garden.credentials_bindings import CREDENTIALS_KINDS, provider_types
 
-EXTERNAL_FINALIZER = "gardener.cloud/gardener"
 PROVIDER_LABEL_PREFIX = "provider.shoot.gardener.cloud/"
 REFERENCE_LABEL_PREFIX = "reference.gardener.cloud/"
 

@@ -8,12 +8,10 @@ from collections.abc import Sequence
 from typing import Any, cast
 
 from gardenbus.common.api.document import Document, section
-from gardenbus.common.api.document_parts import FINALIZER as GARDENER_FINALIZER
-from gardenbus.common.api.document_parts import with_finalizer, without_finalizer
+from gardenbus.common.api.document_parts import FINALIZER, REFERENCE_FINALIZER, with_finalizer, without_finalizer
 from gardenbus.common.api.garden.named_references import named_references
 from gardenbus.common.api.keys import ObjectKey
 
-FINALIZER = "gardener.cloud/reference-protection"
 GARDEN_ROLE = "gardener.cloud/role"
 """A Secret with this label is Gardener's own: nobody else has to protect it."""
 
@@ -21,14 +19,18 @@ GARDEN_ROLE = "gardener.cloud/role"
 def referenced_objects(document: Document) -> frozenset[ObjectKey]:
     """The objects that a Shoot or Seed uses; none once it is being deleted and no gardenlet holds it any more."""
     metadata = section(document, "metadata")
-    if metadata.get("deletionTimestamp") and GARDENER_FINALIZER not in _texts(metadata.get("finalizers")):
+    if metadata.get("deletionTimestamp") and FINALIZER not in _texts(metadata.get("finalizers")):
         return frozenset()
     return frozenset(each.key for each in named_references(document))
 
 
 def with_protection(document: Document, *, is_protected: bool) -> Document | None:
     """The object with, or without, the finalizer; None when nothing changes. One that is being deleted gets none."""
-    changed = with_finalizer(document, FINALIZER) if is_protected else without_finalizer(document, FINALIZER)
+    changed = (
+        with_finalizer(document, REFERENCE_FINALIZER)
+        if is_protected
+        else without_finalizer(document, REFERENCE_FINALIZER)
+    )
     return None if changed is document else changed
 
 

@@ -5,7 +5,14 @@ from typing import Any
 
 import msgspec
 
-from gardenbus.common.adapters.store_responses import exceeds_quota, is_beyond, is_guarded, is_held, is_outdated
+from gardenbus.common.adapters.store_responses import (
+    exceeds_quota,
+    is_beyond,
+    is_counted,
+    is_guarded,
+    is_held,
+    is_outdated,
+)
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.errors import GardenbusError
 from gardenbus.common.ports.store import WritePrecondition
@@ -21,6 +28,8 @@ def unmet(precondition: WritePrecondition, reply: Sequence[Any]) -> GardenbusErr
         return exceeds_quota(
             precondition.message, reply[2].decode(), msgspec.json.decode(reply[3]), int(reply[4]), int(reply[5])
         )
+    if reply[0] == b"counted":
+        return is_counted(precondition.message, int(reply[2]))
     if reply[0] == b"beyond":
         return is_beyond(precondition.message, [metric.decode() for metric in reply[2:]])
     return is_guarded(precondition.message, int(reply[2]), map(for_people, reply[3]))
@@ -48,6 +57,8 @@ def _guard(precondition: WritePrecondition) -> dict[str, Any]:
                 "limits": list(limits.most.items()),
                 "amounts": limits.amounts,
             }
+        case "count":
+            return {"count": precondition.name, "most": precondition.most}
         case "usage":
             return {"set": f"usage:{precondition.name}"}
         case "references":

@@ -448,7 +448,7 @@ class RedisStore(RedisReads):
                 raise is_gone(key)
             case b"conflict":
                 raise has_moved_on(key, int(reply[1]))
-            case b"guarded" | b"held" | b"outdated" | b"exceeded" | b"beyond":
+            case b"guarded" | b"held" | b"outdated" | b"exceeded" | b"beyond" | b"counted":
                 raise unmet(preconditions[int(reply[1]) - 1], reply)
             case b"in-use":
                 raise seed_has_shoots(key, int(reply[1]), for_people(reply[2]))

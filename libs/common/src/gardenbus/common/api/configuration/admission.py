@@ -7,8 +7,9 @@ plugins:
   enabled: true
 
 `enabled` is ours: Kubernetes switches plug-ins with flags of the API server. A plug-in that is not listed is as it is
-by default. Only ResourceSize has a `configuration`, and is off without one: `server.resourceAdmissionConfiguration` of
-Gardener's AdmissionControllerConfiguration.
+by default. Two have a `configuration`: ResourceSize, which is off without one, Gardener's
+AdmissionControllerConfiguration, of which `server.resourceAdmissionConfiguration` acts; ShootTolerationRestriction the
+tolerations that all projects have by default, and may have.
 """
 
 from collections.abc import Iterable, Mapping
@@ -17,9 +18,10 @@ from typing import Any
 import msgspec
 
 from gardenbus.common.api.configuration import reader, resource_sizes
-from gardenbus.common.api.configuration.reader import Entries, Field, Table
+from gardenbus.common.api.configuration.reader import ACCEPTED, Entries, Field, Table
 from gardenbus.common.api.configuration.resource_sizes import ResourceSizes
-from gardenbus.common.errors import SettingsInvalid
+from gardenbus.common.api.document import Document
+from gardenbus.common.errors import BadRequest, SettingsInvalid
 
 API_VERSION = "apiserver.config.k8s.io/v1"
 KIND = "AdmissionConfiguration"
@@ -61,12 +63,38 @@ ADMISSION_PLUGINS: Mapping[str, bool] = {
 """Names of the plug-ins in the order in which they act, and whether each is on by default."""
 
 _SIZED = "ResourceSize"
+_TOLERATING = "ShootTolerationRestriction"
+ADMISSION_CONTROLLER = ("admissioncontroller.config.gardener.cloud/v1alpha1", "AdmissionControllerConfiguration")
+"""API version and kind of Gardener's file for its admission controller."""
+
+_CONFIGURATIONS: Mapping[str, tuple[str, str]] = {
+    _SIZED: ADMISSION_CONTROLLER,
+    _TOLERATING: ("shoottolerationrestriction.admission.gardener.cloud/v1alpha1", "Configuration"),
+}
+"""API version and kind of the configuration of each plug-in that has one."""
+
+
+class TolerationLists(msgspec.Struct, frozen=True, kw_only=True):
+    """Tolerations that shoots of all projects have by default, and that all of them may have besides."""
+
+    defaults: tuple[Document, ...] = ()
+    whitelist: tuple[Document, ...] = ()
 
 
 class _Switch(msgspec.Struct, frozen=True, kw_only=True):
     name: str = ""
     enabled: bool = True
+    api_version: str | None = None
+    kind: str | None = None
     sizes: ResourceSizes | None = None
+    defaults: tuple[Document, ...] | None = None
+    whitelist: tuple[Document, ...] | None = None
+
+    @property
+    def is_configured(self) -> bool:
+        """True when something of a configuration is stated."""
+        stated = (self.api_version, self.kind, self.sizes, self.defaults, self.whitelist)
+        return any(part is not None for part in stated)
 
 
 def _switch(sizes: Mapping[str, Any] | None = None, **values: Any) -> _Switch:
@@ -80,6 +108,7 @@ class AdmissionConfiguration(msgspec.Struct, frozen=True, kw_only=True):
     """By name: on or off."""
 
     resource_sizes: ResourceSizes = ResourceSizes()
+    tolerations: TolerationLists = TolerationLists()
 
     log_level: str | None = None
     log_format: str | None = None
@@ -99,15 +128,48 @@ def parse_configuration(text: str | bytes) -> AdmissionConfiguration:
     if problems:
         raise SettingsInvalid(tuple(problems))
     sizes = next((one.sizes for one in listed if one.sizes is not None), ResourceSizes())
-    return AdmissionConfiguration(switched={one.name: one.enabled for one in listed}, resource_sizes=sizes)
+    tolerating = next((one for one in listed if one.name == _TOLERATING), _Switch())
+    return AdmissionConfiguration(
+        switched={one.name: one.enabled for one in listed},
+        resource_sizes=sizes,
+        tolerations=TolerationLists(defaults=tolerating.defaults or (), whitelist=tolerating.whitelist or ()),
+    )
+
+
+def with_admission_controller(admission: Document | None, controller: Document) -> Document:
+    """An AdmissionConfiguration whose ResourceSize is configured by an AdmissionControllerConfiguration.
+
+    Raises BadRequest when it is configured already.
+    """
+    given: Document = admission or {"apiVersion": API_VERSION, "kind": KIND}
+    plugins = [one for one in given.get("plugins") or () if isinstance(one, dict)]
+    sized: Document = next((one for one in plugins if one.get("name") == _SIZED), {"name": _SIZED})
+    if sized.get("configuration"):
+        raise BadRequest(
+            f"{ADMISSION_CONTROLLER[1]}: the {KIND} has a configuration of {_SIZED} too: give one of the two"
+        )
+    others = [one for one in plugins if one is not sized]
+    return {**given, "plugins": [*others, {**sized, "configuration": controller}]}
 
 
 def _configuration_problems(index: int, plugin: _Switch) -> Iterable[str]:
     path = f"plugins[{index}].configuration"
+    if plugin.is_configured and plugin.name not in _CONFIGURATIONS:
+        yield f"{path}: {' and '.join(sorted(_CONFIGURATIONS))} alone have one: leave it out"
+        return
+    expected = _CONFIGURATIONS.get(plugin.name, ("", ""))
+    stated = (("apiVersion", plugin.api_version, expected[0]), ("kind", plugin.kind, expected[1]))
+    yield from (
+        f"{path}.{field}: must be {right}, is {value!r}"
+        for field, value, right in stated
+        if value is not None and value != right
+    )
     if plugin.name == _SIZED and (plugin.sizes is not None or plugin.enabled):
         yield from (plugin.sizes or ResourceSizes()).problems(f"{path}.server.resourceAdmissionConfiguration")
     elif plugin.sizes is not None:
-        yield f"{path}: {_SIZED} alone takes one: leave it out"
+        yield f"{path}.server: is for {_SIZED}"
+    if plugin.name != _TOLERATING and (plugin.defaults is not None or plugin.whitelist is not None):
+        yield f"{path}: defaults and whitelist are for {_TOLERATING}"
 
 
 def _plugin(value: Any) -> str:
@@ -120,13 +182,33 @@ def _no_path(_value: Any) -> None:
     raise ValueError("no plug-in takes a file: write what is in it as configuration")
 
 
+def _toleration(key: str = "", value: str | None = None) -> Document:
+    return {"key": key} | ({} if value is None else {"value": value})
+
+
+_TOLERATION: Table = {
+    "key": Field("key", reader.name, is_required=True),
+    "value": Field("value", reader.text),
+}
+
+
+def _tolerations(attribute: str) -> Entries:
+    return Entries(attribute, _TOLERATION, _toleration, "tolerations", may_be_empty=True)
+
+
 _PLUGIN: Table = {
     "name": Field("name", _plugin),
     "enabled": Field("enabled", reader.flag),
     "configuration": {
-        "apiVersion": Field(parse=reader.exactly("admissioncontroller.config.gardener.cloud/v1alpha1")),
-        "kind": Field(parse=reader.exactly("AdmissionControllerConfiguration")),
-        "server": {"resourceAdmissionConfiguration": resource_sizes.table("sizes")},
+        "apiVersion": Field("api_version", reader.text),
+        "kind": Field("kind", reader.text),
+        "server": {
+            "resourceAdmissionConfiguration": resource_sizes.table("sizes"),
+            **dict.fromkeys(("webhooks", "healthProbes", "metrics", "enableDebugHandlers"), ACCEPTED),
+        },
+        **dict.fromkeys(("gardenClientConnection", "logLevel", "logFormat", "debugging", "featureGates"), ACCEPTED),
+        "defaults": _tolerations("defaults"),
+        "whitelist": _tolerations("whitelist"),
     },
     "path": Field(parse=_no_path),
 }

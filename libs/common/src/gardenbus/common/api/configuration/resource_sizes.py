@@ -1,13 +1,19 @@
-"""`server.resourceAdmissionConfiguration` of Gardener's admission controller: the largest size of objects by resource.
+"""`server.resourceAdmissionConfiguration` of Gardener's admission controller: sizes and numbers of objects by resource.
 
 limits:
 - apiGroups: [core.gardener.cloud]
   apiVersions: ["*"]
   resources: [shoots]
   size: 100Ki
+- apiGroups: [core.gardener.cloud]
+  apiVersions: ["*"]
+  resources: [projects]
+  count: 200              # in the whole landscape
 unrestrictedSubjects:
 - kind: User
   name: system:admin
+- kind: Group
+  name: gardener.cloud:system:seeds
 operationMode: block      # or log
 """
 
@@ -18,19 +24,21 @@ import msgspec
 
 from gardenbus.common.api.configuration import reader
 from gardenbus.common.api.configuration.reader import ACCEPTED, Entries, Field, Table
+from gardenbus.common.api.identity.principals import SERVICE_ACCOUNT_PREFIX, groups_of_user
 from gardenbus.common.api.quantities import parse_quantity
 
 ANY = "*"
-_SUBJECT_KINDS = ("User", "ServiceAccount")
+_SUBJECT_KINDS = ("User", "Group", "ServiceAccount")
 
 
 class SizeLimit(msgspec.Struct, frozen=True, kw_only=True):
-    """The largest size, in bytes, of the resources that are named, each list with `*` for all."""
+    """The largest size, in bytes, or number of the resources that are named, each list with `*` for all."""
 
     api_groups: tuple[str, ...] = ()
     api_versions: tuple[str, ...] = ()
     resources: tuple[str, ...] = ()
-    size: int = 0
+    size: int | None = None
+    count: int | None = None
 
     def is_for(self, group: str, version: str, resource: str) -> bool:
         """True for a resource (a plural) of a group ("" is Kubernetes' core) in a version."""
@@ -39,16 +47,21 @@ class SizeLimit(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class UnrestrictedSubject(msgspec.Struct, frozen=True, kw_only=True):
-    """A user, or a service account, for whom no limit holds."""
+    """A user, a group or a service account, for whom no limit holds."""
 
     kind: str = ""
     name: str = ""
     namespace: str = ""
 
-    @property
-    def user(self) -> str:
-        """The user's name."""
-        return f"system:serviceaccount:{self.namespace}:{self.name}" if self.kind == "ServiceAccount" else self.name
+    def is_meant(self, user: str) -> bool:
+        """True for the user, for one of the group, or for the service account."""
+        match self.kind:
+            case "Group":
+                return self.name in groups_of_user(user)
+            case "ServiceAccount":
+                return user == f"{SERVICE_ACCOUNT_PREFIX}{self.namespace}:{self.name}"
+            case _:
+                return user == self.name
 
 
 class ResourceSizes(msgspec.Struct, frozen=True, kw_only=True):
@@ -67,6 +80,9 @@ class ResourceSizes(msgspec.Struct, frozen=True, kw_only=True):
         """Problems that no field has alone."""
         if not self.limits:
             yield f"{path}.limits: is required: a list of limits"
+        for index, limit in enumerate(self.limits):
+            if limit.size is None and limit.count is None:
+                yield f"{path}.limits[{index}]: size or count is required"
         for index, subject in enumerate(self.unrestricted):
             if (subject.kind == "ServiceAccount") != bool(subject.namespace):
                 yield f"{path}.unrestrictedSubjects[{index}].namespace: is for a ServiceAccount, which must have one"
@@ -90,16 +106,12 @@ def _size(value: Any) -> int:
     return size
 
 
-def _no_count(_value: Any) -> None:
-    raise ValueError("sizes alone are limited here; a ResourceQuota counts objects")
-
-
 _LIMIT: Table = {
     "apiGroups": Field("api_groups", _names, is_required=True),
     "apiVersions": Field("api_versions", _names, is_required=True),
     "resources": Field("resources", _names, is_required=True),
-    "size": Field("size", _size, is_required=True),
-    "count": Field(parse=_no_count),
+    "size": Field("size", _size),
+    "count": Field("count", reader.count_or_zero),
 }
 _SUBJECT: Table = {
     "apiGroup": ACCEPTED,

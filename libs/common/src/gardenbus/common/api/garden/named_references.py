@@ -24,6 +24,11 @@ CREDENTIAL_KINDS: Sequence[tuple[str, str]] = [each for each in REFERABLE_KINDS 
 REFERENCED_KINDS: Sequence[str] = tuple(REFERABLE_KINDS.values())
 
 
+def named_reference(key: ObjectKey) -> str:
+    """The reference of Shoots and Seeds to what they name, as an index value: apart from those of bindings."""
+    return f"named/{key.stored}"
+
+
 class NamedReference(NamedTuple):
     """An object that is named, and the path of the field that does."""
 

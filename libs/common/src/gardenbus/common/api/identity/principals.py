@@ -4,6 +4,7 @@ A principal's user name is what subjects, `created-by` and the audit log say; a 
 Gardener's words (https://gardener.cloud/docs/gardener/concepts/gardenlet/#tls-bootstrapping).
 """
 
+from functools import lru_cache
 from typing import Literal, NamedTuple
 
 from gardenbus.common.api.fleet.member_clusters import REPORTER_PREFIX
@@ -112,6 +113,18 @@ def groups_of(principal: Principal) -> tuple[str, ...]:
     """The groups of a principal, as Kubernetes' authenticators state them."""
     own = BOOTSTRAPPERS_GROUP if principal.role == "bootstrap" else organization(principal)
     return (own, AUTHENTICATED_GROUP)
+
+
+@lru_cache(4096)
+def groups_of_user(user: str) -> frozenset[str]:
+    """The groups that a user's name proves: of a ServiceAccount those of Kubernetes, of others their principal's."""
+    if user.startswith(SERVICE_ACCOUNT_PREFIX):
+        namespace = user.removeprefix(SERVICE_ACCOUNT_PREFIX).partition(":")[0]
+        return frozenset({"system:serviceaccounts", f"system:serviceaccounts:{namespace}", AUTHENTICATED_GROUP})
+    try:
+        return frozenset(groups_of(principal_of(user)))
+    except BadRequest:  # the services' own, and a requester without a name
+        return frozenset()
 
 
 def _checked(principal: Principal) -> Principal:

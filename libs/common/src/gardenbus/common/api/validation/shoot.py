@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 
 from gardenbus.common.api.document import Document, section
-from gardenbus.common.api.document_parts import mappings
+from gardenbus.common.api.document_parts import FINALIZER, REFERENCE_FINALIZER, mappings
 from gardenbus.common.api.garden.hibernation import schedule_problems
 from gardenbus.common.api.garden.maintenance_windows import window_problems
 from gardenbus.common.api.garden.shoot_operations import operation_problems
@@ -30,7 +30,7 @@ from gardenbus.common.api.validation.workerless import check_workerless
 
 PURPOSES = ("evaluation", "testing", "development", "production", "infrastructure")
 FAILURE_TOLERANCES = ("node", "zone")
-OWN_FINALIZERS = ("gardener", "gardener.cloud/reference-protection")
+OWN_FINALIZERS = (FINALIZER, REFERENCE_FINALIZER)
 """Finalizers that a new shoot does not bring along: whoever takes them off looks for what they hold."""
 PROFILE_KINDS = ("CloudProfile", "NamespacedCloudProfile")
 

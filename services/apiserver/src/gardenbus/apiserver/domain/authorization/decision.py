@@ -37,7 +37,7 @@ from gardenbus.apiserver.domain.authorization.project_roles import (
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.fleet.member_clusters import CLUSTER_NAMESPACE_PREFIX
 from gardenbus.common.api.garden.shoots import DEFAULT_SCHEDULER
-from gardenbus.common.api.identity.principals import Principal, principal_of
+from gardenbus.common.api.identity.principals import Principal, groups_of_user, principal_of
 from gardenbus.common.api.identity.roles import LandscapeRole, landscape_role
 from gardenbus.common.api.keys import GARDEN_NAMESPACE
 from gardenbus.common.api.kinds import CONFIDENTIAL, KINDS
@@ -217,7 +217,7 @@ def _by_project(action: Action, requester: Requester, facts: AuthorizationFacts)
     project = facts.project
     if project is None or action.namespace == GARDEN_NAMESPACE or not action.kind:
         return _rejection("role", action, requester, _needed(action, None))
-    roles = roles_in(project, requester.user, requester.groups)
+    roles = roles_in(project, requester.user, requester.groups | groups_of_user(requester.user))
     if any(is_allowed(action, role) for role in roles):
         verbs = frozenset(verb for role in roles for verb in RULES[role].custom_verbs)
         return Permit(verbs, frozenset().union(*(READABLE[role] for role in roles)))

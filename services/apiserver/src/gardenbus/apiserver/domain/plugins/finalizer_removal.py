@@ -5,11 +5,18 @@ Source: `plugin/pkg/global/finalizerremoval`.
 
 from collections.abc import Sequence
 
-from gardenbus.apiserver.domain.plugins.plugin import AdmissionPlugin, AdmissionRule, Change
+from gardenbus.apiserver.domain.plugins.plugin import AdmissionPlugin, AdmissionRule, Change, of_stored
 from gardenbus.apiserver.domain.rejection_messages import RejectionMessage
 from gardenbus.apiserver.domain.related_objects import RelatedObjects
 from gardenbus.common.api.document import Document, section
-from gardenbus.common.api.document_parts import FINALIZER, is_deleted, is_protected, key_of_document
+from gardenbus.common.api.document_parts import (
+    FINALIZER,
+    is_deleted,
+    is_protected,
+    key_of_document,
+    protecting_finalizers,
+)
+from gardenbus.common.api.garden.named_references import named_reference
 from gardenbus.common.api.garden.projects import Project
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.errors import Forbidden
@@ -25,6 +32,9 @@ _PROTECTED = (
     *("SecretBinding", "CredentialsBinding", "Quota"),
 )
 """Kinds whose finalizer the controller manager places."""
+
+_NAMED = ("Secret", "InternalSecret", "ConfigMap", "WorkloadIdentity")
+"""Kinds that Shoots, Seeds and bindings name, which have finalizers while they do."""
 
 
 def _admit(shoot: Document, change: Change, _related: RelatedObjects) -> None:
@@ -49,9 +59,22 @@ def _guards(document: Document, old: Document | None, _related: RelatedObjects) 
     return (WritePrecondition("references", used.stored, _USED(object=key)),)
 
 
+def _guards_of_named(document: Document, old: Document | None, _related: RelatedObjects) -> Sequence[WritePrecondition]:
+    """Conditions of taking one of the protecting finalizers off: nothing names the object."""
+    if old is None or protecting_finalizers(old) <= protecting_finalizers(document):
+        return ()
+    key = key_of_document(old)
+    names = (key.stored, named_reference(key))
+    return tuple(WritePrecondition("references", name, _USED(object=key)) for name in names)
+
+
 PLUGIN = AdmissionPlugin(
     name="FinalizerRemoval",
     acts="rejects that somebody takes the finalizer off a shoot with a control plane, or off what is in use",
     rejections=(_CONTROL_PLANE, _USED),
-    rules=(AdmissionRule(("Shoot",), admit=_admit), AdmissionRule(_PROTECTED, guards=_guards)),
+    rules=(
+        AdmissionRule(("Shoot",), admit=_admit),
+        AdmissionRule(_PROTECTED, guards=of_stored(_guards)),
+        AdmissionRule(_NAMED, guards=of_stored(_guards_of_named)),
+    ),
 )

@@ -46,7 +46,7 @@ PLUGIN = AdmissionPlugin(
             queries=_queries,
             mutate=of_stored(with_defaults_of_its_shoot),
             admit=_admit,
-            guards=guards_of_managed_seed,
+            guards=of_stored(guards_of_managed_seed),
             deletion_guards=deletion_guards,
         ),
         AdmissionRule(("Gardenlet",), queries=_queries_of_gardenlet, admit=of_stored(admit_name)),

@@ -9,7 +9,7 @@ which there is no object is any namespace, unlike in Kubernetes. Source: Kuberne
 
 from collections.abc import Sequence
 
-from gardenbus.apiserver.domain.plugins.plugin import AdmissionPlugin, AdmissionRule, Change
+from gardenbus.apiserver.domain.plugins.plugin import AdmissionPlugin, AdmissionRule, Change, of_stored
 from gardenbus.apiserver.domain.rejection_messages import CHANGED_MEANWHILE, RejectionMessage, unchanged
 from gardenbus.apiserver.domain.related_objects import ObjectQuery, RelatedObjects, RelatedQuery
 from gardenbus.common.api.document import Document, section
@@ -58,5 +58,5 @@ PLUGIN = AdmissionPlugin(
     name="NamespaceLifecycle",
     acts="rejects a new object in a Namespace that is being deleted",
     rejections=(_TERMINATED, CHANGED_MEANWHILE),
-    rules=(AdmissionRule(queries=_queries, admit=_admit, guards=_guards),),
+    rules=(AdmissionRule(queries=_queries, admit=_admit, guards=of_stored(_guards)),),
 )

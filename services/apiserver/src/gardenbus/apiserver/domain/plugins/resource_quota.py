@@ -6,7 +6,7 @@ are counted one after the other. Source: Kubernetes' `plugin/pkg/admission/resou
 
 from collections.abc import Iterator, Sequence
 
-from gardenbus.apiserver.domain.plugins.plugin import AdmissionPlugin, AdmissionRule, Change
+from gardenbus.apiserver.domain.plugins.plugin import AdmissionPlugin, AdmissionRule, Change, of_stored
 from gardenbus.apiserver.domain.rejection_messages import RejectionMessage
 from gardenbus.apiserver.domain.related_objects import RelatedObjects
 from gardenbus.common.api.document import Document, section
@@ -44,5 +44,5 @@ PLUGIN = AdmissionPlugin(
     name="ResourceQuota",
     acts="rejects an object beyond those that the ResourceQuotas of its namespace allow",
     rejections=(_EXCEEDED,),
-    rules=(AdmissionRule(guards=_guards), AdmissionRule(("ResourceQuota",), warn=_warn)),
+    rules=(AdmissionRule(guards=of_stored(_guards)), AdmissionRule(("ResourceQuota",), warn=_warn)),
 )

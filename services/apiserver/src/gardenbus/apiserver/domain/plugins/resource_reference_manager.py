@@ -57,10 +57,14 @@ PLUGIN = AdmissionPlugin(
     rejections=(NOT_THERE, OTHER_BINDING, CHANGED_MEANWHILE, STAYS, BELOW, IN_USE, _ENTRIES),
     rules=(
         AdmissionRule(mutate=_mutate, warn=_warn),
-        AdmissionRule(("Shoot",), queries=profile_queries, admit=of_stored(admit_references), guards=profile_guards),
+        AdmissionRule(
+            ("Shoot",), queries=profile_queries, admit=of_stored(admit_references), guards=of_stored(profile_guards)
+        ),
         AdmissionRule(_NAMING, queries=named_object_queries, admit=of_stored(admit_named_objects)),
-        AdmissionRule(("CloudProfile",), queries=removal_queries, admit=of_stored(admit_below), guards=removal_guards),
-        AdmissionRule(("NamespacedCloudProfile",), guards=removal_guards),
+        AdmissionRule(
+            ("CloudProfile",), queries=removal_queries, admit=of_stored(admit_below), guards=of_stored(removal_guards)
+        ),
+        AdmissionRule(("NamespacedCloudProfile",), guards=of_stored(removal_guards)),
         AdmissionRule(
             ("CloudProfile", "NamespacedCloudProfile", "ExposureClass", "SecretBinding", "CredentialsBinding"),
             deletion_guards=_deletion_guards,

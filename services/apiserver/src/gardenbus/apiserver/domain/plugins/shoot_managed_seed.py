@@ -39,7 +39,7 @@ PLUGIN = AdmissionPlugin(
             ("Shoot",),
             queries=managed_seed_of_shoot_queries,
             admit=of_stored(admit_shoot_of_managed_seed),
-            guards=guards_of_shoot_of_managed_seed,
+            guards=of_stored(guards_of_shoot_of_managed_seed),
             deletion_guards=_deletion_guards,
         ),
     ),

@@ -9,7 +9,7 @@ Quota is exceeded. Source: `plugin/pkg/shoot/quotavalidator`.
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 
-from gardenbus.apiserver.domain.plugins.plugin import AdmissionPlugin, AdmissionRule, Change
+from gardenbus.apiserver.domain.plugins.plugin import AdmissionPlugin, AdmissionRule, Change, of_stored
 from gardenbus.apiserver.domain.rejection_messages import CHANGED_MEANWHILE, RejectionMessage, unchanged
 from gardenbus.apiserver.domain.related_objects import ObjectQuery, QuotasQuery, RelatedObjects, RelatedQuery
 from gardenbus.common.api.document import Document, section
@@ -148,5 +148,5 @@ PLUGIN = AdmissionPlugin(
     name="ShootQuotaValidator",
     acts="rejects a shoot beyond the Quotas of its bindings, and an expiration later than those allow",
     rejections=(_MISSING, _TOO_LONG, _NO_INSTANT, _EXCEEDED, CHANGED_MEANWHILE),
-    rules=(AdmissionRule(("Shoot",), queries=_queries, admit=_admit, guards=_guards),),
+    rules=(AdmissionRule(("Shoot",), queries=_queries, admit=_admit, guards=of_stored(_guards)),),
 )

@@ -74,7 +74,15 @@ PLUGINS: tuple[AdmissionPlugin, ...] = (
 
 def enabled_plugins(configuration: AdmissionConfiguration) -> Sequence[AdmissionPlugin]:
     """The plug-ins that a configuration leaves or switches on, in their order."""
-    configured = {resource_size.PLUGIN.name: resource_size.plugin(configuration.resource_sizes)}
+    tolerations = configuration.tolerations
+    configured = {
+        plugin.name: plugin
+        for plugin in (
+            resource_size.plugin(configuration.resource_sizes),
+            shoot_toleration_restriction.plugin(tolerations),
+            shoot_toleration_restriction.notes(tolerations),
+        )
+    }
     return tuple(configured.get(one.name, one) for one in PLUGINS if configuration.is_enabled(one.name))
 
 

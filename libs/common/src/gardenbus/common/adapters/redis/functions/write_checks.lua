@@ -122,6 +122,9 @@ local function guard_rejection(P, op, object)
     elseif guard.quota then
       local exceeded = op.base == 0 and quota_rejection(P, op, i)
       if exceeded then return exceeded end
+    elseif guard.count then
+      local found = redis.call('ZCARD', P .. ':list:' .. guard.count)
+      if op.base == 0 and found >= guard.most then return {'counted', i, found} end
     elseif guard.demand then
       local beyond = demand_rejection(P, op, object, guard, i)
       if beyond then return beyond end
