@@ -217,11 +217,11 @@ class Explodes:
 
     name = "explodes"
 
-    def wish(self, shoot: Document) -> Any:
+    def shoot_input(self, shoot: Document) -> Any:
         return shoot["metadata"]["name"]
 
-    def refuse(self, wish: Any, seed: Document) -> str | None:
-        if wish == "bad":
+    def filter(self, shoot_input: Any, seed: Document) -> str | None:
+        if shoot_input == "bad":
             raise ZeroDivisionError
         return None
 
@@ -236,6 +236,25 @@ async def test_an_exception_leaves_its_shoot_queued_with_backoff_and_hurts_no_ot
     assert timer.headers["Nats-Schedule-Target"] == scheduler.subject("bad")
     assert timer.headers["Gardenbus-Attempt"] == "3"
     assert scheduler.counted("exceptions") == 1
+    operation = (await shoot_in(store, "bad")).document()["status"]["lastOperation"]
+    assert operation["description"] == (
+        "Failed to schedule Shoot: the decision failed, and is tried again: "
+        "the filter explodes raised ZeroDivisionError in filter of the seed aws-eu1"
+    )
+
+
+class Unreadable(Explodes):
+    """A user's filter that cannot read a shoot."""
+
+    def shoot_input(self, shoot: Document) -> Any:
+        raise KeyError("purpose")
+
+
+async def test_a_filter_that_cannot_read_a_shoot_is_named_in_its_status() -> None:
+    store = await stocked(*BASE, a_seed(), a_shoot("bad"))
+    await SchedulerUnderTest(store, filters=[Unreadable()]).handle_batch("bad")
+    description = (await shoot_in(store, "bad")).document()["status"]["lastOperation"]["description"]
+    assert "the filter explodes raised KeyError in shoot_input of the shoot bad: 'purpose'" in description
 
 
 HOSTING = (

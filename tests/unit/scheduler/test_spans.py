@@ -22,10 +22,10 @@ TRACED = {TRACEPARENT: FROM_A_CLIENT}
 class Explodes:
     name = "explodes"
 
-    def wish(self, shoot: Document) -> Any:
+    def shoot_input(self, shoot: Document) -> Any:
         return shoot["metadata"]["name"]
 
-    def refuse(self, wish: Any, seed: Document) -> str | None:
+    def filter(self, shoot_input: Any, seed: Document) -> str | None:
         raise ZeroDivisionError
 
 

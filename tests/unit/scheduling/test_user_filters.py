@@ -18,12 +18,12 @@ class GreenOnly:
 
     name = "green-only"
 
-    def wish(self, shoot: Document) -> Any:
+    def shoot_input(self, shoot: Document) -> Any:
         annotations: Mapping[str, str] = shoot["metadata"].get("annotations") or {}
         return "green" in annotations
 
-    def refuse(self, wish: Any, seed: Document) -> str | None:
-        return "it is not green" if wish and "green" not in (seed["metadata"].get("labels") or {}) else None
+    def filter(self, shoot_input: Any, seed: Document) -> str | None:
+        return "it is not green" if shoot_input and "green" not in (seed["metadata"].get("labels") or {}) else None
 
 
 def test_a_users_own_filter_decides_along_with_ours() -> None:
@@ -41,10 +41,10 @@ def installed(folder: Path, monkeypatch: pytest.MonkeyPatch, target: str) -> Non
     (folder / "my_filters.py").write_text(
         "class NoTesting:\n"
         "    name = 'no-testing'\n"
-        "    def wish(self, shoot):\n"
+        "    def shoot_input(self, shoot):\n"
         "        return shoot['spec'].get('purpose')\n"
-        "    def refuse(self, wish, seed):\n"
-        "        return 'not for testing' if wish == 'testing' else None\n"
+        "    def filter(self, shoot_input, seed):\n"
+        "        return 'not for testing' if shoot_input == 'testing' else None\n"
     )
     distribution = folder / "my_filters-1.0.dist-info"
     distribution.mkdir()
@@ -58,6 +58,32 @@ def test_a_filter_is_found_through_its_entry_point(tmp_path: Path, monkeypatch: 
     filters = load_filters()
     documents = [a_seed(), a_cloudprofile(), a_project(), a_shoot("a"), a_shoot("b", spec={"purpose": "testing"})]
     assert [placement.seed for placement in simulate(documents, filters=filters)] == ["aws-eu1", None]
+
+
+class Older:
+    """A filter with the method names of earlier versions."""
+
+    name = "older"
+
+    def wish(self, shoot: Document) -> Any:
+        return shoot["spec"].get("purpose")
+
+    def refuse(self, wish: Any, seed: Document) -> str | None:
+        return "not for testing" if wish == "testing" else None
+
+
+def test_a_filter_with_the_names_of_earlier_versions_acts() -> None:
+    older = filter_of(Older, frozenset())
+    documents = [a_seed(), a_cloudprofile(), a_project(), a_shoot("a"), a_shoot("b", spec={"purpose": "testing"})]
+    assert [placement.seed for placement in simulate(documents, filters=[older])] == ["aws-eu1", None]
+
+
+def test_a_filter_with_the_names_of_earlier_versions_is_warned_of(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    installed(tmp_path, monkeypatch, "tests.unit.scheduling.test_user_filters:Older")
+    with pytest.warns(FutureWarning, match="the filter older: wish and refuse are named shoot_input and filter"):
+        assert [each.name for each in load_filters()] == ["older"]
 
 
 def test_a_filter_is_an_object_a_class_or_what_makes_one() -> None:

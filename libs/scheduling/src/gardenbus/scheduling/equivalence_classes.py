@@ -17,7 +17,7 @@ from gardenbus.common.api.garden.shoots import TESTING_PURPOSE, Shoot, ShootSpec
 from gardenbus.common.api.garden.tolerations import UNCHECKED_TOLERATIONS, unchecked_in
 from gardenbus.common.api.selectors import LabelSelector
 from gardenbus.common.api.views import Metadata
-from gardenbus.scheduling.user_filters import SeedFilter
+from gardenbus.scheduling.user_filters import SeedFilter, input_of
 
 _encode = msgspec.json.Encoder(order="deterministic").encode
 
@@ -105,7 +105,7 @@ def request_of(shoot: Shoot, document: Document | None = None, filters: Sequence
         unchecked=unchecked_in(shoot.metadata.annotations, shoot.tolerations),
         domain_below=below,
         domain_is_own=is_own,
-        filter_inputs=tuple((each.name, _encode(each.wish(document or {})).decode()) for each in filters),
+        filter_inputs=tuple((each.name, _encode(input_of(each, document or {})).decode()) for each in filters),
     )
     return SchedulingRequest(constraints, ranges_of(shoot))
 

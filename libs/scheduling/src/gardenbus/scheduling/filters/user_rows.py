@@ -9,18 +9,18 @@ from gardenbus.scheduling.filters.context import FilterContext
 from gardenbus.scheduling.filters.row import Filter
 from gardenbus.scheduling.seed_candidates import SeedCandidate
 from gardenbus.scheduling.seed_index import SeedIndex
-from gardenbus.scheduling.user_filters import SeedFilter
+from gardenbus.scheduling.user_filters import SeedFilter, reason_of
 
 
 def user_row(seed_filter: SeedFilter) -> Filter:
     """The row of one filter. Its exceptions are passed on; it sees only seeds that have passed all rows before."""
 
     def reason(context: FilterContext, candidate: SeedCandidate) -> str:
-        return seed_filter.refuse(_input_of(context), candidate.document) or ""
+        return reason_of(seed_filter, _input_of(context), candidate.document) or ""
 
     def narrow(context: FilterContext, index: SeedIndex, bits: Bitset) -> Bitset:
         value = _input_of(context)
-        return index.bits_of(seed for seed in index.seeds_in(bits) if not seed_filter.refuse(value, seed.document))
+        return index.bits_of(seed for seed in index.seeds_in(bits) if not reason_of(seed_filter, value, seed.document))
 
     def _input_of(context: FilterContext) -> Any:
         inputs = dict(context.constraints.filter_inputs)

@@ -29,6 +29,8 @@ from gardenbus.scheduler.domain.pending_shoots import (
     PendingShoot,
     UnassignedShoot,
     binding_of,
+    can_be_described,
+    failed_decision,
     is_obsolete,
     key_of,
     unschedulable_shoot_of,
@@ -70,12 +72,12 @@ _FINISHED = ("bound", "gone", "scheduled", "deleting")
 
 
 class _Decided(NamedTuple):
-    """The decisions of a round. `skipped` belong to other schedulers, `failed` ended in an exception."""
+    """The decisions of a round. `skipped` belong to other schedulers, `failed` ended in an exception (their reason)."""
 
     assigned: Sequence[AssignedShoot]
     unassigned: Sequence[UnassignedShoot]
     skipped: Sequence[PendingShoot]
-    failed: Sequence[PendingShoot]
+    failed: Sequence[UnassignedShoot]
 
 
 class ShootSchedulingReconciler:
@@ -170,7 +172,7 @@ class ShootSchedulingReconciler:
         seen = self._cache.seen
         decided = self._decide_all(undecided, self._cache.working_snapshot())
         await self._finish(decided.skipped, "obsolete")
-        await self._retry_later(decided.failed, failures=None)
+        await self._record_failed(decided.failed, seen)
         all_made, lost = await self._bind(decided.assigned)
         if not all_made:
             return [*lost, *(each.pending for each in decided.unassigned)]
@@ -182,7 +184,7 @@ class ShootSchedulingReconciler:
         unassigned: list[UnassignedShoot] = []
         unschedulable: dict[SchedulingRequest, Unschedulable] = {}
         skipped: list[PendingShoot] = []
-        failed: list[PendingShoot] = []
+        failed: list[UnassignedShoot] = []
         began = self._clock.monotonic()
         for pending in undecided:
             decision = begin_decision(pending.span)
@@ -200,7 +202,7 @@ class ShootSchedulingReconciler:
                     **tracing.fields(pending.span.traceparent),
                 )
                 self._metrics.exceptions.inc()
-                failed.append(pending)
+                failed.append(UnassignedShoot(pending, failed_decision(error), len(snapshot.landscape.seeds)))
                 continue
             if isinstance(decided, AssignedShoot):
                 assigned.append(decided)
@@ -341,6 +343,17 @@ class ShootSchedulingReconciler:
         if again:
             await self._cache.wait_for_objects(unblock_index, CATCH_UP_SECONDS)
         return again
+
+    async def _record_failed(self, failed: Sequence[UnassignedShoot], seen: UnblockIndexes) -> None:
+        """Say in the status of shoots why no decision on them came about, and retry later."""
+        described = [each for each in failed if can_be_described(each.pending)]
+        for start in range(0, len(described), CALL_SIZE):
+            chunk = [
+                unschedulable_shoot_of(each, self._scheduler_name, seen)
+                for each in described[start : start + CALL_SIZE]
+            ]
+            await self._store.mark_unschedulable(chunk, None)
+        await self._retry_later([each.pending for each in failed], failures=None)
 
     def _usage_since(self, calls: int) -> list[int | None]:
         """The `since` argument of each call; only the last one requests usage."""

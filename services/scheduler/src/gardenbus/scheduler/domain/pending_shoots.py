@@ -11,10 +11,14 @@ from gardenbus.common.api.numbers import whole_number
 from gardenbus.common.ports import tracing
 from gardenbus.common.ports.bus import QueueMessage
 from gardenbus.common.ports.store import SeedBinding, UnblockIndexes, UnschedulableShoot
-from gardenbus.scheduling.equivalence_classes import SchedulingRequest, descriptor, equivalence_class
+from gardenbus.scheduling.equivalence_classes import SchedulingRequest, descriptor, equivalence_class, request_of
 from gardenbus.scheduling.explain.decision_record import encode_record
 from gardenbus.scheduling.results import Assignment, Unschedulable
 from gardenbus.scheduling.snapshot import Landscape
+from gardenbus.scheduling.user_filters import FilterFailed
+
+MOST_OF_AN_ERROR = 500
+"""Characters of an exception in a status."""
 
 
 @dataclass(slots=True, eq=False)
@@ -91,6 +95,19 @@ def binding_of(pending: PendingShoot, assignment: Assignment, landscape: Landsca
         decision_record=encode_record(assignment),
         trace=pending.binding.traceparent,
     )
+
+
+def failed_decision(error: Exception) -> Unschedulable:
+    """The result for a shoot on which an exception kept a scheduler from deciding."""
+    text = str(error) if isinstance(error, FilterFailed) else f"{type(error).__name__}: {error}".rstrip(": ")
+    return Unschedulable("exception", f"the decision failed, and is tried again: {text[:MOST_OF_AN_ERROR]}")
+
+
+def can_be_described(pending: PendingShoot) -> bool:
+    """True where a shoot has a request, made without users' filters if one of those has failed on it."""
+    if pending.request is None and pending.shoot is not None:
+        pending.request = request_of(pending.shoot)
+    return pending.request is not None
 
 
 def unschedulable_shoot_of(
