@@ -140,6 +140,14 @@ async def test_work_that_nobody_takes_is_found(ward: Ward) -> None:
     assert found["unclaimed work"].found.endswith("scheduling.absent.garden-dev.apollo")
 
 
+@pytest.mark.parametrize("body", [b"", b'{"kind":"Shoot","spec":{"seedName":"aws"}}'])
+async def test_work_of_a_scheduler_on_a_shoot_that_is_bound_or_gone_is_left_out(ward: Ward, body: bytes) -> None:
+    await ward.bus.publish(Message("garden.queue.scheduling.mine.garden-dev.apollo"))
+    await ward.bus.publish(Message("garden.changed.shoot.garden-dev.apollo", body))
+
+    assert "unclaimed work" not in await ward.examine()
+
+
 async def test_work_that_comes_back_again_and_again_is_found(ward: Ward) -> None:
     queue = await ward.bus.work_queue("QUEUES", "migration", SUBJECTS.queue_of("migration"))
     await ward.bus.publish(Message(QUEUE))

@@ -11,7 +11,7 @@ from gardenbus.cli.local.directory import ServiceStatus
 from gardenbus.cli.output.columns import TableContext, age_of
 from gardenbus.cli.output.console import LEAST_LAST_WIDTH, rows_text
 from gardenbus.cli.output.landscape_tables import used_of
-from gardenbus.cli.output.tables import objects_table
+from gardenbus.cli.output.tables import columns_of, objects_table
 from gardenbus.common.api.document import Document
 from gardenbus.common.api.garden.rows import seed_row
 from gardenbus.embedded.picture import (
@@ -275,3 +275,11 @@ def test_nothing_is_shown_of_seeds_and_shoots_before_there_are_any():
     assert "nats starting" in text
     assert "SEED" not in text
     assert "shoots" not in text
+
+
+def test_a_shoot_that_no_scheduler_has_decided_on_is_pending():
+    labels = {"shoot.gardener.cloud/status": "healthy"}
+    shoot = a_shoot("far", metadata={"labels": labels}, spec={"schedulerName": "mine"})
+    context = TableContext(NOW, {})
+    shown = {column.title: column.cell(shoot, context) for column in columns_of("shoot")}
+    assert (shown["OPERATION"], shown["STATUS"]) == ("waits for mine", "pending")

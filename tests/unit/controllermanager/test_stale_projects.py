@@ -280,3 +280,8 @@ async def test_what_counts_as_activity(garden: Garden) -> None:
 
     elsewhere = await garden.add(a_shoot(namespace="garden-x"))
     assert not is_counted(elsewhere.key, None, elsewhere)
+
+
+def test_the_project_of_the_landscape_itself_is_exempt() -> None:
+    assert is_exempt({"metadata": {"name": "garden"}})
+    assert not is_exempt({"metadata": {"name": "garden-dev"}})

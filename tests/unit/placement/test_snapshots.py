@@ -229,6 +229,13 @@ def test_what_belongs_to_the_place_is_taken_off() -> None:
     }
 
 
+def test_who_made_and_confirmed_an_object_here_stays_here() -> None:
+    annotations = {"gardener.cloud/created-by": "ann", "deletion.gardener.cloud/confirmed-by": "bob", "own": "kept"}
+    labels = {"reference.gardener.cloud/secretbinding": "true", "provider.shoot.gardener.cloud/aws": "true"}
+    secret = {"kind": "Secret", "metadata": {"name": "a", "annotations": annotations, "labels": labels}}
+    assert cleaned(secret)["metadata"] == {"name": "a", "annotations": {"own": "kept"}}
+
+
 def test_resources_are_in_the_order_of_applying() -> None:
     deployment = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "d", "namespace": "web"}}
     other = {"apiVersion": "x.io/v1", "kind": "Other", "metadata": {"name": "o"}}

@@ -28,11 +28,22 @@ def beside(**metadata: object) -> RelatedObjects:
 def test_what_is_new_in_a_namespace_that_leaves_is_refused_in_the_words_of_kubernetes(
     document: Document, what: str
 ) -> None:
-    assert CHAIN.related_queries(document, None) == (ObjectQuery(NAMESPACE),)
+    assert CHAIN.related_queries(document, None)[0] == ObjectQuery(NAMESPACE)
     with pytest.raises(Forbidden) as rejected:
         CHAIN.admit(document, None, beside(deletionTimestamp=NOW))
     reason = "unable to create new content in namespace garden-dev because it is being terminated"
     assert rejected.value.message == f"{what} is forbidden: {reason}"
+
+
+def test_credentials_in_a_namespace_that_is_not_there_get_a_warning() -> None:
+    def warnings(document: Document, related: RelatedObjects) -> tuple[str, ...]:
+        return CHAIN.mutate(document, None, related, user="ann").warnings
+
+    expected = "metadata.namespace: there is no Namespace garden-dev, nor a Project that has it"
+    assert warnings(SECRET, RelatedObjects()) == (expected,)
+    assert warnings(SECRET, beside()) == ()
+    assert warnings(SECRET, RelatedObjects(projects={"garden-dev": a_project()})) == ()
+    assert warnings(a_shoot(), RelatedObjects()) == ()
 
 
 def test_what_is_admitted_is_written_while_the_namespace_is_as_it_was_read() -> None:

@@ -43,7 +43,7 @@ def test_a_refusal_names_each_field() -> None:
     [
         ("metadata.name: is needed: give the object a name", "metadata.name"),
         ("document 2: spec.x[0].y: given twice: keep one", "spec.x[0].y"),
-        ("metadata.annotations[confirmation.gardener.cloud/deletion]: a Shoot is deleted only after", None),
+        ("metadata.annotations[confirmation.gardener.cloud/deletion]: the Shoot is deleted only after", None),
         ("kind: 'foo' is not known here", "kind"),
         ("not UTF-8: byte 0", ""),
         ("seed aws: shoots are scheduled on it", ""),

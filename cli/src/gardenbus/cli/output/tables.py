@@ -22,8 +22,9 @@ from gardenbus.cli.output.columns import (
 from gardenbus.cli.output.fleet_columns import FLEET_COLUMNS
 from gardenbus.cli.output.landscape_tables import readiness, used_of
 from gardenbus.common.api.conditions import conditions_of
-from gardenbus.common.api.document import Document
+from gardenbus.common.api.document import STATUS_LABEL, Document
 from gardenbus.common.api.garden.rows import seed_row, set_row
+from gardenbus.common.api.garden.shoots import DEFAULT_SCHEDULER
 from gardenbus.common.api.identity.signing_requests import NOT_AFTER
 from gardenbus.common.api.kinds import KINDS
 from gardenbus.common.api.terminal_text import escaped_cell
@@ -100,6 +101,23 @@ def _operation(document: Document, _context: TableContext) -> str:
     return f"{operation.get('type') or ''} {operation.get('state') or ''}".strip() or "<none>"
 
 
+def _shoot_operation(document: Document, context: TableContext) -> str:
+    if not _is_undecided(document):
+        return _operation(document, context)
+    return f"waits for {as_mapping(document.get('spec')).get('schedulerName') or DEFAULT_SCHEDULER}"
+
+
+def _shoot_status(document: Document, context: TableContext) -> str:
+    """The health in its label; of a shoot on which no scheduler has decided nothing is known."""
+    return "pending" if _is_undecided(document) else field("metadata", "labels", STATUS_LABEL)(document, context)
+
+
+def _is_undecided(shoot: Document) -> bool:
+    """True for a shoot without seed on which no scheduler has decided, nor anybody else."""
+    status = as_mapping(shoot.get("status"))
+    return not as_mapping(shoot.get("spec")).get("seedName") and not status.get("lastOperation")
+
+
 def _generation(document: Document, _context: TableContext) -> str:
     row = summarize_shoot(document)
     return f"{row.observed_generation}/{row.generation}"
@@ -133,9 +151,9 @@ _COLUMNS: Mapping[str, Sequence[TableColumn]] = {
         TableColumn("PROVIDER", field("spec", "provider", "type")),
         TableColumn("REGION", field("spec", "region")),
         TableColumn("SEED", shown(lambda document: summarize_shoot(document).seed or "<none>")),
-        TableColumn("OPERATION", _operation),
+        TableColumn("OPERATION", _shoot_operation),
         TableColumn("PROGRESS", shown(lambda document: f"{summarize_shoot(document).progress}%")),
-        TableColumn("STATUS", field("metadata", "labels", "shoot.gardener.cloud/status")),
+        TableColumn("STATUS", _shoot_status),
         TableColumn("PURPOSE", field("spec", "purpose"), wide=True),
         TableColumn("PROFILE", _profile, wide=True),
         TableColumn("GENERATION", _generation, wide=True),

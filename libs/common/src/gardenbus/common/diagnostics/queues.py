@@ -5,8 +5,13 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
+import msgspec
+
 from gardenbus.common.adapters.nats import streams as jetstream_streams
 from gardenbus.common.adapters.nats import work_queue
+from gardenbus.common.api.decoding import json_decoder
+from gardenbus.common.api.document import Document, section
+from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.diagnostics import jetstream
 from gardenbus.common.diagnostics.findings import DiagnosticFinding, graded, some_of
 from gardenbus.common.diagnostics.replication import assess_copies
@@ -161,10 +166,29 @@ async def _unclaimed(target: DiagnosticsTarget, consumers: Sequence[ConsumerStat
         return []
     filters = [each.filter.removesuffix(">") for each in consumers if each.stream == stream]
     lost = sorted(subject for subject in queued if not any(subject.startswith(begin) for begin in filters))
+    lost = [subject for subject in lost if not await _is_bound(target, subject)]
     if not lost:
         return []
     text = f"{len(lost)} pieces of work that no running or earlier service takes: {some_of(lost, 3)}"
     return [DiagnosticFinding("unclaimed work", "warning", text, "run the scheduler or controller that they name")]
+
+
+async def _is_bound(target: DiagnosticsTarget, subject: str) -> bool:
+    """True for work of a scheduler on a shoot that is gone, or has been bound without it."""
+    _, _, tail = subject.partition(".queue.scheduling.")
+    namespace, _, name = tail.partition(".")[2].partition(".")
+    if not name:
+        return False
+    subjects = target.api.subjects
+    announced = subjects.changed(ObjectKey("shoot", namespace, name))
+    try:
+        last = await target.api.bus.last(subjects.stream("OBJECTS"), announced)
+        if last is None:
+            return False
+        shoot: Document = json_decoder(dict[str, Any])(last.body) if last.body else {}
+    except (Unavailable, msgspec.MsgspecError):
+        return False
+    return not shoot or bool(section(shoot, "spec").get("seedName"))
 
 
 async def outbox(target: DiagnosticsTarget) -> Sequence[DiagnosticFinding]:

@@ -108,7 +108,7 @@ def admit_managed_seed(
         shoots_on = related.shoots_on.get(name_of(managed_seed), ())
         problems += removals_in_use(path, _seed_spec(managed_seed), _seed_spec(old), shoots_on)
     if problems:
-        raise invalid(problems, f"ManagedSeed {key.namespace}/{name_of(managed_seed)}: ")
+        raise invalid(problems)
 
 
 def guards_of_managed_seed(

@@ -38,7 +38,7 @@ def admit_shoot_of_managed_seed(shoot: Document, old: Document | None, related: 
     if managed_seed is None or old is None or not _affects_seed(shoot, old):
         return
     if problems := list(_problems(shoot, old, managed_seed, name_of(managed_seed))):
-        raise invalid(problems, f"{key}: ")
+        raise invalid(problems)
 
 
 def guards_of_shoot_of_managed_seed(

@@ -15,6 +15,8 @@ from typing import NamedTuple
 from gardenbus.common.api.configuration.controller_manager import ProjectControllerConfiguration
 from gardenbus.common.api.confirmation import CONFIRMATION
 from gardenbus.common.api.document import Document, section
+from gardenbus.common.api.document_parts import name_of
+from gardenbus.common.api.keys import GARDEN_NAMESPACE
 from gardenbus.common.ports.clock import parse_timestamp, timestamp
 
 SKIP_ANNOTATION = "project.gardener.cloud/skip-stale-check"
@@ -49,8 +51,11 @@ class Staleness(NamedTuple):
 
 
 def is_exempt(namespace: Document) -> bool:
-    """True when a namespace skips the check."""
-    return section(namespace, "metadata", "annotations").get(SKIP_ANNOTATION) in _TRUE
+    """True when a namespace skips the check: by its annotation, or as the landscape's own, `garden`."""
+    return (
+        name_of(namespace) == GARDEN_NAMESPACE
+        or section(namespace, "metadata", "annotations").get(SKIP_ANNOTATION) in _TRUE
+    )
 
 
 def is_recent(use: ProjectUse, now: datetime, configuration: ProjectControllerConfiguration) -> bool:

@@ -11,6 +11,7 @@ from datetime import datetime, timedelta
 import msgspec
 
 from gardenbus.common.api.document import Document, StoredObject, encode, section
+from gardenbus.common.api.document_parts import without
 from gardenbus.common.api.fleet.apply_order import rank_of
 from gardenbus.common.api.fleet.placement_parts import (
     GROUP_HASH,
@@ -34,7 +35,18 @@ CHANGED_SINCE = "kubernetes-fleet.io/next-resource-snapshot-candidate-detection-
 EXTERNAL = "External"
 
 _KEPT_METADATA = ("name", "namespace", "labels", "annotations")
-_LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
+_OF_THIS_CLUSTER = frozenset(
+    {
+        "kubectl.kubernetes.io/last-applied-configuration",
+        "gardener.cloud/created-by",
+        "deletion.gardener.cloud/confirmed-by",
+        "confirmation.gardener.cloud/deletion",
+        "gardener.cloud/unchecked-tolerations",
+    }
+)
+"""Annotations that say something of an object here, and nothing of its copies."""
+_OF_ITS_CONTROLLERS = ("provider.shoot.gardener.cloud/", "reference.gardener.cloud/")
+"""Prefixes of labels that the controller manager keeps on what bindings refer to."""
 _OF_A_SERVICE = ("clusterIP", "clusterIPs", "healthCheckNodePort")
 
 _canonical = msgspec.json.Encoder(order="deterministic").encode
@@ -70,7 +82,11 @@ def cleaned(resource: Document) -> Document:
     metadata = section(resource, "metadata")
     kept = {name: metadata[name] for name in _KEPT_METADATA if metadata.get(name)}
     if "annotations" in kept:
-        kept["annotations"] = {name: value for name, value in kept["annotations"].items() if name != _LAST_APPLIED}
+        kept["annotations"] = without(kept["annotations"], *_OF_THIS_CLUSTER)
+    if "labels" in kept:
+        labels = kept["labels"].items()
+        kept["labels"] = {name: value for name, value in labels if not name.startswith(_OF_ITS_CONTROLLERS)}
+    kept = {name: value for name, value in kept.items() if value}
     clean = {name: value for name, value in resource.items() if name not in ("metadata", "status")}
     if resource.get("kind") == "Service":
         spec = section(resource, "spec")

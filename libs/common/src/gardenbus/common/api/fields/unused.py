@@ -34,8 +34,12 @@ UNUSED: Sequence[FieldNote] = (
     FieldNote("Seed", "spec.settings.excessCapacityReservation", _NO_COMPONENT),
     FieldNote("Seed", "spec.settings.loadBalancerServices", _NO_COMPONENT),
     FieldNote("Seed", "spec.settings.persistentVolumeClaimAutoscaler", _NO_COMPONENT),
+    FieldNote("Seed", "spec.settings.shootDNS", "Gardener has removed it: a shoot says in spec.dns"),
     FieldNote("Seed", "spec.settings.topologyAwareRouting", _NO_COMPONENT),
     FieldNote("Seed", "spec.settings.verticalPodAutoscaler", _NO_COMPONENT),
+    FieldNote("Seed", "spec.volume", "no volumes are made on the seeds here"),
+    FieldNote("Seed", "spec.secretRef", "Gardener has removed it: a gardenlet has its own credentials for its seed"),
+    FieldNote("Bastion", "spec.ingress", "no host is made: the Bastion is stored until it expires"),
     FieldNote("CloudProfile", "spec.bastion", "no machines are made for bastions"),
     FieldNote(
         "ManagedSeed", "spec.gardenlet.deployment", "a gardenlet is no Deployment here: its host's process runs it"

@@ -29,7 +29,7 @@ from gardenbus.common.api.selectors import parse_selector
 from gardenbus.common.errors import Forbidden
 
 _UNCONFIRMED = RejectionMessage(
-    f'metadata.annotations[{CONFIRMATION}]: a {{kind}} is deleted only after this annotation was set to "true"'
+    f'metadata.annotations[{CONFIRMATION}]: the {{kind}} is deleted only after this annotation was set to "true"'
 )
 _SAME_SUBJECT = RejectionMessage(
     f"metadata.annotations[{CONFIRMED_BY}]: you are not allowed to both confirm the deletion and send the request to"

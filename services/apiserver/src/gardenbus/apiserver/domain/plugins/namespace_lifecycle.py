@@ -3,7 +3,7 @@
 Facts: the Namespace. A namespace is deleted with its Project, after the last shoot; what came about in it then would be
 left behind. The object is written only while the Namespace has the version that was read: of a creation and a deletion
 in the same instant the creation is decided upon once more, or the Project waits for what was created. A namespace of
-which there is no object is any namespace, unlike in Kubernetes. Source: Kubernetes'
+which there is no object is any namespace, unlike in Kubernetes; credentials get a warning then. Source: Kubernetes'
 `plugin/pkg/admission/namespace/lifecycle`.
 """
 
@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from gardenbus.apiserver.domain.plugins.plugin import AdmissionPlugin, AdmissionRule, Change, of_stored
 from gardenbus.apiserver.domain.rejection_messages import CHANGED_MEANWHILE, RejectionMessage, unchanged
-from gardenbus.apiserver.domain.related_objects import ObjectQuery, RelatedObjects, RelatedQuery
+from gardenbus.apiserver.domain.related_objects import ObjectQuery, ProjectQuery, RelatedObjects, RelatedQuery
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.document_parts import is_deleting, key_of_document, name_of, namespace_of
 from gardenbus.common.api.keys import ObjectKey
@@ -25,6 +25,9 @@ _TERMINATED = RejectionMessage(
 )
 
 
+_CREDENTIALS = ("Secret", "InternalSecret", "WorkloadIdentity")
+
+
 def _key(document: Document) -> ObjectKey | None:
     """The Namespace that an object is in; None for one that is in none."""
     name = section(document, "metadata").get("namespace")
@@ -33,7 +36,16 @@ def _key(document: Document) -> ObjectKey | None:
 
 def _queries(document: Document, old: Document | None) -> Sequence[RelatedQuery]:
     key = _key(document) if old is None else None
-    return () if key is None else (ObjectQuery(key),)
+    if key is None:
+        return ()
+    return (ObjectQuery(key), ProjectQuery(key.name)) if document.get("kind") in _CREDENTIALS else (ObjectQuery(key),)
+
+
+def _warn(document: Document, change: Change, related: RelatedObjects) -> Sequence[str]:
+    key = _key(document) if change.old is None else None
+    if key is None or key in related.objects or key.name in related.projects:
+        return ()
+    return (f"metadata.namespace: there is no Namespace {key.name}, nor a Project that has it",)
 
 
 def _admit(document: Document, change: Change, related: RelatedObjects) -> None:
@@ -58,5 +70,8 @@ PLUGIN = AdmissionPlugin(
     name="NamespaceLifecycle",
     acts="rejects a new object in a Namespace that is being deleted",
     rejections=(_TERMINATED, CHANGED_MEANWHILE),
-    rules=(AdmissionRule(queries=_queries, admit=_admit, guards=of_stored(_guards)),),
+    rules=(
+        AdmissionRule(queries=_queries, admit=_admit, guards=of_stored(_guards)),
+        AdmissionRule(_CREDENTIALS, warn=_warn),
+    ),
 )
