@@ -205,12 +205,12 @@ def sort_manifests(documents: Sequence[Document], files: Sequence[Path] = ()) ->
     )
 
 
-def _check_configurations(manifests: Sequence[Document], known: Iterable[str]) -> None:
+def _check_configurations(manifests: Sequence[Document], read: Iterable[str]) -> None:
     """Raise BadRequest for a component configuration that no service reads."""
     for document in manifests:
         group = str(document.get("apiVersion")).partition("/")[0]
         if group.endswith(_CONFIGURATION_GROUPS):
-            kinds = ", ".join(sorted(known))
+            kinds = ", ".join(sorted(read))
             raise BadRequest(f"kind: no service here reads {document.get('kind')} ({group}): there are {kinds}")
 
 

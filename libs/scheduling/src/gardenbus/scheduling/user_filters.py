@@ -43,11 +43,11 @@ class OlderSeedFilter:
         self.name: str = given.name
 
     def shoot_input(self, shoot: Document) -> Any:
-        """What its `wish` returns."""
+        """The result of its `wish`."""
         return self._given.wish(shoot)
 
     def filter(self, shoot_input: Any, seed: Document) -> str | None:
-        """What its `refuse` returns."""
+        """The result of its `refuse`."""
         return self._given.refuse(shoot_input, seed)
 
 
