@@ -32,6 +32,27 @@ def test_names_of_shoots_are_labels(name: str) -> None:
         key_of(a_shoot(name))
 
 
+@pytest.mark.parametrize("kind", ["Role", "ClusterRole", "RoleBinding", "ClusterRoleBinding"])
+@pytest.mark.parametrize(
+    ("name", "is_valid"),
+    [
+        *((name, True) for name in ("system:node", "secretReader", "a.b:C_d", "oidc:ann@example.com", "x" * 253)),
+        *(
+            (name, False)
+            for name in ("a/b", "50%", "..", ".a", "a.", "a..b", "a b", "a*", "a>b", "a\n", "ä", "x" * 254)
+        ),
+    ],
+)
+def test_names_of_rbac_are_parts_of_paths(kind: str, name: str, is_valid: bool) -> None:
+    metadata = {"name": name, **({} if kind.startswith("Cluster") else {"namespace": "garden-dev"})}
+    document = {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": kind, "metadata": metadata}
+    if is_valid:
+        key = key_of(document)
+        assert ObjectKey.from_stored(key.stored) == ObjectKey.from_tail(key.tail) == key
+    else:
+        assert fields_of(document) == {"metadata.name"}
+
+
 def test_other_names_may_have_dots() -> None:
     assert key_of(a_cloudprofile("aws.v2")).name == "aws.v2"
     assert fields_of(a_cloudprofile("aws..v2")) == {"metadata.name"}

@@ -41,6 +41,15 @@ def run(monkeypatch: pytest.MonkeyPatch, bus: FakeApi) -> Any:
     return call
 
 
+def test_an_object_is_shown_in_the_version_that_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    stored = {"apiVersion": "placement.kubernetes-fleet.io/v1beta1", "kind": "ClusterResourcePlacement"}
+    fleet = FakeApi({**stored, "metadata": {"name": "lights"}, "spec": {}})
+    monkeypatch.setattr(options, "connected", fleet.connected)
+    for words in (["crp.v1.placement.kubernetes-fleet.io", "lights"], ["crp.v1.placement.kubernetes-fleet.io"]):
+        call = ["get", *words, "-o", "jsonpath={..apiVersion}", "--nats-url", "nats://nowhere:1"]
+        assert "placement.kubernetes-fleet.io/v1" in CliRunner().invoke(app, call).stdout.split()
+
+
 @pytest.mark.parametrize(
     ("words", "wanted"),
     [

@@ -296,3 +296,37 @@ async def test_a_selector_finds_by_labels() -> None:
     await bench.snapshots.reconcile(request_for(WEB))
     (snapshot,) = await bench.parts("resource_snapshot")
     assert [each["metadata"]["name"] for each in snapshot["spec"]["selectedResources"]] == ["one"]
+
+
+def resources_found(document: Document) -> list[str]:
+    kind = "ClusterResourcePlacementResourcesFound"
+    return [each["message"] for each in document["status"]["conditions"] if each["type"] == kind]
+
+
+async def test_selectors_that_select_nothing_are_named_until_there_is_something() -> None:
+    bench = Bench()
+    named = {"group": "", "version": "v1", "kind": "Namespace", "name": "lihgts"}
+    role = {"group": "rbac.authorization.k8s.io", "version": "v1", "kind": "ClusterRole", "name": "reader"}
+    labelled = {"group": "", "version": "v1", "kind": "Namespace", "labelSelector": {"matchLabels": {"team": "a"}}}
+    here = {**named, "name": "here"}
+    await bench.add(a_namespace("here"), a_crp(spec={"resourceSelectors": [here, named, role, labelled]}))
+    await bench.converge()
+    (message,) = resources_found(await bench.get())
+    assert message == (
+        "Nothing that can be placed is selected by spec.resourceSelectors[1]: Namespace lihgts; "
+        "spec.resourceSelectors[2]: ClusterRole.rbac.authorization.k8s.io reader; "
+        "spec.resourceSelectors[3]: Namespace by its labels."
+    )
+    reader = {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": {"name": "reader"}}
+    await bench.add(merged(a_namespace("lihgts"), {"metadata": {"labels": {"team": "a"}}}), reader)
+    await bench.converge()
+    assert resources_found(await bench.get()) == []
+
+
+async def test_an_event_names_what_is_not_there_once() -> None:
+    bench = Bench()
+    await bench.add(a_crp())
+    for _ in range(3):
+        await bench.converge()
+    events = [each.event for each in await bench.kit.events() if each.event.reason == "ResourceNotFound"]
+    assert ["Namespace web" in each.message for each in events] == [True]

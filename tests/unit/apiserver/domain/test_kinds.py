@@ -1,8 +1,18 @@
 """Words, groups and scopes of kinds."""
 
+from typing import Any
+
 import pytest
 
-from gardenbus.common.api.kinds import KINDS, by_qualified_word, by_word, resolve, understood_kinds
+from gardenbus.common.api.kinds import (
+    KINDS,
+    PLACEMENT,
+    by_qualified_word,
+    by_word,
+    in_stored_version,
+    resolve,
+    understood_kinds,
+)
 from gardenbus.common.errors import Unsupported
 
 
@@ -138,6 +148,31 @@ def test_an_unknown_group_is_answered_with_those_that_there_are() -> None:
 def test_a_kind_that_is_in_another_group_is_named_with_it() -> None:
     with pytest.raises(Unsupported, match=r"for a SeedAutoscaler write seedmanagement\.gardener\.cloud/v1alpha1"):
         resolve("autoscaling.gardener.example/v1", "SeedAutoscaler")
+
+
+@pytest.mark.parametrize(
+    ("kind", "served", "stored"),
+    [
+        ("MemberCluster", "cluster.kubernetes-fleet.io/v1", "cluster.kubernetes-fleet.io/v1beta1"),
+        ("ClusterResourcePlacement", f"{PLACEMENT}/v1", f"{PLACEMENT}/v1beta1"),
+        ("ResourceOverride", f"{PLACEMENT}/v1", f"{PLACEMENT}/v1beta1"),
+        ("ResourceOverride", f"{PLACEMENT}/v1alpha1", f"{PLACEMENT}/v1beta1"),
+        ("ClusterResourcePlacementEviction", f"{PLACEMENT}/v1alpha1", f"{PLACEMENT}/v1beta1"),
+        ("ClusterResourcePlacementEviction", f"{PLACEMENT}/v1", f"{PLACEMENT}/v1"),
+        ("Shoot", "core.gardener.cloud/v1", "core.gardener.cloud/v1"),
+        (["Shoot"], {"a": 1}, {"a": 1}),
+    ],
+)
+def test_a_version_that_is_served_too_is_stored_in_that_of_the_kind(kind: Any, served: Any, stored: Any) -> None:
+    manifest = {"apiVersion": served, "kind": kind, "spec": {"a": 1}}
+    assert in_stored_version(manifest) == {**manifest, "apiVersion": stored}
+
+
+def test_a_word_with_a_version_that_is_served_means_the_kind_in_it() -> None:
+    assert by_qualified_word("crp.v1.placement.kubernetes-fleet.io").api_version == f"{PLACEMENT}/v1"
+    assert by_qualified_word("crp.placement.kubernetes-fleet.io").api_version == f"{PLACEMENT}/v1beta1"
+    with pytest.raises(Unsupported, match="did you mean clusterresourceplacementevictions"):
+        by_qualified_word("crpe.v1.placement.kubernetes-fleet.io")
 
 
 def test_no_word_means_two_kinds() -> None:

@@ -45,6 +45,37 @@ def test_null_takes_a_foreign_field_away() -> None:
     assert apply_three_way(an_object(x={"a": 1, "b": 2}), None, an_object(x={"a": None})) == an_object(x={"b": 2})
 
 
+def test_null_that_was_null_last_time_leaves_what_the_server_set() -> None:
+    given = an_object(x={"a": None, "b": 1}, y=None)
+    current = an_object(x={"a": "set", "b": 1}, y={"c": 2})
+    assert apply_three_way(current, given, given) == current
+    assert apply_three_way(current, an_object(x={"b": 1}), given) == an_object(x={"b": 1})
+    assert apply_three_way(current, an_object(x={"a": "set", "b": 1}, y=None), given) == an_object(
+        x={"b": 1}, y={"c": 2}
+    )
+    assert apply_three_way(current, given, an_object(x={"b": 1})) == current
+
+
+def test_null_is_no_value_in_the_entries_of_lists() -> None:
+    entries = [
+        {"name": "a", "zones": None, "machine": {"image": None, "type": "m"}, "taints": [{"key": "k", "value": None}]}
+    ]
+    kept = [{"name": "a", "machine": {"type": "m"}, "taints": [{"key": "k"}]}]
+    given = an_object(workers=entries)
+    stored = apply_three_way(None, None, given)
+    assert stored == an_object(workers=kept)
+    assert apply_three_way(stored, given, given) == stored
+    assert merge_patch(an_object(), {"workers": entries}) == stored
+    assert apply_three_way(None, None, an_object(zones=[None])) == an_object(zones=[None])
+
+
+def test_a_null_of_a_placed_shoot_leaves_it_where_it_is() -> None:
+    given = a_shoot(spec={"region": "eu-west-1"})
+    given["spec"]["seedName"] = None
+    placed = a_shoot(spec={"region": "eu-west-1", "seedName": "aws-eu1"})
+    assert apply_three_way(placed, given, given)["spec"]["seedName"] == "aws-eu1"
+
+
 def test_status_and_what_the_store_owns_are_not_taken_from_the_manifest() -> None:
     current = an_object(status={"a": 1})
     current["metadata"] |= {"uid": "u", "resourceVersion": "5", "generation": 2}

@@ -258,6 +258,13 @@ def test_the_rest_of_a_placement_is_wrong(spec: Document, field: str, message: s
     assert message in problems_of(with_defaults(a_placement(**spec)))[field]
 
 
+def test_a_selected_object_has_a_name_of_its_kind() -> None:
+    roles = {"group": "rbac.authorization.k8s.io", "version": "v1", "kind": "ClusterRole", "name": "secretReader:all"}
+    validate(a_placement(resourceSelectors=[roles]), None)
+    for selector in ({**roles, "name": "a/b"}, {**NAMESPACES, "name": "secretReader"}):
+        assert set(problems_of(a_placement(resourceSelectors=[selector]))) == {"spec.resourceSelectors[0].name"}
+
+
 def test_a_namespaced_placement_takes_nothing_of_the_cluster() -> None:
     problems = problems_of(a_placement(kind="ResourcePlacement", resourceSelectors=[NAMESPACES]))
     assert "ClusterResourcePlacement" in problems["spec.resourceSelectors[0].kind"]

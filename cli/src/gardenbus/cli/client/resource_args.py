@@ -18,6 +18,12 @@ class ResourceArgs(NamedTuple):
     kind: str
     names: tuple[str, ...]
     is_namespaced: bool
+    api_version: str = ""
+    """The version in which objects are wanted, where it is not the one in which they are stored."""
+
+    def in_version(self, document: Document) -> Document:
+        """An object in the version that is wanted."""
+        return {**document, "apiVersion": self.api_version} if self.api_version else document
 
 
 def parse_resource(words: list[str]) -> ResourceArgs:
@@ -33,7 +39,9 @@ def parse_resource(words: list[str]) -> ResourceArgs:
         if not word:
             raise BadRequest(error.message) from error
         return ResourceArgs(word, tuple(names), is_namespaced=True)
-    return ResourceArgs(spec.singular, tuple(names), is_namespaced=spec.namespaced is not False)
+    is_stored = spec.singular not in KINDS or spec.version == KINDS[spec.singular].version
+    wanted = ResourceArgs(spec.singular, tuple(names), is_namespaced=spec.namespaced is not False)
+    return wanted if is_stored else wanted._replace(api_version=spec.api_version)
 
 
 def _unregistered(kind: str) -> str:
@@ -102,17 +110,17 @@ async def get_object(api: ApiClient, wanted: ResourceArgs, name: str, namespace:
     """One object; without a namespace the only one of that name. Raises ApiError, NotFound, BadRequest."""
     _check_name(wanted, name)
     if not wanted.is_namespaced:
-        return await api.call(f"get.{wanted.kind}.{CLUSTER_SCOPE}.{name}")
+        return wanted.in_version(await api.call(f"get.{wanted.kind}.{CLUSTER_SCOPE}.{name}"))
     if namespace is None and "/" in name:
         namespace, name = name.split("/", 1)
     if namespace is not None:
-        return await api.call(f"get.{wanted.kind}.{namespace}.{name}")
+        return wanted.in_version(await api.call(f"get.{wanted.kind}.{namespace}.{name}"))
     everywhere = await api.items(wanted.kind, {"fieldSelector": f"metadata.name={name}"})
     if len(everywhere) > 1:
         places = ", ".join(str(as_mapping(each.get("metadata")).get("namespace")) for each in everywhere)
         raise BadRequest(f"{wanted.kind} {name} is in several namespaces ({places}): say which with -n")
     if everywhere:
-        return everywhere[0]
+        return wanted.in_version(everywhere[0])
     raise NotFound(f"{wanted.kind} {name} is not there, in no namespace")
 
 

@@ -50,6 +50,7 @@ from gardenbus.cli.output.tables import objects_table, row_of, shown_columns
 from gardenbus.cli.output.terminal import flush, write
 from gardenbus.cli.wait.waiter import key_of
 from gardenbus.common.api.document import Document
+from gardenbus.common.api.kinds import in_stored_version
 from gardenbus.common.api.watches import WatchedKind, WatchedUpTo
 from gardenbus.common.errors import BadRequest, NotFound
 
@@ -168,13 +169,14 @@ def _request(words: list[str] | None, options: GetOptions) -> GetRequest:
 
 def named_in(manifests: Sequence[Document], namespace: str | None) -> list[ResourceArgs]:
     """The objects that manifests name, by kind in their order. Pure."""
-    names: dict[str, list[str]] = {}
+    names: dict[tuple[str, str], list[str]] = {}
     for document in manifests:
-        key = key_of(placed(document, namespace))
-        names.setdefault(key.kind, []).append(f"{key.namespace}/{key.name}" if key.namespace else key.name)
+        key, given = key_of(placed(document, namespace)), str(document.get("apiVersion") or "")
+        version = given if in_stored_version(document) is not document else ""
+        names.setdefault((key.kind, version), []).append(f"{key.namespace}/{key.name}" if key.namespace else key.name)
     return [
-        ResourceArgs(kind, tuple(dict.fromkeys(each)), is_namespaced=any("/" in name for name in each))
-        for kind, each in names.items()
+        ResourceArgs(kind, tuple(dict.fromkeys(each)), any("/" in name for name in each), version)
+        for (kind, version), each in names.items()
     ]
 
 
@@ -186,7 +188,7 @@ async def _fetch(api: ApiClient, request: GetRequest) -> tuple[ObjectsByKind, bo
         if not wanted.names:
             objects[wanted.kind] = [document async for page in _pages(api, request, wanted) for document in page]
             continue
-        objects[wanted.kind] = []
+        objects.setdefault(wanted.kind, [])
         for name in wanted.names:
             try:
                 objects[wanted.kind].append(await get_object(api, wanted, name, request.namespace))
@@ -225,7 +227,8 @@ async def _pages(api: ApiClient, request: GetRequest, wanted: ResourceArgs) -> A
     """A list in chunks, up to the limit; says on standard error when there is more."""
     size, left, tail = request.options.chunk_size, request.options.limit, _list_tail(request, wanted)
     async with aclosing(api.pages(tail, request.query, size=min(size, left + 1) if left else size)) as pages:
-        async for page in pages:
+        async for stored in pages:
+            page = [wanted.in_version(document) for document in stored]
             if not request.options.limit:
                 yield page
                 continue
@@ -306,7 +309,7 @@ async def _watch(
     rows = WatchedRows(request)
     for kind, documents in objects.items():
         for document in documents:
-            watch_cache.note(kind, document)
+            watch_cache.note(kind, in_stored_version(document))
     usage = await _usage(api, request)
     rows.begin(objects, usage)
     async with aclosing(changes(api, watch_cache, *changes_after, on_restart=print_watch_restarted)) as following:
@@ -320,6 +323,7 @@ class WatchedRows:
 
     def __init__(self, request: GetRequest) -> None:
         self._request = request
+        self._wanted = {wanted.kind: wanted for wanted in request.wanted}
         self._widths: dict[str, list[int]] = {}
 
     def begin(self, objects: ObjectsByKind, usage: SeedUsage) -> None:
@@ -351,7 +355,7 @@ class WatchedRows:
         kind = change.key.kind
         if self._titles(kind) is None:
             if change.verb != "deleted" or self._request.printing.way == "name":
-                print_change(self._request.printing, change.document)
+                print_change(self._request.printing, self._wanted[kind].in_version(change.document))
         else:
             row = self._row(kind, change.document, usage)
             self._widths[kind] = column_widths([row], self._widths[kind])

@@ -40,7 +40,7 @@ class ObjectKey(NamedTuple):
 
     @property
     def stored(self) -> str:
-        """`<kind>:<ns>:<name>`, for Redis; no part holds a colon."""
+        """`<kind>:<ns>:<name>`, for Redis; the name alone may hold colons."""
         return f"{self.kind}:{self.namespace or CLUSTER_SCOPE}:{self.name}"
 
     @classmethod

@@ -243,6 +243,21 @@ _STORED = (
     _kind("CustomResourceDefinition", f"{API_EXTENSIONS}/v1", "crd", "crds", namespaced=False),
 )
 
+_ALSO_SERVED: Mapping[str, tuple[str, ...]] = {
+    **dict.fromkeys(("membercluster", "clusterresourceplacement", "resourceplacement", "work"), ("v1",)),
+    **dict.fromkeys(("clusterschedulingpolicysnapshot", "clusterresourcesnapshot", "clusterresourcebinding"), ("v1",)),
+    **dict.fromkeys(("clusterresourceoverride", "resourceoverride"), ("v1", "v1alpha1")),
+    **dict.fromkeys(("clusterresourceoverridesnapshot", "resourceoverridesnapshot"), ("v1", "v1alpha1")),
+    **dict.fromkeys(("clusterresourceplacementeviction", "clusterresourceplacementdisruptionbudget"), ("v1alpha1",)),
+}
+"""Further versions in which KubeFleet serves its kinds, field for field; objects are stored in that of the kind."""
+
+_STORED_VERSIONS: Mapping[tuple[str, str], str] = {
+    (f"{spec.group}/{version}", spec.kind): spec.api_version
+    for spec in _UNDERSTOOD
+    for version in _ALSO_SERVED.get(spec.singular, ())
+}
+
 KINDS: Mapping[str, KindSpec] = {spec.singular: spec for spec in (*_UNDERSTOOD, *_STORED)}
 """Registered kinds by singular."""
 
@@ -312,11 +327,10 @@ def resolve(api_version: str, kind: str) -> KindSpec:
 
 
 def in_stored_version(manifest: dict[str, Any]) -> dict[str, Any]:
-    """A manifest in the version in which its kind is stored: KubeFleet serves overrides, field for field, in two."""
-    is_older = manifest.get("apiVersion") == f"{PLACEMENT}/v1alpha1"
-    if is_older and manifest.get("kind") in ("ClusterResourceOverride", "ResourceOverride"):
-        return {**manifest, "apiVersion": _PLACEMENT_V1BETA1}
-    return manifest
+    """A manifest in the version in which its kind is stored."""
+    served, kind = manifest.get("apiVersion"), manifest.get("kind")
+    stored = _STORED_VERSIONS.get((served, kind)) if isinstance(served, str) and isinstance(kind, str) else None
+    return {**manifest, "apiVersion": stored} if stored else manifest
 
 
 def unregistered_kind(kind: str, api_version: str, *, is_namespaced: bool) -> KindSpec:
@@ -352,8 +366,9 @@ def by_word(word: str, stored: Iterable[str] = ()) -> KindSpec:
 def by_qualified_word(text: str, stored: Iterable[str] = ()) -> KindSpec:
     """Kind by one of its names, or as kubectl writes it with its group: `<name>[.<version>].<group>` (core: `v1.`).
 
-    Raises Unsupported as `by_word` does, and for a group or version that the kind is not of. Of a kind whose fields
-    have no effect any version of a known group is taken, as `resolve` takes its manifests.
+    The kind is in the version that is named, where it is served in several. Raises Unsupported as `by_word` does, and
+    for a group or version that the kind is not of. Of a kind whose fields have no effect any version of a known group
+    is taken, as `resolve` takes its manifests.
     """
     word, dot, qualifier = text.partition(".")
     spec = by_word(word, stored)
@@ -362,9 +377,10 @@ def by_qualified_word(text: str, stored: Iterable[str] = ()) -> KindSpec:
     version, group = _version_and_group(qualifier.lower())
     if not spec.understood and group in GROUPS:
         return spec
-    if group != spec.group or version not in ("", spec.version):
+    also_served = _ALSO_SERVED.get(spec.singular, ())
+    if group != spec.group or version not in ("", spec.version, *also_served):
         raise Unsupported(f"kind: {text[:120]!r} is not known here; did you mean {spec.qualified_plural}?")
-    return spec
+    return msgspec.structs.replace(spec, version=version) if version in also_served else spec
 
 
 def _version_and_group(qualifier: str) -> tuple[str, str]:

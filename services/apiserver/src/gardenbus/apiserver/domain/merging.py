@@ -22,9 +22,10 @@ _SYSTEM_ANNOTATIONS = frozenset({CREATED_BY, CONFIRMED_BY, UNCHECKED_TOLERATIONS
 def apply_three_way(current: Document | None, last_applied: Document | None, given: Document) -> Document:
     """Result of applying a manifest to `current`.
 
-    Fields given are set (null removes a field), fields that were given last time and are absent now are removed, all
-    others stay; lists are replaced whole, but for finalizers (a set) and ownerReferences (by uid). `status` and the
-    store's own fields in metadata stay. The arguments are not changed; the result shares parts with them.
+    Fields given are set, fields that were given last time and are absent now are removed, all others stay; null removes
+    a field, unless it was null last time: that manifest never had a value there. Lists are replaced whole, but for
+    finalizers (a set) and ownerReferences (by uid); null is no value in their entries. `status` and the store's own
+    fields in metadata stay. The arguments are not changed; the result shares parts with them.
     """
     if current is None and not last_applied:
         sent = without_system_fields(given)
@@ -82,7 +83,7 @@ def is_sent_whole(sent: Document, given: Document) -> bool:
 
 def _never_missed(last_applied: Document) -> Document:
     """Without the seed of a shoot: a manifest that does not name it leaves the shoot where it is."""
-    if last_applied.get("kind") != "Shoot" or "seedName" not in section(last_applied, "spec"):
+    if last_applied.get("kind") != "Shoot" or section(last_applied, "spec").get("seedName") is None:
         return last_applied
     return {**last_applied, "spec": without(section(last_applied, "spec"), "seedName")}
 
@@ -95,29 +96,41 @@ def merge_patch(current: Document, patch: Document) -> Document:
 def _merge(current: Mapping[str, Any], before: Mapping[str, Any], now: Document) -> Document:
     if not current:
         return _without_nulls(now)
-    merged = {name: value for name, value in current.items() if name in now or name not in before}
+    merged = {name: value for name, value in current.items() if name in now or before.get(name) is None}
     for name, value in now.items():
         if value is None:
-            merged.pop(name, None)
+            if name not in before or before[name] is not None:
+                merged.pop(name, None)
         elif isinstance(value, dict):
             given = cast("Document", value)
             merged[name] = _merge(mapping_or_empty(merged.get(name)), mapping_or_empty(before.get(name)), given)
         else:
-            merged[name] = value
+            merged[name] = _without_nulls_below(value)
     return merged
 
 
 def _without_nulls(given: Document) -> Document:
-    """A mapping merged with nothing: itself when it has no nulls at any depth, lists aside."""
+    """A mapping without nulls at any depth: itself when it has none."""
     changed: Document = {}
     for name, value in given.items():
         if value is None:
             changed[name] = None
-        elif isinstance(value, dict) and (below := _without_nulls(cast("Document", value))) is not value:
+        elif (below := _without_nulls_below(value)) is not value:
             changed[name] = below
     if not changed:
         return given
     return {name: part for name, value in given.items() if (part := changed.get(name, value)) is not None}
+
+
+def _without_nulls_below(value: Any) -> Any:
+    """A value whose mappings have no nulls; entries of a list that are null themselves are left to validation."""
+    if isinstance(value, dict):
+        return _without_nulls(cast("Document", value))
+    if not isinstance(value, list):
+        return value
+    entries = cast("list[Any]", value)
+    kept = [_without_nulls_below(entry) if isinstance(entry, dict | list) else entry for entry in entries]
+    return entries if all(new is old for new, old in zip(kept, entries, strict=True)) else kept
 
 
 def _merge_metadata(current: Document, before: Document, now: Document) -> Document:

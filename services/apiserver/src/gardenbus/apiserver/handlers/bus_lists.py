@@ -9,7 +9,7 @@ from gardenbus.common.api.decoding import json_decoder
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.keys import CLUSTER_SCOPE, PROBE_LEASE, Subjects
 from gardenbus.common.api.list_selectors import ObjectPredicate
-from gardenbus.common.api.names import NAME
+from gardenbus.common.api.names import NAME, PATH_SEGMENT
 from gardenbus.common.ports.bus import Bus, ReplayDone, StreamMessage
 
 _decode = json_decoder(dict[str, Any])
@@ -52,9 +52,9 @@ class BusLists:
         `namespace` None means all, "" none.
         """
         scope = "*" if namespace is None else namespace or CLUSTER_SCOPE
-        about = f"{kind if NAME.fullmatch(kind) else '*'}.{scope}.{name if NAME.fullmatch(name) else '>'}"
+        about = f"{kind if NAME.fullmatch(kind) else '*'}.{scope}.{name if PATH_SEGMENT.fullmatch(name) else '>'}"
         subject_filter = f"{self._subjects.prefix}.event.{about}"
-        is_of_one = NAME.fullmatch(kind) and NAME.fullmatch(name)  # there are few of those, wherever they are
+        is_of_one = NAME.fullmatch(kind) and PATH_SEGMENT.fullmatch(name)  # there are few of those, wherever they are
         for after in () if is_of_one else await self._starts(limit):
             found = await self._found(subject_filter, matches, after)
             kept = self._within(found, limit)

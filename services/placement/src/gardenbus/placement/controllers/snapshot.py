@@ -23,6 +23,12 @@ from gardenbus.placement.cache.placement_cache import PlacementCache
 from gardenbus.placement.domain.placement_status import status_of
 from gardenbus.placement.domain.policy_snapshots import active_one, plan_policy, retired
 from gardenbus.placement.domain.resource_snapshots import EXTERNAL, ResourcePlan, plan_resources, selected
+from gardenbus.placement.domain.unmatched_selectors import (
+    NOT_FOUND,
+    not_found_message,
+    recorded_message,
+    with_not_found,
+)
 from gardenbus.placement.store.owned_objects import owned_objects, placement_of
 from gardenbus.placement.store.selected_resources import select
 
@@ -65,12 +71,18 @@ class SnapshotReconciler:
             document = stored.document()
         owned = await owned_objects(self._store, stored, "policy_snapshot", "resource_snapshot")
         await self._sync_policy_snapshot(placement, stored, owned.policy_snapshots)
-        plan = await self._sync_resource_snapshots(placement, stored, owned.resource_snapshots)
+        is_external = placement.spec.strategy.type == EXTERNAL
+        resources = [] if is_external else await select(self._store, placement)
+        plan = await self._sync_resource_snapshots(placement, stored, owned.resource_snapshots, resources)
+        not_found = "" if is_external else not_found_message(placement, resources)
         updated = _with_resources(document, plan)
         if recorded_rejection(document) is not None:
             updated = await self._with_renewed_status(placement, stored, updated)
+        updated = with_not_found(updated, placement, not_found, timestamp(self._clock.now()))
         if updated != document:
             await update(self._store, stored, updated)
+        if not_found and not_found != recorded_message(document, placement):
+            await self._warn(stored, NOT_FOUND, not_found)
         if plan.wait_seconds is not None:
             return RequeueAfter(plan.wait_seconds, "changes are being collected")
         return Done()
@@ -92,10 +104,13 @@ class SnapshotReconciler:
             await update(self._store, *plan.patched, preconditions)
 
     async def _sync_resource_snapshots(
-        self, placement: Placement, stored: StoredObject, snapshots: Sequence[StoredObject]
+        self,
+        placement: Placement,
+        stored: StoredObject,
+        snapshots: Sequence[StoredObject],
+        resources: Sequence[Document],
     ) -> ResourcePlan:
         preconditions = [version_precondition(stored)]
-        resources = [] if placement.spec.strategy.type == EXTERNAL else await select(self._store, placement)
         bindings = self._cache.bindings_of(stored.key)
         plan = plan_resources(
             placement,
@@ -149,14 +164,10 @@ class SnapshotReconciler:
             return
         await update(self._store, stored, updated)
         log.warning("placement.rejected", placement=str(stored.key), reason=rejection.message)
-        await record_warning(
-            self._store,
-            stored,
-            reason=rejection.reason,
-            message=rejection.message,
-            reporter=REPORTER,
-            action="Snapshot",
-        )
+        await self._warn(stored, rejection.reason, rejection.message)
+
+    async def _warn(self, stored: StoredObject, reason: str, message: str) -> None:
+        await record_warning(self._store, stored, reason=reason, message=message, reporter=REPORTER, action="Snapshot")
 
 
 def _with_resources(document: Document, plan: ResourcePlan) -> Document:

@@ -11,6 +11,7 @@ from gardenbus.fleet.rejection import with_rejection_kept
 from gardenbus.placement import metrics
 from gardenbus.placement.domain.placement_status import status_of
 from gardenbus.placement.domain.policy_snapshots import active_one
+from gardenbus.placement.domain.unmatched_selectors import with_not_found_kept
 from gardenbus.placement.store.owned_objects import owned_objects, placement_of
 
 LARGE = 100
@@ -49,7 +50,7 @@ class StatusReconciler:
             return Done("it is invalid, which the snapshot controller reports")
         renewed_at = timestamp(self._clock.now())
         status = status_of(placement, document, snapshot.document() if snapshot else None, bindings, renewed_at)
-        status = with_rejection_kept(status, document)
+        status = with_not_found_kept(with_rejection_kept(status, document), document, placement)
         if status != document.get("status"):
             await update(self._store, stored, {**document, "status": status})
             metrics.STATUSES.inc()

@@ -1,17 +1,20 @@
 """Rules of metadata for every kind, also for kinds that are only stored.
 
 Seeds, Shoots, Projects, ManagedSeeds (and sets), SeedAutoscalers, MemberClusters and namespaces have names without dots
-(RFC 1123 labels), as they are parts of subjects; other names may have them. Source: apimachinery's
+(RFC 1123 labels), as they are parts of subjects; other names may have them, and those of RBAC's objects are hardly
+bounded. Source: apimachinery's
 `validation/objectmeta.go`.
 """
 
 import re
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, cast
 
 from gardenbus.common.api.document import Document
 from gardenbus.common.api.keys import ObjectKey
-from gardenbus.common.api.kinds import KindSpec, by_word, resolve
+from gardenbus.common.api.kinds import CERTIFICATES, RBAC, KindSpec, by_word, resolve
+from gardenbus.common.api.names import PATH_SEGMENT
 from gardenbus.common.api.shown_values import shown, with_article
 from gardenbus.common.api.uids import is_uid
 from gardenbus.common.api.validation.fast_path import has_common_metadata
@@ -96,6 +99,19 @@ def subdomain_problem(name: str) -> str:
     )
 
 
+def object_name_problem(name: str, *, group: str, kind: str) -> str:
+    """Problem of the name of an object of some kind; "" when it is valid.
+
+    Names of RBAC's objects and of signing requests are no DNS names. Source: Kubernetes' `pkg/apis/rbac/validation` and
+    `pkg/apis/certificates/validation`.
+    """
+    if group == RBAC or (group, kind) == (CERTIFICATES, "CertificateSigningRequest"):
+        if PATH_SEGMENT.fullmatch(name):
+            return ""
+        return f"{shown(name)} is no name: use at most {_LONGEST_SUBDOMAIN} printable characters without space, / % * >"
+    return label_problem(name) if kind.lower() in LABEL_NAMES else subdomain_problem(name)
+
+
 def qualified_name_problem(key: str) -> str:
     """Problem of a key of labels, taints or annotations (`example.com/name`); "" when it is valid."""
     prefix, slash, name = key.rpartition("/")
@@ -140,7 +156,7 @@ def _needed_name(holder: Document, path: str = "metadata.name") -> str:
 
 def _checked_namespace(place: FieldCursor, spec: KindSpec) -> str:
     """Check name and namespace; returns the namespace, "" where there is none."""
-    place.text("name", rule=label_problem if spec.singular in LABEL_NAMES else subdomain_problem)
+    place.text("name", rule=partial(object_name_problem, group=spec.group, kind=spec.kind))
     namespace = place.text("namespace") or ""
     if namespace and spec.namespaced is False:
         place.add_error("namespace", f"{with_article(spec.kind)} belongs to no namespace: leave it out")

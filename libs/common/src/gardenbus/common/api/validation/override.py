@@ -5,6 +5,7 @@ Source: KubeFleet's `apis/placement/v1beta1/override_types.go` and `pkg/utils/va
 
 import re
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 from gardenbus.common.api.document import Document, section
@@ -19,7 +20,7 @@ from gardenbus.common.api.fleet.overrides import (
 )
 from gardenbus.common.api.shown_values import shown
 from gardenbus.common.api.validation.field_cursor import FieldCursor
-from gardenbus.common.api.validation.metadata import qualified_name_problem, subdomain_problem
+from gardenbus.common.api.validation.metadata import object_name_problem, qualified_name_problem, subdomain_problem
 from gardenbus.common.api.validation.shared import (
     OtherScope,
     check_label_selector,
@@ -86,7 +87,8 @@ def _check_selectors(spec: FieldCursor, *, is_namespaced: bool) -> None:
     seen: set[tuple[str, ...]] = set()
     for selector in selectors:
         named = selector.text("group") or "", *(selector.text(each, required=True) for each in ("version", "kind"))
-        name = selector.text("name", required=True, rule=subdomain_problem)
+        rule = partial(object_name_problem, group=named[0], kind=named[2] or "")
+        name = selector.text("name", required=True, rule=rule)
         for unknown in ("labelSelector", "selectionScope"):
             if selector.has(unknown) and not (unknown == "selectionScope" and not is_namespaced):
                 selector.add_error(unknown, "has no place in an override: name the object")

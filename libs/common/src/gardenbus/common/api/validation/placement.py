@@ -3,11 +3,13 @@
 Source: KubeFleet's `pkg/utils/validator/placement.go` and the rules beside its API types.
 """
 
+from functools import partial
+
 from gardenbus.common.api.document import Document
 from gardenbus.common.api.fleet.placements import Placement
 from gardenbus.common.api.validation.field_cursor import FieldCursor
 from gardenbus.common.api.validation.limits import check_limit, is_zero_limit
-from gardenbus.common.api.validation.metadata import subdomain_problem
+from gardenbus.common.api.validation.metadata import object_name_problem
 from gardenbus.common.api.validation.placement_policy import check_policy
 from gardenbus.common.api.validation.shared import (
     OtherScope,
@@ -55,7 +57,7 @@ def _check_selectors(spec: FieldCursor, *, is_namespaced: bool) -> None:
     for selector in selectors:
         group, kind = selector.text("group") or "", selector.text("kind", required=True)
         selector.text("version", required=True)
-        name = selector.text("name", rule=subdomain_problem)
+        name = selector.text("name", rule=partial(object_name_problem, group=group, kind=kind or ""))
         if labels := selector.section("labelSelector"):
             check_label_selector(labels)
             if name:
