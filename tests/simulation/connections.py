@@ -210,9 +210,13 @@ class SimulatedBus:
             ),
         )
 
-    async def work_queue(self, stream: str, consumer: str, subject_filter: str) -> SimulatedQueue:
+    async def work_queue(
+        self, stream: str, consumer: str, subject_filter: str, *, fetch_bytes: int = 0
+    ) -> SimulatedQueue:
         """See the port."""
-        queue = await self.call("work_queue", lambda: self.twin.work_queue(stream, consumer, subject_filter))
+        queue = await self.call(
+            "work_queue", lambda: self.twin.work_queue(stream, consumer, subject_filter, fetch_bytes=fetch_bytes)
+        )
         return SimulatedQueue(self, stream, queue)
 
     def follow(

@@ -8,7 +8,7 @@ from datetime import timedelta
 import pytest
 
 from gardenbus.common.adapters.nats import work_queue
-from gardenbus.common.ports.bus import Message
+from gardenbus.common.ports.bus import Message, WorkQueue
 from tests.support.buses import BusUnderTest, fetch_until, names, until_true
 from tests.support.memory import streams
 
@@ -243,3 +243,40 @@ async def test_work_of_one_who_died_comes_again_and_work_in_progress_does_not(
 
     assert again == ["dead"]
     assert dead.deliveries == 1
+
+
+async def bounded_queue(under_test: BusUnderTest, fetch_bytes: int) -> WorkQueue:
+    stream, subjects = under_test.stream("QUEUES"), under_test.subjects
+    return await under_test.bus.work_queue(stream, "bounded", subjects.queue_of("bounded"), fetch_bytes=fetch_bytes)
+
+
+async def enqueue_bounded(under_test: BusUnderTest, **sizes: int) -> None:
+    subject = under_test.subjects.queue_of("bounded").removesuffix(">")
+    await under_test.bus.publish_many([Message(f"{subject}dev.{name}", b"x" * size) for name, size in sizes.items()])
+
+
+async def test_a_fetch_has_no_more_bytes_than_its_limit_and_leaves_nothing_out(under_test: BusUnderTest):
+    queue = await bounded_queue(under_test, 10_000)
+    await enqueue_bounded(under_test, a=3000, b=3000, c=3000, d=3000, e=3000)
+    assert names(await queue.fetch(10, 1.0)) == ["a", "b", "c"]
+    assert names(await queue.fetch(10, 1.0)) == ["d", "e"]
+    assert await queue.fetch(10, 0.1) == []
+
+
+async def test_a_message_larger_than_the_limit_comes_alone(under_test: BusUnderTest):
+    queue = await bounded_queue(under_test, 10_000)
+    await enqueue_bounded(under_test, a=100, b=50_000, c=100)
+    assert [names(await queue.fetch(10, 1.0)) for _ in range(3)] == [["a"], ["b"], ["c"]]
+
+
+async def test_messages_of_exactly_the_limit_end_a_fetch_and_none_is_lost(under_test: BusUnderTest):
+    """The server says nothing more then: a fetch that waited for its last word would raise."""
+    for fetch_bytes in range(2050, 2350):
+        queue = await bounded_queue(under_test, fetch_bytes)
+        await enqueue_bounded(under_test, a=1000, b=1000, c=1000)
+        found: list[str] = []
+        while len(found) < 3:
+            works = await queue.fetch(10, 1.0)
+            found += names(works)
+            await queue.ack_many(works)
+        assert found == ["a", "b", "c"]

@@ -188,11 +188,12 @@ class MemoryQueueMessage:
 class MemoryQueue:
     """A durable pull consumer."""
 
-    def __init__(self, bus: "MemoryBus", stream: str, consumer: str, subject_filter: str) -> None:
+    def __init__(self, bus: "MemoryBus", stream: str, consumer: str, subject_filter: str, fetch_bytes: int = 0) -> None:
         self._bus = bus
         self._stream = stream
         self._name = consumer
         self._filter = subject_filter
+        self._fetch_bytes = fetch_bytes
         self.depth = 0
         self._consumer()
 
@@ -202,7 +203,7 @@ class MemoryQueue:
         deadline = server.clock.monotonic() + wait_seconds
         while True:
             stream, consumer = self._consumer()
-            claimed = stream.claim(consumer, limit)
+            claimed = stream.claim(consumer, limit, self._fetch_bytes)
             left = deadline - server.clock.monotonic()
             if claimed or left <= 0:
                 self.depth = len(consumer.ready) if claimed else 0
@@ -482,9 +483,9 @@ class MemoryBus:
         self.require()
         self.server.stream(stream).purge(subject, upto_sequence=upto_sequence)
 
-    async def work_queue(self, stream: str, consumer: str, subject_filter: str) -> MemoryQueue:
+    async def work_queue(self, stream: str, consumer: str, subject_filter: str, *, fetch_bytes: int = 0) -> MemoryQueue:
         """See the port."""
-        return MemoryQueue(self, stream, consumer, subject_filter)
+        return MemoryQueue(self, stream, consumer, subject_filter, fetch_bytes)
 
     def follow(
         self,

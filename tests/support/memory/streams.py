@@ -233,14 +233,19 @@ class MemoryStream:
             )
         return self.consumers[name]
 
-    def claim(self, consumer: MemoryConsumer, limit: int) -> list[tuple[StreamMessage, int]]:
-        """Hand out messages: each with the number of its deliveries."""
+    def claim(self, consumer: MemoryConsumer, limit: int, most_bytes: int = 0) -> list[tuple[StreamMessage, int]]:
+        """Hand out messages, of no more bytes than that or one alone: each with the number of its deliveries."""
+        size = 0
         claimed: list[tuple[StreamMessage, int]] = []
         while consumer.ready and len(claimed) < limit:
             sequence = consumer.ready.popleft()
             message = self.messages.get(sequence)
             if message is None or sequence in consumer.in_flight:
                 continue
+            size += len(message.subject) + len(message.body)
+            if most_bytes and claimed and size > most_bytes:
+                consumer.ready.appendleft(sequence)
+                break
             consumer.in_flight[sequence] = self._clock.now() + ACK_WAIT
             consumer.deliveries[sequence] = consumer.deliveries.get(sequence, 0) + 1
             claimed.append((message, consumer.deliveries[sequence]))

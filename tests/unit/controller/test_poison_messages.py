@@ -150,9 +150,9 @@ class BusWithoutEnqueuers(MemoryBus):
     async def publish_many(self, messages: Sequence[Message]) -> None:
         del messages
 
-    async def work_queue(self, stream: str, consumer: str, subject_filter: str) -> MemoryQueue:
+    async def work_queue(self, stream: str, consumer: str, subject_filter: str, *, fetch_bytes: int = 0) -> MemoryQueue:
         self.consumers.add((stream, consumer))
-        return await super().work_queue(stream, consumer, subject_filter)
+        return await super().work_queue(stream, consumer, subject_filter, fetch_bytes=fetch_bytes)
 
 
 class Landscape:

@@ -94,7 +94,8 @@ async def _handlers(
     dead_letter = DeadLetter(connections, reporter=REPORTER, object_of=reported_object(subjects))
 
     async def opened(stream: str, consumer: str, subject: str) -> WorkQueue:
-        return await context.wait_for("nats", lambda: bus.work_queue(subjects.stream(stream), consumer, subject))
+        name, size = subjects.stream(stream), context.settings.batch_bytes
+        return await context.wait_for("nats", lambda: bus.work_queue(name, consumer, subject, fetch_bytes=size))
 
     requests = DurableRequestHandler(
         bus=bus,
@@ -195,7 +196,9 @@ def _start_consumer(
         reject=handler.dead_letter.reject_poison,
         clock=context.clock,
         settings=BatchSettings(
-            batch=batch, wait_seconds=settings.fetch_wait_seconds, max_deliveries=settings.deliveries_max
+            batch=batch,
+            wait_seconds=settings.fetch_wait_seconds,
+            max_deliveries=settings.deliveries_max,
         ),
         prepare=handler.prepare if isinstance(handler, DurableRequestHandler) else None,
         observer=ConsumerMetrics(name),

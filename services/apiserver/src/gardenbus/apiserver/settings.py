@@ -35,6 +35,10 @@ class ApiserverSettings(CommonSettings, frozen=True, kw_only=True):
     report_batch: Count = 300
     """Reports fetched at once; they are smaller than requests, and those of one object become one write."""
 
+    batch_bytes: Annotated[int, msgspec.Meta(ge=65_536)] = 1_572_864
+    """Bytes of the durable requests, or of the reports, fetched at once, unless one message is larger: two batches of
+    each are in memory, and what was parsed takes a multiple. More than 200 usual requests have."""
+
     write_concurrency: Count = 200
     """Objects written concurrently by each batch consumer: as many as a batch has, so that the store works on some (up
     to 50 in one call) while others are admitted."""

@@ -230,8 +230,11 @@ class Bus(Protocol):
         """Remove all messages on a subject; with `upto_sequence` none younger than that one."""
         ...
 
-    async def work_queue(self, stream: str, consumer: str, subject_filter: str) -> WorkQueue:
-        """Create (idempotently) and open a durable pull consumer: explicit ack, ack_wait 10 s, no delivery limit."""
+    async def work_queue(self, stream: str, consumer: str, subject_filter: str, *, fetch_bytes: int = 0) -> WorkQueue:
+        """Create (idempotently) and open a durable pull consumer: explicit ack, ack_wait 10 s, no delivery limit.
+
+        With `fetch_bytes` a fetch has no more of messages than that, as the server counts them, or one that is larger.
+        """
         ...
 
     def follow(

@@ -282,9 +282,11 @@ class JetStreamBus:
 
     # ---- consuming
 
-    async def work_queue(self, stream: str, consumer: str, subject_filter: str) -> JetStreamQueue:
+    async def work_queue(
+        self, stream: str, consumer: str, subject_filter: str, *, fetch_bytes: int = 0
+    ) -> JetStreamQueue:
         """See the port. Raises SettingsInvalid when the consumer's filter is another's already."""
-        queue = JetStreamQueue(self._connection, stream, consumer, subject_filter)
+        queue = JetStreamQueue(self._connection, stream, consumer, subject_filter, fetch_bytes=fetch_bytes)
         await queue.ensure()
         self._queues.append(queue)
         return queue

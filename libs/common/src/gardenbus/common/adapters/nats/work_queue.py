@@ -1,7 +1,10 @@
 """Work queue: one durable pull consumer, with one request a fetch.
 
 The request has `no_wait` *and* `expires`: the server delivers what is there and ends it at once; when nothing is
-there it waits for the first message. So a fetch is one round trip, and nothing that was requested arrives later.
+there it waits for the first message. So a fetch is one round trip, and nothing that was requested arrives later. With
+`fetch_bytes` it ends where the next message would be too much; a message that is larger alone is fetched without. Where
+messages have exactly that size the server says nothing at the end (2.14), so that the bytes are counted here too; what
+it still sends for such a request comes with the next fetch.
 Acknowledgements are written without waiting: one that is lost leads to a redelivery, which every handler must accept.
 To a cluster they are written together, some times a second: its servers agree on each write, and on what it removes,
 which costs them more than the messages, and nobody waits for it. What came back is acknowledged at once there too:
@@ -15,6 +18,7 @@ beginning. Such a message is delivered again, if it is there.
 """
 
 import asyncio
+import sys
 import time
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
@@ -201,13 +205,14 @@ class _FetchInbox:
         self.done: asyncio.Future[None] | None = None
         self._request_number = 0
         self._limit = 0
+        self._bytes_left = 0
         self._is_abandoned = False
 
-    def arm(self, limit: int) -> tuple[str, "asyncio.Future[None]"]:
+    def arm(self, limit: int, max_bytes: int) -> tuple[str, "asyncio.Future[None]"]:
         """Make ready for one request: its reply subject, and the future that ends with the server's last word."""
         self._request_number += 1
         self._limit = limit
-        self.messages = []
+        self._bytes_left = max_bytes or sys.maxsize
         self.status = None
         self.done = asyncio.get_running_loop().create_future()
         return f"{self.subject}.{self._request_number}", self.done
@@ -220,12 +225,19 @@ class _FetchInbox:
                 work.release_nowait()
             else:
                 self.messages.append(work)
+                self._bytes_left -= len(message.subject) + len(message.reply) + len(message.header) + len(message.body)
         elif message.subject == f"{self.subject}.{self._request_number}":
             self.status = message
             if _is_removal(message):
                 self._consumer.restart()
-        if (self.status or len(self.messages) >= self._limit) and self.done is not None and not self.done.done():
+        is_full = len(self.messages) >= self._limit or self._bytes_left <= 0
+        if (self.status or is_full) and self.done is not None and not self.done.done():
             self.done.set_result(None)
+
+    def take(self) -> list[JetStreamQueueMessage]:
+        """The messages that have arrived; what comes later is the next fetch's."""
+        taken, self.messages = self.messages, []
+        return taken
 
     def abandon(self) -> None:
         """Release what was fetched, and what may still arrive: nobody fetches any more."""
@@ -245,14 +257,22 @@ def _is_removal(status: RawMessage) -> bool:
     return status.status == _NOBODY or (status.status == _CONFLICT and "Deleted" in status.description)
 
 
+def _is_too_large(status: RawMessage) -> bool:
+    """True if the last word on a request is that the next message is larger than what is left of its bytes."""
+    return status.status == _CONFLICT and "MaxBytes" in status.description
+
+
 class JetStreamQueue:
     """See the module. Any number of fetches may run at once."""
 
-    def __init__(self, connection: Connection, stream: str, consumer: str, subject_filter: str) -> None:
+    def __init__(
+        self, connection: Connection, stream: str, consumer: str, subject_filter: str, *, fetch_bytes: int = 0
+    ) -> None:
         self._connection = connection
         self._stream = stream
         self._consumer = consumer_name(consumer)
         self._filter = subject_filter
+        self._fetch_bytes = fetch_bytes
         self._free: list[_FetchInbox] = []
         self._busy: set[_FetchInbox] = set()
         self._life = _ConsumerLife()
@@ -292,14 +312,18 @@ class JetStreamQueue:
     async def fetch(self, limit: int, wait_seconds: float) -> Sequence[QueueMessage]:
         """See the port. Raises Unavailable when the server is away or silent."""
         deadline = time.monotonic() + wait_seconds
+        max_bytes = self._fetch_bytes
         while True:
-            works, status = await self._request_batch(limit, max(0.0, deadline - time.monotonic()))
+            works, status = await self._request_batch(limit, max(0.0, deadline - time.monotonic()), max_bytes)
             if works or status is None or status.status in (_NO_MESSAGES, _TIMED_OUT):
                 self._depth = works[-1].pending if works else 0
                 return works
             if _is_removal(status):
                 log.warning("consumer.recreated", stream=self._stream, consumer=self._consumer)
                 await self.ensure()
+                continue
+            if max_bytes and _is_too_large(status):
+                limit, max_bytes = 1, 0
                 continue
             raise Unavailable(f"{self._stream} {self._consumer}: {status.status} {status.description}")
 
@@ -312,14 +336,16 @@ class JetStreamQueue:
         self._acknowledgements.write()
 
     async def _request_batch(
-        self, limit: int, wait_seconds: float
+        self, limit: int, wait_seconds: float, max_bytes: int
     ) -> tuple[list[JetStreamQueueMessage], RawMessage | None]:
         """Request one batch: the messages, and the server's final status if there was one."""
         self._connection.require_connected()
         inbox = self._free.pop() if self._free else await self._new_inbox()
         self._busy.add(inbox)
-        reply, done = inbox.arm(limit)
+        reply, done = inbox.arm(limit, max_bytes)
         request: dict[str, Any] = {"batch": limit, "no_wait": True}
+        if max_bytes:
+            request["max_bytes"] = max_bytes
         if wait_seconds > 0:
             request["expires"] = int(wait_seconds * _SECOND)
         subject = f"{self._connection.jetstream_api}.CONSUMER.MSG.NEXT.{self._stream}.{self._consumer}"
@@ -337,7 +363,7 @@ class JetStreamQueue:
         finally:
             self._busy.discard(inbox)
         self._free.append(inbox)
-        return inbox.messages, inbox.status
+        return inbox.take(), inbox.status
 
     async def _new_inbox(self) -> _FetchInbox:
         inbox = _FetchInbox(self._connection.new_inbox(), self._life, self._acknowledgements)
