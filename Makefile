@@ -22,7 +22,7 @@ unexport PYTHONDONTWRITEBYTECODE
 WORKERS ?= $(shell echo $$(( $$(getconf _NPROCESSORS_ONLN) * 3 )))
 
 .DEFAULT_GOAL := help
-.PHONY: help run up down setup setup-dev test test-long test-contract test-e2e test-browser test-kube test-docker chaos fuzz simulate bench check format reference docs release-check version
+.PHONY: help run up down setup setup-dev test test-long test-contract test-e2e test-browser test-kube test-docker chaos fuzz simulate bench bench-guard check format reference docs release-check version
 
 help: ## what there is
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -75,6 +75,10 @@ simulate: $(WITH_DEV) ## random orders of events and faults, in virtual time (AR
 
 bench: $(INSTALLED) ## how fast it is here, at reduced size, into bench-results/ (ARGS="scheduling --shoots 20000")
 	@exec $(BIN)/gardenbus bench --reduced --output bench-results $(ARGS)
+
+# Where the machine does not stay the same for so long as it takes, it says so and that is no failure.
+bench-guard: $(INSTALLED) ## whether any process takes more than it did, in 4 minutes (ARGS=--accept writes figures and docs/performance.md)
+	@$(BIN)/python -m gardenbus.bench.guard $(ARGS) || [ $$? -eq 3 ]
 
 reference: $(WITH_DEV) ## write the documentation's reference pages anew from the code
 	$(BIN)/python -m gardenbus.docs docs/reference

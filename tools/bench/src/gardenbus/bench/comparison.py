@@ -36,6 +36,9 @@ class Measurement:
     def __init__(self, count: int) -> None:
         self.count = count
         self.seconds = 0.0
+        self.began_at = 0.0
+        """Instant (monotonic) at which CPU seconds began to be counted."""
+        self.ended_at = 0.0
         self.moments: Sequence[float] = ()
         self.cpu_s: Mapping[str, float] = {}
         self.rss_mb: Mapping[str, float] = {}

@@ -132,13 +132,16 @@ class FilteredTarget(StreamTarget):
 @asynccontextmanager
 async def measuring(rig: Rig, count: int) -> AsyncGenerator[Measurement]:
     """Count CPU seconds per process over a block; `seconds` and `moments` are the block's own to set."""
+    await rig.begin_window()
     before = rig.costs()
     measurement = Measurement(count)
+    measurement.began_at = time.monotonic()
     yield measurement
+    measurement.ended_at = time.monotonic()
     after = rig.costs()
     nothing = Cost(0.0, 0.0)
     measurement.cpu_s = {
-        name: round(cost.cpu_seconds - before.get(name, nothing).cpu_seconds, 2) for name, cost in after.items()
+        name: round(cost.cpu_seconds - before.get(name, nothing).cpu_seconds, 4) for name, cost in after.items()
     }
     measurement.rss_mb = {name: round(cost.rss_mb, 1) for name, cost in after.items()}
 

@@ -6,7 +6,7 @@ import os
 import shutil
 import sys
 import tempfile
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Literal, NamedTuple
 
@@ -14,6 +14,7 @@ import aiohttp
 from prometheus_client.parser import text_string_to_metric_families
 
 from gardenbus.bench.harness.identities import RigIdentities
+from gardenbus.bench.harness.process_costs import cpu_seconds
 from gardenbus.bench.harness.retries import BenchFailed, Retries
 from gardenbus.cli.local.directory import LandscapeDirectory, write_whole
 from gardenbus.common.adapters.nats import jetstream
@@ -78,6 +79,8 @@ class Rig:
         )
         self.clock = SystemClock()
         self.store = RedisStore(self.redis, self.clock, reporter="bench")
+        self.begin_window: Callable[[], Awaitable[None]] = _nothing
+        """Called right before CPU seconds are counted."""
         self._bus: JetStreamBus | None = None
         self._stack = contextlib.AsyncExitStack()
 
@@ -245,14 +248,16 @@ def counted(exposition: str, metric: str, labels: Mapping[str, str]) -> float:
 
 
 def cost_of(pid: int) -> Cost:
-    """CPU seconds (user and system) and resident memory of a process, from /proc; zero where it is gone."""
+    """CPU seconds (user and system, children included) and resident memory of a process; zero where it is gone."""
     try:
-        fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
         pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
+        return Cost(cpu_seconds(pid), pages * os.sysconf("SC_PAGE_SIZE") / 1e6)
     except (OSError, IndexError):
         return Cost(0.0, 0.0)
-    cpu = (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-    return Cost(cpu, pages * os.sysconf("SC_PAGE_SIZE") / 1e6)
+
+
+async def _nothing() -> None:
+    pass
 
 
 def _cluster(directory: LandscapeDirectory, durability: Durability) -> tuple[Addresses, Sequence[ProcessSpec]]:

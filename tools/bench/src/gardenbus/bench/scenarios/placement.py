@@ -78,14 +78,14 @@ async def measure(task: ScenarioTask) -> ScenarioStats:
     concerned: list[float] = []
 
     async def product(_: int) -> Measurement:
-        async with _prepared(task) as rig:
-            measurement = await _placed(rig, task)
-            before = await _check_placed(rig, task)
+        async with prepared(task) as rig:
+            measurement = await place_queued(rig, task)
+            before = await check_placed(rig, task)
             attempts.append(await _attempts_after_label_change(rig))
             concerned.append(len(await _check_moved(rig, task, before)))
             return measurement
 
-    pairs = await alternated(task, product, lambda _: _bare(task))
+    pairs = await alternated(task, product, lambda _: place_bare(task))
     stats = compared(
         task,
         pairs,
@@ -109,7 +109,7 @@ async def measure(task: ScenarioTask) -> ScenarioStats:
 
 
 @asynccontextmanager
-async def _prepared(task: ScenarioTask) -> AsyncGenerator[Rig]:
+async def prepared(task: ScenarioTask) -> AsyncGenerator[Rig]:
     """A fleet, the service, and placements with their snapshots, all of them queued to be scheduled."""
     size, cases = task.size, placement_cases(task.size.shoots)
     async with a_rig(task.durability) as rig:
@@ -147,7 +147,8 @@ async def _until_prepared(rig: Rig, task: ScenarioTask, count: int) -> None:
     await asyncio.sleep(QUIET_SECONDS)
 
 
-async def _placed(rig: Rig, task: ScenarioTask) -> Measurement:
+async def place_queued(rig: Rig, task: ScenarioTask) -> Measurement:
+    """From letting the queue go until the last binding is announced."""
     count = sum(bindings_expected(one, task.size.seeds) for one in placement_cases(task.size.shoots))
     subject = f"{rig.subjects.prefix}.changed.{PARTS.binding.lower()}.>"
     target = await FilteredTarget.from_now(rig, "OBJECTS", subject, count)
@@ -158,14 +159,19 @@ async def _placed(rig: Rig, task: ScenarioTask) -> Measurement:
     return measurement
 
 
-async def _bare(task: ScenarioTask) -> Measurement:
+async def place_bare(task: ScenarioTask) -> Measurement:
     """The same work, with the clusters of each placement given."""
-    async with _prepared(task) as rig:
-        await rig.stop("placement")
-        file = rig.directory.config / "clusters.json"
-        write_json(file, {one.name: _given(one, task.size.seeds) for one in placement_cases(task.size.shoots)})
-        await rig.start("bare", module=BARE, environ={CLUSTERS_VARIABLE: str(file)})
-        return await _placed(rig, task)
+    async with prepared(task) as rig:
+        return await place_bare_on(rig, task)
+
+
+async def place_bare_on(rig: Rig, task: ScenarioTask) -> Measurement:
+    """The same on a rig that is prepared, in the place of its service."""
+    await rig.stop("placement")
+    file = rig.directory.config / "clusters.json"
+    write_json(file, {one.name: _given(one, task.size.seeds) for one in placement_cases(task.size.shoots)})
+    await rig.start("bare", module=BARE, environ={CLUSTERS_VARIABLE: str(file)})
+    return await place_queued(rig, task)
 
 
 def _given(one: PlacementCase, count: int) -> list[str]:
@@ -230,7 +236,7 @@ async def _all(rig: Rig, kind: str) -> list[StoredObject]:
             return found
 
 
-async def _check_placed(rig: Rig, task: ScenarioTask) -> Landed:
+async def check_placed(rig: Rig, task: ScenarioTask) -> Landed:
     """Raise BenchFailed unless each placement is where its policy says, once, and its snapshot agrees."""
     count = task.size.seeds
     landed = await _landed(rig)

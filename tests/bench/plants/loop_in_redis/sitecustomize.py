@@ -1,0 +1,22 @@
+"""Plants a loop in the store's function that stores objects: so many rounds for each object that it stores."""
+
+import os
+import sys
+from pathlib import Path
+
+sys.path.insert(1, str(Path(__file__).parents[1]))
+
+import chained
+
+from gardenbus.common.adapters.redis import function_library
+
+ROUNDS = int(os.environ.get("PLANTED_ROUNDS", "0"))
+
+files = dict(function_library.texts())
+place = "local function put(keys, args)\n"
+assert place in files["objects.lua"]
+loop = f"  local planted = 0\n  for number = 1, {ROUNDS} do planted = planted + number % 7 end\n"
+files["objects.lua"] = files["objects.lua"].replace(place, place + loop)
+function_library.LIBRARY = function_library.join_files(files)
+
+chained.start_others(__file__)

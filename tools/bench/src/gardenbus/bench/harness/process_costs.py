@@ -1,0 +1,72 @@
+"""Costs of other processes, as Linux counts them: CPU to the nanosecond, proportional memory, how often one slept."""
+
+import os
+import time
+from pathlib import Path
+from typing import NamedTuple
+
+_SCHEDULED = 2
+"""CPUCLOCK_SCHED: what all threads of a process took, those that have ended included."""
+
+_CHILDREN_FIELDS = slice(13, 15)
+
+
+class ProcessCost(NamedTuple):
+    """CPU seconds so far, children included, and the times that its threads went to sleep by themselves."""
+
+    cpu_s: float
+    wakeups: int
+
+
+def cpu_seconds(pid: int) -> float:
+    """CPU seconds of a process, all its threads; its children too once they have ended, and while they live.
+
+    Raises ProcessLookupError when it is gone.
+    """
+    try:
+        own = time.clock_gettime(~pid << 3 | _SCHEDULED)
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError as error:
+        raise ProcessLookupError(f"process {pid} is gone") from error
+    ended = sum(map(int, fields[_CHILDREN_FIELDS])) / os.sysconf("SC_CLK_TCK")
+    return own + ended + sum(_cpu_of_child(child) for child in children(pid))
+
+
+def _cpu_of_child(pid: int) -> float:
+    try:
+        return cpu_seconds(pid)
+    except ProcessLookupError:  # it ended just now: from now on its parent's number has it
+        return 0.0
+
+
+def children(pid: int) -> list[int]:
+    """Children of a process that live."""
+    found: list[int] = []
+    for task in Path(f"/proc/{pid}/task").glob("*/children"):
+        found += map(int, _text(task).split())
+    return found
+
+
+def cost_of(pid: int) -> ProcessCost:
+    """Cost of a process so far. Raises ProcessLookupError when it is gone."""
+    slept = 0
+    for status in Path(f"/proc/{pid}/task").glob("*/status"):
+        for line in _text(status).splitlines():
+            if line.startswith("voluntary_ctxt_switches:"):
+                slept += int(line.partition(":")[2])
+    return ProcessCost(cpu_seconds(pid), slept)
+
+
+def memory_mb(pid: int) -> float:
+    """Proportional share of memory of a process, in MB. Raises ProcessLookupError when it is gone."""
+    for line in _text(Path(f"/proc/{pid}/smaps_rollup")).splitlines():
+        if line.startswith("Pss:"):
+            return int(line.split()[1]) / 1000
+    raise ProcessLookupError(f"process {pid} is gone")
+
+
+def _text(file: Path) -> str:
+    try:
+        return file.read_text()
+    except OSError:
+        return ""
