@@ -53,7 +53,7 @@ def test_who_reaches_the_port_of_the_routes_does_not_join_the_cluster(deployment
     options = ("-n", "stranger", "--cluster_name", "gardenbus", "--cluster", "nats://0.0.0.0:6222", "--routes", guess)
     name = f"{PROJECT}-stranger"
     run = ("run", "--detach", "--name", name, "--network", f"{PROJECT}_routes", "--entrypoint", "nats-server")
-    assert docker(*run, "nats:2-alpine", *options).returncode == 0
+    assert docker(*run, "nats:2.15.1-alpine", *options).returncode == 0
     try:
         deadline = time.monotonic() + 30
         while "Connection Closed" not in (reported := docker("logs", name).stderr) and "closed" not in reported:

@@ -23,7 +23,7 @@ from tests.support.landscape import GARDENBUS
 
 pytestmark = [pytest.mark.docker, pytest.mark.slow, pytest.mark.timeout(900)]
 
-IMAGE = os.environ.get("GARDENBUS_REDIS_IMAGE", "redis:8")
+IMAGE = os.environ.get("GARDENBUS_REDIS_IMAGE", "redis:8.2.9")
 BUILT_WITH_TLS = Path(__file__).with_name("redis")
 
 

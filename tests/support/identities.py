@@ -1,5 +1,6 @@
 """A nats-server with accounts and the auth callout, and clients of every kind of principal."""
 
+import asyncio
 import contextlib
 from collections.abc import AsyncGenerator
 from datetime import UTC, datetime, timedelta
@@ -9,6 +10,8 @@ from typing import NamedTuple
 from gardenbus.common.adapters.nats.callout import serve_callouts
 from gardenbus.common.adapters.nats.connection import Connection
 from gardenbus.common.adapters.nats.credentials import Credentials, read_credentials
+from gardenbus.common.adapters.nats.system_account import system_account
+from gardenbus.common.api.budgets import DEFAULT_BUDGET, Budget
 from gardenbus.common.api.identity.nkeys import KeyPair
 from gardenbus.common.api.identity.permissions import service_names
 from gardenbus.common.api.identity.principals import Principal
@@ -18,6 +21,8 @@ from gardenbus.credentials import secret_files
 from gardenbus.credentials.certificates import Authority, new_authority
 from gardenbus.credentials.new_nkeys import new_nkey
 from gardenbus.credentials.server_configuration import Authorization, Password, authorization_configuration
+from gardenbus.identity.controllers.connection_limits import ConnectionLimitsController
+from gardenbus.identity.domain.connection_loads import ConnectionLoads
 from gardenbus.identity.handlers.callout import CalloutHandler
 from gardenbus.identity.handlers.credentials_cache import CredentialsCache
 from tests.support.servers import Server, start_nats
@@ -47,7 +52,7 @@ def new_keys() -> Keys:
     )
 
 
-def start_guarded_nats(directory: Path, keys: Keys) -> Server:
+def start_guarded_nats(directory: Path, keys: Keys, program: str = "") -> Server:
     """A nats-server that lets in the services of the keys, the operator, and whom the callout lets in."""
     authorization = Authorization(
         services={name: pair.public for name, pair in keys.services.items()},
@@ -60,6 +65,7 @@ def start_guarded_nats(directory: Path, keys: Keys) -> Server:
         directory,
         extra=authorization_configuration(authorization, SUBJECTS),
         login=f"operator:{OPERATOR_PASSWORD}",
+        program=program,
     )
 
 
@@ -117,11 +123,17 @@ class Guarded:
 
 
 @contextlib.asynccontextmanager
-async def guarded(directory: Path, session: timedelta = timedelta(hours=1)) -> AsyncGenerator[Guarded]:
-    """A guarded server and its identity service."""
+async def guarded(
+    directory: Path, session: timedelta = timedelta(hours=1), *, program: str = "", budget: Budget = DEFAULT_BUDGET
+) -> AsyncGenerator[Guarded]:
+    """A guarded server, of another version where a `program` is given, and its identity service.
+
+    Each user outside the services has the `budget`.
+    """
     directory.mkdir(parents=True, exist_ok=True)
     keys, cache = new_keys(), CredentialsCache(SystemClock().now)
-    server = start_guarded_nats(directory / "nats", keys)
+    server = start_guarded_nats(directory / "nats", keys, program)
+    loads = ConnectionLoads(lambda _: budget)
     handler = CalloutHandler(
         cache=cache,
         authorities=lambda: (keys.authority.certificate,),
@@ -129,13 +141,23 @@ async def guarded(directory: Path, session: timedelta = timedelta(hours=1)) -> A
         subjects=SUBJECTS,
         clock=SystemClock(),
         session=session,
+        loads=loads,
     )
     callout_file = directory / "callout.nk"
     secret_files.write(callout_file, keys.callout.seed.encode())
+    system_file = directory / "system.nk"
+    secret_files.write(system_file, keys.system.seed.encode())
     landscape = Guarded(server, keys, cache, directory)
     try:
-        async with serve_callouts(server.url, "identity", read_credentials(callout_file, "identity"), handler.respond):
+        async with (
+            system_account(server.url, "identity-system", read_credentials(system_file, "identity")) as system,
+            serve_callouts(server.url, "identity", read_credentials(callout_file, "identity"), handler.respond),
+        ):
+            limits = asyncio.create_task(ConnectionLimitsController(system, loads, SystemClock()).run())
             yield landscape
             await landscape.close()
+            limits.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await limits
     finally:
         server.stop()

@@ -82,7 +82,7 @@ def every_subject() -> Sequence[str]:
             (
                 *("garden.apply", "garden.delete", "garden.rejected", "garden.lease._canary"),
                 *(f"garden.{tail}" for tail in tails),
-                *(f"garden.as.{user}.{tail}" for user in users for tail in tails),
+                *(f"garden.{origin}.{user}.{tail}" for origin in ("as", "out") for user in users for tail in tails),
                 *(f"garden.{family}.{name}{ending}" for family in families for name in _names() for ending in endings),
                 *(f"{api}.{endpoint}" for api in ("$JS.API", "IN.API") for endpoint in endpoints),
                 *(f"$JS.ACK.{stream}.{consumer}.1.1.1.1.0" for stream in STREAMS for consumer in _CONSUMERS),

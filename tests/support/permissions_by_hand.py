@@ -41,7 +41,7 @@ BY_HAND: Mapping[Principal, str] = {
     """,
     Principal("service", "apiserver"): """
         may publish: garden.rejected.apply.ann $JS.API.STREAM.PURGE.BINDINGS garden.hint.scheduling.mine
-        may subscribe: garden.api.> garden.as.*.api.>
+        may subscribe: garden.api.> garden.as.*.api.> garden.out.*.api.>
         may not publish: garden.changed.shoot.dev.a garden.binding.aws.dev.a garden.apply
             $JS.API.STREAM.CREATE.OBJECTS $JS.API.STREAM.DELETE.OBJECTS
         may not subscribe: garden.apply garden.changed.>
@@ -62,7 +62,7 @@ BY_HAND: Mapping[Principal, str] = {
             garden.changed.shoot.dev.a $JS.API.STREAM.PURGE.OBJECTS $JS.API.STREAM.MSG.GET.OBJECTS
     """,
     Principal("operator", "operator"): """
-        may publish: garden.apply garden.as.ann.api.whoami $JS.API.STREAM.PURGE.REJECTED
+        may publish: garden.apply garden.as.ann.api.whoami garden.out.ann.apply $JS.API.STREAM.PURGE.REJECTED
         may subscribe: garden.changed.>
         may not publish: garden.changed.shoot.dev.a garden.binding.aws.dev.a garden.lease.aws
             garden.report.aws.shoot.dev.a garden.queue.garbage.dev.a $SYS.REQ.SERVER.PING $SYS.REQ.USER.AUTH
@@ -98,6 +98,7 @@ BY_HAND: Mapping[Principal, str] = {
         may publish: garden.as.ann.apply garden.as.ann.delete garden.as.ann.api.list.secret
         may subscribe: _INBOX.ann.x
         may not publish: garden.as.bob.apply garden.as.root.api.apply garden.apply garden.api.list.secret
+            garden.out.ann.apply garden.out.bob.apply
             garden.lease.aws $JS.API.INFO IN.API.CONSUMER.CREATE.OBJECTS.ann.garden.changed.shoot.>
             IN.API.STREAM.INFO.OBJECTS garden.as.ann.scheduler.x garden.scheduler.mine.explain garden.seed.aws.x
             _INBOX.bob.x

@@ -117,10 +117,11 @@ def start_nats(
     max_payload: str = "8MB",
     extra: str = "",
     login: str = "",
+    program: str = "",
 ) -> Server:
     """A nats-server with JetStream below `directory`; `extra` is appended to its configuration.
 
-    `login` (`user:password`) is how one comes in that looks whether it is ready.
+    `login` (`user:password`) is how one comes in that looks whether it is ready; `program` another version's.
     """
     port = port or free_port()
     directory.mkdir(parents=True, exist_ok=True)
@@ -137,7 +138,7 @@ def start_nats(
         url=f"nats://127.0.0.1:{port}",
         port=port,
         directory=directory,
-        command=(executable("nats-server"), "-c", str(configuration)),
+        command=(program or executable("nats-server"), "-c", str(configuration)),
         is_ready=lambda port: _nats_is_ready(port, login),
     )
     server.start()
@@ -209,6 +210,12 @@ def start_sentinel(
     )
     server.start()
     return server
+
+
+def nats_servers() -> Mapping[str, str]:
+    """The nats-server that is installed, and those of other versions that `.ci/nats-servers` has brought."""
+    others = sorted((Path(__file__).parents[2] / ".tools" / "nats-servers").glob("*/nats-server"))
+    return {"installed": executable("nats-server"), **{each.parent.name: str(each) for each in others}}
 
 
 def executable(name: str) -> str:

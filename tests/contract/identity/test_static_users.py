@@ -91,7 +91,7 @@ async def test_each_has_their_row_of_the_table(fleet: Fleet) -> None:
 async def test_the_apiserver_is_told_whose_nkey_sent_a_request(fleet: Fleet) -> None:
     apiserver, ann = await fleet.connect(Principal("service", "apiserver")), await fleet.connect(ANN)
     received: list[RawMessage] = []
-    await apiserver.listen("garden.as.*.api.>", received.append)
+    await apiserver.listen("garden.out.*.api.>", received.append)
     await apiserver.flush_fully()
     await ann.send([publish_command("garden.as.ann.api.whoami", b"", reply="_INBOX.ann.1")])
 

@@ -75,6 +75,18 @@ def test_versions_are_compared_as_numbers() -> None:
     assert version_of("") < (2, 12)
 
 
+@pytest.mark.parametrize(
+    ("version", "state"),
+    [
+        *(("2.12.11", "failed"), ("2.12.12", "ok"), ("2.13.9", "failed")),
+        *(("2.14.2", "failed"), ("2.14.3", "ok"), ("2.15", "ok"), ("3.0", "ok")),
+    ],
+)
+def test_a_nats_with_known_vulnerabilities_is_found(version: str, state: str) -> None:
+    found = states(assess_nats(ServerInfo("a", version, has_jetstream=True, max_payload=2**23)))
+    assert found == {"nats version": state}
+
+
 def test_an_old_nats_without_jetstream_and_with_small_messages_is_found() -> None:
     found = states(assess_nats(ServerInfo("a", "2.9.1", has_jetstream=False, max_payload=1_048_576)))
     assert found == {"nats version": "failed", "nats jetstream": "failed", "nats payload": "warning"}

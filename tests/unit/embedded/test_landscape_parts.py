@@ -9,6 +9,7 @@ import yaml
 from gardenbus.cli.local.directory import LandscapeDirectory, LandscapeFile, LandscapeInUse, ServiceEntry, write_whole
 from gardenbus.cli.manifests.files import SortedManifests
 from gardenbus.common.api.document import Document
+from gardenbus.common.api.server_versions import Versions
 from gardenbus.embedded.configurations import DEFAULT_SCHEDULER_CONFIGURATION, write_configurations
 from gardenbus.embedded.ports import PORTS, PortInUse, choose_port, is_free
 from gardenbus.embedded.process_specs import (
@@ -52,8 +53,8 @@ def a_program(directory: Path, name: str, version: str) -> None:
 
 
 def test_a_server_on_path_is_taken_if_it_is_new_enough(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    a_program(tmp_path / "new", "nats-server", "nats-server: v2.12.0")
-    a_program(tmp_path / "old", "nats-server", "nats-server: v2.11.9")
+    a_program(tmp_path / "new", "nats-server", "nats-server: v2.12.12")
+    a_program(tmp_path / "old", "nats-server", "nats-server: v2.12.11")
     a_program(tmp_path / "new", "redis-server", "Redis server v=7.0.15 sha=0 bits=64")
     monkeypatch.setenv("PATH", f"{tmp_path / 'new'}:{os.environ['PATH']}")
     assert find_server(NATS) == tmp_path / "new" / "nats-server"
@@ -67,10 +68,10 @@ def test_a_missing_server_says_what_was_found(tmp_path: Path, monkeypatch: pytes
     a_program(tmp_path, "rare-server", "v0.1")
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
 
-    with pytest.raises(ServerMissing, match=r"found only .*rare-server \(0\.1\)"):
-        find_server(ServerRequirement("rare-server", (1, 0)))
+    with pytest.raises(ServerMissing, match=r"1\.0\.0 or newer is needed, found only .*rare-server \(0\.1\.0\)"):
+        find_server(ServerRequirement("rare-server", Versions({(1, 0): 0})))
     with pytest.raises(ServerMissing, match="found none"):
-        find_server(ServerRequirement("no-such-server", (1, 0)))
+        find_server(ServerRequirement("no-such-server", Versions({(1, 0): 0})))
 
 
 def test_a_port_of_last_time_is_taken_again_when_it_is_free():

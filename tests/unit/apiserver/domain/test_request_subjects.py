@@ -19,15 +19,21 @@ SUBJECTS = Subjects("garden")
 
 def test_a_subject_may_name_its_speaker() -> None:
     assert parse_request_subject("garden.as.ann.api.get.shoot.dev.a.b", SUBJECTS) == RequestSubject(
-        "ann", "api.get.shoot.dev.a.b"
+        "ann", "api.get.shoot.dev.a.b", "insider"
     )
-    assert parse_request_subject("garden.apply", SUBJECTS) == RequestSubject(ANONYMOUS, "apply")
+    assert parse_request_subject("garden.out.ann.apply", SUBJECTS) == RequestSubject("ann", "apply", "outsider")
+    assert parse_request_subject("garden.apply", SUBJECTS) == RequestSubject(ANONYMOUS, "apply", "nobody")
 
 
 def test_a_dot_of_a_user_is_written_so_that_it_does_not_part_the_subject() -> None:
     subject = SUBJECTS.as_user("ann@example.org", "apply")
     assert subject == "garden.as.ann@example%2Eorg.apply"
-    assert parse_request_subject(subject, SUBJECTS) == RequestSubject("ann@example.org", "apply")
+    assert parse_request_subject(subject, SUBJECTS) == RequestSubject("ann@example.org", "apply", "insider")
+
+
+def test_an_insider_is_whom_a_subject_names_that_nobody_outside_publishes_on() -> None:
+    subjects = ("garden.apply", "garden.as.autoscaler.api.scale", "garden.out.autoscaler.api.scale")
+    assert [parse_request_subject(each, SUBJECTS).is_insider for each in subjects] == [True, True, False]
 
 
 @pytest.mark.parametrize("user", ["*", ">", "Ann", "-", "a" * 254, "a\u00e9", "%"])

@@ -7,7 +7,7 @@ from gardenbus.common.api.restored_requests import REQUEST_INFO
 from gardenbus.common.errors import Impersonation
 
 
-def test_a_message_of_the_services_own_account_states_no_sender() -> None:
+def test_a_message_that_is_stored_or_of_the_services_own_account_states_no_sender() -> None:
     check_sender({}, "ann")
 
 

@@ -18,10 +18,13 @@ from gardenbus.common.runtime.service import ServiceContext
 from gardenbus.credentials.authorities import AuthoritiesFile
 from gardenbus.identity.adapters.signing_authority import SigningAuthority
 from gardenbus.identity.controllers import signing
+from gardenbus.identity.controllers.connection_limits import ConnectionLimitsController
 from gardenbus.identity.controllers.revoked_connections import RevokedConnectionsController
 from gardenbus.identity.controllers.signing import SigningController
 from gardenbus.identity.controllers.token_requestor import TokenRequestorController
+from gardenbus.identity.domain.connection_loads import ConnectionLoads
 from gardenbus.identity.domain.requests_cache import RequestsCache
+from gardenbus.identity.handlers.budgets_cache import BudgetsCache
 from gardenbus.identity.handlers.callout import CalloutHandler
 from gardenbus.identity.handlers.credentials_cache import KINDS, NAMESPACES, CredentialsCache
 from gardenbus.identity.registry import IssuedCertificates
@@ -50,6 +53,9 @@ async def start_identity(context: ServiceContext[IdentitySettings], connections:
     requestor = TokenRequestorController(connections.store, context.clock, lambda: cache.revoked, signers.pem)
     informers[0].subscribe(requestor.changed, ("secret",))
     context.spawn("token-requestor", requestor.queue.run())
+    budgets = BudgetsCache()
+    informers[0].subscribe(budgets.changed, ("configmap",))
+    loads = ConnectionLoads(budgets.of)
     handler = CalloutHandler(
         cache=cache,
         authorities=authorities,
@@ -57,8 +63,9 @@ async def start_identity(context: ServiceContext[IdentitySettings], connections:
         subjects=subjects,
         clock=context.clock,
         session=timedelta(seconds=settings.session_seconds),
+        loads=loads,
     )
-    await _start_kicking(context, cache, requests.user_of, handler.user_of)
+    await _start_kicking(context, cache, loads, requests.user_of, handler.user_of)
     await start_informers(context, *informers, unready="credentials are not cached yet")
     connection = await context.stack.enter_async_context(
         serve_callouts(
@@ -72,7 +79,10 @@ async def start_identity(context: ServiceContext[IdentitySettings], connections:
 
 
 async def _start_kicking(
-    context: ServiceContext[IdentitySettings], cache: CredentialsCache, *users_of: Callable[[str], str | None]
+    context: ServiceContext[IdentitySettings],
+    cache: CredentialsCache,
+    loads: ConnectionLoads,
+    *users_of: Callable[[str], str | None],
 ) -> None:
     settings = context.settings
     if not settings.system_credentials:
@@ -84,6 +94,7 @@ async def _start_kicking(
     controller = RevokedConnectionsController(system, context.clock, *users_of)
     cache.on_withdrawn = controller.withdraw
     context.spawn("kicking", controller.queue.run())
+    context.spawn("connection-limits", ConnectionLimitsController(system, loads, context.clock).run())
 
 
 def _start_signing(

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from gardenbus.cli.local.directory import socket_url, writing
+from gardenbus.common.api import server_versions
 from gardenbus.common.api.identity.accounts import GARDEN
 from gardenbus.embedded.durability import Durability
 from gardenbus.embedded.ports import LOOPBACK
@@ -26,20 +27,20 @@ class ServerMissing(Exception):
 
 
 class ServerRequirement(NamedTuple):
-    """A program and the least version (major, minor) that has what is relied on."""
+    """A program and its versions that may be used."""
 
     program: str
-    least: tuple[int, int]
+    versions: server_versions.Versions
 
 
-NATS = ServerRequirement("nats-server", (2, 12))  # scheduled messages, atomic batches
-NATS_WITH_IDENTITIES = ServerRequirement("nats-server", (2, 14))  # denied queue subscriptions, confined consumers
-REDIS = ServerRequirement("redis-server", (7, 0))  # functions
+NATS = ServerRequirement("nats-server", server_versions.NATS)
+NATS_WITH_IDENTITIES = ServerRequirement("nats-server", server_versions.NATS_WITH_IDENTITIES)
+REDIS = ServerRequirement("redis-server", server_versions.REDIS)
 
 LONGEST_SOCKET_PATH = 103
 """Bytes that every system takes: macOS no more, Linux 107."""
 
-_VERSION = re.compile(r"v=?(\d+)\.(\d+)")
+_VERSION = re.compile(r"v=?(\d+)\.(\d+)(?:\.(\d+))?")
 
 
 def find_server(requirement: ServerRequirement) -> Path:
@@ -47,12 +48,13 @@ def find_server(requirement: ServerRequirement) -> Path:
     found: list[str] = []
     for candidate in _candidates(requirement.program):
         version = _version_of(candidate)
-        if version is not None and version >= requirement.least:
+        if version is not None and requirement.versions.has(version):
             return candidate
         found.append(f"{candidate} ({'no version' if version is None else '.'.join(map(str, version))})")
-    least = ".".join(map(str, requirement.least))
     seen = f"found only {', '.join(found)}" if found else "found none"
-    raise ServerMissing(f"{requirement.program} ≥ {least} is needed, {seen}: run `make setup`, or install one")
+    raise ServerMissing(
+        f"{requirement.program} {requirement.versions} is needed, {seen}: run `make setup`, or install one"
+    )
 
 
 def _candidates(program: str) -> list[Path]:
@@ -73,13 +75,13 @@ def _in_wheel(program: str) -> Path | None:
     return Path(next(iter(package.submodule_search_locations))) / "bin" / program
 
 
-def _version_of(program: Path) -> tuple[int, int] | None:
+def _version_of(program: Path) -> tuple[int, ...] | None:
     try:
         output = subprocess.run([program, "--version"], capture_output=True, text=True, timeout=10, check=False)  # noqa: S603
     except (OSError, subprocess.TimeoutExpired):
         return None
     match = _VERSION.search(output.stdout)
-    return (int(match[1]), int(match[2])) if match else None
+    return tuple(int(part or 0) for part in match.groups()) if match else None
 
 
 def new_monitor_path() -> str:

@@ -87,6 +87,13 @@ class Subjects:
         """Subject of the same request, sent as a user: `as_user("ann", "apply")`."""
         return f"{self.prefix}.as.{subject_token(user)}.{tail}"
 
+    def from_outside(self, user: str, tail: str) -> str:
+        """Subject of the same request in the services' account, where somebody outside it sent it as `as_user`.
+
+        The server makes it of the other when the request crosses the accounts (`identity.accounts`).
+        """
+        return f"{self.prefix}.out.{subject_token(user)}.{tail}"
+
     def changed(self, key: ObjectKey) -> str:
         """Subject of an object's changes."""
         return f"{self.prefix}.changed.{key.tail}"

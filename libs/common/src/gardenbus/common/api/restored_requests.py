@@ -33,7 +33,7 @@ def is_restored(subject: str, subjects: Subjects) -> bool:
 
 def restored_subjects(subjects: Subjects) -> list[str]:
     """Filters for all of them."""
-    tails = ("apply", "delete", "as.*.apply", "as.*.delete")
+    tails = ("apply", "delete", *(f"{origin}.*.{verb}" for origin in ("as", "out") for verb in ("apply", "delete")))
     return [f"{subjects.prefix}.restored.*.*.{tail}" for tail in tails]
 
 

@@ -6,6 +6,7 @@ from typing import Any, cast
 
 from gardenbus.common.adapters.nats.admin import ServerInfo
 from gardenbus.common.adapters.nats.micro_service import WRITE_TROUBLE
+from gardenbus.common.api import server_versions
 from gardenbus.common.api.document import section
 from gardenbus.common.diagnostics import jetstream
 from gardenbus.common.diagnostics.findings import DiagnosticFinding, graded, some_of
@@ -13,8 +14,6 @@ from gardenbus.common.diagnostics.replication import assess_replicas, reported_r
 from gardenbus.common.diagnostics.target import ClockReading, DiagnosticsTarget, info_of, version_of
 from gardenbus.common.errors import Unavailable
 
-LEAST_NATS = (2, 12)
-"""Scheduled messages, atomic batches."""
 LEAST_REDIS = (7, 0)
 """Functions."""
 LEAST_PAYLOAD = 8 * 1024 * 1024
@@ -34,9 +33,9 @@ async def nats(target: DiagnosticsTarget) -> Sequence[DiagnosticFinding]:
 def assess_nats(server: ServerInfo) -> list[DiagnosticFinding]:
     """Assess a NATS server by its own information."""
     found: list[DiagnosticFinding] = []
-    wanted = ".".join(map(str, LEAST_NATS))
-    if version_of(server.version) < LEAST_NATS:
-        found.append(DiagnosticFinding("nats version", "failed", server.version, f"run nats-server {wanted} or newer"))
+    if not server_versions.NATS.has(version_of(server.version)):
+        suggestion = f"run nats-server {server_versions.NATS}: others have known vulnerabilities"
+        found.append(DiagnosticFinding("nats version", "failed", server.version, suggestion))
     else:
         found.append(DiagnosticFinding("nats version", "ok", f"{server.version} ({server.name})"))
     if not server.has_jetstream:

@@ -12,6 +12,29 @@ class ServerConnection(NamedTuple):
     user: str
 
 
+class ConnectionLoad(NamedTuple):
+    """A connection, what its server holds for it that it has not read, and what it has sent since it began."""
+
+    connection: ServerConnection
+    pending_bytes: int
+    received_bytes: int
+
+
+class ConnectionsSnapshot(NamedTuple):
+    """Connections from outside the services: those that are open, and the last ones that have ended."""
+
+    open: Sequence[ConnectionLoad]
+    ended: Sequence[ConnectionLoad]
+
+
+class ConnectionLists(Protocol):
+    """Lists of connections on all servers."""
+
+    async def connection_lists(self) -> ConnectionsSnapshot:
+        """The connections of everybody outside the services, on the servers that respond. Raises Unavailable."""
+        ...
+
+
 class ConnectedUsers(Protocol):
     """Connections on all servers, by the users that they came in as."""
 

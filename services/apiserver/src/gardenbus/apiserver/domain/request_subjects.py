@@ -1,7 +1,7 @@
 """Subjects of requests and reports, parsed and built."""
 
-from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from typing import Literal, NamedTuple
 
 from gardenbus.common.api.identity.names import user_of_token
 from gardenbus.common.api.keys import CLUSTER_SCOPE, ObjectKey, Subjects
@@ -9,12 +9,30 @@ from gardenbus.common.api.kinds import by_word
 from gardenbus.common.api.users import ANONYMOUS
 from gardenbus.common.errors import BadRequest, Unsupported
 
+Origin = Literal["nobody", "insider", "outsider"]
+"""How a subject of the services' account names its sender.
+
+| subject              | origin     | published by                                                          |
+|----------------------|------------|-----------------------------------------------------------------------|
+| `garden.<tail>`      | `nobody`   | the operator, and services that the operator's rights are granted to   |
+| `garden.as.<u>.…`    | `insider`  | services in their own names, the dashboard and the operator for others |
+| `garden.out.<u>.…`   | `outsider` | `<u>`, from the other account: nothing else reaches this one from there |
+"""
+
+_ORIGINS: Mapping[str, Origin] = {"as": "insider", "out": "outsider"}
+
 
 class RequestSubject(NamedTuple):
     """User of a request, and its subject behind `garden.` or `garden.as.<user>.` (`api.get.shoot.dev.a`)."""
 
     user: str
     tail: str
+    origin: Origin = "outsider"
+
+    @property
+    def is_insider(self) -> bool:
+        """True for a subject that nobody outside the services' account can publish on."""
+        return self.origin != "outsider"
 
 
 class ListTarget(NamedTuple):
@@ -27,15 +45,17 @@ class ListTarget(NamedTuple):
 def parse_request_subject(subject: str, subjects: Subjects) -> RequestSubject:
     """Parse a request's subject. Raises BadRequest for a user whose name nobody carries."""
     tail = subject.removeprefix(f"{subjects.prefix}.")
-    if not tail.startswith("as."):
-        return RequestSubject(ANONYMOUS, tail)
-    _, user, rest = tail.split(".", 2)
-    return RequestSubject(user_of_token(user), rest)
+    word, _, named = tail.partition(".")
+    origin = _ORIGINS.get(word)
+    if origin is None:
+        return RequestSubject(ANONYMOUS, tail, "nobody")
+    user, _, rest = named.partition(".")
+    return RequestSubject(user_of_token(user), rest, origin)
 
 
 def api_filters(subjects: Subjects) -> tuple[str, ...]:
     """The subjects of API requests, with and without a user."""
-    return (subjects.api(">"), subjects.as_user("*", "api.>"))
+    return (subjects.api(">"), subjects.as_user("*", "api.>"), subjects.from_outside("*", "api.>"))
 
 
 def reports_filter(subjects: Subjects) -> str:

@@ -1,7 +1,10 @@
-"""Senders of messages, as the server states them.
+"""Senders of messages: the subject names them, and the server's header may not say another.
 
-What comes from another account of the server carries a header with the user who sent it; a forged one is replaced. What
-comes from the services' own account has none.
+What crosses from another account of the server carries a header with the user who sent it, unless a stream has stored
+it: JetStream removes the header (docs/identities.md). So the subject, which the server's permissions and imports
+confine, is what proves a sender, and the header can but contradict it: one that names somebody else, or cannot be
+read, is a forgery. The adapter writes what cannot be read for one that stands twice, or inside another header
+(`adapters.nats.messages`): with a header block that is cut short a sender has the server hide its own.
 """
 
 from collections.abc import Callable
@@ -31,13 +34,16 @@ def as_stated(sender: str) -> str:
 
 
 def check_sender(headers: Headers, user: str, user_of: UserOf = as_stated) -> None:
-    """Raise Impersonation when the server states another sender than this one."""
+    """Raise Impersonation when the server states another sender than this one, or what it stated was hidden.
+
+    Where it states none, nothing is proved: neither this user nor that an insider sent the message.
+    """
     stated = headers.get(REQUEST_INFO)
     if stated is None:
         return
     try:
         sender = user_of(_decode(stated).user)
     except msgspec.MsgspecError as error:
-        raise Impersonation(f"{REQUEST_INFO} cannot be read: {error}") from error
+        raise Impersonation(f"{REQUEST_INFO} cannot be read: {stated[:80]!r}: {error}") from error
     if sender != user:
         raise Impersonation(f"{sender[:80]!r} sent this in the name of {user!r}")

@@ -27,7 +27,6 @@ from gardenbus.apiserver.domain.authorization.actions import BIND, UNLIMITED, Ac
 from gardenbus.apiserver.domain.fair_slots import lane_of
 from gardenbus.apiserver.domain.field_validation import validation_of
 from gardenbus.apiserver.domain.in_flight import InFlight
-from gardenbus.apiserver.domain.operators import is_insider
 from gardenbus.apiserver.domain.request_subjects import parse_request_subject, unknown_verb
 from gardenbus.apiserver.domain.responses import RequestResponse, combined_response, error_response, success_response
 from gardenbus.apiserver.domain.senders import UserOf, as_stated, check_sender
@@ -185,16 +184,16 @@ class ApiHandler:
     async def handle(self, request: Request) -> bytes:
         """Respond to one request, whatever it is; never raises."""
         try:
-            user, tail = parse_request_subject(request.subject, self.subjects)
-            check_sender(request.headers, user, self.user_of)
+            sender = parse_request_subject(request.subject, self.subjects)
+            check_sender(request.headers, sender.user, self.user_of)
         except Terminal as error:
             return error_response(error).encoded()
-        verb, _, rest = tail.removeprefix("api.").partition(".")
+        verb, _, rest = sender.tail.removeprefix("api.").partition(".")
         began = asyncio.get_running_loop().time()
         span = spans.api_request(verb, request.headers)
         try:
-            async with self._within_budget(verb, user, request):
-                requester = self.authorizer.requester(user, request.headers, uuid4().hex)
+            async with self._within_budget(verb, sender.user, request):
+                requester = self.authorizer.requester(sender, request.headers, uuid4().hex)
                 options = _options_of(requester, request.headers)
                 if span is tracing.NOT_TRACED:
                     response = await self._respond(verb, rest, request.body, options)
@@ -273,7 +272,7 @@ class ApiHandler:
     ) -> RequestResponse:
         """Carry out a request about certificates, bootstrap tokens or kubeconfigs."""
         is_enforced = self.authorizer.is_enforced
-        is_operator = granted.is_operators if is_enforced else is_insider(options.user, options.headers)
+        is_operator = granted.is_operators if is_enforced else options.requester.is_insider
         if verb == "adminkubeconfig":
             result = await self._admin_kubeconfigs.respond(rest, body, user=options.user, is_operator=is_operator)
         else:

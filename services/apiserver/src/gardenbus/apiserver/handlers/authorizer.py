@@ -19,6 +19,7 @@ from gardenbus.apiserver.domain.authorization.custom_verbs import check_change, 
 from gardenbus.apiserver.domain.authorization.decision import SERVICES, AuthorizationFacts, authorize
 from gardenbus.apiserver.domain.authorization.seed_graph import references_of
 from gardenbus.apiserver.domain.related_objects import ObjectQuery, ProjectQuery, RelatedQuery
+from gardenbus.apiserver.domain.request_subjects import RequestSubject
 from gardenbus.apiserver.handlers.audit_log import AuditLog
 from gardenbus.apiserver.registry.read_cache import ReadCache
 from gardenbus.apiserver.registry.seed_graph_reader import is_reachable
@@ -28,7 +29,6 @@ from gardenbus.common.api.identity.principals import OPERATOR, principal_of
 from gardenbus.common.api.identity.roles import LANDSCAPE_ROLES
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.api.restored_requests import REQUEST_INFO
-from gardenbus.common.api.users import ANONYMOUS
 from gardenbus.common.errors import Forbidden
 from gardenbus.common.ports.store import Store
 
@@ -89,15 +89,16 @@ class Authorizer:
         """False when everybody may do everything."""
         return self._audit is not None
 
-    def requester(self, user: str, headers: Mapping[str, str], request_id: str) -> Requester:
-        """The requester of a message whose sender was checked: what comes from outside says who sent it.
+    def requester(self, sender: RequestSubject, headers: Mapping[str, str], request_id: str) -> Requester:
+        """The requester of a message whose sender was checked.
 
-        Where identities are on, the server lets nobody but the operator send requests without naming a user.
+        An insider is whom a subject names that nobody outside can publish on. Where the server says that the message
+        crossed the accounts nobody is; that it does not say so proves nothing, for it says so of no stored message.
+        Where identities are on, the server lets only those who act for the operator send requests that name nobody.
         """
-        is_insider = REQUEST_INFO not in headers
-        if self.is_enforced and is_insider and user == ANONYMOUS:
-            user = OPERATOR
-        return Requester(user, is_insider=is_insider, request_id=request_id)
+        is_insider = sender.is_insider and REQUEST_INFO not in headers
+        is_operators = self.is_enforced and is_insider and sender.origin == "nobody"
+        return Requester(OPERATOR if is_operators else sender.user, is_insider=is_insider, request_id=request_id)
 
     def comes_from_services(self, user: str, headers: Mapping[str, str]) -> bool:
         """True for messages of the services' account; where all are, for the users who are services or operators."""

@@ -262,12 +262,13 @@ class DurableRequestHandler:
         """A message and its documents, but for those that it adds to `rejected`."""
         try:
             message, sent_at = _as_sent(queued.message, self.subjects)
-            user, verb = parse_request_subject(message.subject, self.subjects)
-            check_sender(message.headers, user, self.user_of)
+            sender = parse_request_subject(message.subject, self.subjects)
+            verb = sender.tail
+            check_sender(message.headers, sender.user, self.user_of)
             reject_durable_dry_run(message.headers)
             validation = validation_of(message.headers, FieldValidation.WARN)
             documents = parse(message.body)
-            requester = self.authorizer.requester(user, message.headers, f"requests/{message.sequence}")
+            requester = self.authorizer.requester(sender, message.headers, f"requests/{message.sequence}")
         except Terminal as error:
             rejected.append(RejectedDocument(queued, error))
             return None

@@ -14,6 +14,7 @@ from gardenbus.common.ports.clock import Clock
 from gardenbus.credentials.tokens import denied, granted, read_request, user_token
 from gardenbus.identity import metrics
 from gardenbus.identity.domain.authentication import Authenticated, Facts, authenticate, grant
+from gardenbus.identity.domain.connection_loads import ConnectionLoads
 from gardenbus.identity.handlers.credentials_cache import CredentialsCache
 
 REMEMBERED_CERTIFICATES = 50_000
@@ -33,7 +34,7 @@ class Authorities(Protocol):
 class CalloutHandler:
     """Lets connections in, or keeps them out."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913  (what the service consists of)
         self,
         *,
         cache: CredentialsCache,
@@ -42,6 +43,7 @@ class CalloutHandler:
         subjects: Subjects,
         clock: Clock,
         session: timedelta,
+        loads: ConnectionLoads,
     ) -> None:
         self._cache = cache
         self._authorities = authorities
@@ -49,6 +51,7 @@ class CalloutHandler:
         self._subjects = subjects
         self._clock = clock
         self._session = session
+        self._loads = loads
         self._users: dict[str, str] = {}
         self._lines = RepeatedLines("connection.rejected", clock.monotonic)
 
@@ -61,6 +64,7 @@ class CalloutHandler:
         try:
             found = authenticate(request, facts)
             own = grant(found, self._subjects, now, self._session)
+            self._loads.admit(own.name, self._clock.monotonic())
         except Forbidden as error:
             metrics.CALLOUTS.labels("refused").inc()
             about = request.client_info

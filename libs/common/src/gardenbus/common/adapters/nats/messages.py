@@ -13,6 +13,10 @@ _HEADER_LINE = b"NATS/1.0\r\n"
 _EVENT_BEGINS = b"\r\nce-specversion: "
 _EVENT_ENDS = b"\r\nce-time: "
 _MOST_NAMES = 1000
+_REQUEST_INFO = b"Nats-Request-Info"
+_REQUEST_INFO_LINE = b"\r\nNats-Request-Info: "
+_HIDDEN = "stands more than once, or not on a line of its own"
+"""Value of that header where no sender can be read from it; it is no JSON."""
 _possible_names: set[str] = set()
 """Header names that have been found possible."""
 
@@ -38,12 +42,16 @@ class RawMessage(NamedTuple):
 
 
 def decode_headers(block: bytes) -> dict[str, str]:
-    """Read a header block; of a repeated name the last value counts.
+    """Read a header block; of a repeated name the last value counts, but for the header that names a sender.
+
+    The server writes that one behind the sender's own, over their final CRLF: where there is none, into the last line.
+    Where it stands in any other way than once, as a line, it is returned with a value that nobody can read.
 
     The attributes of a CloudEvent (in the relay's order) are left out: they repeat, for others, what our headers hold.
     """
     headers: dict[str, str] = {}
     if block:
+        is_hidden = (count := block.count(_REQUEST_INFO)) and not (count == 1 and _REQUEST_INFO_LINE in block)
         begin = block.find(_EVENT_BEGINS)
         if begin >= 0 and (last := block.find(_EVENT_ENDS, begin)) >= 0:
             block = block[:begin] + block[block.find(b"\r\n", last + 2) :]
@@ -51,6 +59,8 @@ def decode_headers(block: bytes) -> dict[str, str]:
             name, separator, value = line.partition(":")
             if separator:
                 headers[name] = value.strip()
+        if is_hidden:
+            headers[_REQUEST_INFO.decode()] = _HIDDEN
     return headers
 
 

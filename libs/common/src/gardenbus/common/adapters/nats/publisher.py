@@ -48,6 +48,7 @@ _BATCHED = {
     "apply": "REQUESTS",
     "delete": "REQUESTS",
     "as": "REQUESTS",
+    "out": "REQUESTS",
     "restored": "REQUESTS",
 }
 """Streams that `publish_many` sends batches to, by the word after the prefix."""

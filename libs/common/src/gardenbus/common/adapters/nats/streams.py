@@ -147,6 +147,7 @@ def streams(subjects: Subjects, lease_seconds: float) -> Mapping[str, StreamConf
         "REQUESTS": _work_queue(
             [
                 *(subjects.apply, subjects.delete, subjects.as_user("*", "apply"), subjects.as_user("*", "delete")),
+                *(subjects.from_outside("*", "apply"), subjects.from_outside("*", "delete")),
                 *restored_subjects(subjects),
             ]
         )

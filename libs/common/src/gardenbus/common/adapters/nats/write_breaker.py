@@ -33,7 +33,7 @@ TOO_MANY_OF_ONE = "JetStream: maximum messages per subject exceeded"
 """Rejection of what is beyond a subject's share of a stream; its number is that of any write that failed."""
 
 _STREAMS = {
-    **dict.fromkeys(("apply", "delete", "as", "restored"), "REQUESTS"),
+    **dict.fromkeys(("apply", "delete", "as", "out", "restored"), "REQUESTS"),
     **dict.fromkeys(("queue", "later"), "QUEUES"),
     **dict.fromkeys(("binding", "view"), "BINDINGS"),
     "changed": "OBJECTS",

@@ -1,8 +1,12 @@
 """Accounts of the server, and what crosses between them.
 
 JetStream and the services are in GARDEN. Everybody else is in OUT, whose subjects reach GARDEN through the imports here
-and nothing else: a reply crosses back as `_R_.…` into OUT, so that no reply subject can name anything in GARDEN. The
-server adds the requester (`Nats-Request-Info`) to what is imported with `share`.
+and nothing else: a reply crosses back as `_R_.…` into OUT, so that no reply subject can name anything in GARDEN.
+
+What an outsider sends as `garden.as.<user>.…` arrives in GARDEN as `garden.out.<user>.…`: the subject proves that its
+sender is none of the services. The server also adds the requester (`Nats-Request-Info`) to what is imported with
+`share`; but JetStream removes that from what it stores, and a header block that is cut short hides it, so that its
+absence proves nothing.
 """
 
 from collections.abc import Sequence
@@ -42,7 +46,7 @@ def crossings(subjects: Subjects) -> Sequence[Crossing]:
         *((f"DIRECT.GET.{stream}.>", False) for stream in (bindings, leases, objects)),
     )
     return (
-        Crossing(f"{prefix}.as.*.>"),
+        Crossing(f"{prefix}.out.*.>", f"{prefix}.as.*.>"),
         Crossing(f"{prefix}.lease.*"),
         Crossing(f"{prefix}.report.>"),
         *(Crossing(f"$JS.ACK.{stream}.>") for stream in (bindings, objects, queues)),

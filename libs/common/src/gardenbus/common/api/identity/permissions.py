@@ -209,7 +209,7 @@ def _apiserver(insider: _Insider) -> Permissions:
         + insider.purge("BINDINGS")
         + insider.publish("rejected.>", "scheduler.*.>", "seed.*.>", "hint.scheduling.*")
         + Permissions((OUTSIDE_REPLIES,), ())
-        + insider.subscribe("api.>", "as.*.api.>")
+        + insider.subscribe("api.>", "as.*.api.>", "out.*.api.>")
     )
 
 
@@ -331,7 +331,7 @@ _SERVICES: Mapping[str, Callable[[_Insider], Permissions]] = {
 }
 
 
-_OPERATORS_PUBLISH = ("apply", "delete", "api.>", "as.>", "restored.>", "rejected", "rejected.>")
+_OPERATORS_PUBLISH = ("apply", "delete", "api.>", "as.>", "out.>", "restored.>", "rejected", "rejected.>")
 
 
 def _operator(subjects: Subjects) -> Permissions:

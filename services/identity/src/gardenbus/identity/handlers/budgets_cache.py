@@ -1,0 +1,35 @@
+"""Cache of the budgets, kept current by the informer."""
+
+import structlog
+
+from gardenbus.common.api.budgets import BUDGETS, Budget, Budgets, budgets_of
+from gardenbus.common.api.document import StoredObject
+from gardenbus.common.api.identity.principals import groups_of, principal_of
+from gardenbus.common.api.keys import ObjectKey
+from gardenbus.common.errors import BadRequest, InvalidResource
+
+log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
+
+
+class BudgetsCache:
+    """Subscribe `changed` to an informer of ConfigMaps. One that cannot be read changes nothing."""
+
+    def __init__(self) -> None:
+        self._budgets = Budgets()
+
+    def changed(self, key: ObjectKey, _: StoredObject | None, new: StoredObject | None) -> None:
+        """Take over a change of the ConfigMap."""
+        if key != BUDGETS:
+            return
+        try:
+            self._budgets = budgets_of(new.document() if new is not None else None)
+        except InvalidResource as error:
+            log.warning("budgets.unreadable", reason=error.message)
+
+    def of(self, user: str) -> Budget:
+        """The budget of a user; Projects do not count for connections, which are no Project's."""
+        try:
+            groups = groups_of(principal_of(user))
+        except BadRequest:
+            groups = ()
+        return self._budgets.of(user, groups)
