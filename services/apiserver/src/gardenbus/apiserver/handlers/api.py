@@ -27,7 +27,7 @@ from gardenbus.apiserver.domain.authorization.actions import BIND, UNLIMITED, Ac
 from gardenbus.apiserver.domain.fair_slots import lane_of
 from gardenbus.apiserver.domain.field_validation import validation_of
 from gardenbus.apiserver.domain.in_flight import InFlight
-from gardenbus.apiserver.domain.request_subjects import parse_request_subject, unknown_verb
+from gardenbus.apiserver.domain.request_subjects import RequestSubject, parse_request_subject, unknown_verb
 from gardenbus.apiserver.domain.responses import RequestResponse, combined_response, error_response, success_response
 from gardenbus.apiserver.domain.senders import UserOf, as_stated, check_sender
 from gardenbus.apiserver.handlers.access_reviews import AccessReviews
@@ -192,7 +192,7 @@ class ApiHandler:
         began = asyncio.get_running_loop().time()
         span = spans.api_request(verb, request.headers)
         try:
-            async with self._within_budget(verb, sender.user, request):
+            async with self._within_budget(verb, sender, request):
                 requester = self.authorizer.requester(sender, request.headers, uuid4().hex)
                 options = _options_of(requester, request.headers)
                 if span is tracing.NOT_TRACED:
@@ -218,10 +218,10 @@ class ApiHandler:
         return response.encoded()
 
     @contextlib.asynccontextmanager
-    async def _within_budget(self, verb: str, user: str, request: Request) -> AsyncGenerator[None]:
+    async def _within_budget(self, verb: str, sender: RequestSubject, request: Request) -> AsyncGenerator[None]:
         """Count a request while it is in flight, and work on it in its turn. Raises OverBudget."""
-        size = len(request.body)
-        is_insider = self.authorizer.comes_from_services(user, request.headers)
+        size, user = len(request.body), sender.user
+        is_insider = self.authorizer.comes_from_services(sender, request.headers)
         lane = lane_of(user, is_insider=is_insider)
         is_watch = verb == WATCH  # it waits, and works little
         requests = 0 if is_watch or lane == "insiders" else 1

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from gardenbus.apiserver.domain.authorization.actions import (
+    TRUSTED_INSIDERS,
     UNLIMITED,
     Action,
     MissingVerb,
@@ -100,11 +101,11 @@ class Authorizer:
         is_operators = self.is_enforced and is_insider and sender.origin == "nobody"
         return Requester(OPERATOR if is_operators else sender.user, is_insider=is_insider, request_id=request_id)
 
-    def comes_from_services(self, user: str, headers: Mapping[str, str]) -> bool:
-        """True for messages of the services' account; where all are, for the users who are services or operators."""
-        if self.is_enforced:
-            return REQUEST_INFO not in headers
-        return user == ANONYMOUS or user in SERVICES
+    @staticmethod
+    def comes_from_services(sender: RequestSubject, headers: Mapping[str, str]) -> bool:
+        """True for messages of services in their own names, and of the operator: not of those who they speak for."""
+        is_own = sender.origin == "nobody" or sender.user in SERVICES or sender.user in TRUSTED_INSIDERS
+        return is_own and sender.is_insider and REQUEST_INFO not in headers
 
     def decides_on(self, requester: Requester) -> bool:
         """True when there is something to decide about the requests of this one."""
