@@ -10,7 +10,7 @@ from gardenbus.common.api.users import ANONYMOUS
 from gardenbus.common.errors import BadRequest, Unsupported
 
 Origin = Literal["nobody", "insider", "outsider"]
-"""How a subject of the services' account names its sender.
+"""Sender of a request by its subject in the services' account.
 
 | subject              | origin     | published by                                                          |
 |----------------------|------------|-----------------------------------------------------------------------|

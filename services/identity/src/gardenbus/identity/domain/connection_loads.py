@@ -60,7 +60,7 @@ class ConnectionLoads:
         self._received: dict[tuple[str, int], _Received] = {}
         """Bytes by server and number of the connection, as observed last."""
         self._servers: dict[str, float] = {}
-        """When each was observed last: what its connections had sent before the first time is not counted."""
+        """Time of the last observation of each: what its connections had sent before the first time is not counted."""
         self._sent: dict[str, _Sent] = {}
         self._held: set[str] = set()
 

@@ -71,8 +71,9 @@ class SystemAccount:
         outside = {"auth": True, "acc": OUT}
         listed = {**outside, "limit": MOST_CONNECTIONS}
         ended = {**outside, "state": _ENDED, "sort": "stop", "limit": MOST_ENDED}
-        answers = await asyncio.gather(*(self._ping(each, TIMEOUT_SECONDS, OTHERS_SECONDS) for each in (listed, ended)))
-        return ConnectionsSnapshot(*([load for each in answer for load in _found(each)] for answer in answers))
+        pings = (self._ping(each, TIMEOUT_SECONDS, OTHERS_SECONDS) for each in (listed, ended))
+        lists = [[load for each in responses for load in _found(each)] for responses in await asyncio.gather(*pings)]
+        return ConnectionsSnapshot(*lists)
 
     async def _ping(
         self, options: Mapping[str, object], first_seconds: float, others_seconds: float
