@@ -1,5 +1,6 @@
 """A dashboard over a bus in memory, requested without sockets."""
 
+import asyncio
 import json
 from collections.abc import Mapping
 from typing import Any, NamedTuple
@@ -15,6 +16,7 @@ from gardenbus.common.runtime.clock import SystemClock
 from gardenbus.dashboard.api_client import GardenApiClient
 from gardenbus.dashboard.cache.landscape import DashboardCache
 from gardenbus.dashboard.cache.operations import AdminConnection, OperationsApi, OperationsCache
+from gardenbus.dashboard.cache.session_registry import SessionRegistry
 from gardenbus.dashboard.cache.updater import CacheUpdater
 from gardenbus.dashboard.settings import DashboardSettings
 from gardenbus.dashboard.web.application import application, landscape_views
@@ -45,13 +47,15 @@ class Dashboard:
         key: bytes | None = None,
         provider: Provider | None = None,
         clock: Clock | None = None,
+        server: MemoryServer | None = None,
     ) -> None:
         self.clock = clock or SystemClock()
-        sessions = None if key is None else Sessions(key, self.clock)
         self.subjects = Subjects()
-        self.bus = MemoryBus(self.clock, server=MemoryServer(self.clock))
+        self.bus = MemoryBus(self.clock, server=server or MemoryServer(self.clock))
         self.cache = DashboardCache()
         self.api = GardenApiClient(self.bus, self.subjects)
+        self.registry = SessionRegistry(self.bus, self.subjects, self.api, self.clock)
+        sessions = None if key is None else Sessions(key, self.clock, self.registry)
         self.changes = ChangeFeed(self.cache, self.clock, "epoch")
         self.updater = CacheUpdater(self.bus, self.subjects, self.cache, self.api)
         self.admin = AdminConnection()
@@ -62,6 +66,7 @@ class Dashboard:
             changes=self.changes,
             operations=OperationsCache(OperationsApi(self.api, self.cache), self.admin, self.clock),
             clock=self.clock,
+            sessions=sessions,
         )
         self.app = application(
             settings or DashboardSettings(),
@@ -87,6 +92,11 @@ class Dashboard:
             return json.dumps({"ok": True, "result": self.replies[tail]}).encode()
 
         await self.bus.serve("api", "1.0.0", {"garden.api.>": handle, "garden.as.*.api.>": handle})
+
+    async def follow_sessions(self) -> None:
+        """Have the registry of sessions follow the bus, for the rest of the test."""
+        self._following = asyncio.create_task(self.registry.run())
+        await self.registry.until_current()
 
     def put(self, *documents: Document) -> None:
         """Put objects into the cache."""

@@ -18,13 +18,13 @@ from gardenbus.apiserver.registry.seed_binder import SeedBinder
 from gardenbus.apiserver.registry.writer import Writer
 from gardenbus.common.api.document import Document
 from gardenbus.common.api.identity.principals import Principal
+from gardenbus.common.api.identity.revocations import Revocations
 from gardenbus.common.api.identity.signing_requests import SINGULAR, key_of_request, new_signing_request
 from gardenbus.common.api.keys import ObjectKey, Subjects
 from gardenbus.credentials.certificates import Authority, new_authority, new_key, new_request
 from gardenbus.identity.adapters.signing_authority import SigningAuthority
 from gardenbus.identity.controllers.signing import SigningController
 from gardenbus.identity.domain.requests_cache import RequestsCache
-from gardenbus.identity.domain.revocations import Revocations
 from gardenbus.identity.registry import IssuedCertificates
 from gardenbus.relay.ports.outbox import EventEntry
 from tests.support.clocks import FakeClock

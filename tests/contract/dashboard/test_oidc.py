@@ -29,6 +29,7 @@ async def dashboard(provider: OidcProvider) -> Dashboard:
     dashboard = Dashboard(DashboardSettings(dashboard_allow_writes=True), key=b"k" * 64, provider=registered)
     dashboard.replies["readable"] = {"role": "viewer", "kinds": ["seed"]}
     await dashboard.serve_api()
+    await dashboard.follow_sessions()
     provider.now = int(dashboard.clock.now().timestamp())
     return dashboard
 

@@ -76,6 +76,7 @@ class Visited(Dashboard):
 async def visited(**settings: Any) -> Visited:
     found = Visited(**settings)
     await found.serve_api()
+    await found.follow_sessions()
     return found
 
 

@@ -14,13 +14,13 @@ from cryptography.hazmat.primitives.serialization import Encoding
 from gardenbus.common.api.document import encode
 from gardenbus.common.api.identity.issued_credentials import IssuedCredentials, read_credentials
 from gardenbus.common.api.identity.principals import Principal
+from gardenbus.common.api.identity.revocations import Revocations
 from gardenbus.common.api.keys import Subjects
 from gardenbus.common.errors import BadRequest, Forbidden
 from gardenbus.credentials.certificates import Authority, Issued, new_authority, read_certificate, read_key, serial_of
 from gardenbus.credentials.new_nkeys import new_nkey
 from gardenbus.credentials.tokens import AuthorizationRequest, ClientInfo, ConnectOptions, ServerId
 from gardenbus.identity.domain.authentication import Authenticated, Facts, authenticate, grant
-from gardenbus.identity.domain.revocations import Revocations
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 NONCE = "a nonce of the server"

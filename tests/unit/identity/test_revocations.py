@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime, timedelta
 
-from gardenbus.identity.domain.revocations import read_revocations
+from gardenbus.common.api.identity.revocations import read_revocations
 
 AT = datetime(2026, 3, 1, 12, tzinfo=UTC)
 CORK = "seed:aws-cork"

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from gardenbus.common.api.identity.principals import Principal
+from gardenbus.common.api.identity.revocations import Revocations
 from gardenbus.common.api.identity.signing_requests import new_signing_request
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.errors import Conflict
@@ -17,7 +18,6 @@ from gardenbus.credentials.certificates import (
     read_certificate,
     serial_of,
 )
-from gardenbus.identity.domain.revocations import Revocations
 from tests.support.builders import a_managed_seed, a_project, a_seed, a_shoot, merged
 from tests.support.signing import START, Signing, reasons
 

@@ -11,11 +11,11 @@ from structlog.testing import capture_logs
 
 from gardenbus.common.api.document import Document
 from gardenbus.common.api.identity.issued_credentials import has_password, read_credentials
+from gardenbus.common.api.identity.revocations import Revocations
 from gardenbus.common.api.identity.roles import landscape_roles
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.errors import Conflict
 from gardenbus.identity.controllers.token_requestor import REJECTED_SECONDS, TokenRequestorController
-from gardenbus.identity.domain.revocations import Revocations
 from gardenbus.identity.domain.token_requests import BUNDLE_PERIOD
 from tests.support.clocks import FakeClock
 from tests.support.memory.store import MemoryStore

@@ -27,6 +27,7 @@ from gardenbus.dashboard.web.address import Address, first_visit, listen_on
 from gardenbus.dashboard.web.change_feed import ChangeFeed
 
 if TYPE_CHECKING:
+    from gardenbus.dashboard.cache.session_registry import SessionRegistry
     from gardenbus.dashboard.web.login_handlers import SignOn
     from gardenbus.dashboard.web.sessions import Sessions
 
@@ -82,6 +83,7 @@ async def _serve(  # noqa: PLR0913 - the parts of a dashboard
     await first_visit(address)
     _follow(context, cache, changes, updater)
     from gardenbus.dashboard.cache.operations import AdminConnection, OperationsApi, OperationsCache  # noqa: PLC0415 - as below
+    from gardenbus.dashboard.cache.session_registry import SessionRegistry  # noqa: PLC0415 - as below
     from gardenbus.dashboard.web.application import application, landscape_views  # noqa: PLC0415 - loaded when it is wanted
     from gardenbus.dashboard.web.server import HttpServer  # noqa: PLC0415 - as above
 
@@ -89,9 +91,12 @@ async def _serve(  # noqa: PLR0913 - the parts of a dashboard
     context.spawn("admin", admin.run(context.settings.nats_url, nats_credentials(context.settings, context.name)))
     operations = OperationsCache(OperationsApi(api, cache), admin, context.clock)
     parts = partial(landscape_views, context.settings, cache=cache, api=api, changes=changes, clock=context.clock)
-    views = parts(operations=operations)
+    registry = SessionRegistry(api.bus, api.subjects, api, context.clock)
+    sessions, sign_on = _logins(context.settings, context.clock, key, registry)
+    if sessions is not None:
+        context.spawn("sessions", registry.run())
+    views = parts(operations=operations, sessions=sessions)
     context.spawn("views", views.run())
-    sessions, sign_on = _logins(context.settings, context.clock, key)
     app = partial(application, context.settings, api=api, views=views, clock=context.clock)
     server = HttpServer(app(token=secrets.token_urlsafe(24), sessions=sessions, sign_on=sign_on), address.socket)
 
@@ -120,13 +125,15 @@ def _follow(
         context.spawn(name, work)
 
 
-def _logins(settings: DashboardSettings, clock: Clock, key: bytes | None) -> "tuple[Sessions | None, SignOn | None]":
+def _logins(
+    settings: DashboardSettings, clock: Clock, key: bytes | None, registry: "SessionRegistry"
+) -> "tuple[Sessions | None, SignOn | None]":
     """The sessions and their identity provider; None, None where nobody has to log in."""
     from gardenbus.dashboard.web.sessions import Sessions  # noqa: PLC0415 - loaded when it is wanted
 
     if key is None:
         return None, None
-    sessions = Sessions(key, clock, is_encrypted=settings.dashboard_public_url.startswith("https:"))
+    sessions = Sessions(key, clock, registry, is_encrypted=settings.dashboard_public_url.startswith("https:"))
     if not settings.dashboard_oidc_issuer:
         return sessions, None
     from gardenbus.dashboard.web.oidc import OpenIdConnect, provider_of  # noqa: PLC0415 - as above

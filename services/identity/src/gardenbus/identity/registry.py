@@ -8,6 +8,7 @@ from typing import NamedTuple
 from gardenbus.common.api.document import StoredObject, section
 from gardenbus.common.api.identity.bootstrap_tokens import BootstrapToken, key_of_token, read_token, spent
 from gardenbus.common.api.identity.principals import Principal, principal_of
+from gardenbus.common.api.identity.revocations import Revocations
 from gardenbus.common.api.identity.signing_requests import SINGULAR, SigningRequest, read_signing_request
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.errors import BadRequest
@@ -16,7 +17,6 @@ from gardenbus.common.ports.store import Store
 from gardenbus.credentials.certificates import requested_principal
 from gardenbus.identity.domain.approval import WAITING_LIFE, ApprovalFacts, spender
 from gardenbus.identity.domain.requests_cache import RequestsCache
-from gardenbus.identity.domain.revocations import Revocations
 
 _BOOTSTRAPPER = "bootstrap:"
 _STATED_BY = {"gardenlet": "seed", "member-agent": "membercluster"}

@@ -54,11 +54,11 @@ class CacheUpdater:
         """Follow the announcements of all objects, each kind for itself (kinds.SHOWN)."""
         async with asyncio.TaskGroup() as tasks:
             for kind in SHOWN:
-                tasks.create_task(_keep_following(kind, partial(self._objects, kind)), name=f"follow {kind}")
+                tasks.create_task(keep_following(kind, partial(self._objects, kind)), name=f"follow {kind}")
 
     async def run_autoscalers(self) -> None:
         """Follow autoscalers alone, to record their history before the first visit."""
-        await _keep_following("autoscalers", self._autoscalers)
+        await keep_following("autoscalers", self._autoscalers)
 
     async def run_first_reads(self) -> None:
         """Use what the store's indexes say, until all announcements have been read."""
@@ -74,11 +74,11 @@ class CacheUpdater:
 
     async def run_leases(self) -> None:
         """Follow heartbeats."""
-        await _keep_following("leases", self._leases)
+        await keep_following("leases", self._leases)
 
     async def run_events(self) -> None:
         """Follow Events, beginning with a bounded number of past ones."""
-        await _keep_following("events", self._events)
+        await keep_following("events", self._events)
 
     async def _objects(self, kind: str) -> None:
         self._replayed[kind] = set()
@@ -178,7 +178,7 @@ async def keep_orders(cache: DashboardCache, clock: Clock) -> None:
     await cache.lists.keep_all_orders()
 
 
-async def _keep_following(content: str, follow: Callable[[], Awaitable[None]]) -> NoReturn:
+async def keep_following(content: str, follow: Callable[[], Awaitable[None]]) -> NoReturn:
     """Follow a stream, and again after an outage, for ever."""
     while True:
         try:

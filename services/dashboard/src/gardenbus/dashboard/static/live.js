@@ -47,6 +47,7 @@ class Live extends EventTarget {
     on("changes", (batch) => (this.#missed ? this.#missed.push(batch) : this.#take(batch)));
     on("beat", (beat) => this.#beat(beat));
     source.onerror = () => {
+      if (source.readyState === EventSource.CLOSED) get("session").catch(() => {}); // one that has ended leads to the login
       if (source === this.#source) this.#again(AGAIN_MS[Math.min(this.#failures++, AGAIN_MS.length - 1)]);
     };
     this.#alive(OPENING_MS);

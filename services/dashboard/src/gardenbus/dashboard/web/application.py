@@ -1,5 +1,7 @@
 """The routes, put together with what guards them."""
 
+import asyncio
+from collections.abc import Collection
 from functools import partial
 
 from starlette.applications import Starlette
@@ -7,6 +9,7 @@ from starlette.middleware import Middleware
 from starlette.middleware.gzip import GZipMiddleware
 from starlette.routing import Route, Router
 
+from gardenbus.common.api.budgets import DEFAULT_BUDGET, Budget
 from gardenbus.common.api.identity.readable import Readable
 from gardenbus.common.errors import GardenbusError
 from gardenbus.common.ports.clock import Clock
@@ -17,6 +20,7 @@ from gardenbus.dashboard.settings import DashboardSettings
 from gardenbus.dashboard.web.change_feed import ChangeFeed
 from gardenbus.dashboard.web.files import StaticFiles
 from gardenbus.dashboard.web.login_handlers import LoginHandlers, SignOn
+from gardenbus.dashboard.web.open_pages import OpenPages
 from gardenbus.dashboard.web.operations_handlers import OperationsHandlers
 from gardenbus.dashboard.web.placement_handlers import PlacementHandlers
 from gardenbus.dashboard.web.read_handlers import ReadHandlers
@@ -24,13 +28,13 @@ from gardenbus.dashboard.web.responses import error_response, unknown_address
 from gardenbus.dashboard.web.rights import Rights
 from gardenbus.dashboard.web.security import SecurityMiddleware
 from gardenbus.dashboard.web.sessions import Session, Sessions
-from gardenbus.dashboard.web.streaming import ChangeStream
+from gardenbus.dashboard.web.streaming import ChangeStream, StreamRules
 from gardenbus.dashboard.web.views import LandscapeViews
 from gardenbus.dashboard.web.waiting_handlers import WaitingHandlers
 from gardenbus.dashboard.web.write_handlers import WriteHandlers
 
 
-def landscape_views(
+def landscape_views(  # noqa: PLR0913 - the parts of a dashboard
     settings: DashboardSettings,
     *,
     cache: DashboardCache,
@@ -38,8 +42,11 @@ def landscape_views(
     changes: ChangeFeed,
     operations: OperationsCache,
     clock: Clock,
+    sessions: Sessions | None = None,
 ) -> LandscapeViews:
     """Views of the landscape for people, each of what they may read."""
+    pages = OpenPages(_default_budget if sessions is None else sessions.registry.budget)
+    until_ended = _for_ever if sessions is None else sessions.until_ended
     rights = Rights(api, clock)
     allows_writes = settings.dashboard_allow_writes
 
@@ -54,14 +61,22 @@ def landscape_views(
             *_fleet_routes(PlacementHandlers(cache=cache, api=api, clock=clock)),
             *_operations_routes(operating),
         ]
-        stream = ChangeStream(changes, clock, partial(rights.until_changed, readable=readable))
-        routes += [Route("/api/changes", stream, methods=["GET"])]
+        rules = StreamRules(pages, readable.projects, partial(rights.until_changed, readable=readable), until_ended)
+        routes += [Route("/api/changes", ChangeStream(changes, clock, rules), methods=["GET"])]
         if allows_writes:
             routes += _writing_routes(WriteHandlers(cache=cache, api=api))
             routes += [Route("/api/rejected/{id}/replay", operating.replay, methods=["POST"])]
         return Router(routes)
 
     return LandscapeViews(build, cache=cache, changes=changes, rights=rights, clock=clock)
+
+
+def _default_budget(_user: str, _projects: Collection[str]) -> Budget:
+    return DEFAULT_BUDGET
+
+
+async def _for_ever(_: Session) -> None:
+    await asyncio.Event().wait()
 
 
 def application(  # noqa: PLR0913 - the parts of a dashboard

@@ -55,6 +55,8 @@ class FeedListener:
         self.backlog = backlog
         self.resumed = resumed
         self.cut = asyncio.Event()
+        self.began = False
+        """True once its response has begun."""
 
     def push(self, batch: ChangeBatch) -> None:
         """Add a batch to the queue, or disconnect when that is full."""
@@ -68,11 +70,18 @@ class ChangeFeed:
     """Feed of numbered change batches. `epoch` distinguishes the numbers of different processes."""
 
     def __init__(
-        self, cache: DashboardCache, clock: Clock, epoch: str, *, on_slow_listener: Callable[[], None] = lambda: None
+        self,
+        cache: DashboardCache,
+        clock: Clock,
+        epoch: str,
+        *,
+        on_slow_listener: Callable[[], None] = lambda: None,
+        kept_bytes: int = KEPT_BYTES,
     ) -> None:
         self._cache = cache
         self._clock = clock
         self._on_slow_listener = on_slow_listener
+        self._kept_bytes = kept_bytes
         self.epoch = epoch
         self.number = 0
         self._retained: deque[ChangeBatch] = deque()
@@ -185,7 +194,9 @@ class ChangeFeed:
     def _retain(self, batch: ChangeBatch) -> None:
         self._retained.append(batch)
         self._retained_bytes += len(batch.body)
-        while len(self._retained) > KEPT_BATCHES or (self._retained_bytes > KEPT_BYTES and len(self._retained) > 1):
+        while len(self._retained) > KEPT_BATCHES or (
+            self._retained_bytes > self._kept_bytes and len(self._retained) > 1
+        ):
             self._retained_bytes -= len(self._retained.popleft().body)
 
     def _push(self, batch: ChangeBatch) -> None:

@@ -19,6 +19,8 @@ from gardenbus.common.errors import BadRequest, Conflict, Forbidden
 from gardenbus.common.ports.bus import Message
 from gardenbus.common.ports.clock import Clock, timestamp
 from gardenbus.dashboard.api_client import GardenApiClient
+from gardenbus.dashboard.cache.session_registry import LOGGED_IN, LOGGED_OUT
+from gardenbus.dashboard.web.acting import session_of
 from gardenbus.dashboard.web.files import StaticFiles
 from gardenbus.dashboard.web.responses import json_response
 from gardenbus.dashboard.web.rights import Rights
@@ -73,12 +75,12 @@ class LoginHandlers:
         except (msgspec.MsgspecError, UnicodeDecodeError) as error:
             raise BadRequest(f'send {{"token": …}}: {error}') from error
         try:
-            claims = self.sessions.link_claims(token)
+            claims = await self.sessions.link_claims(token)
         except Forbidden as error:
             raise Forbidden(f"this link lets nobody in: {error.message}. For a new one {HOW}") from error
         await self._admit(claims, "link")
         response = json_response({"user": claims.user})
-        self.sessions.let_in(response, claims.user)
+        self.sessions.let_in(response, claims)
         return response
 
     async def begin_sign_on(self, _: Request) -> Response:
@@ -94,11 +96,15 @@ class LoginHandlers:
         claims = await self._provider().finish(request)
         await self._admit(claims, "oidc")
         response = self.files.named("welcome.html")
-        self.sessions.let_in(response, claims.user)
+        self.sessions.let_in(response, claims)
         return response
 
-    async def log_out(self, _: Request) -> Response:
-        """End the session of this browser."""
+    async def log_out(self, request: Request) -> Response:
+        """End the session of this browser, at every replica and for every copy of its cookie. Raises Unavailable."""
+        session = session_of(request)
+        await self.api.bus.publish(self._message(session.id, session.user, LOGGED_OUT, "logged out of the dashboard"))
+        self.sessions.registry.end(session.user, session.id)
+        _log.info("user.logged_out", user=session.user)
         response = json_response({"ok": True})
         self.sessions.let_out(response)
         return response
@@ -112,26 +118,33 @@ class LoginHandlers:
         """Spend what lets somebody in. Raises Forbidden the second time, and for those who have no role anywhere."""
         if not (await self.rights.of(claims.user)).has_role:
             raise Forbidden(f"{claims.user} has no role here: an operator, or an admin of a project, gives one")
-        key = ObjectKey("login", GARDEN_NAMESPACE, claims.id)
-        body = msgspec.json.encode(_event(key, claims.user, way, timestamp(self.clock.now())))
+        message = self._message(claims.id, claims.user, LOGGED_IN, f"logged in to the dashboard ({way})")
         try:
-            await self.api.bus.publish(Message(self.api.subjects.event(key), body), expected_subject_sequence=0)
+            await self.api.bus.publish(message, expected_subject_sequence=0)
         except Conflict as error:
             raise Forbidden(f"this login was used before: for a new one {HOW}") from error
         _log.info("user.logged_in", user=claims.user, way=way)
 
+    def _message(self, session_id: str, user: str, reason: str, what: str) -> Message:
+        """An Event about a login, which the registry of sessions reads at every replica."""
+        key = ObjectKey("login", GARDEN_NAMESPACE, session_id)
+        body = msgspec.json.encode(_event(key, user, reason, f"{user} {what}", timestamp(self.clock.now())))
+        return Message(self.api.subjects.event(key), body)
 
-def _event(key: ObjectKey, user: str, way: str, at: str) -> dict[str, object]:
-    metadata = {"name": f"{key.name}.login", "namespace": key.namespace, "creationTimestamp": at}
+
+def _event(key: ObjectKey, user: str, reason: str, message: str, at: str) -> dict[str, object]:
+    suffix = "login" if reason == LOGGED_IN else "logout"
+    metadata = {"name": f"{key.name}.{suffix}", "namespace": key.namespace, "creationTimestamp": at}
     about = {"apiVersion": "v1", "kind": "Login", "namespace": key.namespace, "name": key.name}
     return {
         "apiVersion": "v1",
         "kind": "Event",
         "metadata": metadata,
         "involvedObject": about,
+        "related": {"kind": "User", "name": user},
         "type": "Normal",
-        "reason": "LoggedIn",
-        "message": f"{user} logged in to the dashboard ({way})",
+        "reason": reason,
+        "message": message,
         "reportingComponent": "dashboard",
         "count": 1,
         "firstTimestamp": at,

@@ -6,7 +6,10 @@ import msgspec
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
-from gardenbus.common.errors import GardenbusError
+from gardenbus.common.errors import GardenbusError, TooManyRequests
+from gardenbus.dashboard.web.body_limit import CLOSING, RequestEntityTooLarge
+
+RETRY_AFTER_SECONDS = 5
 
 _encode = msgspec.json.Encoder().encode
 
@@ -21,7 +24,12 @@ async def error_response(_: Request, error: Exception) -> Response:
     if not isinstance(error, GardenbusError):
         raise error
     body = {"error": {"code": error.code, "reason": error.reason, "message": error.message}}
-    return json_response(body, status=error.code)
+    response = json_response(body, status=error.code)
+    if isinstance(error, TooManyRequests):
+        response.headers["Retry-After"] = str(RETRY_AFTER_SECONDS)
+    if error.code == RequestEntityTooLarge.code:
+        response.headers.update(CLOSING)
+    return response
 
 
 async def unknown_address(request: Request, _: Exception) -> Response:

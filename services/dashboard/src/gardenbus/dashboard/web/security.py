@@ -15,6 +15,16 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import JSONResponse, RedirectResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from gardenbus.common.api.numbers import whole_number
+from gardenbus.common.errors import Unavailable
+from gardenbus.dashboard.web.body_limit import (
+    CLOSING,
+    MOST_BODY_BYTES,
+    MOST_BODY_BYTES_BEFORE_LOGIN,
+    RequestEntityTooLarge,
+    limited,
+    too_large,
+)
 from gardenbus.dashboard.web.sessions import Session, Sessions
 
 TOKEN_HEADER = "X-Gardenbus-Token"  # noqa: S105 - its name
@@ -22,6 +32,11 @@ SAFE_METHODS = frozenset({"GET", "HEAD"})
 LOGIN_BY_LINK = "/api/login"
 LOG_OUT = "/api/logout"
 UNAUTHORIZED = 401
+_REASONS = {
+    UNAUTHORIZED: "Unauthorized",
+    Unavailable.code: Unavailable.reason,
+    RequestEntityTooLarge.code: RequestEntityTooLarge.reason,
+}
 PUBLIC_PATHS = frozenset({"/login", LOGIN_BY_LINK, "/oidc/start", "/oidc/callback"})
 """Served without a session, as are the static files."""
 
@@ -81,17 +96,30 @@ class SecurityMiddleware:
             await send(message)
 
         path, headers = scope["path"], Headers(scope=scope)
-        session = self.nobodys if self.sessions is None else self.sessions.session(headers.get("cookie", ""))
-        rejection = self.rejection(scope["method"], path, headers, session, scheme=scope["scheme"])
+        session: Session | None = None
+        try:
+            session = await self._session(headers)
+            rejection = self.rejection(scope["method"], path, headers, session, scheme=scope["scheme"])
+        except Unavailable as error:
+            rejection = HttpRejection(error.code, error.message)
+        most = MOST_BODY_BYTES if session is not None else MOST_BODY_BYTES_BEFORE_LOGIN
+        if rejection is None and whole_number(headers.get("content-length", "0"), most + 1) > most:
+            rejection = HttpRejection(RequestEntityTooLarge.code, too_large(most))
         if rejection is None:
             scope.setdefault("state", {})["session"] = session
-            await self.app(scope, receive, send_with_headers)
+            await self.app(scope, limited(receive, most), send_with_headers)
         elif rejection.code == UNAUTHORIZED and not path.startswith("/api/"):
             await RedirectResponse("/login", status_code=303)(scope, receive, send_with_headers)
         else:
-            reason = "Unauthorized" if rejection.code == UNAUTHORIZED else "Forbidden"
+            reason = _REASONS.get(rejection.code, "Forbidden")
             body = {"error": {"code": rejection.code, "reason": reason, "message": rejection.message}}
-            await JSONResponse(body, status_code=rejection.code)(scope, receive, send_with_headers)
+            response = JSONResponse(body, status_code=rejection.code, headers=CLOSING)
+            await response(scope, receive, send_with_headers)
+
+    async def _session(self, headers: Headers) -> Session | None:
+        if self.sessions is None:
+            return self.nobodys
+        return await self.sessions.session(headers.get("cookie", ""))
 
     def rejection(
         self, method: str, path: str, headers: Headers, session: Session | None, *, scheme: str

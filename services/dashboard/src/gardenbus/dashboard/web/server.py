@@ -7,6 +7,14 @@ from collections.abc import Generator
 import uvicorn
 from starlette.types import ASGIApp
 
+from gardenbus.dashboard.web.open_pages import MOST_PAGES
+
+MOST_HEAD_BYTES = 32 * 1024
+"""Bytes of a request's line and headers."""
+
+MOST_CONNECTIONS = MOST_PAGES + 300
+"""Connections at a time, of those who have logged in and of others; beyond them uvicorn responds with 503."""
+
 
 class _Server(uvicorn.Server):
     @contextlib.contextmanager
@@ -29,6 +37,8 @@ class HttpServer:
             access_log=False,
             server_header=False,
             timeout_keep_alive=30,
+            h11_max_incomplete_event_size=MOST_HEAD_BYTES,
+            limit_concurrency=MOST_CONNECTIONS,
             timeout_graceful_shutdown=1,
         )
         self._server = _Server(configuration)

@@ -1,50 +1,81 @@
-"""Sessions of people who have logged in: one signed cookie, nothing is kept here, so that every replica knows them."""
+"""Sessions of people who have logged in: a signed cookie, which holds until the registry of sessions has its end."""
 
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from http.cookies import CookieError, SimpleCookie
 from typing import NamedTuple
 
 from starlette.responses import Response
 
-from gardenbus.common.api.identity.login_tokens import SESSION_LIFE, Claims, cookie_name, page_token, signed, verified
+from gardenbus.common.api.identity.login_tokens import (
+    LINK_LIFE,
+    SESSION_LIFE,
+    Claims,
+    cookie_name,
+    page_token,
+    signed,
+    verified,
+)
 from gardenbus.common.errors import Forbidden
 from gardenbus.common.ports.clock import Clock
-from gardenbus.common.runtime.login_keys import new_claims
+from gardenbus.dashboard.cache.session_registry import SessionRegistry
+
+CHECK_SECONDS = 1.0
+"""Interval at which an open page looks if its session has ended."""
 
 
 class Session(NamedTuple):
-    """A user's session: what its pages send with a change, and its end (Unix seconds; 0: it does not end)."""
+    """A user's session: what its pages send with a change, its end (Unix seconds; 0: it does not end), and its id."""
 
     user: str
     page_token: str | None
     expires: int = 0
+    id: str = ""
+
+    @property
+    def issued_at(self) -> datetime:
+        """Time of the login."""
+        return datetime.fromtimestamp(self.expires, UTC) - SESSION_LIFE
 
 
 class Sessions:
     """Lets people in, and knows them again."""
 
-    def __init__(self, key: bytes, clock: Clock, *, is_encrypted: bool = False) -> None:
+    def __init__(self, key: bytes, clock: Clock, registry: SessionRegistry, *, is_encrypted: bool = False) -> None:
         self.key = key
+        self.registry = registry
         self._clock = clock
         self._is_encrypted = is_encrypted
         self._cookie = cookie_name(key)
 
-    def session(self, cookies: str) -> Session | None:
-        """The session in a Cookie header; None without one that holds."""
+    async def session(self, cookies: str) -> Session | None:
+        """The session in a Cookie header; None without one that holds. Raises Unavailable when that cannot be told."""
         try:
             morsel = SimpleCookie(cookies).get(self._cookie)
             claims = verified(self.key, "session", morsel.value if morsel else "", self._clock.now(), Claims)
         except (CookieError, Forbidden):
             return None
-        return Session(claims.user, page_token(self.key, claims), claims.expires)
+        await self.registry.until_current()
+        session = Session(claims.user, page_token(self.key, claims), claims.expires, claims.id)
+        return session if self.registry.holds(session.user, session.id, session.issued_at) else None
 
-    def link_claims(self, token: str) -> Claims:
-        """Claims of a link's token. Raises Forbidden; whether it was used before is not known here."""
-        return verified(self.key, "link", token, self._clock.now(), Claims)
+    async def until_ended(self, session: Session) -> None:
+        """Wait until a session has ended or was revoked, or nobody can tell any more."""
+        while self.registry.is_current and self.registry.holds(session.user, session.id, session.issued_at):
+            await self._clock.sleep(CHECK_SECONDS)
 
-    def let_in(self, response: Response, user: str) -> None:
-        """Begin a session."""
-        claims = new_claims(self._clock, user, SESSION_LIFE)
+    async def link_claims(self, token: str) -> Claims:
+        """Claims of a link's token. Raises Forbidden, Unavailable; whether it was used before is not known here."""
+        claims = verified(self.key, "link", token, self._clock.now(), Claims)
+        await self.registry.until_current()
+        if self.registry.is_revoked(claims.user, datetime.fromtimestamp(claims.expires, UTC) - LINK_LIFE):
+            raise Forbidden(f"the credentials of {claims.user} were revoked")
+        return claims
+
+    def let_in(self, response: Response, login: Claims) -> None:
+        """Begin a session under the id of a login, which nobody has used before."""
+        now = self._clock.now()
+        claims = Claims(login.user, login.id, int((now + SESSION_LIFE).timestamp()))
+        self.registry.begin(claims.user, claims.id, now)
         self.set_cookie(response, self._cookie, signed(self.key, "session", claims), SESSION_LIFE)
 
     def let_out(self, response: Response) -> None:

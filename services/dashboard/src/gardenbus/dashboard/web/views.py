@@ -27,6 +27,9 @@ IDLE_SECONDS = 60.0
 
 MOST_VIEWS = 200
 
+KEPT_BYTES_OF_A_PART = 256 * 1024
+"""Retained batches of one view; there may be many."""
+
 BuildApp = Callable[[Readable, DashboardCache, ChangeFeed], ASGIApp]
 """The handlers of one part of the landscape."""
 
@@ -101,7 +104,7 @@ class LandscapeViews:
         if len(self._views) >= MOST_VIEWS:
             raise TooManyRequests("too many people are looking: try again later")
         cache = FilteredCache(self._cache, readable)
-        changes = ChangeFeed(cache, self._clock, secrets.token_hex(4))
+        changes = ChangeFeed(cache, self._clock, secrets.token_hex(4), kept_bytes=KEPT_BYTES_OF_A_PART)
         return _View(readable, cache, changes, self._build(readable, cache, changes), 0.0)
 
     def _end(self, user: str) -> None:

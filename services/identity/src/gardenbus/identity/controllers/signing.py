@@ -21,6 +21,7 @@ import structlog
 from gardenbus.common.api.document import Document, StoredObject
 from gardenbus.common.api.identity import signing_requests
 from gardenbus.common.api.identity.bootstrap_tokens import is_token_secret, read_token
+from gardenbus.common.api.identity.revocations import Revocations
 from gardenbus.common.api.identity.signing_requests import SigningRequest, read_signing_request, with_condition
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.controller.delaying_queue import DelayingQueue
@@ -31,7 +32,6 @@ from gardenbus.credentials.certificates import read_certificate, requested_princ
 from gardenbus.identity import metrics
 from gardenbus.identity.adapters.signing_authority import SigningAuthority
 from gardenbus.identity.domain.approval import WAITING_LIFE, Approve, Deny, NotOurs, Wait, certifiable_principal, decide
-from gardenbus.identity.domain.revocations import Revocations
 from gardenbus.identity.registry import IssuedCertificates
 
 KINDS = ("certificatesigningrequest", "secret")

@@ -16,13 +16,13 @@ import structlog
 
 from gardenbus.common.api.document import StoredObject, section
 from gardenbus.common.api.identity.issued_credentials import read_credentials
+from gardenbus.common.api.identity.revocations import Revocations
 from gardenbus.common.api.identity.roles import LANDSCAPE_ROLES
 from gardenbus.common.api.keys import GARDEN_NAMESPACE, ObjectKey
 from gardenbus.common.controller.delaying_queue import DelayingQueue
 from gardenbus.common.errors import AlreadyExists, BadRequest, NotFound
 from gardenbus.common.ports.clock import Clock, timestamp
 from gardenbus.common.ports.store import EventRecord, Store
-from gardenbus.identity.domain.revocations import Revocations
 from gardenbus.identity.domain.token_requests import (
     PURPOSE_LABEL,
     REQUESTED_BY_ANNOTATION,

@@ -13,11 +13,11 @@ from gardenbus.common.api.identity.names import carried
 from gardenbus.common.api.identity.nkeys import verify
 from gardenbus.common.api.identity.permissions import permissions_of
 from gardenbus.common.api.identity.principals import Principal
+from gardenbus.common.api.identity.revocations import Revocations
 from gardenbus.common.api.keys import Subjects
 from gardenbus.common.errors import BadRequest, Forbidden
 from gardenbus.credentials import proof
 from gardenbus.credentials.tokens import AuthorizationRequest, Grant
-from gardenbus.identity.domain.revocations import Revocations
 
 
 class Facts(NamedTuple):

@@ -6,11 +6,11 @@ from typing import NamedTuple
 
 from gardenbus.common.api.document import StoredObject
 from gardenbus.common.api.identity.principals import Principal
+from gardenbus.common.api.identity.revocations import Revocations
 from gardenbus.common.api.identity.signing_requests import SigningRequest, read_signing_request
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.errors import BadRequest
 from gardenbus.credentials.certificates import key_digest, requested_principal
-from gardenbus.identity.domain.revocations import Revocations
 
 
 class _Cached(NamedTuple):

@@ -34,10 +34,10 @@ from gardenbus.common.api.identity.issued_credentials import credentials_secret
 from gardenbus.common.api.identity.kubeconfigs import filled, read_kubeconfig
 from gardenbus.common.api.identity.names import issued, service_account
 from gardenbus.common.api.identity.principals import SERVICE_ACCOUNT_PREFIX, Principal
+from gardenbus.common.api.identity.revocations import Revocations
 from gardenbus.common.api.identity.roles import landscape_role
 from gardenbus.common.errors import BadRequest
 from gardenbus.common.ports.clock import parse_timestamp, timestamp
-from gardenbus.identity.domain.revocations import Revocations
 
 PURPOSE_LABEL = "resources.gardener.cloud/purpose"
 TOKEN_REQUESTOR = "token-requestor"  # noqa: S105 - a label's value

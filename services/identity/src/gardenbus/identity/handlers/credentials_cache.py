@@ -16,11 +16,10 @@ from gardenbus.common.api.identity.issued_credentials import (
     credentials_of_token,
     read_credentials,
 )
-from gardenbus.common.api.identity.revocations import REVOCATIONS
+from gardenbus.common.api.identity.revocations import REVOCATIONS, Revocations, read_revocations
 from gardenbus.common.api.keys import GARDEN_NAMESPACE, ObjectKey
 from gardenbus.common.errors import BadRequest
 from gardenbus.common.ports.clock import parse_timestamp
-from gardenbus.identity.domain.revocations import Revocations, read_revocations
 
 KINDS = ("secret", "configmap")
 NAMESPACES: Mapping[str, str] = dict.fromkeys(KINDS, GARDEN_NAMESPACE)

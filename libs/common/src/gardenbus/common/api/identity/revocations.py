@@ -1,7 +1,13 @@
-"""The ConfigMap of revoked credentials: a line for each user or serial number of a certificate, when and why."""
+"""Revoked credentials: a ConfigMap with a line for each user, or serial number of a certificate. Pure.
+
+A line says when, and why: `2026-03-01T12:00:00Z stolen`. What a user was issued after that is not revoked; a line
+without a time revokes for ever.
+"""
 
 import re
+from collections.abc import Mapping
 from datetime import UTC, datetime
+from typing import NamedTuple
 
 from gardenbus.common.api.document import Document
 from gardenbus.common.api.keys import GARDEN_NAMESPACE, ObjectKey
@@ -21,3 +27,31 @@ def revocation(name: str, at: datetime, reason: str) -> Document:
     line = f"{at.astimezone(UTC).isoformat().replace('+00:00', 'Z')} {reason}".strip()
     metadata = {"name": REVOCATIONS.name, "namespace": REVOCATIONS.namespace}
     return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {name: line}}
+
+
+class Revocations(NamedTuple):
+    """Revoked users and serial numbers, and since when."""
+
+    since: Mapping[str, datetime | None] = {}
+
+    def rejects(self, user: str, serial: str = "", issued_at: datetime | None = None) -> bool:
+        """True when a credential of a user, issued at that time (None: unknown), is revoked."""
+        if serial and serial in self.since:
+            return True
+        if user not in self.since:
+            return False
+        since = self.since[user]
+        return since is None or issued_at is None or issued_at <= since
+
+
+def read_revocations(lines: Mapping[str, str]) -> Revocations:
+    """The revocations of a ConfigMap's data."""
+    return Revocations({name: _instant(line) for name, line in lines.items()})
+
+
+def _instant(line: str) -> datetime | None:
+    try:
+        instant = datetime.fromisoformat(line.partition(" ")[0])
+    except ValueError:
+        return None
+    return instant if instant.tzinfo else None
