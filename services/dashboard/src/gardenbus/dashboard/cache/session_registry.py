@@ -46,7 +46,7 @@ class _User(msgspec.Struct):
 
 
 class _LoginEvent(msgspec.Struct):
-    """What is read of an Event of a login. Those of an older version name no user: their sessions have ended."""
+    """An Event of a login, as far as it is read. Those of an older version name no user: their sessions have ended."""
 
     reason: str = ""
     related: _User = msgspec.field(default_factory=_User)
@@ -112,8 +112,8 @@ class SessionRegistry:
         """True while a session has neither ended nor been revoked."""
         if session_id in self._ended or self.is_revoked(user, issued_at):
             return False
-        is_known = session_id in self._sessions.get(user, ())
-        return is_known or self._clock.now() - issued_at < YOUNG
+        is_live = session_id in self._sessions.get(user, ())
+        return is_live or self._clock.now() - issued_at < YOUNG
 
     def is_revoked(self, user: str, issued_at: datetime) -> bool:
         """True when whatever a user was issued then is revoked."""
