@@ -16,6 +16,7 @@ import nats.js.api
 import nats.js.errors
 from nats.aio.client import Client
 from nats.aio.msg import Msg
+from nats.js import JetStreamContext
 
 from tests.chaos import manifests
 from tests.chaos.invariants import ControlPlane
@@ -95,10 +96,29 @@ class StrangerGardenlet:
                 if now - reported_at > REPEAT_SECONDS:
                     reported_at = now
                     await self._repeat(client)
-                    await jetstream.stream_info("BINDINGS")
+                    await self._respond_to_recovery(client, jetstream)
         finally:
             with contextlib.suppress(Exception):
                 await client.close()
+
+    async def _respond_to_recovery(self, client: Client, jetstream: JetStreamContext) -> None:
+        """Say what runs here, where a store that went back announces the Seed with the id of its recovery."""
+        about = f"seed._.{self.seed}"
+        try:
+            seed: Any = await jetstream.get_last_msg("BINDINGS", f"garden.view.{self.seed}.{about}")
+        except nats.js.errors.NotFoundError:
+            return
+        of_seed: Mapping[str, str] = seed.headers or {}
+        recovery = of_seed.get("Gardenbus-Recovery", "")
+        if not recovery:
+            return
+        items = [
+            {"kind": "shoot", "namespace": namespace, "name": name, "uid": built.uid}
+            for (namespace, _, name), built in ((each.partition("/"), built) for each, built in self._built.items())
+        ]
+        headers = {"Gardenbus-Question": "inventory", "Gardenbus-Recovery": recovery}
+        body = json.dumps({"items": items}).encode()
+        await client.publish(f"garden.report.{self.seed}.{about}", body, headers=headers)
 
     async def _take(self, client: Client, message: Msg) -> None:
         headers = message.headers or {}

@@ -88,7 +88,9 @@ class Gardenlet:
                             self._enqueue_all()
                         elif isinstance(event, FollowRestarted):
                             self._cache.replay_began()
-                        elif (name := self._cache.update(event)) and not isinstance(name, ObjectKey):
+                        elif isinstance(name := self._cache.update(event), ObjectKey):
+                            await self._send_inventory(name)
+                        elif name:
                             self._enqueue(name)
             except GardenbusError:
                 await asyncio.sleep(1.0)
@@ -147,6 +149,19 @@ class Gardenlet:
     def _end(self, name: ShootName, record: Record) -> None:
         del self._disk.records[name]
         self._disk.ended(self._disk.seed, record.uid)
+
+    async def _send_inventory(self, about: ObjectKey) -> None:
+        """Answer a recovery of the store that the Seed is announced with."""
+        if about.kind != "seed" or not self._cache.recovery_id:
+            return
+        headers = {Header.QUERY: "inventory", Header.RECOVERY: self._cache.recovery_id}
+        items = [
+            {"kind": "shoot", "namespace": namespace, "name": name, "uid": record.uid}
+            for (namespace, name), record in self._disk.records.items()
+        ]
+        await self._bus.publish(
+            Message(self._subjects.report(self._disk.seed, about), encode({"items": items}), headers)
+        )
 
     async def _report(self, name: ShootName, record: Record, status: Document) -> None:
         record.progress += 1

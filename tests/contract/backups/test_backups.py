@@ -29,6 +29,7 @@ _numbers = itertools.count()
 OLD_FORMAT = 1
 """Format of a store that each version reads."""
 INDEXES_OF_THEIR_OWN = (
+    *("recovery_due", "alive"),
     *("outbox", "relay", "opening", "leader", "led", "version", "usage_version", "usage_changed", "losses"),
 )
 """Keys that are not as they were after a restore, on purpose."""

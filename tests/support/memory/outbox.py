@@ -13,10 +13,21 @@ from gardenbus.common.errors import Conflict
 from gardenbus.common.ports.bus import StreamPosition
 from gardenbus.common.ports.store import VERSION_LEAP, EventRecord, RequestOrigin, opening_version
 from gardenbus.common.ports.stream_history import StreamLoss
-from gardenbus.relay.ports.outbox import IndexedUpTo, Leadership, ObjectEntry, OutboxPage, Restored, Shown
+from gardenbus.relay.ports.outbox import (
+    NO_CAUSE,
+    IndexedUpTo,
+    Leadership,
+    ObjectEntry,
+    OutboxPage,
+    RecoveryProgress,
+    RecoveryStart,
+    Restored,
+    Shown,
+)
 from tests.support.memory.followed_shoots import followed_shoot
 from tests.support.memory.quotas import recount, with_quota_status
 from tests.support.memory.reads import without_private
+from tests.support.memory.recovery import LAST_DOCUMENT, advance, begin
 from tests.support.memory.state import MemoryState, ObjectRow, Tombstone, is_migrating, seeds_of
 from tests.support.memory.store import MemoryStore
 
@@ -40,6 +51,8 @@ class MemoryOutbox:
         if state.leader != self._leader and now < state.leading_until:
             return Leadership(leading=False, is_open=False)
         is_continued = state.led == self._leader
+        if state.is_open:
+            state.alive_at = state.clock.now()
         state.leader = state.led = self._leader
         state.leading_until = now + ttl_seconds
         return Leadership(leading=True, is_open=state.is_open, is_continued=is_continued)
@@ -68,7 +81,8 @@ class MemoryOutbox:
                     removed[entry.key] = tombstone.version
         if entries:
             self._last_seen = _number(entries[-1].entry)
-        return OutboxPage(entries, objects, audiences, removed)
+        recovery = self._state.recovery
+        return OutboxPage(entries, objects, audiences, removed, recovery.recovery_id if recovery else "")
 
     async def wait(self, seconds: float) -> None:
         """Wait until there is an entry that `head` has not shown."""
@@ -98,7 +112,7 @@ class MemoryOutbox:
         """Read what was remembered."""
         return dict(self._state.positions)
 
-    async def open(self, version: int, unblock_index: int) -> None:
+    async def open(self, version: int, unblock_index: int, start: RecoveryStart = NO_CAUSE) -> None:
         """Open the fence."""
         self._check_lead()
         state = self._state
@@ -108,6 +122,13 @@ class MemoryOutbox:
             state.usage_version = max(state.usage_version + VERSION_LEAP, floor)
             state.unblock_objects = max(state.unblock_objects, unblock_index)
             state.is_open = True
+            end = self._histories.end_of(start.stream, start.position)
+            begin(state, str(state.version), start.cause, RequestOrigin(*end, LAST_DOCUMENT))
+
+    async def advance_recovery(self, waited: str, *, announces: bool) -> RecoveryProgress:
+        """Advance it."""
+        self._check_lead()
+        return RecoveryProgress(*advance(self._state, waited, announces=announces))
 
     async def restore(self, restored: Restored) -> bool:
         """Put one document back."""
@@ -221,6 +242,8 @@ class MemoryOutbox:
     async def collect_tombstones(self, before: str, floor: StreamPosition) -> int:
         """Forget a page of graves."""
         self._check_lead()
+        if self._state.recovery is not None:
+            return 0
         upto = RequestOrigin(floor.created, floor.sequence, 10**10 - 1)
         tombstones = sorted(self._state.tombstones.items(), key=lambda entry: entry[1].version)[:_COLLECTED_AT_ONCE]
         collected = [

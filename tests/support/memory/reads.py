@@ -26,10 +26,11 @@ from gardenbus.common.ports.store import (
     Usage,
 )
 from tests.support.memory.quotas import demand_of
+from tests.support.memory.recovery import MemoryRecoveries, unknown_places
 from tests.support.memory.state import MemoryState, member_of
 
 
-class MemoryReads:
+class MemoryReads(MemoryRecoveries):
     """The reads of `ports.store.Store`."""
 
     def __init__(self, state: MemoryState) -> None:
@@ -79,7 +80,11 @@ class MemoryReads:
         """Read the usage that changed after `since`."""
         self.state.check_open(with_outbox=False)
         state = self.state
-        changed = {seed: len(state.usage[seed]) for seed, version in state.usage_changed.items() if version > since}
+        changed = {
+            seed: len(state.usage[seed]) + unknown_places(state, seed)
+            for seed, version in state.usage_changed.items()
+            if version > since
+        }
         return Usage(state.usage_version, changed, UnblockIndexes(state.unblock_objects, state.unblock_usage))
 
     async def _usage_since(self, since: int | None) -> Usage:

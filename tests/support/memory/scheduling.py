@@ -22,7 +22,7 @@ from gardenbus.common.ports.store import (
 from gardenbus.relay.ports.outbox import EventEntry
 from tests.support.memory.reads import MemoryReads
 from tests.support.memory.state import MemoryState, ObjectRow, UnschedulableIndex, is_migrating, member_of
-from tests.support.memory.write_checks import seed_rejection_reason
+from tests.support.memory.write_checks import PlacedShoot, seed_rejection_reason
 
 
 class MemoryScheduling(MemoryReads):
@@ -55,7 +55,8 @@ class MemoryScheduling(MemoryReads):
             return "scheduled"
         if row.stored.generation != binding.generation:
             return "changed"
-        rejection = seed_rejection_reason(state, binding.seed, binding.scheduling_generation, key)
+        placed = PlacedShoot(row.stored.uid, row.after)
+        rejection = seed_rejection_reason(state, binding.seed, binding.scheduling_generation, key, placed)
         if rejection is None:
             self._bind_shoot(row, binding)
         return rejection or "bound"

@@ -8,7 +8,8 @@ import hashlib
 from collections import Counter, defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -24,11 +25,14 @@ from gardenbus.relay.ports.outbox import EventEntry, ObjectEntry, OutboxEntry, Q
 from tests.support.memory.copies import copied_table
 from tests.support.memory.followed_shoots import followed_shoot
 
+if TYPE_CHECKING:
+    from tests.support.memory.recovery import RecoveryRow
+
 _STORED = (
     *("version", "usage_version", "unblock_objects", "unblock_usage", "rows", "tombstones", "uids", "kinds", "usage"),
     *("quotas", "demands"),
     *("references", "owned", "claims", "usage_changed", "waiting", "fencing_tokens", "unknown", "lost_fencing_tokens"),
-    *("outbox", "positions", "_entries", "_events"),
+    *("outbox", "positions", "_entries", "_events", "recovery", "alive_at"),
 )
 """What survives a restart of Redis, and what a copy of its disk holds."""
 
@@ -51,6 +55,7 @@ class ObjectRow:
     bind_record: BindRecord | None = None  # what its bind remembers
     past: frozenset[str] = frozenset()  # of what follows a shoot: the seeds that it was withdrawn from
     prior: tuple[str, ...] = ()  # the uids of the last removed objects of its name
+    after: str = ""  # the recovery since which it was ordered
 
     @property
     def seeds(self) -> frozenset[str]:
@@ -140,6 +145,8 @@ class MemoryState:
         self.leader = self.led = ""
         self.leading_until = 0.0
         self.entry_added = asyncio.Event()
+        self.recovery: RecoveryRow | None = None
+        self.alive_at: datetime | None = None  # when a relay last led the open store
         self._entries = 0
         self._events: dict[str, _EventCount] = {}
 
@@ -164,6 +171,10 @@ class MemoryState:
     def total_unblock_index(self) -> int:
         """Sum of both unblock indexes."""
         return self.unblock_objects + self.unblock_usage
+
+    def alive_for(self) -> float:
+        """Seconds since a relay last led the open store."""
+        return (self.clock.now() - self.alive_at).total_seconds() if self.alive_at else 0.0
 
     def check_open(self, *, with_outbox: bool = True) -> None:
         """Raise Unavailable when nobody has opened the store, or (`with_outbox`) when too much is unannounced."""
@@ -265,6 +276,11 @@ class MemoryState:
         if left:
             self.unblock_usage += 1
         return bool(left)
+
+    def change_usage(self, seed: str) -> None:
+        """Have a seed's usage read again, as the unknown shoots on it changed."""
+        self.usage_version += 1
+        self.usage_changed[seed] = self.usage_version
 
     def leave_class(self, row: ObjectRow) -> None:
         """Take a shoot out of its class, and the class away when it was the last."""

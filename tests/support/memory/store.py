@@ -33,6 +33,7 @@ from gardenbus.common.ports.store import (
 from gardenbus.common.ports.stream_history import StreamEntry, StreamHistory, StreamLoss
 from tests.support.memory.followed_shoots import followed_shoot
 from tests.support.memory.quotas import recount, with_quota_status
+from tests.support.memory.recovery import drop_unknown, note_unknown, ordered_after
 from tests.support.memory.scheduling import MemoryScheduling
 from tests.support.memory.state import MemoryState, ObjectRow, Tombstone, is_migrating, origin_of_tombstone, seeds_of
 from tests.support.memory.stream_histories import MemoryStreamHistories
@@ -137,7 +138,7 @@ class MemoryStore(MemoryScheduling):
             owner_setters=owner_setters,
         )
         row = ObjectRow(stored, change.index_keys, origin or origin_of_tombstone(state.tombstones.get(key)))
-        row.prior = state.prior_uids(key, stored.uid)
+        row.prior, row.after = state.prior_uids(key, stored.uid), ordered_after(state, origin)
         state.place(row)
         state.reindex(key, IndexKeys(), change.index_keys)
         with_quota_status(state, row)
@@ -397,11 +398,11 @@ class MemoryStore(MemoryScheduling):
             state.announce(row, left=(seed,), uid=uid if uid in row.prior else "")
         elif not row and tombstone and uid in ("", tombstone.uid, *tombstone.prior):
             if uid:
-                state.unknown.pop((seed, key), None)
+                drop_unknown(state, seed, key)
             state.announce_key(key, tombstone.version, uid or tombstone.uid, "deleted", left=(seed,))
         else:
             if unknown is not None:
-                state.unknown[seed, key] = unknown
+                note_unknown(state, unknown)
             return False
         return True
 
@@ -438,7 +439,7 @@ class MemoryStore(MemoryScheduling):
             if not uid or state.is_settled(key, seed, uid):
                 raise exists_already(key)
             row.past |= {seed}
-            state.unknown.pop((seed, key), None)
+            drop_unknown(state, seed, key)
             state.announce(row, left=(seed,))
             return
         if tombstone and uid in tombstone.prior:
@@ -450,7 +451,7 @@ class MemoryStore(MemoryScheduling):
             )
         if tombstone is None:
             raise is_gone(key)
-        state.unknown.pop((seed, key), None)
+        drop_unknown(state, seed, key)
         state.announce_key(key, tombstone.version, tombstone.uid, "deleted", left=(seed,))
 
     async def close(self) -> None:

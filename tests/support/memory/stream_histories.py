@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from gardenbus.common.ports.bus import StreamPosition
 from gardenbus.common.ports.clock import Clock, timestamp
 from gardenbus.common.ports.stream_history import StreamEntry, StreamHistory, StreamLoss
 from tests.support.memory.copies import copied_table
@@ -56,6 +57,14 @@ class MemoryStreamHistories:
     def restore(self, copy: dict[str, Any]) -> None:
         """Take over a copy."""
         self._streams = copied_table(copy)
+
+    def end_of(self, stream: str, position: StreamPosition) -> tuple[int, int]:
+        """Incarnation and sequence up to which anything of a stream is known."""
+        recorded = self._streams.get(stream)
+        if recorded is None:
+            return position.created, position.sequence
+        is_same = recorded.created == position.created
+        return recorded.incarnation, max(recorded.last, position.sequence) if is_same else recorded.last
 
     def _note_loss(self, stream: str, recorded: _Remembered, start: int, *, since: str = "") -> None:
         first = max(start, 1)

@@ -1,6 +1,7 @@
 """Checks of a write to the memory store: what functions/write_checks.lua checks before it changes anything."""
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from gardenbus.common.adapters.store_responses import (
     NAMED_MEMBERS,
@@ -8,6 +9,7 @@ from gardenbus.common.adapters.store_responses import (
     exists_already,
     has_moved_on,
     is_counted,
+    is_emptiness_unknown,
     is_gone,
     is_guarded,
     is_held,
@@ -21,6 +23,7 @@ from gardenbus.common.api.keys import GARDEN_NAMESPACE, ObjectKey
 from gardenbus.common.ports.store import BindOutcome, RequestOrigin, Superseded, WritePrecondition
 from tests.support.memory.followed_shoots import followed_shoot
 from tests.support.memory.quotas import check_demands, check_quotas
+from tests.support.memory.recovery import ordered_after, recovery_rejection, unknown_places, unknown_rejection
 from tests.support.memory.state import MemoryState, ObjectRow, member_of, origin_of_tombstone
 
 
@@ -56,24 +59,39 @@ def check_write(
     _check_guards(state, key, row, change, preconditions)
     if change is not None:
         _check_claims(state, key, change)
-        _check_seeds(state, key, row, change, scheduling_generation)
+        placed = PlacedShoot(row.stored.uid, row.after) if row else PlacedShoot("", ordered_after(state, origin))
+        _check_seeds(state, key, row, change, scheduling_generation, None if is_adoption else placed)
         _check_removal(state, key, row, change)
     return None
 
 
+class PlacedShoot(NamedTuple):
+    """What is stored of a shoot that is placed: its uid, and the recovery since which it was ordered."""
+
+    uid: str
+    after: str
+
+
 def seed_rejection_reason(
-    state: MemoryState, seed: str, scheduling_generation: int | None, shoot: ObjectKey
+    state: MemoryState, seed: str, scheduling_generation: int | None, shoot: ObjectKey, placed: PlacedShoot | None
 ) -> BindOutcome | None:
-    """Reason for which a seed accepts no more shoots; None when it does."""
+    """Reason for which a seed accepts no more shoots; None when it does. `placed` None: what is adopted."""
     row = state.rows.get(ObjectKey("seed", "", seed))
     if row is None or row.stored.is_deleting or row.index_keys.removal_owner:
         return "seed-gone"
     if _is_hosted_by(state, seed, shoot):
         return "circular"
+    if placed:
+        rejection, is_here = unknown_rejection(state, shoot, placed.uid, seed)
+        if rejection or is_here:
+            return rejection
+        if rejection := recovery_rejection(state, placed.after, seed):
+            return rejection
     if scheduling_generation is not None and row.stored.scheduling_generation != scheduling_generation:
         return "seed-changed"
     used, capacity = state.usage[seed], row.index_keys.capacity
-    return "full" if capacity and len(used) >= int(capacity) and shoot not in used else None
+    taken = len(used) + unknown_places(state, seed) - (placed is None)
+    return "full" if capacity and taken >= int(capacity) and shoot not in used else None
 
 
 def _reported_seed_rejection(state: MemoryState, seed: str, shoot: ObjectKey) -> BindOutcome | None:
@@ -119,6 +137,8 @@ def _check_guards(
         if guard.kind == "usage" and (unknown := _unknown_shoots(state, guard.name)):
             texts = [f"unknown {member_of(key)}" for key in unknown[:NAMED_MEMBERS]]
             raise is_guarded(guard.message, len(unknown), texts)
+        if guard.kind == "usage" and state.recovery is not None:
+            raise is_emptiness_unknown(key)
 
 
 def _check_counts(
@@ -150,13 +170,18 @@ def _check_claims(state: MemoryState, key: ObjectKey, change: ObjectChange) -> N
 
 
 def _check_seeds(
-    state: MemoryState, key: ObjectKey, row: ObjectRow | None, change: ObjectChange, scheduling_generation: int | None
+    state: MemoryState,
+    key: ObjectKey,
+    row: ObjectRow | None,
+    change: ObjectChange,
+    scheduling_generation: int | None,
+    placed: PlacedShoot | None,
 ) -> None:
     """Check the seeds that a shoot comes to name, and those that the shoot of a ManagedSeed is on."""
     wanted, reported = change.parts.seed_name, change.parts.status_seed_name
     rejection: BindOutcome | None = None
     if wanted and not (row and wanted == row.stored.parts.seed_name):
-        rejection = seed_rejection_reason(state, wanted, scheduling_generation, key)
+        rejection = seed_rejection_reason(state, wanted, scheduling_generation, key, placed)
     if not rejection and reported and not (row and reported in row.seeds):
         rejection = _reported_seed_rejection(state, reported, key)
     if key.kind == "managedseed" and key.namespace == GARDEN_NAMESPACE:
@@ -170,10 +195,11 @@ def _check_seeds(
 
 def _check_removal(state: MemoryState, key: ObjectKey, row: ObjectRow | None, change: ObjectChange) -> None:
     """A seed is marked for removal only while it is empty."""
-    shoots = (
-        state.usage[key.name]
-        if change.index_keys.removal_owner and not (row and row.index_keys.removal_owner)
-        else None
-    )
-    if shoots:
+    if not change.index_keys.removal_owner or (row and row.index_keys.removal_owner):
+        return
+    if shoots := state.usage[key.name]:
         raise seed_has_shoots(key, len(shoots), member_of(min(shoots)))
+    if unknown := _unknown_shoots(state, key.name):
+        raise seed_has_shoots(key, len(unknown), f"unknown {member_of(unknown[0])}")
+    if state.recovery is not None:
+        raise is_emptiness_unknown(key)

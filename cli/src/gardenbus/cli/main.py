@@ -65,6 +65,9 @@ COMMANDS: Mapping[str, Entry] = {
     "retry": Entry("queue:retry", "Operating", "Try a shoot now: find it a seed, or repeat what went wrong."),
     "adopt": Entry("unknown:adopt", "Operating", "Store a shoot again that its seed runs and the store has lost."),
     "forget": Entry("unknown:forget", "Operating", "Have a seed take down what the store has lost."),
+    "recovery": Entry(
+        "recovery:recovery", "Operating", "Show which seeds a restored store waits for; go on without some."
+    ),
     "rejected": Entry("rejected:rejected", "Operating", "Show what could not be taken, and send it again."),
     "logs": Entry("logs:logs", "Operating", "Show what the services say; follow one shoot through all of them."),
     "dashboard": Entry("dashboard:dashboard", "Operating", "Print a link that lets one into the dashboard."),

@@ -16,8 +16,10 @@ from gardenbus.common.api.configuration.gardenlet import GardenletConfiguration
 from gardenbus.common.api.document import section
 from gardenbus.common.api.keys import ObjectKey, Subjects
 from gardenbus.common.controller.delaying_queue import DelayingQueue
+from gardenbus.common.errors import Unavailable
 from gardenbus.common.ports.bus import Bus, StreamMessage
 from gardenbus.common.ports.clock import Clock
+from gardenbus.common.ports.recovery import InventoryItem
 from gardenbus.gardenlet.backend.deployments import DeploymentStore
 from gardenbus.gardenlet.backend.port import BackendEvent, FencingToken
 from gardenbus.gardenlet.backend.seed_backend import SeedBackend
@@ -85,6 +87,8 @@ class Gardenlet:
         syncs = configuration.managed_seed.concurrent_syncs
         self.managed_seed_queue = self._work_queue(MANAGED_SEED, self._reconcile_managed_seed, syncs)
         self._was_unready = False
+        self._inventory_due = ""
+        self._deployments = deployments
         self._whole_reports: dict[ShootName, int] = {}
         self._round_began = clock.monotonic()
         self._seed_lock = asyncio.Lock()
@@ -185,6 +189,9 @@ class Gardenlet:
         readiness, ready, generation = self.seed.readiness, self.seed.is_ready, self._seed_generation
         subject = self.cache.update(message)
         if isinstance(subject, ObjectKey):
+            if subject.kind == "seed" and self.cache.recovery_id:
+                self._inventory_due = self.cache.recovery_id
+                self._seed_loop.trigger()
             self._was_unready |= not self.seed.is_ready
             if self._seed_generation != generation:
                 self.seed.request_care()
@@ -281,12 +288,37 @@ class Gardenlet:
     async def _reconcile_seed(self) -> None:
         async with self._seed_lock:
             if self.is_active:
+                await self._send_inventory()
                 await self.seed.reconcile()
+
+    async def _send_inventory(self) -> None:
+        """Answer a recovery of the store with all that runs here. One that was not sent is tried in the next round."""
+        recovery_id, self._inventory_due = self._inventory_due, ""
+        if not recovery_id:
+            return
+        records = (self.backend.load(shoot) for shoot in self.backend.shoots())
+        items = [
+            InventoryItem(ObjectKey("shoot", record.namespace, record.name), record.uid)
+            for record in records
+            if record is not None
+        ]
+        items += [
+            InventoryItem(ObjectKey(MANAGED_SEED, each.namespace, each.managed_seed), each.uid)
+            for each in self._deployments.all()
+        ]
+        try:
+            await self.reporter.inventory(recovery_id, items)
+        except Unavailable as error:
+            self._inventory_due = self._inventory_due or recovery_id
+            _log.warning("inventory.delayed", seed=self.seed_name, reason=error.message)
+            return
+        _log.info("inventory.sent", seed=self.seed_name, items=len(items))
 
     async def _become_active(self, fencing_token: FencingToken) -> None:
         await self.backend.acquire(fencing_token)
         await self._drop_missed_deletions()
         self.reporter.fencing_token = fencing_token
+        self._inventory_due = self.cache.recovery_id
         self.seed.stand_by()
         self._report_everything(1)
         self._enqueue_all()

@@ -1,6 +1,7 @@
 """Composition root of the relay."""
 
 from collections.abc import Callable, Mapping
+from datetime import timedelta
 from importlib.metadata import version
 
 from gardenbus.common.adapters.redis.backups import RedisBackups
@@ -34,7 +35,10 @@ async def build(context: ServiceContext[RelayServiceSettings]) -> None:
         connections.bus,
         connections.subjects,
         context.clock,
-        RelaySettings(lead_ttl_seconds=context.settings.relay_lead_ttl_seconds),
+        RelaySettings(
+            lead_ttl_seconds=context.settings.relay_lead_ttl_seconds,
+            lease_period=timedelta(seconds=context.settings.recovery_seconds),
+        ),
     )
     relay.on_announced = lambda entries: record_announced(entries, context.clock.now().timestamp())
     metrics.LEADING.set_function(lambda: relay.leading)

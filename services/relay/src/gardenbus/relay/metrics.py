@@ -17,6 +17,10 @@ LOST_MESSAGES = Gauge(
     "Messages of a stream that went back, or were acknowledged by a store that did, in the last 7 days.",
     ["stream"],
 )
+RECOVERING = Gauge(
+    "gardenbus_relay_recovering", "1 while a store that was restored or rebuilt waits for its seeds, by who leads."
+)
+RECOVERING_SEEDS = Gauge("gardenbus_relay_recovery_silent_seeds", "Seeds that a recovery of the store waits for.")
 OBSOLETE_REMOVED = Counter(
     "gardenbus_relay_obsolete_messages_removed_total",
     "Announcements of what is gone or elsewhere, brought back by a NATS that was killed or restored, and removed.",

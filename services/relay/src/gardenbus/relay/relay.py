@@ -12,6 +12,7 @@ that came back), it *recovers*: it compares the positions of the streams with th
     | any        | another stream went back         | raises its incarnation, reports the loss (`stream_watch`)  |
     | any        | has what was replaced or removed | removes it (`obsolete_messages`), after each connection    |
     | has shoots |                                  | counts them by state, where an older version stored them   |
+    | went back  |                                  | waits for the seeds' inventories (`recovery`)              |
 
 A batch carries the sequence that the stream must stand at, and lets nobody else in between, so a relay that was paused
 while another took over cannot announce the past after the present. BINDINGS gets nothing that OBJECTS does not have,
@@ -38,7 +39,8 @@ from gardenbus.common.ports.bus import Bus, Message, ReplayDone, StreamMessage, 
 from gardenbus.common.ports.clock import Clock, timestamp
 from gardenbus.relay.domain.announcements import Announcements, announcements, shoots_bound_soon
 from gardenbus.relay.obsolete_messages import ObsoleteMessages
-from gardenbus.relay.ports.outbox import IndexedUpTo, Outbox, OutboxEntry, OutboxPage, Restored
+from gardenbus.relay.ports.outbox import IndexedUpTo, Outbox, OutboxEntry, OutboxPage, RecoveryStart, Restored
+from gardenbus.relay.recovery import RecoveryWatch
 from gardenbus.relay.stream_watch import StreamWatch
 from gardenbus.relay.tracing import log_announced, with_spans
 
@@ -87,6 +89,8 @@ class RelaySettings(msgspec.Struct, frozen=True):
     """Longest wait for entries before the lead is renewed."""
     housekeeping_seconds: float = 60.0
     """Interval at which tombstones are collected."""
+    lease_period: timedelta = timedelta(seconds=40)
+    """Time that a recovery of the store lasts at least: a gardenlet that lives has posted within it."""
     requests_consumer: str = "apiserver"
     """Consumer whose acknowledgement floor on REQUESTS decides which tombstones may go."""
 
@@ -104,6 +108,7 @@ class Relay:
         self._settings = settings or RelaySettings()
         self._watch = StreamWatch(outbox, bus, subjects, clock, consumer=self._settings.requests_consumer)
         self._obsolete = ObsoleteMessages(outbox, bus, subjects)
+        self._recovery = RecoveryWatch(outbox, clock, self._settings.lease_period)
         self._compare_at, self._compare_again_after = 0.0, COMPARE_AGAIN_SECONDS
         self._positions: dict[str, StreamPosition] = {}
         self._needs_recovery = True
@@ -160,6 +165,8 @@ class Relay:
             self._prefetched = None  # another relay may have announced it by now
             await self._recover()
         await self._announce_page()
+        if await self._recovery.step():
+            await self._outbox.requeue_pending()
         if not self._indexed.is_end:
             self._indexed = await self._outbox.index_older(self._indexed.version)
         if self._counts_shoots:
@@ -326,6 +333,7 @@ class Relay:
         if not leadership.is_open:
             await self._watch.compare()
             restored_from = await self._reopen(recorded, now[OBJECTS], restored_from)
+        self._recovery.require()
         if restored_from:  # the store lost their outbox entries too: bindings and work may never have been announced
             await self._outbox.reannounce(restored_from - 1)
             await self._outbox.requeue_pending()
@@ -408,7 +416,10 @@ class Relay:
         restored += await self._restore(read, restored)
         await self._note_restored(min(restored, default=0))
         await self._index_older()
-        await self._outbox.open(version, unblock_index)
+        cause = _cause(len(restored), is_bus_lost=_went_back(recorded.get(OBJECTS), now))
+        requests = self._subjects.stream(REQUESTS)
+        start = RecoveryStart(cause, requests, await self._bus.position(requests))
+        await self._outbox.open(version, unblock_index, start)
         _log.info("store.opened", restored=len(restored), version=version)
         return min(restored, default=0)
 
@@ -490,3 +501,10 @@ class Relay:
 def _went_back(recorded: StreamPosition | None, now: StreamPosition) -> bool:
     """True if a stream is another incarnation, or shorter, than it was at the last trim."""
     return recorded is not None and (recorded.created != now.created or now.sequence < recorded.sequence)
+
+
+def _cause(restored: int, *, is_bus_lost: bool) -> str:
+    """Grounds on which a store that is opened may lack what runs on seeds; "" for none."""
+    if restored:
+        return "it lacked what the bus had"
+    return "OBJECTS is another stream than it knew, or has lost messages" if is_bus_lost else ""

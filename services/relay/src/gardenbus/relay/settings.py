@@ -15,6 +15,9 @@ class RelayServiceSettings(CommonSettings, frozen=True, kw_only=True):
     relay_lead_ttl_seconds: float = 5.0
     """Time after the death of the leading relay until another one takes over."""
 
+    recovery_seconds: Annotated[float, msgspec.Meta(ge=1)] = 40.0
+    """Shortest time that a restored or rebuilt store waits for its seeds: lifecycle's monitor period."""
+
     backup_destination: str = ""
     """Place of the leading relay's backups: a directory, s3://BUCKET/folder, nats://host:4222/BUCKET; empty: none."""
 

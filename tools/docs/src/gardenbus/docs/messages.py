@@ -254,6 +254,27 @@ class MergePatch(TypedView, frozen=True):
     namespace: str = ""
 
 
+class RunningObject(TypedView, frozen=True):
+    """Something that runs on a seed."""
+
+    kind: Literal["shoot", "managedseed"]
+    namespace: str
+    name: str
+    uid: str
+
+
+class SeedInventory(TypedView, frozen=True):
+    """All that a seed runs."""
+
+    items: tuple[RunningObject, ...]
+
+
+class ProceedRequest(TypedView, frozen=True):
+    """The Seeds that a recovery of the store is to wait for no longer."""
+
+    without: tuple[str, ...]
+
+
 class HostRequest(TypedView, frozen=True):
     """The seed that an object runs on."""
 

@@ -36,6 +36,9 @@ _REJECTIONS = {
     "seed-changed": "the seed changed meanwhile",
     "full": "the seed already has the maximum number of shoots scheduled on it",
     "circular": "the seed is hosted by this shoot, directly or through further ManagedSeeds",
+    "runs-elsewhere": "a seed runs it, where the store has lost it: adopt it, or forget it, there (gardenbus doctor)",
+    "recovering": "it was ordered before the store was restored, and may run somewhere: see gardenbus recovery",
+    "seed-silent": "the seed has not said yet what it runs since the store was restored: see gardenbus recovery",
 }
 
 
@@ -131,6 +134,8 @@ def claim_conflict(claim: str, holder: ObjectKey) -> Forbidden:
 
 def seed_rejection(key: ObjectKey, rejection: str) -> Forbidden:
     """The seed that a shoot names cannot take it, or the shoot that a ManagedSeed names is hosted by it."""
+    if rejection == "emptiness-unknown":
+        return is_emptiness_unknown(key)
     if key.kind == "managedseed":
         return Forbidden(f"{key}: its shoot is on this very seed, or on one that it hosts: no seed can carry itself")
     return Forbidden(f"{key} cannot be placed: {_REJECTIONS[rejection]}")
@@ -140,6 +145,13 @@ def runs_unknown(key: ObjectKey, seed: str) -> Forbidden:
     """A seed runs an object of this name that the store has lost: another one in its place would end it."""
     return Forbidden(
         f"{key} runs on seed {seed}, and the store has lost it: adopt it, or forget it, before another comes"
+    )
+
+
+def is_emptiness_unknown(key: ObjectKey) -> Forbidden:
+    """A write depends on a seed's being empty, which nobody knows while the store recovers."""
+    return Forbidden(
+        f"{key}: the store was restored, and what runs on its seeds is not known yet: see gardenbus recovery"
     )
 
 

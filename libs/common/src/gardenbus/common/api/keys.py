@@ -215,7 +215,8 @@ class Header:
     UNBLOCK_INDEX = "Gardenbus-Gain"  # changed: all cluster events of objects up to this index have been announced
     SCHEDULING_GENERATION = "Gardenbus-Gate"  # changed (Seed): the number that a bind compares
     ATTEMPT = "Gardenbus-Attempt"  # queue and later: how often this work has failed
-    QUERY = "Gardenbus-Question"  # report: `exists` (is this shoot still mine?), `gone` (its tombstone was obeyed)
+    QUERY = "Gardenbus-Question"  # report: `exists` (still mine?), `gone` (its tombstone was obeyed), `inventory`
+    RECOVERY = "Gardenbus-Recovery"  # view (Seed), report `inventory`: id of the recovery that waits for the seed
     SEQUENCE = "Gardenbus-Sequence"  # report `gone`: where the tombstone stands in BINDINGS
     FENCING_TOKEN = "Gardenbus-Fence"  # noqa: S105 - report: the gardenlet's fencing number, `<stream created ns>.<sequence>`
     CONDITION = "Gardenbus-Condition"  # api: only while `<kind>.<ns>.<name>=<resourceVersion>` holds; else 409

@@ -24,6 +24,7 @@ CHECKS: Mapping[str, DiagnosticCheck] = {
     "rejected": queues.rejections,
     "unknown": services.unknown_objects,
     "lost": services.lost_messages,
+    "recovery": services.recovery,
     "heartbeats": services.gardenlets,
     "clocks": servers.clocks,
     "credentials": static_credentials.static_credentials,

@@ -93,6 +93,44 @@ def assess_unknown(target: DiagnosticsTarget, found: Sequence[UnknownHere]) -> l
     return [DiagnosticFinding("unknown", "warning", what, commands)]
 
 
+class RecoveryHere(msgspec.Struct):
+    """A recovery of the store, as the apiserver reports it."""
+
+    message: str
+    silent: list[str]
+
+
+class _RecoveryResult(msgspec.Struct):
+    recovery: RecoveryHere | None
+
+
+class _RecoveryResponse(msgspec.Struct):
+    result: _RecoveryResult
+
+
+async def recovery(target: DiagnosticsTarget) -> Sequence[DiagnosticFinding]:
+    """Finding for a store that was restored or rebuilt, and waits for its seeds."""
+    reply = await target.api.bus.request(target.api.subjects.api("recovery"), b"", timeout_seconds=5.0)
+    try:
+        found = msgspec.json.decode(reply, type=_RecoveryResponse).result.recovery
+    except msgspec.DecodeError:
+        return [DiagnosticFinding("recovery", "skipped", "no apiserver says whether the store recovers")]
+    return assess_recovery(target, found)
+
+
+def assess_recovery(target: DiagnosticsTarget, found: RecoveryHere | None) -> list[DiagnosticFinding]:
+    """Finding for a recovery: the silent Seeds, and the command that goes on without them."""
+    if found is None:
+        return [DiagnosticFinding("recovery", "ok", "the store waits for no seed")]
+    what = f"{found.message}; silent: {some_of(found.silent, most=20)}" if found.silent else found.message
+    what = f"shoots ordered before are not placed, none moves, no seed is removed: {what}"
+    advice = "wait: it ends by itself"
+    if found.silent:
+        command = target.command(f"recovery --without {found.silent[0]}")
+        advice = f"start their gardenlets, or, where nothing runs any more, {command}"
+    return [DiagnosticFinding("recovery", "warning", what, advice)]
+
+
 class _EventList(msgspec.Struct):
     items: list[Document]
 

@@ -16,6 +16,7 @@ from gardenbus.common.api.garden.rows import ShootOperationState
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.errors import GardenbusError
 from gardenbus.common.ports.bus import StreamPosition
+from gardenbus.common.ports.recovery import Recoveries
 from gardenbus.common.ports.stream_history import StreamHistories
 
 VERSION_LEAP = 1_000_000
@@ -105,6 +106,9 @@ BindOutcome = Literal[
     "seed-changed",  # the scheduling generation differs: read it again
     "full",
     "circular",  # the seed is hosted by this very shoot
+    "runs-elsewhere",  # it is unknown on another seed, which runs it: to be adopted or forgotten there first
+    "recovering",  # it was ordered before the store was restored: bound nowhere until all seeds have responded
+    "seed-silent",  # the seed has not said yet what it runs since the store was restored
 ]
 
 
@@ -351,7 +355,7 @@ class Objects(Protocol):
         return
 
 
-class Store(Objects, StreamHistories, Protocol):
+class Store(Objects, StreamHistories, Recoveries, Protocol):
     """The store of record. Errors as in the module."""
 
     async def get_many_partial(self, keys: Sequence[ObjectKey]) -> Sequence[StoredObject | None]:

@@ -13,10 +13,10 @@ from gardenbus.common.errors import BadRequest, GardenbusError, Unsupported, wit
 from gardenbus.common.ports.bus import QueueMessage
 from gardenbus.common.ports.clock import timestamp
 
-QUESTIONS = ("exists", "gone")
+QUESTIONS = ("exists", "gone", "inventory")
 """Values of the header Gardenbus-Question, for a shoot or what follows one: `exists` has its binding or view (or that
 there is none) announced again; `gone` reports that nothing of it is left on the seed, so that its tombstone can be
-removed."""
+removed. `inventory`, of a Seed, is all that the seed runs (header Gardenbus-Recovery: for which recovery)."""
 
 QUESTIONED_KINDS = ("shoot", *sorted(FOLLOWING_KINDS), "membercluster", "seed", "work")
 
@@ -35,6 +35,8 @@ class Report(msgspec.Struct, frozen=True):
     incarnation: int
     tombstone_sequence: int = 0
     """Of a `gone`: the sequence of the tombstone in BINDINGS."""
+    recovery_id: str = ""
+    """Of an `inventory`: the recovery that it is for."""
 
 
 class RejectedReport(Exception):
@@ -59,7 +61,7 @@ def read_report(queued: QueueMessage, seed: str, key: ObjectKey, incarnation: in
     if not question and verb not in report_admission.VERBS:
         raise Unsupported(f"{Header.VERB}: {verb[:40]!r} is none of {', '.join(report_admission.VERBS)}")
     body: Document = {}
-    if verb not in (*QUESTIONS, "delete"):
+    if verb not in ("exists", "gone", "delete"):
         body = read_object(message.body, "a report is one JSON object")
     if verb == "exists":
         body = _held(message.body)
@@ -74,6 +76,7 @@ def read_report(queued: QueueMessage, seed: str, key: ObjectKey, incarnation: in
         body=body,
         incarnation=incarnation,
         tombstone_sequence=_tombstone_sequence(message.headers) if verb == "gone" else 0,
+        recovery_id=message.headers.get(Header.RECOVERY, "") if verb == "inventory" else "",
     )
 
 

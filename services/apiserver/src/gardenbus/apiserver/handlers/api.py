@@ -36,6 +36,7 @@ from gardenbus.apiserver.handlers.authorizer import AccessGrant, Authorizer
 from gardenbus.apiserver.handlers.bootstrap_tokens import BootstrapTokens
 from gardenbus.apiserver.handlers.budget_settings import BudgetOf, default_budget
 from gardenbus.apiserver.handlers.queries import ObjectReader
+from gardenbus.apiserver.handlers.recoveries import RecoveryRequests
 from gardenbus.apiserver.handlers.request_actions import query_action
 from gardenbus.apiserver.handlers.request_slots import RequestSlots
 from gardenbus.apiserver.handlers.shoot_census import shoot_census
@@ -73,7 +74,20 @@ REQUEST_SECONDS = Histogram(
     buckets=(0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10),
 )  # fmt: skip
 
-_WRITES = ("apply", "patch", "delete", "bind", "scale", "retry", "adopt", "forget", "csr", "token", "adminkubeconfig")
+_WRITES = (
+    "apply",
+    "patch",
+    "delete",
+    "bind",
+    "scale",
+    "retry",
+    "adopt",
+    "forget",
+    "proceed",
+    "csr",
+    "token",
+    "adminkubeconfig",
+)
 _QUERIES = (
     "get",
     "list",
@@ -86,6 +100,7 @@ _QUERIES = (
     "waiting",
     "unknown",
     "lost",
+    "recovery",
     "position",
 )
 _INSTEAD: dict[str, str] = dict.fromkeys(("bind", "retry"), ": ask explain which seeds would take the shoot")
@@ -171,6 +186,7 @@ class ApiHandler:
         self._access = AccessReviews(self.authorizer, self.store)
         self._unschedulable = UnschedulableShoots(self.store, self.bus, self.subjects)
         self._unknown = UnknownObjects(self.store)
+        self._recoveries = RecoveryRequests(self.store)
         self._signing_requests = SigningRequests(self.store, self.clock)
         self._bootstrap_tokens = BootstrapTokens(self.clock)
         self._admin_kubeconfigs = AdminKubeconfigs(self.store, self.bus, self.subjects)
@@ -246,7 +262,7 @@ class ApiHandler:
                 return await self._bind(body, options)
             case "scale":
                 return await self._scale(body, options)
-            case "adopt" | "forget":
+            case "adopt" | "forget" | "proceed":
                 return await self._recover(verb, rest, body, options, granted)
             case "csr" | "token" | "adminkubeconfig":
                 return await self._certify(verb, rest, body, options, granted)
@@ -261,7 +277,11 @@ class ApiHandler:
     async def _recover(
         self, verb: str, rest: str, body: bytes, options: RequestOptions, granted: AccessGrant
     ) -> RequestResponse:
-        """Carry out `adopt` or `forget`."""
+        """Carry out `adopt`, `forget` or `proceed`."""
+        if verb == "proceed":
+            result = await self._recoveries.proceed(body, options.user)
+            granted.written("done", is_dry_run=False)
+            return success_response(result)
         carry_out = self._unknown.adopt if verb == "adopt" else self._unknown.forget
         result = await carry_out(rest, body, is_dry_run=options.is_dry_run)
         granted.written("done", is_dry_run=options.is_dry_run)
@@ -298,8 +318,9 @@ class ApiHandler:
                 return await self._count(f"{verb}.{rest}" if rest and verb == "census" else verb)
             case "waiting":
                 return await self._unschedulable.listed(rest, body)
-            case "unknown" | "lost":
-                return await (self._unknown.listed() if verb == "unknown" else self._reader.lost())
+            case "unknown" | "lost" | "recovery":
+                reads = {"unknown": self._unknown.listed, "lost": self._reader.lost, "recovery": self._recoveries.read}
+                return await reads[verb]()
             case "retry":
                 return await self._unschedulable.retry(rest)
             case "position":
@@ -331,7 +352,7 @@ class ApiHandler:
         """Authorize a request, unless that is done object by object. Raises Forbidden, and what reading it raises."""
         requester = options.requester
         if not self.authorizer.decides_on(requester):
-            is_audited = verb in ("adopt", "forget", "csr", "token")
+            is_audited = verb in ("adopt", "forget", "proceed", "csr", "token")
             action = await query_action(verb, rest, body, self._reader) if is_audited else Action(verb)
             return await self.authorizer.grant(requester, action, self._reads())
         if verb not in VERBS:

@@ -18,6 +18,7 @@ from gardenbus.apiserver.domain.report_stamps import is_set_by, merge_report
 from gardenbus.apiserver.domain.request_subjects import parse_report_subject
 from gardenbus.apiserver.domain.senders import UserOf, as_stated, check_sender
 from gardenbus.apiserver.domain.unknown_objects import adoptable_manifest
+from gardenbus.apiserver.handlers.inventories import take_inventory
 from gardenbus.apiserver.handlers.member_reports import (
     CLUSTER_KIND,
     check_member,
@@ -282,6 +283,8 @@ class ReportHandler:
                     await self._warn_of_unknown(report, reads)
             case "gone":
                 await self._remove_tombstone(report)
+            case "inventory":
+                await take_inventory(report, self.store)
             case "apply":
                 await self._apply(report, reads)
             case "delete":

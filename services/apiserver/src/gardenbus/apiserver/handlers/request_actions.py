@@ -6,7 +6,19 @@ from gardenbus.apiserver.handlers.queries import ListQuery, ObjectReader
 from gardenbus.common.api.kinds import KINDS
 
 _LANDSCAPE_VERBS = frozenset(
-    {"kinds", "census", "usage", "unknown", "lost", "explain-seed", "whoami", "can-i", "readable"}
+    {
+        "kinds",
+        "census",
+        "usage",
+        "unknown",
+        "lost",
+        "recovery",
+        "proceed",
+        "explain-seed",
+        "whoami",
+        "can-i",
+        "readable",
+    }
 )
 
 

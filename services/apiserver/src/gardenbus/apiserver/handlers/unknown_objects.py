@@ -9,7 +9,9 @@ from typing import Any
 import msgspec
 
 from gardenbus.apiserver.domain.request_subjects import key_of_tail
+from gardenbus.apiserver.domain.unknown_objects import as_bound
 from gardenbus.common.api.decoding import decode_json
+from gardenbus.common.api.document import StoredObject
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.api.validation.manifest import validate
 from gardenbus.common.api.validation.metadata import key_of
@@ -56,8 +58,10 @@ class UnknownObjects:
         """
         key, seed = _shoot_in(tail, "adopt"), _seed_in(body)
         stored = await self._store.get(key)
+        if stored is not None and not stored.parts.seed_name:
+            return await self._adopt_waiting(stored, seed, is_dry_run=is_dry_run)
         if stored is not None and stored.parts.seed_name != seed:
-            where = f"is stored on seed {stored.parts.seed_name}" if stored.parts.seed_name else "waits for a seed"
+            where = f"is stored on seed {stored.parts.seed_name}"
             raise AlreadyExists(f"{key} {where}: bind it to {seed}, or forget it there")
         if stored is None:
             unknown = await self._store.unknown_object(key, seed)
@@ -70,6 +74,20 @@ class UnknownObjects:
                 return unknown.manifest
             stored = await self._store.adopt(unknown)
         return msgspec.Raw(stored.encoded())
+
+    async def _adopt_waiting(self, stored: StoredObject, seed: str, *, is_dry_run: bool) -> Any:
+        """Bind a shoot, of which the store has lost that it was bound, to where it runs."""
+        unknown = await self._store.unknown_object(stored.key, seed)
+        if unknown is None or unknown.uid != stored.uid:
+            what = "does not run" if unknown is None else "runs as another one of its name"
+            raise AlreadyExists(f"{stored.key} waits for a seed, and {what} on {seed}: bind it, or forget it there")
+        document = as_bound(stored, unknown)
+        if is_dry_run:
+            await self._store.dry_run(stored.key, stored, document)
+            return document
+        written = await self._store.update(stored, document, bump_generation=True)
+        assert isinstance(written, StoredObject)  # it has no origin that could be superseded
+        return msgspec.Raw(written.encoded())
 
     async def forget(self, tail: str, body: bytes, *, is_dry_run: bool) -> Any:
         """Have a seed (or a member agent) take an object down that is not stored there.

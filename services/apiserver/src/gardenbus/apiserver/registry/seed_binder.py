@@ -256,6 +256,19 @@ _ERRORS: Mapping[BindOutcome, tuple[type[GardenbusError], str]] = {
     "seed-gone": (Forbidden, "{seed} is being deleted or marked for removal"),
     "circular": (Forbidden, "{seed} is hosted by {shoot}, directly or through further ManagedSeeds"),
     "full": (Forbidden, "{seed} already has the maximum number of shoots scheduled on it"),
+    "runs-elsewhere": (
+        Forbidden,
+        "{shoot} cannot be placed: a seed runs it, where the store has lost it: adopt it, or forget it, there",
+    ),
+    "recovering": (
+        Forbidden,
+        "{shoot} cannot be placed: it was ordered before the store was restored, and may run somewhere: see gardenbus"
+        " recovery",
+    ),
+    "seed-silent": (
+        Forbidden,
+        "{seed} has not said yet what it runs since the store was restored: see gardenbus recovery",
+    ),
 }
 """Error of each outcome of a bind; after a plain Conflict it is retried."""
 

@@ -39,6 +39,7 @@ from gardenbus.common.controller.controller import Done, ReconcileRequest, Recon
 from gardenbus.common.controller.listing import list_all
 from gardenbus.common.errors import Conflict, NotFound, Terminal
 from gardenbus.common.ports.clock import Clock
+from gardenbus.common.ports.recovery import Recovery
 from gardenbus.common.ports.store import EventRecord, Store
 
 _log = structlog.stdlib.get_logger()
@@ -46,6 +47,8 @@ _log = structlog.stdlib.get_logger()
 KIND = "seedautoscaler"
 REPORTER = "seed-autoscaler"
 SOONEST_SECONDS = 1.0
+RECOVERY_POLL_SECONDS = 5.0
+STORE_RECOVERING = "StoreRecovering"
 PROSPECTIVE_SEED = "a-new-seed.of.the-set"
 """Name of the hypothetical seed: no Seed has dots in its name."""
 
@@ -73,6 +76,9 @@ class SeedAutoscalerReconciler:
             return await self._fail(stored, "FailedGetScale", message)
         if target.is_deleting:
             return await self._fail(stored, "TargetDeleting", f"{target.key} is being deleted")
+        recovery = await self.store.recovery()
+        if recovery is not None:
+            return await self._wait(stored, recovery)
         seeds = await self._seeds(target)
         now = self.clock.now()
         decision = decide(autoscaler.spec, autoscaler.status, seeds, now, self.configuration.pace)
@@ -85,6 +91,14 @@ class SeedAutoscalerReconciler:
         if decision.rescale is not None and isinstance(written, StoredObject):
             return await self._rescale(written, target, decision)
         return self._requeue(decision)
+
+    async def _wait(self, stored: StoredObject, recovery: Recovery) -> ReconcileResult:
+        """Request nothing on a store that does not know yet what runs on its seeds."""
+        message = f"the set is not scaled: {recovery.text}"
+        await self._record(stored, "Warning", STORE_RECOVERING, message)
+        await self._fail(stored, STORE_RECOVERING, message)
+        _log.warning("autoscaler.waiting", autoscaler=_tail(stored), reason=recovery.text)
+        return RequeueAfter(RECOVERY_POLL_SECONDS, message)
 
     async def _target(self, stored: StoredObject, autoscaler: SeedAutoscaler) -> StoredObject | None:
         reference = autoscaler.spec.scale_target_ref

@@ -64,6 +64,8 @@ class BindingCache:
         self.seed_is_gone = False
         self.seed_is_unconfirmed = False
         """True if the last replay did not have the Seed: the store may have lost it, and it is registered again."""
+        self.recovery_id = ""
+        """Recovery of the store that the Seed was announced with last, for which an inventory is due."""
         self.is_complete = False
         self._unreplayed: set[ShootName] = set()
         self._unreplayed_objects: set[ObjectKey] = set()
@@ -100,6 +102,7 @@ class BindingCache:
             if key == self._seed:
                 self.seed_is_gone = is_gone and (self.seed_is_gone or self.is_complete or self.seed is not None)
                 self.seed, self.seed_is_unconfirmed = None if is_gone else _decode(message.body), False
+                self.recovery_id = message.headers.get(Header.RECOVERY, "")
             elif key.kind in _KEPT_KINDS:
                 self._unreplayed_objects.discard(key)
                 self.objects[key] = Tombstone(message.sequence) if is_gone else _decode(message.body)

@@ -20,6 +20,7 @@ from gardenbus.common.errors import Unavailable
 from gardenbus.common.ports import tracing
 from gardenbus.common.ports.bus import Bus
 from gardenbus.common.ports.clock import Clock
+from gardenbus.common.ports.recovery import InventoryItem
 from gardenbus.gardenlet.backend.port import FencingToken
 from gardenbus.gardenlet.metrics import REPORTS, REPORTS_DELAYED
 
@@ -83,6 +84,14 @@ class SeedReporter(Reporter):
     async def confirm_gone(self, key: ObjectKey, *, tombstone: int) -> None:
         """Confirm that a shoot's tombstone of that sequence was handled. Raises Unavailable."""
         await self.publish(key, {}, {Header.QUERY: "gone", Header.SEQUENCE: str(tombstone)})
+
+    async def inventory(self, recovery_id: str, items: Sequence[InventoryItem]) -> None:
+        """Report all that runs on the seed, for a recovery of the store. Raises Unavailable."""
+        listed = [
+            {"kind": key.kind, "namespace": key.namespace, "name": key.name, "uid": uid} for key, uid in sorted(items)
+        ]
+        headers = {Header.QUERY: "inventory", Header.RECOVERY: recovery_id}
+        await self.publish(ObjectKey("seed", "", self._seed_name), {"items": listed}, headers)
 
     def enqueue_event(self, key: ObjectKey, uid: str, *, kind: str, reason: str, message: str) -> None:
         """Have an Event about an object recorded."""

@@ -20,6 +20,7 @@ from gardenbus.common.controller.event_recorder import EventRecorder
 from gardenbus.common.controller.writes import update
 from gardenbus.common.errors import Conflict, Forbidden, NotFound, Terminal, Unavailable
 from gardenbus.common.ports.clock import Clock
+from gardenbus.common.ports.recovery import Recovery
 from gardenbus.common.ports.store import Store, WritePrecondition
 from gardenbus.managedseedset import metrics
 from gardenbus.managedseedset.domain.actions import (
@@ -35,6 +36,7 @@ from gardenbus.managedseedset.domain.actions import (
     SetEvent,
 )
 from gardenbus.managedseedset.domain.actuator import ActuatorSettings, decide
+from gardenbus.managedseedset.domain.conditions import ConditionBuilder
 from gardenbus.managedseedset.domain.rejections import with_rejected_creation, with_rejected_update
 from gardenbus.managedseedset.handlers.garden_client import GardenClient
 from gardenbus.managedseedset.handlers.state_collector import SetState, StateCollector
@@ -43,6 +45,7 @@ log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 
 REPORTER = "managedseedset"
 KIND = "managedseedset"
+RECOVERY_POLL_SECONDS = 5.0
 
 
 class ManagedSeedSetReconciler:
@@ -72,6 +75,9 @@ class ManagedSeedSetReconciler:
             raise Unavailable(error.message) from error  # the cause of a rejection may go away without any event
 
     async def _reconcile(self, stored: StoredObject) -> ReconcileResult:
+        recovery = await self._store.recovery()
+        if recovery is not None:
+            return await self._wait(stored, recovery)
         collected = await self._collector.collect(stored)
         if await self._reconcile_owners(stored, collected):
             return Requeue("replicas were adopted or released")
@@ -91,6 +97,17 @@ class ManagedSeedSetReconciler:
             raise
         self._count(written, decision)
         return RequeueAfter(decision.after_seconds)
+
+    async def _wait(self, stored: StoredObject, recovery: Recovery) -> ReconcileResult:
+        """Do nothing on a store that does not know yet what runs on its seeds; the condition says so."""
+        document = stored.document()
+        conditions = ConditionBuilder(document, self._clock.now())
+        conditions.recovering(recovery.text)
+        document["status"] = {**section(document, "status"), "conditions": conditions.conditions}
+        await update(self._store, stored, document, [])
+        await self._record_events(stored, tuple(conditions.events))
+        log.warning("set.waiting", set=str(stored.key), reason=recovery.text)
+        return RequeueAfter(RECOVERY_POLL_SECONDS, "the store recovers")
 
     async def _reconcile_owners(self, stored: StoredObject, collected: SetState) -> bool:
         """Adopt and release; whether anything changed. A rejected change is reported and skipped."""

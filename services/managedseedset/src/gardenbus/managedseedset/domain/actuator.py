@@ -168,6 +168,7 @@ class _Reconciliation:
         step = self._step()
         if isinstance(step, DrainForecastNeeded):
             return step
+        self.condition_builder.recovering("")
         self.condition_builder.unschedulable(self.replicas)
         self.condition_builder.priorities(self.replicas)
         if step is not None and step.record is not None:

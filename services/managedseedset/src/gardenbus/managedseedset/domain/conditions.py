@@ -5,6 +5,7 @@
 | ScaleInBlocked        | replicas should go and none of them can                             |
 | ReplicaUnschedulable  | the scheduler finds no seed for the Shoot of a replica              |
 | InvalidPriority       | a replica's priority is no integer, and counts as 3                 |
+| StoreRecovering       | the store was restored, and its seeds have not said what they run   |
 | Progressing           | an update of the templates goes on or is complete; False: it failed |
 
 A condition that was never True is not written at all.
@@ -24,6 +25,7 @@ from gardenbus.managedseedset.domain.rolling_update import PROGRESSING, UPDATE_C
 SCALE_IN_BLOCKED = "ScaleInBlocked"
 REPLICA_UNSCHEDULABLE = "ReplicaUnschedulable"
 INVALID_PRIORITY = "InvalidPriority"
+STORE_RECOVERING = "StoreRecovering"
 
 
 class ConditionBuilder:
@@ -54,6 +56,12 @@ class ConditionBuilder:
         over = ("Scheduled", "The scheduler has a seed for the shoot of each replica.")
         if self._update(REPLICA_UNSCHEDULABLE, found, over=over):
             self._record_warning(REPLICA_UNSCHEDULABLE, found)
+
+    def recovering(self, awaited: str) -> None:
+        """Set StoreRecovering; an Event for each new message. "" when the store does not recover."""
+        found = ("StoreRestored", f"Nothing is grown, drained or removed: {awaited}") if awaited else None
+        if self._update(STORE_RECOVERING, found, over=("Recovered", "All seeds have said what they run.")):
+            self._record_warning(STORE_RECOVERING, found)
 
     def priorities(self, replicas: Sequence[Replica]) -> None:
         """Set InvalidPriority; one Event for each message."""

@@ -5,7 +5,6 @@ change that this service makes to a replica is announced in the set's status fir
 cannot be written.
 """
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
@@ -68,9 +67,7 @@ class StateCollector:
 
     async def _usage(self) -> Mapping[str, int]:
         """Number of shoots on each seed, with those that run there and a restored store does not know."""
-        usage = Counter((await self._store.usage()).seeds)
-        usage.update(each.seed for each in await self._store.unknown_objects() if each.key.kind == "shoot")
-        return usage
+        return (await self._store.usage()).seeds
 
     async def forecast_drain(self, wanted: DrainForecastNeeded, collected: SetState) -> DrainForecast:
         """Forecast where the shoots of a seed would go, by the scheduler's own decisions. Raises Unavailable."""

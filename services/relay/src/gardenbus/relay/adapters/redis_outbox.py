@@ -7,6 +7,7 @@ from typing import Any, cast
 from gardenbus.common.adapters.redis.compression import decompress
 from gardenbus.common.adapters.redis.connection import RedisConnection
 from gardenbus.common.adapters.redis.records import event_fields, packed_fields, read_record, restored_fields
+from gardenbus.common.adapters.redis.recovery import recovery_of
 from gardenbus.common.adapters.redis.store import origin_text
 from gardenbus.common.adapters.redis.stream_histories import RedisStreamHistories
 from gardenbus.common.adapters.store_responses import scheduled_event
@@ -21,6 +22,7 @@ from gardenbus.common.ports.clock import Clock, timestamp
 from gardenbus.common.ports.store import VERSION_LEAP, EventRecord, RequestOrigin, opening_version
 from gardenbus.common.ports.stream_history import StreamLoss
 from gardenbus.relay.ports.outbox import (
+    NO_CAUSE,
     EventEntry,
     IndexedUpTo,
     Leadership,
@@ -28,6 +30,8 @@ from gardenbus.relay.ports.outbox import (
     OutboxEntry,
     OutboxPage,
     QueueEntry,
+    RecoveryProgress,
+    RecoveryStart,
     Restored,
     Shown,
 )
@@ -81,7 +85,7 @@ class RedisOutbox(RedisStreamHistories):
         return self._page(page)
 
     def _page(self, reply: Sequence[Any]) -> OutboxPage:
-        _, raw_entries, documents = _as_leader(reply)
+        _, raw_entries, documents, recovery_id = _as_leader(reply)
         entries: list[OutboxEntry] = []
         for entry, fields in raw_entries:
             entries += _read_entry(entry.decode(), fields)
@@ -98,7 +102,7 @@ class RedisOutbox(RedisStreamHistories):
                 removed[key] = int(removal)
         if entries:
             self._last_seen = entries[-1].entry
-        return OutboxPage(entries, objects, audiences, removed)
+        return OutboxPage(entries, objects, audiences, removed, recovery_id.decode())
 
     async def wait(self, seconds: float) -> None:
         """Block on the outbox's stream."""
@@ -125,13 +129,21 @@ class RedisOutbox(RedisStreamHistories):
             positions[name] = StreamPosition(int(created), int(sequence))
         return positions
 
-    async def open(self, version: int, unblock_index: int) -> None:
+    async def open(self, version: int, unblock_index: int, start: RecoveryStart = NO_CAUSE) -> None:
         """Open the fence."""
-        epoch = max(self._connection.epoch, 0)
-        opening = {"token": uuid.uuid4().hex, "db": self._connection.database, "epoch": epoch}
-        opening |= {"leap": VERSION_LEAP, "floor": opening_version(self._clock.now())}
+        epoch, now = max(self._connection.epoch, 0), self._clock.now()
+        opening: dict[str, Any] = {"token": uuid.uuid4().hex, "db": self._connection.database, "epoch": epoch}
+        opening |= {"leap": VERSION_LEAP, "floor": opening_version(now), "now": timestamp(now), "cause": start.cause}
+        created, last = start.position.created, start.position.sequence
+        opening["requests"] = {"stream": start.stream, "created": f"{created:020d}", "last": last}
         await self._led("open", {"version": version, "unblock_index": unblock_index, **opening})
         await self._connection.retire_older_masters()
+
+    async def advance_recovery(self, waited: str, *, announces: bool) -> RecoveryProgress:
+        """Advance it."""
+        now = timestamp(self._clock.now())
+        reply = await self._led("advance_recovery", {"waited": waited, "announces": announces, "now": now})
+        return RecoveryProgress(recovery_of(reply), reply[0] == b"ended")
 
     async def restore(self, restored: Restored) -> bool:
         """Put one document back."""

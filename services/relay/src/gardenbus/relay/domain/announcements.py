@@ -86,7 +86,7 @@ def announcements(page: OutboxPage, subjects: Subjects, *, announced_unblock_ind
             if key.kind in FOLLOWING_KINDS:
                 bindings += _views(entry, content, page.audiences.get(key, ()), subjects)
             else:
-                bindings += _bindings(entry, content, subjects)
+                bindings += _bindings(entry, content, subjects, page.recovery_id)
     carried = bool(order) and order[-1].kind in UNBLOCKING_KINDS
     work = ((entry, _queued_shoot(entry, page)) for entry in _distinct_work(page.entries))
     loose = [_work(entry, subjects) for entry, shoot in work if shoot is None or not shoot.parts.seed_name]
@@ -187,13 +187,15 @@ def roles(stored: StoredObject) -> Mapping[str, BindingRole]:
     return {actual: "migrate-away", wanted: "wait"}
 
 
-def _bindings(entry: _Merged, contents: _Content, subjects: Subjects) -> list[Message]:
+def _bindings(entry: _Merged, contents: _Content, subjects: Subjects, recovery_id: str) -> list[Message]:
     key, stored = contents.key, contents.stored
     if key.kind == "seed":
         if stored is None and entry.newest.verb != "deleted":
             return []
         verb = "modified" if stored is not None else "deleted"
-        return [Message(subjects.view(key.name, key), contents.body, {**contents.headers, Header.VERB: verb})]
+        recovery = {Header.RECOVERY: recovery_id} if recovery_id else {}
+        headers = {**contents.headers, Header.VERB: verb, **recovery}
+        return [Message(subjects.view(key.name, key), contents.body, headers)]
     if not entry.with_binding:
         return []
     current: Mapping[str, BindingRole] = roles(stored) if stored is not None else {}

@@ -12,6 +12,7 @@ import msgspec
 from gardenbus.common.api.document import Document, StoredObject
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.ports.bus import StreamPosition
+from gardenbus.common.ports.recovery import Recovery
 from gardenbus.common.ports.store import EventRecord
 from gardenbus.common.ports.stream_history import StreamHistories, StreamLoss
 
@@ -61,13 +62,14 @@ class OutboxPage(msgspec.Struct, frozen=True):
     """The head of the outbox, in order, and the current state of each object in it (None: it is gone).
 
     `audiences`: of the objects that follow a shoot, the seeds that the shoot concerns now. `removed`: of objects that
-    are gone, the version of the last removal, as far as it is remembered.
+    are gone, the version of the last removal, as far as it is remembered. `recovery_id`: of the store's recovery.
     """
 
     entries: Sequence[OutboxEntry]
     objects: Mapping[ObjectKey, StoredObject | None]
     audiences: Mapping[ObjectKey, tuple[str, ...]] = msgspec.field(default_factory=dict[ObjectKey, tuple[str, ...]])
     removed: Mapping[ObjectKey, int] = msgspec.field(default_factory=dict[ObjectKey, int])
+    recovery_id: str = ""
 
 
 class Leadership(msgspec.Struct, frozen=True):
@@ -88,6 +90,28 @@ class Restored(msgspec.Struct, frozen=True):
     uid: str
     version: int
     document: Document | None
+
+
+class RecoveryStart(NamedTuple):
+    """Grounds on which a store that is opened has to recover ("" for none that the relay knows of).
+
+    `stream` and `position`: name and end of REQUESTS. What was ordered up to there, or to where the store knows of it,
+    was ordered before the recovery.
+    """
+
+    cause: str = ""
+    stream: str = ""
+    position: StreamPosition = StreamPosition(0, 0)
+
+
+NO_CAUSE = RecoveryStart()
+
+
+class RecoveryProgress(NamedTuple):
+    """The store's recovery (None: there is none), and whether it has just ended."""
+
+    recovery: Recovery | None = None
+    has_ended: bool = False
 
 
 class IndexedUpTo(NamedTuple):
@@ -135,8 +159,19 @@ class Outbox(StreamHistories, Protocol):
         """Positions of the streams at the last trim."""
         ...
 
-    async def open(self, version: int, unblock_index: int) -> None:
-        """Open the store for writes; versions go on well above `version` and above all handed out before."""
+    async def open(self, version: int, unblock_index: int, start: RecoveryStart = NO_CAUSE) -> None:
+        """Open the store for writes; versions go on well above `version` and above all handed out before.
+
+        A recovery begins if there is a cause: in `start`, because it was restored from a backup, or as no relay has led
+        it for long. One that lasts goes on.
+        """
+        ...
+
+    async def advance_recovery(self, waited: str, *, announces: bool) -> RecoveryProgress:
+        """End the recovery if it is over. `waited`: the id of one that has lasted for a lease period.
+
+        `announces`: silent Seeds are announced again, with its id.
+        """
         ...
 
     async def restore(self, restored: Restored) -> bool:

@@ -23,7 +23,7 @@ from gardenbus.common.ports.bus import Headers, QueueMessage, WorkQueue
 from gardenbus.common.ports.clock import Clock
 from gardenbus.common.ports.store import BindOutcome, Store, UnblockIndexes
 from gardenbus.scheduler.domain.decision_log import DecisionLogFields
-from gardenbus.scheduler.domain.hosted_seeds import with_hosted_rejections
+from gardenbus.scheduler.domain.left_out_seeds import CIRCULAR, SILENT, left_out_by, with_left_out
 from gardenbus.scheduler.domain.pending_shoots import (
     AssignedShoot,
     PendingShoot,
@@ -35,6 +35,7 @@ from gardenbus.scheduler.domain.pending_shoots import (
     key_of,
     unschedulable_shoot_of,
 )
+from gardenbus.scheduler.domain.recovery_bars import recovering, runs_elsewhere
 from gardenbus.scheduler.handlers.usage_refresh import record_usage
 from gardenbus.scheduler.metrics import SchedulerMetrics
 from gardenbus.scheduler.tracing import begin_attempt, begin_bind, begin_decision
@@ -69,6 +70,10 @@ _RESULTS = {"parked": "unschedulable", "again": "again"}
 
 _FINISHED = ("bound", "gone", "scheduled", "deleting")
 """Outcomes of a bind after which there is nothing left to decide."""
+
+
+_OF_RECOVERY = ("recovering", "seed-silent", "runs-elsewhere")
+"""Outcomes of a bind where the store, which went back, does not know enough: an answer of a seed unblocks them."""
 
 
 class _Decided(NamedTuple):
@@ -241,13 +246,15 @@ class ShootSchedulingReconciler:
         assert pending.shoot is not None, "the request was made from it"
         if skip_reason(pending.shoot, self._scheduler_name):
             return None
-        if pending.hosted:
-            rest = Snapshot(snapshot.landscape.without(pending.hosted), UsageIndex(snapshot.usage))
-            outcome = with_hosted_rejections(pending.hosted, decide(pending.request, rest))
+        if pending.bar is not None:
+            return UnassignedShoot(pending, pending.bar, len(snapshot.landscape.seeds))
+        if pending.left_out:
+            rest = Snapshot(snapshot.landscape.without(pending.left_out), UsageIndex(snapshot.usage))
+            outcome = with_left_out(pending.left_out, decide(pending.request, rest))
         else:
             outcome = unschedulable.get(pending.request) or decide(pending.request, snapshot)
         if isinstance(outcome, Unschedulable):
-            if not pending.hosted:
+            if not pending.left_out:
                 unschedulable[pending.request] = outcome
             return UnassignedShoot(pending, outcome, len(snapshot.landscape.seeds))
         pending.binding = begin_bind(pending.span, outcome.seed)
@@ -262,7 +269,7 @@ class ShootSchedulingReconciler:
         Waits first for the changes that superseded the latter.
         """
         chunks = [assigned[start : start + CALL_SIZE] for start in range(0, len(assigned), CALL_SIZE)]
-        sinces = self._usage_since(len(chunks))
+        sinces, seen = self._usage_since(len(chunks)), self._cache.seen
         replies = await asyncio.gather(
             *(
                 self._store.bind([each.binding for each in chunk], since)
@@ -270,6 +277,7 @@ class ShootSchedulingReconciler:
             )
         )
         all_made = True
+        kept_back: list[tuple[PendingShoot, BindOutcome]] = []
         lost: list[PendingShoot] = []
         done: list[PendingShoot] = []
         superseded: set[tuple[str, int | None]] = set()
@@ -285,15 +293,30 @@ class ShootSchedulingReconciler:
                 if outcome == "changed":
                     pending.stored = None
                 elif outcome == "circular":
-                    pending.hosted |= {assignment.seed}
+                    pending.left_out = {**pending.left_out, assignment.seed: CIRCULAR}
+                elif outcome in _OF_RECOVERY:
+                    kept_back.append((pending, outcome))
                 elif outcome != "full":
                     superseded.add((assignment.seed, assignment.scheduling_generation))
+        await self._keep_back(kept_back, seen)
         self._metrics.count_binds(outcome for reply in replies for outcome in reply.outcomes)
         await self._queue.ack_many([pending.queued for pending in done])
         await asyncio.gather(
             *(self._wait_for_seed(seed, scheduling_generation) for seed, scheduling_generation in superseded)
         )
         return all_made, lost
+
+    async def _keep_back(self, kept_back: Sequence[tuple[PendingShoot, BindOutcome]], seen: UnblockIndexes) -> None:
+        """Note what the store's recovery keeps shoots from, on the cluster events `seen` before it said so."""
+        if not kept_back:
+            return
+        recovery = await self._store.recovery()
+        for pending, outcome in kept_back:
+            if outcome == "runs-elsewhere":
+                pending.bar, pending.seen = runs_elsewhere(), seen
+            elif recovery is not None:  # else it has just ended
+                pending.bar = recovering(recovery) if outcome == "recovering" else None
+                pending.left_out, pending.seen = {**pending.left_out, **left_out_by(SILENT, recovery.silent)}, seen
 
     async def _wait_for_seed(self, name: str, scheduling_generation: int | None) -> None:
         """Wait until a seed has another scheduling generation, or the time is over."""
@@ -328,6 +351,7 @@ class ShootSchedulingReconciler:
                 pending = each.pending
                 self._report_unschedulable(each, result.outcome, result.attempts)
                 if result.outcome == "again":
+                    pending.decide_anew()
                     again.append(pending)
                 elif result.outcome == "parked":
                     waiting.append((pending, result.attempts))

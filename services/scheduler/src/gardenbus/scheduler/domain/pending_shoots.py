@@ -1,6 +1,6 @@
 """A pending shoot in flight, from the queue to the store: bound, or marked unschedulable."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from gardenbus.common.api.document import StoredObject
@@ -11,6 +11,7 @@ from gardenbus.common.api.numbers import whole_number
 from gardenbus.common.ports import tracing
 from gardenbus.common.ports.bus import QueueMessage
 from gardenbus.common.ports.store import SeedBinding, UnblockIndexes, UnschedulableShoot
+from gardenbus.scheduler.domain.left_out_seeds import SILENT, LeftOut
 from gardenbus.scheduling.equivalence_classes import SchedulingRequest, descriptor, equivalence_class, request_of
 from gardenbus.scheduling.explain.decision_record import encode_record
 from gardenbus.scheduling.results import Assignment, Unschedulable
@@ -25,7 +26,8 @@ MOST_OF_AN_ERROR = 500
 class PendingShoot:
     """A shoot in flight since `received_at` (monotonic). `stored` is None until it has been read (again).
 
-    `hosted` are the seeds that the store found to be hosted by this very shoot: they are left out.
+    `left_out` are seeds that the store does not let it onto, and `bar` keeps it from all of them; `seen` are the
+    cluster events that the store had before it said so for its recovery.
     """
 
     queued: QueueMessage
@@ -34,9 +36,16 @@ class PendingShoot:
     stored: StoredObject | None = None
     shoot: Shoot | None = None
     request: SchedulingRequest | None = None
-    hosted: frozenset[str] = frozenset()
+    left_out: LeftOut = field(default_factory=dict[str, str])
+    bar: Unschedulable | None = None
+    seen: UnblockIndexes | None = None
     span: tracing.Span = tracing.NOT_TRACED
     binding: tracing.Span = tracing.NOT_TRACED
+
+    def decide_anew(self) -> None:
+        """Forget what a recovery of the store has kept it from: something has happened since."""
+        self.bar = self.seen = None
+        self.left_out = {seed: rule for seed, rule in self.left_out.items() if rule != SILENT}
 
     @property
     def failures(self) -> int:
@@ -125,7 +134,7 @@ def unschedulable_shoot_of(
         scheduler_name=scheduler_name,
         equivalence_class=equivalence_class(pending.request),
         descriptor=descriptor(pending.request),
-        seen=seen,
+        seen=pending.seen or seen,
         message=f"Failed to schedule Shoot: {result.message}",
         trace=pending.span.traceparent,
     )

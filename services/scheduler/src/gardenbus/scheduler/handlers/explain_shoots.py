@@ -11,15 +11,25 @@ from gardenbus.common.api.responses import failure, success
 from gardenbus.common.controller.listing import list_all
 from gardenbus.common.errors import GardenbusError, NotFound
 from gardenbus.common.ports.bus import Bus, Request
+from gardenbus.common.ports.recovery import Recovery
 from gardenbus.common.ports.store import BindRecord, Store
-from gardenbus.scheduler.domain.hosted_seeds import CIRCULAR, hosted_rejections, with_hosted_rejections
+from gardenbus.scheduler.domain.left_out_seeds import (
+    CIRCULAR,
+    SILENT,
+    LeftOut,
+    left_out_by,
+    left_out_rejections,
+    left_out_steps,
+    with_left_out,
+)
+from gardenbus.scheduler.domain.recovery_bars import recovering, runs_elsewhere
 from gardenbus.scheduling.cache import SchedulingCache
 from gardenbus.scheduling.descheduling.relocation import hosted_seeds
 from gardenbus.scheduling.equivalence_classes import request_of, skip_reason
 from gardenbus.scheduling.explain.decision_record import decode_record
 from gardenbus.scheduling.explain.explanation import explain
 from gardenbus.scheduling.explain.suggestions import suggestions_for
-from gardenbus.scheduling.results import Assignment, FunnelStep, RankedSeed
+from gardenbus.scheduling.results import Assignment, RankedSeed, Unschedulable
 from gardenbus.scheduling.snapshot import Snapshot
 
 _encode = msgspec.json.Encoder().encode
@@ -45,27 +55,36 @@ class ShootExplainHandler:
             stored = await self._store.get(key)
             if stored is None:
                 return failure(NotFound(f"{key} is not there"))
-            hosted = await self._hosted(key)
+            left_out = left_out_by(CIRCULAR, await self._hosted(key))
             is_placed = bool(stored.parts.seed_name)
             bind_record = await self._store.bind_record(key) if is_placed else None
             next_attempt = None if is_placed else await self._next_attempt(key)
-            explained = self._explained(stored.document(), hosted)
+            recovery = None if is_placed else await self._store.recovery()
+            silent = left_out_by(SILENT, recovery.silent if recovery is not None else ())
+            bar = None if is_placed else await self._bar(key, recovery)
+            explained = self._explained(stored.document(), {**silent, **left_out}, bar)
         except GardenbusError as error:
             return failure(error)
         return success({**explained, "nextAttempt": next_attempt, "recorded": _reported(bind_record)})
 
-    def _explained(self, document: Document, hosted: frozenset[str]) -> dict[str, Any]:
+    async def _bar(self, key: ObjectKey, recovery: Recovery | None) -> Unschedulable | None:
+        """The reason for which the store lets the shoot onto no seed at all."""
+        runs = next((each.seed for each in await self._store.unknown_objects() if each.key == key), "")
+        if runs:
+            return runs_elsewhere(runs)
+        return recovering(recovery) if recovery is not None and await self._store.is_recovering(key) else None
+
+    def _explained(self, document: Document, left_out: LeftOut, bar: Unschedulable | None) -> dict[str, Any]:
         shoot = Shoot.from_document(document)
         snapshot = self._cache.snapshot()
         for seed in {shoot.spec.seed_name, shoot.status.seed_name} & snapshot.usage.keys():
             snapshot.usage[seed] = max(snapshot.usage[seed] - 1, 0)  # it does not stand in its own way
-        hosted &= snapshot.landscape.seeds_by_name.keys()
-        left = Snapshot(snapshot.landscape.without(hosted), snapshot.usage) if hosted else snapshot
+        left_out = {seed: rule for seed, rule in left_out.items() if seed in snapshot.landscape.seeds_by_name}
+        left = Snapshot(snapshot.landscape.without(left_out), snapshot.usage) if left_out else snapshot
         request = request_of(shoot, document, self._cache.filters)
         explanation = explain(request, left)
-        outcome = with_hosted_rejections(hosted, explanation.outcome) if hosted else explanation.outcome
-        barred = (FunnelStep(CIRCULAR, len(hosted), len(left.landscape.seeds)),) if hosted else ()
-        rejections = sorted((*explanation.rejections, *hosted_rejections(hosted)), key=lambda each: each.seed)
+        outcome = bar or with_left_out(left_out, explanation.outcome)
+        rejections = sorted((*explanation.rejections, *left_out_rejections(left_out)), key=lambda each: each.seed)
         is_unschedulable = not isinstance(outcome, Assignment)
         return {
             "placed": shoot.spec.seed_name or None,
@@ -74,7 +93,7 @@ class ShootExplainHandler:
             "message": outcome.message if is_unschedulable else None,
             "strategy": explanation.strategy,
             "seeds": len(snapshot.landscape.seeds),
-            "funnel": (*barred, *explanation.funnel),
+            "funnel": (*left_out_steps(left_out, len(left.landscape.seeds)), *explanation.funnel),
             "ranking": [_ranked(each) for each in explanation.ranking],
             "rejections": rejections,
             "wakesOn": suggestions_for(request, left) if is_unschedulable else (),

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from gardenbus.common.adapters.redis.records import PARTS, PRIVATE, read_record
+from gardenbus.common.adapters.redis.recovery import RedisRecoveries
 from gardenbus.common.adapters.redis.stream_histories import RedisStreamHistories
 from gardenbus.common.adapters.redis.unschedulable import unschedulable_shoots
 from gardenbus.common.adapters.store_responses import PAGE_MAX, ContinueToken, decode_token, encode_token, outermost
@@ -24,7 +25,7 @@ NAMESPACES = 500
 """Namespaces that one call looks for a name in: Redis serves nobody else meanwhile (about 1 ms)."""
 
 
-class RedisReads(RedisStreamHistories):
+class RedisReads(RedisStreamHistories, RedisRecoveries):
     """The reads of `ports.store.Store`."""
 
     async def get(self, key: ObjectKey) -> StoredObject | None:

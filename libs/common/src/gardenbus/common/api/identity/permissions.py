@@ -290,7 +290,7 @@ def _placement(insider: _Insider) -> Permissions:
 
 
 _READS = ("get", "list", "explain", "explain-seed", "waiting", "unknown")
-_OF_LANDSCAPE = ("kinds", "census", "usage", "waiting", "unknown", "lost")
+_OF_LANDSCAPE = ("kinds", "census", "usage", "waiting", "unknown", "lost", "recovery")
 
 
 def _dashboard(insider: _Insider) -> Permissions:

@@ -3,7 +3,7 @@
 from gardenbus.apiserver.domain.authorization.actions import BIND, WRITES, Action
 from gardenbus.common.api.keys import GARDEN_NAMESPACE
 
-_ALWAYS = frozenset({BIND, "adopt", "forget", "csr.create", "csr.approve", "csr.deny", "token.create"})
+_ALWAYS = frozenset({BIND, "adopt", "forget", "proceed", "csr.create", "csr.approve", "csr.deny", "token.create"})
 _KINDS = frozenset({"secret", "internalsecret", "project", "certificatesigningrequest", "role", "rolebinding"})
 
 

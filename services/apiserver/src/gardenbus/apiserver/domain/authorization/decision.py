@@ -45,7 +45,7 @@ from gardenbus.common.api.kinds import CONFIDENTIAL, KINDS
 GLOBAL_KINDS = frozenset({"cloudprofile", "exposureclass", "seed"})
 """Read by everybody. Source: Gardener's ClusterRole `gardener.cloud:system:read-global-resources`."""
 
-LANDSCAPE_READS = frozenset({"census", "usage", "waiting", "unknown", "lost", "explain-seed"})
+LANDSCAPE_READS = frozenset({"census", "usage", "waiting", "unknown", "lost", "recovery", "explain-seed"})
 CERTIFICATE_REQUESTS = frozenset({"csr.create", "csr.get"})
 EVERYBODYS_REQUESTS = frozenset({"kinds", "whoami", "can-i", "readable", "position", *CERTIFICATE_REQUESTS})
 

@@ -154,6 +154,7 @@ local function restore_finish(keys, args)
   for _, owner in ipairs(op.owners) do
     if redis.call('HEXISTS', P .. ':uids', owner) == 0 then enqueue(P, 'garbage._.' .. owner) end
   end
+  redis.call('SET', P .. ':recovery_due', 'it was restored from a backup of ' .. op.taken_at)
   redis.call('DEL', P .. ':restoring', P .. ':leader')
   return {'ok', objects, removals}
 end

@@ -1,7 +1,7 @@
 -- Shoots are placed on seeds.
 
 local PLACED = {'ver', 'uid', 'gen', 'del', 'seed', 'sseed', 'fin', 'sched', 'fol', 'class', 'pend', 'tries',
-                'created', 'op', 'cnt'}
+                'created', 'op', 'cnt', 'after'}
 
 -- Binds one shoot under numbers that nobody else has had: `version` and `usage_version`. The Event that says so goes
 -- with the change of the shoot, in one outbox entry. Returns the outcome, whether the seed's usage grew by it, and whether
@@ -14,7 +14,7 @@ local function bind_one(P, item, version, usage_version, unblock_index)
   if object.del ~= '' then return 'deleting' end
   if object.seed ~= '' then return 'scheduled' end
   if tonumber(object.gen) ~= item.gen then return 'changed' end
-  local rejection = bind_rejection(P, item, item.seed, item.gate)
+  local rejection = bind_rejection(P, item, item.seed, item.gate, object)
   if rejection then return rejection end
 
   redis.call('ZADD', P .. ':by_version', version, key)
@@ -34,6 +34,7 @@ local function bind_one(P, item, version, usage_version, unblock_index)
                'why', item.why or '', 'cnt', counted)
   end
   if object.pend ~= '' or object.tries ~= '' then redis.call('HDEL', object_key, 'pend', 'pmsg', 'tries', 'tried') end
+  if unknown_index and unknown_index.by_key[key] then unknown_index = nil end
   local is_new = redis.call('SADD', P .. ':usage:' .. item.seed, member) == 1
   if is_new then redis.call('ZADD', P .. ':usage_changed', usage_version, item.seed) end
   carried = item.trace or ''

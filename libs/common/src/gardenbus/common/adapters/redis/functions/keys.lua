@@ -33,6 +33,8 @@
 --   relay                  hash   stream -> how far it had come at the last trim
 --   streams                hash   stream -> its history, as msgpack (stream_histories.lua)
 --   losses                 list   what streams or the store have lost, as JSON;  losses_reported  hash  of these, when each was
+--   alive                  string when a relay last led the open store, in seconds
+--   recovery, recovery_seeds   hashes, recovery_due  string   of a store that was restored or rebuilt (recovery.lua)
 --   opening                string "<format>.<epoch>.<token>", written when a relay opened the store;  vouched  string  see opening.lua
 --   indexed                string the format whose indexes have every object (older_objects.lua)
 --   collected              string the highest version among removals that are not remembered any more
@@ -76,6 +78,9 @@ local calls = 0
 -- The trace that what is being written belongs to ('': none): goes along with its outbox entry. Set by a caller that has one.
 local carried = ''
 
+-- What is unknown (unknown.lua), as an index that is made once a call: reading it all for each shoot of a call takes long.
+local unknown_index
+
 -- Makes a function callable from outside, as gb_<LIBRARY>_<name>. The flag is Redis' own: `no-writes` is said of what only
 -- reads, `allow-oom` of what must go on when Redis is full, because it makes room or leads the relay that does.
 local function register_unnoticed(name, callback, flag)
@@ -85,7 +90,7 @@ end
 local function register(name, callback, flag)
   register_unnoticed(name, function(keys, args)
     calls = calls + 1
-    carried = ''
+    carried, unknown_index = '', nil
     return callback(keys, args)
   end, flag)
 end

@@ -113,6 +113,7 @@ local function put(keys, args)
     redis.call('ZREM', P .. ':graves', op.key)
     redis.call('DEL', P .. ':dead:' .. op.key)
     if op.unknown then redis.call('HDEL', P .. ':unknown', op.unknown) end
+    unknown_index = nil
     object.uid = op.uid
   end
   if set.refs and set.refs ~= object.refs then reindex_set(P, ':refs:', object.refs, set.refs, op.key) end

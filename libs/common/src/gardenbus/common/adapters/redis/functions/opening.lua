@@ -89,6 +89,7 @@ end
 
 -- Takes or keeps the lead; returns whether nobody else has led since the last time, and all is as this leader left it.
 local function take_lead(P, op)
+  if is_open(P) then redis.call('SET', P .. ':alive', redis.call('TIME')[1]) end
   local is_continued = led[P .. ' ' .. op.leader] == opening_of(P) and redis.call('GET', P .. ':led') == op.leader
   redis.call('SET', P .. ':leader', op.leader, 'PX', op.ttl_ms)
   if not is_continued then
@@ -117,12 +118,16 @@ local function resign(keys, args)
   return {'ok'}
 end
 
+-- Begins a recovery with the opening (recovery.lua).
+local begin_recovery
+
 local function open_fence(keys, args)
   local P, op = keys[1], cmsgpack.unpack(args[1])
   if not leads(P, op.leader) then return {'other'} end
   local rejected = reject_newer(P)
   if rejected then return rejected end
   if not is_open(P) then
+    local silence = redis.call('TIME')[1] - (redis.call('GET', P .. ':alive') or redis.call('TIME')[1])
     -- The floor is of the time: a copy that is opened twice must not give out again what was read and is lost.
     local version = whole(math.max(math.max(counter(P, 'version'), op.version, op.epoch or 0) + op.leap, op.floor))
     local opening = FORMAT .. '.' .. version .. '.' .. op.token
@@ -132,6 +137,7 @@ local function open_fence(keys, args)
     redis.call('SET', P .. ':opening', opening)
     led[P .. ' ' .. op.leader] = opening
     remember(op.db .. ' ' .. P, opening)
+    begin_recovery(P, op, silence)
   end
   return {'ok', counter(P, 'version')}
 end

@@ -19,7 +19,7 @@ local function outbox(keys, args)
       documents[#documents + 1] = documents[#documents - 1][12] and '' or redis.call('HGET', P .. ':dead:' .. fields[2], 'ver') or ''
     end
   end
-  return {'ok', entries, documents}
+  return {'ok', entries, documents, recovery_id(P) or ''}
 end
 
 -- Forgets what has been announced, and remembers how far each stream has come.
@@ -53,7 +53,7 @@ local function announce_again(keys, args)
       note_unknown(P, op)
       return {'unknown'}
     end
-    if op.uid ~= '' then redis.call('HDEL', P .. ':unknown', op.left .. ' ' .. op.key) end
+    if op.uid ~= '' then drop_unknown(P, op.left, op.key) end
     announce(P, op.key, dead.ver, op.uid ~= '' and op.uid or dead.uid, 'deleted', true, op.left)
   end
   return {'ok'}
@@ -125,6 +125,7 @@ local function collect_tombstones(keys, args)
   local P, op = keys[1], cmsgpack.unpack(args[1])
   if not leads(P, op.leader) then return {'other'} end
   local collected = 0
+  if recovery_id(P) then return {'ok', 0} end -- a seed may still ask for what was removed
   for _, key in ipairs(redis.call('ZRANGE', P .. ':graves', 0, op.limit - 1)) do
     local dead = read_fields(P .. ':dead:' .. key, {'at', 'req', 'ver'})
     if dead.at < op.before and (dead.req == '' or dead.req <= op.floor) then

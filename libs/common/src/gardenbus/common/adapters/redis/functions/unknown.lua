@@ -3,12 +3,23 @@
 
 local UNKNOWN_MAX = 1000
 
-local function note_unknown(P, op)
+-- `once`: what is noted already stays.
+local function note_unknown(P, op, once)
   local field = op.left .. ' ' .. op.key
-  if op.held == '' then return end
-  if redis.call('HLEN', P .. ':unknown') < UNKNOWN_MAX or redis.call('HEXISTS', P .. ':unknown', field) == 1 then
+  local is_noted = redis.call('HEXISTS', P .. ':unknown', field) == 1
+  if op.held == '' or once and is_noted then return end
+  if redis.call('HLEN', P .. ':unknown') < UNKNOWN_MAX or is_noted then
     redis.call('HSET', P .. ':unknown', field, op.held)
+    unknown_index = nil
+    if not is_noted and string.sub(op.key, 1, 6) == 'shoot:' then change_usage(P, op.left, false) end
   end
+end
+
+-- Whether the store has, or remembers, what runs on a seed (with its key, kind, ns, name and uid).
+local function is_accounted_for(P, item, seed)
+  if redis.call('EXISTS', P .. ':o:' .. item.key) == 1 then return is_settled(P, item, seed, item.uid) end
+  local dead = read_fields(P .. ':dead:' .. item.key, {'ver', 'uid', 'prior'})
+  return dead.ver ~= '' and (item.uid == dead.uid or is_among(dead.prior, item.uid))
 end
 
 -- Those that are still unknown, or of them that of `op.field`: what was ordered anew on the same seed is not.
@@ -33,6 +44,15 @@ local function unknown(keys, args)
   return reply
 end
 
+-- Keeps nothing of it any more: its place is free, and the shoot may come to another seed.
+local function drop_unknown(P, seed, key)
+  if redis.call('HDEL', P .. ':unknown', seed .. ' ' .. key) == 0 then return end
+  unknown_index = nil
+  if string.sub(key, 1, 6) ~= 'shoot:' then return end
+  change_usage(P, seed, true)
+  activate_schedulers(P)
+end
+
 -- Remembers that an object left a seed on which it is not stored, and announces that to the seed; once more where it is remembered.
 local function forget(keys, args)
   local P, op = keys[1], cmsgpack.unpack(args[1])
@@ -42,7 +62,7 @@ local function forget(keys, args)
   if object.ver ~= '' then
     if op.uid == '' or is_settled(P, op, op.seed, op.uid) then return {'exists'} end
     redis.call('HSET', P .. ':o:' .. op.key, 'past', past_with(object.past, op.seed))
-    redis.call('HDEL', P .. ':unknown', op.seed .. ' ' .. op.key)
+    drop_unknown(P, op.seed, op.key)
     announce(P, op.key, object.ver, object.uid, 'modified', true, op.seed)
     return {'ok'}
   end
@@ -57,7 +77,7 @@ local function forget(keys, args)
     write_fields(P .. ':dead:' .. op.key, {uid = dead.uid, ver = whole(dead.ver), at = op.now, left = op.seed, prior = prior})
     redis.call('ZADD', P .. ':graves', dead.ver, op.key)
   end
-  redis.call('HDEL', P .. ':unknown', op.seed .. ' ' .. op.key)
+  drop_unknown(P, op.seed, op.key)
   announce(P, op.key, dead.ver, dead.uid, 'deleted', true, op.seed)
   return {'ok'}
 end

@@ -59,15 +59,24 @@ local function move_migrating(P, member, before, after)
   return true
 end
 
+-- Number of unknown shoots that take a place of a seed, beside those that are stored on it (write_checks.lua).
+local unknown_places
+
 -- Usage that changed after `since`, and the unblock indexes; nothing but zeros when nobody needs them (`since` nil).
 local function usage_reply(P, since)
   if not since then return {0, 0, 0} end
   local reply = {counter(P, 'usage_version'), counter(P, 'gain_objects'), counter(P, 'gain_usage')}
   for _, seed in ipairs(redis.call('ZRANGEBYSCORE', P .. ':usage_changed', '(' .. since, '+inf')) do
     reply[#reply + 1] = seed
-    reply[#reply + 1] = redis.call('SCARD', P .. ':usage:' .. seed)
+    reply[#reply + 1] = redis.call('SCARD', P .. ':usage:' .. seed) + unknown_places(P, seed)
   end
   return reply
+end
+
+-- Has a seed's usage read again, as the unknown shoots on it changed; `freed`: a place became free.
+local function change_usage(P, seed, freed)
+  redis.call('ZADD', P .. ':usage_changed', redis.call('INCR', P .. ':usage_version'), seed)
+  if freed then redis.call('INCR', P .. ':gain_usage') end
 end
 
 local function usage(keys, args)

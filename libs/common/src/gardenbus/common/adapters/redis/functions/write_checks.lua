@@ -2,7 +2,7 @@
 
 -- Fields that a write needs of the stored object.
 local CURRENT = {'ver', 'uid', 'gen', 'del', 'fin', 'seed', 'sseed', 'sched', 'refs', 'own', 'claims', 'req',
-                 'mark', 'fol', 'past', 'created', 'pend', 'op', 'cnt', 'quota', 'demand'}
+                 'mark', 'fol', 'past', 'created', 'pend', 'op', 'cnt', 'quota', 'demand', 'after'}
 
 -- Hosts of some seeds: they themselves, the shoots that they are (by their ManagedSeeds), the seeds that those
 -- shoots are on, and so on; as a set of keys.
@@ -26,39 +26,6 @@ end
 -- True if a seed is hosted by a shoot, however indirectly. Only shoots in the garden namespace can be seeds.
 local function is_hosted_by(P, seed, shoot)
   return shoot.ns == 'garden' and carriers(P, {[seed] = true})['shoot:garden:' .. shoot.name] ~= nil
-end
-
--- Reason for which a seed accepts no more shoots (`shoot` has its ns and name), or nil.
-local function bind_rejection(P, shoot, seed, generation)
-  local stored = read_fields(P .. ':o:seed:_:' .. seed, {'ver', 'del', 'gate', 'cap', 'mark'})
-  if stored.ver == '' or stored.del ~= '' or stored.mark ~= '' then return 'seed-gone' end
-  if is_hosted_by(P, seed, shoot) then return 'circular' end
-  if generation and tonumber(stored.gate) ~= generation then return 'seed-changed' end
-  if stored.cap ~= '' and redis.call('SCARD', P .. ':usage:' .. seed) >= tonumber(stored.cap)
-     and redis.call('SISMEMBER', P .. ':usage:' .. seed, shoot.ns .. '/' .. shoot.name) == 0 then return 'full' end
-end
-
--- Reason for which a shoot may not be where it is reported to be, or nil: fewer than for a seed that it is assigned to.
-local function report_rejection(P, shoot, seed)
-  if (redis.call('HGET', P .. ':o:seed:_:' .. seed, 'mark') or '') ~= '' then return 'seed-gone' end
-  if is_hosted_by(P, seed, shoot) then return 'circular' end
-end
-
--- Reason by which the seeds that a put names reject it, or nil: of a shoot, and of a ManagedSeed's shoot.
-local function seeds_rejection(P, op, object)
-  local seed, reported = op.set.seed or '', op.set.sseed or ''
-  if seed ~= '' and seed ~= object.seed then
-    local rejection = bind_rejection(P, op, seed, op.gate_seen)
-    if rejection then return rejection end
-  end
-  if reported ~= '' and reported ~= object.sseed and reported ~= object.seed then
-    local rejection = report_rejection(P, op, reported)
-    if rejection then return rejection end
-  end
-  local shoot = op.kind == 'managedseed' and op.ns == 'garden' and op.set.refs or ''
-  if shoot ~= '' and shoot ~= object.refs and carriers(P, seeds_at(P, shoot))['seed:_:' .. op.name] then
-    return 'circular'
-  end
 end
 
 local PRIOR_MAX = 8
@@ -90,22 +57,97 @@ local function is_settled(P, at, seed, uid)
   return (uid == '' or uid == object.uid) and seeds_with({}, object.past)[seed] ~= nil
 end
 
--- Shoots that run on a seed and are unknown, as `unknown:<ns>/<name>`: they count where a seed must be empty.
-local function unknown_shoots(P, seed)
-  local found = {}
-  if redis.call('EXISTS', P .. ':unknown') == 0 then return found end
+-- What is unknown of shoots: `by_key`, pairs of seed and uid, and `by_seed`, their "<ns>/<name>"; nil where there is nothing.
+local function unknown_shoots_index(P)
+  if redis.call('EXISTS', P .. ':unknown') == 0 then return end
+  if unknown_index then return unknown_index end
+  unknown_index = {by_key = {}, by_seed = {}}
   local fields = redis.call('HGETALL', P .. ':unknown')
   for i = 1, #fields, 2 do
-    local on, ns, name = string.match(fields[i], '^(%S+) shoot:([^:]*):(.*)$')
-    if on == seed then
+    local seed, ns, name = string.match(fields[i], '^(%S+) shoot:([^:]*):(.*)$')
+    if seed then
       local at = {key = 'shoot:' .. ns .. ':' .. name, kind = 'shoot', ns = ns, name = name}
-      if not is_settled(P, at, seed, cjson.decode(fields[i + 1]).uid) then
-        found[#found + 1] = 'unknown:' .. ns .. '/' .. name
+      local uid = cjson.decode(fields[i + 1]).uid
+      if not is_settled(P, at, seed, uid) then
+        unknown_index.by_key[at.key] = unknown_index.by_key[at.key] or {}
+        table.insert(unknown_index.by_key[at.key], {seed = seed, uid = uid})
+        unknown_index.by_seed[seed] = unknown_index.by_seed[seed] or {}
+        table.insert(unknown_index.by_seed[seed], ns .. '/' .. name)
       end
     end
   end
+  return unknown_index
+end
+
+-- Shoots that run on a seed and are unknown, as `unknown:<ns>/<name>`: they count where a seed must be empty.
+local function unknown_shoots(P, seed)
+  local index, found = unknown_shoots_index(P), {}
+  for i, member in ipairs(index and index.by_seed[seed] or {}) do found[i] = 'unknown:' .. member end
   table.sort(found)
   return found
+end
+
+unknown_places = function(P, seed)
+  local index, places = unknown_shoots_index(P), 0
+  for _, member in ipairs(index and index.by_seed[seed] or {}) do
+    if redis.call('SISMEMBER', P .. ':usage:' .. seed, member) == 0 then places = places + 1 end
+  end
+  return places
+end
+
+-- Reason for which a shoot that runs on a seed, and that the store has lost there, may not come to this one, or nil; and whether
+-- it is this one, where it may come whatever else is so: it takes a place there already.
+local function unknown_rejection(P, shoot, uid, seed)
+  local index, is_here = unknown_shoots_index(P), false
+  for _, runs in ipairs(index and index.by_key['shoot:' .. shoot.ns .. ':' .. shoot.name] or {}) do
+    if runs.seed ~= seed or runs.uid ~= uid then return 'runs-elsewhere' end
+    is_here = true
+  end
+  return nil, is_here
+end
+
+-- Reason for which a seed accepts no more shoots (`shoot` has its ns and name), or nil. `placed`: what is stored of the shoot, its
+-- `uid` and the mark `after` of recovery.lua; nil for one that is adopted.
+local function bind_rejection(P, shoot, seed, generation, placed)
+  local stored = read_fields(P .. ':o:seed:_:' .. seed, {'ver', 'del', 'gate', 'cap', 'mark'})
+  if stored.ver == '' or stored.del ~= '' or stored.mark ~= '' then return 'seed-gone' end
+  if is_hosted_by(P, seed, shoot) then return 'circular' end
+  if placed then
+    local rejection, is_here = unknown_rejection(P, shoot, placed.uid, seed)
+    if rejection or is_here then return rejection end
+    rejection = recovery_rejection(P, placed.after, seed)
+    if rejection then return rejection end
+  end
+  if generation and tonumber(stored.gate) ~= generation then return 'seed-changed' end
+  if stored.cap == '' then return end
+  local taken = redis.call('SCARD', P .. ':usage:' .. seed) + unknown_places(P, seed)
+  if not placed then taken = taken - 1 end -- what is adopted takes its place already
+  if taken >= tonumber(stored.cap)
+     and redis.call('SISMEMBER', P .. ':usage:' .. seed, shoot.ns .. '/' .. shoot.name) == 0 then return 'full' end
+end
+
+-- Reason for which a shoot may not be where it is reported to be, or nil: fewer than for a seed that it is assigned to.
+local function report_rejection(P, shoot, seed)
+  if (redis.call('HGET', P .. ':o:seed:_:' .. seed, 'mark') or '') ~= '' then return 'seed-gone' end
+  if is_hosted_by(P, seed, shoot) then return 'circular' end
+end
+
+-- Reason by which the seeds that a put names reject it, or nil: of a shoot, and of a ManagedSeed's shoot.
+local function seeds_rejection(P, op, object)
+  local seed, reported = op.set.seed or '', op.set.sseed or ''
+  if seed ~= '' and seed ~= object.seed then
+    local placed = not op.unknown and {uid = object.uid ~= '' and object.uid or op.uid, after = op.base == 0 and op.set.after or object.after}
+    local rejection = bind_rejection(P, op, seed, op.gate_seen, placed)
+    if rejection then return rejection end
+  end
+  if reported ~= '' and reported ~= object.sseed and reported ~= object.seed then
+    local rejection = report_rejection(P, op, reported)
+    if rejection then return rejection end
+  end
+  local shoot = op.kind == 'managedseed' and op.ns == 'garden' and op.set.refs or ''
+  if shoot ~= '' and shoot ~= object.refs and carriers(P, seeds_at(P, shoot))['seed:_:' .. op.name] then
+    return 'circular'
+  end
 end
 
 -- The first guard that does not hold, as a reply, or nil.
@@ -134,6 +176,7 @@ local function guard_rejection(P, op, object)
       local seed = string.match(guard.set, '^usage:(.*)$')
       local left = seed and unknown_shoots(P, seed) or {}
       if #left > 0 then return {'guarded', i, #left, {left[1], left[2], left[3]}} end
+      if seed and recovery_id(P) then return {'rejected', 'emptiness-unknown'} end
     end
   end
 end
@@ -162,6 +205,7 @@ end
 -- Rejection of a put (or of a deletion, with nothing to set), as a reply, or nil.
 local function put_rejection(P, op, object)
   local exists = object.ver ~= ''
+  if op.base == 0 and op.kind == 'shoot' then op.set.after = ordered_after(P, op.origin) end
   if op.origin ~= '' then
     local taken = exists and object.req or redis.call('HGET', P .. ':dead:' .. op.key, 'req') or ''
     if taken ~= '' and op.origin <= taken then return {'superseded', taken} end
@@ -185,6 +229,9 @@ local function put_rejection(P, op, object)
     local usage = P .. ':usage:' .. op.name
     local shoots = redis.call('SCARD', usage)
     if shoots > 0 then return {'in-use', shoots, redis.call('SRANDMEMBER', usage)} end
+    local left = unknown_shoots(P, op.name)
+    if #left > 0 then return {'in-use', #left, left[1]} end
+    if recovery_id(P) then return {'rejected', 'emptiness-unknown'} end
   end
 end
 
