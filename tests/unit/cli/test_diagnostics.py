@@ -24,11 +24,13 @@ from gardenbus.common.diagnostics.servers import (
     assess_writes,
 )
 from gardenbus.common.diagnostics.services import (
+    RecoveryHere,
     SeedHeartbeat,
     UnknownHere,
     assess_heartbeats,
     assess_identity,
     assess_losses,
+    assess_recovery,
     assess_reverted,
     assess_unknown,
     assess_versions,
@@ -205,6 +207,16 @@ def test_what_runs_and_is_neither_stored_nor_remembered_is_named_with_both_comma
     assert "shoot garden-dev/apollo on aws-eu1, shoot garden-dev/b on aws-eu1" in finding.found
     for verb in ("adopt", "forget"):
         assert f"gardenbus {verb} shoot garden-dev/apollo --seed aws-eu1" in finding.suggestion
+
+
+def test_a_recovery_names_silent_seeds_and_the_command_that_goes_on_without_one() -> None:
+    assert states(assess_recovery(TARGET, None)) == {"recovery": "ok"}
+    (finding,) = assess_recovery(TARGET, RecoveryHere("the store went back", ["aws-eu1", "aws-eu2"]))
+    assert (finding.check, finding.state) == ("recovery", "warning")
+    assert "the store went back; silent: aws-eu1, aws-eu2" in finding.found
+    assert "gardenbus recovery --without aws-eu1" in finding.suggestion
+    (finding,) = assess_recovery(TARGET, RecoveryHere("the store went back", []))
+    assert finding.suggestion == "wait: it ends by itself"
 
 
 def test_of_many_unknown_objects_the_first_twenty_are_named_and_the_others_counted() -> None:

@@ -262,8 +262,7 @@ _ERRORS: Mapping[BindOutcome, tuple[type[GardenbusError], str]] = {
     ),
     "recovering": (
         Forbidden,
-        "{shoot} cannot be placed: it was ordered before the store was restored, and may run somewhere: see gardenbus"
-        " recovery",
+        "{shoot} was ordered before the store was restored, and may run somewhere: see gardenbus recovery",
     ),
     "seed-silent": (
         Forbidden,
