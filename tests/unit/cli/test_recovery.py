@@ -43,7 +43,7 @@ class Landscape:
 
 def shown(monkeypatch: pytest.MonkeyPatch, landscape: Landscape, *arguments: str) -> str:
     monkeypatch.setattr(options, "connected", landscape.connected)
-    result = CliRunner().invoke(app, ["recovery", *arguments])
+    result = CliRunner().invoke(app, ["recovery", *arguments, "--nats-url", "nats://nowhere:1"])
     assert result.exit_code == 0, result.output
     return result.output
 
