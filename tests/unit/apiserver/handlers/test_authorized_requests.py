@@ -6,7 +6,10 @@ import pytest
 from structlog.testing import capture_logs
 
 from gardenbus.apiserver.domain.admission import Admission
+from gardenbus.apiserver.domain.authorization.actions import Action, Permit, Rejection, Requester
 from gardenbus.apiserver.domain.plugins.table import DEFAULT_PLUGINS
+from gardenbus.apiserver.handlers.authorizer import Authorizer
+from gardenbus.apiserver.registry.read_cache import ReadCache
 from gardenbus.common.api.document import Document, encode
 from gardenbus.common.api.identity.roles import landscape_roles
 from gardenbus.common.api.keys import ObjectKey
@@ -358,3 +361,41 @@ async def test_who_may_ask_without_naming_a_user_is_the_operator(landscape: Land
     """Nobody else may publish there where identities are on: what is made so is the operator's."""
     made = await landscape.response("", "apply", a_shoot("raw", spec={"secretBindingName": "cloud"}), is_insider=True)
     assert made["result"]["metadata"]["annotations"]["gardener.cloud/created-by"] == "operator"
+
+
+async def test_nothing_behind_a_document_that_is_not_permitted_is_tried(landscape: Landscape) -> None:
+    documents = [a_secret("first"), a_secret("second", "garden-prod"), a_secret("third"), a_secret("fourth", "")]
+    response = await landscape.response("adam", "apply", {"apiVersion": "v1", "kind": "List", "items": documents})
+    assert [each["ok"] for each in response["result"]] == [True, False, False, False]
+    assert [each["error"]["code"] for each in response["result"][1:]] == [403, 403, 403]
+    assert response["result"][3]["error"]["message"] == "not carried out, as document 2 is not permitted"
+    assert await landscape.store.get(ObjectKey("secret", "garden-dev", "third")) is None
+
+
+@pytest.mark.parametrize("verb", ["apply", "delete"])
+async def test_a_message_is_decided_about_once_for_each_namespace_and_kind(
+    landscape: Landscape, verb: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    decided: list[Action] = []
+    decide = Authorizer.decide
+
+    async def counted(self: Authorizer, requester: Requester, action: Action, reads: ReadCache) -> Permit | Rejection:
+        decided.append(action)
+        return await decide(self, requester, action, reads)
+
+    monkeypatch.setattr(Authorizer, "decide", counted)
+    secrets = [a_secret(f"secret{number}") for number in range(50)]
+    config_maps = [
+        {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": f"map{number}", "namespace": "garden-dev"}}
+        for number in range(50)
+    ]
+    await landscape.response("adam", verb, {"apiVersion": "v1", "kind": "List", "items": secrets + config_maps})
+    assert sorted((action.kind, action.namespace) for action in decided) == [
+        ("configmap", "garden-dev"),
+        ("secret", "garden-dev"),
+    ]
+    decided.clear()
+    foreign = [a_secret(f"secret{number}", "garden-prod") for number in range(50)]
+    response = await landscape.response("adam", verb, {"apiVersion": "v1", "kind": "List", "items": foreign})
+    assert len(decided) == 1
+    assert {each["error"]["code"] for each in response["result"]} == {403}

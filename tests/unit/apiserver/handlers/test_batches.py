@@ -63,8 +63,9 @@ class CountingStore(MemoryStore):
 class Consuming:
     """The requests' intake on a bus and a store in memory."""
 
-    def __init__(self, clock: Clock | None = None) -> None:
+    def __init__(self, clock: Clock | None = None, *, is_authorizing: bool = False) -> None:
         clock = clock or SystemClock()
+        self.is_authorizing = is_authorizing
         self.store, self.bus = CountingStore(clock, is_open=True), MemoryBus(clock)
         self.clock = clock
 
@@ -85,7 +86,7 @@ class Consuming:
             writer=Writer(self.store, self.clock),
             manifests=ManifestCache(self.store),
             dead_letter=dead_letter,
-            authorizer=Authorizer(self.store, AuditLog(self.clock), is_enforced=False),
+            authorizer=Authorizer(self.store, AuditLog(self.clock), is_enforced=self.is_authorizing),
             consumer="apiserver",
             concurrency=10,
         )
@@ -100,6 +101,10 @@ class Consuming:
     async def process(self, requests: list[Request], batch: int, wait_seconds: float = 0.01) -> None:
         """Publish all, then take them."""
         await self.publish(requests)
+        await self.consume(batch, wait_seconds)
+
+    async def consume(self, batch: int, wait_seconds: float = 0.01) -> None:
+        """Take what was published."""
         queue = await self.bus.work_queue("REQUESTS", "apiserver", ">")
         dead_letter = DeadLetter(Connections(self.store, self.bus, SUBJECTS), reporter="apiserver")
         handler = self.handler(queue, dead_letter)
@@ -197,3 +202,15 @@ async def test_what_is_prepared_while_a_batch_is_tried_again_is_read_once_more()
     await handler.handle(second)
     assert consuming.store.read == ["a", "garden"]
     assert await consuming.outcomes() == {"a": {"x": "2"}}
+
+
+async def test_a_message_in_which_something_is_not_permitted_is_one_dead_letter_and_nothing_of_it_is_written() -> None:
+    consuming = Consuming(is_authorizing=True)
+    headers = {"Nats-Request-Info": '{"acc": "OUT", "user": "eve"}'}
+    items = [a_configmap(name, {"x": "1"}) for name in NAMES]
+    for body in ({"apiVersion": "v1", "kind": "List", "items": items}, items[0]):
+        await consuming.bus.publish(Message(SUBJECTS.as_user("eve", "apply"), encode(body), headers))
+    await consuming.publish([("b", {"x": "2"})])
+    await consuming.consume(10)
+    assert await consuming.outcomes() == {"b": {"x": "2"}}
+    assert consuming.bus.server.stream("REJECTED").last_sequence == 2

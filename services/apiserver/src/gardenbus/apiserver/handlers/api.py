@@ -12,7 +12,7 @@ says what becomes of fields that the kind does not have: `strict` (the default) 
 
 import asyncio
 import contextlib
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Iterable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 from uuid import uuid4
@@ -32,7 +32,7 @@ from gardenbus.apiserver.domain.responses import RequestResponse, combined_respo
 from gardenbus.apiserver.domain.senders import UserOf, as_stated, check_sender
 from gardenbus.apiserver.handlers.access_reviews import AccessReviews
 from gardenbus.apiserver.handlers.admin_kubeconfigs import AdminKubeconfigs
-from gardenbus.apiserver.handlers.authorizer import AccessGrant, Authorizer
+from gardenbus.apiserver.handlers.authorizer import AccessGrant, Authorizer, MessagePermits, NotPermitted
 from gardenbus.apiserver.handlers.bootstrap_tokens import BootstrapTokens
 from gardenbus.apiserver.handlers.budget_settings import BudgetOf, default_budget
 from gardenbus.apiserver.handlers.queries import ObjectReader
@@ -61,7 +61,7 @@ from gardenbus.common.api.manifests.parser import parse, read_object
 from gardenbus.common.api.validation.metadata import key_of, reference_of
 from gardenbus.common.api.watches import WatchResult
 from gardenbus.common.controller.stream_incarnation import StreamIncarnation
-from gardenbus.common.errors import BadRequest, GardenbusError, Terminal, Unavailable, Unsupported
+from gardenbus.common.errors import BadRequest, Forbidden, GardenbusError, Terminal, Unavailable, Unsupported
 from gardenbus.common.ports import tracing
 from gardenbus.common.ports.bus import Bus, Headers, Request, StreamPosition
 from gardenbus.common.ports.clock import Clock
@@ -142,6 +142,8 @@ class WriteSession(NamedTuple):
     reads: ReadCache
     origin: RequestOrigin | None
     trace: AdmissionTrace | None = None
+    permits: MessagePermits | None = None
+    """Decisions about the writes of the request."""
 
 
 class LatestPosition:
@@ -373,7 +375,9 @@ class ApiHandler:
 
     async def _applied(self, document: Document, session: WriteSession, options: RequestOptions) -> WriteResult:
         key = key_of(document)
-        granted = await self.authorizer.grant_write(options.requester, "apply", key, session.reads, document)
+        granted = await self.authorizer.grant_write(
+            options.requester, "apply", key, session.reads, document, permits=session.permits
+        )
         written = await session.writer.apply(
             document,
             session.reads,
@@ -423,7 +427,9 @@ class ApiHandler:
         self, session: WriteSession, key: ObjectKey, options: RequestOptions, *, confirms: bool
     ) -> WriteResult:
         """Delete an object; with `confirms` after it was annotated so, which then is what the precondition is about."""
-        granted = await self.authorizer.grant_write(options.requester, "delete", key, session.reads)
+        granted = await self.authorizer.grant_write(
+            options.requester, "delete", key, session.reads, permits=session.permits
+        )
         condition = options.condition
         if confirms:
             await session.writer.patch(
@@ -469,6 +475,7 @@ class ApiHandler:
 
     async def _write_session(self, options: RequestOptions) -> WriteSession:
         """Session for a request that writes; a dry run shares nothing that it could leave a trace in."""
+        permits = MessagePermits(options.requester)
         if options.is_dry_run:
             dry_run_store = DryRunStore(self.store, self.clock)
             trace = AdmissionTrace(self.writer.admission) if explains(options.headers) else None
@@ -477,10 +484,14 @@ class ApiHandler:
                 ReadCache(dry_run_store, ManifestCache(dry_run_store)),
                 None,
                 trace,
+                permits,
             )
         position = await self._position.get()
         return WriteSession(
-            self.writer, self._reads(), RequestOrigin(position.created, position.sequence, REQUEST_REPLY)
+            self.writer,
+            self._reads(),
+            RequestOrigin(position.created, position.sequence, REQUEST_REPLY),
+            permits=permits,
         )
 
 
@@ -506,13 +517,24 @@ def _options_of(requester: Requester, headers: Headers) -> RequestOptions:
 
 
 async def _written_together(
-    writes: Iterable[Awaitable[WriteResult]], trace: AdmissionTrace | None = None
+    writes: Iterable[Coroutine[Any, Any, WriteResult]], trace: AdmissionTrace | None = None
 ) -> RequestResponse:
-    """Carries writes out, one after another; one that is rejected keeps none of the others from it."""
+    """Carries writes out, one after another; one that is rejected keeps none of the others from it.
+
+    But nothing behind one that its requester may not make is tried.
+    """
     responses: list[RequestResponse] = []
-    for write in writes:
+    not_tried: RequestResponse | None = None
+    for number, write in enumerate(writes, 1):
+        if not_tried is not None:
+            write.close()
+            responses.append(not_tried)
+            continue
         try:
             responses.append(_write_response(await write))
+        except NotPermitted as error:
+            responses.append(error_response(error))
+            not_tried = error_response(Forbidden(f"not carried out, as document {number} is not permitted"))
         except (UnmetDependency, GardenbusError) as error:
             responses.append(error_response(cause_of(error)))
         if trace is not None:

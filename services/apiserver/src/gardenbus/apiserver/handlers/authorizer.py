@@ -3,7 +3,8 @@
 A requester of whom nothing has to be decided costs no read.
 """
 
-from collections.abc import Mapping, Sequence
+import asyncio
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from gardenbus.apiserver.domain.authorization.actions import (
@@ -35,6 +36,17 @@ from gardenbus.common.ports.store import Store
 
 BINDINGS_OF_CREDENTIALS = ("secretbinding", "credentialsbinding")
 """Kinds that may refer to another namespace: who writes one must be able to read what it refers to."""
+
+
+class NotPermitted(Forbidden):
+    """The requester may not do this, whatever the object is like."""
+
+
+_DECIDED_BY_NAME = frozenset({"project", "namespace"})
+"""Kinds of which each object has a Project of its own to decide."""
+
+DECIDED_TOGETHER = 500
+"""Documents of a message that are decided about before other tasks run."""
 
 
 @dataclass(eq=False, slots=True)
@@ -126,7 +138,7 @@ class Authorizer:
             return decided
         if self._audit is not None and not is_tentative:
             self._audit.forbidden(requester, action, decided)
-        raise Forbidden(decided.detail)
+        raise NotPermitted(decided.detail)
 
     async def grant(
         self, requester: Requester, action: Action, reads: ReadCache, *, is_tentative: bool = False
@@ -135,7 +147,24 @@ class Authorizer:
         permit = await self.permit(requester, action, reads, is_tentative=is_tentative)
         return AccessGrant(requester, action, permit, self._audit, is_tentative=is_tentative)
 
-    async def grant_write(
+    async def permit_message(
+        self, requester: Requester, verb: str, keys: Iterable[ObjectKey], reads: ReadCache
+    ) -> "MessagePermits":
+        """Decide once about all writes of a message that have the same facts. Raises Forbidden for the first rejected.
+
+        So nothing is written of a message in which something may not be, and what is not allowed costs one decision.
+        """
+        permits = MessagePermits(requester)
+        if self.decides_on(requester):
+            for number, key in enumerate(keys, 1):
+                action = Action.on(verb, key)
+                if permits.of(action) is None:
+                    permits.add(action, await self.permit(requester, action, reads))
+                if number % DECIDED_TOGETHER == 0:
+                    await asyncio.sleep(0)
+        return permits
+
+    async def grant_write(  # noqa: PLR0913
         self,
         requester: Requester,
         verb: str,
@@ -144,12 +173,21 @@ class Authorizer:
         given: Document | None = None,
         *,
         is_tentative: bool = False,
+        permits: "MessagePermits | None" = None,
     ) -> AccessGrant:
         """Raise Forbidden unless an object may be written; `apply` creates or updates it.
 
         `given`: the manifest or patch, in which references out of the namespace need the right to read there.
+        `permits`: what was decided about its message.
         """
-        granted = await self.grant(requester, Action.on(verb, key), reads, is_tentative=is_tentative)
+        action = Action.on(verb, key)
+        permits = permits if self.decides_on(requester) else None
+        permit = permits.of(action) if permits is not None else None
+        if permit is None:
+            permit = await self.permit(requester, action, reads, is_tentative=is_tentative)
+            if permits is not None:
+                permits.add(action, permit)
+        granted = AccessGrant(requester, action, permit, self._audit, is_tentative=is_tentative)
         if not self.decides_on(requester):
             return granted
         further: list[Action] = []
@@ -164,7 +202,7 @@ class Authorizer:
 
     def queries(self, requester: Requester, action: Action) -> Sequence[RelatedQuery]:
         """Queries whose results are the facts of a decision about a person, to be read ahead."""
-        if not self.decides_on(requester) or principal_of(requester.user).role not in ("user", "operator"):
+        if not self.decides_on(requester) or not _is_person(requester):
             return ()
         return _persons_queries(action)
 
@@ -188,6 +226,30 @@ class Authorizer:
             return AuthorizationFacts()
         stored = await reads.get(action.key) if action.kind == "secret" else None
         return AuthorizationFacts(stored=stored.document() if stored else None, is_reachable=True)
+
+
+class MessagePermits:
+    """Permits of the writes of a message: one decision about a person for all objects of a namespace."""
+
+    def __init__(self, requester: Requester) -> None:
+        self._requester = requester
+        self._permits: dict[Action, Permit] = {}
+
+    def of(self, action: Action) -> Permit | None:
+        """The permit of an action; None when nothing was decided about it."""
+        return self._permits.get(self._scope(action))
+
+    def add(self, action: Action, permit: Permit) -> None:
+        """Note a permit, also for others on which its decision does not depend."""
+        self._permits[self._scope(action)] = permit
+
+    def _scope(self, action: Action) -> Action:
+        is_by_name = action.kind in _DECIDED_BY_NAME or not _is_person(self._requester)
+        return action if is_by_name else action._replace(name="")
+
+
+def _is_person(requester: Requester) -> bool:
+    return principal_of(requester.user).role in ("user", "operator")
 
 
 def _persons_queries(action: Action) -> Sequence[RelatedQuery]:

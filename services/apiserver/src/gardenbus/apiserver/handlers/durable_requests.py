@@ -3,7 +3,7 @@
 Documents of one object are handled in order; different objects of one kind concurrently; a change of kind waits for all
 before it, so that a shoot finds the profile that was sent ahead of it. A rejection that depends on other objects is
 retried once all earlier requests are finished, by whichever replica. Rejected documents go to the dead letter one
-by one; the others of their message are applied.
+by one; the others of their message are applied, unless its sender may not write one of them: then nothing of it is.
 """
 
 import asyncio
@@ -23,7 +23,7 @@ from gardenbus.apiserver.domain.field_validation import validation_of
 from gardenbus.apiserver.domain.related_objects import RelatedQuery
 from gardenbus.apiserver.domain.request_subjects import parse_request_subject
 from gardenbus.apiserver.domain.senders import UserOf, as_stated, check_sender
-from gardenbus.apiserver.handlers.authorizer import AccessGrant, Authorizer
+from gardenbus.apiserver.handlers.authorizer import AccessGrant, Authorizer, MessagePermits
 from gardenbus.apiserver.registry.batch_creator import BatchCreator, NewObject
 from gardenbus.apiserver.registry.dry_run import reject_durable_dry_run
 from gardenbus.apiserver.registry.read_cache import ManifestCache, ReadCache
@@ -89,6 +89,7 @@ class DocumentRequest(msgspec.Struct, frozen=True):
     queries: Sequence[RelatedQuery] | None = None
     """Queries of admission; see `_admission_queries`."""
     span: tracing.Span = tracing.NOT_TRACED
+    permits: MessagePermits | None = None
 
     @property
     def user(self) -> str:
@@ -190,7 +191,8 @@ class DurableRequestHandler:
         rejected = batch.rejected
         self._in_flight = frozenset(request.key for request in batch.requests)
         try:
-            for _, run in groupby(batch.requests, key=lambda request: request.key.kind):
+            permitted = await self._permitted(batch)
+            for _, run in groupby(permitted, key=lambda request: request.key.kind):
                 rejected += await self._process_run(list(run), batch.reads)
             unfinished = {id(rejection.queued) for rejection in rejected}
             await self.queue.ack_many([queued for queued in batch.queued_messages if id(queued) not in unfinished])
@@ -198,6 +200,27 @@ class DurableRequestHandler:
         finally:  # a span that is not ended is not exported
             for request in batch.requests:
                 request.span.end(failed="interrupted")
+
+    async def _permitted(self, batch: _Batch) -> Sequence[DocumentRequest]:
+        """The requests of a batch but for those of messages in which something may not be written: these are rejected.
+
+        Nothing is written of such a message, and it is one dead letter.
+        """
+        permitted: list[DocumentRequest] = []
+        for _, of_one in groupby(batch.requests, key=lambda request: id(request.queued)):
+            requests = list(of_one)
+            first = requests[0]
+            if len(requests) == 1 or not self.authorizer.decides_on(first.requester):
+                permitted += requests
+                continue
+            keys = [request.key for request in requests]
+            try:
+                permits = await self.authorizer.permit_message(first.requester, first.verb, keys, batch.reads)
+            except Terminal as error:
+                batch.rejected.append(RejectedDocument(first.queued, error))
+            else:
+                permitted += [msgspec.structs.replace(request, permits=permits) for request in requests]
+        return permitted
 
     # ------------------------------------------------------------------------------------------ reading
 
@@ -321,7 +344,13 @@ class DurableRequestHandler:
         """The grant of a creation; None, without a line in the audit log, where it is left to `_process`."""
         try:
             return await self.authorizer.grant_write(
-                request.requester, request.verb, request.key, reads, request.document, is_tentative=True
+                request.requester,
+                request.verb,
+                request.key,
+                reads,
+                request.document,
+                is_tentative=True,
+                permits=request.permits,
             )
         except Terminal:
             return None
@@ -352,7 +381,7 @@ class DurableRequestHandler:
     async def _process(self, request: DocumentRequest, reads: ReadCache) -> RejectedDocument | None:
         try:
             granted = await self.authorizer.grant_write(
-                request.requester, request.verb, request.key, reads, request.document
+                request.requester, request.verb, request.key, reads, request.document, permits=request.permits
             )
             if request.verb == "apply":
                 written = await self.writer.apply(
