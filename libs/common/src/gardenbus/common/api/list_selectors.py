@@ -1,4 +1,7 @@
-"""Label and field selectors of lists in kubectl's syntax: `env=dev,tier in (gold,silver),!old`, `spec.seedName=aws`."""
+"""Label and field selectors of lists in kubectl's syntax: `env=dev,tier in (gold,silver),!old`, `spec.seedName=aws`.
+
+The expressions never go back over what they have read (`*+`, `++`): a selector is read in the time of its length.
+"""
 
 import re
 from collections.abc import Callable, Mapping
@@ -11,16 +14,21 @@ from gardenbus.common.errors import BadRequest
 FieldPath = tuple[str, ...]
 ObjectPredicate = Callable[[Document], bool]
 
-_SET_BASED = re.compile(r"\s*(?P<key>[^\s,!=()]+)\s+(?P<operator>in|notin)\s*\((?P<values>[^()]*)\)\s*(?:,|$)")
-_EQUALITY = re.compile(r"\s*(?P<key>[^\s,!=()]+)\s*(?P<operator>==|=|!=)\s*(?P<value>[^\s,!=()]*)\s*(?:,|$)")
-_PRESENCE = re.compile(r"\s*(?P<not>!?)\s*(?P<key>[^\s,!=()]+)\s*(?:,|$)")
+LONGEST_SELECTOR = 4096
+"""Characters of a selector."""
+
+_SET_BASED = re.compile(r"\s*+(?P<key>[^\s,!=()]++)\s++(?P<operator>in|notin)\s*+\((?P<values>[^()]*+)\)\s*+(?:,|$)")
+_EQUALITY = re.compile(r"\s*+(?P<key>[^\s,!=()]++)\s*+(?P<operator>==|=|!=)\s*+(?P<value>[^\s,!=()]*+)\s*+(?:,|$)")
+_PRESENCE = re.compile(r"\s*+(?P<not>!?)\s*+(?P<key>[^\s,!=()]++)\s*+(?:,|$)")
+_FIELD = re.compile(r"([^=!\s]++)\s*+(==|=|!=)\s*+(.*)")
 
 
 def parse_label_selector(text: str) -> LabelSelector:
     """Parse a label selector. Raises BadRequest with the invalid part."""
+    _check_length(text, "labelSelector")
     requirements: list[LabelSelectorRequirement] = []
-    at = 0
-    while at < len(text.rstrip()):
+    at, text = 0, text.rstrip()
+    while at < len(text):
         if found := _SET_BASED.match(text, at):
             values = tuple(value.strip() for value in found["values"].split(","))
             requirements.append(
@@ -32,7 +40,7 @@ def parse_label_selector(text: str) -> LabelSelector:
         elif found := _PRESENCE.match(text, at):
             requirements.append(LabelSelectorRequirement(found["key"], "DoesNotExist" if found["not"] else "Exists"))
         else:
-            raise BadRequest(f"labelSelector: {text[at:][:80]!r} cannot be read; write a=b,c!=d,e in (f,g),h,!i")
+            raise BadRequest(f"labelSelector: {text[at : at + 80]!r} cannot be read; write a=b,c!=d,e in (f,g),h,!i")
         at = found.end()
     selector = LabelSelector.of({}, requirements)
     if problems := selector.problems:
@@ -57,13 +65,19 @@ def required_field(text: str, *path: str) -> str:
 
 
 def _field_requirements(text: str) -> list[tuple[FieldPath, bool, str]]:
+    _check_length(text, "fieldSelector")
     wanted: list[tuple[FieldPath, bool, str]] = []
     for part in filter(None, (part.strip() for part in text.split(","))):
-        found = re.fullmatch(r"([^=!\s]+)\s*(==|=|!=)\s*(.*)", part)
+        found = _FIELD.fullmatch(part)
         if not found:
             raise BadRequest(f"fieldSelector: {part[:80]!r} cannot be read; write metadata.name=a,spec.seedName!=b")
         wanted.append((tuple(found[1].split(".")), found[2] != "!=", found[3]))
     return wanted
+
+
+def _check_length(text: str, field: str) -> None:
+    if len(text) > LONGEST_SELECTOR:
+        raise BadRequest(f"{field}: has {len(text)} characters, {LONGEST_SELECTOR} are allowed: select in parts")
 
 
 def list_predicate(query: Mapping[str, Any]) -> ObjectPredicate | None:

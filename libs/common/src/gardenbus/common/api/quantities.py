@@ -4,7 +4,7 @@ import re
 from fractions import Fraction
 from math import ceil, isfinite
 
-QUANTITY_PATTERN = r"([+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+))(Ki|Mi|Gi|Ti|Pi|Ei|[numkMGTPE]|[eE][+-]?[0-9]{1,3})?"
+QUANTITY_PATTERN = r"([+-]?(?:[0-9]++\.?+[0-9]*+|\.[0-9]++))(Ki|Mi|Gi|Ti|Pi|Ei|[numkMGTPE]|[eE][+-]?[0-9]{1,3})?"
 _QUANTITY = re.compile(QUANTITY_PATTERN)
 _SUFFIXES = {
     "n": Fraction(1, 10**9),
@@ -23,7 +23,7 @@ _SUFFIXES = {
     "Pi": Fraction(2**50),
     "Ei": Fraction(2**60),
 }
-LONGEST = 64
+LONGEST_QUANTITY = 64
 """Characters of a quantity; a longer text is none."""
 
 
@@ -38,10 +38,11 @@ def parse_quantity(value: str | float) -> Fraction:
         if not isfinite(value):
             raise ValueError(f"{value!r} is not a quantity")
         return Fraction(str(value))
-    match = _QUANTITY.fullmatch(value) if len(value) <= LONGEST else None
+    match = _QUANTITY.fullmatch(value) if len(value) <= LONGEST_QUANTITY else None
     if match is None:
         raise ValueError(
-            f"{value[:LONGEST]!r} is not a quantity: write a number with an optional suffix, as 10, 1500m, 1k or 1Ki"
+            f"{value[:LONGEST_QUANTITY]!r} is not a quantity: "
+            "write a number with an optional suffix, as 10, 1500m, 1k or 1Ki"
         )
     number, suffix = match.groups()
     if suffix is None:

@@ -13,6 +13,7 @@ from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.document_parts import mappings, name_of
 from gardenbus.common.api.garden.feasibility import Tolerations
 from gardenbus.common.api.garden.tolerations import is_allowed, toleration_pairs
+from gardenbus.common.api.members import Members
 from gardenbus.common.errors import Forbidden
 
 _CONTRADICTS = RejectionMessage(
@@ -50,8 +51,8 @@ def with_tolerations(spec: Document, old: Document | None, defaults: Sequence[Do
     own = spec.get("tolerations")
     if own is not None and not isinstance(own, list):
         return spec
-    had = mappings((old or {}).get("tolerations"))
-    keys = [toleration.get("key") for toleration in mappings(own)]
+    had = Members(mappings((old or {}).get("tolerations")))
+    keys = Members(toleration.get("key") for toleration in mappings(own))
     added = [
         toleration
         for toleration in defaults
@@ -65,9 +66,9 @@ def disallowed_tolerations(spec: Document, old: Document | None, allowed: Tolera
 
     An entry without value allows its key with any value, one with a value exactly that.
     """
-    had = toleration_pairs((old or {}).get("tolerations"))
+    had, among = Members(toleration_pairs((old or {}).get("tolerations"))), Members(allowed)
     new = (toleration for toleration in toleration_pairs(spec.get("tolerations")) if toleration not in had)
-    return tuple(toleration for toleration in new if not is_allowed(*toleration, allowed))
+    return tuple(toleration for toleration in new if not is_allowed(*toleration, among))
 
 
 def _with_selector(own: Document, old: Document | None, defaults: Document, class_name: str) -> Document:
@@ -79,18 +80,18 @@ def _with_selector(own: Document, old: Document | None, defaults: Document, clas
             labels.setdefault(key, value)
     selector = {**own, **({"matchLabels": labels} if labels else {})}
     for field in ("matchExpressions", "providerTypes"):
-        mine = cast("list[Any]", own.get(field) or [])
-        had = cast("list[Any]", (old or {}).get(field) or [])
         if not isinstance(own.get(field), list | None) or not isinstance(defaults.get(field), list):
             continue
-        added = [part for part in defaults[field] if part not in mine and (old is None or part in had)]
+        mine = cast("list[Any]", own.get(field) or [])
+        there, had = Members(mine), Members(cast("list[Any]", (old or {}).get(field) or []))
+        added = [part for part in defaults[field] if part not in there and (old is None or part in had)]
         if added:
             selector[field] = [*mine, *added]
     return selector
 
 
 def _reject_same_keys(own: Sequence[Document], added: Sequence[Document], class_name: str) -> None:
-    keys = [toleration.get("key") for toleration in own]
+    keys = Members(toleration.get("key") for toleration in own)
     for toleration in added:
         if toleration.get("key") in keys:
             raise Forbidden(_TOLERATED(key=repr(toleration.get("key")), exposure_class=class_name))

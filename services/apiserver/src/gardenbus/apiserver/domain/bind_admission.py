@@ -98,10 +98,11 @@ def provider_type_problems(selector: SeedSelector, seed: Seed) -> Iterator[str]:
 def control_plane_problems(shoot: Shoot, seed: Seed) -> Iterator[str]:
     """Reasons why the seed cannot host the control plane of the shoot."""
     zones = seed.spec.provider.zones
+    has = set(zones)
     if shoot.is_zonal and (problem := zonal_problem(zones)):
         yield problem
     pinned = shoot.spec.control_plane.zones if shoot.spec.control_plane else ()
-    if absent := [zone for zone in pinned if zone not in zones]:
+    if absent := [zone for zone in pinned if zone not in has]:
         yield f"it does not have the control plane's zones {', '.join(absent)}"
 
 

@@ -11,6 +11,7 @@ from gardenbus.common.api.document import SEED_LABEL_PREFIX, SERVER_METADATA, ST
 from gardenbus.common.api.document_parts import FINALIZER, mappings, without
 from gardenbus.common.api.garden.rows import listed
 from gardenbus.common.api.garden.tolerations import UNCHECKED_TOLERATIONS
+from gardenbus.common.api.members import Members, hashable
 from gardenbus.common.api.views import mapping_or_empty
 
 CREATED_BY = "gardener.cloud/created-by"
@@ -152,8 +153,10 @@ def _merge_metadata(current: Document, before: Document, now: Document) -> Docum
 
 def _merge_finalizers(current: Sequence[Any], before: Sequence[Any], now: Sequence[Any]) -> list[Any]:
     """The system's own finalizer stays when a manifest leaves it out."""
-    kept = [entry for entry in current if entry == FINALIZER or entry in now or entry not in before]
-    return kept + [entry for position, entry in enumerate(now) if entry not in kept and entry not in now[:position]]
+    given, last = {hashable(entry): entry for entry in now}, Members(before)
+    kept = [entry for entry in current if entry == FINALIZER or hashable(entry) in given or entry not in last]
+    there = Members(kept)
+    return kept + [entry for entry in given.values() if entry not in there]
 
 
 def _merge_owners(current: Sequence[Document], before: Sequence[Document], now: Sequence[Document]) -> list[Document]:

@@ -230,7 +230,7 @@ def _is_checked(shoot: Document, old: Document | None) -> bool:
 
 def _new_bindings(shoot: Document, old: Document | None) -> Sequence[ObjectKey]:
     namespace = namespace_of(shoot)
-    before = binding_keys(section(old, "spec"), namespace) if old is not None else ()
+    before = set(binding_keys(section(old, "spec"), namespace)) if old is not None else set[ObjectKey]()
     return [key for key in binding_keys(section(shoot, "spec"), namespace) if key not in before]
 
 

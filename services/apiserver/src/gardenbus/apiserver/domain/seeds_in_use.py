@@ -3,7 +3,7 @@
 Source: Gardener's admission plugins SeedValidator and ManagedSeed.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, cast
 
 from gardenbus.apiserver.domain.rejection_messages import RejectionMessage
@@ -41,16 +41,18 @@ def _removals(
     spec: Document, before: Document, shoots: Sequence[Document], path: str = "spec"
 ) -> Iterator[FieldProblem]:
     """Parts that are removed; without shoots everything counts as used."""
-    kept = zones_of(spec)
+    kept = set(zones_of(spec))
     if gone := [zone for zone in zones_of(before) if zone not in kept]:
         yield FieldProblem(f"{path}.provider.zones", ZONES_IN_USE(zones=", ".join(gone), shoots=_count(shoots)))
     internal, internal_before = (section(one, "dns", "internal").get("domain") for one in (spec, before))
     if internal_before and internal != internal_before:
         yield FieldProblem(f"{path}.dns.internal.domain", DOMAIN_IN_USE(domain=internal_before, shoots=_count(shoots)))
-    defaults = _default_domains(spec)
-    for domain in _default_domains(before):
-        users = [shoot for shoot in shoots if _uses(shoot, domain)]
-        if domain not in defaults and (users or not shoots):
+    defaults = set(_default_domains(spec))
+    removed = [domain for domain in _default_domains(before) if domain not in defaults]
+    using = _by_parent_domain(shoots if removed else ())
+    for domain in removed:
+        users = using.get(domain, [])
+        if users or not shoots:
             yield FieldProblem(f"{path}.dns.defaults", DEFAULT_IN_USE(domain=domain, shoots=_names(users)))
 
 
@@ -61,9 +63,16 @@ def _default_domains(spec: Document) -> Sequence[str]:
     return [domain for domain in domains if isinstance(domain, str)]
 
 
-def _uses(shoot: Document, domain: str) -> bool:
-    own = section(shoot, "spec", "dns").get("domain")
-    return isinstance(own, str) and own.endswith(f".{domain}")
+def _by_parent_domain(shoots: Sequence[Document]) -> Mapping[str, list[Document]]:
+    """The shoots by each domain that theirs is below."""
+    found: dict[str, list[Document]] = {}
+    for shoot in shoots:
+        own = section(shoot, "spec", "dns").get("domain")
+        parent = own.partition(".")[2] if isinstance(own, str) else ""
+        while parent:
+            found.setdefault(parent, []).append(shoot)
+            parent = parent.partition(".")[2]
+    return found
 
 
 def _count(shoots: Sequence[Document]) -> str:

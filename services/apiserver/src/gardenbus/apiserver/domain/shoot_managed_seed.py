@@ -68,7 +68,8 @@ def _problems(shoot: Document, old: Document, managed_seed: Document | None, nam
     nodes, before = (section(one, "spec", "networking").get("nodes") for one in (shoot, old))
     if before and nodes != before:
         yield FieldProblem("spec.networking.nodes", _RANGE(nodes=before, managed_seed=name))
-    kept, had = zones_of_workers(shoot), zones_of_workers(old)
+    kept, had = set(zones_of_workers(shoot)), zones_of_workers(old)
     registered = zones_of(section(seed_template_of(managed_seed), "spec")) if managed_seed is not None else had
+    registered = set(registered)
     if gone := [zone for zone in had if zone not in kept and zone in registered]:
         yield FieldProblem("spec.provider.workers", _ZONE(zones=", ".join(gone), managed_seed=name))

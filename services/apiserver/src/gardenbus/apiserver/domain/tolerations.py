@@ -20,6 +20,7 @@ from gardenbus.common.api.garden.tolerations import (
     unchecked_annotation,
     unchecked_in,
 )
+from gardenbus.common.api.members import Members
 from gardenbus.common.errors import Forbidden
 
 DISALLOWED = RejectionMessage(
@@ -49,18 +50,19 @@ def with_unchecked_note(
     if not tolerations:
         return annotated(shoot, UNCHECKED_TOLERATIONS, None)
     had = toleration_pairs(section(old or {}, "spec").get("tolerations"))
-    unchecked = unchecked_in(section(old or {}, "metadata", "annotations"), had)
-    given = _given_by(exposure_class)
+    unchecked = Members(unchecked_in(section(old or {}, "metadata", "annotations"), had))
+    given, before = Members(_given_by(exposure_class)), Members(had)
     if not needs_project(shoot, old):
         open_ones: Sequence[tuple[str, str | None]] = ()
     elif project is None:
+        everywhere = Members(allowed_everywhere)
         open_ones = [
             one
             for one in tolerations
-            if (one in unchecked or one not in had) and one not in given and not is_allowed(*one, allowed_everywhere)
+            if (one in unchecked or one not in before) and one not in given and not is_allowed(*one, everywhere)
         ]
     else:
-        allowed = (*allowed_by(project), *allowed_everywhere)
+        allowed = Members((*allowed_by(project), *allowed_everywhere))
         open_ones = [one for one in tolerations if one in unchecked and not is_allowed(*one, allowed)]
     return annotated(shoot, UNCHECKED_TOLERATIONS, unchecked_annotation(open_ones))
 

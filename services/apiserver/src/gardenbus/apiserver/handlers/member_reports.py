@@ -21,6 +21,7 @@ from gardenbus.common.api.document_parts import is_deleting, mappings, with_fina
 from gardenbus.common.api.fleet.member_clusters import AGENT_CLEANUP, REPORTER_PREFIX, has_left, namespace_of
 from gardenbus.common.api.fleet.works import WORK_KIND
 from gardenbus.common.api.keys import ObjectKey
+from gardenbus.common.api.members import Members
 from gardenbus.common.api.validation.member_cluster import TAINT_EFFECTS
 from gardenbus.common.api.validation.metadata import key_of
 from gardenbus.common.errors import Forbidden, Unavailable
@@ -108,7 +109,7 @@ def with_taints_kept(merged: Document, before: Document, last_applied: bytes) ->
     """
     last: Document = (msgspec.json.decode(last_applied) if last_applied else None) or {}
     stated, stored = _taints(merged), _taints(before)
-    its_own = [_compared(taint) for taint in (*_taints(last), *stated)]
+    its_own = Members(_compared(taint) for taint in (*_taints(last), *stated))
     others = [taint for taint in stored if _compared(taint) not in its_own]
     if not others:
         return merged

@@ -11,11 +11,11 @@ from typing import Annotated, Any, NamedTuple
 
 import msgspec
 
-from gardenbus.common.api.durations import DURATION_PATTERN
+from gardenbus.common.api.durations import DURATION_PATTERN, LONGEST_DURATION
 from gardenbus.common.api.fields.shapes import FieldType, ListOf, MapOf, Shape
 from gardenbus.common.api.fields.suggestions import suggestion
 from gardenbus.common.api.manifests.strict_json import ValuePath
-from gardenbus.common.api.quantities import QUANTITY_PATTERN
+from gardenbus.common.api.quantities import LONGEST_QUANTITY, QUANTITY_PATTERN
 from gardenbus.common.api.shown_values import shown, with_article
 from gardenbus.common.errors import FieldProblem
 
@@ -70,20 +70,20 @@ class _Root(NamedTuple):
 # -------------------------------------------------------------------------------------------- fast
 
 
-def _text_like(pattern: str) -> Any:
-    return Annotated[str, msgspec.Meta(pattern=rf"^(?:{pattern})\Z")]
+def _text_like(pattern: str, longest: int) -> Any:
+    return Annotated[str, msgspec.Meta(pattern=rf"^(?:{pattern})\Z", max_length=longest)]
 
 
 _SCALAR_TYPES: Mapping[str, Any] = {
     "open": Any,
     "string": str | None,
     "time": str | None,
-    "duration": _text_like(DURATION_PATTERN) | None,
+    "duration": _text_like(DURATION_PATTERN, LONGEST_DURATION) | None,
     "bytes": str | None,
     "integer": int | None,
     "number": float | None,
     "boolean": bool | None,
-    "quantity": _text_like(QUANTITY_PATTERN) | int | float | None,
+    "quantity": _text_like(QUANTITY_PATTERN, LONGEST_QUANTITY) | int | float | None,
     "int-or-string": int | str | None,
 }
 
@@ -156,10 +156,10 @@ def _is_text(value: Any) -> bool:
     return isinstance(value, str)
 
 
-def _fits(pattern: str) -> Callable[[Any], bool]:
-    """Return the check that a value is text that matches a pattern."""
+def _fits(pattern: str, longest: int) -> Callable[[Any], bool]:
+    """Return the check that a value is text that matches a pattern, and not longer than so many characters."""
     compiled = re.compile(pattern)
-    return lambda value: isinstance(value, str) and compiled.fullmatch(value) is not None
+    return lambda value: isinstance(value, str) and len(value) <= longest and compiled.fullmatch(value) is not None
 
 
 def _is_number(value: Any) -> bool:
@@ -170,12 +170,12 @@ def _is_whole(value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
 
 
-_is_quantity = _fits(QUANTITY_PATTERN)
+_is_quantity = _fits(QUANTITY_PATTERN, LONGEST_QUANTITY)
 
 _SCALARS: Mapping[str, tuple[Callable[[Any], bool], str]] = {
     "string": (_is_text, "a string"),
     "time": (_is_text, "a time, as 2026-01-02T03:04:05Z"),
-    "duration": (_fits(DURATION_PATTERN), "a duration, as 90s or 1h30m"),
+    "duration": (_fits(DURATION_PATTERN, LONGEST_DURATION), "a duration, as 90s or 1h30m"),
     "bytes": (_is_text, "base64 text"),
     "integer": (_is_whole, "a whole number"),
     "number": (_is_number, "a number"),

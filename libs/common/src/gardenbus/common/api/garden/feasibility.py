@@ -44,7 +44,8 @@ def restriction_problem(wanted: Sequence[str], supported: Sequence[AccessRestric
     The seed's list must not be the shorter one either. Source: Gardener's `AccessRestrictionsAreSupported`.
     """
     names = [restriction.name for restriction in supported]
-    missing = [name for name in wanted if name not in names]
+    there = set(names)
+    missing = [name for name in wanted if name not in there]
     if missing or len(wanted) > len(names):
         return f"it does not support the access restrictions {', '.join(missing or wanted)}"
     return ""

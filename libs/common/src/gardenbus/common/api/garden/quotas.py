@@ -16,7 +16,7 @@ from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.document_parts import entry_named, mappings, only_text
 from gardenbus.common.api.garden.profile_parts import binding_keys, profile_key
 from gardenbus.common.api.keys import ObjectKey
-from gardenbus.common.api.quantities import LONGEST, parse_quantity
+from gardenbus.common.api.quantities import LONGEST_QUANTITY, parse_quantity
 
 KIND = "quota"
 EXPIRATION_ANNOTATION = "shoot.gardener.cloud/expiration-timestamp"
@@ -173,7 +173,7 @@ def _storage_metric(volume: Document) -> str:
 def _amount(value: Any, parts: int) -> int:
     """A quantity in parts, rounded up, MOST_OF_METRIC at most; -1 for what is none."""
     if isinstance(value, str):
-        return _amount_of_text(value, parts) if len(value) <= LONGEST else -1
+        return _amount_of_text(value, parts) if len(value) <= LONGEST_QUANTITY else -1
     return _amount_of(value, parts) if isinstance(value, int | float) else -1
 
 

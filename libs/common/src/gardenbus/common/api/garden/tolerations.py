@@ -5,13 +5,14 @@ before its namespace belongs to a Project the apiserver lists its unchecked tole
 counts only while the Project allows it.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from typing import Any, cast
 
 import msgspec
 
 from gardenbus.common.api.document import Document, encode, section
 from gardenbus.common.api.garden.feasibility import Tolerations
+from gardenbus.common.api.members import Members
 
 UNCHECKED_TOLERATIONS = "gardener.cloud/unchecked-tolerations"
 """Annotation: a JSON list of `{"key", "value"?}`. Only the apiserver changes it."""
@@ -19,12 +20,12 @@ UNCHECKED_TOLERATIONS = "gardener.cloud/unchecked-tolerations"
 _decode = msgspec.json.Decoder(list[Any]).decode
 
 
-def is_allowed(key: object, value: object, allowed: Iterable[tuple[object, object]]) -> bool:
+def is_allowed(key: object, value: object, allowed: Container[tuple[object, object]]) -> bool:
     """True when a list allows a toleration: one without value allows its key with any, one with a value exactly that.
 
     Source: Gardener's admission plugin ShootTolerationRestriction.
     """
-    return any(key == name and (only is None or value == only) for name, only in allowed)
+    return (key, None) in allowed or (key, value) in allowed
 
 
 def allowed_by(project: Document) -> Tolerations:
@@ -55,11 +56,13 @@ def unchecked_in(annotations: Mapping[str, Any], tolerations: Tolerations) -> To
         listed_unchecked = toleration_pairs(_decode(str(annotation)))
     except msgspec.DecodeError:
         return tolerations
-    return tuple(toleration for toleration in tolerations if toleration in listed_unchecked)
+    noted = Members(listed_unchecked)
+    return tuple(toleration for toleration in tolerations if toleration in noted)
 
 
 def effective_tolerations(tolerations: Tolerations, unchecked: Tolerations, allowed: Tolerations) -> Tolerations:
     """Tolerations that count where a Project allows `allowed`."""
     if not unchecked:
         return tolerations
-    return tuple(one for one in tolerations if one not in unchecked or is_allowed(*one, allowed))
+    noted, among = Members(unchecked), Members(allowed)
+    return tuple(one for one in tolerations if one not in noted or is_allowed(*one, among))

@@ -15,6 +15,9 @@ _COMPARISON = re.compile(
     rf"(?P<operator>!=|<=|>=|=|<|>|~|\^)?\s*v?(?P<version>{_NUMBER}(?:\.{_NUMBER}){{0,2}})(?![0-9xX*.])[,\s]*"
 )
 
+LONGEST_CONSTRAINT = 1024
+"""Characters of a constraint; a longer one cannot be read. It is read again for each pool of each shoot."""
+
 _Holds = Callable[[Numbers, Numbers], bool]
 
 _OPERATORS: Mapping[str, _Holds] = {
@@ -31,6 +34,8 @@ _OPERATORS: Mapping[str, _Holds] = {
 
 def satisfies(version: Numbers, constraint: str) -> bool:
     """True when a version is within a constraint; one that cannot be read allows nothing."""
+    if len(constraint) > LONGEST_CONSTRAINT:
+        return False
     return any(_all_hold(version, alternative.strip()) for alternative in constraint.split("||"))
 
 

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.keys import LEASE_NAMESPACE, ObjectKey
+from gardenbus.common.api.members import Members
 from gardenbus.common.api.validation import (
     backups,
     bastion,
@@ -157,7 +158,7 @@ def _check_new_finalizers(metadata: FieldCursor, before: Document) -> None:
     """An object that is being deleted gets no new finalizer. Source: apimachinery's `validation/objectmeta.go`."""
     if not before.get("deletionTimestamp"):
         return
-    held = before.get("finalizers") or ()
+    held = Members(before.get("finalizers") or ())
     if new := [finalizer for _, finalizer in metadata.texts("finalizers") if finalizer not in held]:
         metadata.add_error(
             "finalizers", f"none can be added while the object is being deleted: leave out {', '.join(new)}"

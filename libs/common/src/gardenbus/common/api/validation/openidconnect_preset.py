@@ -10,7 +10,7 @@ from gardenbus.common.api.validation.shared import check_label_selector
 
 SIGNING_ALGORITHMS = ("RS256", "RS384", "RS512", "ES256", "ES384", "ES512", "PS256", "PS384", "PS512")
 
-_CERTIFICATES = re.compile(r"-----BEGIN CERTIFICATE-----\s+([A-Za-z0-9+/=\s]+)-----END CERTIFICATE-----")
+_CERTIFICATES = re.compile(r"-----BEGIN CERTIFICATE-----\s([A-Za-z0-9+/=\s]++)-----END CERTIFICATE-----")
 _ASN1_SEQUENCE = 0x30
 
 
