@@ -28,6 +28,7 @@ from gardenbus.common.controller.batch_consumer import BatchConsumer, BatchSetti
 from gardenbus.common.controller.dead_letter import DeadLetter
 from gardenbus.common.controller.informer import Informer
 from gardenbus.common.controller.informer_controller import InformerController
+from gardenbus.common.controller.isolation import Isolation
 from gardenbus.common.controller.scheduling_hints import HintSender
 from gardenbus.common.errors import Unavailable
 from gardenbus.common.ports.bus import WorkQueue
@@ -35,6 +36,8 @@ from gardenbus.common.ports.connections import Connections
 from gardenbus.common.ports.store import Store
 from gardenbus.common.runtime.connections import connect_all
 from gardenbus.common.runtime.controllers import start_controller
+from gardenbus.common.runtime.isolated_process import IsolatedProcess, isolated_process
+from gardenbus.common.runtime.isolated_service import NotingQueue
 from gardenbus.common.runtime.service import ServiceContext
 
 CONSUMER = "apiserver"
@@ -47,7 +50,7 @@ REPORTER = "apiserver"
 
 async def build(context: ServiceContext[ApiserverSettings]) -> None:
     """Connect to the servers, as soon as they are there, and start."""
-    await start_apiserver(context, await connect_all(context, reporter=REPORTER))
+    await start_apiserver(context, await connect_all(context, reporter=REPORTER), isolated_process(context))
 
 
 class _Parts(NamedTuple):
@@ -61,8 +64,13 @@ class _Parts(NamedTuple):
     budgets: BudgetSettings
 
 
-async def start_apiserver(context: ServiceContext[ApiserverSettings], connections: Connections) -> None:
-    """Start everything on the context's tasks; returns once requests are consumed."""
+async def start_apiserver(
+    context: ServiceContext[ApiserverSettings], connections: Connections, isolated: IsolatedProcess | None = None
+) -> None:
+    """Start everything on the context's tasks; returns once requests are consumed.
+
+    `isolated` handles messages that may have killed a process; without it they are rejected by their deliveries.
+    """
     store, bus = connections.store, connections.bus
     register_groups(filter(None, context.settings.groups.split(",")))
     manifests = ManifestCache(store)
@@ -78,9 +86,13 @@ async def start_apiserver(context: ServiceContext[ApiserverSettings], connection
     for refresh in (requests.refresh, reports.refresh):
         await context.wait_for("nats", refresh)
         bus.on_reconnect(refresh)
+    if context.isolated is not None:
+        handlers = {"requests": requests.handle, "reports": reports.handle}
+        context.spawn("isolated", context.isolated.serve(handlers))
+        return
     await _start_controllers(context, parts)
-    _start_consumer(context, "requests", requests, context.settings.request_batch)
-    _start_consumer(context, "reports", reports, context.settings.report_batch)
+    _start_consumer(context, "requests", requests, context.settings.request_batch, isolated)
+    _start_consumer(context, "reports", reports, context.settings.report_batch, isolated)
     await _serve_api(context, parts)
     context.health.add_readiness("store", lambda: _problem_of_reading(connections.store))
 
@@ -94,6 +106,8 @@ async def _handlers(
     dead_letter = DeadLetter(connections, reporter=REPORTER, object_of=reported_object(subjects))
 
     async def opened(stream: str, consumer: str, subject: str) -> WorkQueue:
+        if context.isolated is not None:
+            return NotingQueue()
         name, size = subjects.stream(stream), context.settings.batch_bytes
         return await context.wait_for("nats", lambda: bus.work_queue(name, consumer, subject, fetch_bytes=size))
 
@@ -186,7 +200,11 @@ async def _start_controllers(context: ServiceContext[ApiserverSettings], parts: 
 
 
 def _start_consumer(
-    context: ServiceContext[ApiserverSettings], name: str, handler: DurableRequestHandler | ReportHandler, batch: int
+    context: ServiceContext[ApiserverSettings],
+    name: str,
+    handler: DurableRequestHandler | ReportHandler,
+    batch: int,
+    isolated: IsolatedProcess | None,
 ) -> None:
     settings = context.settings
     consumer = BatchConsumer(
@@ -202,6 +220,7 @@ def _start_consumer(
         ),
         prepare=handler.prepare if isinstance(handler, DurableRequestHandler) else None,
         observer=ConsumerMetrics(name),
+        isolation=Isolation(isolated.handle, handler.dead_letter.reject_deadly) if isolated is not None else None,
     )
     context.spawn(name, consumer.run())
     context.on_stop(name, consumer.stop)

@@ -8,6 +8,8 @@
 | a message waits for its turn        | its ack deadline is extended with those of the messages that are handled       |
 | delivered for the last allowed time | handled in the opposite order: what is behind a poison message gets through    |
 | delivered more often than allowed   | rejected (see `dead_letter`)                                                   |
+| it was delivered to a process that  | a suspect: handled alone in a process of its own (see `isolation`), where      |
+| may have died of it                 | there is one; rejected if that process dies too, however often delivered       |
 | the consumer is stopped             | what is not finished is released, for another replica                          |
 
 Nothing is released while a server is away, as each delivery counts against a message. While a batch of new messages is
@@ -26,9 +28,10 @@ import structlog
 
 from gardenbus.common.controller.cancellation import unless_set
 from gardenbus.common.controller.controller import Reject
+from gardenbus.common.controller.isolation import Isolation, Survived
 from gardenbus.common.controller.reconcile_ids import bound_reconcile_id
 from gardenbus.common.controller.wait import forever
-from gardenbus.common.errors import Transient
+from gardenbus.common.errors import Transient, Unavailable
 from gardenbus.common.ports.bus import QueueMessage, WorkQueue
 from gardenbus.common.ports.clock import Clock
 
@@ -81,6 +84,10 @@ class _NoObserver:
     def returned(self, messages: Sequence[QueueMessage]) -> None: ...
 
 
+class IsolatedHandlerFailed(Exception):
+    """The handler raised something unexpected in the process of its own, which has logged it."""
+
+
 class BatchConsumer:
     """One loop over one durable queue; see the module."""
 
@@ -96,6 +103,7 @@ class BatchConsumer:
         prepare: Prepare | None = None,
         observer: BatchObserver = _NoObserver(),  # noqa: B008  (stateless)
         stopping: asyncio.Event | None = None,
+        isolation: Isolation | None = None,
     ) -> None:
         self._name = name
         self._queue = queue
@@ -105,6 +113,8 @@ class BatchConsumer:
         self._settings = settings
         self._prepare = prepare
         self._observer = observer
+        self._isolation = isolation
+        self._survived = Survived()
         self._prefetched: Sequence[QueueMessage] = ()
         self._stopping = stopping or asyncio.Event()
         self._stopped = asyncio.Event()
@@ -131,12 +141,19 @@ class BatchConsumer:
         together, isolated = arrange(messages, self._settings)
         portions = ([together] if together else []) + [[message] for message in isolated]
         for number, portion in enumerate(portions, start=1):
-            is_poison = portion[0].deliveries > self._settings.max_deliveries
-            handle = self._reject_all if is_poison else self._handle
+            handle = self._handler_of(portion[0])
             waiting = [message for later in portions[number:] for message in later]
             with bound_reconcile_id():
                 await self._retry_while_unavailable(portion, handle, waiting=waiting)
             self._observer.finished(portion)
+            if self._isolation is not None:
+                self._survived.note(portion)
+
+    def _handler_of(self, first: QueueMessage) -> Handle:
+        """What handles a portion, by its first message, which is the only one if it came back."""
+        if self._isolation is not None and self._survived.is_suspect(first):
+            return self._handle_isolated
+        return self._reject_all if first.deliveries > self._settings.max_deliveries else self._handle
 
     async def _process_and_fetch(self, messages: Sequence[QueueMessage]) -> Sequence[QueueMessage]:
         """Handle a batch and return the next one."""
@@ -218,6 +235,25 @@ class BatchConsumer:
         with suppress(Transient):  # what cannot be released is delivered again when its deadline has passed
             for message in messages:
                 await message.release()
+
+    async def _handle_isolated(self, messages: Sequence[QueueMessage]) -> None:
+        """Handle a suspect in a process of its own, and do with it what its handler did there."""
+        assert self._isolation is not None
+        (message,) = messages
+        result = await self._isolation.handle(self._name, message)
+        if result.death:
+            _log.error("message.deadly", consumer=self._name, subject=message.message.subject, reason=result.death)
+            await self._isolation.reject(message, result.death)
+        elif result.transient:
+            raise Unavailable(result.transient)
+        elif result.error and message.deliveries > self._settings.max_deliveries:
+            await self._reject(message)
+        elif result.error:
+            raise IsolatedHandlerFailed(result.error)
+        elif result.ended == "acknowledged":
+            await message.ack()
+        else:
+            await message.release()
 
     async def _reject_all(self, messages: Sequence[QueueMessage]) -> None:
         for message in messages:

@@ -142,6 +142,15 @@ class DeadLetter:
         await self.reject(message.message, HandlerFailed(f"its handler failed {failures} times and did not end it"))
         await message.ack()
 
+    async def reject_deadly(self, message: QueueMessage, death: str) -> None:
+        """Reject a message that killed the process in which it was handled alone, then acknowledge it.
+
+        `death` says how the process ended. Raises Unavailable.
+        """
+        killed = HandlerFailed(f"it killed its handler twice, the second time alone: {death}")
+        await self.reject(message.message, killed)
+        await message.ack()
+
 
 def rejected_message(
     *, rejected_subject: str, subject: str, body: bytes, reason: str, rejected_part: bytes | None = None

@@ -3,7 +3,8 @@
     run_service("relay", lambda: load(RelaySettings), build)
 
 `build(context)` connects, registers health checks and starts tasks; what it puts on `context.stack` is closed at the
-stop. Exit codes: 0 after SIGTERM or SIGINT, 1 when a task crashed or the start failed, 2 when the settings are invalid.
+stop. Exit codes: 0 after SIGTERM or SIGINT, 1 when a task crashed or the start failed, 2 when the settings are invalid,
+27 when it computed for too long (see `watchdog`).
 
 The order of a stop: `/readyz` turns 503, `context.stopping` is set, the drains run (last registered first, all
 within `drain_seconds`), tasks are cancelled, `context.stack` unwinds. A process that is not gone after that and one
@@ -30,9 +31,11 @@ from gardenbus.common.runtime.build_info import export_build_info
 from gardenbus.common.runtime.clock import SystemClock
 from gardenbus.common.runtime.event_loop import SharedLookups
 from gardenbus.common.runtime.health import Health
+from gardenbus.common.runtime.isolated_service import IsolatedService
 from gardenbus.common.runtime.logs import configure_logging
 from gardenbus.common.runtime.settings import CommonSettings
 from gardenbus.common.runtime.tracing import configure_tracing
+from gardenbus.common.runtime.watchdog import Watchdog
 
 HEALTH_FILE_VARIABLE = "GARDENBUS_HEALTH_FILE"
 OWNER_ALONE = 0o077
@@ -70,6 +73,8 @@ class ServiceContext(Generic[SettingsT]):
         """Enter clients here; they are closed last."""
         self.stopping = asyncio.Event()
         """Set when the process is to stop: accept no new work."""
+        self.isolated = IsolatedService.of_environment(os.environ)
+        """Set in a process of its own for messages that may kill it; see `isolated_process`."""
         self._drains: list[tuple[str, Drain]] = []
         self._tasks: set[asyncio.Task[object]] = set()
         self._crash: asyncio.Future[str] = asyncio.get_running_loop().create_future()
@@ -191,6 +196,8 @@ async def serve(name: str, settings: SettingsT, build: "Build[SettingsT]") -> in
     end_traces = configure_tracing(name, settings.traces, instance=settings.instance, environ=os.environ)
     health = Health()
     context = ServiceContext(name, settings, health=health, clock=SystemClock())
+    watchdog = Watchdog(settings.watchdog_seconds)
+    watchdog.start()
     stop_requested = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -211,6 +218,7 @@ async def serve(name: str, settings: SettingsT, build: "Build[SettingsT]") -> in
         await context.close()
         await health.stop()
         end_traces()
+        watchdog.stop()
         log.info("service.stopped")
 
 

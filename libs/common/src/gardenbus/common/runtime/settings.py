@@ -85,6 +85,9 @@ class CommonSettings(msgspec.Struct, frozen=True, kw_only=True):
     instance: str = msgspec.field(default_factory=_instance)
     """Distinguishes replicas in logs and leases; host name and process id unless given."""
 
+    watchdog_seconds: Annotated[float, msgspec.Meta(ge=0, le=3600)] = 10.0
+    """Processor time that the process may compute without returning to its event loop; then it is ended. 0: any."""
+
     drain_seconds: Annotated[float, msgspec.Meta(gt=0, le=60)] = 3.5
     """Longest wait of a stop for work in flight. With the rest of the stop a process is gone within 5 s."""
 
