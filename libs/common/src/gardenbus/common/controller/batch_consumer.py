@@ -150,7 +150,7 @@ class BatchConsumer:
                 self._survived.note(portion)
 
     def _handler_of(self, first: QueueMessage) -> Handle:
-        """What handles a portion, by its first message, which is the only one if it came back."""
+        """Handler of a portion, by its first message, which is the only one if it came back."""
         if self._isolation is not None and self._survived.is_suspect(first):
             return self._handle_isolated
         return self._reject_all if first.deliveries > self._settings.max_deliveries else self._handle

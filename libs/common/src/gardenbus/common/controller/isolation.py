@@ -30,7 +30,7 @@ class IsolatedResult(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Isolation(NamedTuple):
-    """What a consumer does with suspects."""
+    """Treatment of a consumer's suspects."""
 
     handle: Callable[[str, QueueMessage], Awaitable[IsolatedResult]]
     """Handles a message of a consumer in a process of its own. Raises Transient where there is none."""

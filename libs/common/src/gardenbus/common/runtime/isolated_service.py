@@ -8,12 +8,13 @@ import asyncio
 import os
 import signal
 import socket
-from collections.abc import Awaitable, Callable, Mapping, MutableMapping, Sequence
+from collections.abc import Mapping, MutableMapping, Sequence
 from typing import Literal, TypeVar
 
 import msgspec
 import structlog
 
+from gardenbus.common.controller.batch_consumer import Handle
 from gardenbus.common.controller.isolation import IsolatedResult
 from gardenbus.common.errors import Transient
 from gardenbus.common.ports.bus import QueueMessage, StreamMessage
@@ -22,7 +23,6 @@ ISOLATED_VARIABLE = "GARDENBUS_ISOLATED_SOCKET"
 LARGEST_LINE = 64 * 1024 * 1024
 """Bytes of a line on the socket: the largest message in base64, with its headers."""
 
-Handle = Callable[[Sequence[QueueMessage]], Awaitable[None]]
 LineType = TypeVar("LineType", bound=msgspec.Struct)
 
 _log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
