@@ -74,6 +74,15 @@ async def test_a_dry_run_is_answered_as_the_request_is_and_leaves_no_trace(
     assert _without_what_the_store_decides(rehearsed) == _without_what_the_store_decides(performed)
 
 
+async def test_a_shoot_sees_the_project_of_the_same_dry_run(prepared: Apiserver) -> None:
+    set_of = [a_project("fresh"), a_shoot("first", "garden-fresh")]
+    response = await prepared.response("apply", _message(set_of), dry_run="true")
+    assert response["ok"]
+    assert "belongs to no Project" not in str(response)
+    alone = await prepared.response("apply", a_shoot("first", "garden-fresh"), dry_run="true")
+    assert "belongs to no Project" in str(alone)
+
+
 async def test_documents_of_one_dry_run_see_each_other(prepared: Apiserver) -> None:
     classed = a_shoot("new", spec={"exposureClassName": "public"})
     exposure_class = {

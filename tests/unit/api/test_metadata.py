@@ -180,3 +180,16 @@ def test_a_delete_request_names_its_object_shortly_or_by_manifest(reference: Doc
 def test_a_delete_request_that_names_nothing_is_refused(reference: Document, error: Any, reported: str) -> None:
     with pytest.raises(error, match=reported):
         reference_of(reference)
+
+
+@pytest.mark.parametrize(
+    ("kind", "version", "advice"),
+    [
+        ("Shoot", "core.gardener.cloud/v1beta1", "garden-<project>"),
+        ("Deployment", "apps/v1", "<its name>"),
+        ("Pod", "v1", "<its name>"),
+    ],
+)
+def test_the_advice_for_a_missing_namespace_is_that_of_the_kind(kind: str, version: str, advice: str) -> None:
+    with pytest.raises(InvalidResource, match=f"write namespace: {advice}"):
+        key_of({"apiVersion": version, "kind": kind, "metadata": {"name": "web"}})

@@ -141,6 +141,12 @@ def test_what_is_missing_comes_first_in_an_order_and_is_none_in_a_column():
     seeds = [{"a": "x"}, {"a": None}, {"a": 3}, {}]
 
     assert sorted(seeds, key=sort_key(".a")) == [{"a": None}, {}, {"a": 3}, {"a": "x"}]
+
+
+def test_quantities_are_sorted_by_what_they_amount_to() -> None:
+    amounts = ["1.34.1", "10Gi", "200", "500Mi", "9Gi", "30", "1500m", "apollo"]
+    rows = sorted(({"a": each} for each in amounts), key=sort_key(".a"))
+    assert [row["a"] for row in rows] == ["1500m", "30", "200", "500Mi", "9Gi", "10Gi", "1.34.1", "apollo"]
     assert render_documents(parse_printer("custom-columns=A:.a,B:.b[*]"), [{"b": [1, "y"]}], is_one=True) == (
         "A        B\n<none>   1,y\n"
     )

@@ -9,7 +9,7 @@ import typer
 from typer._click.exceptions import ClickException
 from typer.main import get_command
 
-from gardenbus.cli.values import convert_lazily
+from gardenbus.cli.values import convert_lazily, without_flag_values
 
 
 class Colour(StrEnum):
@@ -96,3 +96,31 @@ def error_of(called: Any, words: list[str]) -> str:
     except ClickException as error:
         return error.format_message()
     return ""
+
+
+@pytest.mark.parametrize(
+    ("words", "left"),
+    [
+        (["--flag=true", "a"], ["--flag", "a"]),
+        (["--flag=false", "a"], ["--no-flag", "a"]),
+        (["--flag", "--flag=false"], ["--no-flag"]),
+        (["--flag=false", "--flag=true"], ["--flag"]),
+        (["--flag=maybe", "--text=true"], ["--flag=maybe", "--text=true"]),
+        (["--flag=true", "--", "--flag=false"], ["--flag", "--", "--flag=false"]),
+    ],
+)
+def test_a_flag_takes_true_and_false_for_a_value(words: list[str], left: list[str]) -> None:
+    paint = command([])
+    flags = {each.opts[0]: each for each in paint.params if getattr(each, "is_flag", False)}
+    assert without_flag_values(words, flags) == left
+
+
+def test_a_command_reads_the_values_of_its_flags_once_converted() -> None:
+    received: list[Any] = []
+    paint = command(received)
+    context = paint.make_context("paint", [], resilient_parsing=True)
+    for _ in range(2):
+        convert_lazily(paint, context)
+    paint.main(["--flag=true", "word"], standalone_mode=False)
+    paint.main(["--flag=false"], standalone_mode=False)
+    assert [(each[0], each[4]) for each in received] == [(["word"], True), (None, False)]

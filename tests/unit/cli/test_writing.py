@@ -52,6 +52,28 @@ def test_what_is_there_is_not_created_and_the_others_are(run: Any, bus: FakeApi,
     assert bus.seed_of("apollo")[0] == "aws"
 
 
+def test_a_name_is_made_of_its_beginning_and_another_one_where_it_is_taken(
+    run: Any, bus: FakeApi, file: Any, monkeypatch: pytest.MonkeyPatch
+):
+    suffixes = iter(("bbbbb", "bbbbb", "ccccc"))
+    monkeypatch.setattr(create, "random_suffix", lambda: next(suffixes))
+    unnamed = a_shoot("x")
+    unnamed["metadata"] = {"generateName": "load", "namespace": "garden-dev"}
+    manifest = file(unnamed)
+
+    assert run("create", "-f", manifest).stdout == "Shoot garden-dev/loadbbbbb created\n"
+    assert run("create", "-f", manifest).stdout == "Shoot garden-dev/loadccccc created\n"
+    assert {("shoot", "garden-dev", f"load{each * 5}") for each in "bc"} <= bus.objects.keys()
+
+
+def test_a_generated_name_fits_into_a_label_and_a_stated_one_stays() -> None:
+    made = create.named_by_prefix({"kind": "Job", "metadata": {"generateName": "a" * 80}})["metadata"]["name"]
+    assert (len(made), made[:58]) == (63, "a" * 58)
+    stated = {"kind": "Job", "metadata": {"generateName": "a-", "name": "b"}}
+    assert create.named_by_prefix(stated) is stated
+    assert create.named_by_prefix({"kind": "Job", "metadata": {}}) == {"kind": "Job", "metadata": {}}
+
+
 def test_a_dry_run_creates_nothing(run: Any, bus: FakeApi, file: Any):
     result = run("create", "-f", file(a_shoot("bolt")), "--dry-run=server")
 

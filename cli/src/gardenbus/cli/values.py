@@ -5,7 +5,7 @@ That is half of what a command costs before it does anything.
 
 import os
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
 from pathlib import Path
 from typing import Any, get_args, get_origin
@@ -60,6 +60,45 @@ def convert_lazily(command: Any, ctx: Any) -> None:
         convert_lazily(child, ctx)
     for parameter in command.get_params(ctx):
         _replace_conversion(parameter)
+    if not hasattr(command.parse_args, "reads_flag_values"):
+        command.parse_args = _FlagValues(command)
+
+
+class _FlagValues:
+    """Parser of a command's words that takes `--flag=true` and `--flag=false`, as kubectl does."""
+
+    reads_flag_values = True
+
+    def __init__(self, command: Any) -> None:
+        self._command = command
+        self._parse = command.parse_args
+
+    def __call__(self, ctx: Any, args: list[str]) -> Any:
+        """Parse the words with flags in place of their values."""
+        flags = {name: each for each in self._command.get_params(ctx) if _is_flag(each) for name in each.opts}
+        return self._parse(ctx, without_flag_values(args, flags))
+
+
+def without_flag_values(args: Sequence[str], flags: Mapping[str, Any]) -> list[str]:
+    """Words of a command line with `--flag` for `--flag=true`, and for `--flag=false` the flag that says no, or none.
+
+    `flags` are parameters by their names.
+    """
+    ends = args.index("--") if "--" in args else len(args)
+    found: list[str] = []
+    for word in args[:ends]:
+        name, _, value = word.partition("=")
+        if name not in flags or value not in ("true", "false"):
+            found.append(word)
+            continue
+        parameter = flags[name]
+        found = [each for each in found if each not in (*parameter.opts, *parameter.secondary_opts)]
+        found += [name] if value == "true" else parameter.secondary_opts[:1]
+    return [*found, *args[ends:]]
+
+
+def _is_flag(parameter: Any) -> bool:
+    return bool(getattr(parameter, "is_flag", False)) and not getattr(parameter, "count", False)
 
 
 def _replace_conversion(parameter: Any) -> None:

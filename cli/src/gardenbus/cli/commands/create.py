@@ -1,5 +1,6 @@
 """`create`, `replace`: manifests as they stand, of objects that are not there yet, or that are there."""
 
+import secrets
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Annotated
 
@@ -29,6 +30,9 @@ from gardenbus.cli.wait.waiter import key_of, wait_until
 from gardenbus.common.api.document import Document, encode
 from gardenbus.common.errors import BadRequest, Conflict
 
+Sent = tuple[Document, ApiResponse]
+"""A manifest as it was sent, and the response to it."""
+
 _CONFLICT = 409
 _NOT_FOUND = 404
 
@@ -45,7 +49,8 @@ def create(  # noqa: PLR0913 - one parameter an option
 ) -> None:
     """Create what the manifests say, and nothing that is there already.
 
-    Exit code 1 when one of them is there, or is rejected; the others are created.
+    Exit code 1 when one of them is there, or is rejected; the others are created. A manifest with generateName instead
+    of a name gets a name that begins with it.
 
     Example: gardenbus create -f shoot.yaml
     """
@@ -53,8 +58,8 @@ def create(  # noqa: PLR0913 - one parameter an option
         only_checks, validation = is_dry_run(dry_run), validation_of(validate)
         documents = [placed(each, namespace) for each in manifests_of(files, recursive=recursive)]
 
-    async def one(api: ApiClient, document: Document) -> ApiResponse:
-        return await created(api.validating(validation), document, is_dry_run=only_checks)
+    async def one(api: ApiClient, document: Document) -> Sent:
+        return await created_by_name(api.validating(validation), document, is_dry_run=only_checks)
 
     _each(documents, one, output, landscape, verb="created", is_dry_run=only_checks)
 
@@ -97,18 +102,18 @@ def replace(  # noqa: PLR0913 - one parameter an option
             raise BadRequest("--force has no dry run: what would be created depends on what is gone by then")
         documents = [placed(each, namespace) for each in manifests_of(files, recursive=recursive)]
 
-    async def one(api: ApiClient, document: Document) -> ApiResponse:
+    async def one(api: ApiClient, document: Document) -> Sent:
         api = api.validating(validation)
         if force:
-            return await recreated(api, document, timeout_seconds, confirms=confirm)
-        return await replaced(api, document, is_dry_run=only_checks)
+            return document, await recreated(api, document, timeout_seconds, confirms=confirm)
+        return document, await replaced(api, document, is_dry_run=only_checks)
 
     _each(documents, one, output, landscape, verb="replaced", is_dry_run=only_checks)
 
 
 def _each(
     documents: Sequence[Document],
-    send: Callable[[ApiClient, Document], Awaitable[ApiResponse]],
+    send: Callable[[ApiClient, Document], Awaitable[Sent]],
     output: Format,
     landscape: LandscapeOptions,
     *,
@@ -118,11 +123,44 @@ def _each(
     """Send each manifest by itself, and print what became of it."""
 
     async def work(api: ApiClient) -> bool:
-        responses = [await send(api, document) for document in documents]
-        named = [msgspec.structs.replace(each, outcome=each.outcome and verb) for each in responses]
-        return report(documents, named, output, verb=verb, dry=is_dry_run)
+        sent = [await send(api, document) for document in documents]
+        named = [msgspec.structs.replace(each, outcome=each.outcome and verb) for _, each in sent]
+        return report([document for document, _ in sent], named, output, verb=verb, dry=is_dry_run)
 
     fail_unless(run_with_client(work, *landscape))
+
+
+_SUFFIX_CHARACTERS = "bcdfghjklmnpqrstvwxz2456789"
+"""Characters of generated names: no word comes of them. Source: apimachinery's `pkg/util/rand`."""
+_SUFFIX_LENGTH, _LONGEST_PREFIX = 5, 58
+_MORE_TRIES = 7
+"""Further names that are tried where the first is taken."""
+
+
+def named_by_prefix(document: Document) -> Document:
+    """A manifest with a name made of its `generateName`; itself where it states its name, or neither."""
+    metadata = as_mapping(document.get("metadata"))
+    prefix = metadata.get("generateName")
+    if metadata.get("name") or not isinstance(prefix, str) or not prefix:
+        return document
+    return {**document, "metadata": {**metadata, "name": f"{prefix[:_LONGEST_PREFIX]}{random_suffix()}"}}
+
+
+def random_suffix() -> str:
+    """The end of a generated name."""
+    return "".join(secrets.choice(_SUFFIX_CHARACTERS) for _ in range(_SUFFIX_LENGTH))
+
+
+async def created_by_name(api: ApiClient, document: Document, *, is_dry_run: bool = False) -> Sent:
+    """Create an object, under a name that is made for it where its manifest has `generateName`. Raises Unavailable."""
+    named = named_by_prefix(document)
+    response = await created(api, named, is_dry_run=is_dry_run)
+    for _ in range(_MORE_TRIES):
+        if named is document or response.error.get("code") != _CONFLICT:
+            break
+        named = named_by_prefix(document)
+        response = await created(api, named, is_dry_run=is_dry_run)
+    return named, response
 
 
 async def created(api: ApiClient, document: Document, *, is_dry_run: bool = False) -> ApiResponse:

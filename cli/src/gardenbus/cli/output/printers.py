@@ -1,5 +1,6 @@
 """Printers for `-o`: YAML, JSON, names, JSONPath templates, columns of one's own."""
 
+import contextlib
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -146,15 +147,21 @@ def _lines(lines: Sequence[str]) -> str:
 
 
 def sort_key(expression: str) -> Callable[[Document], tuple[int, Any]]:
-    """The key for `--sort-by`: missing first, then numbers, then text. Raises BadRequest."""
+    """The key for `--sort-by`: missing first, then numbers and quantities by their amount, then text.
+
+    Raises BadRequest.
+    """
+    from gardenbus.common.api.quantities import parse_quantity  # noqa: PLC0415  few calls sort
+
     path = parse_path(expression)
 
     def key(document: Document) -> tuple[int, Any]:
         found = values_at(path, document)
         if not found or found[0] is None:
             return 0, 0
-        if isinstance(found[0], int | float):
-            return 1, found[0]
+        if isinstance(found[0], str | int | float):
+            with contextlib.suppress(ValueError):
+                return 1, parse_quantity(found[0])
         return 2, text_of(found[0])
 
     return key

@@ -140,7 +140,7 @@ _UNDERSTOOD = (
     _kind("Shoot", _CORE_V1BETA1, "sh", understood=True),
     _kind("Seed", _CORE_V1BETA1, "sd", namespaced=False, understood=True),
     _kind("CloudProfile", _CORE_V1BETA1, "cp", "cprofile", "cpfl", namespaced=False, understood=True),
-    _kind("NamespacedCloudProfile", _CORE_V1BETA1, "ncp", "ncprofile", "ncpfl", understood=True),
+    _kind("NamespacedCloudProfile", _CORE_V1BETA1, "ncp", "ncprofile", "ncpfl", "nsprofile", "nscpfl", understood=True),
     _kind("Project", _CORE_V1BETA1, namespaced=False, understood=True),
     _kind(
         "ExposureClass", _CORE_V1BETA1, "expclass", "expcls", "exc", namespaced=False, understood=True, has_spec=False
@@ -187,7 +187,7 @@ _STORED = (
     _kind("SecretBinding", _CORE_V1BETA1, "sb", has_spec=False),
     _kind("CredentialsBinding", f"{SECURITY}/v1alpha1", "cb", has_spec=False),
     _kind("WorkloadIdentity", f"{SECURITY}/v1alpha1", "wi"),
-    _kind("Gardenlet", _SEED_MANAGEMENT_V1ALPHA1, "gl"),
+    _kind("Gardenlet", _SEED_MANAGEMENT_V1ALPHA1, "gl", "glet"),
     _kind("Bastion", f"{OPERATIONS}/v1alpha1"),
     _kind("OpenIDConnectPreset", f"{SETTINGS}/v1alpha1", "oidcps"),
     _kind("ClusterOpenIDConnectPreset", f"{SETTINGS}/v1alpha1", "coidcps", namespaced=False),
@@ -252,6 +252,12 @@ _ALSO_SERVED: Mapping[str, tuple[str, ...]] = {
 }
 """Further versions in which KubeFleet serves its kinds, field for field; objects are stored in that of the kind."""
 
+_SCOPES_OF_CLUSTERS: Mapping[tuple[str, str], bool] = {
+    **{("", kind): True for kind in ("Binding", "Endpoints", "Pod")},
+    **{("", kind): False for kind in ("ComponentStatus", "Node")},
+}
+"""Kinds of Kubernetes' core that are no resource types here, and whether their objects have a namespace."""
+
 _STORED_VERSIONS: Mapping[tuple[str, str], str] = {
     (f"{spec.group}/{version}", spec.kind): spec.api_version
     for spec in _UNDERSTOOD
@@ -296,9 +302,9 @@ _NEAR_WORDS = [word for spec in (*_UNDERSTOOD, *_STORED) for word in (spec.plura
 def resolve(api_version: str, kind: str) -> KindSpec:
     """Kind of a manifest.
 
-    An unregistered kind of a registered group has `namespaced` None and `understood` False. Raises Unsupported, naming
-    the field, for an unknown group, a word that is no kind, a version of an understood kind that is not served, an
-    understood word in another group, and a probable typing error.
+    An unregistered kind of a registered group has `understood` False, and `namespaced` None unless it is Kubernetes'.
+    Raises Unsupported, naming the field, for an unknown group, a word that is no kind, a version of an understood kind
+    that is not served, an understood word in another group, and a probable typing error.
     """
     group, _, version = api_version.rpartition("/")
     if group not in GROUPS and group not in _registered_groups:
@@ -322,7 +328,12 @@ def resolve(api_version: str, kind: str) -> KindSpec:
         raise Unsupported(f"kind: {kind} of {api_version} is not known here; did you mean {meant}?")
     singular = kind.lower()
     return KindSpec(
-        kind=kind, singular=singular, plural=_plural(singular), group=group, version=version, namespaced=None
+        kind=kind,
+        singular=singular,
+        plural=_plural(singular),
+        group=group,
+        version=version,
+        namespaced=_SCOPES_OF_CLUSTERS.get((group, kind)),
     )
 
 
@@ -359,7 +370,7 @@ def by_word(word: str, stored: Iterable[str] = ()) -> KindSpec:
                 kind=singular, singular=singular, plural=_plural(singular), group="", version="", namespaced=None
             )
     close = get_close_matches(folded[:80], _NEAR_WORDS, n=1, cutoff=_NEAR)
-    hint = f"did you mean {close[0]}?" if close else f"understood are {', '.join(spec.plural for spec in _UNDERSTOOD)}"
+    hint = f"did you mean {close[0]}?" if close else f"there are {', '.join(spec.plural for spec in KINDS.values())}"
     raise Unsupported(f'kind: the server doesn\'t have a resource type "{word[:80]}"; {hint}')
 
 

@@ -3,8 +3,7 @@
 A request with the header `Gardenbus-Dry-Run: true` (or `explain`, of an `apply`: then the response also says what each
 admission plug-in did) gets the object as it would be stored, with its present version (a
 new one: version 0 and no uid), or the error. Rules of the store (versions, capacity, claims, references to an object)
-are checked by the store, in one call without writing. Documents of one message see each other, but for a Project, which
-its shoots see only when it is stored.
+are checked by the store, in one call without writing. Documents of one message see each other.
 """
 
 from collections.abc import Mapping, Sequence

@@ -82,6 +82,7 @@ class ReadCache:
         self._manifests = manifests
         self._cached: dict[ObjectKey, StoredObject | None] = {}
         self._has_listed_projects = False
+        self._own_projects: dict[str, ObjectKey] = {}
         self._related: dict[tuple[RelatedQuery, ...], RelatedObjects] = {}
         self._listed: dict[str, Sequence[Document]] = {}
 
@@ -107,6 +108,8 @@ class ReadCache:
         self._listed.pop(key.kind, None)
         if key.kind == "project":
             self._has_listed_projects = False
+            if stored is not None:
+                self._own_projects[project_namespace(stored.document())] = key
 
     def invalidate(self, key: ObjectKey) -> None:
         """Read it again the next time: it was changed elsewhere."""
@@ -279,7 +282,7 @@ class ReadCache:
                 return None
 
     async def _project(self, namespace: str) -> Document | None:
-        key = self._manifests.project_of(namespace)
+        key = self._own_projects.get(namespace) or self._manifests.project_of(namespace)
         if key is not None:
             stored = await self.get(key)
             if stored is not None and project_namespace(document := self._manifests.decoded(stored)) == namespace:

@@ -149,7 +149,7 @@ def _needed_name(holder: Document, path: str = "metadata.name") -> str:
         return name
     if name in (None, ""):
         if holder.get("generateName"):
-            raise BadRequest(f"{path}: is needed: names are not generated here")
+            raise BadRequest(f"{path}: is needed: `gardenbus create` makes a name of generateName, apply wants one")
         raise BadRequest(f"{path}: is needed: give the object a name")
     raise BadRequest(f"{path}: must be a string, not {shown(name)}: put it in quotes")
 
@@ -161,12 +161,11 @@ def _checked_namespace(place: FieldCursor, spec: KindSpec) -> str:
     if namespace and spec.namespaced is False:
         place.add_error("namespace", f"{with_article(spec.kind)} belongs to no namespace: leave it out")
         return ""
+    advice = "garden-<project>" if spec.group.endswith("gardener.cloud") else "<its name>"
     if not namespace and spec.namespaced and not place.has("namespace"):
-        place.add_error(
-            "namespace", f"{with_article(spec.kind)} belongs to a namespace: write namespace: garden-<project>"
-        )
+        place.add_error("namespace", f"{with_article(spec.kind)} belongs to a namespace: write namespace: {advice}")
     elif not namespace and spec.namespaced:
-        place.add_error("namespace", "is empty: write namespace: garden-<project>")
+        place.add_error("namespace", f"is empty: write namespace: {advice}")
     elif namespace and (problem := label_problem(namespace)):
         place.add_error("namespace", problem)
     return namespace
