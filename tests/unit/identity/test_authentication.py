@@ -7,9 +7,11 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from cryptography import x509
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding
+from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from gardenbus.common.api.document import encode
 from gardenbus.common.api.identity.issued_credentials import IssuedCredentials, read_credentials
@@ -17,7 +19,16 @@ from gardenbus.common.api.identity.principals import Principal
 from gardenbus.common.api.identity.revocations import Revocations
 from gardenbus.common.api.keys import Subjects
 from gardenbus.common.errors import BadRequest, Forbidden
-from gardenbus.credentials.certificates import Authority, Issued, new_authority, read_certificate, read_key, serial_of
+from gardenbus.credentials.certificates import (
+    Authority,
+    Issued,
+    key_pem,
+    new_authority,
+    new_key,
+    read_certificate,
+    read_key,
+    serial_of,
+)
 from gardenbus.credentials.new_nkeys import new_nkey
 from gardenbus.credentials.tokens import AuthorizationRequest, ClientInfo, ConnectOptions, ServerId
 from gardenbus.identity.domain.authentication import Authenticated, Facts, authenticate, grant
@@ -25,7 +36,8 @@ from gardenbus.identity.domain.authentication import Authenticated, Facts, authe
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 NONCE = "a nonce of the server"
 GARDENLET = Principal("gardenlet", "aws-cork")
-AUTHORITY = Authority(new_authority("gardenbus", NOW))
+ISSUED_AUTHORITY = new_authority("gardenbus", NOW)
+AUTHORITY = Authority(ISSUED_AUTHORITY)
 NAMESAKE = Authority(new_authority("gardenbus", NOW))
 """Another authority of the same name."""
 
@@ -181,3 +193,39 @@ def test_issued_credentials_are_read_from_their_secret() -> None:
 def test_a_secret_that_makes_no_sense_names_the_field(data: Any) -> None:
     with pytest.raises(BadRequest, match=r"data|user"):
         read_credentials(secret(**data))
+
+
+def made_elsewhere(begins: datetime) -> Issued:
+    """A certificate that somebody signed by hand with the authority's key."""
+    key = new_key()
+    names = [x509.NameAttribute(NameOID.ORGANIZATION_NAME, "gardener.cloud:system:seeds")]
+    names.append(x509.NameAttribute(NameOID.COMMON_NAME, "gardener.cloud:system:seed:aws-cork"))
+    certificate = (
+        x509.CertificateBuilder()
+        .subject_name(x509.Name(names))
+        .issuer_name(AUTHORITY.certificate.subject)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(begins)
+        .not_valid_after(NOW + timedelta(days=1))
+        .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.CLIENT_AUTH]), critical=False)
+        .sign(read_key(ISSUED_AUTHORITY.key), hashes.SHA256())
+    )
+    return Issued(certificate.public_bytes(Encoding.PEM), key_pem(key))
+
+
+def test_a_revocation_by_name_takes_in_what_was_made_elsewhere_and_begins_at_once() -> None:
+    revoked = {GARDENLET.user: NOW + timedelta(seconds=1)}
+    later = NOW + timedelta(seconds=2)
+    found = authenticate(shown(made_elsewhere(NOW)), facts(now=later))
+    assert found.principal == GARDENLET
+    with pytest.raises(Forbidden, match="revoked"):
+        authenticate(shown(made_elsewhere(NOW)), facts(revoked=revoked, now=later))
+
+
+def test_what_is_issued_after_a_revocation_lets_in_again_at_once() -> None:
+    revoked = {GARDENLET.user: NOW - timedelta(seconds=1)}
+    issued = AUTHORITY.client(GARDENLET, NOW, timedelta(days=1))
+    assert authenticate(shown(issued), facts(revoked=revoked)).principal == GARDENLET
+    with pytest.raises(Forbidden, match="revoked"):
+        authenticate(shown(issued), facts(revoked={GARDENLET.user: NOW}))

@@ -94,10 +94,7 @@ TABLE: dict[str, set[str]] = {
     "seed:aws": EVERYBODY | {"get shoot", "get secret", "get project"},
     "seed:gcp": EVERYBODY | {f"other get {each}" for each in ("shoot", "secret", "project")},
     "member:paris": EVERYBODY,
-    "scheduler:mine": EVERYBODY
-    | SCHEDULED
-    | {f"other {each}" for each in SCHEDULED}
-    | {"list all shoots", "get roles"},
+    "scheduler:mine": EVERYBODY | SCHEDULED | {f"other {each}" for each in SCHEDULED} | {"list all shoots"},
     "extension:aws": set(),
     "bootstrap:4f2a91": {"get csr"},
 }

@@ -6,7 +6,7 @@ Keys are ECDSA P-256. Lives are Gardener's where it has any (30 days for a garde
 import hashlib
 import ipaddress
 from collections.abc import Sequence
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
 from cryptography import x509
@@ -138,8 +138,10 @@ class Authority:
         return Issued(_pem(builder.sign(self._key, hashes.SHA256())), key_pem(key))
 
     def _signed_client(self, subject: x509.Name, key: object, now: datetime, life: timedelta) -> x509.Certificate:
-        builder = self._issued(subject, key, now, life).add_extension(
-            x509.ExtendedKeyUsage([ExtendedKeyUsageOID.CLIENT_AUTH]), critical=False
+        builder = (
+            self._issued(subject, key, now, life)
+            .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.CLIENT_AUTH]), critical=False)
+            .add_extension(x509.PrivateKeyUsagePeriod(now, now + life), critical=False)  # see `issued_at`
         )
         return builder.sign(self._key, hashes.SHA256())
 
@@ -217,8 +219,17 @@ def certified_principal(
 
 
 def issued_at(certificate: x509.Certificate) -> datetime:
-    """Time of issue of a certificate, which begins a little earlier."""
-    return certificate.not_valid_before_utc + CLOCK_SKEW
+    """Time of issue of a certificate: its key's usage period begins then, and it a little earlier.
+
+    One that was made elsewhere has no such period, and counts as issued when it begins, so that a revocation by name
+    that comes after it takes it in.
+    """
+    try:
+        period = certificate.extensions.get_extension_for_class(x509.PrivateKeyUsagePeriod).value
+    except x509.ExtensionNotFound:
+        return certificate.not_valid_before_utc
+    begins = period.not_before
+    return begins.replace(tzinfo=UTC) if begins is not None else certificate.not_valid_before_utc
 
 
 def serial_of(certificate: x509.Certificate) -> str:

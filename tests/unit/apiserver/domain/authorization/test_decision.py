@@ -6,8 +6,11 @@ from gardenbus.apiserver.domain.authorization.actions import UNLIMITED, Action, 
 from gardenbus.apiserver.domain.authorization.decision import AuthorizationFacts, authorize
 from gardenbus.apiserver.domain.request_subjects import ANONYMOUS
 from gardenbus.common.api.document import Document
-from gardenbus.common.api.identity.roles import landscape_roles
-from tests.support.builders import a_project, a_shoot
+from gardenbus.common.api.identity.revocations import REVOCATIONS
+from gardenbus.common.api.identity.roles import LANDSCAPE_ROLES, landscape_roles
+from gardenbus.common.api.index_keys import REGION_CONFIG_LABEL
+from gardenbus.common.api.keys import ObjectKey
+from tests.support.builders import a_project, a_region_configmap, a_shoot
 
 ROLES = landscape_roles({"root": "operator", "eve": "viewer"})
 DEV = a_project(
@@ -213,6 +216,36 @@ def test_a_scheduler_binds_the_shoots_of_its_name_alone() -> None:
     assert not is_allowed("scheduler:mine", "waiting", "", "", "")
     assert not is_allowed("scheduler:mine", "get", "secret")
     assert not is_allowed("scheduler:mine", "get", "configmap")
+
+
+def test_a_scheduler_reads_the_configmaps_of_regions_alone() -> None:
+    regions, others = a_region_configmap(), landscape_roles({"ann": "operator"})
+    assert isinstance(decided("scheduler:mine", "get", "configmap", "garden", stored=regions), Permit)
+    assert isinstance(decided("scheduler:mine", "get", "configmap", "garden", stored=others), Rejection)
+    assert isinstance(decided("scheduler:mine", "get", "configmap", "garden"), Rejection)
+    assert not is_allowed("scheduler:mine", "list", "configmap", "garden")
+    listed = Action("list", "configmap", "garden", labels=frozenset({REGION_CONFIG_LABEL}))
+    mine, facts = Requester("scheduler:mine"), AuthorizationFacts()
+    assert isinstance(authorize(listed, mine, facts), Permit)
+    assert isinstance(authorize(listed._replace(namespace=None), mine, facts), Rejection)
+
+
+@pytest.mark.parametrize("key", [LANDSCAPE_ROLES, REVOCATIONS], ids=str)
+def test_a_gardenlet_does_not_read_who_may_do_what_by_naming_it_in_its_seed(key: ObjectKey) -> None:
+    read = decided("seed:aws", "get", key.kind, key.namespace, key.name, is_reachable=True)
+    assert isinstance(read, Rejection)
+    assert isinstance(decided("seed:aws", "get", key.kind, key.namespace, "others", is_reachable=True), Permit)
+
+
+@pytest.mark.parametrize(("kind", "namespace"), [("shoot", "garden-dev"), ("secret", "garden-dev"), ("project", "")])
+def test_a_rejection_says_nothing_of_a_project_to_whom_it_is_not_shown(kind: str, namespace: str) -> None:
+    with_project = text_of(decided("nobody", "get", kind, namespace, "dev", project=DEV))
+    assert with_project == text_of(decided("nobody", "get", kind, namespace, "dev", project=None))
+    assert "project dev" not in with_project
+    assert "project dev" in text_of(decided("vera", "delete", "shoot"))
+
+
+def test_a_scheduler_writes_nothing() -> None:
     assert not is_allowed("scheduler:mine", "update", "shoot")
 
 

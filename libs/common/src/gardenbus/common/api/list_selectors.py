@@ -64,6 +64,15 @@ def required_field(text: str, *path: str) -> str:
     return next((value for name, is_equal, value in _field_requirements(text) if is_equal and name == path), "")
 
 
+def required_labels(text: str) -> frozenset[tuple[str, str]]:
+    """Labels, and the one value of each, without which a label selector matches nothing. Raises BadRequest."""
+    if not text:
+        return frozenset()
+    selector = parse_label_selector(text)
+    single = (each for each in selector.match_expressions if each.operator == "In" and len(each.values) == 1)
+    return frozenset((*selector.match_labels, *((each.key, each.values[0]) for each in single)))
+
+
 def _field_requirements(text: str) -> list[tuple[FieldPath, bool, str]]:
     _check_length(text, "fieldSelector")
     wanted: list[tuple[FieldPath, bool, str]] = []

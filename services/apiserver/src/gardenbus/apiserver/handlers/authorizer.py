@@ -213,7 +213,7 @@ class Authorizer:
             case "gardenlet":
                 return await self._gardenlets_facts(principal.name, action, reads)
             case "scheduler":
-                is_needed = action.kind == "shoot" and bool(action.name)
+                is_needed = action.kind in ("shoot", "configmap") and bool(action.name)
                 stored = await reads.get(action.key) if is_needed else None
                 return AuthorizationFacts(stored=stored.document() if stored else None)
             case "member-agent" | "extension" | "bootstrap":

@@ -16,7 +16,7 @@ from gardenbus.common.api.garden.shoots import DEFAULT_SCHEDULER
 from gardenbus.common.api.keys import LEASE_NAMESPACE, ObjectKey, Subjects
 from gardenbus.common.api.kind_actors import actors_of
 from gardenbus.common.api.kinds import KINDS, understood_kinds
-from gardenbus.common.api.list_selectors import ObjectPredicate, list_predicate, required_field
+from gardenbus.common.api.list_selectors import ObjectPredicate, list_predicate, required_field, required_labels
 from gardenbus.common.errors import BadRequest, GardenbusError, NotFound, Unavailable, Unsupported
 from gardenbus.common.ports.bus import Bus
 from gardenbus.common.ports.store import Page, Store
@@ -61,6 +61,11 @@ class ListQuery(msgspec.Struct, frozen=True, rename="camel"):
         return required_field(self.field_selector, "spec", "seedName") or required_field(
             self.field_selector, "status", "seedName"
         )
+
+    @property
+    def labels(self) -> frozenset[tuple[str, str]]:
+        """Labels with values without which nothing can match. Raises BadRequest."""
+        return required_labels(self.label_selector)
 
     @property
     def name(self) -> str:

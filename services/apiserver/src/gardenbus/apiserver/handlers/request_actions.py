@@ -28,7 +28,9 @@ async def query_action(verb: str, tail: str, body: bytes, reader: ObjectReader) 
         case "get":
             return Action.on("get", await reader.key(tail))
         case "list":
-            return await _list_action(tail, reader, seed=ListQuery.read(body).seed)
+            query, action = ListQuery.read(body), await _list_action(tail, reader)
+            labels = query.labels if action.kind == "configmap" else action.labels  # of others nothing depends on them
+            return action._replace(seed=query.seed, labels=labels)
         case "names":
             return await _list_action(tail, reader)
         case "explain":
@@ -44,9 +46,9 @@ async def query_action(verb: str, tail: str, body: bytes, reader: ObjectReader) 
             return Action(f"{verb}.{tail}" if tail else verb)
 
 
-async def _list_action(tail: str, reader: ObjectReader, *, seed: str = "") -> Action:
+async def _list_action(tail: str, reader: ObjectReader) -> Action:
     target = await reader.list_target(tail)
     spec = KINDS.get(target.kind)
     is_cluster_scoped = spec is not None and spec.namespaced is False
     namespace = "" if is_cluster_scoped else target.namespace
-    return Action("list", target.kind, namespace, seed=seed)
+    return Action("list", target.kind, namespace)

@@ -34,6 +34,8 @@ class Action(NamedTuple):
     name: str = ""
     seed: str = ""
     """Of a list: the seed whose shoots alone are requested."""
+    labels: frozenset[tuple[str, str]] = frozenset()
+    """Of a list: labels without which nothing is listed."""
 
     @classmethod
     def on(cls, verb: str, key: ObjectKey) -> "Action":

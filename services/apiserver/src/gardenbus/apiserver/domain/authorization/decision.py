@@ -28,6 +28,7 @@ from gardenbus.apiserver.domain.authorization.actions import (
 from gardenbus.apiserver.domain.authorization.project_roles import (
     READABLE,
     RULES,
+    ProjectRole,
     Rule,
     allowing_roles,
     is_allowed,
@@ -38,7 +39,9 @@ from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.fleet.member_clusters import CLUSTER_NAMESPACE_PREFIX
 from gardenbus.common.api.garden.shoots import DEFAULT_SCHEDULER
 from gardenbus.common.api.identity.principals import Principal, groups_of_user, principal_of
-from gardenbus.common.api.identity.roles import LandscapeRole, landscape_role
+from gardenbus.common.api.identity.revocations import REVOCATIONS
+from gardenbus.common.api.identity.roles import LANDSCAPE_ROLES, LandscapeRole, landscape_role
+from gardenbus.common.api.index_keys import REGION_CONFIG_LABEL
 from gardenbus.common.api.keys import GARDEN_NAMESPACE
 from gardenbus.common.api.kinds import CONFIDENTIAL, KINDS
 
@@ -59,6 +62,9 @@ PURPOSE_LABEL = "gardenbus.io/purpose"
 
 REQUESTED_LABEL = ("resources.gardener.cloud/purpose", "token-requestor")
 """So do these: the identity service writes credentials of others into them."""
+
+CLOSED_OBJECTS = frozenset({LANDSCAPE_ROLES, REVOCATIONS})
+"""Objects that say who may do what: nothing leads to them from a Seed, and no scheduler decides by them."""
 
 SEEDS_ANNOTATION = "gardenbus.io/seeds"
 """Of a Secret: the seeds, separated by commas, whose gardenlets read it. Any of them could name it in its own Seed."""
@@ -150,7 +156,8 @@ def _gardenlet(
     if action.verb in ("list", "watch") and action.kind == "shoot":
         detail = f"a gardenlet lists the shoots of its seed, with the field selector spec.seedName={principal.name}"
         return _allowed_if(action.seed == principal.name, "seed-authorizer", action, requester, detail)
-    if action.verb in ("get", "explain") and facts.is_reachable and not _is_closed(facts.stored, principal.name):
+    is_closed = action.key in CLOSED_OBJECTS or _is_closed(facts.stored, principal.name)
+    if action.verb in ("get", "explain") and facts.is_reachable and not is_closed:
         return Permit()
     detail = f"nothing on seed {principal.name} leads to it"
     if action.verb not in READS:
@@ -191,10 +198,18 @@ def _scheduler(
         return _allowed_if(action.name == name, "scheduler", action, requester, f"ask for waiting.{name}")
     is_read = action.verb in READS and action.kind in SCHEDULERS_KINDS and action.verb != "explain"
     if action.kind == "configmap":
-        is_read = is_read and action.namespace == GARDEN_NAMESPACE
+        is_read = is_read and action.namespace == GARDEN_NAMESPACE and _is_of_regions(action, facts)
     return _allowed_if(
         is_read, "scheduler", action, requester, "a scheduler reads what decisions are made of, and binds"
     )
+
+
+def _is_of_regions(action: Action, facts: AuthorizationFacts) -> bool:
+    """True for a ConfigMap with distances of regions, and for a list of such alone."""
+    if action.name:
+        name, value = REGION_CONFIG_LABEL
+        return section(facts.stored or {}, "metadata", "labels").get(name) == value
+    return REGION_CONFIG_LABEL in action.labels
 
 
 def _person(action: Action, requester: Requester, facts: AuthorizationFacts) -> Permit | Rejection:
@@ -215,17 +230,18 @@ def _is_viewed(action: Action) -> bool:
 
 def _by_project(action: Action, requester: Requester, facts: AuthorizationFacts) -> Permit | Rejection:
     project = facts.project
-    if project is None or action.namespace == GARDEN_NAMESPACE or not action.kind:
+    if action.namespace == GARDEN_NAMESPACE or not action.kind:
         return _rejection("role", action, requester, _needed(action, None))
-    roles = roles_in(project, requester.user, requester.groups | groups_of_user(requester.user))
+    groups = requester.groups | groups_of_user(requester.user)
+    roles = roles_in(project, requester.user, groups) if project is not None else frozenset[ProjectRole]()
     if any(is_allowed(action, role) for role in roles):
         verbs = frozenset(verb for role in roles for verb in RULES[role].custom_verbs)
         return Permit(verbs, frozenset().union(*(READABLE[role] for role in roles)))
-    return _rejection("role", action, requester, _needed(action, project))
+    return _rejection("role", action, requester, _needed(action, project if roles else None))
 
 
 def _needed(action: Action, project: Document | None) -> str:
-    """The roles that would allow a person this action."""
+    """The roles that would allow a person this action; `project`: where the person has a role, and knows its name."""
     if not action.kind:
         allowing = "viewer or operator" if action.verb in LANDSCAPE_READS else "operator"
         return f"that takes the role {allowing} of the landscape"
