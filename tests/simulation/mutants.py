@@ -61,9 +61,15 @@ _mark_one = MemoryStore._mark_one  # pyright: ignore[reportPrivateUsage]
 
 
 async def _remove_the_unknown(
-    self: MemoryStore, key: ObjectKey, seed: str, uid: str = "", unknown: UnknownObject | None = None
+    self: MemoryStore,
+    key: ObjectKey,
+    seed: str,
+    uid: str = "",
+    unknown: UnknownObject | None = None,
+    *,
+    is_own: bool = True,
 ) -> bool:
-    if not await _reannounce(self, key, seed, uid, unknown):
+    if not await _reannounce(self, key, seed, uid, unknown, is_own=is_own):
         self.state.announce_key(key, self.state.version, uid, "deleted", left=(seed,))
     return True
 

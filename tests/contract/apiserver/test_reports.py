@@ -268,6 +268,20 @@ async def test_a_question_has_the_binding_announced_again(placed: Apiserver) -> 
     assert (entry.key, entry.verb, entry.left) == (APOLLO, "modified", ("aws-eu1",))
 
 
+async def test_a_question_about_what_is_elsewhere_is_not_told_from_one_about_nothing(placed: Apiserver) -> None:
+    await placed.request("apply", a_seed("aws-eu2", ready=False))
+    await placed.kit.fresh_entries()
+    for key in (APOLLO, SEED):
+        await placed.report("aws-eu2", key, b"", question="exists")
+    await placed.report("aws-eu2", ObjectKey("shoot", "garden-dev", "nobody"), b"", question="exists")
+    await placed.until_handled()
+
+    warnings = await placed.warnings()
+    assert await placed.kit.changes() == []
+    assert {warning.event.about.name for warning in warnings} == {"aws-eu2"}
+    assert {warning.event.reason for warning in warnings} == {"ObjectUnknown"}
+
+
 async def test_a_question_for_what_nobody_remembers_is_an_event_on_the_seed_and_ends_nothing(placed: Apiserver) -> None:
     nobody = ObjectKey("shoot", "garden-dev", "nobody")
     await placed.kit.fresh_entries()

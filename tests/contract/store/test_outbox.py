@@ -297,6 +297,31 @@ async def test_of_what_nobody_remembers_no_removal_is_announced(kit: StoreUnderT
     assert await kit.changes() == []
 
 
+async def test_nothing_is_said_of_what_is_not_ones_own_to_who_names_it(kit: StoreUnderTest) -> None:
+    for seed in ("aws-eu1", "aws-eu2", "aws-eu3"):
+        await kit.created(a_seed(seed))
+    shoot = await kit.created(a_shoot(spec={"seedName": "aws-eu1"}))
+    gone = await kit.created(a_shoot("gone", spec={"seedName": "aws-eu1"}))
+    never = ObjectKey("shoot", "garden-dev", "never")
+    await kit.store.delete(gone)
+    await kit.store.update(shoot, merged(shoot.document(), {"spec": {"seedName": "aws-eu2"}}))
+    await kit.changes()
+
+    for key in (APOLLO, gone.key, never, ObjectKey("seed", "", "aws-eu1")):
+        for uid in ("", "another"):
+            assert not await kit.store.reannounce_object(key, "aws-eu3", uid, is_own=False)
+    assert await kit.changes() == []
+    for seed, key, uid in (
+        ("aws-eu2", APOLLO, ""),
+        ("aws-eu1", APOLLO, ""),
+        ("aws-eu1", gone.key, ""),
+        ("aws-eu3", APOLLO, shoot.uid),
+        ("aws-eu3", gone.key, gone.uid),
+    ):
+        assert await kit.store.reannounce_object(key, seed, uid, is_own=False), (seed, key, uid)
+    assert len(await kit.changes()) == 5
+
+
 def from_the_bus(document: Document, version: int, uid: str = "from-the-bus") -> Restored:
     metadata = {"uid": uid, "resourceVersion": str(version), "generation": 3, "creationTimestamp": NOW}
     whole = merged(document, {"metadata": metadata})

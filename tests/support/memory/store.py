@@ -387,12 +387,17 @@ class MemoryStore(MemoryScheduling):
         return tuple(self.histories.losses)
 
     async def reannounce_object(
-        self, key: ObjectKey, seed: str, uid: str = "", unknown: UnknownObject | None = None
+        self, key: ObjectKey, seed: str, uid: str = "", unknown: UnknownObject | None = None, *, is_own: bool = True
     ) -> bool:
         """Announce an object again, or its removal, if the store has or remembers it."""
         state = self.state
         state.check_open(with_outbox=False)
         row, tombstone = state.rows.get(key), state.tombstones.get(key)
+        is_running = unknown is not None and unknown.runs
+        if row and not is_own and not is_running and uid != row.stored.uid and not state.is_settled(key, seed, uid):
+            return False
+        if not row and not is_own and not uid and not (tombstone and seed in tombstone.left):
+            return False
         if row and not (unknown is not None and unknown.runs and not state.is_settled(key, seed, uid)):
             state.forget_settled(key)
             state.announce(row, left=(seed,), uid=uid if uid in row.prior else "")

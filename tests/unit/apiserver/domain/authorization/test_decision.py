@@ -4,12 +4,12 @@ import pytest
 
 from gardenbus.apiserver.domain.authorization.actions import UNLIMITED, Action, Permit, Rejection, Requester
 from gardenbus.apiserver.domain.authorization.decision import AuthorizationFacts, authorize
-from gardenbus.apiserver.domain.request_subjects import ANONYMOUS
 from gardenbus.common.api.document import Document
 from gardenbus.common.api.identity.revocations import REVOCATIONS
 from gardenbus.common.api.identity.roles import LANDSCAPE_ROLES, landscape_roles
 from gardenbus.common.api.index_keys import REGION_CONFIG_LABEL
 from gardenbus.common.api.keys import ObjectKey
+from gardenbus.common.api.users import ANONYMOUS
 from tests.support.builders import a_project, a_region_configmap, a_shoot
 
 ROLES = landscape_roles({"root": "operator", "eve": "viewer"})
@@ -32,7 +32,12 @@ READ, WRITE = ("get", "list", "watch"), ("create", "update", "patch", "delete")
 
 
 def decided(
-    user: str, verb: str, kind: str, namespace: str | None = "garden-dev", name: str = "a", **facts: Document | bool
+    user: str,
+    verb: str,
+    kind: str,
+    namespace: str | None = "garden-dev",
+    name: str = "a",
+    **facts: Document | bool | None,
 ) -> Permit | Rejection:
     """The decision on a request of somebody outside the services."""
     insider = facts.pop("is_insider", False) is True

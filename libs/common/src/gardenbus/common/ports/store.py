@@ -461,9 +461,12 @@ class Store(Objects, StreamHistories, Recoveries, Protocol):
         ...
 
     async def reannounce_object(
-        self, key: ObjectKey, seed: str, uid: str = "", unknown: UnknownObject | None = None
+        self, key: ObjectKey, seed: str, uid: str = "", unknown: UnknownObject | None = None, *, is_own: bool = True
     ) -> bool:
         """Announce an object, or its removal, again; `seed` gets a tombstone if the object is not its own.
+
+        Without `is_own` False, and nothing is announced, too for what is not on the seed, is not remembered to have
+        left it, and has another uid: whether there is such an object is not said to anybody who names one.
 
         False, and nothing is announced, if the store neither has the object nor remembers the removal of one with this
         uid ("" for any; of a name, the last nine removals are remembered), or, where `unknown` runs, has it elsewhere

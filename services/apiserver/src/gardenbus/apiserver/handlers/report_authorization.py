@@ -72,6 +72,16 @@ async def authorize_delete(report: Report, reads: ReadCache) -> StoredObject:
     return managed_seed
 
 
+async def is_own_object(report: Report, reads: ReadCache) -> bool:
+    """True for what its reporter follows by its name: of the others the store knows where they are and have been."""
+    if cluster_of(report.seed):  # whose agent was checked (`check_member`)
+        return True
+    if report.key.kind != "seed" or report.key == own_seed(report):
+        return report.key == own_seed(report)
+    managed_seed = await _managed_seed_of(report, reads)
+    return managed_seed is not None and await _hosts(managed_seed.document(), report.seed, reads)
+
+
 async def with_gardenlet_finalizer(managed_seed: Document, reads: ReadCache) -> Document:
     """A reported ManagedSeed with its gardenlet's finalizer, or without it once nothing is left of its seed.
 

@@ -32,6 +32,7 @@ from gardenbus.apiserver.handlers.report_authorization import (
     authorize_apply,
     authorize_delete,
     authorize_report,
+    is_own_object,
     own_seed,
     with_gardenlet_finalizer,
 )
@@ -279,7 +280,8 @@ class ReportHandler:
                 )
                 is_named = bool(report.uid) or report.key.kind == "work"
                 kept = unknown if report.key.kind in FORGETTABLE_KINDS and is_named else None
-                if not await self.store.reannounce_object(report.key, report.seed, report.uid, kept):
+                is_own = await is_own_object(report, reads)
+                if not await self.store.reannounce_object(report.key, report.seed, report.uid, kept, is_own=is_own):
                     await self._warn_of_unknown(report, reads)
             case "gone":
                 await self._remove_tombstone(report)

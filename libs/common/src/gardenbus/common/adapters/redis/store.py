@@ -316,12 +316,12 @@ class RedisStore(RedisReads):
         return bool(reply[1])
 
     async def reannounce_object(
-        self, key: ObjectKey, seed: str, uid: str = "", unknown: UnknownObject | None = None
+        self, key: ObjectKey, seed: str, uid: str = "", unknown: UnknownObject | None = None, *, is_own: bool = True
     ) -> bool:
         """Announce an object again, or its removal, if the store has or remembers it."""
         held = _held(unknown) if unknown is not None else ""
         runs = unknown is not None and unknown.runs
-        operation = self._object_fields(key) | {"left": seed, "uid": uid, "held": held, "runs": runs}
+        operation = self._object_fields(key) | {"left": seed, "uid": uid, "held": held, "runs": runs, "own": is_own}
         return (await self._connection.call("announce_again", operation))[0] == b"ok"
 
     async def unknown_objects(self) -> Sequence[UnknownObject]:

@@ -33,7 +33,8 @@ end
 
 -- Appends the current state of one object to the outbox again (with its binding), or the tombstone of a removal that is
 -- remembered. Of what nobody remembers nothing is announced: a store that was restored from a copy may never have had it,
--- or not where it runs.
+-- or not where it runs. Nor is anything of what is not one's own (`op.own`): a seed is told of what is there or has left it,
+-- and of what it knows by its uid.
 local function announce_again(keys, args)
   local P, op = keys[1], cmsgpack.unpack(args[1])
   local closed = reject_when_closed(P)
@@ -44,11 +45,13 @@ local function announce_again(keys, args)
       note_unknown(P, op)
       return {'unknown'}
     end
+    if not op.own and op.uid ~= object.uid and not is_settled(P, op, op.left, op.uid) then return {'unknown'} end
     forget_settled(P, op)
     local uid = is_among(object.prior, op.uid) and op.uid or object.uid
     announce(P, op.key, object.ver, uid, 'modified', true, op.left)
   else
-    local dead = read_fields(P .. ':dead:' .. op.key, {'ver', 'uid', 'prior'})
+    local dead = read_fields(P .. ':dead:' .. op.key, {'ver', 'uid', 'prior', 'left'})
+    if not op.own and op.uid == '' and not seeds_with({}, dead.left)[op.left] then return {'unknown'} end
     if dead.ver == '' or (op.uid ~= '' and op.uid ~= dead.uid and not is_among(dead.prior, op.uid)) then
       note_unknown(P, op)
       return {'unknown'}
