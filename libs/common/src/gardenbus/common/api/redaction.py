@@ -2,6 +2,8 @@
 
 from typing import Any, cast
 
+import msgspec
+
 from gardenbus.common.api.document import Document, section
 
 HIDDEN = "(hidden)"
@@ -37,13 +39,44 @@ def redacted(document: Document) -> Document:
     shown: Document = _without_credentials(document)
     if kind in SECRET_KINDS:
         for field in ("data", "stringData"):
-            if isinstance(shown.get(field), dict):
-                shown[field] = dict.fromkeys(section(shown, field), HIDDEN)
+            if field in shown:
+                inner: Any = shown[field]
+                shown[field] = dict.fromkeys(cast("Document", inner), HIDDEN) if isinstance(inner, dict) else HIDDEN
         _forget_last_applied(shown)
     if kind == STATE_KIND:
         shown["spec"] = dict.fromkeys(section(shown, "spec"), HIDDEN)
         _forget_last_applied(shown)
     return shown
+
+
+UNREADABLE = b"(hidden: it names a Secret, and cannot be read to hide its data alone)"
+"""Kept in place of a message whose Secrets cannot be told from the rest of it."""
+
+
+def without_secrets(body: bytes) -> bytes:
+    """A message as it may be kept: Secrets, and states of control planes, without their data; else as it is.
+
+    Only JSON is read, in a time that its length bounds: what ended its handler must not do so here too.
+    """
+    try:
+        value: Any = msgspec.json.decode(body)
+    except (msgspec.MsgspecError, ValueError, RecursionError):
+        named = body.lower()
+        return UNREADABLE if any(kind.encode() in named for kind in (*SECRET_KINDS, STATE_KIND)) else body
+    hidden = _without_data(value)
+    return body if hidden == value else msgspec.json.encode(hidden)
+
+
+def _without_data(value: Any) -> Any:
+    """A value with the manifests in it redacted that hold secrets."""
+    if isinstance(value, list):
+        return [_without_data(each) for each in cast("list[Any]", value)]
+    if not isinstance(value, dict):
+        return value
+    fields = cast("Document", value)
+    if str(fields.get("kind", "")).lower() in (*SECRET_KINDS, STATE_KIND):
+        return redacted(fields)
+    return {name: _without_data(inner) for name, inner in fields.items()}
 
 
 def _forget_last_applied(document: Document) -> None:

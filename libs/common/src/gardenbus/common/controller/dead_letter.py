@@ -14,6 +14,7 @@ from prometheus_client import Counter
 
 from gardenbus.common.api.document import Document, StoredObject, encode
 from gardenbus.common.api.keys import CLUSTER_SCOPE, Header, ObjectKey, Subjects
+from gardenbus.common.api.redaction import without_secrets
 from gardenbus.common.controller.repeated_lines import RepeatedLines
 from gardenbus.common.errors import GardenbusError, InvalidResource, Terminal
 from gardenbus.common.ports import tracing
@@ -157,11 +158,13 @@ def rejected_message(
 ) -> Message:
     """Message for the rejected subject: the first 64 KB (of `rejected_part` where only one document is at fault).
 
+    A Secret is kept without its data: whoever looks at what was rejected reads no credentials in it.
+
     Headers carry the reason, the subject that it came from, and the SHA-256 of the whole message.
     """
     return Message(
         subject=rejected_subject,
-        body=(body if rejected_part is None else rejected_part)[:BODY_LIMIT],
+        body=without_secrets(body if rejected_part is None else rejected_part)[:BODY_LIMIT],
         headers={
             Header.REASON: header_text(reason),
             Header.SUBJECT: header_text(subject),

@@ -7,6 +7,7 @@ from typing import Any, Literal, NamedTuple
 
 import msgspec
 
+from gardenbus.common.api.redaction import HIDDEN, UNREADABLE
 from gardenbus.common.diagnostics import jetstream
 from gardenbus.common.diagnostics.bus_client import BusClient
 from gardenbus.common.diagnostics.rejected_messages import RejectedMessage, read_rejected_message
@@ -55,13 +56,15 @@ async def replay_message(api: BusClient, original: RejectedMessage, body: bytes)
     """Send a body to where the original was sent, and wait for what comes of it.
 
     One that was sent again and rejected again within REPEATED_WITHIN is not sent once more. Raises BadRequest when the
-    original was not kept whole and the body is its own, Unavailable.
+    original was not kept whole and the body is its own, or has a Secret without its data; Unavailable.
     """
     if original.is_queued_work:
         await api.bus.request(original.subject, b"")
         return ReplayOutcome("queued", f"{original.subject} is queued again")
     if original.is_cut and body == original.body:
         raise BadRequest(f"{original.id}: only its first {len(body)} bytes were kept: send the original anew")
+    if HIDDEN.encode() in body or body == UNREADABLE:
+        raise BadRequest(f"{original.id}: the data of its Secret was not kept: edit it, or send the original anew")
     if (earlier := await _rejected_again(api, original, body)) is not None:
         return earlier
     response = msgspec.json.decode(await api.bus.request(original.subject, body), type=dict[str, Any])
