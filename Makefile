@@ -1,6 +1,8 @@
 # Gardenbus. `make run` is all that a fresh machine needs (Python ≥ 3.11, make, git).
 
-PYTHON ?= python3
+# The best of those that are there, found once when it is needed; uv comes with any.
+PYTHON ?= $(eval PYTHON := $$(shell sh deploy/choose-python.sh))$(PYTHON)
+FOR_UV := $(if $(filter command environment,$(origin PYTHON)),$(PYTHON),python3)
 DIR    ?= .gardenbus
 ARGS   ?=
 TESTS  ?= tests
@@ -111,10 +113,12 @@ format: $(WITH_DEV) ## format and sort imports
 
 # --inexact: `make run` after `make test` takes nothing away.
 $(INSTALLED): $(UV) uv.lock $(MEMBERS)
+	@echo "Python: $(PYTHON) ($$($(PYTHON) --version)); make PYTHON=… takes another one"
 	$(UV) sync --frozen --no-dev --inexact --python $(PYTHON)
 	@touch $@
 
 $(WITH_DEV): $(UV) uv.lock $(MEMBERS)
+	@echo "Python: $(PYTHON) ($$($(PYTHON) --version)); make PYTHON=… takes another one"
 	$(UV) sync --frozen --python $(PYTHON)
 	@touch $(INSTALLED) $@
 
@@ -122,11 +126,11 @@ $(WITH_DEV): $(UV) uv.lock $(MEMBERS)
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "Gardenbus needs Python 3.11 or newer; $(PYTHON) is $$($(PYTHON) --version). Try: make PYTHON=python3.11"; exit 1; }
 	@mkdir -p .tools/bin
-	@if $(PYTHON) -m venv .tools/uv >/dev/null 2>&1; then \
+	@if $(FOR_UV) -m venv .tools/uv >/dev/null 2>&1; then \
 	  .tools/uv/bin/python -m pip install --quiet --disable-pip-version-check uv && ln -sf ../uv/bin/uv $@; \
-	elif $(PYTHON) -m pip --version >/dev/null 2>&1; then \
+	elif $(FOR_UV) -m pip --version >/dev/null 2>&1; then \
 	  rm -rf .tools/uv; \
-	  $(PYTHON) -m pip install --quiet --disable-pip-version-check --target .tools/uv uv && ln -sf ../uv/bin/uv $@; \
+	  $(FOR_UV) -m pip install --quiet --disable-pip-version-check --target .tools/uv uv && ln -sf ../uv/bin/uv $@; \
 	else \
 	  rm -rf .tools/uv; \
 	  echo "Neither uv nor pip nor venv is here. Install one of them (Debian: apt-get install python3-venv) and try again."; \

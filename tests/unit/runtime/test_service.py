@@ -195,7 +195,8 @@ async def test_a_drain_that_hangs_is_cut_short():
     )
     await until(process, "service.started")
     process.terminate()
-    await until(process, "service.drain_exceeded")
+    exceeded = (await until(process, "service.drain_exceeded"))[-1]
+    assert exceeded["waits_for"] == "the drain hanging"
     await process.communicate()
 
     assert process.returncode == 0

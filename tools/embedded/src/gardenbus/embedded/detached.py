@@ -35,7 +35,7 @@ def start_detached(directory: LandscapeDirectory, arguments: Sequence[str]) -> L
     """
     directory.prepare()
     log = directory.logs / LOG
-    with writing(log), os.fdopen(open_for_owner(log, os.O_TRUNC), "wb") as output, _exit_on_sigterm():
+    with _stop_signals() as stop_signals, writing(log), os.fdopen(open_for_owner(log, os.O_TRUNC), "wb") as output:
         process = subprocess.Popen(  # noqa: S603
             [sys.executable, "-m", "gardenbus.cli.main", *arguments],
             stdin=subprocess.DEVNULL,
@@ -43,33 +43,46 @@ def start_detached(directory: LandscapeDirectory, arguments: Sequence[str]) -> L
             stderr=output,
             start_new_session=True,
         )
-        try:
-            return _ready(directory, process)
-        except (KeyboardInterrupt, SystemExit):
-            process.terminate()
-            process.wait()
-            raise
+        landscape = _ready(directory, process, stop_signals)
+        if landscape is not None and not stop_signals:
+            return landscape
+        _end(directory, process)
+    raise SystemExit(128 + stop_signals[0])
 
 
 @contextmanager
-def _exit_on_sigterm() -> Generator[None]:
-    """Have SIGTERM raise SystemExit, with the code that a shell gives to it; only a main thread gets signals."""
-
-    def leave(number: int, _frame: object) -> None:
-        raise SystemExit(128 + number)
-
-    before = signal.signal(signal.SIGTERM, leave)
+def _stop_signals() -> Generator[list[int]]:
+    """Collect SIGINT, SIGTERM and SIGHUP instead of ending by them: none comes between a start and its knowledge."""
+    numbers: list[int] = []
+    before = {
+        number: signal.signal(number, lambda number, _frame: numbers.append(number))
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    }
     try:
-        yield
+        yield numbers
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
-def _ready(directory: LandscapeDirectory, process: "subprocess.Popen[bytes]") -> LandscapeFile:
-    """Wait until the landscape of a supervisor is ready. Raises DetachFailed."""
+def _end(directory: LandscapeDirectory, process: "subprocess.Popen[bytes]") -> None:
+    """End a supervisor, and what it leaves behind where it does not end in time."""
+    process.terminate()
+    try:
+        process.wait(DOWN_SECONDS)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+    end_leftovers(directory)
+
+
+def _ready(
+    directory: LandscapeDirectory, process: "subprocess.Popen[bytes]", stop_signals: Sequence[int]
+) -> LandscapeFile | None:
+    """Wait until the landscape of a supervisor is ready; None where a signal ends the wait. Raises DetachFailed."""
     log = directory.logs / LOG
     deadline = time.monotonic() + READY_SECONDS
-    while True:
+    while not stop_signals:
         landscape = directory.read()
         if landscape and landscape.state == "ready" and landscape.supervisor_pid == process.pid:
             return landscape
@@ -77,9 +90,10 @@ def _ready(directory: LandscapeDirectory, process: "subprocess.Popen[bytes]") ->
             raise DetachFailed(_last_words(log), process.returncode)
         is_starting = landscape and landscape.state == "starting" and landscape.supervisor_pid == process.pid
         if time.monotonic() > deadline and not is_starting:  # it has a limit of its own, by how much there is to start
-            process.terminate()
+            _end(directory, process)
             raise DetachFailed(f"not ready within {READY_SECONDS:g} s: {_last_words(log)}")
         time.sleep(POLL_SECONDS)
+    return None
 
 
 def stop_supervisor(directory: LandscapeDirectory) -> bool:

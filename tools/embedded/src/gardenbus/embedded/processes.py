@@ -18,7 +18,7 @@ import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import aiohttp
 import msgspec
@@ -40,6 +40,7 @@ BACKOFF_BASE_SECONDS = 0.2
 BACKOFF_CAP_SECONDS = 10.0
 LARGEST_LOG_BYTES = 16 * 1024 * 1024
 """Beyond it a log begins anew; the one before it is kept. NATS logs each rejected message, however many are sent."""
+LAST_LINE_BYTES, LAST_LINE_SHOWN = 4096, 200
 LANDSCAPE_VARIABLE = "GARDENBUS_LANDSCAPE"
 
 NATS_TIMER_SLACK_NANOSECONDS = 5_000_000
@@ -250,7 +251,8 @@ class ManagedProcess:
         try:
             await asyncio.wait_for(process.wait(), STOP_SECONDS)
         except TimeoutError:
-            self._notify(f"{self.spec.name} did not stop within {STOP_SECONDS:g} s and is killed")
+            awaited = f"; last in its log: {last}" if (last := _last_line(self.log_file)) else ""
+            self._notify(f"{self.spec.name} did not stop within {STOP_SECONDS:g} s and is killed{awaited}")
             with contextlib.suppress(ProcessLookupError):
                 process.kill()
             await process.wait()
@@ -332,6 +334,26 @@ def _reasons(body: bytes) -> str:
         return "; ".join(f"{name}: {response}" for name, response in checks.items() if response != "ok")
     except (msgspec.MsgspecError, KeyError, TypeError, AttributeError):
         return ""
+
+
+def _last_line(log: Path) -> str:
+    """The last line of a log, short: of a service's its event with what that says of a reason."""
+    try:
+        with log.open("rb") as file:
+            file.seek(max(0, log.stat().st_size - LAST_LINE_BYTES))
+            lines = file.read().decode(errors="replace").split("\n")
+    except OSError:
+        return ""
+    line = next((each.strip() for each in reversed(lines) if each.strip()), "")
+    try:
+        members = msgspec.json.decode(line, type=dict[str, Any])
+    except msgspec.MsgspecError:
+        return line[:LAST_LINE_SHOWN]
+    shown = [
+        f"{members.get('event')}",
+        *(f"{name}={members[name]}" for name in ("waits_for", "reason") if name in members),
+    ]
+    return " ".join(shown)[:LAST_LINE_SHOWN]
 
 
 def _exit_text(code: int) -> str:

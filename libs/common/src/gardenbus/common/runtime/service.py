@@ -79,6 +79,8 @@ class ServiceContext(Generic[SettingsT]):
         self._tasks: set[asyncio.Task[object]] = set()
         self._crash: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         self._awaited: tuple[str, str, float] | None = None
+        self.stop_step = "its start"
+        """Part of the stop that is under way: what a process that does not end in time waits for."""
 
     @property
     def instance(self) -> str:
@@ -154,14 +156,18 @@ class ServiceContext(Generic[SettingsT]):
         try:
             async with asyncio.timeout(self.settings.drain_seconds):
                 for name, drain in reversed(self._drains):
+                    self.stop_step = f"the drain {name}"
                     await _drained(name, drain)
         except TimeoutError:
-            log.warning("service.drain_exceeded", drain_seconds=self.settings.drain_seconds)
+            log.warning("service.drain_exceeded", drain_seconds=self.settings.drain_seconds, waits_for=self.stop_step)
         for task in tuple(self._tasks):
             task.cancel()
         if self._tasks:
+            self.stop_step = f"the tasks {', '.join(sorted(task.get_name() for task in self._tasks))}"
             await asyncio.wait(tuple(self._tasks), timeout=UNWIND_SECONDS / 2)
+        self.stop_step = "connections to be closed"
         await self.stack.aclose()
+        self.stop_step = "threads, or the port of health"
 
 
 async def _drained(name: str, drain: Drain) -> None:
@@ -214,7 +220,9 @@ async def serve(name: str, settings: SettingsT, build: "Build[SettingsT]") -> in
     try:
         return await _live(context, build, stop_requested)
     finally:
-        loop.call_later(settings.drain_seconds + UNWIND_SECONDS, _exit_hard)  # the loop's end waits for its threads
+        loop.call_later(
+            settings.drain_seconds + UNWIND_SECONDS, _exit_hard, context
+        )  # the loop's end waits for its threads
         await context.close()
         await health.stop()
         end_traces()
@@ -268,7 +276,9 @@ def _write_health_file(url: str) -> None:
     draft.replace(target)
 
 
-def _exit_hard() -> None:
-    sys.stdout.write('{"event":"service.cut","level":"error","reason":"did not stop in time"}\n')
+def _exit_hard(context: ServiceContext[Any]) -> None:
+    reason = f"did not stop in time: it waits for {context.stop_step}"
+    line = {"event": "service.cut", "level": "error", "service": context.name, "reason": reason}
+    sys.stdout.write(f"{msgspec.json.encode(line).decode()}\n")
     sys.stdout.flush()
     os._exit(1)

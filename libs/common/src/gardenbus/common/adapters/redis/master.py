@@ -64,6 +64,8 @@ class ListedServers:
             if response is not None and is_master(response[0])
         }
         if not masters:
+            if problem := _silence(self._servers, responses):
+                raise Unavailable(f"Redis is out of reach: {problem}")
             raise Unavailable(f"Redis is out of reach: none of {_listed(self._servers)} is a master")
         master = max(masters, key=lambda server: masters[server])
         responded = sum(response is not None for response in responses)
@@ -99,7 +101,12 @@ class Sentinels:
         )
         found = [response for response in responses if response is not None and isinstance(response[0], list)]
         if not found:
-            raise self._no_master([response[0] for response in responses if response is not None])
+            if problem := _silence(self._sentinels, responses, "Sentinel"):
+                raise self._no_master([each[0] for each in responses if each], f"{problem}: their master is not found")
+            raise self._no_master(
+                [each[0] for each in responses if each],
+                f"no Sentinel of {_listed(self._sentinels)} knows of a master {self._service!r}",
+            )
         masters = [_texts(response[0]) for response in found]
         newest = max(masters, key=lambda state: int(state["config-epoch"]))
         master = _address(newest)
@@ -116,7 +123,7 @@ class Sentinels:
         is_unanimous = is_settled and len(found) == len(self._sentinels)
         return Servers(master, frozenset(others) - {master}, is_settled, is_unanimous)
 
-    def _no_master(self, errors: Sequence[Any]) -> Unavailable:
+    def _no_master(self, errors: Sequence[Any], reason: str) -> Unavailable:
         names = _listed(self._sentinels)
         for error in errors:
             if isinstance(error, (AuthenticationError, NoPermissionError)):
@@ -124,7 +131,7 @@ class Sentinels:
                     f"Redis is out of reach: the Sentinels {names} reject the login ({error}); in GARDENBUS_REDIS_URL "
                     "sentinel_login=same is that of the servers, sentinel_username=… another one"
                 )
-        return Unavailable(f"Redis is out of reach: no Sentinel of {names} knows of a master {self._service!r}")
+        return Unavailable(f"Redis is out of reach: {reason}")
 
     async def sentinels(self) -> Mapping[ServerAddress, bool]:
         """Query each for the master."""
@@ -143,6 +150,15 @@ class Sentinels:
 def is_master(role: Any) -> bool:
     """True if a response to ROLE is a master's."""
     return isinstance(role, list) and role != [] and cast("list[Any]", role)[0] == b"master"
+
+
+def _silence(servers: Sequence[ServerAddress], responses: Sequence[Any], role: str = "server") -> str:
+    """Those that did not respond in time, which tells nothing of what they know; "" where all did."""
+    silent = [server for server, response in zip(servers, responses, strict=True) if response is None]
+    if not silent:
+        return ""
+    others = "" if len(silent) == len(servers) else f"; the other {len(servers) - len(silent)} name no master"
+    return f"no response within {QUESTION_SECONDS:g} s of the {role}s {_listed(silent)}{others}"
 
 
 def _texts(flat: Any) -> dict[str, str]:

@@ -21,14 +21,15 @@ _MOST_PROBLEMS = 100
 class FieldErrors:
     """The problems found so far."""
 
-    def __init__(self) -> None:
-        self._problems: list[FieldProblem] = []
+    def __init__(self, most: int = _MOST_PROBLEMS) -> None:
+        self._most = most
+        self._problems: dict[FieldProblem, None] = {}
 
     def add_error(self, path: str, message: str) -> None:
         """Write one down."""
         problem = FieldProblem(path, message)
-        if len(self._problems) < _MOST_PROBLEMS and problem not in self._problems:
-            self._problems.append(problem)
+        if len(self._problems) < self._most:
+            self._problems[problem] = None
 
     @property
     def problems(self) -> tuple[FieldProblem, ...]:
@@ -38,7 +39,7 @@ class FieldErrors:
     def raise_if_any(self, subject: str) -> None:
         """Raise InvalidResource when there are any. `subject` begins the sentence (`Shoot garden-dev/apollo`)."""
         if self._problems:
-            raise invalid(self._problems, f"{subject} is invalid: ")
+            raise invalid(self.problems, f"{subject} is invalid: ")
 
 
 class FieldCursor:

@@ -30,6 +30,7 @@ def check_seed_template(template: FieldCursor) -> None:
         metadata.add_error("name", "must be left out: the seed is called as its ManagedSeed is")
     spec = template.section("spec")
     seed.check_spec(spec, complete=False)
+    seed.check_combinations(spec, complete=False)
     spec.section("ingress").text("domain", rule=subdomain_problem)
     autoscaler = spec.nested("settings", "verticalPodAutoscaler")
     if autoscaler.boolean("enabled"):

@@ -24,12 +24,12 @@ def check(manifest: FieldCursor, old: Document | None) -> None:
     shoot = spec.section("shoot", required=True)
     shoot.text("name", required=True, rule=label_problem)
     check_way(spec)
+    seed.check_operation(manifest, old, OPERATIONS, awaited=(RECONCILE,))
     if old is None or not spec:
         return
     stored = FieldCursor(section(old, "spec"), "spec", manifest.errors)
     if shoot:
         shoot.same_as(section(old, "spec", "shoot"), "name", "the seed runs on that shoot")
-    seed.check_operation(manifest, old, OPERATIONS, awaited=(RECONCILE,))
     seed.check_spec_update(template_in(spec).section("spec"), section(template_in(stored).content, "spec"))
     before = section(old, "spec", "gardenlet")
     if spec.has("gardenlet") != bool(before):

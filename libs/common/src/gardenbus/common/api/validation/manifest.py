@@ -36,6 +36,7 @@ from gardenbus.common.api.validation.fast_path import has_common_spec
 from gardenbus.common.api.validation.field_cursor import FieldCursor, FieldErrors
 from gardenbus.common.api.validation.member_work import check_work_status
 from gardenbus.common.api.validation.status import check_seed_status, check_shoot_status, check_status
+from gardenbus.common.api.validation.stored_problems import without_stored
 from gardenbus.common.errors import Unsupported
 
 Check = Callable[[FieldCursor, Document | None], None]
@@ -104,6 +105,15 @@ def validate(document: Document, old: Document | None) -> None:
     if kind == "Shoot" and old is None and has_common_spec(document):
         return
     errors = FieldErrors()
+    _check(document, old, errors)
+    if old is not None and errors.problems:
+        errors = without_stored(document, old, lambda one, found: _check(one, old, found))
+    _raise_if_any(document, errors)
+
+
+def _check(document: Document, old: Document | None, errors: FieldErrors) -> None:
+    """Note every problem of a manifest that replaces `old`; of the stored one itself where both are the same."""
+    kind = str(document["kind"])
     manifest = FieldCursor.root(document, errors)
     for part in ("spec", "status"):
         manifest.section(part)
@@ -116,7 +126,6 @@ def validate(document: Document, old: Document | None) -> None:
         )
     if check := _CHECKS.get(kind):
         check(manifest, old)
-    _raise_if_any(document, errors)
 
 
 def validate_status(document: Document) -> None:

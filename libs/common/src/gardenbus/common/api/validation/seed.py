@@ -1,6 +1,7 @@
 """The rules of a Seed. Source: Gardener's `pkg/api/core/validation/seed.go`, for the fields that are read here."""
 
 from collections.abc import Sequence
+from functools import partial
 from typing import cast
 
 from gardenbus.common.api.document import Document, section
@@ -38,7 +39,7 @@ def check(manifest: FieldCursor, old: Document | None) -> None:
         check_resources(spec)
     if spec.content.get("networks") != before.get("networks"):
         check_disjoint(spec.section("networks"))
-    check_new(spec, before, _check_values)
+    check_new(spec, before, partial(check_combinations, complete=True))
     check_operation(manifest, old, OPERATIONS, awaited=RENEWALS)
     if spec:
         check_spec_update(spec, before)
@@ -82,24 +83,31 @@ def check_operation(
         manifest.add_error(path, f"cannot take the place of {before}: wait until it is done, or take it off first")
 
 
-def _check_values(spec: FieldCursor) -> None:
-    """Note settings that do not go with the seed's zones, volumes without purpose, and a backup of nowhere."""
-    zones = spec.section("provider").content.get("zones")
+def check_combinations(spec: FieldCursor, *, complete: bool) -> None:
+    """Note settings that do not go with the seed's zones, volumes without purpose, and a backup of nowhere.
+
+    Of a spec that is not `complete`, provider and zones are compared with others where they are stated.
+    """
+    provider = spec.section("provider")
+    zones = provider.content.get("zones")
+    has_zones = complete or provider.has("zones")
     count = len(set(map(str, cast("list[object]", zones)))) if isinstance(zones, list) else 0
     settings = spec.section("settings")
-    if settings.has("zoneSelection") and not count:
+    if has_zones and settings.has("zoneSelection") and not count:
         settings.add_error("zoneSelection", "is for seeds with zones: state some in spec.provider.zones")
     balancers = settings.section("loadBalancerServices")
     check_values(balancers, _BALANCERS)
-    if balancers.content.get("zones") and count <= 1:
+    if has_zones and balancers.content.get("zones") and count <= 1:
         balancers.add_error("zones", "is for seeds with two zones or more")
     check_values(spec.section("volume"), {"minimumSize": amount()})
     providers = spec.section("volume").entries("providers")
-    for provider in providers:
+    for each in providers:
         for field in ("purpose", "name"):
-            provider.text(field, required=True)
+            each.text(field, required=True)
     unique(providers, "purpose")
-    backup, provider_type = spec.section("backup"), spec.section("provider").content.get("type")
+    backup, provider_type = spec.section("backup"), provider.content.get("type")
+    if not complete and not provider_type:
+        return
     if backup.has("provider") and backup.content.get("provider") != provider_type and not backup.content.get("region"):
         backup.add_error("region", "is needed where backups are at another provider")
 

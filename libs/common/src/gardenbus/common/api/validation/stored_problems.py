@@ -4,13 +4,17 @@ As in Kubernetes' ratcheting validation. An entry of a list may have moved: plac
 """
 
 import re
+import sys
+from collections import Counter
 from collections.abc import Callable, Collection
+from typing import Any, cast
 
 from gardenbus.common.api.document import Document
 from gardenbus.common.api.validation.field_cursor import FieldCursor, FieldErrors
 from gardenbus.common.errors import FieldProblem
 
 _PLACE = re.compile(r"\[[0-9]+\]")
+_STEP = re.compile(r"([^.\[\]]+)|\[([^\]]*)\]")
 
 
 def check_new(cursor: FieldCursor, before: Document, check: Callable[[FieldCursor], None]) -> None:
@@ -24,6 +28,37 @@ def check_new(cursor: FieldCursor, before: Document, check: Callable[[FieldCurso
     for problem in found:
         if (_PLACE.sub("", problem.field), problem.message) not in stored:
             cursor.errors.add_error(problem.field, problem.message)
+
+
+def without_stored(document: Document, old: Document, check: Callable[[Document, FieldErrors], None]) -> FieldErrors:
+    """Problems of a changed object, without those that the stored one has, and that are unchanged, wherever they are.
+
+    Each stored problem excuses one: the same mistake in a further entry is a new one.
+    """
+    found, earlier, new = FieldErrors(sys.maxsize), FieldErrors(sys.maxsize), FieldErrors()
+    check(document, found)
+    check(old, earlier)
+    stored = Counter(_mistake(problem, old) for problem in earlier.problems)
+    for problem in found.problems:
+        mistake = _mistake(problem, document)
+        if stored[mistake]:
+            stored[mistake] -= 1
+        else:
+            new.add_error(problem.field, problem.message)
+    return new
+
+
+def _mistake(problem: FieldProblem, document: Document) -> tuple[str, str, Any]:
+    """A problem without places in lists, and with the value that it is about where that is no mapping or list."""
+    value: Any = document
+    for name, place in _STEP.findall(problem.field):
+        if isinstance(value, list):
+            entries = cast("list[Any]", value)
+            value = entries[int(place)] if place.isdecimal() and int(place) < len(entries) else None
+        else:
+            value = cast("Document", value).get(name or place) if isinstance(value, dict) else None
+    scalar = None if isinstance(value, dict | list) else value
+    return _PLACE.sub("", problem.field), problem.message, scalar
 
 
 def has_spec(old: Document | None) -> bool:
