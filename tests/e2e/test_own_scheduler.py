@@ -17,14 +17,18 @@ from tests.support.landscape import a_landscape
 ROOT = Path(__file__).parents[2]
 
 
-async def own_scheduler(client: Client) -> None:
-    """Bind every Shoot with `schedulerName: mine` to the last seed by name that takes it."""
-    jetstream = client.jetstream()  # pyright: ignore[reportUnknownMemberType]
+async def own_scheduler(client: Client, user: str = "") -> None:
+    """Bind every Shoot with `schedulerName: mine` to the last seed by name that takes it.
+
+    `user`: the one who comes in by issued credentials; "" on servers without identities.
+    """
+    api, streams = (f"garden.as.{user}.api", "IN.API") if user else ("garden.api", "$JS.API")
+    jetstream = client.jetstream(prefix=streams)  # pyright: ignore[reportUnknownMemberType]
     work = await jetstream.pull_subscribe("garden.queue.scheduling.mine.>", durable="scheduling-mine", stream="QUEUES")
 
     async def query(tail: str, body: object = None) -> Any:
         payload = json.dumps(body).encode() if body else b""
-        return json.loads((await client.request(f"garden.api.{tail}", payload, timeout=HANG_SECONDS)).data)
+        return json.loads((await client.request(f"{api}.{tail}", payload, timeout=HANG_SECONDS)).data)
 
     while True:
         try:

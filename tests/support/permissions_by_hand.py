@@ -55,7 +55,7 @@ BY_HAND: Mapping[Principal, str] = {
         may not subscribe: garden.api.>
     """,
     Principal("service", "dashboard"): """
-        may publish: garden.api.list.shoot garden.api.unknown garden.api.lost
+        may publish: garden.api.list.shoot garden.api.unknown garden.api.lost garden.api.recovery
             $JS.API.CONSUMER.CREATE.OBJECTS.f.garden.changed.shoot.>
         may not publish: $JS.API.CONSUMER.CREATE.OBJECTS.f
             $JS.API.CONSUMER.CREATE.OBJECTS.f.garden.changed.secret.> garden.apply garden.api.apply

@@ -27,6 +27,7 @@ from gardenbus.common.diagnostics.services import (
     RecoveryHere,
     SeedHeartbeat,
     UnknownHere,
+    assess_certificates,
     assess_heartbeats,
     assess_identity,
     assess_losses,
@@ -217,6 +218,16 @@ def test_a_recovery_names_silent_seeds_and_the_command_that_goes_on_without_one(
     assert "gardenbus recovery --without aws-eu1" in finding.suggestion
     (finding,) = assess_recovery(TARGET, RecoveryHere("the store went back", []))
     assert finding.suggestion == "wait: it ends by itself"
+
+
+def test_ended_certificates_are_named_with_the_token_that_is_needed() -> None:
+    assert assess_certificates(TARGET, []) == []
+    (finding,) = assess_certificates(TARGET, ["aws-eu1", "aws-eu2"])
+    assert (finding.state, finding.found) == (
+        "failed",
+        "the certificates of these gardenlets have ended: aws-eu1, aws-eu2",
+    )
+    assert "gardenbus token create --seed aws-eu1" in finding.suggestion
 
 
 def test_of_many_unknown_objects_the_first_twenty_are_named_and_the_others_counted() -> None:

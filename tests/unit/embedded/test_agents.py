@@ -41,6 +41,8 @@ def test_an_agent_needs_a_token_unless_its_certificate_lives(tmp_path: Path, aut
     assert needs_token(tmp_path, authority.certificate)
     file.write_bytes(a_certificate(authority, timedelta(minutes=30)))
     assert needs_token(tmp_path, authority.certificate)
+    file.write_bytes(a_certificate(authority, timedelta(hours=1, seconds=1)))
+    assert needs_token(tmp_path, authority.certificate), "it ends while its agent starts"
     file.write_bytes(a_certificate(authority))
     assert not needs_token(tmp_path, authority.certificate)
     assert needs_token(tmp_path, Authority(new_authority("gardenbus", NOW)).certificate)

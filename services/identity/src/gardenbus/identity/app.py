@@ -20,6 +20,7 @@ from gardenbus.identity.adapters.signing_authority import SigningAuthority
 from gardenbus.identity.controllers import signing
 from gardenbus.identity.controllers.connection_limits import ConnectionLimitsController
 from gardenbus.identity.controllers.revoked_connections import RevokedConnectionsController
+from gardenbus.identity.controllers.scheduler_queues import SchedulerQueuesController
 from gardenbus.identity.controllers.signing import SigningController
 from gardenbus.identity.controllers.token_requestor import TokenRequestorController
 from gardenbus.identity.domain.connection_loads import ConnectionLoads
@@ -53,6 +54,10 @@ async def start_identity(context: ServiceContext[IdentitySettings], connections:
     requestor = TokenRequestorController(connections.store, context.clock, lambda: cache.revoked, signers.pem)
     informers[0].subscribe(requestor.changed, ("secret",))
     context.spawn("token-requestor", requestor.queue.run())
+    queues = SchedulerQueuesController(connections.bus, subjects, cache.principals, requests.principals)
+    for informer in informers:
+        informer.subscribe(queues.changed)
+    context.spawn("scheduler-queues", queues.run())
     budgets = BudgetsCache()
     informers[0].subscribe(budgets.changed, ("configmap",))
     loads = ConnectionLoads(budgets.of)

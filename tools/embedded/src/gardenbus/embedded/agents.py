@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Iterable, Mapping
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 
 from cryptography import x509
@@ -23,6 +23,9 @@ ROLES = ("gardenlet", "memberagent")
 
 CONNECT_SECONDS = 30.0
 TOKENS_AT_ONCE = 16
+
+STARTING = timedelta(seconds=30)
+"""Life that a certificate needs for its agent to start, and to renew it, before it ends."""
 
 
 def agents_of(
@@ -55,7 +58,9 @@ def _has_credentials(directory: Path, authorities: Iterable[x509.Certificate], n
         certificate = read_certificate((directory / CREDENTIALS).read_bytes())
     except (OSError, BadRequest):
         return False
-    return certificate.not_valid_after_utc > now and any(is_issued_by(certificate, each) for each in authorities)
+    return certificate.not_valid_after_utc > now + STARTING and any(
+        is_issued_by(certificate, each) for each in authorities
+    )
 
 
 async def give_tokens(target: LandscapeTarget, agents: Mapping[Principal, Path]) -> None:

@@ -19,9 +19,13 @@ from gardenbus.common.diagnostics.servers import SKEW_FAILED_SECONDS, SKEW_WARNI
 from gardenbus.common.diagnostics.target import DiagnosticsTarget
 from gardenbus.common.errors import GardenbusError
 from gardenbus.common.ports.bus import ReplayDone, StreamMessage
+from gardenbus.common.ports.clock import parse_timestamp
 from gardenbus.common.ports.stream_history import LOSS_SHOWN_FOR, StreamLoss
 
 DEFAULT_LEASE_SECONDS = 40.0
+EXAMINED_SEEDS = 20
+"""Silent seeds whose certificates are looked at."""
+
 LATE_SHARE = 0.5
 """Of the life of a Lease: a heartbeat that is older is late."""
 
@@ -129,6 +133,10 @@ def assess_recovery(target: DiagnosticsTarget, found: RecoveryHere | None) -> li
         command = target.command(f"recovery --without {found.silent[0]}")
         advice = f"start their gardenlets, or, where nothing runs any more, {command}"
     return [DiagnosticFinding("recovery", "warning", what, advice)]
+
+
+class _SeedResponse(msgspec.Struct):
+    result: Document
 
 
 class _EventList(msgspec.Struct):
@@ -271,7 +279,33 @@ async def gardenlets(target: DiagnosticsTarget) -> Sequence[DiagnosticFinding]:
     stream = target.api.subjects.stream("LEASES")
     state = next((each for each in await jetstream.streams(target.api) if each.name == stream), None)
     life = float(state.config.get("max_age") or 0) / 1e9 if state else 0.0
-    return assess_heartbeats(target, seeds, await heartbeats(target, now), life or DEFAULT_LEASE_SECONDS)
+    beats = await heartbeats(target, now)
+    silent = [seed for seed in seeds if seed not in beats][:EXAMINED_SEEDS]
+    ended = [seed for seed in silent if await _has_ended_certificate(target, seed, now)]
+    return [
+        *assess_certificates(target, ended),
+        *assess_heartbeats(target, seeds, beats, life or DEFAULT_LEASE_SECONDS),
+    ]
+
+
+async def _has_ended_certificate(target: DiagnosticsTarget, seed: str, now: datetime) -> bool:
+    reply = await target.api.bus.request(target.api.subjects.api(f"get.seed._.{seed}"), b"", timeout_seconds=5.0)
+    try:
+        status = section(msgspec.json.decode(reply, type=_SeedResponse).result, "status")
+    except msgspec.DecodeError:
+        return False
+    ends = parse_timestamp(status.get("clientCertificateExpirationTimestamp"))
+    return ends is not None and ends <= now
+
+
+def assess_certificates(target: DiagnosticsTarget, seeds: Sequence[str]) -> list[DiagnosticFinding]:
+    """Finding for silent gardenlets whose certificate has ended: it cannot renew itself. None without any."""
+    if not seeds:
+        return []
+    command = target.command(f"token create --seed {seeds[0]}")
+    advice = f"lay what {command} prints into its directory, as the file bootstrap-token"
+    what = f"the certificates of these gardenlets have ended: {some_of(seeds)}"
+    return [DiagnosticFinding("certificates of gardenlets", "failed", what, advice)]
 
 
 async def heartbeats(target: DiagnosticsTarget, now: datetime) -> dict[str, SeedHeartbeat]:

@@ -1,6 +1,6 @@
 """Cache of signing requests, by key and by the name that they are for: the record of what was issued."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
@@ -36,6 +36,10 @@ class RequestsCache:
         if cached.principal is not None:
             self._by_principal.setdefault(cached.principal, set()).add(key.name)
             self._by_digest.setdefault(cached.digest, set()).add(key.name)
+
+    def principals(self) -> Iterable[Principal]:
+        """All that a certificate was issued to."""
+        return [principal for principal in self._by_principal if self.issued_to(principal)]
 
     def issued_to(self, principal: Principal) -> Sequence[SigningRequest]:
         """Requests of certificates that were issued to a principal, the newest last."""

@@ -1,6 +1,6 @@
 """Cache of issued credentials and of revocations, kept current by the informer."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 
 import msgspec
@@ -16,6 +16,7 @@ from gardenbus.common.api.identity.issued_credentials import (
     credentials_of_token,
     read_credentials,
 )
+from gardenbus.common.api.identity.principals import Principal
 from gardenbus.common.api.identity.revocations import REVOCATIONS, Revocations, read_revocations
 from gardenbus.common.api.keys import GARDEN_NAMESPACE, ObjectKey
 from gardenbus.common.errors import BadRequest
@@ -50,6 +51,10 @@ class CredentialsCache:
         self.issued: dict[str, list[IssuedCredentials]] = {}
         """By user, and by nkey."""
         self.revoked = Revocations()
+
+    def principals(self) -> Iterable[Principal]:
+        """All that have credentials here."""
+        return [each.principal for each in self._by_secret.values()]
 
     def changed(self, key: ObjectKey, old: StoredObject | None, new: StoredObject | None) -> None:
         """Take over a change of a Secret, or of the revocations."""

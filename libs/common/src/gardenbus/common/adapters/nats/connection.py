@@ -140,7 +140,7 @@ class Connection(Client):
         self._last_logged = -AWAIT_LOG_SECONDS
         self._where = ""
         self._credentials = NO_CREDENTIALS
-        self._rejections = 0
+        self._rejections, self._rejected_because = 0, ""
         self._retry = asyncio.Event()
         self._complaints = Complaints()
         self._fails_unauthorized = False
@@ -229,7 +229,7 @@ class Connection(Client):
 
     def _note_session(self) -> None:
         self._last_logged = -AWAIT_LOG_SECONDS
-        self._rejections = 0
+        self._rejections, self._rejected_because = 0, ""
         self.connected_at = time.monotonic()
 
     async def renew(self) -> None:
@@ -353,7 +353,9 @@ class Connection(Client):
         self.send_nowait((f"UNSUB {number}\r\n".encode(),))
 
     def require_connected(self) -> None:
-        """Raise Unavailable unless the connection is up."""
+        """Raise Unavailable unless the connection is up, with the reason of a rejection where that keeps it down."""
+        if not self.is_connected and self._rejected_because:
+            raise Unavailable(f"NATS at {self._where} does not let this user in: {self._rejected_because}")
         if not self.is_connected:
             raise Unavailable(f"NATS at {self._where} is out of reach")
 
@@ -547,6 +549,7 @@ class Connection(Client):
         reason = str(error).removeprefix("nats: ").strip("'")
         if expires is not None and expires <= datetime.now(UTC):
             reason = f"the certificate expired at {expires.isoformat()}"
+        self._rejected_because = reason
         log.warning(
             "credentials.rejected",
             server="nats",

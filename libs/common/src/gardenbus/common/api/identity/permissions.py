@@ -311,7 +311,14 @@ def _dashboard(insider: _Insider) -> Permissions:
 
 
 def _identity(insider: _Insider) -> Permissions:
-    return insider.info() + insider.follow("OBJECTS") + insider.publish("as.identity.api.>", "rejected.>")
+    queues = insider.stream("QUEUES")
+    consumers = (f"CONSUMER.CREATE.{queues}.*", f"CONSUMER.CREATE.{queues}.*.>")  # those of schedulers of one's own
+    return (
+        insider.info()
+        + insider.follow("OBJECTS")
+        + insider.calls(*consumers)
+        + insider.publish("as.identity.api.>", "rejected.>")
+    )
 
 
 _MANAGED_STREAMS: Mapping[str, tuple[str, ...]] = {"relay": STREAMS, "lifecycle": ("LEASES",)}
@@ -437,7 +444,7 @@ def _person(principal: Principal, subjects: Subjects) -> Permissions:
 
 
 def _foreign_scheduler(principal: Principal, subjects: Subjects) -> Permissions:
-    """Its queue, whose consumer the apiserver makes. No timers: one could name another queue as its target."""
+    """Its queue, whose consumer the identity service makes. No timers: one could name another queue as its target."""
     queues, consumer = subjects.stream("QUEUES"), f"scheduling-{principal.name}"
     requests = ("get.>", "list.>", "bind", "waiting.>", "retry.>", "whoami", "can-i")
     return Permissions(
