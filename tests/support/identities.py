@@ -11,7 +11,6 @@ from gardenbus.common.adapters.nats.callout import serve_callouts
 from gardenbus.common.adapters.nats.connection import Connection
 from gardenbus.common.adapters.nats.credentials import Credentials, read_credentials
 from gardenbus.common.adapters.nats.system_account import system_account
-from gardenbus.common.api.budgets import DEFAULT_BUDGET, Budget
 from gardenbus.common.api.identity.nkeys import KeyPair
 from gardenbus.common.api.identity.permissions import service_names
 from gardenbus.common.api.identity.principals import Principal
@@ -23,6 +22,7 @@ from gardenbus.credentials.new_nkeys import new_nkey
 from gardenbus.credentials.server_configuration import Authorization, Password, authorization_configuration
 from gardenbus.identity.controllers.connection_limits import ConnectionLimitsController
 from gardenbus.identity.domain.connection_loads import ConnectionLoads
+from gardenbus.identity.handlers.budgets_cache import BudgetsCache
 from gardenbus.identity.handlers.callout import CalloutHandler
 from gardenbus.identity.handlers.credentials_cache import CredentialsCache
 from tests.support.servers import Server, start_nats
@@ -124,16 +124,13 @@ class Guarded:
 
 @contextlib.asynccontextmanager
 async def guarded(
-    directory: Path, session: timedelta = timedelta(hours=1), *, program: str = "", budget: Budget = DEFAULT_BUDGET
+    directory: Path, session: timedelta = timedelta(hours=1), *, program: str = ""
 ) -> AsyncGenerator[Guarded]:
-    """A guarded server, of another version where a `program` is given, and its identity service.
-
-    Each user outside the services has the `budget`.
-    """
+    """A guarded server, of another version where a `program` is given, and its identity service."""
     directory.mkdir(parents=True, exist_ok=True)
     keys, cache = new_keys(), CredentialsCache(SystemClock().now)
     server = start_guarded_nats(directory / "nats", keys, program)
-    loads = ConnectionLoads(lambda _: budget)
+    loads = ConnectionLoads(BudgetsCache().of)
     handler = CalloutHandler(
         cache=cache,
         authorities=lambda: (keys.authority.certificate,),

@@ -118,6 +118,7 @@ def start_nats(
     extra: str = "",
     login: str = "",
     program: str = "",
+    max_file_store: str = "1TB",
 ) -> Server:
     """A nats-server with JetStream below `directory`; `extra` is appended to its configuration.
 
@@ -131,7 +132,8 @@ def start_nats(
         f'server_name: "test-{port}"\n'
         f"max_payload: {max_payload}\n"
         "max_pending: 256MB\n"
-        f'jetstream {{ store_dir: "{directory / "jetstream"}", sync_interval: {sync_interval} }}\n'
+        f'jetstream {{ store_dir: "{directory / "jetstream"}", sync_interval: {sync_interval}, '
+        f"max_file_store: {max_file_store} }}\n"
         f"{extra}\n"
     )
     server = Server(

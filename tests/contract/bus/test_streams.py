@@ -8,7 +8,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from gardenbus.common.adapters.nats.jetstream import JetStreamBus, connect
-from gardenbus.common.adapters.nats.streams import MONITOR_PERIOD_SECONDS, StreamSettings, streams
+from gardenbus.common.adapters.nats.streams import MAX_BYTES, MONITOR_PERIOD_SECONDS, StreamSettings, streams
 from gardenbus.common.errors import SettingsInvalid, Unavailable
 from gardenbus.common.ports.bus import Message
 from tests.support.buses import BusUnderTest
@@ -121,7 +121,11 @@ async def test_work_has_no_limit_that_could_drop_it(jetstream: BusUnderTest):
     for name in ("QUEUES", "REQUESTS", "REPORTS"):
         config = await configuration(jetstream, name)
         assert config["retention"] == "workqueue"
-        assert (config["max_msgs"], config["max_bytes"], config["max_age"]) == (-1, -1, 0)
+        assert (config["max_msgs"], config["max_age"]) == (-1, 0)
+        assert config["max_bytes"] == MAX_BYTES.get(name, -1)
+        assert config["max_bytes"] == -1 or config["discard"] == "new"
+    for name in ("OBJECTS", "BINDINGS", "LEASES"):
+        assert (await configuration(jetstream, name))["max_bytes"] == -1
 
 
 async def test_no_stream_gets_markers_of_the_servers(jetstream: BusUnderTest):

@@ -209,6 +209,9 @@ TROUBLES: Mapping[str, Trouble] = {
     "the disk fills": Trouble(
         {"gardenbus_jetstream_storage_used_bytes": constant(9e9)}, ("GardenbusJetStreamDiskFilling",)
     ),
+    "a stream fills": Trouble(
+        {'gardenbus_stream_size_bytes{stream="REPORTS"}': constant(1.9e9)}, ("GardenbusStreamFilling",)
+    ),
     "memory fills": Trouble({"gardenbus_redis_memory_used_bytes": constant(1.9e9)}, ("GardenbusRedisMemoryHigh",)),
 }
 

@@ -37,6 +37,9 @@ NATS = ServerRequirement("nats-server", server_versions.NATS)
 NATS_WITH_IDENTITIES = ServerRequirement("nats-server", server_versions.NATS_WITH_IDENTITIES)
 REDIS = ServerRequirement("redis-server", server_versions.REDIS)
 
+MAX_FILE_STORE = "10GB"
+"""As in compose. Without it NATS takes a share of the disk: that of a small one is less than the streams' limits."""
+
 LONGEST_SOCKET_PATH = 103
 """Bytes that every system takes: macOS no more, Linux 107."""
 
@@ -89,13 +92,22 @@ def new_monitor_path() -> str:
     return f"/{secrets.token_hex(12)}"
 
 
+MOST_GO_MEMORY = 2 * 1024 * 1024 * 1024
+"""Of all servers of a landscape together, bytes."""
+
+
 def go_memory_limit(servers: int = 1, limit: Path = Path("/sys/fs/cgroup/memory.max")) -> dict[str, str]:
-    """The environment by which so many servers in Go keep to half of the memory that this container may have."""
-    try:
-        most = int(limit.read_text())
-    except (OSError, ValueError):  # no container, or one that may have all there is
+    """The environment by which so many servers in Go keep to half of the memory that this container may have.
+
+    Without a container: to a quarter of this machine's. Go lets garbage grow with what is in use.
+    """
+    if "GOMEMLIMIT" in os.environ:
         return {}
-    return {} if "GOMEMLIMIT" in os.environ else {"GOMEMLIMIT": f"{most // 2 // servers // 2**20}MiB"}
+    try:
+        most = int(limit.read_text()) // 2
+    except (OSError, ValueError):  # no container, or one that may have all there is
+        most = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 4
+    return {"GOMEMLIMIT": f"{min(most, MOST_GO_MEMORY) // servers // 2**20}MiB"}
 
 
 def nats_configuration(
@@ -117,6 +129,7 @@ def nats_configuration(
         "jetstream {\n"
         f"  store_dir: {json.dumps(str(store))}\n"
         f"  sync_interval: {sync_interval}\n"
+        f"  max_file_store: {MAX_FILE_STORE}\n"
         "}\n"
     )
 

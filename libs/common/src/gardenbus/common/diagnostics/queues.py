@@ -28,6 +28,7 @@ CONSUMER_SETTINGS: Mapping[str, Any] = {
     "max_ack_pending": work_queue.MAX_ACK_PENDING,
 }
 LIMITS = ("max_age", "max_msgs", "max_bytes")
+NEARLY_FULL, FULL = 0.8, 0.95
 SECOND_SAMPLE_SECONDS = 1.0
 STUCK_WARNING_SECONDS, STUCK_FAILED_SECONDS = 60.0, 600.0
 OUTBOX_WARNING_SECONDS, OUTBOX_FAILED_SECONDS = 10.0, 60.0
@@ -60,15 +61,32 @@ def assess_streams(
             for setting, value in settings.items()
             if actual.config.get(setting, type(value)()) != value
             and not (setting in LEASE_SETTINGS and "subject_delete_marker_ttl" in settings)
+            and setting != "max_bytes"  # a server with little room sets a part aside
         ]
         if differing:
             found.append(DiagnosticFinding(f"stream {name}", "failed", some_of(differing, 3), suggestion))
-        limits = [limit for limit in LIMITS if int(actual.config.get(limit) or 0) > 0]
+        limits = [limit for limit in LIMITS if limit not in settings and int(actual.config.get(limit) or 0) > 0]
         if settings.get("retention") == "workqueue" and limits:
             text = f"{some_of(f'{limit} is {actual.config[limit]}' for limit in limits)}: a limit drops work"
-            unlimited = f"nats stream edit {name} --max-age=0 --max-msgs=-1 --max-bytes=-1"
+            unset = {"max_age": "--max-age=0", "max_msgs": "--max-msgs=-1", "max_bytes": "--max-bytes=-1"}
+            unlimited = f"nats stream edit {name} {' '.join(unset[limit] for limit in limits)}"
             found.append(DiagnosticFinding(f"stream {name}", "warning", text, unlimited))
-    return found or [DiagnosticFinding("streams", "ok", f"all {len(wanted)} are there, configured as they should be")]
+    filling = [finding for state in there.values() if state.name in wanted for finding in assess_size(state)]
+    if found:
+        return [*found, *filling]
+    return [DiagnosticFinding("streams", "ok", f"all {len(wanted)} are there, configured as they should be"), *filling]
+
+
+def assess_size(stream: StreamState) -> list[DiagnosticFinding]:
+    """Assess what a stream holds of what it may; one that drops its oldest messages may be full."""
+    most = int(stream.config.get("max_bytes") or 0)
+    if most <= 0 or stream.config.get("discard") != "new" or stream.size_bytes < NEARLY_FULL * most:
+        return []
+    share = stream.size_bytes / most
+    text = f"{stream.size_bytes / 2**20:.0f} of {most / 2**20:.0f} MiB ({share:.0%}): beyond it messages are rejected"
+    suggestion = "gardenbus top queues says whether somebody takes from it, gardenbus top users who sends"
+    state = graded(share, warning=NEARLY_FULL, failed=FULL)
+    return [DiagnosticFinding(f"stream {stream.name}", state, text, suggestion)]
 
 
 def assess_consumers(consumers: Sequence[ConsumerState]) -> list[DiagnosticFinding]:

@@ -468,6 +468,9 @@ class DurableRequestHandler:
         about = await reads.get(rejection.request.key) if rejection.request is not None else None
         action = rejection.request.verb.capitalize() if rejection.request is not None else ""
         message = rejection.queued.message
+        if not message.body:  # nothing to send again: the server writes such itself, as heartbeats of consumers
+            _log.warning("request.empty", subject=message.subject, sequence=message.sequence)
+            return
         with contextlib.suppress(BadRequest):
             message, _ = _as_sent(message, self.subjects)
         await self.dead_letter.reject(message, rejection.error, document=rejection.document, about=about, action=action)

@@ -13,8 +13,8 @@ from gardenbus.identity import metrics
 from gardenbus.identity.domain.connection_loads import ConnectionLoads, Excess
 
 INTERVAL_SECONDS = 0.25
-IDLE_FACTOR = 4
-"""A list that takes long is read the less often: reading takes a fifth of the time at the most."""
+MOST_SECONDS = 1.0
+"""A list that takes long is read the less often, but never less than about once a second."""
 
 log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 
@@ -41,7 +41,7 @@ class ConnectionLimitsController:
             except Unavailable as error:
                 log.warning("connections.unobserved", reason=error.message)
             taken = self._clock.monotonic() - began
-            await self._clock.sleep(max(INTERVAL_SECONDS, taken * IDLE_FACTOR))
+            await self._clock.sleep(min(max(INTERVAL_SECONDS, taken), MOST_SECONDS))
 
     async def reconcile(self) -> None:
         """Observe once, and close what is beyond the budgets. Raises Unavailable."""

@@ -1,5 +1,6 @@
 """Cache of the budgets, kept current by the informer."""
 
+import msgspec
 import structlog
 
 from gardenbus.common.api.budgets import BUDGETS, Budget, Budgets, budgets_of
@@ -7,6 +8,9 @@ from gardenbus.common.api.document import StoredObject
 from gardenbus.common.api.identity.principals import groups_of, principal_of
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.errors import BadRequest, InvalidResource
+
+AGENTS_CONNECTIONS = 8
+"""Of a gardenlet, member agent, scheduler or extension: one for each replica, and those that are about to end."""
 
 log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 
@@ -27,9 +31,15 @@ class BudgetsCache:
             log.warning("budgets.unreadable", reason=error.message)
 
     def of(self, user: str) -> Budget:
-        """The budget of a user; Projects do not count for connections, which are no Project's."""
+        """The budget of a user; Projects do not count for connections, which are no Project's.
+
+        Agents get few connections unless another number is set for them: each holds up to `max_pending` of memory.
+        """
         try:
-            groups = groups_of(principal_of(user))
+            principal = principal_of(user)
         except BadRequest:
-            groups = ()
-        return self._budgets.of(user, groups)
+            return self._budgets.of(user)
+        budget = self._budgets.of(user, groups_of(principal))
+        if principal.role != "user" and budget.connections == self._budgets.default.connections:
+            return msgspec.structs.replace(budget, connections=min(AGENTS_CONNECTIONS, budget.connections))
+        return budget

@@ -45,13 +45,8 @@ _BATCHED = {
     "queue": "QUEUES",
     "later": "QUEUES",
     "event": "EVENTS",
-    "apply": "REQUESTS",
-    "delete": "REQUESTS",
-    "as": "REQUESTS",
-    "out": "REQUESTS",
-    "restored": "REQUESTS",
 }
-"""Streams that `publish_many` sends batches to, by the word after the prefix."""
+"""Streams that `publish_many` sends batches to, by the word after the prefix: nobody outside publishes on them."""
 
 _ONE_PUBLISHERS = "EVENTS"
 """The one of these on which only the leading relay publishes: others would break its chains again and again."""

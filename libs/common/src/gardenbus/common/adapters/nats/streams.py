@@ -3,7 +3,8 @@
 | stream   | keeps            | what its settings are for                                              |
 |----------|------------------|------------------------------------------------------------------------|
 | REQUESTS | until acked      | durable apply and delete, in the order of the bus; of one sender, who  |
-|          |                  | is in the subject, at most 50,000 of each: more are rejected at once    |
+|          |                  | is in the subject, at most 50,000 of each, and 2 GiB of all: more are   |
+|          |                  | rejected at once                                                       |
 | OBJECTS  | last per subject | the state of every object; only the relay publishes, in batches;       |
 |          |                  | tombstones end by a TTL of their own; no markers of the server's,      |
 |          |                  | which would move the last sequence; as many consumers as BINDINGS, so  |
@@ -13,15 +14,21 @@
 | BINDINGS | last per subject | what gardenlets see; 20,000 consumers (the server's default is 1,000)  |
 | LEASES   | last per subject | the server ends what is not renewed (max_age), without a marker:       |
 |          |                  | where it leaves markers, it takes rollups of whoever may publish       |
-| REPORTS  | until acked      | what gardenlets observed                                               |
-| EVENTS   | 24 hours         | at most 100 an object                                                  |
-| REJECTED | 7 days           | dead letters; at most 16,384, and 2,048 of one sender                  |
+| REPORTS  | until acked      | what gardenlets observed, 2 GiB at the most: more is rejected           |
+| EVENTS   | 24 hours         | at most 100 an object, and 1 GiB: the oldest go                        |
+| REJECTED | 7 days           | dead letters; at most 16,384, 2,048 of one sender, and 1 GiB           |
 
 OBJECTS, BINDINGS and EVENTS remember message ids for a second only: ids chain the relay's messages to each other
 (publisher.py), and none is ever sent twice.
 
-QUEUES, EVENTS and REQUESTS allow atomic batches too, for `publish_many`: a sync of the disk for each batch instead of
-each message makes ten times the rate.
+QUEUES and EVENTS allow atomic batches too, for `publish_many`: a sync of the disk for each batch instead of each
+message makes ten times the rate. REQUESTS and REPORTS do not: batches that somebody outside leaves open take the room
+for those of others. `publish_many` keeps a window of messages on their way there.
+
+Limits of bytes are set aside by the server (`RESERVED_BYTES`): it makes no stream for which `max_file_store` has no
+room, whatever the disk has. There it gets a quarter of that, or a sixteenth, or no limit.
+OBJECTS, BINDINGS, QUEUES and LEASES have no limit: each holds one message of each subject, and what the store admits
+bounds these; a limit would drop state or work.
 
 REQUESTS, REPORTS and LEASES are published on from outside, and no permission is about headers: `_FROM_OUTSIDE` has the
 settings by which a message there can do nothing to another. A server drops, with an acknowledgement, what has the
@@ -33,7 +40,7 @@ Only what is written here is compared and changed; what an operator added (repli
 """
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 import structlog
@@ -60,8 +67,20 @@ CLUSTER_REPLICAS = 3
 MONITOR_PERIOD_SECONDS = 40.0
 """Life of a Lease without renewal (Gardener's shoot monitor period) by default."""
 
+_GIB = 1024 * 1024 * 1024
+MAX_BYTES: Mapping[str, int] = {"REQUESTS": 2 * _GIB, "REPORTS": 2 * _GIB, "EVENTS": _GIB, "REJECTED": _GIB}
+"""Eight times what one sender may send at once, and more (identity closes its connections then)."""
+
+RESERVED_BYTES = sum(MAX_BYTES.values())
+"""Of `max_file_store`, for each copy; the rest is for streams without a limit."""
+
+PARTS = (1, 4, 16)
+"""A server that cannot set all of a limit aside may set the n-th part of it aside; else there is no limit."""
+
+_UNLIMITED = -1
+
 REJECTED_MESSAGES = 16_384
-"""At 64 KB each 1 GB. Not stated in bytes: the server would set the whole gigabyte aside, and not start without it."""
+"""At 64 KB each 1 GiB."""
 
 REJECTED_PER_SENDER = 2048
 """Share of one sender: its newest. It takes eight of them to push out what others had rejected."""
@@ -151,7 +170,7 @@ def streams(subjects: Subjects, lease_seconds: float) -> Mapping[str, StreamConf
                 *restored_subjects(subjects),
             ]
         )
-        | {"allow_atomic": True, **_FROM_OUTSIDE, **SHARE_OF_EACH},
+        | {"allow_atomic": False, **_FROM_OUTSIDE, **SHARE_OF_EACH},
         "OBJECTS": _last_per_subject([f"{prefix}.changed.>"])
         | {"allow_atomic": True, "allow_msg_ttl": True, "max_consumers": MAX_CONSUMERS, **_SHORT_DEDUPLICATION},
         "QUEUES": _work_queue([f"{prefix}.queue.>", f"{prefix}.later.>"])
@@ -164,12 +183,19 @@ def streams(subjects: Subjects, lease_seconds: float) -> Mapping[str, StreamConf
             "subject_delete_marker_ttl": 0,
             **_FROM_OUTSIDE,
         },
-        "REPORTS": _work_queue([f"{prefix}.report.>"]) | _FROM_OUTSIDE,
+        "REPORTS": _work_queue([f"{prefix}.report.>"]) | _FROM_OUTSIDE | {"discard": "new"},
         **_kept_for_a_time(subjects),
     }
     always: StreamConfiguration = {"storage": "file", "discard": "old"}
+    limits = {name: {"max_bytes": size} for name, size in MAX_BYTES.items()}
     return {
-        subjects.stream(name): {"name": subjects.stream(name), "description": DESCRIPTIONS[name], **always, **own}
+        subjects.stream(name): {
+            "name": subjects.stream(name),
+            "description": DESCRIPTIONS[name],
+            **always,
+            **limits.get(name, {}),
+            **own,
+        }
         for name, own in configurations.items()
     }
 
@@ -184,7 +210,7 @@ async def ensure_streams(connection: Connection, subjects: Subjects, settings: S
     names = configurations if settings.only is None else map(subjects.stream, settings.only)
     for name, wanted in ((name, configurations[name]) for name in names):
         try:
-            await _ensure(connection, name, wanted, settings)
+            await _ensure_affordable(connection, name, wanted, settings)
         except JetStreamError as api_error:
             if api_error.code == _UNAVAILABLE or api_error.number in _UNTIL_LATER:
                 raise Unavailable(str(api_error)) from api_error  # 10005 is of the class of bad requests
@@ -194,8 +220,27 @@ async def ensure_streams(connection: Connection, subjects: Subjects, settings: S
         raise SettingsInvalid(tuple(problems))
 
 
+async def _ensure_affordable(
+    connection: Connection, name: str, wanted: StreamConfiguration, settings: StreamSettings
+) -> None:
+    """Ensure a stream with all of its limit of bytes, the largest part that the server can set aside, or without."""
+    if "max_bytes" not in wanted:
+        await _ensure(connection, name, wanted, settings)
+        return
+    for size in (wanted["max_bytes"] // part for part in PARTS):
+        try:
+            await _ensure(connection, name, wanted | {"max_bytes": size}, settings)
+        except JetStreamError as api_error:
+            if api_error.number not in _SHORT_OF_STORAGE:
+                raise
+            log.warning("stream.limited", stream=name, rejected_bytes=size, reason=str(api_error))
+        else:
+            return
+    await _ensure(connection, name, wanted | {"max_bytes": _UNLIMITED}, settings)
+
+
 async def _ensure(connection: Connection, name: str, wanted: StreamConfiguration, settings: StreamSettings) -> None:
-    actual, messages = await _existing(connection, name)
+    actual, held = await _existing(connection, name)
     if actual is None:
         try:
             replicas = _replicas(settings, is_clustered=connection.is_clustered) or 1
@@ -203,20 +248,27 @@ async def _ensure(connection: Connection, name: str, wanted: StreamConfiguration
         except JetStreamError as api_error:
             if api_error.number != STREAM_NAME_IN_USE:
                 raise
-            actual, messages = await _existing(connection, name)  # somebody was faster, with other settings
+            actual, held = await _existing(connection, name)  # somebody was faster, with other settings
         else:
             log.info("stream.created", stream=name)
             return
     if actual is None:
         return
     stated = _stated(wanted, actual, settings, is_clustered=connection.is_clustered)
-    if stated.get("discard") == "new" and messages > stated["max_msgs_per_subject"]:
-        for setting in SHARE_OF_EACH:  # the server drops what is beyond when the share changes: when it has less
-            stated.pop(setting)
+    if stated.get("discard") == "new":
+        _keep_what_is_held(stated, held)
     changes = {key: value for key, value in stated.items() if actual.get(key, _absent(value)) != value}
     if changes:
         await call(connection, f"STREAM.UPDATE.{name}", {**actual, **changes})
         log.info("stream.updated", stream=name, changed=sorted(changes))
+
+
+def _keep_what_is_held(stated: StreamConfiguration, held: "_Held") -> None:
+    """Leave out limits that a stream is beyond: the server would drop what is, and gets them when there is less."""
+    is_beyond_share = "max_msgs_per_subject" in stated and held.messages > stated["max_msgs_per_subject"]
+    if is_beyond_share or held.size_bytes > stated.get("max_bytes", 0) > 0:
+        for setting in (*SHARE_OF_EACH, "max_bytes"):
+            stated.pop(setting, None)
 
 
 def _replicas(settings: StreamSettings, *, is_clustered: bool, actual: int = 1) -> int | None:
@@ -247,12 +299,20 @@ def _absent(value: Any) -> Any:
     return type(value)()
 
 
-async def _existing(connection: Connection, name: str) -> tuple[StreamConfiguration | None, int]:
-    """The configuration of a stream, None for one that there is not, and how many messages it has."""
+class _Held(NamedTuple):
+    """Messages of a stream, and their size."""
+
+    messages: int = 0
+    size_bytes: int = 0
+
+
+async def _existing(connection: Connection, name: str) -> tuple[StreamConfiguration | None, _Held]:
+    """The configuration of a stream, None for one that there is not, and what it holds."""
     try:
         response = await call(connection, f"STREAM.INFO.{name}", timeout_seconds=INFO_SECONDS)
     except JetStreamError as api_error:
         if api_error.number == STREAM_NOT_FOUND:
-            return None, 0
+            return None, _Held()
         raise
-    return response["config"], int(response["state"]["messages"])
+    state = response["state"]
+    return response["config"], _Held(int(state["messages"]), int(state["bytes"]))

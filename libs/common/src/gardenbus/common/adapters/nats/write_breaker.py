@@ -29,6 +29,9 @@ SUGGESTION = "its disk is full, or was: make room, then restart it (or the serve
 SHORT_OF_STORAGE = frozenset({10023, 10028, 10047, 10077})
 """Insufficient resources, limit of the account, limit of the server, a write that failed."""
 
+TOO_MANY_BYTES = "JetStream: maximum bytes exceeded"
+"""Rejection of what is beyond the limit of a stream, with the number of a write that failed, too."""
+
 TOO_MANY_OF_ONE = "JetStream: maximum messages per subject exceeded"
 """Rejection of what is beyond a subject's share of a stream; its number is that of any write that failed."""
 
@@ -97,6 +100,8 @@ class WriteBreaker:
         """The rejection of a server that is short of storage, or has a sender's share already; None for others."""
         if str(error).startswith(TOO_MANY_OF_ONE):
             return TooManyRequests(f"too many messages on {subject} wait for the apiserver: send this again later")
+        if str(error).startswith(TOO_MANY_BYTES):
+            return TooManyRequests(f"{self._stream(subject)} holds as many bytes as it may: send this again later")
         if error.number not in SHORT_OF_STORAGE:
             return None
         stream = self._stream(subject)
