@@ -48,18 +48,23 @@ def test_no_other_file_gives_the_server_another_limit():
     assert having == {"compose/compose.yaml", "compose/cluster.yaml", "kubernetes/base/nats.yaml"}
 
 
-@pytest.mark.parametrize(
-    ("limit", "expected"), [("2147483648\n", {"GOMEMLIMIT": "1024MiB"}), ("max\n", {}), (None, {})]
-)
-def test_an_embedded_server_gets_half_of_what_a_container_may_have(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limit: str | None, expected: dict[str, str]
+@pytest.mark.parametrize(("limit", "expected"), [("2147483648\n", 1024), ("max\n", 1500), (None, 1500)])
+def test_an_embedded_server_gets_half_of_what_a_container_may_have_or_a_quarter_of_the_machine(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limit: str | None, expected: int
 ):
     monkeypatch.delenv("GOMEMLIMIT", raising=False)
+    monkeypatch.setattr("os.sysconf", {"SC_PAGE_SIZE": 2**20, "SC_PHYS_PAGES": 6000}.__getitem__)
     file = tmp_path / "memory.max"
     if limit is not None:
         file.write_text(limit)
-    assert go_memory_limit(limit=file) == expected
-    assert go_memory_limit(4, file) == dict.fromkeys(expected, "256MiB")
+    assert go_memory_limit(limit=file) == {"GOMEMLIMIT": f"{expected}MiB"}
+    assert go_memory_limit(4, file) == {"GOMEMLIMIT": f"{expected // 4}MiB"}
+
+
+def test_an_embedded_server_on_a_large_machine_gets_two_gibibytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.delenv("GOMEMLIMIT", raising=False)
+    monkeypatch.setattr("os.sysconf", {"SC_PAGE_SIZE": 2**20, "SC_PHYS_PAGES": 60_000}.__getitem__)
+    assert go_memory_limit(limit=tmp_path / "memory.max") == {"GOMEMLIMIT": "2048MiB"}
 
 
 def test_what_the_shell_says_of_memory_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

@@ -93,21 +93,21 @@ def new_monitor_path() -> str:
 
 
 MOST_GO_MEMORY = 2 * 1024 * 1024 * 1024
-"""Of all servers of a landscape together, bytes."""
+"""Of all servers of a landscape together where no container has a limit, bytes."""
 
 
 def go_memory_limit(servers: int = 1, limit: Path = Path("/sys/fs/cgroup/memory.max")) -> dict[str, str]:
     """The environment by which so many servers in Go keep to half of the memory that this container may have.
 
-    Without a container: to a quarter of this machine's. Go lets garbage grow with what is in use.
+    Without a limit of a container: to a quarter of this machine's, 2 GiB at most. Go lets garbage grow otherwise.
     """
     if "GOMEMLIMIT" in os.environ:
         return {}
     try:
         most = int(limit.read_text()) // 2
     except (OSError, ValueError):  # no container, or one that may have all there is
-        most = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 4
-    return {"GOMEMLIMIT": f"{min(most, MOST_GO_MEMORY) // servers // 2**20}MiB"}
+        most = min(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 4, MOST_GO_MEMORY)
+    return {"GOMEMLIMIT": f"{most // servers // 2**20}MiB"}
 
 
 def nats_configuration(
