@@ -58,6 +58,7 @@ async def test_yardsticks_are_read_and_what_dies_or_does_nothing_is_a_failure(tm
             (reading,) = turns.readings({"work": "ping"})
             assert set(reading.processes) == {"nats", "redis"}
             assert reading.memory("redis")
+            assert 0 <= reading.others <= 1
 
             log = CallLog(rig)
             await log.begin()

@@ -2,12 +2,14 @@
 
 from collections.abc import Mapping
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from gardenbus.bench.guard.assessment import (
     MEMORY_ALLOWANCE_MB,
+    MOST_OTHERS,
     MOST_VARIATION,
     Held,
     Lost,
@@ -19,6 +21,7 @@ from gardenbus.bench.guard.assessment import (
     is_worse,
 )
 from gardenbus.bench.guard.readings import ScenarioReading, YardstickName, Yardsticks, pooled
+from gardenbus.bench.guard.report import result_text
 from tests.unit.bench.guard.readings import CPU_US, YARDSTICKS, a_reading, a_turn, the_baseline
 
 PROCESSES = sorted(CPU_US)
@@ -73,6 +76,19 @@ def test_a_yardstick_that_varies_too_much_says_so_and_by_how_much(name: Yardstic
     assert isinstance(result, NotMeasurable)
     assert result.yardstick == name
     assert result.varied == pytest.approx(1.1 * MOST_VARIATION)
+
+
+def test_what_seems_lost_while_others_use_the_cores_is_not_measurable_and_is_named() -> None:
+    turns = [msgspec.structs.replace(turn, others=1.1 * MOST_OTHERS) for turn in slower("relay", 1.4).turns]
+    result = assess(a_reading(*turns), the_baseline())
+    assert isinstance(result, NotMeasurable)
+    assert [loss.process for loss in result.suspected] == ["relay"]
+    assert "seemed worse: relay +40%" in result_text(result, a_reading(*turns), the_baseline())
+
+
+def test_what_is_held_while_others_use_the_cores_is_held() -> None:
+    turns = [msgspec.structs.replace(turn, others=1.1 * MOST_OTHERS) for turn in a_reading().turns]
+    assert assess(a_reading(*turns), the_baseline()) == Held("intake")
 
 
 def test_a_yardstick_that_varies_within_bounds_is_none() -> None:

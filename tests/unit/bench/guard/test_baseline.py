@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gardenbus.bench.guard.__main__ import BASELINE
+from gardenbus.bench.guard.__main__ import BASELINE, main
 from gardenbus.bench.guard.baseline import NOISE, Baseline, FigureRejected, accepted, decode, encode, unexplained
 from tests.unit.bench.guard.readings import CPU_US, a_reading, a_turn, the_baseline
 
@@ -66,9 +66,24 @@ def test_a_figure_does_not_rise_twice_for_one_reason() -> None:
     assert accepted(raised, with_apiserver(1.5), "bought more")
 
 
-def test_a_scenario_that_was_not_measured_this_time_keeps_its_figures() -> None:
+def test_a_scenario_that_is_no_more_has_no_figures_of_an_older_commit() -> None:
     both = the_baseline(a_reading(), a_reading(scenario="stream"))
-    assert set(accepted(both, the_baseline(), "").scenarios) == {"intake", "stream"}
+    assert set(accepted(both, the_baseline(), "").scenarios) == {"intake"}
+
+
+@pytest.mark.parametrize("arguments", [["--because", "x"], ["--accept", "--only", "rest"], ["--only", "nothing"]])
+def test_options_that_do_not_go_together_are_rejected_before_anything_is_measured(arguments: list[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(arguments)
+    assert ended.value.code == 2
+
+
+def test_a_file_that_is_no_baseline_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "baseline.json"
+    file.write_text("{}")
+    with pytest.raises(SystemExit):
+        main(["--baseline", str(file)])
+    assert "commit" in capsys.readouterr().err
 
 
 def test_a_figure_raised_by_hand_is_noticed() -> None:

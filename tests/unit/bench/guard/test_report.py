@@ -30,8 +30,8 @@ def test_a_loss_names_process_and_functions_beside_the_last_good_ones() -> None:
 
 
 def test_what_is_not_measurable_says_by_how_much_the_yardstick_varied() -> None:
-    text = result_text(NotMeasurable("intake", "redis", 0.5), a_reading(), the_baseline())
-    assert text == "intake: not measurable here: the yardstick varied by 50% (redis)"
+    text = result_text(NotMeasurable("intake", "redis", 0.5, 0.2), a_reading(), the_baseline())
+    assert text == "intake: not measurable here: the yardstick varied by 50% (redis), others took 20% of the cores"
 
 
 def test_what_measured_nothing_says_why() -> None:

@@ -22,6 +22,10 @@ MEMORY_ALLOWANCE_MB = 6.0
 WAKEUPS_ALLOWANCE = 40.0
 """A second: a poll of 10 ms has a hundred."""
 
+MOST_OTHERS = 0.25
+"""Share of all cores that others may take before a loss says nothing: services that share the cores find cold caches
+each time that they wake up, and take up to half as much again."""
+
 MOST_VARIATION = 0.35
 """Spread of a yardstick within one scenario beyond which it says nothing about the product."""
 
@@ -65,11 +69,14 @@ class Lost(NamedTuple):
 
 
 class NotMeasurable(NamedTuple):
-    """The machine did not stay the same for so long as it takes."""
+    """The machine did not stay the same for so long as it takes, or something seemed lost while others used it."""
 
     scenario: str
     yardstick: YardstickName
     varied: float
+    others: float = 0.0
+    """Share of all cores that others took."""
+    suspected: Sequence[Loss] = ()
 
 
 class MeasuredNothing(NamedTuple):
@@ -93,9 +100,6 @@ def assess(reading: ScenarioReading, baseline: Baseline) -> ScenarioResult:
         return MeasuredNothing(reading.scenario, "there are no figures of it: accept some with --accept")
     if problem := _incomparable(reading, good):
         return MeasuredNothing(reading.scenario, problem)
-    for name in ("python", "redis", "nats"):
-        if (varied := reading.variation(name)) > MOST_VARIATION:
-            return NotMeasurable(reading.scenario, name, varied)
     of_all = sum(reading.cpu(process).ratio * reading.cpu(process).yardstick_s for process in reading.processes)
     allowance_s = REST_ALLOWANCE_S if reading.unit == REST_UNIT else LEAST_SHARE * of_all
     losses = [
@@ -103,7 +107,16 @@ def assess(reading: ScenarioReading, baseline: Baseline) -> ScenarioResult:
         for process in reading.processes
         for loss in _losses(reading, process, good.processes[process], allowance_s)
     ]
+    yardstick, varied = _most_varied(reading)
+    if varied > MOST_VARIATION or (losses and reading.others > MOST_OTHERS):
+        return NotMeasurable(reading.scenario, yardstick, varied, reading.others, losses)
     return Lost(reading.scenario, losses) if losses else Held(reading.scenario)
+
+
+def _most_varied(reading: ScenarioReading) -> tuple[YardstickName, float]:
+    """The yardstick that varied most, and by how much."""
+    names: Sequence[YardstickName] = ("python", "redis", "nats")
+    return max(((name, reading.variation(name)) for name in names), key=lambda each: each[1])
 
 
 def _incomparable(reading: ScenarioReading, good: ScenarioBaseline) -> str:

@@ -132,8 +132,7 @@ def accepted(before: Baseline | None, now: Baseline, because: str) -> Baseline:
     }
     if raised:
         raise FigureRejected(raised)
-    kept = {name: baseline for name, baseline in before.scenarios.items() if name not in scenarios}
-    return msgspec.structs.replace(now, scenarios={**kept, **scenarios})
+    return msgspec.structs.replace(now, scenarios=scenarios)
 
 
 def _accepted_scenario(

@@ -33,6 +33,8 @@ class TurnReading(msgspec.Struct, frozen=True):
     after: Yardsticks
     memory_mb: Mapping[str, float] = {}
     """Proportional share of memory of each process after the turn."""
+    others: float = 0.0
+    """Share of all cores that others took from the yardstick before to the one after."""
     wakeups: Mapping[str, float] = {}
     """Times that each process went to sleep by itself; only where nothing is to be done."""
 
@@ -94,6 +96,11 @@ class ScenarioReading(msgspec.Struct, frozen=True):
         """Times a second that a process went to sleep by itself, at the median."""
         found = [turn.wakeups[process] / turn.seconds for turn in self.turns if process in turn.wakeups]
         return median(found) if found else None
+
+    @property
+    def others(self) -> float:
+        """Share of all cores that others took, at the median of the turns."""
+        return median(turn.others for turn in self.turns) if self.turns else 0.0
 
     def variation(self, name: YardstickName) -> float:
         """Spread of a yardstick over the turns: from the least to the most, as a part of the median."""

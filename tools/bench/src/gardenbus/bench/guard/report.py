@@ -17,8 +17,10 @@ def result_text(result: ScenarioResult, reading: ScenarioReading, baseline: Base
     match result:
         case Held(scenario):
             return f"{scenario}: held. {beside_the_pipe(reading)}"
-        case NotMeasurable(scenario, yardstick, varied):
-            return f"{scenario}: not measurable here: the yardstick varied by {varied:.0%} ({yardstick})"
+        case NotMeasurable(scenario, yardstick, varied, others, suspected):
+            text = f"{scenario}: not measurable here: the yardstick varied by {varied:.0%} ({yardstick})"
+            seemed = ", ".join(f"{loss.process} +{loss.increase:.0%}" for loss in suspected)
+            return f"{text}, others took {others:.0%} of the cores{f'; seemed worse: {seemed}' if seemed else ''}"
         case MeasuredNothing(scenario, reason):
             return f"{scenario}: MEASURED NOTHING: {reason}"
         case Lost(scenario, losses):

@@ -1,6 +1,7 @@
 """A landscape at rest, as `up` starts it: one seed, three shoots that are created, nothing to do for half a minute."""
 
 import asyncio
+import os
 import sys
 import time
 from collections.abc import Mapping, Sequence
@@ -13,7 +14,7 @@ from gardenbus.bench.guard.assessment import REST_UNIT
 from gardenbus.bench.guard.profiles import TimeSpan, by_samples, sampled
 from gardenbus.bench.guard.readings import ScenarioReading, TurnReading
 from gardenbus.bench.guard.yardsticks import YardstickRunner, yardsticks
-from gardenbus.bench.harness.process_costs import ProcessCost, cost_of, memory_mb
+from gardenbus.bench.harness.process_costs import ProcessCost, core_use, cost_of, memory_mb, share_of_others
 from gardenbus.bench.harness.retries import BenchFailed
 from gardenbus.bench.manifests.shoots import NAMESPACE, basics, names, seed, shoot
 from gardenbus.cli.local.directory import LandscapeDirectory, LandscapeFile
@@ -68,11 +69,14 @@ async def measure_rest(directory: Path, samples: Path) -> ScenarioReading:
 async def _at_rest(directory: Path, runner: YardstickRunner) -> tuple[TurnReading, TimeSpan, Mapping[str, int]]:
     before = await runner.read()
     pids = _pids(directory)
+    own = (pids[SUPERVISOR], os.getpid())
     try:
+        used = core_use(own)
         began_at, began = time.monotonic(), {name: cost_of(pid) for name, pid in pids.items()}
         await asyncio.sleep(SECONDS)
         ended = {name: cost_of(pid) for name, pid in pids.items()}
         window = TimeSpan(began_at, time.monotonic())
+        others = share_of_others(used, core_use(own))
         memory = {name: memory_mb(pid) for name, pid in pids.items()}
     except ProcessLookupError as error:
         raise BenchFailed(f"a process of the landscape at rest died: {error}") from error
@@ -85,6 +89,7 @@ async def _at_rest(directory: Path, runner: YardstickRunner) -> tuple[TurnReadin
         before=before,
         after=await runner.read(),
         memory_mb=memory,
+        others=others,
         wakeups={name: float(ended[name].wakeups - began[name].wakeups) for name in pids},
     )
     return turn, window, pids

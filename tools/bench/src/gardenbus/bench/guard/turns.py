@@ -1,5 +1,6 @@
 """Turns of scenarios on a rig: a yardstick, the product, a yardstick; what they showed is collected until all end."""
 
+import os
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
@@ -13,7 +14,7 @@ from gardenbus.bench.guard.profiles import RedisCall, TimeSpan, by_calls, by_sam
 from gardenbus.bench.guard.readings import ScenarioReading, TurnReading, Yardsticks
 from gardenbus.bench.guard.redis_functions import CallLog
 from gardenbus.bench.guard.yardsticks import YardstickRunner
-from gardenbus.bench.harness.process_costs import memory_mb
+from gardenbus.bench.harness.process_costs import core_use, memory_mb, share_of_others
 from gardenbus.bench.harness.retries import BenchFailed
 from gardenbus.bench.harness.rig import Rig
 from gardenbus.bench.stats import latencies, medians
@@ -102,16 +103,24 @@ class Turns:
         return [(name, counted) for name, counted in found.items() if counted]
 
     async def _measured(self, rig: Rig, yardsticks: YardstickRunner, measure: MeasureOnce) -> "_Measured":
+        began = core_use([os.getpid()])
         before = await yardsticks.read()
         measurement = await measure()
         rig.check_running()
         memory = {name: memory_mb(process.pid) for name, process in rig.processes.items() if process.pid is not None}
-        return _Measured(measurement, memory, before, await yardsticks.read())
+        after = await yardsticks.read()
+        others = share_of_others(began, core_use([os.getpid()]))
+        return _Measured(measurement, memory, yardsticks=(before, after), others=others)
 
 
 class _Measured:
     def __init__(
-        self, measurement: Measurement, memory: Mapping[str, float], before: Yardsticks, after: Yardsticks
+        self,
+        measurement: Measurement,
+        memory: Mapping[str, float],
+        *,
+        yardsticks: tuple[Yardsticks, Yardsticks],
+        others: float,
     ) -> None:
         if measurement.count <= 0 or measurement.seconds <= 0:
             raise BenchFailed("no unit of work was measured")
@@ -119,9 +128,10 @@ class _Measured:
             units=measurement.count,
             seconds=measurement.seconds,
             cpu_s={name: cpu for name, cpu in measurement.cpu_s.items() if name != MEASURER},
-            before=before,
-            after=after,
+            before=yardsticks[0],
+            after=yardsticks[1],
             memory_mb=memory,
+            others=others,
         )
         self.moments = measurement.moments
         self.window = TimeSpan(measurement.began_at, measurement.ended_at)

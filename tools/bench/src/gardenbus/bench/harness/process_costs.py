@@ -2,6 +2,7 @@
 
 import os
 import time
+from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -9,6 +10,8 @@ _SCHEDULED = 2
 """CPUCLOCK_SCHED: what all threads of a process took, those that have ended included."""
 
 _CHILDREN_FIELDS = slice(13, 15)
+_BUSY_FIELDS = (0, 1, 2, 5, 6, 7)
+"""Of /proc/stat: user, nice, system, irq, softirq, steal."""
 
 
 class ProcessCost(NamedTuple):
@@ -30,6 +33,27 @@ def cpu_seconds(pid: int) -> float:
         raise ProcessLookupError(f"process {pid} is gone") from error
     ended = sum(map(int, fields[_CHILDREN_FIELDS])) / os.sysconf("SC_CLK_TCK")
     return own + ended + sum(_cpu_of_child(child) for child in children(pid))
+
+
+class CoreUse(NamedTuple):
+    """Use of all cores together until an instant: by everybody, and by some processes with their children."""
+
+    at: float
+    busy_s: float
+    own_s: float
+
+
+def core_use(pids: Iterable[int]) -> CoreUse:
+    """Use of the cores so far. Raises ProcessLookupError when one of the processes is gone."""
+    fields = [int(field) for field in _text(Path("/proc/stat")).partition("\n")[0].split()[1:]]
+    busy = sum(fields[index] for index in _BUSY_FIELDS if index < len(fields))
+    return CoreUse(time.monotonic(), busy / os.sysconf("SC_CLK_TCK"), sum(cpu_seconds(pid) for pid in pids))
+
+
+def share_of_others(began: CoreUse, ended: CoreUse) -> float:
+    """Share of all cores that others took meanwhile, other virtual machines included."""
+    others = (ended.busy_s - began.busy_s) - (ended.own_s - began.own_s)
+    return max(0.0, others / ((ended.at - began.at) * (os.cpu_count() or 1)))
 
 
 def _cpu_of_child(pid: int) -> float:
