@@ -34,6 +34,13 @@ def test_what_is_not_measurable_says_by_how_much_the_yardstick_varied() -> None:
     assert text == "intake: not measurable here: the yardstick varied by 50% (redis), others took 20% of the cores"
 
 
+def test_a_landscape_at_rest_is_reported_by_its_part_of_a_core() -> None:
+    turn = a_turn({"relay": 5000.0}, units=30, seconds=30.0)
+    reading = a_reading(turn, scenario="at rest", unit="second")
+    text = result_text(Held("at rest"), reading, the_baseline(reading))
+    assert text == "at rest: held. 0.5% of a core, all processes together"
+
+
 def test_what_measured_nothing_says_why() -> None:
     text = result_text(MeasuredNothing("intake", "relay died"), a_reading(), the_baseline())
     assert text == "intake: MEASURED NOTHING: relay died"

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from gardenbus.bench.guard import sampler
-from gardenbus.bench.harness.process_costs import cost_of, cpu_seconds, memory_mb
+from gardenbus.bench.harness.process_costs import CoreUse, core_use, cost_of, cpu_seconds, memory_mb, share_of_others
 
 BURN = """
 import time
@@ -87,6 +87,16 @@ def test_cpu_of_another_process_and_its_children_is_counted() -> None:
         assert memory_mb(process.pid) > 0
     finally:
         process.communicate()
+
+
+def test_others_are_who_is_busy_beside_ones_own() -> None:
+    began = CoreUse(at=10.0, busy_s=100.0, own_s=7.0)
+    cores = os.cpu_count() or 1
+    assert share_of_others(began, CoreUse(12.0, 100.0 + cores, 7.0 + cores)) == 0.0
+    assert share_of_others(began, CoreUse(12.0, 100.0 + 2 * cores, 7.0 + cores)) == pytest.approx(0.5)
+    own = core_use([os.getpid()])
+    assert own.busy_s > 0
+    assert own.own_s > 0
 
 
 def test_a_process_that_is_gone_has_no_cost() -> None:

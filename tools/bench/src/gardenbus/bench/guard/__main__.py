@@ -49,7 +49,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if read.because and not read.accept:
         parser.error("--because goes with --accept: it is the reason of a figure that rises")
     if read.accept and read.only:
-        parser.error("--accept measures everything, for figures are of one commit: leave --only out")
+        parser.error("--accept measures everything, so that all is of one commit: leave --only out")
     quiet_logs()
     try:
         baseline = decode(read.baseline.read_bytes()) if read.baseline.exists() else None

@@ -33,10 +33,10 @@ class TurnReading(msgspec.Struct, frozen=True):
     after: Yardsticks
     memory_mb: Mapping[str, float] = {}
     """Proportional share of memory of each process after the turn."""
-    others: float = 0.0
-    """Share of all cores that others took from the yardstick before to the one after."""
     wakeups: Mapping[str, float] = {}
     """Times that each process went to sleep by itself; only where nothing is to be done."""
+    others: float = 0.0
+    """Share of all cores that others took from the yardstick before to the one after."""
 
 
 class Processor(NamedTuple):

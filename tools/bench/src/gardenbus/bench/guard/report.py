@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import assert_never
 
-from gardenbus.bench.guard.assessment import Held, Loss, Lost, MeasuredNothing, NotMeasurable, ScenarioResult
+from gardenbus.bench.guard.assessment import REST_UNIT, Held, Loss, Lost, MeasuredNothing, NotMeasurable, ScenarioResult
 from gardenbus.bench.guard.baseline import Baseline
 from gardenbus.bench.guard.readings import ScenarioReading
 
@@ -44,7 +44,9 @@ def loss_lines(loss: Loss, unit: str) -> Iterator[str]:
 
 
 def beside_the_pipe(reading: ScenarioReading) -> str:
-    """Rate and CPU, and their ratios to the bare pipe's where it was measured."""
+    """Rate and CPU, and their ratios to the bare pipe's where it was measured; at rest the CPU alone."""
+    if reading.unit == REST_UNIT:
+        return f"{reading.cpu_of_all:.1%} of a core, all processes together"
     text = f"{1e6 * reading.cpu_of_all:,.0f} µs of CPU per {reading.unit}, {reading.rate_per_s:,.0f} {reading.unit}s/s"
     if reading.bare is None or not reading.cpu_of_all:
         return text
