@@ -1,5 +1,7 @@
 """What runs on a seed, and the store neither has nor remembers: kept, adopted, forgotten."""
 
+from collections import Counter
+
 import msgspec
 import pytest
 
@@ -16,7 +18,8 @@ HELD = merged(
     a_shoot(spec={"seedName": "aws-eu1"}, status={"seedName": "aws-eu1", "observedGeneration": 3}),
     {"metadata": {"uid": UID, "generation": 3, "creationTimestamp": NOW}},
 )
-UNKNOWN = UnknownObject(key=APOLLO, uid=UID, seed="aws-eu1", manifest=HELD)
+UNKNOWN = UnknownObject(key=APOLLO, uid=UID, seed="aws-eu1", manifest=HELD, is_adoptable=True)
+NAMED = msgspec.structs.replace(UNKNOWN, manifest={})
 
 
 async def query(kit: StoreUnderTest) -> bool:
@@ -27,7 +30,7 @@ async def test_what_nobody_remembers_is_kept_until_it_is_stored(kit: StoreUnderT
     await kit.created(a_seed())
     assert not await query(kit)
     assert not await query(kit)
-    assert await kit.store.unknown_objects() == [UNKNOWN]
+    assert await kit.store.unknown_objects() == [NAMED]
     assert await kit.store.unknown_object(APOLLO, "aws-eu1") == UNKNOWN
     assert await kit.store.unknown_object(APOLLO, "aws-eu2") is None
     with pytest.raises(Forbidden, match="runs on seed aws-eu1"):
@@ -167,7 +170,7 @@ async def test_a_gardenlet_is_kept_where_the_store_never_had_its_managed_seed(ki
     managed = await kit.created(a_managed_seed("host"))
     running = UnknownObject(key=managed.key, uid=managed.uid, seed="aws-eu1")
     assert not await kit.store.reannounce_object(managed.key, "aws-eu1", managed.uid, running)
-    assert await kit.store.unknown_objects() == [running]
+    assert await kit.store.unknown_objects() == [msgspec.structs.replace(running, manifest={})]
     await kit.store.update(host, merged(host.document(), {"spec": {"seedName": "aws-eu1"}}))
     assert await kit.store.unknown_objects() == []
     assert await kit.store.unknown_object(managed.key, "aws-eu1") is None
@@ -207,3 +210,23 @@ async def test_a_forgotten_object_is_announced_as_removed_as_often_as_asked(kit:
     assert len({entry.version for entry in changes}) == 1
     assert await kit.store.unknown_objects() == []
     assert (await kit.created(a_shoot())).version > changes[0].version
+
+
+async def test_the_agent_of_one_seed_leaves_places_for_those_of_others(kit: StoreUnderTest) -> None:
+    async def report(seed: str, name: str) -> None:
+        key = ObjectKey("shoot", "garden-dev", name)
+        unknown = UnknownObject(key=key, uid=f"uid-{seed}-{name}", seed=seed, manifest=HELD, is_adoptable=True)
+        assert not await kit.store.reannounce_object(key, seed, unknown.uid, unknown)
+
+    for number in range(1010):
+        await report("greedy", f"s{number}")
+    for number in range(55):
+        await report("aws-eu1", f"s{number}")
+    listed = await kit.store.unknown_objects()
+    assert Counter(each.seed for each in listed) == {"greedy": 1000, "aws-eu1": 50}
+    assert not any(each.manifest for each in listed)
+    assert all(each.is_adoptable for each in listed)
+    await report("greedy", "s0")
+    found = await kit.store.unknown_object(ObjectKey("shoot", "garden-dev", "s0"), "aws-eu1")
+    assert found is not None
+    assert found.manifest == HELD

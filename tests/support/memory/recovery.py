@@ -158,9 +158,16 @@ class MemoryRecoveries:
         return _shown(state)
 
 
+UNKNOWN_MAX, UNKNOWN_SHARE = 1000, 50
+"""Places of what is unknown: of all seeds, and of each when these are taken."""
+
+
 def note_unknown(state: MemoryState, unknown: UnknownObject) -> None:
     """Keep an unknown object, which takes its place on its seed."""
     is_new = (unknown.seed, unknown.key) not in state.unknown
+    own = sum(seed == unknown.seed for seed, _ in state.unknown)
+    if is_new and len(state.unknown) >= UNKNOWN_MAX and own >= UNKNOWN_SHARE:
+        return
     state.unknown[unknown.seed, unknown.key] = unknown
     if is_new and unknown.key.kind == "shoot":
         state.change_usage(unknown.seed)

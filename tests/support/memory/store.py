@@ -416,11 +416,17 @@ class MemoryStore(MemoryScheduling):
         self.state.check_open(with_outbox=False)
         state = self.state
         found = [each for (seed, key), each in state.unknown.items() if not state.is_settled(key, seed, each.uid)]
-        return sorted(found, key=lambda each: (each.key, each.seed))
+        names = (
+            msgspec.structs.replace(each, manifest={}, is_adoptable=bool(each.manifest), runs=True) for each in found
+        )
+        return sorted(names, key=lambda each: (each.key, each.seed))
 
     async def unknown_object(self, key: ObjectKey, seed: str) -> UnknownObject | None:
         """Read one of what is unknown."""
-        return next((each for each in await self.unknown_objects() if (each.key, each.seed) == (key, seed)), None)
+        named = next((each for each in await self.unknown_objects() if (each.key, each.seed) == (key, seed)), None)
+        return (
+            None if named is None else msgspec.structs.replace(named, manifest=self.state.unknown[seed, key].manifest)
+        )
 
     async def adopt(self, unknown: UnknownObject) -> StoredObject:
         """Store an unknown object."""

@@ -61,9 +61,9 @@ def test_bytes_are_quantities() -> None:
         ("default: {watches: 0}", {"data[budgets].default.watches": "must be from 1"}),
         ("default: {watches: true}", {"data[budgets].default.watches": "must be a whole number, is True"}),
         ("default: {watches: 1.5}", {"data[budgets].default.watches": "must be a whole number, is 1.5"}),
-        ("default: {storedBytes: lots}", {"data[budgets].default.storedBytes": "is not a quantity"}),
-        ("default: {storedBytes: [1]}", {"data[budgets].default.storedBytes": "must be a quantity such as 64Mi"}),
-        ("default: {storedBytes: 9Ei}", {"data[budgets].default.storedBytes": "must be from 1"}),
+        ("default: {waitingBytes: lots}", {"data[budgets].default.waitingBytes": "is not a quantity"}),
+        ("default: {waitingBytes: [1]}", {"data[budgets].default.waitingBytes": "must be a quantity such as 64Mi"}),
+        ("default: {waitingBytes: 9Ei}", {"data[budgets].default.waitingBytes": "must be from 1"}),
         (
             "groups: {a: {watches: -1}}\nprojects: {b: {pages: x}}",
             {

@@ -18,6 +18,11 @@ UNKNOWN_OBJECTS = Counter(
     "Questions of gardenlets for objects that the store neither has nor remembers; they are kept.",
     ["kind"],
 )
+OVER_BUDGET = Counter(
+    "gardenbus_apiserver_over_budget_total",
+    "Requests rejected as their user has used up a limit of its budget.",
+    ["limit"],
+)
 RETURNED = Counter("gardenbus_apiserver_messages_returned_total", "Messages given back after an error.", ["intake"])
 
 

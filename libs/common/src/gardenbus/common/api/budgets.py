@@ -43,17 +43,8 @@ class Budget(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     requests_in_flight: int = 500
     """Requests at one apiserver that have no response yet, without watches."""
 
-    waiting_requests: int = 50_000
-    """Durable requests of each verb in REQUESTS that no apiserver has handled yet."""
-
     waiting_bytes: int = 256 * 1024 * 1024
-    """Bytes of durable requests in REQUESTS that no apiserver has handled yet."""
-
-    stored_objects: int = 20_000
-    """Objects that a Project's namespace holds."""
-
-    stored_bytes: int = 1024 * 1024 * 1024
-    """Bytes of the objects that a Project's namespace holds."""
+    """Bytes of messages sent that have not been handled yet, by what the servers say of connections."""
 
     connections: int = 64
     """Connections to NATS."""
@@ -66,9 +57,6 @@ class Budget(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
     pages: int = 20
     """Pages of one dashboard that are open, and follow what changes."""
-
-    dead_letters: int = 2048
-    """Messages in REJECTED; beyond it the oldest of the sender goes."""
 
 
 LIMITS: Mapping[str, str] = {field.encode_name: field.name for field in msgspec.structs.fields(Budget)}

@@ -229,13 +229,15 @@ class WritePrecondition(msgspec.Struct, frozen=True):
 class UnknownObject(msgspec.Struct, frozen=True, kw_only=True):
     """An object that runs on a seed, where the store neither has it nor remembers that it left.
 
-    `manifest`: as its agent holds it, with its status; empty if it holds none. `runs`: something of it is there now.
+    `manifest`: as its agent holds it, with its status; empty if it holds none, and in lists, where `is_adoptable` says
+    whether there is one. `runs`: something of it is there now.
     """
 
     key: ObjectKey
     uid: str
     seed: str
     manifest: Document = {}
+    is_adoptable: bool = False
     runs: bool = True
 
 
@@ -470,13 +472,13 @@ class Store(Objects, StreamHistories, Recoveries, Protocol):
 
         False, and nothing is announced, if the store neither has the object nor remembers the removal of one with this
         uid ("" for any; of a name, the last nine removals are remembered), or, where `unknown` runs, has it elsewhere
-        and does not remember that it left: absence alone must never end what runs. Then `unknown` is kept (at most
-        1,000 of them).
+        and does not remember that it left: absence alone must never end what runs. Then `unknown` is kept: 1,000 of
+        all seeds, and beyond that up to 50 of each.
         """
         ...
 
     async def unknown_objects(self) -> Sequence[UnknownObject]:
-        """List what `reannounce_object` has kept, and what is not stored since."""
+        """List what `reannounce_object` has kept, and what is not stored since; without manifests."""
         ...
 
     async def unknown_object(self, key: ObjectKey, seed: str) -> UnknownObject | None:

@@ -45,6 +45,7 @@ from gardenbus.apiserver.handlers.stream_positions import stream_position
 from gardenbus.apiserver.handlers.unknown_objects import UnknownObjects
 from gardenbus.apiserver.handlers.unschedulable import UnschedulableShoots
 from gardenbus.apiserver.handlers.watches import Watches, watch_query, watched_actions
+from gardenbus.apiserver.metrics import OVER_BUDGET
 from gardenbus.apiserver.registry.dry_run import EXPLAIN, DryRunStore, explains, is_dry_run
 from gardenbus.apiserver.registry.preconditions import Precondition, precondition_of
 from gardenbus.apiserver.registry.read_cache import ManifestCache, ReadCache
@@ -53,6 +54,7 @@ from gardenbus.apiserver.registry.scale import ScaleBody, read_scale, scale_of, 
 from gardenbus.apiserver.registry.seed_binder import BindBody, SeedBinder
 from gardenbus.apiserver.registry.stored_kinds import stored_reference
 from gardenbus.apiserver.registry.writer import REQUEST_REPLY, Writer
+from gardenbus.common.api.budgets import OverBudget
 from gardenbus.common.api.confirmation import CONFIRMING_PATCH
 from gardenbus.common.api.document import Document
 from gardenbus.common.api.fields.validation import FieldValidation
@@ -218,6 +220,9 @@ class ApiHandler:
                 else:
                     with tracing.within(span.traceparent):
                         response = await self._respond(verb, rest, request.body, options)
+        except OverBudget as error:
+            OVER_BUDGET.labels(error.limit).inc()
+            response = error_response(error)
         except (UnmetDependency, GardenbusError) as error:
             response = error_response(cause_of(error))
         except Exception as error:  # noqa: BLE001 - every requester gets a response, and the service goes on

@@ -45,7 +45,7 @@ class UnknownObjects:
                     "name": unknown.key.name,
                     "uid": unknown.uid,
                     "seed": unknown.seed,
-                    "adoptable": bool(unknown.manifest),
+                    "adoptable": unknown.is_adoptable,
                 }
                 for unknown in found
             ]

@@ -468,7 +468,8 @@ def _held(unknown: UnknownObject) -> str:
 
 def _unknown(field: bytes, held: bytes) -> UnknownObject:
     seed, _, stored = field.decode().partition(" ")
-    return UnknownObject(key=ObjectKey.from_stored(stored), seed=seed, **msgspec.json.decode(held))
+    found = UnknownObject(key=ObjectKey.from_stored(stored), seed=seed, **msgspec.json.decode(held))
+    return msgspec.structs.replace(found, is_adoptable=found.is_adoptable or bool(found.manifest))
 
 
 def _changed_fields(old: Parts, change: ObjectChange) -> dict[str, str]:

@@ -1,14 +1,25 @@
 -- Objects that run on a seed, where the store neither has them nor remembers that they left: kept here until somebody
 -- decides on them. `P:unknown` has, for `<seed> <key>`, what its agent has sent of each as JSON.
 
-local UNKNOWN_MAX = 1000
+-- The agents of all seeds share UNKNOWN_MAX places; when these are taken each seed still has UNKNOWN_SHARE of its own.
+
+local UNKNOWN_MAX, UNKNOWN_SHARE = 1000, 50
+
+local function has_place(P, seed)
+  if redis.call('HLEN', P .. ':unknown') < UNKNOWN_MAX then return true end
+  local own = 0
+  for _, field in ipairs(redis.call('HKEYS', P .. ':unknown')) do
+    if string.match(field, '^%S+') == seed then own = own + 1 end
+  end
+  return own < UNKNOWN_SHARE
+end
 
 -- `once`: what is noted already stays.
 local function note_unknown(P, op, once)
   local field = op.left .. ' ' .. op.key
   local is_noted = redis.call('HEXISTS', P .. ':unknown', field) == 1
   if op.held == '' or once and is_noted then return end
-  if redis.call('HLEN', P .. ':unknown') < UNKNOWN_MAX or is_noted then
+  if is_noted or has_place(P, op.left) then
     redis.call('HSET', P .. ':unknown', field, op.held)
     unknown_index = nil
     if not is_noted and string.sub(op.key, 1, 6) == 'shoot:' then change_usage(P, op.left, false) end
@@ -22,7 +33,8 @@ local function is_accounted_for(P, item, seed)
   return dead.ver ~= '' and (item.uid == dead.uid or is_among(dead.prior, item.uid))
 end
 
--- Those that are still unknown, or of them that of `op.field`: what was ordered anew on the same seed is not.
+-- Those that are still unknown, without their manifests, or of them that of `op.field` with it: what was ordered anew on
+-- the same seed is not.
 local function unknown(keys, args)
   local P, op = keys[1], cmsgpack.unpack(args[1])
   local closed = reject_when_closed(P)
@@ -37,8 +49,11 @@ local function unknown(keys, args)
   for i = 1, #found, 2 do
     local seed, kind, ns, name = string.match(found[i], '^(%S+) ([^:]*):([^:]*):(.*)$')
     local at = {key = string.match(found[i], ' (.*)$'), kind = kind, ns = ns, name = name}
-    if not is_settled(P, at, seed, cjson.decode(found[i + 1]).uid) then
-      reply[#reply + 1], reply[#reply + 2] = found[i], found[i + 1]
+    local held = cjson.decode(found[i + 1])
+    if not is_settled(P, at, seed, held.uid) then
+      local is_adoptable = next(held.manifest or {}) ~= nil
+      local named = cjson.encode({uid = held.uid, is_adoptable = is_adoptable})
+      reply[#reply + 1], reply[#reply + 2] = found[i], op.field and found[i + 1] or named
     end
   end
   return reply
