@@ -23,7 +23,7 @@ from gardenbus.apiserver.handlers.queries import ListQuery
 from gardenbus.apiserver.registry.preconditions import precondition_of
 from gardenbus.cli.output.jsonpath import parse_path, parse_template
 from gardenbus.cli.output.printers import parse_columns
-from gardenbus.common.api.document import Document, encode
+from gardenbus.common.api.document import Document, canonical, encode
 from gardenbus.common.api.durations import parse_duration
 from gardenbus.common.api.fields.validation import FieldValidation
 from gardenbus.common.api.garden.cron_schedules import location_of, parse_cron
@@ -392,6 +392,10 @@ def between(pair: tuple[Document, Document]) -> Document:
     return merge_patch_between(*pair)
 
 
+def greatest_key_first(length: int) -> Document:
+    return {"z": 1, **dict.fromkeys(named(length // 32, 10**6), "a")}
+
+
 def secrets(length: int) -> Document:
     return a_shoot(spec={name: {"a": name} for name in named(length // 32)})
 
@@ -407,6 +411,7 @@ def effective(given: Tolerations) -> Tolerations:
 MANIFESTS = [
     *(creation(*each) for each in LISTS),
     *(update(*each) for each in LISTS),
+    Row("canonical JSON", greatest_key_first, canonical),
     Row("patch between", patched, between),
     Row("redaction", secrets, redacted),
     Row("effective tolerations", tolerations, effective),

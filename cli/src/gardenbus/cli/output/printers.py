@@ -70,14 +70,14 @@ def parse_columns(text: str) -> tuple[CustomColumn, ...]:
 
 def _between_commas(text: str) -> list[str]:
     """The parts between commas that do not stand in brackets."""
-    parts, depth = [""], 0
-    for character in text:
+    parts: list[str] = []
+    start = depth = 0
+    for at, character in enumerate(text):
         depth += (character in "[(") - (character in "])")
         if character == "," and depth == 0:
-            parts.append("")
-        else:
-            parts[-1] += character
-    return [part.strip() for part in parts if part.strip()]
+            parts.append(text[start:at])
+            start = at + 1
+    return [stripped for part in (*parts, text[start:]) if (stripped := part.strip())]
 
 
 def render_documents(printer: Printer, documents: Sequence[Document], *, is_one: bool, headers: bool = True) -> str:

@@ -101,6 +101,23 @@ def split(document: Document) -> Parts:
     )
 
 
+def canonical(value: Any) -> bytes:
+    """A value as JSON, with the keys of each mapping in their order.
+
+    They are sorted here: the encoder's own sort takes quadratic time where somebody has chosen the order they come in.
+    """
+    return encode(_in_order(value))
+
+
+def _in_order(value: Any) -> Any:
+    if isinstance(value, dict):
+        mapping = cast("Document", value)
+        return {name: _in_order(mapping[name]) for name in sorted(mapping)}
+    if isinstance(value, list | tuple):
+        return [_in_order(entry) for entry in cast("list[Any]", value)]
+    return value
+
+
 def split_encoded(encoded: bytes) -> Parts:
     """Split a manifest that `StoredObject.encoded` assembled: the result of `split`, cut out without decoding."""
     members = _members(encoded)

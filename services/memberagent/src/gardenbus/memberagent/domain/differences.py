@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, cast
 
 import msgspec
 
-from gardenbus.common.api.document import SERVER_METADATA, Document, section
+from gardenbus.common.api.document import SERVER_METADATA, Document, canonical, section
 
 MOST_DIFFERENCES = 100
 SPEC_HASH = "kubernetes-fleet.io/spec-hash"
@@ -20,7 +20,6 @@ _LONGEST_VALUE = 200
 _FLEET = "kubernetes-fleet.io/"
 _RESERVED = ("kubernetes.io/", "k8s.io/", _FLEET)
 _OWN_METADATA = (*SERVER_METADATA, "ownerReferences", "finalizers", "generateName")
-_canonical = msgspec.json.Encoder(order="deterministic").encode
 
 
 class Difference(NamedTuple):
@@ -61,7 +60,7 @@ def compared(document: Mapping[str, Any]) -> Document:
 
 def manifest_hash(manifest: Mapping[str, Any]) -> str:
     """Hash of the part of a manifest that is compared."""
-    return hashlib.sha256(_canonical(compared(manifest))).hexdigest()
+    return hashlib.sha256(canonical(compared(manifest))).hexdigest()
 
 
 def summary(found: list[Difference]) -> str:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from gardenbus.common.api.document import Document, StoredObject, section
+from gardenbus.common.api.document import Document, StoredObject, canonical, section
 from gardenbus.common.api.fleet.overrides import OVERRIDE_INDEX_LABEL, OVERRIDE_LABEL, snapshot_kind
 from gardenbus.common.api.fleet.placement_parts import IS_LATEST_LABEL
 from gardenbus.common.api.kinds import KINDS
@@ -20,8 +20,6 @@ from gardenbus.placement.domain.policy_snapshots import index_of, is_active
 
 HISTORY = 10
 """Snapshots of an override that are kept."""
-
-_canonical = msgspec.json.Encoder(order="deterministic").encode
 
 
 class OverridePlan(msgspec.Struct, frozen=True):
@@ -61,7 +59,7 @@ def plan_override(override: StoredObject, snapshots: Sequence[StoredObject]) -> 
 
 def spec_hash(override: Document) -> str:
     """Return the SHA-256 of an override's spec, base64."""
-    return base64.b64encode(hashlib.sha256(_canonical(section(override, "spec"))).digest()).decode()
+    return base64.b64encode(hashlib.sha256(canonical(section(override, "spec"))).digest()).decode()
 
 
 def labelled_latest(snapshot: Document) -> Document:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from gardenbus.common.api.document import Document, StoredObject, section
+from gardenbus.common.api.document import Document, StoredObject, canonical, section
 from gardenbus.common.api.fleet.placement_parts import (
     IS_LATEST_LABEL,
     NUMBER_OF_CLUSTERS,
@@ -27,8 +27,6 @@ CYCLE = "placement.gardenbus.io/cycle"
 
 CLOSED = "placement.gardenbus.io/closed"
 """Annotation of the policy snapshot of a deleting placement: no cycle may write bindings any more."""
-
-_canonical = msgspec.json.Encoder(order="deterministic").encode
 
 
 class PolicyPlan(msgspec.Struct, frozen=True):
@@ -57,7 +55,7 @@ def policy_of(placement: Document) -> Document | None:
 
 def policy_hash(placement: Document) -> str:
     """Return the SHA-256 of the policy without the number of clusters, base64."""
-    return base64.b64encode(hashlib.sha256(_canonical(policy_of(placement))).digest()).decode()
+    return base64.b64encode(hashlib.sha256(canonical(policy_of(placement))).digest()).decode()
 
 
 def index_of(stored: StoredObject, label: str = POLICY_INDEX_LABEL) -> int:

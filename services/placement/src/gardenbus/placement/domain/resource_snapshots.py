@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 
 import msgspec
 
-from gardenbus.common.api.document import Document, StoredObject, encode, section
+from gardenbus.common.api.document import Document, StoredObject, canonical, encode, section
 from gardenbus.common.api.document_parts import without
 from gardenbus.common.api.fleet.apply_order import rank_of
 from gardenbus.common.api.fleet.placement_parts import (
@@ -48,8 +48,6 @@ _OF_THIS_CLUSTER = frozenset(
 _OF_ITS_CONTROLLERS = ("provider.shoot.gardener.cloud/", "reference.gardener.cloud/")
 """Prefixes of labels that the controller manager keeps on what bindings refer to."""
 _OF_A_SERVICE = ("clusterIP", "clusterIPs", "healthCheckNodePort")
-
-_canonical = msgspec.json.Encoder(order="deterministic").encode
 
 
 class ResourcePlan(msgspec.Struct, frozen=True):
@@ -121,7 +119,7 @@ def in_parts(resources: Sequence[Document], limit_bytes: int = PART_BYTES) -> li
 
 def group_hash(resources: Sequence[Document]) -> str:
     """Return the hash of a group's content."""
-    return hashlib.sha256(_canonical(list(resources))).hexdigest()
+    return hashlib.sha256(canonical(list(resources))).hexdigest()
 
 
 def is_master(stored: StoredObject) -> bool:

@@ -9,9 +9,7 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
-import msgspec
-
-from gardenbus.common.api.document import Document, section
+from gardenbus.common.api.document import Document, canonical, section
 from gardenbus.common.api.kinds import KINDS, PLACEMENT
 
 CLUSTER_ENVELOPE, ENVELOPE = "ClusterResourceEnvelope", "ResourceEnvelope"
@@ -20,8 +18,6 @@ ENVELOPE_KINDS = frozenset({CLUSTER_ENVELOPE, ENVELOPE})
 TYPE_LABEL = "kubernetes-fleet.io/envelope-work"
 NAME_LABEL = "kubernetes-fleet.io/envelope-name"
 NAMESPACE_LABEL = "kubernetes-fleet.io/envelope-namespace"
-
-_canonical = msgspec.json.Encoder(order="deterministic").encode
 
 
 def is_envelope(document: Mapping[str, Any]) -> bool:
@@ -39,7 +35,7 @@ def manifests_in(envelope: Document) -> list[Document]:
                 f"{envelope.get('kind')} {section(envelope, 'metadata').get('name')}: data.{name}: {problem}"
             )
         found.append(cast("Document", manifest))
-    return sorted(found, key=_canonical)
+    return sorted(found, key=canonical)
 
 
 def manifest_problem(envelope: Mapping[str, Any], manifest: object) -> str | None:

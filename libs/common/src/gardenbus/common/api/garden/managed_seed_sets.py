@@ -11,10 +11,8 @@ from fractions import Fraction
 from math import floor
 from typing import Any
 
-import msgspec
-
 from gardenbus.common.api.conditions import TRUE
-from gardenbus.common.api.document import Document, section
+from gardenbus.common.api.document import Document, canonical, section
 from gardenbus.common.api.garden.managed_seeds import TEMPLATE_PATHS, capacity_of, seed_of, with_shoot_defaults
 from gardenbus.common.api.garden.seed_management import REPLICA_NAME, REVISION_LABEL
 from gardenbus.common.api.garden.seeds import BACKUP_BUCKETS_READY, GARDENLET_READY, SEED_SYSTEM_COMPONENTS_HEALTHY
@@ -26,7 +24,6 @@ HASH_LENGTH = 10
 """Hexadecimal digits of a revision's hash; should two ever be alike, collisionCount makes another."""
 
 _ORDINAL = re.compile(r"-([0-9]{1,9})$")
-_canonical = msgspec.json.Encoder(order="deterministic").encode
 
 
 def replica_name(managed_seed_set: Document, ordinal: int) -> str:
@@ -53,12 +50,12 @@ def with_templates(managed_seed_set: Document, templates: Document) -> Document:
 
 def same_templates(one: Document, other: Document) -> bool:
     """True when two revisions' data are equal."""
-    return _canonical(one) == _canonical(other)
+    return canonical(one) == canonical(other)
 
 
 def revision_hash(templates: Document, collision_count: int = 0) -> str:
     """Hash of templates and collision count."""
-    return hashlib.sha256(_canonical([templates, collision_count])).hexdigest()[:HASH_LENGTH]
+    return hashlib.sha256(canonical([templates, collision_count])).hexdigest()[:HASH_LENGTH]
 
 
 def replica_shoot(managed_seed_set: Document, name: str, *, revision: str | None = None) -> Document:

@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 
 from gardenbus.common.api.conditions import condition_status, conditions_of
-from gardenbus.common.api.document import Document
+from gardenbus.common.api.document import Document, canonical
 from gardenbus.common.api.garden.seed_management import REMOVAL_ANNOTATION
 from gardenbus.common.api.quantities import whole_count
 from gardenbus.common.api.views import ConditionView, LastOperation, Metadata, TypedView, mapping_or_empty, read_view
@@ -19,8 +19,6 @@ EMERGENCY_STOP = "shoot.gardener.cloud/emergency-stop-reconciliations"
 SHOOTS = "shoots"
 MOST_SHOOTS = 2**53
 """Largest capacity: as large a number as Redis, Prometheus and JavaScript hold exactly."""
-
-_canonical = msgspec.json.Encoder(order="deterministic").encode
 
 
 class SeedProvider(TypedView, frozen=True):
@@ -202,7 +200,7 @@ def scheduling_content(document: Document) -> bytes:
     nothing.
     """
     metadata = mapping_or_empty(document.get("metadata"))
-    return _canonical(
+    return canonical(
         {
             "spec": document.get("spec"),
             "labels": metadata.get("labels") or {},
