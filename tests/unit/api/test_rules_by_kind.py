@@ -247,3 +247,42 @@ def test_a_secret_binding_gets_its_provider_later_once() -> None:
     of_aws = changed(SECRET_BINDING, "provider", {"type": "aws"})
     assert fields_of(of_aws, SECRET_BINDING) == []
     assert fields_of(changed(of_aws, "provider.type", "gcp"), of_aws) == ["provider"]
+
+
+ROBOT = {"kind": "ServiceAccount", "name": "robot", "namespace": "garden-dev", "role": "viewer"}
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "at_fault"),
+    [
+        ("User", "system:serviceaccount:garden-dev:robot", ["spec.members[1]"]),
+        ("User", "system:serviceaccount:garden-other:robot", []),
+        ("User", "system:serviceaccount:robot", []),
+        ("Group", "system:serviceaccount:garden-dev:robot", []),
+    ],
+)
+def test_a_service_account_is_one_member_however_it_is_written(kind: str, name: str, at_fault: list[str]) -> None:
+    members = [ROBOT, {"apiGroup": "rbac.authorization.k8s.io", "kind": kind, "name": name, "role": "admin"}]
+    project = changed(PROJECT, "spec.members", members)
+    assert fields_of(project) == at_fault
+    assert fields_of(project, project) == []
+
+
+@pytest.mark.parametrize("path", ["pods", "services", "nodes", "shootDefaults.pods", "shootDefaults.services"])
+def test_ranges_of_a_seed_are_not_those_that_gardener_keeps(path: str) -> None:
+    seed = changed(SEED, f"spec.networks.{path}", "241.1.0.0/16")
+    assert fields_of(seed) == [f"spec.networks.{path}"]
+    assert fields_of(seed, seed) == []
+
+
+@pytest.mark.parametrize(
+    ("mask", "most", "is_valid"),
+    [(24, None, True), (25, None, True), (26, None, False), (26, 60, True), (24, 300, False)],
+)
+def test_a_node_has_addresses_for_its_pods(mask: int, most: int | None, is_valid: bool) -> None:
+    shoot = changed(SHOOT, "spec.kubernetes.kubeControllerManager", {"nodeCIDRMaskSize": mask})
+    if most is not None:
+        shoot = changed(shoot, "spec.kubernetes.kubelet", {"maxPods": most})
+    where = "spec.kubernetes.kubeControllerManager.nodeCIDRMaskSize"
+    assert fields_of(shoot) == ([] if is_valid else [where])
+    assert fields_of(shoot, shoot) == []

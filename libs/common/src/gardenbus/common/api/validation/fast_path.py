@@ -29,6 +29,9 @@ _Label = Annotated[str, Meta(max_length=63, pattern=rf"\A{_LABEL}\Z")]
 _Subdomain = Annotated[str, Meta(max_length=253, pattern=rf"\A{_SUBDOMAIN}\Z")]
 _QualifiedKey = Annotated[str, Meta(max_length=253, pattern=rf"\A({_SUBDOMAIN}/)?{_QUALIFIED}\Z")]
 _LabelValue = Annotated[str, Meta(max_length=63, pattern=rf"\A({_QUALIFIED})?\Z")]
+_NODE_MASK, _ADDRESSES_OF_A_NODE = 24, 254
+"""Masks up to this one leave a node so many addresses for its pods; others are checked with what it may have."""
+
 _Count = Annotated[int, Meta(ge=0, le=MOST_MACHINES)]
 _Period = Annotated[str, Meta(pattern=r"\A[1-9][0-9]{0,3}(s|m|m0s|h|h0m0s)\Z")]
 _HoursOfDay = Annotated[str, Meta(pattern=r"\A([1-9]|1[0-9]|2[0-4])h(0m0s)?\Z")]
@@ -77,7 +80,7 @@ class _Volume(_ManifestPart, frozen=True):
 
 
 class _Kubelet(_ManifestPart, frozen=True, forbid_unknown_fields=True):
-    max_pods: _Count | None = None
+    max_pods: Annotated[int, Meta(ge=0, le=_ADDRESSES_OF_A_NODE)] | None = None
     fail_swap_on: bool | None = None
     serialize_image_pulls: bool | None = None
 
@@ -200,7 +203,7 @@ class _PodAutoscaler(_ManifestPart, frozen=True, forbid_unknown_fields=True):
 
 class _ControllerManager(_ManifestPart, frozen=True, forbid_unknown_fields=True):
     node_monitor_grace_period: _Period | None = None
-    node_cidr_mask_size: Annotated[int, Meta(ge=16, le=28)] | None = msgspec.field(
+    node_cidr_mask_size: Annotated[int, Meta(ge=16, le=_NODE_MASK)] | None = msgspec.field(
         name="nodeCIDRMaskSize", default=None
     )
 

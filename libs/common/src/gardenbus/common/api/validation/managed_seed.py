@@ -8,6 +8,7 @@ from gardenbus.common.api.validation.field_cursor import FieldCursor
 from gardenbus.common.api.validation.gardenlet_configuration import check_configuration, check_seed_template
 from gardenbus.common.api.validation.metadata import label_problem
 from gardenbus.common.api.validation.status import check_status
+from gardenbus.common.api.validation.stored_problems import check_new
 
 OPERATIONS = (RECONCILE, "renew-kubeconfig")
 BOOTSTRAPS = ("BootstrapToken", "ServiceAccount", "None")
@@ -25,9 +26,11 @@ def check(manifest: FieldCursor, old: Document | None) -> None:
     shoot.text("name", required=True, rule=label_problem)
     check_way(spec)
     seed.check_operation(manifest, old, OPERATIONS, awaited=(RECONCILE,))
+    stored = FieldCursor(section(old or {}, "spec"), "spec", manifest.errors)
+    template, stored_template = (template_in(each).section("spec") for each in (spec, stored))
+    check_new(template, dict(stored_template.content), seed.check_reserved)
     if old is None or not spec:
         return
-    stored = FieldCursor(section(old, "spec"), "spec", manifest.errors)
     if shoot:
         shoot.same_as(section(old, "spec", "shoot"), "name", "the seed runs on that shoot")
     seed.check_spec_update(template_in(spec).section("spec"), section(template_in(stored).content, "spec"))

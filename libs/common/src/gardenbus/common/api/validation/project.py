@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.document_parts import only_text
+from gardenbus.common.api.identity.principals import SERVICE_ACCOUNT_PREFIX
 from gardenbus.common.api.keys import GARDEN_NAMESPACE
 from gardenbus.common.api.shown_values import shown
 from gardenbus.common.api.validation.field_cursor import FieldCursor
@@ -15,6 +16,7 @@ ROLES = ("owner", "admin", "viewer", "uam", "serviceaccountmanager")
 RESERVED_NAMESPACES = ("gardener-system-seed-lease", "gardener-system-shoot-issuer", "gardener-system-public")
 SUBJECT_KINDS = ("User", "Group", "ServiceAccount")
 
+_NAMESPACE_AND_NAME = 2
 _EXTENSION_ROLE = "extension:"
 _LONGEST_EXTENSION_ROLE = 20
 _RBAC = "rbac.authorization.k8s.io"
@@ -81,7 +83,7 @@ def _check_members(members: Sequence[FieldCursor]) -> None:
     has_owner = False
     for member in members:
         _check_subject(member)
-        named = tuple(only_text(member.content.get(field)) for field in ("kind", "namespace", "name"))
+        named = _identity_of(member)
         if named in seen:
             member.add_error("", "is a member already: write all roles in one entry, below roles")
         seen.add(named)
@@ -89,6 +91,15 @@ def _check_members(members: Sequence[FieldCursor]) -> None:
         if owns and has_owner:
             member.add_error("", "there is an owner already, and a project has one")
         has_owner = has_owner or owns
+
+
+def _identity_of(member: FieldCursor) -> tuple[str, ...]:
+    """Kind, namespace and name of a member; a service account may be written as the user that it is."""
+    kind, namespace, name = (only_text(member.content.get(field)) for field in ("kind", "namespace", "name"))
+    account = name.removeprefix(SERVICE_ACCOUNT_PREFIX).split(":") if name.startswith(SERVICE_ACCOUNT_PREFIX) else ()
+    if kind == "User" and len(account) == _NAMESPACE_AND_NAME:
+        return "ServiceAccount", *account
+    return kind, namespace, name
 
 
 def _check_roles(member: FieldCursor) -> bool:

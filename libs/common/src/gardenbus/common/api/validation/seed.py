@@ -5,8 +5,10 @@ from functools import partial
 from typing import cast
 
 from gardenbus.common.api.document import Document, section
+from gardenbus.common.api.document_parts import only_text
 from gardenbus.common.api.garden.shoot_operations import OPERATION, RECONCILE
 from gardenbus.common.api.identity.signing_requests import RENEWALS
+from gardenbus.common.api.networks import RESERVED_RANGES, is_cidr, overlap
 from gardenbus.common.api.validation.field_cursor import FieldCursor, unique
 from gardenbus.common.api.validation.metadata import subdomain_problem
 from gardenbus.common.api.validation.shared import (
@@ -40,9 +42,20 @@ def check(manifest: FieldCursor, old: Document | None) -> None:
     if spec.content.get("networks") != before.get("networks"):
         check_disjoint(spec.section("networks"))
     check_new(spec, before, partial(check_combinations, complete=True))
+    check_new(spec, before, check_reserved)
     check_operation(manifest, old, OPERATIONS, awaited=RENEWALS)
     if spec:
         check_spec_update(spec, before)
+
+
+def check_reserved(spec: FieldCursor) -> None:
+    """Note ranges of a Seed, and defaults for its shoots, that Gardener keeps for networks between the two."""
+    networks = spec.section("networks")
+    for holder, fields in ((networks, RANGES), (networks.section("shootDefaults"), ("pods", "services"))):
+        for field in fields:
+            cidr = only_text(holder.content.get(field))
+            if is_cidr(cidr) and (kept := [each for each in RESERVED_RANGES if overlap(cidr, each)]):
+                holder.add_error(field, f"{cidr} overlaps with the reserved range {', '.join(kept)}")
 
 
 def check_spec_update(spec: FieldCursor, before: Document) -> None:

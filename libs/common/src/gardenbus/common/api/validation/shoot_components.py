@@ -214,11 +214,17 @@ _COMPONENTS: ValueRules = {
 }
 
 
+_BITS_OF_IPV4, _BITS_OF_IPV6 = 32, 128
+_DEFAULT_PODS = 110
+"""Pods of a node whose kubelet states no other number."""
+
+
 def check_components(spec: FieldCursor) -> None:
     """Note values beyond their bounds in a Shoot's `spec.kubernetes`."""
     kubernetes = spec.section("kubernetes")
     check_values(kubernetes, _COMPONENTS)
     _check_masks(spec, kubernetes.section("kubeControllerManager"))
+    _check_room_for_pods(spec, kubernetes.section("kubeControllerManager"))
 
 
 def _check_masks(spec: FieldCursor, manager: FieldCursor) -> None:
@@ -234,6 +240,23 @@ def _check_masks(spec: FieldCursor, manager: FieldCursor) -> None:
         manager.integer("nodeCIDRMaskSize", least=64, most=124)
         if manager.has("nodeCIDRMaskSize") and manager.has("nodeCIDRMaskSizeIPv6"):
             manager.add_error("nodeCIDRMaskSize", "must not stand beside nodeCIDRMaskSizeIPv6 where all is IPv6")
+
+
+def _check_room_for_pods(spec: FieldCursor, manager: FieldCursor) -> None:
+    """Note a mask that leaves a node fewer addresses than it may have pods (`ValidateNodeCIDRMaskWithMaxPod`)."""
+    mask = manager.content.get("nodeCIDRMaskSize")
+    families = spec.section("networking").content.get("ipFamilies")
+    bits = _BITS_OF_IPV6 if families == ["IPv6"] else _BITS_OF_IPV4
+    if not isinstance(mask, int) or isinstance(mask, bool) or not 0 < mask <= bits:
+        return
+    pools = spec.section("provider").entries("workers")
+    kubelets = [spec.section("kubernetes"), *(pool.section("kubernetes") for pool in pools)]
+    stated = [most for one in kubelets if isinstance(most := one.section("kubelet").content.get("maxPods"), int)]
+    most, addresses = max(stated, default=_DEFAULT_PODS), 2 ** (bits - mask) - 2
+    if addresses < most:
+        manager.add_error(
+            "nodeCIDRMaskSize", f"/{mask} leaves a node {addresses} addresses, and it may have {most} pods"
+        )
 
 
 def check_kubelet(kubelet: FieldCursor) -> None:
