@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[3]
-ATTACKS = tuple(f"A{number}" for number in range(1, 15))
-BAD_CASES = tuple(f"B{number}" for number in range(1, 17))
+ATTACKS = tuple(f"A{number}" for number in range(1, 20))
+BAD_CASES = tuple(f"B{number}" for number in range(1, 23))
 _ROW = re.compile(r"^\| ([AB]\d+) \| .+ \| (.+) \|$", re.MULTILINE)
 
 
