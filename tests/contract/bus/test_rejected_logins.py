@@ -115,3 +115,35 @@ async def test_a_reconnect_that_fails_leaves_no_connection(monkeypatch: pytest.M
         finally:
             gc.enable()
             await connection.close()
+
+
+async def test_requests_of_who_is_let_in_no_longer_report_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("gardenbus.common.adapters.nats.connection.FIRST_REJECTION_SECONDS", 0.01)
+    sessions = 0
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        nonlocal sessions
+        sessions += 1
+        writer.write(INFO)
+        await reader.readline()
+        await reader.readline()
+        writer.write(b"PONG\r\n" if sessions == 1 else b"-ERR 'Authorization Violation'\r\n")
+        await writer.drain()
+        writer.close()
+
+    server = await asyncio.start_server(serve, "127.0.0.1", 0)
+    connection = Connection()
+    try:
+        url = f"nats://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+        await connection.open(url, "ann", credentials=ANN, on_reconnect=lambda: None)
+
+        async def is_reported() -> None:
+            with pytest.raises(Unavailable) as rejection:
+                connection.require_connected()
+            assert isinstance(rejection.value, CredentialsRejected), rejection.value
+            assert "does not let this user in: Authorization Violation" in rejection.value.message
+
+        await eventually(is_reported)
+    finally:
+        await connection.close()
+        server.close()

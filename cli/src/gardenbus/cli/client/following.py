@@ -10,7 +10,7 @@ from gardenbus.cli.client.api import ApiClient
 from gardenbus.cli.manifests.files import as_mapping
 from gardenbus.common.api.keys import Header, ObjectKey
 from gardenbus.common.api.watches import MOST_SECONDS, WatchedChange, WatchedKind, WatchedUpTo, WatchResult
-from gardenbus.common.errors import Unavailable
+from gardenbus.common.errors import CredentialsRejected, Unavailable
 from gardenbus.common.ports.bus import FollowEvent, FollowRestarted, ReplayDone, StreamMessage
 
 EVENT = "event"
@@ -67,7 +67,9 @@ async def _by_watches(
     while True:
         try:
             result = await _watched(api, scopes, after)
-        except Unavailable:  # an apiserver is replaced; who is rejected gets an ApiError
+        except CredentialsRejected:  # they were revoked, or have expired
+            raise
+        except Unavailable:  # an apiserver is replaced; who is forbidden gets an ApiError
             await asyncio.sleep(RETRY_SECONDS)
             continue
         after = result.position

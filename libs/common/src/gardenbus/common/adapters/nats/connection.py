@@ -53,6 +53,9 @@ MAX_BUFFERED_BYTES = 4 * 1024 * 1024
 NOBODY = 503
 """Status of the server for a subject without subscribers (no responders)."""
 
+LEAST_REJECTIONS = 3
+"""Rejections in a row, within seconds, after which requests say so; one or two may be an identity service's end."""
+
 FIRST_REJECTION_SECONDS, MOST_REJECTION_SECONDS = 1.0, 300.0
 """Pause after credentials that the server rejects: it doubles with each rejection in a row."""
 
@@ -353,9 +356,13 @@ class Connection(Client):
         self.send_nowait((f"UNSUB {number}\r\n".encode(),))
 
     def require_connected(self) -> None:
-        """Raise Unavailable unless the connection is up, with the reason of a rejection where that keeps it down."""
+        """Raise Unavailable unless the connection is up, with the reason of a rejection where that keeps it down.
+
+        After several in a row it is CredentialsRejected: this user is let in no longer.
+        """
         if not self.is_connected and self._rejected_because:
-            raise Unavailable(f"NATS at {self._where} does not let this user in: {self._rejected_because}")
+            kind = CredentialsRejected if self._rejections >= LEAST_REJECTIONS else Unavailable
+            raise kind(f"NATS at {self._where} does not let this user in: {self._rejected_because}")
         if not self.is_connected:
             raise Unavailable(f"NATS at {self._where} is out of reach")
 
