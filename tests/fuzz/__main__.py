@@ -14,10 +14,11 @@ from pathlib import Path
 from tests.fuzz.command_line import fuzz_command_line
 from tests.fuzz.findings import MEGABYTE, MOST_GROWTH, Findings, growth
 from tests.fuzz.process import Fuzzer, fuzz_process
+from tests.fuzz.roles import fuzz_roles
 from tests.fuzz.wire import fuzz_wire
 from tests.support.orphans import end_children_with_this_process
 
-TARGETS = ("process", "wire", "cli")
+TARGETS = ("process", "wire", "cli", "roles")
 
 
 def main() -> int:
@@ -48,6 +49,8 @@ def _run(target: str, arguments: argparse.Namespace, seed: int) -> Findings:
         if target == "wire":
             wire = fuzz_wire(Path(directory), arguments.messages, seed, apiservers=arguments.apiservers, log=sys.stdout)
             return asyncio.run(wire)
+        if target == "roles":
+            return asyncio.run(fuzz_roles(Path(directory), arguments.seconds, seed, log=sys.stdout))
         return fuzz_command_line(Path(directory), arguments.files, seed, log=sys.stdout)
 
 
@@ -68,6 +71,7 @@ def arguments_of(words: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--apiservers", type=int, default=1, help="replicas that take the messages over the wire")
     parser.add_argument("--files", type=int, default=500, help="files for the command line")
     parser.add_argument("--processes", type=int, default=1, help="processes that share the inputs")
+    parser.add_argument("--seconds", type=float, default=60.0, help="how long credentials of all sorts attack")
     parser.add_argument("--only", type=int, help="run this input in process alone, and print it")
     return parser.parse_args(words)
 
