@@ -11,7 +11,7 @@ ROOT = Path(__file__).parents[3]
 SOURCES = [
     path for folder in ("libs", "services", "cli", "tools") for path in sorted(ROOT.glob(f"{folder}/**/src/**/*.py"))
 ]
-MOST_LINES = 40
+MOST_LINES = 50
 
 RECONCILES = {"reconcile", "handle_batch"}
 """What the library calls: `common.controller`'s controller and queues the one, its batch consumer the other."""
@@ -44,7 +44,7 @@ def lines_of(function: Function) -> int:
     return (function.end_lineno or 0) - function.lineno + 1 - docstring
 
 
-def test_no_function_has_more_than_forty_lines() -> None:
+def test_no_function_has_more_than_fifty_lines() -> None:
     assert len(SOURCES) > 800
     long = {
         f"{path.relative_to(ROOT)}:{function.lineno} {function.name}": lines_of(function)

@@ -100,10 +100,10 @@ def test_addresses_in_the_status_can_be_opened_and_have_no_passwords(tmp_path: P
 
 
 def test_a_kind_is_meant_by_any_of_its_words():
-    assert parse_resource(["shoots"]) == ("shoot", (), True)
-    assert parse_resource(["seed/aws"]) == ("seed", ("aws",), False)
-    assert parse_resource(["cp", "a", "b"]) == ("cloudprofile", ("a", "b"), False)
-    assert parse_resource(["gizmo", "a"]) == ("gizmo", ("a",), True)
+    assert parse_resource(["shoots"]) == ("shoot", (), True, "")
+    assert parse_resource(["seed/aws"]) == ("seed", ("aws",), False, "")
+    assert parse_resource(["cp", "a", "b"]) == ("cloudprofile", ("a", "b"), False, "")
+    assert parse_resource(["gizmo", "a"]) == ("gizmo", ("a",), True, "")
 
 
 def test_an_object_of_a_namespace_is_not_deleted_by_guess():

@@ -53,7 +53,7 @@ async def test_it_follows_its_parent_and_itself() -> None:
 
     await watch.change(OWN, {"spec": {"machineTypes": [{"name": "own.large"}]}})
     assert await watch.profiles.reconcile_due()
-    assert [each["name"] for each in (await watch.merged_spec())["machineTypes"]] == ["own.large", "m5.large"]
+    assert [each["name"] for each in (await watch.merged_spec())["machineTypes"]] == ["m5.large", "own.large"]
     document = (await watch.now()).document()
     assert document["status"]["observedGeneration"] == document["metadata"]["generation"] == 2
 

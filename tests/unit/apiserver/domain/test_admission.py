@@ -416,7 +416,7 @@ class TestNamespacedProfile:
         result = profile["status"]["cloudProfileSpec"]
         assert (result["type"], result["seedSelector"]) == ("aws", {"matchLabels": {"a": "b"}})
         assert result["kubernetes"]["versions"] == [{"version": "1.34.1", "expirationDate": "2027-01-01T00:00:00Z"}]
-        assert [machine["name"] for machine in result["machineTypes"]] == ["own", "m5.large"]
+        assert [machine["name"] for machine in result["machineTypes"]] == ["m5.large", "own"]
         assert [image["version"] for image in result["machineImages"][0]["versions"]] == ["1592.3.0", "9"]
         assert parent == a_cloudprofile(spec={"seedSelector": {"matchLabels": {"a": "b"}}})
         validate(profile, None)

@@ -45,3 +45,7 @@ class ConnectedUsers(Protocol):
     async def kick(self, connection: ServerConnection) -> None:
         """Have one closed. Raises Unavailable."""
         ...
+
+
+class ServedConnections(ConnectedUsers, ConnectionLists, Protocol):
+    """The connections of all servers, listed and closed."""

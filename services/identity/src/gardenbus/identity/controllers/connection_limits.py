@@ -1,14 +1,13 @@
 """Closes connections beyond their users' budgets: reads the servers' lists of connections again and again."""
 
 import asyncio
-from typing import Protocol
 
 import structlog
 
 from gardenbus.common.controller.repeated_lines import RepeatedLines
 from gardenbus.common.errors import Unavailable
 from gardenbus.common.ports.clock import Clock
-from gardenbus.common.ports.system_account import ConnectedUsers, ConnectionLists
+from gardenbus.common.ports.system_account import ServedConnections
 from gardenbus.identity import metrics
 from gardenbus.identity.domain.connection_loads import ConnectionLoads, Excess
 
@@ -17,10 +16,6 @@ MOST_SECONDS = 1.0
 """A list that takes long is read the less often, but never less than about once a second."""
 
 log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
-
-
-class ServedConnections(ConnectedUsers, ConnectionLists, Protocol):
-    """The system account, as far as it is needed here."""
 
 
 class ConnectionLimitsController:
