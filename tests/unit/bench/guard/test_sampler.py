@@ -62,7 +62,7 @@ def test_a_program_that_a_sampled_process_starts_is_not_ended_by_the_timer(tmp_p
 
 def test_a_process_without_the_environment_has_no_timer_and_no_sampler() -> None:
     loaded = "'gardenbus.bench.guard.sampler' in sys.modules"
-    source = f"import signal, sys\nprint(signal.getitimer(signal.ITIMER_PROF), {loaded})"
+    source = f"import signal, sys\nprint(signal.getitimer(signal.ITIMER_VIRTUAL), {loaded})"
     ended = subprocess.run([sys.executable, "-c", source], capture_output=True, text=True, check=True)
     assert ended.stdout.split() == ["(0.0,", "0.0)", "False"]
 

@@ -1,9 +1,10 @@
 """Sampler inside a process: each few milliseconds of its CPU, the function of ours that is at work, with the time.
 
-It needs no rights over other processes: the kernel signals CPU time (`ITIMER_PROF`), and Python calls the handler with
-the frame. A service knows nothing of it: `started_by` makes a folder for `PYTHONPATH` whose `sitecustomize` starts it
-in each Python process of that environment, and in what the fork server makes. Nothing costs anything without that
-folder. What was sampled is written when the process ends, to `<pid>.json`.
+It needs no rights over other processes: the kernel signals CPU time in user mode (`ITIMER_VIRTUAL`; the watchdog of a
+service has `ITIMER_PROF`), and Python calls the handler with the frame. A service knows nothing of it: `started_by`
+makes a folder for `PYTHONPATH` whose `sitecustomize` starts it in each Python process of that environment, and in what
+the fork server makes. Nothing costs anything without that folder. What was sampled is written when the process ends,
+to `<pid>.json`.
 
 A sample counts for the innermost function of ours on the stack, whoever it called for it; without one of ours, for the
 innermost one.
@@ -48,7 +49,7 @@ class _Samples:
     def begin(self) -> None:
         """Sample this process from now on."""
         self._taken.clear()
-        signal.setitimer(signal.ITIMER_PROF, INTERVAL_SECONDS, INTERVAL_SECONDS)
+        signal.setitimer(signal.ITIMER_VIRTUAL, INTERVAL_SECONDS, INTERVAL_SECONDS)
 
     def take(self, _: int, innermost: FrameType | None) -> None:
         """Note the function that is at work."""
@@ -73,7 +74,7 @@ class _Samples:
 
     def write(self) -> None:
         """Write all that was sampled."""
-        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
         file = self._folder / f"{os.getpid()}.json"
         file.write_bytes(msgspec.json.encode(SampleFile(self._names, self._taken)))
 
@@ -86,8 +87,8 @@ def _module(frame: FrameType) -> str:
 def start(folder: str) -> None:
     """Sample this process, and what is forked of it, until the end."""
     samples = _Samples(Path(folder))
-    signal.signal(signal.SIGPROF, samples.take)
-    signal.siginterrupt(signal.SIGPROF, False)
+    signal.signal(signal.SIGVTALRM, samples.take)
+    signal.siginterrupt(signal.SIGVTALRM, False)
     if _FORK_SERVER in sys.orig_argv:
         os.register_at_fork(after_in_child=samples.begin)
     atexit.register(samples.write)
