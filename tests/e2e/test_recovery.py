@@ -32,7 +32,7 @@ async def bind(landscape: Landscape, name: str, seed: str) -> None:
 
 async def restore_killed_half_way(site: Site) -> None:
     """Kill a restore once it has closed the store, and before it has opened it again."""
-    client = redis.Redis.from_url(site.redis.url)
+    client = redis.Redis.from_url(site.redis.url)  # pyright: ignore[reportUnknownMemberType]
     for _ in range(20):
         process = await asyncio.create_subprocess_exec(
             *(str(GARDENBUS), "backup", "restore", "-d", str(site.backups)),

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import nats
+import nats.errors
 from nats.aio.client import Client
 
 from gardenbus.common.api.keys import ObjectKey

@@ -21,6 +21,7 @@ from gardenbus.common.api.configuration import reader, resource_sizes
 from gardenbus.common.api.configuration.reader import ACCEPTED, Entries, Field, Table
 from gardenbus.common.api.configuration.resource_sizes import ResourceSizes
 from gardenbus.common.api.document import Document
+from gardenbus.common.api.document_parts import mappings
 from gardenbus.common.errors import BadRequest, SettingsInvalid
 
 API_VERSION = "apiserver.config.k8s.io/v1"
@@ -142,7 +143,7 @@ def with_admission_controller(admission: Document | None, controller: Document) 
     Raises BadRequest when it is configured already.
     """
     given: Document = admission or {"apiVersion": API_VERSION, "kind": KIND}
-    plugins = [one for one in given.get("plugins") or () if isinstance(one, dict)]
+    plugins = mappings(given.get("plugins"))
     sized: Document = next((one for one in plugins if one.get("name") == _SIZED), {"name": _SIZED})
     if sized.get("configuration"):
         raise BadRequest(
