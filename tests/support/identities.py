@@ -9,8 +9,10 @@ from typing import NamedTuple
 
 from gardenbus.common.adapters.nats.callout import serve_callouts
 from gardenbus.common.adapters.nats.connection import Connection
-from gardenbus.common.adapters.nats.credentials import Credentials, read_credentials
+from gardenbus.common.adapters.nats.credentials import Credentials, Login, login_credentials, read_credentials
 from gardenbus.common.adapters.nats.system_account import system_account
+from gardenbus.common.api.document import StoredObject, split
+from gardenbus.common.api.identity.bootstrap_tokens import Token, key_of_token, new_token_secret
 from gardenbus.common.api.identity.nkeys import KeyPair
 from gardenbus.common.api.identity.permissions import service_names
 from gardenbus.common.api.identity.principals import Principal
@@ -106,7 +108,18 @@ class Guarded:
             file = self._directory / "operator.json"
             secret_files.write(file, b'{"user": "operator", "password": "%b"}' % OPERATOR_PASSWORD.encode())
             return read_credentials(file, "")
+        if principal.role == "bootstrap":
+            return login_credentials(self._bootstrap_login(principal))
         return read_credentials(self.certificate_file(principal), "")
+
+    def _bootstrap_login(self, principal: Principal) -> Login:
+        """User and password of a bootstrap token, of which the identity service learns."""
+        token, now = Token(principal.name, "0123456789abcdef"), datetime.now(UTC)
+        secret = new_token_secret(token, expires=now + timedelta(days=1), bound_to=None, description="")
+        key = key_of_token(token.id)
+        stored = StoredObject(key=key, parts=split(secret), uid="u", version=1, generation=1, created_at="")
+        self.cache.changed(key, None, stored)
+        return Login(principal.user, token.secret)
 
     async def connect(self, principal: Principal) -> Connection:
         """A connection of a principal; closed in the end."""

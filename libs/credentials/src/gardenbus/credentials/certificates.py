@@ -29,6 +29,9 @@ CLOCK_SKEW = timedelta(minutes=5)
 
 PrivateKey = ec.EllipticCurvePrivateKey
 
+_LEAST_USE = timedelta(seconds=1)
+"""Of a key whose certificate has ended when it is made: a period that ends before it begins cannot be written."""
+
 
 class Issued(NamedTuple):
     """A certificate, and the private key that belongs to it, both PEM."""
@@ -138,10 +141,11 @@ class Authority:
         return Issued(_pem(builder.sign(self._key, hashes.SHA256())), key_pem(key))
 
     def _signed_client(self, subject: x509.Name, key: object, now: datetime, life: timedelta) -> x509.Certificate:
+        use = x509.PrivateKeyUsagePeriod(now, now + max(life, _LEAST_USE))  # see `issued_at`
         builder = (
             self._issued(subject, key, now, life)
             .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.CLIENT_AUTH]), critical=False)
-            .add_extension(x509.PrivateKeyUsagePeriod(now, now + life), critical=False)  # see `issued_at`
+            .add_extension(use, critical=False)
         )
         return builder.sign(self._key, hashes.SHA256())
 
