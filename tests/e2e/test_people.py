@@ -121,7 +121,7 @@ async def _check_rejections(people: People) -> None:
         ("mel", ("watch", "-n", "garden-rest"), "the role viewer or operator of the landscape"),
         ("mel", ("top", "seeds", "--once"), "the role viewer or operator of the landscape"),
         ("mel", ("doctor",), "the operator's own credentials"),
-        ("eve", ("label", "shoot", "apollo", "-n", CREW, "a=b"), "the role member or admin in project crew"),
+        ("eve", ("label", "shoot", "apollo", "-n", CREW, "a=b"), "the role operator of the landscape"),
     ):
         rejected = await people.call(user, *arguments)
         assert (rejected.code, needed in rejected.stderr) == (1, True), (user, arguments, rejected)

@@ -60,7 +60,7 @@ LONGEST = 1024 * 1024
 LEAST_SECONDS = 0.02
 MOST = 2.5
 ROUNDS = 5
-TRIES = 3
+TRIES = 5
 """Comparisons of which one must be within the bound: another process may spoil the caches of one."""
 
 SUBJECTS = Subjects()

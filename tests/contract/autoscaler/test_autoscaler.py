@@ -173,17 +173,17 @@ async def test_an_own_shoot_without_a_seed_is_said(scene: Scene) -> None:
 
 
 async def test_a_change_that_is_refused_is_told_and_tried_again(scene: Scene) -> None:
-    broken = merged(the_set(), {"spec": {"updateStrategy": {"type": "OnMyBirthday"}}})
+    broken = merged(the_set(), {"metadata": {"annotations": {"large": "x" * 1024 * 1024}}})
     await scene.hold(broken, an_autoscaler(minReplicas=2))
     async with scene.autoscaler():
         message = await scene.expect_condition("AbleToScale", "False", "FailedUpdateScale")
-        assert "updateStrategy" in message
+        assert "262144 are allowed" in message
 
         async def reported() -> None:
             assert [event["type"] for event in await scene.events("FailedRescale")] == ["Warning"]
 
         await eventually(reported)
-        await scene.change(SET, {"spec": {"updateStrategy": None}})
+        await scene.change(SET, {"metadata": {"annotations": {"large": None}}})
         await scene.expect_ordered(2)
         await scene.expect_condition("AbleToScale", "True", "ReadyForNewScale")
 

@@ -245,7 +245,8 @@ async def test_a_control_plane_that_the_store_has_lost_is_kept(garden: Garden) -
     assert not record.is_half_gone
     assert record.last_operation["state"] == "Succeeded"
 
-    steps, (unknown,) = applied(host), await garden.store.unknown_objects()
+    steps, unknown = applied(host), await garden.store.unknown_object(APOLLO, "aws-eu1")
+    assert unknown is not None
     assert unknown.uid == record.uid
     await garden.store.adopt(unknown)
     await garden.until_state("Succeeded")

@@ -207,13 +207,14 @@ async def test_what_admission_refuses_is_said_and_tried_in_the_next_window(garde
     requested = {"gardener.cloud/operation": "maintain"}
     await garden.add(a_complete_shoot(spec={"maintenance": WINDOW}, metadata={"annotations": requested}))
     await offer(garden, {**NEWER, "machineTypes": [{"name": "m5.large", "usable": True}]})
-    await garden.change(SHOOT, lambda shoot: shoot["spec"]["provider"]["workers"][0].update(minimum=3))
+    large = {**requested, "large": "x" * 1024 * 1024}
+    await garden.change(SHOOT, lambda shoot: shoot["metadata"].update(annotations=large))
     await garden.reconcile(shoot_maintenance.LOOP, SHOOT)
     shoot = await the_shoot(garden)
     assert shoot["spec"]["kubernetes"]["version"] == "1.34.1"
     last = shoot["status"]["lastMaintenance"]
     assert (last["state"], last["description"]) == ("Failed", "Maintenance failed")
-    assert "spec.provider.workers[0].maximum" in last["failureReason"]
+    assert "262144 are allowed" in last["failureReason"]
     assert len(garden.events("MaintenanceFailed")) == 1
     assert shoot["metadata"]["annotations"] == {}
 

@@ -41,7 +41,7 @@ def test_what_is_not_given_is_as_gardeners_defaults() -> None:
 def test_thresholds_of_conditions_are_read_by_their_type() -> None:
     care = {"conditionThresholds": [{"type": "EveryNodeReady", "duration": "5m"}, {"type": "ControlPlaneHealthy"}]}
     assert problems(a_configuration(controllers={"shootCare": care})) == (
-        "controllers.shootCare.conditionThresholds[1].duration: must be a duration such as 30s, 5m or 1h30m, is None",
+        "controllers.shootCare.conditionThresholds[1].duration: must be a duration such as 30s, 5m or 1h30m, is null",
     )
     del care["conditionThresholds"][1]
     assert dict(read(controllers={"shootCare": care}).shoot.condition_thresholds) == {

@@ -103,8 +103,13 @@ class Range(NamedTuple):
 Node = Literal | Printed | Range
 
 
+LONGEST = 64 * 1024
+"""Characters of a template: no shell passes on many more in one argument."""
+
+
 def parse_path(text: str) -> JsonPath:
     """Read one expression: `{.spec.region}`, `.spec.region` or `spec.region`. Raises BadRequest."""
+    _check_length(text)
     inside = text.strip()
     if inside.startswith("{") and inside.endswith("}"):
         inside = inside[1:-1].strip()
@@ -119,6 +124,7 @@ def parse_path(text: str) -> JsonPath:
 
 def parse_template(text: str) -> tuple[Node, ...]:
     """Read a template. Raises BadRequest, saying where it cannot be read."""
+    _check_length(text)
     if "{" not in text:
         return (Printed(parse_path(text)),)
     parts = list(_parts(text))
@@ -126,6 +132,11 @@ def parse_template(text: str) -> tuple[Node, ...]:
     if rest < len(parts):
         raise BadRequest("jsonpath: {end} without a {range …}")
     return nodes
+
+
+def _check_length(text: str) -> None:
+    if len(text) > LONGEST:
+        raise BadRequest(f"jsonpath: it has {len(text)} characters, and at most {LONGEST} are read")
 
 
 def rendered(nodes: Sequence[Node], document: Any) -> str:

@@ -7,9 +7,10 @@ from typing import Any, NamedTuple, TypedDict
 import structlog
 
 from gardenbus.common.controller.backoff import Backoff
-from gardenbus.common.controller.batch_consumer import BatchConsumer, BatchSettings, Handle
+from gardenbus.common.controller.batch_consumer import BatchConsumer, BatchSettings
 from gardenbus.common.controller.dead_letter import DeadLetter, queue_object
 from gardenbus.common.controller.informer import Informer, log_unreadable
+from gardenbus.common.controller.isolation import Handle
 from gardenbus.common.controller.scheduling_hints import HintReceiver
 from gardenbus.common.controller.timers import Timers
 from gardenbus.common.ports.bus import WorkQueue

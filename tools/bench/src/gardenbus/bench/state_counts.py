@@ -37,7 +37,7 @@ CUT = (
     ("local counted = move_shoot_count(P, item.ns, item.name, {", "local counted = ({"),
     ("created = object.created, del = '', pend = '', seed = item.seed, op = object.op, cnt = object.cnt})", "})"),
     (", 'cnt', counted)", ")"),
-    ("                'created', 'op', 'cnt'}", "                'created'}"),
+    ("                'created', 'op', 'cnt', 'after'}", "                'created', 'after'}"),
     ("local function count_shoot(P, object_key, ns, name)\n", "local function count_shoot()\n  do return end\n"),
     ("local function uncount_shoot(P, object_key, ns, name)\n", "local function uncount_shoot()\n  do return end\n"),
 )

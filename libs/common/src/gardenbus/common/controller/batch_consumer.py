@@ -28,7 +28,7 @@ import structlog
 
 from gardenbus.common.controller.cancellation import unless_set
 from gardenbus.common.controller.controller import Reject
-from gardenbus.common.controller.isolation import Isolation, Survived
+from gardenbus.common.controller.isolation import Handle, Isolation, Survived
 from gardenbus.common.controller.reconcile_ids import bound_reconcile_id
 from gardenbus.common.controller.wait import forever
 from gardenbus.common.errors import Transient, Unavailable
@@ -40,9 +40,6 @@ EXTEND_SECONDS = 3.0
 
 FIRST_PAUSE_SECONDS = 0.2
 LONGEST_PAUSE_SECONDS = 5.0
-
-Handle = Callable[[Sequence[QueueMessage]], Awaitable[None]]
-"""Processes a batch and acknowledges it. Raises Transient when it must be handled again as it is."""
 
 Prepare = Callable[[Sequence[QueueMessage]], Awaitable[None]]
 """Does in advance what can be done of a batch while another one is handled. Where it fails, the handler does it all."""

@@ -16,6 +16,10 @@ _REMEMBERED = 4096
 """Messages of which a process remembers that it survived them."""
 
 
+Handle = Callable[[Sequence[QueueMessage]], Awaitable[None]]
+"""Handles a batch of messages, and acknowledges what is done. Raises Transient when a server is away."""
+
+
 class IsolatedResult(msgspec.Struct, frozen=True, omit_defaults=True):
     """Result of handling a message in a process of its own.
 

@@ -14,8 +14,7 @@ from typing import Literal, TypeVar
 import msgspec
 import structlog
 
-from gardenbus.common.controller.batch_consumer import Handle
-from gardenbus.common.controller.isolation import IsolatedResult
+from gardenbus.common.controller.isolation import Handle, IsolatedResult
 from gardenbus.common.errors import Transient
 from gardenbus.common.ports.bus import QueueMessage, StreamMessage
 
