@@ -4,6 +4,7 @@ import json
 import random
 from collections.abc import Callable, Sequence
 
+from gardenbus.common.api.document import Document
 from gardenbus.common.api.identity.permissions import permissions_of
 from gardenbus.common.api.identity.principals import Principal
 from gardenbus.common.api.keys import Subjects
@@ -29,10 +30,11 @@ HEADERS: Sequence[bytes] = (
 )
 
 
-def long_texts(size: int) -> Sequence[object]:
+def long_texts(size: int) -> Sequence[Document]:
     """Manifests and queries with one long or often repeated part, of about so many bytes."""
-    metadata = {"name": "long", "namespace": "garden-dev"}
-    shoot = {"apiVersion": "core.gardener.cloud/v1beta1", "kind": "Shoot", "metadata": metadata}
+    metadata: Document = {"name": "long", "namespace": "garden-dev"}
+    pools: list[Document] = [{}] * (size // 4)
+    shoot: Document = {"apiVersion": "core.gardener.cloud/v1beta1", "kind": "Shoot", "metadata": metadata}
     names = [f"a.example.com/{number}" for number in range(size // 24)]
     return (
         {"labelSelector": "a=" + " " * size + "("},
@@ -43,7 +45,7 @@ def long_texts(size: int) -> Sequence[object]:
         {**shoot, "metadata": {**metadata, "annotations": {"a": "x" * size}}},
         {**shoot, "spec": {"maintenance": {"timeWindow": {"begin": "0" * size}}}},
         {**shoot, "spec": {"resources": [{"name": name} for name in names]}},
-        {**shoot, "spec": {"kubernetes": {"version": "1" * size}, "provider": {"workers": [{}] * (size // 4)}}},
+        {**shoot, "spec": {"kubernetes": {"version": "1" * size}, "provider": {"workers": pools}}},
         {"kind": "List", "apiVersion": "v1", "items": [shoot] * (size // 120)},
     )
 
@@ -95,8 +97,8 @@ class Attacks:
     def _large_request(self) -> Sent:
         return self._request(self._chance.choice(long_texts(MEBIBYTE // 2)))
 
-    def _request(self, value: object) -> Sent:
-        is_query = isinstance(value, dict) and any("Selector" in name for name in value)
+    def _request(self, value: Document) -> Sent:
+        is_query = any("Selector" in name for name in value)
         body = json.dumps(value).encode()[: MEBIBYTE - ROOM]
         subject = self._subject(f"api.{'list.seed' if is_query else 'apply'}")
         return Sent(Garbage(subject, b"", body), is_request=True)
