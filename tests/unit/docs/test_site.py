@@ -62,7 +62,7 @@ def test_the_site_is_built_without_a_warning(tmp_path: Path):
     assert "Unreleased" in (tmp_path / "site" / "release-notes.html").read_text()
 
 
-@pytest.mark.parametrize("name", ["README.md", "ARCHITECTURE.md", "CHANGELOG.md"])
+@pytest.mark.parametrize("name", ["README.md", "ARCHITECTURE.md", "CHANGELOG.md", "CONTRIBUTING.md"])
 def test_what_the_first_pages_refer_to_is_there(name: str):
     text = (ROOT / name).read_text()
     targets = re.findall(r"\]\(([^)#]+)", text) + re.findall(r"^\[\w+\]: ([^#\n]+)", text, re.MULTILINE)
