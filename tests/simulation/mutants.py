@@ -17,7 +17,7 @@ from gardenbus.common.controller.batch_consumer import BatchConsumer
 from gardenbus.common.controller.dead_letter import DeadLetter
 from gardenbus.common.controller.informer import Informer
 from gardenbus.common.controller.stream_incarnation import StreamIncarnation
-from gardenbus.common.ports.bus import QueueMessage, StreamMessage, StreamPosition
+from gardenbus.common.ports.bus import QueueMessage, StreamPosition
 from gardenbus.common.ports.store import RequestOrigin, SeedBinding, UnblockIndexes, UnknownObject, Usage
 from gardenbus.common.ports.stream_history import StreamEntry
 from gardenbus.relay.ports.outbox import Leadership
@@ -195,7 +195,7 @@ def _is_never_older(self: RequestOrigin, other: RequestOrigin) -> bool:
     return False
 
 
-async def _decide_at_once(self: DurableRequestHandler, message: StreamMessage, deadline: float) -> bool:
+async def _decide_at_once(self: DurableRequestHandler, queued: QueueMessage, deadline: float) -> bool:
     return True
 
 

@@ -23,7 +23,7 @@ from gardenbus.common.controller.informer import Callback, Informer
 from gardenbus.common.controller.scheduling_hints import HintReceiver, HintSender
 from gardenbus.common.controller.timers import Timers
 from gardenbus.common.errors import Transient
-from gardenbus.common.ports.bus import Bus, StreamMessage
+from gardenbus.common.ports.bus import Bus, QueueMessage
 from gardenbus.common.ports.connections import Connections
 from gardenbus.common.ports.store import Store
 from gardenbus.relay.relay import Relay, RelaySettings
@@ -130,10 +130,10 @@ class WatchedRequests(DurableRequestHandler):
 
     gave_up: Callable[[int], None]
 
-    async def _wait_for_earlier(self, message: StreamMessage, deadline: float) -> bool:
-        is_first = await super()._wait_for_earlier(message, deadline)
+    async def _wait_for_earlier(self, queued: QueueMessage, deadline: float) -> bool:
+        is_first = await super()._wait_for_earlier(queued, deadline)
         if not is_first:
-            self.gave_up(message.sequence)
+            self.gave_up(queued.message.sequence)
         return is_first
 
 

@@ -71,6 +71,17 @@ def test_a_secret_is_kept_without_its_data(body: str):
         assert HIDDEN.encode() in message.body or message.body == UNREADABLE
 
 
+@pytest.mark.parametrize(("begin", "end"), [("[", "]"), ('{"kind":', "}"), ('[{"a":', "}]")])
+@pytest.mark.parametrize("levels", [60, 300, 600, 5_000])
+def test_a_message_nested_ever_so_deep_is_kept(begin: str, end: str, levels: int):
+    def kept(inner: str) -> bytes:
+        body = begin * levels + inner + end * levels
+        return rejected_message(rejected_subject="r", subject="s", body=body.encode(), reason="x").body
+
+    assert kept("0") == (begin * levels + "0" + end * levels).encode()[: 64 * 1024]
+    assert MARKER.encode() not in kept(json.dumps(A_SECRET))
+
+
 def test_what_holds_no_secret_is_kept_as_it_was():
     body = b'{"kind": "Shoot",   "spec": {"token": "t"}}'
     assert rejected_message(rejected_subject="r", subject="s", body=body, reason="why").body == body

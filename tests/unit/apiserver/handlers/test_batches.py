@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from gardenbus.apiserver.handlers.audit_log import AuditLog
 from gardenbus.apiserver.handlers.authorizer import Authorizer
-from gardenbus.apiserver.handlers.durable_requests import DurableRequestHandler
+from gardenbus.apiserver.handlers.durable_requests import EARLIER_SECONDS, LAST_WAIT, DurableRequestHandler
 from gardenbus.apiserver.registry.read_cache import ManifestCache
 from gardenbus.apiserver.registry.writer import Writer
 from gardenbus.common.api.document import Document, StoredObject, encode
@@ -214,3 +214,19 @@ async def test_a_message_in_which_something_is_not_permitted_is_one_dead_letter_
     await consuming.consume(10)
     assert await consuming.outcomes() == {"b": {"x": "2"}}
     assert consuming.bus.server.stream("REJECTED").last_sequence == 2
+
+
+async def test_one_request_that_does_not_end_keeps_all_that_wait_for_it_no_longer_than_one() -> None:
+    consuming = Consuming(FakeClock())
+    queue, handler = await consuming.ready()
+    await consuming.publish([("a", {"x": "1"}), *[("b", None)] * 20])
+    stuck, *behind = await queue.fetch(100, 0)
+    for _ in range(LAST_WAIT - 1):
+        for each in behind:
+            await handler.handle([each])
+        behind = [each for each in await queue.fetch(100, 0) if each.message.sequence != stuck.message.sequence]
+        assert len(behind) == 20
+    for each in behind:
+        await handler.handle([each])
+    assert consuming.clock.monotonic() < (LAST_WAIT + 1) * EARLIER_SECONDS
+    assert {each.message.sequence for each in await queue.fetch(100, 0)} <= {stuck.message.sequence}

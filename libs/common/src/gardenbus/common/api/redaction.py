@@ -60,11 +60,11 @@ def without_secrets(body: bytes) -> bytes:
     """
     try:
         value: Any = msgspec.json.decode(body)
-    except (msgspec.MsgspecError, ValueError, RecursionError):
+        hidden = _without_data(value)
+        return body if hidden == value else msgspec.json.encode(hidden)
+    except (msgspec.MsgspecError, ValueError, RecursionError):  # a decoder reads deeper than functions may call
         named = body.lower()
         return UNREADABLE if any(kind.encode() in named for kind in (*SECRET_KINDS, STATE_KIND)) else body
-    hidden = _without_data(value)
-    return body if hidden == value else msgspec.json.encode(hidden)
 
 
 def _without_data(value: Any) -> Any:
@@ -74,7 +74,8 @@ def _without_data(value: Any) -> Any:
     if not isinstance(value, dict):
         return value
     fields = cast("Document", value)
-    if str(fields.get("kind", "")).lower() in (*SECRET_KINDS, STATE_KIND):
+    kind = fields.get("kind")
+    if isinstance(kind, str) and kind.lower() in (*SECRET_KINDS, STATE_KIND):
         return redacted(fields)
     return {name: _without_data(inner) for name, inner in fields.items()}
 

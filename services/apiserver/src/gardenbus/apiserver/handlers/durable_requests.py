@@ -169,6 +169,7 @@ class DurableRequestHandler:
         self._prepared: _Batch | None = None
         self._in_flight: frozenset[ObjectKey] | None = None
         self._handled = 0
+        self._waits: dict[int, tuple[int, float]] = {}
 
     async def refresh(self) -> None:
         """Read which incarnation of REQUESTS this is: at the start and after every reconnect."""
@@ -441,7 +442,7 @@ class DurableRequestHandler:
             for rejection in rejections_of_message:
                 final = rejection
                 if rejection.has_unmet_dependency and rejection.request is not None:
-                    is_first = await self._wait_for_earlier(rejection.queued.message, deadline)
+                    is_first = await self._wait_for_earlier(rejection.queued, deadline)
                     if not is_first and rejection.queued.deliveries < LAST_WAIT:
                         await rejection.queued.release()
                         break
@@ -454,13 +455,22 @@ class DurableRequestHandler:
             else:
                 await rejections_of_message[0].queued.ack()
 
-    async def _wait_for_earlier(self, message: StreamMessage, deadline: float) -> bool:
-        """Wait until all earlier requests are finished; False when that takes too long."""
+    async def _wait_for_earlier(self, queued: QueueMessage, deadline: float) -> bool:
+        """Wait until all earlier requests are finished; False when that takes too long.
+
+        All that wait for one request at the same delivery do so for the same `EARLIER_SECONDS`: should that request
+        fail again and again, it does not cost each of them as much.
+        """
         stream = self.subjects.stream("REQUESTS")
         while self.clock.monotonic() < deadline:
-            floor = await self.bus.acknowledged_floor(stream, self.consumer)
-            if floor.sequence >= message.sequence - 1:
+            floor = (await self.bus.acknowledged_floor(stream, self.consumer)).sequence
+            if floor >= queued.message.sequence - 1:
                 return True
+            waited_for, until = self._waits.get(queued.deliveries, (-1, 0.0))
+            if waited_for != floor:
+                self._waits[queued.deliveries] = floor, self.clock.monotonic() + EARLIER_SECONDS
+            elif self.clock.monotonic() >= until:
+                return False
             await self.clock.sleep(EARLIER_POLL_SECONDS)
         return False
 
