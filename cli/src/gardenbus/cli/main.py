@@ -50,7 +50,7 @@ COMMANDS: Mapping[str, Entry] = {
     "cordon": Entry("bind:cordon", "Placement", "Hide a seed from the scheduler."),
     "uncordon": Entry("bind:uncordon", "Placement", "Show a seed to the scheduler again."),
     "drain": Entry("migrate:drain", "Placement", "Empty a seed: cordon it, then migrate its shoots."),
-    "rebalance": Entry("migrate:rebalance", "Placement", "Plan the fewest migrations for seeds used alike."),
+    "rebalance": Entry("migrate:rebalance", "Placement", "Plan migrations for seeds used alike."),
     "scale": Entry("seed_sets:scale", "Sets of seeds", "Set how many replicas a ManagedSeedSet shall have."),
     "rollout": Entry("groups:rollout", "Sets of seeds", "Look at the revisions of a set's templates, and go back."),
     "events": Entry("events:events", "News", "Show the Events of the last 24 hours, the newest last."),

@@ -141,11 +141,11 @@ def rebalance(  # noqa: PLR0913 - one parameter an option
     output: Output = Format.TABLE,
     landscape: LandscapeOptions,
 ) -> None:
-    """Plan the fewest migrations after which seeds are used alike, and with --apply carry them out.
+    """Plan migrations after which seeds are used alike, and with --apply carry them out.
 
     Seeds are compared with those that their shoots could move to by the scheduler's rules, no farther away. Shoots with
     the annotation scheduling.gardener.cloud/protect-from-rebalancing: "true", and those that seeds are made of, stay.
-    The lower bound is what no plan at all can do with less. Run again, it plans anew on what is there then.
+    Moves are few, not always the fewest; no plan at all needs fewer than the lower bound. Run again, it plans anew.
 
     Example: gardenbus rebalance --band 10% --apply --at-once 2
     """

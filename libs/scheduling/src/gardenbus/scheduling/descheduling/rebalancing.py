@@ -2,12 +2,13 @@
 
 Seeds are compared only with those that shoots of theirs can move to, or come from: a full seed in one region is no
 reason to touch another region's. Of each such group, the used/allocatable of every seed shall lie in a band of a given
-width; where the band lies is chosen so that the fewest shoots move.
+width; where the band lies is chosen so that few shoots move.
 """
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
+from functools import partial
 from itertools import islice, pairwise
 from math import ceil, floor
 
@@ -17,7 +18,7 @@ from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.garden.shoots import Shoot
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.errors import InvalidResource
-from gardenbus.scheduling.descheduling.min_cost_flow import Bounds, FlowPlan, UnitGroup, balance_counts, least_moves
+from gardenbus.scheduling.descheduling.balancing import BalancePlan, Bounds, UnitGroup, balance_counts, least_moves
 from gardenbus.scheduling.descheduling.relocation import (
     Alternatives,
     AlternativesCache,
@@ -80,7 +81,7 @@ def plan_rebalancing(
     forbidden: HostedSeeds = {},
     max_moves: int | None = None,
 ) -> RebalancingPlan:
-    """Plan the fewest migrations that bring used/allocatable of the seeds of each group within `band` (of 1).
+    """Plan migrations that bring used/allocatable of the seeds of each group within `band` (of 1).
 
     `shoots` are all of the landscape, counted where they are going. They move to seeds that the scheduler could choose
     for them, no farther away than theirs. Shoots that host seeds (those in `forbidden`), that are protected by
@@ -126,7 +127,7 @@ def bands_of(capacities: Mapping[str, int], used: Mapping[str, int], band: Fract
 
 
 class _Plan(msgspec.Struct, frozen=True):
-    balanced: FlowPlan
+    balanced: BalancePlan
     lower_bound: int
 
 
@@ -140,7 +141,7 @@ def _bounds(capacity: int, low: Fraction, high: Fraction) -> tuple[int, int]:
 def _best_plan(
     used: Mapping[str, int], capacities: Mapping[str, int], units: Mapping[UnitGroup, int], band: Fraction
 ) -> _Plan:
-    """The fewest moves for any place of the band; the places that promise the fewest are tried first."""
+    """The first place of the band that moves can reach, beginning with those that promise few; else the nearest."""
     total = sum(used.values())
     possible = bands_of(capacities, used, band)
     holding = [
@@ -148,16 +149,15 @@ def _best_plan(
         for bounds in possible
         if sum(low for low, _ in bounds.values()) <= total <= sum(high for _, high in bounds.values())
     ]
-    places = [(least_moves(used, bounds), number, bounds) for number, bounds in enumerate(holding or possible)]
-    places.sort(key=lambda place: place[:2])
-    best: FlowPlan | None = None
-    for tried, (promised, _, bounds) in enumerate(places):
-        if best is not None and ((not best.missed and promised >= best.moves) or tried >= _MAX_PLACES):
-            break
+    places = sorted(holding or possible, key=partial(least_moves, used))
+    best = BalancePlan({}, 0)
+    for tried, bounds in enumerate(places[:_MAX_PLACES]):
         balanced = balance_counts(used, units, bounds)
-        if best is None or (balanced.missed, balanced.moves) < (best.missed, best.moves):
+        if not tried or (balanced.missed, balanced.moves) < (best.missed, best.moves):
             best = balanced
-    return _Plan(best or FlowPlan({}, 0), places[0][0])
+        if not best.missed:
+            break
+    return _Plan(best, least_moves(used, places[0]))
 
 
 def _eligible(landscape: Landscape) -> tuple[dict[str, str], dict[str, int]]:
@@ -242,7 +242,7 @@ def _groups(seeds: Sequence[str], units: Iterable[UnitGroup]) -> list[list[str]]
     return sorted(group for group in groups.values() if len(group) > 1)
 
 
-def _moves_of(balanced: FlowPlan, units: Mapping[UnitGroup, Sequence[ObjectKey]]) -> list[Move]:
+def _moves_of(balanced: BalancePlan, units: Mapping[UnitGroup, Sequence[ObjectKey]]) -> list[Move]:
     """The moves of single shoots: the first by name of those that are alike."""
     rest = {kind: iter(keys) for kind, keys in units.items()}
     ways = sorted(balanced.moved, key=lambda way: (way[0].home, way[1], sorted(way[0].targets)))
@@ -259,7 +259,7 @@ def _in_order(moves: Iterable[Move], usage: Mapping[str, int], capacities: Mappi
     pending = sorted(moves, key=lambda move: (move.namespace, move.name))
     ordered: list[Move] = []
     while pending:
-        # No plan has seeds that give to each other in a circle, so there is always one that has room.
+        # Seeds never give to each other in a circle, so there is always one that has room.
         following = next((move for move in pending if used[move.target] < capacities[move.target]), pending[0])
         pending.remove(following)
         used[following.target] += 1
