@@ -5,7 +5,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gardenbus.bench.harness.rig import counted
 from gardenbus.bench.stats import (
     ScenarioStats,
     as_json,
@@ -119,14 +118,3 @@ def test_the_machine_is_described() -> None:
     assert described["cores"]
     assert described["python"]
     assert set(described) == {"cpu", "cores", "memory_gb", "kernel", "python", "load_1m"}
-
-
-def test_a_counter_is_summed_over_the_samples_that_carry_the_labels() -> None:
-    text = (
-        "# HELP outcomes_total Shoots.\n# TYPE outcomes_total counter\n"
-        'outcomes_total{outcome="bound"} 7.0\noutcomes_total{outcome="conflict"} 2.0\n'
-        'outcomes_created{outcome="bound"} 1.7e9\n'
-    )
-    assert counted(text, "outcomes_total", {"outcome": "conflict"}) == 2.0
-    assert counted(text, "outcomes_total", {}) == 9.0
-    assert counted(text, "woken_total", {}) == 0.0

@@ -15,15 +15,9 @@ class ScenarioName(StrEnum):
     STREAM = "stream"
     LATENCY = "latency"
     FLAT = "flat"
-    MIXED = "mixed"
-    UNSCHEDULABLE = "waiting"
-    ACTIVATION = "wake"
-    REPLICAS = "replicas"
-    HEARTBEATS = "heartbeats"
     MEMORY = "memory"
     START = "start"
     PLACEMENT = "placement"
-    REPLICATION = "replication"
     IDENTITIES = "identities"
 
 

@@ -38,7 +38,6 @@ class BenchLandscape(NamedTuple):
     seeds: int
     placed: int
     mix: Mix = "uniform"
-    capacity: int | None = None
 
 
 class StoredShoot(NamedTuple):
@@ -53,7 +52,7 @@ async def load(rig: Rig, landscape: BenchLandscape, progress: ReportProgress) ->
     await opened(rig)
     await create(rig, basics(landscape.mix))
     await announced(rig)
-    seeds = (seed(number, landscape.mix, capacity=landscape.capacity) for number in range(landscape.seeds))
+    seeds = (seed(number, landscape.mix) for number in range(landscape.seeds))
     shoots = (
         placed(name, number, seed_name(number % landscape.seeds), landscape.mix)
         for number, name in enumerate(names("placed", landscape.placed))
@@ -96,11 +95,9 @@ async def _created(rig: Rig, document: Document) -> StoredObject:
     return created[0]
 
 
-async def create_pending(
-    rig: Rig, prefix: str, count: int, mix: Mix, progress: ReportProgress, *, impossible: bool = False
-) -> list[StoredShoot]:
+async def create_pending(rig: Rig, prefix: str, count: int, mix: Mix, progress: ReportProgress) -> list[StoredShoot]:
     """Store pending shoots and have them queued and announced."""
-    documents = [shoot(name, number, mix, impossible=impossible) for number, name in enumerate(names(prefix, count))]
+    documents = [shoot(name, number, mix) for number, name in enumerate(names(prefix, count))]
     stored = await create(rig, documents, lambda done: progress("pending shoots", done, count))
     await announced(rig)
     return stored
@@ -165,9 +162,6 @@ async def put_in_bulk(rig: Rig, documents: Iterable[Document], report: Callable[
 @asynccontextmanager
 async def _unsynced(rig: Rig) -> AsyncGenerator[None]:
     """Let Redis write to its disk once a second for a while."""
-    if rig.addresses.are_clustered:  # nobody may change a clustered Redis' settings
-        yield
-        return
     usual = (await rig.redis.command("CONFIG", "GET", "appendfsync"))[1]
     await rig.redis.command("CONFIG", "SET", "appendfsync", "everysec")
     try:

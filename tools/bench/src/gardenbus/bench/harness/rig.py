@@ -10,9 +10,6 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequen
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-import aiohttp
-from prometheus_client.parser import text_string_to_metric_families
-
 from gardenbus.bench.harness.identities import RigIdentities
 from gardenbus.bench.harness.process_costs import cpu_seconds
 from gardenbus.bench.harness.retries import BenchFailed, Retries
@@ -26,12 +23,10 @@ from gardenbus.common.adapters.redis.store import RedisStore
 from gardenbus.common.api.keys import Subjects
 from gardenbus.common.errors import Unavailable
 from gardenbus.common.runtime.clock import SystemClock
-from gardenbus.embedded.clusters import cluster_plan, cluster_servers
 from gardenbus.embedded.durability import Durability
 from gardenbus.embedded.ports import LOOPBACK, choose_port
 from gardenbus.embedded.process_specs import Addresses, ProcessSpec
 from gardenbus.embedded.processes import ManagedProcess
-from gardenbus.embedded.redis_users import redis_users
 from gardenbus.embedded.servers import NATS, REDIS, find_server, nats_configuration, redis_configuration
 from gardenbus.relay.adapters.redis_outbox import RedisOutbox
 
@@ -42,9 +37,6 @@ NatsAccess = Literal["insecure", "permissions", "tls"]
 
 NO_REWRITE = "auto-aof-rewrite-percentage 0\n"
 """Redis rewrites its log when it has doubled: that would fall into one measurement or another by chance."""
-
-REDIS_NUMBERS = (1, 2)
-"""Redis servers of a cluster: a primary and a replica, as many as it takes to lose one."""
 
 POLL_SECONDS = 0.01
 
@@ -60,23 +52,15 @@ class Rig:
     """Running servers, and services as they are wanted. `store`, `bus`, `redis` are the measurer's own connections."""
 
     def __init__(
-        self,
-        directory: LandscapeDirectory,
-        addresses: Addresses,
-        *,
-        ready_seconds: float = READY_SECONDS,
-        credentials: Credentials = NO_CREDENTIALS,
+        self, directory: LandscapeDirectory, addresses: Addresses, credentials: Credentials = NO_CREDENTIALS
     ) -> None:
         self.directory = directory
         self._credentials = credentials
         self.retries = Retries(directory.path)
-        self._ready_seconds = ready_seconds
         self.addresses = addresses
         self.subjects = Subjects(addresses.prefix)
         self.processes: dict[str, ManagedProcess] = {}
-        self.redis = RedisConnection(
-            addresses.redis_url, addresses.prefix, timeout_seconds=60.0, replicas=int(addresses.are_clustered)
-        )
+        self.redis = RedisConnection(addresses.redis_url, addresses.prefix, timeout_seconds=60.0)
         self.clock = SystemClock()
         self.store = RedisStore(self.redis, self.clock, reporter="bench")
         self.begin_window: Callable[[], Awaitable[None]] = _nothing
@@ -102,19 +86,12 @@ class Rig:
         self._bus = await self.connect("bench")
 
     async def start(
-        self, role: str, *arguments: str, replicas: int = 1, module: str = "", environ: Mapping[str, str] | None = None
+        self, role: str, *arguments: str, module: str = "", environ: Mapping[str, str] | None = None
     ) -> None:
         """Start a service (`python -m gardenbus.<role>`, or another module) and wait until it is ready."""
-        specs = [
-            ProcessSpec(
-                name=role if replicas == 1 else f"{role}-{number}",
-                role=role,
-                command=[sys.executable, "-m", module or f"gardenbus.{role}", *arguments],
-                environ=self.addresses.environ(role) | self._environ(role, number, replicas) | dict(environ or {}),
-            )
-            for number in range(1, replicas + 1)
-        ]
-        await self._start(specs)
+        command = [sys.executable, "-m", module or f"gardenbus.{role}", *arguments]
+        environment = self.addresses.environ(role) | self._environ(role) | dict(environ or {})
+        await self._start([ProcessSpec(name=role, role=role, command=command, environ=environment)])
 
     async def connect(self, name: str) -> JetStreamBus:
         """Another connection of the measurer's; closed in the end."""
@@ -124,7 +101,7 @@ class Rig:
                 name,
                 self.addresses.prefix,
                 syncs_always=self.addresses.nats_syncs_always,
-                streams=StreamSettings(replicas=3 if self.addresses.are_clustered else 1),
+                streams=StreamSettings(),
                 credentials=self._credentials,
             )
         )
@@ -136,9 +113,8 @@ class Rig:
         await self._start([spec])
 
     async def stop(self, role: str) -> None:
-        """Stop all replicas of a service."""
-        ended = [name for name, process in self.processes.items() if process.spec.role == role]
-        await asyncio.gather(*(self.processes.pop(name).stop() for name in ended))
+        """Stop a service."""
+        await self.processes.pop(role).stop()
 
     async def close(self) -> None:
         """Stop everything: services first."""
@@ -163,16 +139,6 @@ class Rig:
         """URL of a service's health and metrics."""
         return str(self.processes[name].entry().health_url)
 
-    async def counter(self, role: str, metric: str, **labels: str) -> float:
-        """The sum of a counter over a service's replicas, from their /metrics."""
-        names = [name for name, process in self.processes.items() if process.spec.role == role]
-        total = 0.0
-        async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=10.0)) as session:
-            for name in names:
-                async with session.get(f"{self.health_url(name)}/metrics") as response:
-                    total += counted(await response.text(), metric, labels)
-        return total
-
     async def _start(self, specs: Sequence[ProcessSpec]) -> None:
         started = [
             ManagedProcess(spec, self.directory, notify=lambda _text: None, changed=lambda: None) for spec in specs
@@ -180,17 +146,16 @@ class Rig:
         for process in started:
             self.processes[process.spec.name] = process
             process.start()
-        deadline = asyncio.get_running_loop().time() + self._ready_seconds
+        deadline = asyncio.get_running_loop().time() + READY_SECONDS
         while unready := [process for process in started if process.state != "ready"]:
             if unready[0].restarts or asyncio.get_running_loop().time() > deadline:
                 trouble = unready[0].trouble
                 raise BenchFailed(f"{unready[0].spec.name} did not start: {trouble} (log: {unready[0].log_file})")
             await asyncio.sleep(POLL_SECONDS)
 
-    def _environ(self, role: str, number: int, replicas: int) -> dict[str, str]:
-        name = role if replicas == 1 else f"{role}-{number}"
+    def _environ(self, role: str) -> dict[str, str]:
         return {
-            "GARDENBUS_HEALTH_FILE": str(self.directory.health / f"{name}.json"),
+            "GARDENBUS_HEALTH_FILE": str(self.directory.health / f"{role}.json"),
             "GARDENBUS_HEALTH_PORT": "0",
             "GARDENBUS_HEALTH_HOST": LOOPBACK,
             "GARDENBUS_LOG_FORMAT": "json",
@@ -201,30 +166,24 @@ class Rig:
 async def a_rig(
     durability: Durability,
     *,
-    ready_seconds: float = READY_SECONDS,
-    is_cluster: bool = False,
     access: NatsAccess = "insecure",
 ) -> AsyncGenerator[Rig]:
-    """Servers in a directory that is removed at the end. `ready_seconds`: how long a process may take to be ready.
+    """Servers in a directory that is removed at the end.
 
-    `is_cluster`: as those of `up --cluster`, three of NATS and three Sentinels, but with one replica of Redis, instead
-    of one of each; these are `insecure`. When a measurement fails the directory is kept, and the BenchFailed that is
-    raised says where the logs are.
+    When a measurement fails the directory is kept, and the BenchFailed that is raised says where the logs are.
     """
     path = Path(tempfile.mkdtemp(prefix="gardenbus-bench-"))
     is_kept = False
     directory = LandscapeDirectory(path)
     directory.prepare()
     credentials = NO_CREDENTIALS
-    if is_cluster:
-        addresses, specs = _cluster(directory, durability)
-    elif access == "insecure":
+    if access == "insecure":
         addresses, specs = _single_servers(directory, durability)
     else:
         identities = RigIdentities(directory.identity, has_tls=access == "tls")
         addresses, specs = _single_servers(directory, durability, identities)
         credentials = identities.credentials
-    rig = Rig(directory, addresses, ready_seconds=ready_seconds, credentials=credentials)
+    rig = Rig(directory, addresses, credentials)
     try:
         await rig.start_servers(specs)
         yield rig
@@ -235,16 +194,6 @@ async def a_rig(
         await rig.close()
         if not is_kept:
             shutil.rmtree(path, ignore_errors=True)
-
-
-def counted(exposition: str, metric: str, labels: Mapping[str, str]) -> float:
-    """The sum of a metric's samples that carry the labels, in Prometheus' text format."""
-    return sum(
-        sample.value
-        for metric_family in text_string_to_metric_families(exposition)
-        for sample in metric_family.samples
-        if sample.name == metric and labels.items() <= sample.labels.items()
-    )
 
 
 def cost_of(pid: int) -> Cost:
@@ -258,23 +207,6 @@ def cost_of(pid: int) -> Cost:
 
 async def _nothing() -> None:
     pass
-
-
-def _cluster(directory: LandscapeDirectory, durability: Durability) -> tuple[Addresses, Sequence[ProcessSpec]]:
-    users = redis_users(directory, "garden")
-    servers = cluster_servers(
-        cluster_plan(directory, durability, {}, set(), redis_numbers=REDIS_NUMBERS),
-        nats=find_server(NATS),
-        redis=find_server(REDIS),
-        authorization="",
-        users=users,
-    )
-    for number in REDIS_NUMBERS:
-        with (directory.config / f"redis-{number}.conf").open("a") as file:
-            file.write(NO_REWRITE)
-    redis_url = users.operators_url(servers.redis_url)
-    syncs_always = durability is Durability.POWER
-    return Addresses(servers.nats_url, redis_url, "garden", syncs_always, are_clustered=True), servers.specs
 
 
 def _single_servers(

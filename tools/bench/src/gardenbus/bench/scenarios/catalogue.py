@@ -8,15 +8,11 @@ from gardenbus.bench.options import ScenarioName
 from gardenbus.bench.scenarios import (
     apply,
     footprint,
-    heartbeats,
     identities,
     landscapes,
     latency,
     placement,
-    replicas,
-    replication,
     scheduling,
-    unschedulable,
 )
 from gardenbus.bench.stats import ScenarioStats
 
@@ -61,36 +57,6 @@ SCENARIOS: Mapping[ScenarioName, BenchScenario] = {
         ScenarioSize(seeds=10_000, placed=100_000, shoots=2000, runs=2),
         landscapes.measure_flat,
     ),
-    ScenarioName.MIXED: BenchScenario(
-        "200 classes, distances, taints, zones and networks, against one class",
-        ScenarioSize(seeds=1000, placed=100_000, shoots=20_000, runs=5),
-        ScenarioSize(seeds=1000, placed=0, shoots=2000, runs=2),
-        landscapes.measure_mixed,
-    ),
-    ScenarioName.UNSCHEDULABLE: BenchScenario(
-        "Schedulable shoots while unschedulable ones wait, against none waiting",
-        ScenarioSize(seeds=1000, placed=100_000, shoots=20_000, runs=5),
-        ScenarioSize(seeds=1000, placed=0, shoots=2000, runs=2),
-        unschedulable.measure_unschedulable,
-    ),
-    ScenarioName.ACTIVATION: BenchScenario(
-        "One seed becomes ready for all that wait, until the last of them is bound",
-        ScenarioSize(seeds=1000, placed=100_000, shoots=10_000, runs=5),
-        ScenarioSize(seeds=1000, placed=0, shoots=2000, runs=2),
-        unschedulable.measure_activation,
-    ),
-    ScenarioName.REPLICAS: BenchScenario(
-        "2 and 4 schedulers on one queue, against one",
-        ScenarioSize(seeds=1000, placed=100_000, shoots=20_000, runs=5),
-        ScenarioSize(seeds=1000, placed=0, shoots=3000, runs=2),
-        replicas.measure,
-    ),
-    ScenarioName.HEARTBEATS: BenchScenario(
-        "Gardenlets renew their Leases every 2 s; a few fall silent",
-        ScenarioSize(seeds=10_000, placed=0, shoots=0, runs=3),
-        ScenarioSize(seeds=2000, placed=0, shoots=0, runs=1),
-        heartbeats.measure,
-    ),
     ScenarioName.MEMORY: BenchScenario(
         "The scheduler's resident memory, and what a placed shoot adds to it",
         ScenarioSize(seeds=10_000, placed=100_000, shoots=10_000, runs=3),
@@ -108,12 +74,6 @@ SCENARIOS: Mapping[ScenarioName, BenchScenario] = {
         ScenarioSize(seeds=2000, placed=0, shoots=3000, runs=3),
         ScenarioSize(seeds=500, placed=0, shoots=450, runs=2),
         placement.measure,
-    ),
-    ScenarioName.REPLICATION: BenchScenario(
-        "Three servers of NATS and a Redis with a replica on one machine, against one of each",
-        ScenarioSize(seeds=1000, placed=100_000, shoots=12_000, runs=5),
-        ScenarioSize(seeds=1000, placed=0, shoots=1000, runs=2),
-        replication.measure,
     ),
     ScenarioName.IDENTITIES: BenchScenario(
         "Everybody proves who they are, without and with TLS, against `--insecure`",

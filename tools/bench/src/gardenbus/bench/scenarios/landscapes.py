@@ -1,4 +1,4 @@
-"""Two landscapes side by side: a large one beside a small one, a mixed one beside a uniform one."""
+"""Two landscapes side by side: a large one beside a small one."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
@@ -16,7 +16,7 @@ SMALL = BenchLandscape(seeds=100, placed=1000)
 LATENCY_OF = "from the first fetch to the binding announced, all queued at once"
 
 
-class Runs(NamedTuple):
+class _Runs(NamedTuple):
     """The runs in a landscape that others are compared with, and in the one that is compared."""
 
     reference: Sequence[MeasuredPair]
@@ -27,17 +27,10 @@ async def measure_flat(task: ScenarioTask) -> ScenarioStats:
     """Many seeds and shoots, against 100 seeds and 1,000 shoots."""
     runs = await _both(task, SMALL, BenchLandscape(task.size.seeds, task.size.placed))
     more = {"reference_seeds": SMALL.seeds, "reference_placed": SMALL.placed}
-    return beside(task, runs, ScenarioTarget("≥ 0.8 of the rate with 100 seeds and 1,000 shoots", 0.8), more)
+    return _beside(task, runs, ScenarioTarget("≥ 0.8 of the rate with 100 seeds and 1,000 shoots", 0.8), more)
 
 
-async def measure_mixed(task: ScenarioTask) -> ScenarioStats:
-    """A mixed landscape, against a uniform one of the same size."""
-    uniform = BenchLandscape(task.size.seeds, task.size.placed)
-    runs = await _both(task, uniform, uniform._replace(mix="mixed"))
-    return beside(task, runs, ScenarioTarget("≥ 0.6 of the rate in a uniform landscape", 0.6))
-
-
-def beside(task: ScenarioTask, runs: Runs, target: ScenarioTarget, more: Mapping[str, object] = {}) -> ScenarioStats:
+def _beside(task: ScenarioTask, runs: _Runs, target: ScenarioTarget, more: Mapping[str, object] = {}) -> ScenarioStats:
     """Stats of the subject; the ratio is to the product in the reference, run by run."""
     stats = compared(task, runs.subject, ScenarioTarget(target.words), latency_of=LATENCY_OF)
     ratios = _ratios([pair.product for pair in runs.subject], [pair.product for pair in runs.reference])
@@ -68,7 +61,7 @@ def _ratios(ones: Sequence[Measurement], others: Sequence[Measurement]) -> list[
     return [one.rate / other.rate for one, other in zip(ones, others, strict=True)]
 
 
-def _cpu_ratios(runs: Runs) -> list[float]:
+def _cpu_ratios(runs: _Runs) -> list[float]:
     """The reference's CPU seconds by the subject's: like the ratio of rates, but hardly moved by others at work."""
     return [
         sum(reference.product.cpu_s.values()) / (sum(subject.product.cpu_s.values()) or 1.0)
@@ -76,9 +69,9 @@ def _cpu_ratios(runs: Runs) -> list[float]:
     ]
 
 
-async def _both(task: ScenarioTask, reference: BenchLandscape, subject: BenchLandscape) -> Runs:
+async def _both(task: ScenarioTask, reference: BenchLandscape, subject: BenchLandscape) -> _Runs:
     """Load both and measure in them by turns: product and product, bare pipe and bare pipe."""
-    runs = Runs([], [])
+    runs = _Runs([], [])
     async with AsyncExitStack() as stack:
         rigs: list[tuple[Rig, BenchLandscape]] = []
         for landscape in (reference, subject):
@@ -91,7 +84,7 @@ async def _both(task: ScenarioTask, reference: BenchLandscape, subject: BenchLan
             products = {id(rig): await _product(task, rig, landscape, run) for rig, landscape in order}
             bares = {id(rig): await _bare(task, rig, landscape, run) for rig, landscape in order}
             pairs = [MeasuredPair(products[id(rig)], bares[id(rig)]) for rig, _ in rigs]
-            runs = Runs([*runs.reference, pairs[0]], [*runs.subject, pairs[1]])
+            runs = _Runs([*runs.reference, pairs[0]], [*runs.subject, pairs[1]])
         task.progress("runs", task.size.runs, task.size.runs)
     return runs
 

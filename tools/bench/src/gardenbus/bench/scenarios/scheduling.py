@@ -1,7 +1,6 @@
 """Scheduling: pending shoots in the queue, from the first fetch to the last binding announced."""
 
-from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Sequence
 
 import msgspec
 
@@ -36,14 +35,6 @@ class ShootBatch(msgspec.Struct, frozen=True):
     mix: Mix = "uniform"
 
 
-class SchedulerCounts(NamedTuple):
-    """Counters that schedulers export."""
-
-    bound: float
-    conflicts: float
-    activated: float
-
-
 async def prepare(rig: Rig, landscape: BenchLandscape, progress: ReportProgress) -> None:
     """Start a relay and fill the landscape."""
     strategy = "MinimalDistance" if landscape.mix == "mixed" else "SameRegion"
@@ -56,21 +47,9 @@ async def prepare(rig: Rig, landscape: BenchLandscape, progress: ReportProgress)
     await load(rig, landscape, progress)
 
 
-async def start_scheduler(rig: Rig, replicas: int = 1, environ: Mapping[str, str] | None = None) -> None:
-    """Start schedulers on the rig's configuration."""
-    await rig.start(
-        "scheduler", "--config", str(rig.directory.config / CONFIGURATION), replicas=replicas, environ=environ
-    )
-
-
-async def scheduler_counts(rig: Rig) -> SchedulerCounts:
-    """Read the schedulers' counters."""
-    attempts = "gardenbus_scheduler_attempts_total"
-    return SchedulerCounts(
-        await rig.counter("scheduler", attempts, result="bound"),
-        await rig.counter("scheduler", attempts, result="conflict"),
-        await rig.counter("scheduler", "gardenbus_scheduler_woken_total"),
-    )
+async def start_scheduler(rig: Rig) -> None:
+    """Start a scheduler on the rig's configuration."""
+    await rig.start("scheduler", "--config", str(rig.directory.config / CONFIGURATION))
 
 
 async def bind_by_scheduler(rig: Rig, batch: ShootBatch, progress: ReportProgress) -> Measurement:
@@ -88,9 +67,9 @@ async def bind_queued(rig: Rig, pending: Sequence[StoredShoot]) -> Measurement:
     return measurement
 
 
-async def measure_product(rig: Rig, batch: ShootBatch, progress: ReportProgress, *, replicas: int = 1) -> Measurement:
+async def measure_product(rig: Rig, batch: ShootBatch, progress: ReportProgress) -> Measurement:
     """Bind new shoots with schedulers that are started for it and stopped after it."""
-    await start_scheduler(rig, replicas)
+    await start_scheduler(rig)
     measurement = await bind_by_scheduler(rig, batch, progress)
     await rig.stop("scheduler")
     return measurement
