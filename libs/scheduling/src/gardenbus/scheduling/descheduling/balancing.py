@@ -22,14 +22,14 @@ class UnitGroup(msgspec.Struct, frozen=True):
     targets: frozenset[str]
 
 
-Way = tuple[UnitGroup, str]
+UnitTransfer = tuple[UnitGroup, str]
 """Units of a group, and where they go."""
 
 
 class BalancePlan(msgspec.Struct, frozen=True):
     """Units to move by (group, target), and by how much the counts still miss their bounds."""
 
-    moved: Mapping[Way, int]
+    moved: Mapping[UnitTransfer, int]
     missed: int
 
     @property
@@ -59,7 +59,7 @@ def balance_counts(counts: Mapping[str, int], units: Mapping[UnitGroup, int], bo
     return BalancePlan(_without_circles(balance.moved()), missed)
 
 
-class _Step(msgspec.Struct, frozen=True):
+class _TransferStep(msgspec.Struct, frozen=True):
     """Units of a group from one place to another."""
 
     group: UnitGroup
@@ -98,7 +98,7 @@ class _Balance:
                 return True
         return False
 
-    def moved(self) -> dict[Way, int]:
+    def moved(self) -> dict[UnitTransfer, int]:
         """Units that are not at home."""
         return {
             (group, place): number
@@ -107,9 +107,9 @@ class _Balance:
             if number and place != group.home
         }
 
-    def _shortest_way(self, surplus: Mapping[str, int], need: Mapping[str, int]) -> Sequence[_Step]:
+    def _shortest_way(self, surplus: Mapping[str, int], need: Mapping[str, int]) -> Sequence[_TransferStep]:
         """Steps from the fullest place with a surplus to a place in need, the neediest of the nearest."""
-        reached_by: dict[str, _Step | None] = dict.fromkeys(
+        reached_by: dict[str, _TransferStep | None] = dict.fromkeys(
             sorted(
                 (place for place, number in surplus.items() if number > 0), key=lambda place: (-surplus[place], place)
             )
@@ -127,24 +127,26 @@ class _Balance:
             layer = following
         return ()
 
-    def _steps_from(self, place: str) -> Iterator[_Step]:
+    def _steps_from(self, place: str) -> Iterator[_TransferStep]:
         """Units that are there go home first, then on, and those that are at home go last."""
         there = [group for group, places in self._at.items() if places.get(place)]
         away = [group for group in there if group.home != place]
-        yield from (_Step(group, place, group.home) for group in away)
+        yield from (_TransferStep(group, place, group.home) for group in away)
         for group in (*away, *(group for group in there if group.home == place)):
-            yield from (_Step(group, place, end) for end in sorted(group.targets - {place}) if end in self._bounds)
+            yield from (
+                _TransferStep(group, place, end) for end in sorted(group.targets - {place}) if end in self._bounds
+            )
 
 
-def _way_to(place: str, reached_by: Mapping[str, _Step | None]) -> Sequence[_Step]:
-    steps: list[_Step] = []
+def _way_to(place: str, reached_by: Mapping[str, _TransferStep | None]) -> Sequence[_TransferStep]:
+    steps: list[_TransferStep] = []
     while step := reached_by[place]:
         steps.append(step)
         place = step.start
     return steps[::-1]
 
 
-def _without_circles(moved: dict[Way, int]) -> Mapping[Way, int]:
+def _without_circles(moved: dict[UnitTransfer, int]) -> Mapping[UnitTransfer, int]:
     """The same counts by fewer moves: units that places would give to each other in a circle stay."""
     while True:
         sources: dict[str, list[str]] = {}
