@@ -7,6 +7,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import NamedTuple
 
+from gardenbus.apiserver.handlers.own_consumers import OwnConsumers
+from gardenbus.common.adapters.nats import jetstream
 from gardenbus.common.adapters.nats.callout import serve_callouts
 from gardenbus.common.adapters.nats.connection import Connection
 from gardenbus.common.adapters.nats.credentials import Credentials, Login, login_credentials, read_credentials
@@ -130,6 +132,14 @@ class Guarded:
         self._stack.push_async_callback(connection.close)
         return connection
 
+    async def serve_consumers(self) -> None:
+        """Make the consumers of outsiders, as the apiserver does."""
+        credentials = self.credentials(Principal("service", "apiserver"))
+        bus = await self._stack.enter_async_context(
+            jetstream.connect(self.server.url, "apiserver", credentials=credentials, manages_streams=False)
+        )
+        await bus.serve("apiserver", "1.0.0", {SUBJECTS.consumer(">"): OwnConsumers(bus, SUBJECTS).handle})
+
     async def close(self) -> None:
         """Close all connections."""
         await self._stack.aclose()
@@ -163,6 +173,7 @@ async def guarded(
             system_account(server.url, "identity-system", read_credentials(system_file, "identity")) as system,
             serve_callouts(server.url, "identity", read_credentials(callout_file, "identity"), handler.respond),
         ):
+            await landscape.serve_consumers()
             limits = asyncio.create_task(ConnectionLimitsController(system, loads, SystemClock()).run())
             yield landscape
             await landscape.close()

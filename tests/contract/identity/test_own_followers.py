@@ -51,10 +51,13 @@ class Scene:
 
 
 @pytest.fixture
-async def scene(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Scene]:
-    """Sessions are short, and what is missing is missed soon."""
+async def scene(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+) -> AsyncIterator[Scene]:
+    """What is missing is missed soon; sessions are as long as the test says."""
     monkeypatch.setattr(own_follower, "HEARTBEAT_SECONDS", 0.5)
-    async with guarded(tmp_path, session=timedelta(seconds=3)) as landscape, AsyncExitStack() as stack:
+    session: timedelta = getattr(request, "param", timedelta(hours=1))
+    async with guarded(tmp_path, session=session) as landscape, AsyncExitStack() as stack:
         scene = Scene(landscape, stack)
         scene.relay = await scene.bus(Principal("service", "relay"), manages_streams=True)
         yield scene
@@ -89,6 +92,7 @@ async def test_the_last_of_each_subject_comes_first_then_what_comes(scene: Scene
         assert await _next_body(follower) == "later"
 
 
+@pytest.mark.parametrize("scene", [timedelta(seconds=3)], indirect=True)
 async def test_nothing_is_missed_while_sessions_end(scene: Scene) -> None:
     """Three sessions long, a message each 20 ms: all come, in order, and none of it is a replay."""
     bus = await scene.bus()

@@ -15,6 +15,7 @@ from gardenbus.apiserver.handlers.audit_log import AuditLog
 from gardenbus.apiserver.handlers.authorizer import Authorizer
 from gardenbus.apiserver.handlers.budget_settings import BudgetSettings
 from gardenbus.apiserver.handlers.durable_requests import DurableRequestHandler
+from gardenbus.apiserver.handlers.own_consumers import OwnConsumers
 from gardenbus.apiserver.handlers.reports import ReportHandler
 from gardenbus.apiserver.handlers.static_users import StaticUsers
 from gardenbus.apiserver.metrics import ConsumerMetrics
@@ -167,7 +168,10 @@ async def _serve_api(context: ServiceContext[ApiserverSettings], parts: _Parts) 
     about = {"takes": "JSON or YAML", "answers": "JSON", "described-in": "docs/reference/asyncapi.yaml"}
     if context.settings.nats_credentials and not context.settings.static_users:
         about[COMES_IN_BY] = AUTH_CALLOUT
-    handlers = dict.fromkeys(api_filters(subjects), api.handle)
+    handlers = {
+        **dict.fromkeys(api_filters(subjects), api.handle),
+        subjects.consumer(">"): OwnConsumers(bus, subjects).handle,
+    }
     await context.wait_for("nats", lambda: bus.serve("apiserver", VERSION, handlers, metadata=about))
 
 

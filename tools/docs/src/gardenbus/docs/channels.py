@@ -141,6 +141,8 @@ PARAMETERS: Mapping[str, str] = {
     "schedulerName": "The `spec.schedulerName` of the shoots concerned.",
     "stream": "The name of a stream in JetStream, as `LEASES`.",
     "controller": "The controller whose queue it is.",
+    "consumer": "The name of a consumer, which has the name of its owner.",
+    "filter": "The only filter of a consumer, of several parts.",
     "request": "The subject of the same request behind `garden.`.",
     "verb": "The part behind `garden.` of the subject that it came from: `apply`, `as`, `report`, `queue`, …",
     "sender": "The user, seed or queue that this subject names; `anybody` where it names none.",
@@ -160,6 +162,7 @@ def channels(prefix: str = "garden") -> Sequence[Channel]:
         *_request_reply_channels(subjects),
         *_announcement_channels(subjects, any_object),
         *_hint_channels(subjects),
+        _consumer_channel(subjects),
         *_queue_channels(subjects),
         *_gardenlet_channels(subjects, any_object),
         _member_agent_channel(subjects, any_object),
@@ -466,6 +469,18 @@ def _hint_channels(subjects: Subjects) -> Sequence[Channel]:
             "apiserver",
             "scheduler",
         ),
+    )
+
+
+def _consumer_channel(subjects: Subjects) -> Channel:
+    return Channel(
+        "consumer",
+        subjects.consumer("{stream}.{consumer}.{filter}"),
+        "Make a pull consumer, as arrives what outsiders send on `IN.API.CONSUMER.CREATE.…`; JetStream's response.",
+        [MessageSpec("CreateConsumer", "JetStream's request, without anything but a pull consumer's fields.", "bytes")],
+        "gardenlet",
+        "apiserver",
+        is_request_reply=True,
     )
 
 

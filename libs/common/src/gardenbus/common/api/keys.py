@@ -94,6 +94,13 @@ class Subjects:
         """
         return f"{self.prefix}.out.{subject_token(user)}.{tail}"
 
+    def consumer(self, tail: str) -> str:
+        """Subject on which somebody outside has a consumer made: `consumer("BINDINGS.aws.garden.binding.aws.>")`.
+
+        The server makes it of JetStream's own when the request crosses the accounts (`identity.accounts`).
+        """
+        return f"{self.prefix}.consumer.{tail}"
+
     def changed(self, key: ObjectKey) -> str:
         """Subject of an object's changes."""
         return f"{self.prefix}.changed.{key.tail}"

@@ -43,6 +43,7 @@ from gardenbus.apiserver.registry.read_cache import ManifestCache, ReadCache
 from gardenbus.apiserver.registry.retry_on_conflict import StaleVersion, UnmetDependency, cause_of
 from gardenbus.apiserver.registry.writer import Writer
 from gardenbus.common.api.document import Document, StoredObject, section
+from gardenbus.common.api.fields.unknown import check_unknown_status
 from gardenbus.common.api.garden.migration_feasibility import is_older_state
 from gardenbus.common.api.garden.shoot_status import with_status_label
 from gardenbus.common.api.identity.principals import SEED_USER_PREFIX
@@ -244,6 +245,7 @@ class ReportHandler:
         )
         if not stamped.is_changed:
             return document, stamps
+        check_unknown_status(document, status, stamped.status)
         validate_status({**document, "status": stamped.status})
         new_status = report_admission.with_highest_observed_generation(section(document, "status"), stamped.status)
         merged = report_admission.finish_deletion({**document, "status": new_status})

@@ -7,6 +7,9 @@ What an outsider sends as `garden.as.<user>.…` arrives in GARDEN as `garden.ou
 sender is none of the services. The server also adds the requester (`Nats-Request-Info`) to what is imported with
 `share`; but JetStream removes that from what it stores, and a header block that is cut short hides it, so that its
 absence proves nothing.
+
+A consumer is made by the apiserver (`own_consumers`), not by JetStream, whose permissions say nothing of where one
+delivers to: what an outsider sends to create one arrives in GARDEN as `garden.consumer.…`.
 """
 
 from collections.abc import Sequence
@@ -38,8 +41,6 @@ def crossings(subjects: Subjects) -> Sequence[Crossing]:
     bindings, leases, objects, queues = map(subjects.stream, ("BINDINGS", "LEASES", "OBJECTS", "QUEUES"))
     prefix = subjects.prefix
     api = (
-        (f"CONSUMER.CREATE.{bindings}.>", False),
-        (f"CONSUMER.CREATE.{objects}.>", False),
         *((f"CONSUMER.DELETE.{stream}.*", False) for stream in (bindings, objects)),
         *((f"CONSUMER.INFO.{stream}.*", False) for stream in (bindings, objects, queues)),
         *((f"CONSUMER.MSG.NEXT.{stream}.*", True) for stream in (bindings, objects, queues)),
@@ -49,6 +50,10 @@ def crossings(subjects: Subjects) -> Sequence[Crossing]:
         Crossing(f"{prefix}.out.*.>", f"{prefix}.as.*.>"),
         Crossing(f"{prefix}.lease.*"),
         Crossing(f"{prefix}.report.>"),
+        *(
+            Crossing(subjects.consumer(f"{stream}.>"), f"{IMPORTED_JETSTREAM_API}.CONSUMER.CREATE.{stream}.>")
+            for stream in (bindings, objects)
+        ),
         *(Crossing(f"$JS.ACK.{stream}.>") for stream in (bindings, objects, queues)),
         *(
             Crossing(f"{JETSTREAM_API}.{endpoint}", f"{IMPORTED_JETSTREAM_API}.{endpoint}", is_stream)

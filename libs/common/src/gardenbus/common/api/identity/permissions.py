@@ -8,6 +8,7 @@ that the server sets (NATS 2.14 and newer):
   anywhere. So outsiders have an account of their own, where a reply reaches nobody but outsiders (`accounts`).
 - `allow_responses` opens every subject that anybody names as a reply; responses go to `_INBOX.>` only.
 - Only a consumer with one filter can be confined (its filter is a part of the subject of its creation).
+- A consumer delivers to any subject that its creator names. So outsiders' are pull consumers that the apiserver makes.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -207,9 +208,10 @@ def _apiserver(insider: _Insider) -> Permissions:
         + insider.enqueue("*")
         + insider.read("BINDINGS", "LEASES", "REQUESTS", "REPORTS")
         + insider.purge("BINDINGS")
+        + insider.calls(f"CONSUMER.CREATE.{insider.stream('BINDINGS')}.*.>")  # those of outsiders, as of OBJECTS
         + insider.publish("rejected.>", "scheduler.*.>", "seed.*.>", "hint.scheduling.*")
         + Permissions((OUTSIDE_REPLIES,), ())
-        + insider.subscribe("api.>", "as.*.api.>", "out.*.api.>")
+        + insider.subscribe("api.>", "as.*.api.>", "out.*.api.>", "consumer.>")
     )
 
 
@@ -374,6 +376,11 @@ def own_consumers(principal: Principal, subjects: Subjects) -> Mapping[str, str]
             return {works: f"member-{name}", own: f"member-{name}_cluster"}
         case _:
             return {}
+
+
+def consumer_creation(stream: str, consumer: str, filter_subject: str) -> str:
+    """Subject on which JetStream makes a consumer with one filter."""
+    return f"{JETSTREAM_API}.CONSUMER.CREATE.{stream}.{consumer}.{filter_subject}"
 
 
 def _follow_as(principal: Principal, subjects: Subjects, stream: str) -> tuple[str, ...]:
