@@ -4,12 +4,14 @@
     python -m gardenbus.bench.guard --accept                  measure, write figures and docs/performance.md
     python -m gardenbus.bench.guard --accept --because WHY    the same where figures rise: what was bought
     python -m gardenbus.bench.guard --page                    write docs/performance.md from the figures
+    python -m gardenbus.bench.guard --readings FILE           measure, and write what was read
 
 Exit codes: 0 all held; 1 a loss, or a scenario that measured nothing; 2 a wrong option; 3 nothing is worse, but
 something was not measurable here.
 """
 
 import argparse
+import contextlib
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -25,6 +27,8 @@ from gardenbus.bench.guard.baseline import Baseline, FigureRejected, accepted, d
 from gardenbus.bench.guard.baseline import measured as baseline_of
 from gardenbus.bench.guard.page import with_tables
 from gardenbus.bench.guard.readings import ScenarioReading
+from gardenbus.bench.guard.reference import ReferenceCommit
+from gardenbus.bench.guard.reference import encode as encode_readings
 from gardenbus.bench.guard.run import GROUPS, ScenarioOutcome, guarded, measured
 from gardenbus.bench.stats import machine
 from gardenbus.cli.client.api import quiet_logs
@@ -45,6 +49,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--page", action="store_true", help="write the page from the figures as they are")
     parser.add_argument("--only", action="append", choices=list(GROUPS), help="a group of scenarios (default: all)")
     parser.add_argument("--baseline", type=Path, default=BASELINE, help="file of the figures")
+    parser.add_argument("--readings", type=Path, help="write readings to a file, and compare nothing", metavar="FILE")
     read = parser.parse_args(arguments)
     if read.because and not read.accept:
         parser.error("--because goes with --accept: it is the reason of a figure that rises")
@@ -58,17 +63,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
     names = read.only or list(GROUPS)
     if read.page:
         return _write_page(baseline)
+    if read.readings:
+        read.readings.write_bytes(encode_readings(uvloop.run(measured(names))))
+        return HELD
     if read.accept:
         return _accept(uvloop.run(measured(names)), baseline, because=read.because, file=read.baseline)
     if baseline is None:
         parser.error(f"{read.baseline} is not there: --accept makes it")
-    return _report(uvloop.run(guarded(names, baseline)), baseline)
+    reference = ReferenceCommit(baseline.commit, Path.cwd())
+    with contextlib.closing(reference):
+        return _report(uvloop.run(guarded(names, baseline, reference.measure)), baseline)
 
 
 def _report(outcomes: Sequence[ScenarioOutcome], baseline: Baseline) -> int:
     results = [outcome.result for outcome in outcomes]
     for outcome in outcomes:
-        sys.stdout.write(report.result_text(outcome.result, outcome.reading, baseline) + "\n")
+        sys.stdout.write(report.result_text(outcome.result, outcome.reading, outcome.baseline) + "\n")
     sys.stdout.write(report.summary(results) + f"; figures of {baseline.commit[:12]}, {baseline.measured_at}\n")
     if any(isinstance(result, Lost | MeasuredNothing) for result in results):
         return LOST

@@ -27,7 +27,7 @@ MOST_OTHERS = 0.25
 each time that they wake up, and take up to half as much again."""
 
 MOST_VARIATION = 0.35
-"""Spread of a yardstick within one scenario beyond which it says nothing about the product."""
+"""Spread of a yardstick's middle half within one scenario beyond which it says nothing about the product."""
 
 LossKind = Literal["cpu", "memory", "wakeups"]
 
@@ -160,15 +160,14 @@ def changes(now: Functions, before: Functions, yardstick_s: float) -> list[Funct
     return sorted(found, key=lambda each: (each.before_us - each.now_us, each.name))
 
 
-def confirmed(first: ScenarioResult, second: ScenarioResult, of_both: ScenarioResult) -> ScenarioResult:
-    """The result of two looks at one scenario: a loss is one only if each of them had it, and both together."""
-    if not isinstance(first, Lost) or not isinstance(second, Lost) or not isinstance(of_both, Lost):
-        return second if isinstance(first, Lost) else first
-    seen = {(loss.process, loss.measure) for loss in first.losses} & {
-        (loss.process, loss.measure) for loss in second.losses
-    }
-    losses = [loss for loss in of_both.losses if (loss.process, loss.measure) in seen]
-    return Lost(of_both.scenario, losses) if losses else Held(of_both.scenario)
+def confirmed(looks: Sequence[ScenarioResult]) -> ScenarioResult:
+    """The result of several looks at one scenario: a loss is one only if each of them has it, as the last has it."""
+    if others := [look for look in looks if not isinstance(look, Lost)]:
+        return others[0]
+    lost = [look for look in looks if isinstance(look, Lost)]
+    seen = [{(loss.process, loss.measure) for loss in look.losses} for look in lost]
+    losses = [loss for loss in lost[-1].losses if all((loss.process, loss.measure) in look for look in seen)]
+    return Lost(lost[-1].scenario, losses) if losses else Held(lost[-1].scenario)
 
 
 def yardsticks_us(readings: Sequence[ScenarioReading]) -> Mapping[str, float]:

@@ -1,7 +1,7 @@
 """Readings of a run of the guard: turns of a scenario, and the yardsticks beside them. Pure."""
 
 from collections.abc import Mapping, Sequence
-from statistics import median
+from statistics import median, quantiles
 from typing import Literal, NamedTuple
 
 import msgspec
@@ -103,9 +103,15 @@ class ScenarioReading(msgspec.Struct, frozen=True):
         return median(turn.others for turn in self.turns) if self.turns else 0.0
 
     def variation(self, name: YardstickName) -> float:
-        """Spread of a yardstick over the turns: from the least to the most, as a part of the median."""
+        """Spread of a yardstick over the turns: of the half in the middle, as a part of the median.
+
+        Medians are compared, which one slow moment of the machine does not move.
+        """
         found = [reading[name] for turn in self.turns for reading in (turn.before, turn.after) if name in reading]
-        return (max(found) - min(found)) / median(found) if found else 0.0
+        if not found:
+            return 0.0
+        lower, middle, upper = quantiles(found, n=4, method="inclusive")
+        return (upper - lower) / middle
 
 
 def one_behind_the_other(first: TurnReading, second: TurnReading) -> TurnReading:

@@ -1,4 +1,4 @@
-"""A run of the guard: groups of scenarios, each measured once, and those with a loss a second time."""
+"""A run of the guard: groups of scenarios, each measured once, and those with a loss beside the figures' commit."""
 
 import contextlib
 import os
@@ -9,14 +9,18 @@ from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+import msgspec
+
 from gardenbus.bench.guard import sampler
 from gardenbus.bench.guard.assessment import REST_UNIT, Lost, ScenarioResult, assess, confirmed
 from gardenbus.bench.guard.baseline import Baseline
+from gardenbus.bench.guard.baseline import measured as figures_of
 from gardenbus.bench.guard.loads import UNITS as LOAD_UNITS
 from gardenbus.bench.guard.loads import measure_loads, with_pipe_of_stream
 from gardenbus.bench.guard.placements import UNITS as PLACEMENT_UNITS
 from gardenbus.bench.guard.placements import measure_placements
 from gardenbus.bench.guard.readings import ScenarioReading, pooled
+from gardenbus.bench.guard.reference import ReferenceUnavailable
 from gardenbus.bench.guard.rest import REST, measure_rest
 from gardenbus.bench.guard.turns import Turns
 from gardenbus.bench.harness.retries import BenchFailed
@@ -32,11 +36,17 @@ class Group(NamedTuple):
     measure: Callable[["Group", Path], Awaitable[Sequence[ScenarioReading]]]
 
 
+Measure = Callable[[Sequence[str]], Awaitable[Sequence[ScenarioReading]]]
+"""Readings of all scenarios of some groups."""
+
+
 class ScenarioOutcome(NamedTuple):
     """A scenario's reading, and what came of it."""
 
     reading: ScenarioReading
     result: ScenarioResult
+    baseline: Baseline
+    """Figures that it was compared with: the file's, or its commit's on this machine."""
 
 
 async def _loads(group: Group, folder: Path) -> Sequence[ScenarioReading]:
@@ -98,21 +108,62 @@ def _sampled(folder: Path) -> Generator[None]:
             os.environ["PYTHONPATH"] = before
 
 
-async def guarded(names: Sequence[str], baseline: Baseline) -> list[ScenarioOutcome]:
-    """Measure and assess; a group with a loss is measured again, and only what both times show is a loss."""
+MeasureReference = Callable[[str], Awaitable[Sequence[ScenarioReading]]]
+"""Readings of a group, of the commit that the figures are of. Raises ReferenceUnavailable."""
+
+
+async def guarded(
+    names: Sequence[str], baseline: Baseline, reference: MeasureReference, *, measure: Measure = measured
+) -> list[ScenarioOutcome]:
+    """Measure and assess. What seems lost is compared with the figures' commit on this machine, and measured again.
+
+    Only what is worse than the file *and* than that commit here and now, both times, is a loss.
+    """
     outcomes: list[ScenarioOutcome] = []
     for name in names:
-        first = {each.scenario: ScenarioOutcome(each, assess(each, baseline)) for each in await measured([name])}
-        if any(isinstance(outcome.result, Lost) for outcome in first.values()):
-            sys.stderr.write(f"{name}: something is worse; measured once more\n")
-            for again in await measured([name]):
-                first[again.scenario] = _of_both(first[again.scenario], again, baseline)
+        first = {each.scenario: _outcome(each, baseline) for each in await measure([name])}
+        if _any_lost(first):
+            sys.stderr.write(f"{name}: something is worse; {baseline.commit[:12]} is measured here\n")
+            here = await _measured_here(name, baseline, reference)
+            first = {scenario: _unless_held(outcome, here) for scenario, outcome in first.items()}
+            if _any_lost(first):
+                sys.stderr.write(f"{name}: worse than that, too; measured once more\n")
+                for again in await measure([name]):
+                    first[again.scenario] = _of_both(first[again.scenario], again, baseline, here)
         outcomes += first.values()
     return outcomes
 
 
-def _of_both(first: ScenarioOutcome, again: ScenarioReading, baseline: Baseline) -> ScenarioOutcome:
+def _outcome(reading: ScenarioReading, baseline: Baseline) -> ScenarioOutcome:
+    return ScenarioOutcome(reading, assess(reading, baseline), baseline)
+
+
+def _any_lost(outcomes: Mapping[str, ScenarioOutcome]) -> bool:
+    return any(isinstance(outcome.result, Lost) for outcome in outcomes.values())
+
+
+async def _measured_here(name: str, baseline: Baseline, reference: MeasureReference) -> Baseline:
+    """Figures of the same commit by this machine; those of the file where there are none."""
+    try:
+        readings = [each for each in await reference(name) if each.turns and not each.failure]
+    except ReferenceUnavailable as error:
+        sys.stderr.write(f"{baseline.commit[:12]} could not be measured here, so the file alone counts: {error}\n")
+        return baseline
+    figures = {each.scenario: figures_of(each) for each in readings}
+    return msgspec.structs.replace(baseline, scenarios={**baseline.scenarios, **figures})
+
+
+def _unless_held(outcome: ScenarioOutcome, here: Baseline) -> ScenarioOutcome:
+    """The outcome against figures of this machine, where the file's say that something is lost."""
+    if not isinstance(outcome.result, Lost):
+        return outcome
+    result = confirmed([outcome.result, assess(outcome.reading, here)])
+    return ScenarioOutcome(outcome.reading, result, here)
+
+
+def _of_both(first: ScenarioOutcome, again: ScenarioReading, baseline: Baseline, here: Baseline) -> ScenarioOutcome:
     if not isinstance(first.result, Lost):
         return first
     both = pooled(first.reading, again)
-    return ScenarioOutcome(both, confirmed(first.result, assess(again, baseline), assess(both, baseline)))
+    looks = [first.result, assess(again, baseline), assess(again, here), assess(both, here)]
+    return ScenarioOutcome(both, confirmed(looks), here)
