@@ -34,7 +34,8 @@ Notify = Callable[[str], None]
 
 STOP_SECONDS = 5.0
 PROBE_SECONDS = 0.1
-WATCH_SECONDS = 1.0
+WATCH_SECONDS, WATCH_STORE_SECONDS = 3.0, 1.0
+"""Between looks at a service, and at a server that may find its disk full, while all is well."""
 LONG_LIFE_SECONDS = 5.0
 BACKOFF_BASE_SECONDS = 0.2
 BACKOFF_CAP_SECONDS = 10.0
@@ -197,7 +198,12 @@ class ManagedProcess:
                     await self._watch_writes(process, session)
                 if self.state in ("starting", "ready"):
                     self._set_state("starting" if self.trouble else "ready")
-                await asyncio.sleep(PROBE_SECONDS if self.trouble else WATCH_SECONDS)
+                await asyncio.sleep(self._seconds_to_next_look())
+
+    def _seconds_to_next_look(self) -> float:
+        if self.trouble:
+            return PROBE_SECONDS
+        return WATCH_SECONDS if self.spec.store is None else WATCH_STORE_SECONDS
 
     def _shorten_log(self) -> None:
         """Move a log that is too long aside and begin it anew; the child appends to the same file, so it is copied."""
