@@ -198,9 +198,9 @@ class ManagedProcess:
                     await self._watch_writes(process, session)
                 if self.state in ("starting", "ready"):
                     self._set_state("starting" if self.trouble else "ready")
-                await asyncio.sleep(self._seconds_to_next_look())
+                await asyncio.sleep(self._seconds_to_next_probe())
 
-    def _seconds_to_next_look(self) -> float:
+    def _seconds_to_next_probe(self) -> float:
         if self.trouble:
             return PROBE_SECONDS
         return WATCH_SECONDS if self.spec.store is None else WATCH_STORE_SECONDS

@@ -160,13 +160,13 @@ def changes(now: Functions, before: Functions, yardstick_s: float) -> list[Funct
     return sorted(found, key=lambda each: (each.before_us - each.now_us, each.name))
 
 
-def confirmed(looks: Sequence[ScenarioResult]) -> ScenarioResult:
-    """The result of several looks at one scenario: a loss is one only if each of them has it, as the last has it."""
-    if others := [look for look in looks if not isinstance(look, Lost)]:
+def confirmed(results: Sequence[ScenarioResult]) -> ScenarioResult:
+    """The result of several comparisons of one scenario: a loss is what each has, with the last one's values."""
+    if others := [each for each in results if not isinstance(each, Lost)]:
         return others[0]
-    lost = [look for look in looks if isinstance(look, Lost)]
-    seen = [{(loss.process, loss.measure) for loss in look.losses} for look in lost]
-    losses = [loss for loss in lost[-1].losses if all((loss.process, loss.measure) in look for look in seen)]
+    lost = [each for each in results if isinstance(each, Lost)]
+    found = [{(loss.process, loss.measure) for loss in each.losses} for each in lost]
+    losses = [loss for loss in lost[-1].losses if all((loss.process, loss.measure) in each for each in found)]
     return Lost(lost[-1].scenario, losses) if losses else Held(lost[-1].scenario)
 
 

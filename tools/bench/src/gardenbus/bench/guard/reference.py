@@ -98,8 +98,8 @@ async def _run(command: Sequence[str], folder: Path, *, limit: float) -> None:
             process.kill()
             await process.wait()
     if process.returncode:
-        said = output.decode(errors="replace").strip()[-2000:]
-        raise ReferenceUnavailable(f"{' '.join(command)} exited with {process.returncode}: {said}")
+        printed = output.decode(errors="replace").strip()[-2000:]
+        raise ReferenceUnavailable(f"{' '.join(command)} exited with {process.returncode}: {printed}")
 
 
 def _environment(of: Mapping[str, str]) -> dict[str, str]:

@@ -36,7 +36,7 @@ class Group(NamedTuple):
     measure: Callable[["Group", Path], Awaitable[Sequence[ScenarioReading]]]
 
 
-Measure = Callable[[Sequence[str]], Awaitable[Sequence[ScenarioReading]]]
+GroupsReader = Callable[[Sequence[str]], Awaitable[Sequence[ScenarioReading]]]
 """Readings of all scenarios of some groups."""
 
 
@@ -108,12 +108,12 @@ def _sampled(folder: Path) -> Generator[None]:
             os.environ["PYTHONPATH"] = before
 
 
-MeasureReference = Callable[[str], Awaitable[Sequence[ScenarioReading]]]
+ReferenceReader = Callable[[str], Awaitable[Sequence[ScenarioReading]]]
 """Readings of a group, of the commit that the figures are of. Raises ReferenceUnavailable."""
 
 
 async def guarded(
-    names: Sequence[str], baseline: Baseline, reference: MeasureReference, *, measure: Measure = measured
+    names: Sequence[str], baseline: Baseline, reference: ReferenceReader, *, measure: GroupsReader = measured
 ) -> list[ScenarioOutcome]:
     """Measure and assess. What seems lost is compared with the figures' commit on this machine, and measured again.
 
@@ -142,15 +142,15 @@ def _any_lost(outcomes: Mapping[str, ScenarioOutcome]) -> bool:
     return any(isinstance(outcome.result, Lost) for outcome in outcomes.values())
 
 
-async def _measured_here(name: str, baseline: Baseline, reference: MeasureReference) -> Baseline:
+async def _measured_here(name: str, baseline: Baseline, reference: ReferenceReader) -> Baseline:
     """Figures of the same commit by this machine; those of the file where there are none."""
     try:
         readings = [each for each in await reference(name) if each.turns and not each.failure]
     except ReferenceUnavailable as error:
         sys.stderr.write(f"{baseline.commit[:12]} could not be measured here, so the file alone counts: {error}\n")
         return baseline
-    figures = {each.scenario: figures_of(each) for each in readings}
-    return msgspec.structs.replace(baseline, scenarios={**baseline.scenarios, **figures})
+    of_here = {each.scenario: figures_of(each) for each in readings}
+    return msgspec.structs.replace(baseline, scenarios={**baseline.scenarios, **of_here})
 
 
 def _unless_held(outcome: ScenarioOutcome, here: Baseline) -> ScenarioOutcome:
@@ -165,5 +165,5 @@ def _of_both(first: ScenarioOutcome, again: ScenarioReading, baseline: Baseline,
     if not isinstance(first.result, Lost):
         return first
     both = pooled(first.reading, again)
-    looks = [first.result, assess(again, baseline), assess(again, here), assess(both, here)]
-    return ScenarioOutcome(both, confirmed(looks), here)
+    results = [first.result, assess(again, baseline), assess(again, here), assess(both, here)]
+    return ScenarioOutcome(both, confirmed(results), here)
