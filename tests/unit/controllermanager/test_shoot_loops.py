@@ -216,7 +216,7 @@ async def test_what_admission_refuses_is_said_and_tried_in_the_next_window(garde
     assert (last["state"], last["description"]) == ("Failed", "Maintenance failed")
     assert "262144 are allowed" in last["failureReason"]
     assert len(garden.events("MaintenanceFailed")) == 1
-    assert shoot["metadata"]["annotations"] == {}
+    assert set(shoot["metadata"]["annotations"]) == {"large"}, "what was requested is not requested again"
 
 
 # ---------------------------------------------------------------------------------------------------- retry
