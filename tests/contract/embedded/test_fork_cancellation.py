@@ -1,5 +1,6 @@
 """A start that is cancelled while a service is forked leaves no process behind."""
 
+import asyncio
 import os
 import signal
 import sys
@@ -9,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from gardenbus.cli.local.directory import LandscapeDirectory
+from gardenbus.embedded import forking
 from gardenbus.embedded.forking import ForkServer
 from gardenbus.embedded.processes import landscape_environ
 from tests.support.cancelling import assert_cancellable, closed_sockets, sockets
@@ -59,5 +61,24 @@ async def test_a_fork_that_is_cancelled(marked: LandscapeDirectory) -> None:
             await server.close()
 
     assert await assert_cancellable(start_and_fork) > 2
+    await nothing_is_left(marked, zombies_before)
+    await closed_sockets(before)
+
+
+async def test_a_fork_that_nobody_waits_for_long_enough_is_waited_for_all_the_same(
+    marked: LandscapeDirectory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(forking, "GIVE_UP_SECONDS", 0.0)
+    before, zombies_before = sockets(), zombies()
+    server = ForkServer()
+    await server.start(marked.path, landscape_environ(marked))
+    with (marked.path / "log").open("ab") as log:
+        fork = asyncio.create_task(server.fork(SLEEPING, landscape_environ(marked), log=log))
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        fork.cancel()
+        await asyncio.gather(fork, return_exceptions=True)
+    await server.close()
+
     await nothing_is_left(marked, zombies_before)
     await closed_sockets(before)

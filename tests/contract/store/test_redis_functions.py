@@ -1,5 +1,6 @@
 """The function library: its files, and what Redis says of them."""
 
+import asyncio
 import re
 from importlib import resources
 
@@ -7,7 +8,8 @@ import pytest
 
 from gardenbus.common.adapters.redis import function_library
 from gardenbus.common.adapters.redis.users import COMMANDS, WITHOUT_KEYS
-from gardenbus.common.errors import Unavailable
+from gardenbus.common.errors import Unavailable, Unsupported
+from tests.support.builders import a_seed
 from tests.support.servers import Server
 from tests.support.stores import on_redis
 
@@ -52,3 +54,22 @@ async def test_what_fails_in_a_function_is_said_with_its_file_and_line(store_ser
     number = int(line.partition(":")[0])
     assert name == "objects.lua"
     assert "op.after" in DIRECTORY.joinpath(name).read_text(encoding="utf-8").splitlines()[number - 1]
+
+
+async def test_a_write_that_fails_in_a_function_is_not_sent_again_for_ever_and_harms_no_other(
+    store_server: Server,
+) -> None:
+    kit = on_redis(store_server.url)
+    assert kit.connection is not None
+    await kit.open()
+    try:
+        failed, created = await asyncio.gather(
+            kit.connection.call("put", {"key": "seed||broken"}),
+            kit.store.create(a_seed("sound")),
+            return_exceptions=True,
+        )
+    finally:
+        await kit.store.close()
+    assert isinstance(failed, Unsupported)
+    assert re.search(r"however often it is sent: .*\.lua:\d+", failed.message)
+    assert not isinstance(created, BaseException)

@@ -158,8 +158,7 @@ class ForkServer:
         if self._forking is not None:
             with contextlib.suppress(OSError, TimeoutError, msgspec.MsgspecError):
                 async with asyncio.timeout(GIVE_UP_SECONDS):
-                    await (await self._forking).wait()
-            self._forking = None
+                    await (await asyncio.shield(self._forking)).wait()
 
     def _kill(self) -> None:
         if self._process is not None:
@@ -167,18 +166,36 @@ class ForkServer:
                 self._process.kill()
 
     async def _end(self) -> None:
-        if self._socket is not None:
+        ours, self._socket = self._socket, None
+        if ours is not None:
             try:
                 await self._give_up()
             finally:
-                asyncio.get_running_loop().remove_reader(self._socket)
-                self._socket.close()
-                self._socket = None
+                _close_after_response(ours, self._forking)
+                self._forking = None
         if self._process is not None:
             self._kill()
             await self._process.wait()
             self._process = None
+
+
+def _close_after_response(ours: socket.socket, forking: asyncio.Future[ForkedProcess] | None) -> None:
+    """Close the socket, and adopt no more orphans, once it is known which process was forked last, or that none was.
+
+    A process that is forked for nobody reports itself, however late, and ends: we are its parent, and wait for it.
+    """
+
+    def close(response: asyncio.Future[ForkedProcess] | None) -> None:
+        if response is not None and not response.cancelled():
+            response.exception()  # the other side has closed: there is no process
+        asyncio.get_running_loop().remove_reader(ours)
+        ours.close()
         _adopt_orphans(adopts=False)
+
+    if forking is None or forking.done():
+        close(forking)
+    else:
+        forking.add_done_callback(close)
 
 
 def _response(ours: socket.socket) -> asyncio.Future[ForkedProcess]:

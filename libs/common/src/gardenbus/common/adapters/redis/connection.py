@@ -34,7 +34,7 @@ from gardenbus.common.adapters.redis.multiplexed_connection import Command, Mult
 from gardenbus.common.adapters.redis.replicated_writes import ReplicatedWrites
 from gardenbus.common.adapters.redis.replication import Deposed, Replication
 from gardenbus.common.adapters.store_responses import newer_format, outbox_is_full, store_is_closed
-from gardenbus.common.errors import BadRequest, GardenbusError, SettingsInvalid, Unavailable
+from gardenbus.common.errors import BadRequest, GardenbusError, SettingsInvalid, Unavailable, Unsupported
 
 BATCH_FUNCTIONS = {"put": "put_many"}
 """Functions with a batch variant, which carries out each operation on its own and returns the replies in order."""
@@ -466,10 +466,14 @@ class RedisConnection:
             flushing.add_done_callback(self._flushing.discard)
         elif len(pending) == MAX_BATCH:
             del self._pending[function]
-        return self._checked(await future, (function,))
+        reply = await future
+        if isinstance(reply, hiredis.ReplyError) and self._library.is_fault(str(reply)):
+            message = self._library.with_positions(str(reply))
+            raise Unsupported(f"the store cannot carry this out, however often it is sent: {message}")
+        return self._checked(reply, (function,))
 
     def _checked(self, reply: Any, command: Sequence[Any]) -> Any:
-        """Return a reply; raises Unavailable for an error reply."""
+        """Return a reply; raises Unavailable for an error reply of the server."""
         if isinstance(reply, hiredis.ReplyError):
             if incapacity := _INCAPACITIES.get(str(reply).partition(" ")[0]):
                 if self._replication is not None and (deposed := self._replication.other_master()) is not None:

@@ -36,7 +36,7 @@ from gardenbus.common.api.changes import ObjectChange, change_of, creation_of
 from gardenbus.common.api.document import UNKNOWN_LAST_APPLIED, Document, Parts, StoredObject, encode, split
 from gardenbus.common.api.index_keys import effects_of
 from gardenbus.common.api.keys import CLUSTER_SCOPE, ObjectKey
-from gardenbus.common.errors import GardenbusError, Unavailable
+from gardenbus.common.errors import GardenbusError, Unsupported
 from gardenbus.common.ports import tracing
 from gardenbus.common.ports.bus import StreamPosition
 from gardenbus.common.ports.clock import Clock, timestamp
@@ -459,7 +459,7 @@ class RedisStore(RedisReads):
             case b"rejected":
                 raise seed_rejection(key, reply[1].decode())
             case other:
-                raise Unavailable(f"the store answered {other!r}")
+                raise Unsupported(f"{key}: the store answered {other!r}, which is none of its answers")
 
 
 def _held(unknown: UnknownObject) -> str:
