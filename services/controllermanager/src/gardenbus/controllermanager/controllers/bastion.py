@@ -19,7 +19,7 @@ from gardenbus.controllermanager.domain.bastions import (
     decide_bastion,
     shoot_of,
 )
-from gardenbus.controllermanager.handlers.loop import BuiltLoop, Loop, LoopContext, existing
+from gardenbus.controllermanager.handlers.loop import BuiltLoop, Loop, LoopContext, existing, while_whole
 from gardenbus.controllermanager.registry.shoot_requests import until
 
 NAME = KIND = "bastion"
@@ -72,7 +72,7 @@ def _build(context: LoopContext) -> BuiltLoop:
                 if bastion.key.namespace == key.namespace and shoot_of(bastion.document()) == key:
                     context.enqueue(bastion.key)
 
-    return BuiltLoop(existing(context, KIND, BastionReconciler(context).reconcile), changed)
+    return BuiltLoop(existing(context, KIND, while_whole(context, BastionReconciler(context).reconcile)), changed)
 
 
 def _place(shoot: StoredObject) -> object:

@@ -20,7 +20,7 @@ from gardenbus.common.errors import Terminal
 from gardenbus.common.ports.clock import timestamp
 from gardenbus.controllermanager import metrics
 from gardenbus.controllermanager.domain.shoot_expiry import AnnotateExpiration, DeleteExpired, KeepShoot, decide_expiry
-from gardenbus.controllermanager.handlers.loop import REPORTER, BuiltLoop, Loop, LoopContext, existing
+from gardenbus.controllermanager.handlers.loop import REPORTER, BuiltLoop, Loop, LoopContext, existing, while_whole
 from gardenbus.controllermanager.handlers.quota_enqueuer import QuotaEnqueuer
 from gardenbus.controllermanager.registry.shoot_requests import LATE_SECONDS, ShootRequests
 
@@ -87,7 +87,10 @@ class ShootQuotaReconciler:
 
 
 def _build(context: LoopContext) -> BuiltLoop:
-    return BuiltLoop(existing(context, KIND, ShootQuotaReconciler(context).reconcile), QuotaEnqueuer(context).changed)
+    return BuiltLoop(
+        existing(context, KIND, while_whole(context, ShootQuotaReconciler(context).reconcile)),
+        QuotaEnqueuer(context).changed,
+    )
 
 
 LOOP = Loop(NAME, KIND, FOLLOWS, _build, attrgetter("shoot_quota.concurrent_syncs"))

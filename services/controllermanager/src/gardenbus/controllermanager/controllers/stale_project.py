@@ -32,7 +32,7 @@ from gardenbus.controllermanager.domain.stale_projects import (
     staleness_of,
     with_staleness,
 )
-from gardenbus.controllermanager.handlers.loop import REPORTER, BuiltLoop, Loop, LoopContext, existing
+from gardenbus.controllermanager.handlers.loop import REPORTER, BuiltLoop, Loop, LoopContext, existing, while_whole
 
 NAME, KIND = "staleproject", "project"
 
@@ -131,7 +131,7 @@ def _build(context: LoopContext) -> BuiltLoop:
             if project is not None:
                 context.enqueue(project)
 
-    return BuiltLoop(existing(context, KIND, StaleProjectReconciler(context).reconcile), changed)
+    return BuiltLoop(existing(context, KIND, while_whole(context, StaleProjectReconciler(context).reconcile)), changed)
 
 
 LOOP = Loop(NAME, KIND, ("project", "namespace"), _build, attrgetter("project.concurrent_syncs"))

@@ -11,7 +11,13 @@ from gardenbus.common.api.configuration.controller_manager import ControllerMana
 from gardenbus.common.api.document import StoredObject
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.controller.api_client import ApiserverClient
-from gardenbus.common.controller.controller import Done, Reconcile, ReconcileRequest, ReconcileResult
+from gardenbus.common.controller.controller import (
+    Done,
+    Reconcile,
+    ReconcileRequest,
+    ReconcileResult,
+    RequeueAfter,
+)
 from gardenbus.common.controller.enqueue_on_change import ObjectLister
 from gardenbus.common.ports.clock import Clock
 from gardenbus.common.ports.store import Store
@@ -20,6 +26,8 @@ from gardenbus.controllermanager.cache.project_namespaces import ProjectNamespac
 
 REPORTER = "controllermanager"
 """Signs Events."""
+
+RECOVERY_POLL_SECONDS = 5.0
 
 USER = "controllermanager"
 """Sends requests to the apiserver."""
@@ -66,6 +74,18 @@ def existing(
         return Done("it is gone") if stored is None else await reconcile(stored)
 
     return reconcile_request
+
+
+def while_whole(
+    context: LoopContext, reconcile: Callable[[StoredObject], Awaitable[ReconcileResult]]
+) -> Callable[[StoredObject], Awaitable[ReconcileResult]]:
+    """A reconciler that deletes what is over, and waits while a store recovers that may have lost what it goes by."""
+
+    async def reconcile_whole(stored: StoredObject) -> ReconcileResult:
+        recovery = await context.store.recovery()
+        return await reconcile(stored) if recovery is None else RequeueAfter(RECOVERY_POLL_SECONDS, recovery.text)
+
+    return reconcile_whole
 
 
 class Loop(NamedTuple):
