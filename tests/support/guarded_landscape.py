@@ -108,6 +108,11 @@ class GuardedLandscape:
         )
         return connection
 
+    @property
+    def store(self) -> RedisStore:
+        """The store, past all services."""
+        return self._store
+
     async def stored(self, key: ObjectKey) -> Document:
         """An object; empty when it is not there."""
         found = await self._store.get(key)

@@ -18,7 +18,7 @@ from gardenbus.apiserver.registry.seed_binder import SeedBinder
 from gardenbus.apiserver.registry.writer import Writer
 from gardenbus.common.api.document import Document
 from gardenbus.common.api.identity.principals import Principal
-from gardenbus.common.api.identity.revocations import Revocations
+from gardenbus.common.api.identity.revocations import revocation
 from gardenbus.common.api.identity.signing_requests import SINGULAR, key_of_request, new_signing_request
 from gardenbus.common.api.keys import ObjectKey, Subjects
 from gardenbus.credentials.certificates import Authority, new_authority, new_key, new_request
@@ -47,14 +47,16 @@ class Signing:
         (directory / "ca.crt").write_bytes(issued.certificate)
         (directory / "ca.key").write_bytes(issued.key)
         self.requests = RequestsCache()
-        self.revoked = Revocations()
         self.controller = SigningController(
             store=self.store,
             clock=self.clock,
             certificates=IssuedCertificates(self.store, self.requests),
-            revoked=lambda: self.revoked,
             authority=SigningAuthority(directory / "ca.crt", directory / "ca.key", life),
         )
+
+    async def revoke(self, user: str) -> None:
+        """Revoke what a user was issued until now."""
+        await self.store.create(revocation(user, self.clock.now(), "stolen"))
 
     async def start(self) -> None:
         """Serve the API."""

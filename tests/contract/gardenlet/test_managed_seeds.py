@@ -1,7 +1,6 @@
 """Shoots become seeds: a gardenlet is really started for each ManagedSeed, follows its changes, and goes again."""
 
 import asyncio
-from datetime import datetime
 from typing import Any
 
 import msgspec
@@ -82,7 +81,7 @@ async def test_a_gardenlet_of_its_own_is_started_for_a_managed_seed(garden: Gard
     lease, parents = await garden.lease("grown"), await garden.lease(PARENT_SEED)
     assert managed_seed["metadata"]["finalizers"] == ["gardener"]
     assert seed["status"]["allocatable"] == {"shoots": "250"}
-    assert "clientCertificateExpirationTimestamp" in seed["status"]
+    assert "clientCertificateExpirationTimestamp" not in seed["status"], "nobody has certificates here"
     assert lease is not None
     assert parents is not None
     assert holder(lease.body) != holder(parents.body)
@@ -250,39 +249,23 @@ async def test_a_seed_that_somebody_deletes_is_registered_again_while_its_manage
     assert set(host.endpoints()) == {PARENT_SEED, "grown"}
 
 
-async def test_a_certificate_is_renewed_before_it_ends(garden: Garden) -> None:
-    await garden.start(a_parent_seed(gardenClientConnection={"kubeconfigValidity": {"validity": "6s"}}))
+async def test_a_reconcile_request_deploys_the_gardenlet_anew_and_goes_once_it_is_observed(garden: Garden) -> None:
+    await garden.start(a_parent_seed())
     await grow(garden)
-    first = await expiry(garden)
-
-    async def renewed() -> None:
-        assert await expiry(garden) > first
-
-    await eventually(renewed)
-    assert len(deployments(garden).all()) == 1
-
-
-async def expiry(garden: Garden) -> datetime:
-    return datetime.fromisoformat((await garden.seed("grown"))["status"]["clientCertificateExpirationTimestamp"])
-
-
-async def test_a_gardenlet_whose_certificate_has_ended_gets_another_on_a_reconcile_request(garden: Garden) -> None:
-    short = a_parent_seed(gardenClientConnection={"kubeconfigValidity": {"validity": "4s"}})
-    host = await garden.start(short)
-    await grow(garden)
-    await garden.kill(host)
-    await asyncio.sleep(5)
-    host = await garden.start(short)
-    await active(host, PARENT_SEED)
-    await asyncio.sleep(2)
-    assert not host.gardenlets["grown"].is_active
+    before = deployments(garden).all()[0]
 
     await garden.change(
         GROWN, bump_generation=True, metadata={"annotations": {"gardener.cloud/operation": "reconcile"}}
     )
 
-    await active(host, "grown")
-    assert "annotations" not in (await garden.get(GROWN))["metadata"]
+    async def anew() -> None:
+        deployed = deployments(garden).all()[0]
+        assert deployed.bootstrapped_at
+        assert before.bootstrapped_at
+        assert deployed.bootstrapped_at > before.bootstrapped_at
+        assert "annotations" not in (await garden.get(GROWN))["metadata"]
+
+    await eventually(anew)
 
 
 async def test_a_seed_grows_on_a_seed_that_grew(garden: Garden) -> None:

@@ -100,7 +100,7 @@ def revoked(landscape: MemoryApi) -> dict[str, str]:
 def test_seeds_users_and_serial_numbers_are_revoked_one_after_another(landscape: MemoryApi, tmp_path: Path) -> None:
     serial, now = "497ace1151364eee1a7e1664b5fb60bee9e6cfac", "2026-03-01T12:00:00Z"
     signed = new_signing_request("one", new_request(Principal("user", "eve"), new_key()))
-    recorded = with_certificate(signed, b"its certificate", serial=serial, not_after=now)
+    recorded = with_certificate(signed, b"its certificate", serial=serial, not_after=now, user="seed:aws-cork")
     asyncio.run(landscape.create([a_seed("aws-cork"), a_member_document("paris"), recorded]))
     assert run("identity", "issue", "--user", "ann", "-o", str(tmp_path / "ann.json")).exit_code == 0
     for what in ("aws-cork", "member:paris", "ann", "eve", serial):

@@ -43,6 +43,7 @@ from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.api.validation.manifest import validate
 from gardenbus.common.api.validation.metadata import key_of
 from gardenbus.common.runtime.settings import CommonSettings
+from gardenbus.credentials.certificates import CLIENT_LIFE
 from gardenbus.managedseedset.domain import conditions, replica_steps, rolling_update, scale_in
 from gardenbus.managedseedset.settings import ManagedSeedSetSettings
 from gardenbus.scheduling.descheduling.rebalancing import PROTECT_FROM_REBALANCING
@@ -156,7 +157,7 @@ def test_the_configuration_files_hold_the_defaults() -> None:
     schedulers = (SchedulerReference(strategy="SameRegion"),)
     assert autoscaler == msgspec.structs.replace(AutoscalerConfiguration(), schedulers=schedulers, **written)
     assert gardenlet.managed_seed == ManagedSeedSettings()
-    assert gardenlet.certificate_validity.days == 30
+    assert gardenlet.certificate.validity == CLIENT_LIFE
     existing = {field.name.replace("_", "") for field in msgspec.structs.fields(ManagedSeedSettings)}
     assert {name.lower() for name in of_gardenlet["controllers"]["managedSeed"]} == existing
 

@@ -7,7 +7,11 @@ from typing import Any
 import pytest
 import yaml
 
-from gardenbus.common.api.configuration.gardenlet import GardenletConfiguration, parse_configurations
+from gardenbus.common.api.configuration.gardenlet import (
+    CertificateSettings,
+    GardenletConfiguration,
+    parse_configurations,
+)
 from gardenbus.common.api.document import Document
 from gardenbus.common.errors import SettingsInvalid
 from gardenbus.gardenlet.settings import load_settings
@@ -171,7 +175,7 @@ def test_managed_seeds_are_kept_as_gardener_does_unless_it_says_otherwise() -> N
     default = read().managed_seed
     stated = read(
         controllers={"managedSeed": {"waitSyncPeriod": "1s", "syncJitterPeriod": "0s", "jitterUpdates": True}},
-        gardenClientConnection={"kubeconfigValidity": {"validity": "24h"}},
+        gardenClientConnection={"kubeconfigValidity": {"validity": "24h", "autoRotationJitterPercentageMin": 60}},
     )
 
     assert (default.concurrent_syncs, default.jitter_updates) == (20, False)
@@ -179,7 +183,29 @@ def test_managed_seeds_are_kept_as_gardener_does_unless_it_says_otherwise() -> N
     assert default.sync_jitter_period == timedelta(minutes=5)
     assert (stated.managed_seed.wait_sync_period, stated.managed_seed.jitter_updates) == (timedelta(seconds=1), True)
     assert stated.managed_seed.sync_jitter_period == timedelta(0)
-    assert stated.certificate_validity == timedelta(days=1)
+    assert stated.certificate == CertificateSettings(validity=timedelta(days=1), renewed_from_percent=60)
+    assert default_certificate().validity is None
+
+
+def default_certificate() -> CertificateSettings:
+    return read().certificate
+
+
+@pytest.mark.parametrize(
+    ("validity", "problem"),
+    [
+        ({"validity": "59s"}, "kubeconfigValidity.validity: must not be below 60s"),
+        (
+            {"autoRotationJitterPercentageMin": 0},
+            "autoRotationJitterPercentageMin: must be a whole number from 1 to 100",
+        ),
+        ({"autoRotationJitterPercentageMax": 101}, "autoRotationJitterPercentageMax: must be a whole number"),
+        ({"autoRotationJitterPercentageMin": 90}, "autoRotationJitterPercentageMin: 90 must be less than"),
+    ],
+)
+def test_a_certificate_that_nobody_would_sign_or_renew_is_rejected(validity: dict[str, Any], problem: str) -> None:
+    with pytest.raises(SettingsInvalid, match=problem):
+        read(gardenClientConnection={"kubeconfigValidity": validity})
 
 
 def test_all_that_is_written_is_kept_for_those_who_inherit_it() -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from gardenbus.common.api.configuration.gardenlet import parse_configurations
 from gardenbus.common.api.document import Document, encode
-from gardenbus.gardenlet.backend.deployments import ClientCertificate, DeploymentStore
+from gardenbus.gardenlet.backend.deployments import DeploymentStore
 from gardenbus.gardenlet.backend.local_files import LocalFiles
 from gardenbus.gardenlet.backend.port import FencingToken, StaleFencingToken
 from gardenbus.gardenlet.domain.deployments import GardenletDeployment, managed_gardenlet_configuration, text_of
@@ -56,7 +56,7 @@ def test_a_managed_gardenlet_has_its_own_seed_capacity_and_credentials() -> None
     assert read.seed_name == "grown"
     assert read.labels == {"gardener.cloud/role": "seed"}
     assert (read.capacity, read.reserved) == ({"shoots": "250"}, {"shoots": 10})
-    assert read.certificate_validity == DAY
+    assert read.certificate.validity == DAY
     assert "kubeconfigSecret" not in configuration["gardenClientConnection"]
 
 
@@ -116,23 +116,3 @@ def test_a_file_that_cannot_be_read_counts_as_none(tmp_path: Path) -> None:
     (tmp_path / "gardenlets" / "garden" / "field.json").write_text("{")
 
     assert deployments.all() == []
-
-
-# ---------------------------------------------------------------------------------------------- certificates
-
-
-def test_a_certificate_is_renewed_when_most_of_its_time_has_passed_and_remembers_that(tmp_path: Path) -> None:
-    certificate = ClientCertificate(tmp_path, bootstrapped_at=NOW, validity=10 * DAY)
-
-    assert not certificate.renew_when_due(NOW + 7.9 * DAY)
-    assert certificate.renew_when_due(NOW + 8 * DAY)
-    assert certificate.expires_at == NOW + 18 * DAY
-    assert ClientCertificate(tmp_path, bootstrapped_at=NOW, validity=10 * DAY).expires_at == NOW + 18 * DAY
-
-
-def test_a_certificate_that_has_ended_is_only_replaced_by_a_new_deployment(tmp_path: Path) -> None:
-    certificate = ClientCertificate(tmp_path, bootstrapped_at=NOW, validity=DAY)
-
-    assert certificate.has_expired(NOW + DAY)
-    assert not certificate.renew_when_due(NOW + DAY)
-    assert not ClientCertificate(tmp_path, bootstrapped_at=NOW + DAY, validity=DAY).has_expired(NOW + DAY)

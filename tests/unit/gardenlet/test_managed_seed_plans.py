@@ -11,6 +11,7 @@ from gardenbus.common.api.configuration.gardenlet import ManagedSeedSettings
 from gardenbus.common.api.document import Document
 from gardenbus.gardenlet.domain.deployments import GardenletDeployment, managed_gardenlet_configuration
 from gardenbus.gardenlet.domain.managed_seeds import (
+    HELPER_AFTER,
     CannotReconcile,
     DeleteBackupSecret,
     DeleteGardenlet,
@@ -255,16 +256,16 @@ def test_a_going_seed_gets_the_gardenlet_back_that_alone_can_let_it_go() -> None
     assert passed(snapshot._replace(managed_seed=a_template(**DELETING))).step == NoAction()
 
 
-def test_a_going_seed_whose_gardenlets_certificate_has_ended_gets_a_new_one_once() -> None:
-    expiry = {"clientCertificateExpirationTimestamp": "2026-01-02T04:00:00Z"}
+def test_a_going_seed_whose_gardenlet_does_not_come_in_gets_it_deployed_anew_once_it_had_time() -> None:
     snapshot = ManagedSeedSnapshot(
-        a_managed_seed(**DELETING), HERE, a_seed("grown", status=expiry, **DELETING), a_deployment()
+        a_managed_seed(**DELETING), HERE, a_seed("grown", **DELETING), a_deployment(deployed_at=NOW)
     )
-    later = NOW + timedelta(hours=2)
+    later = NOW + HELPER_AFTER
 
     assert passed(snapshot).step == NoAction()
     assert isinstance(passed(snapshot, now=later).step, DeployGardenlet)
-    assert passed(snapshot._replace(deployed=a_deployment(bootstrapped_at=later)), now=later).step == NoAction()
+    assert passed(snapshot._replace(is_running=True), now=later).step == NoAction()
+    assert passed(snapshot._replace(deployed=a_deployment(deployed_at=later)), now=later).step == NoAction()
 
 
 # ---------------------------------------------------------------------------------------------- when, and what is said

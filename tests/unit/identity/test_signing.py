@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from gardenbus.common.api.identity.principals import Principal
-from gardenbus.common.api.identity.revocations import Revocations
 from gardenbus.common.api.identity.signing_requests import new_signing_request
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.errors import Conflict
@@ -146,13 +145,25 @@ async def test_a_seed_that_says_that_its_certificate_lives_is_believed(signing: 
 async def test_what_was_revoked_does_not_live_and_does_not_renew_itself(signing: Signing) -> None:
     await signing.query("seed:aws-cork", CORK)
     signing.clock.advance(60)
-    signing.revoked = Revocations({"seed:aws-cork": signing.clock.now()})
+    await signing.revoke("seed:aws-cork")
     signing.clock.advance(1)
     assert not reasons(await signing.query("seed:aws-cork", CORK, name="csr-2"))
     request = await signing.query(bootstrapper(await signing.token()), CORK, name="csr-3")
     assert reasons(request) == {"Approved": "AutoApproved"}
     signing.clock.advance(1)
     assert reasons(await signing.query("seed:aws-cork", CORK, name="csr-4")) == {"Approved": "AutoApproved"}
+
+
+async def test_a_request_that_was_sent_before_a_revocation_gets_no_certificate_after_it(signing: Signing) -> None:
+    await signing.query("seed:aws-cork", CORK)
+    token = await signing.token()
+    await signing.result(bootstrapper(token), "csr.create", new_signing_request("csr-2", new_request(CORK, new_key())))
+    await signing.revoke("seed:aws-cork")
+
+    assert reasons(await signing.decided("csr-2")) == {"Denied": "Revoked"}
+
+    signing.clock.advance(1)
+    assert reasons(await signing.query(bootstrapper(token), CORK, name="csr-3")) == {"Approved": "AutoApproved"}
 
 
 async def test_an_expired_token_brings_nothing_and_is_removed(signing: Signing) -> None:

@@ -6,12 +6,15 @@ import pytest
 
 from gardenbus.apiserver.controllers.garbage_collector import GarbageCollector
 from gardenbus.apiserver.domain.admission import Admission
+from gardenbus.apiserver.registry.agent_credentials import AgentCredentials
 from gardenbus.apiserver.registry.read_cache import ManifestCache
 from gardenbus.common.api.document import Document, StoredObject
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.api.owners import controller_reference
+from gardenbus.common.controller.controller import ReconcileRequest, RequeueAfter
 from tests.support.authorized_apiserver import AuthorizedApiserver, two_projects
 from tests.support.builders import a_shoot
+from tests.support.memory.recovering import begin_recovery
 
 APOLLO = ObjectKey("shoot", "garden-dev", "apollo")
 OWNER = ObjectKey("configmap", "garden-dev", "owner")
@@ -26,7 +29,13 @@ class Garden:
     def __init__(self, apiserver: AuthorizedApiserver) -> None:
         self.apiserver = apiserver
         store = apiserver.store
-        self.collector = GarbageCollector(store, Admission(), apiserver.handler.authorizer, ManifestCache(store))
+        self.collector = GarbageCollector(
+            store,
+            Admission(),
+            apiserver.handler.authorizer,
+            ManifestCache(store),
+            AgentCredentials(store, apiserver.handler.clock),
+        )
 
     async def request(self, user: str, tail: str, body: object = b"", *, is_insider: bool = False) -> Any:
         response = await self.apiserver.response(user, tail, body, is_insider=is_insider)
@@ -197,3 +206,24 @@ async def test_a_gardenlet_deletes_nothing_by_references_in_its_reports(garden: 
     await garden.apiserver.store.update(seed, document, owner_setters=setters)
     assert await garden.owner_goes(owner) == 1
     assert not await garden.is_going(seed.key)
+
+
+async def test_nothing_is_collected_while_a_store_recovers_that_may_have_lost_the_owner(garden: Garden) -> None:
+    owner = await garden.owner()
+    await garden.set_owner("adam", APOLLO, owner, **CONFIRMED)
+    await garden.request("adam", f"delete.{OWNER.tail}")
+    uid = owner["metadata"]["uid"]
+    await begin_recovery(garden.apiserver.store)
+
+    result = await garden.collector.reconcile(_request(uid))
+
+    assert isinstance(result, RequeueAfter)
+    assert not await garden.is_going()
+    assert await garden.collector.collect(uid) == 0
+    assert await garden.is_going()
+
+
+def _request(uid: str) -> ReconcileRequest:
+    return ReconcileRequest(
+        subject="garden.queue.garbage", tail=f"_.{uid}", attempt=0, deliveries=1, reconcile_id="id", queued_ms=0.0
+    )

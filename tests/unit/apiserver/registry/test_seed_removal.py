@@ -149,7 +149,9 @@ async def test_one_that_goes_with_its_owner_is_marked_too() -> None:
     await garden.begin(a_shoot("child", "garden"), a_seed("child"))
     await garden.store.create(a_managed_seed(ownerReferences=[owner]), owner_setters=b"gone managedseedset")
     authorizer = Authorizer(garden.store, AuditLog(FakeClock()), is_enforced=True)
-    collector = GarbageCollector(garden.store, garden.writer.admission, authorizer, garden.manifests)
+    collector = GarbageCollector(
+        garden.store, garden.writer.admission, authorizer, garden.manifests, garden.writer.agent_credentials
+    )
 
     assert await collector.collect("gone") == 0
     assert (await garden.now(MANAGED_SEED)).is_deleting

@@ -8,16 +8,17 @@ import os
 import random
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import NamedTuple
 
 import structlog
 from cryptography import x509
 
-from gardenbus.agent.certificate_requests import CREDENTIALS, TOKEN, CertificateRequests, Send
+from gardenbus.agent.certificate_requests import CREDENTIALS, REQUEST, TOKEN, CertificateRequests, Send
 from gardenbus.agent.domain.rotation import renewal_at
 from gardenbus.agent.files import try_lock
+from gardenbus.common.api.configuration.gardenlet import DEFAULT_CERTIFICATE, CertificateSettings
 from gardenbus.common.api.identity.bootstrap_tokens import Token, parse_token
 from gardenbus.common.api.identity.principals import Principal
 from gardenbus.common.controller.backoff import Backoff
@@ -31,6 +32,9 @@ BROUGHT = ("credentials.json", "credentials.nk")
 """Credentials that nobody renews."""
 CHECK_INTERVAL_SECONDS = 2.0
 """Interval at which the file and the demand for a renewal are checked."""
+
+TOKEN_LIFE = timedelta(hours=1)
+"""Life of a token that a gardenlet requests for another one. Source: Gardener's `gardenletdeployer`."""
 
 Connect = Callable[[Token], AbstractAsyncContextManager[Send]]
 """Comes in with a bootstrap token."""
@@ -51,6 +55,7 @@ class CertificateManager:
         principal: Principal,
         directory: Path,
         clock: Clock,
+        settings: CertificateSettings = DEFAULT_CERTIFICATE,
         *,
         draw: Callable[[], float] = random.random,
     ) -> None:
@@ -58,7 +63,8 @@ class CertificateManager:
         self._directory = directory
         self._clock = clock
         self._draw = draw
-        self._requests = CertificateRequests(principal, directory, clock)
+        self._settings = settings
+        self._requests = CertificateRequests(principal, directory, clock, settings)
         self._backoff = Backoff()
         self._failures = 0
         self._life: _Life | None = None
@@ -70,6 +76,13 @@ class CertificateManager:
         """The end of the certificate in the file; None without one."""
         life = self._read()
         return life.ends if life else None
+
+    def is_outdated(self, since: datetime) -> bool:
+        """True for a certificate that has ended, or was issued before `since`, and no token that replaces it."""
+        life = self._read()
+        if self.needs_bootstrap and not _has_old_token(self._directory, self._clock.now()):
+            return False
+        return life is None or life.ends <= self._clock.now() or life.begins < since.replace(microsecond=0)
 
     @property
     def needs_bootstrap(self) -> bool:
@@ -126,8 +139,12 @@ class CertificateManager:
         return now >= self._renewal_at
 
     async def _pause(self) -> None:
+        """Wait before the next attempt, or until there is another token."""
         self._failures += 1
-        await self._clock.sleep(self._backoff.delay_seconds(self._failures, self._draw()))
+        token, delay = self._directory / TOKEN, self._backoff.delay_seconds(self._failures, self._draw())
+        written, until = _written_at(token), self._clock.monotonic() + delay
+        while (left := until - self._clock.monotonic()) > 0 and _written_at(token) in (written, None):
+            await self._clock.sleep(min(left, CHECK_INTERVAL_SECONDS))
 
     async def _obtain(self, send: Send) -> None:
         descriptor = try_lock(self._directory / LOCK)
@@ -149,7 +166,7 @@ class CertificateManager:
         life = _life_of(certificate)
         if life != self._life:
             self._life = life
-            self._renewal_at = renewal_at(life.begins, life.ends, self._draw())
+            self._renewal_at = renewal_at(life.begins, life.ends, self._draw(), self._settings)
         return life
 
 
@@ -166,13 +183,27 @@ def _life_of(certificate: x509.Certificate) -> _Life:
 
 def has_credentials(directory: Path, now: datetime) -> bool:
     """True for an agent that can come in: by a certificate that lives, a token, or what it brought along."""
-    if any((directory / name).is_file() for name in (TOKEN, *BROUGHT)):
+    if any((directory / name).is_file() for name in BROUGHT):
+        return True
+    if (directory / TOKEN).is_file() and not _has_old_token(directory, now):
         return True
     try:
         certificate = read_certificate((directory / CREDENTIALS).read_bytes())
     except (OSError, BadRequest):
         return False
     return certificate.not_valid_after_utc > now
+
+
+def remove_certificate(directory: Path) -> None:
+    """Remove the certificate of an agent whose object was removed, what it requests, and its token. Raises OSError."""
+    for name in (CREDENTIALS, REQUEST, TOKEN):
+        (directory / name).unlink(missing_ok=True)
+
+
+def _has_old_token(directory: Path, now: datetime) -> bool:
+    """True for a token that has ended by now, as it lies there for longer than it lives."""
+    written = _written_at(directory / TOKEN)
+    return written is not None and now.timestamp() - written / 1e9 > TOKEN_LIFE.total_seconds()
 
 
 def write_token(directory: Path, token: str) -> None:

@@ -15,7 +15,14 @@ from typing import Any, NamedTuple
 
 import structlog
 
-from gardenbus.agent.domain.rotation import REQUEST_TIMEOUT, issued_certificate, rejection_of, request_name
+from gardenbus.agent.domain.rotation import (
+    REQUEST_TIMEOUT,
+    expiration_seconds,
+    issued_certificate,
+    rejection_of,
+    request_name,
+)
+from gardenbus.common.api.configuration.gardenlet import DEFAULT_CERTIFICATE, CertificateSettings
 from gardenbus.common.api.document import Document
 from gardenbus.common.api.identity.principals import Principal
 from gardenbus.common.api.identity.signing_requests import new_signing_request
@@ -54,10 +61,17 @@ class _OpenRequest(NamedTuple):
 class CertificateRequests:
     """Obtains certificates of one agent, and writes them to its directory."""
 
-    def __init__(self, principal: Principal, directory: Path, clock: Clock) -> None:
+    def __init__(
+        self,
+        principal: Principal,
+        directory: Path,
+        clock: Clock,
+        settings: CertificateSettings = DEFAULT_CERTIFICATE,
+    ) -> None:
         self._principal = principal
         self._directory = directory
         self._clock = clock
+        self._settings = settings
 
     async def obtain(self, send: Send) -> None:
         """Send requests until there is a certificate, and write it. Raises Forbidden when it is denied, Transient."""
@@ -76,7 +90,8 @@ class CertificateRequests:
         """The certificate for a request; None when nobody has decided on it in time. Raises Forbidden."""
         until = self._clock.monotonic() + REQUEST_TIMEOUT.total_seconds()
         try:
-            request: Document = await send("csr.create", new_signing_request(name, pem))
+            life = expiration_seconds(self._settings)
+            request: Document = await send("csr.create", new_signing_request(name, pem, expiration_seconds=life))
         except Conflict:  # it was sent by another token, which was lost since
             self._forget()
             raise

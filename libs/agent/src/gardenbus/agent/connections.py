@@ -23,7 +23,7 @@ from typing import TypeVar
 
 import structlog
 
-from gardenbus.agent.certificate_manager import CertificateManager
+from gardenbus.agent.certificate_manager import CertificateManager, remove_certificate
 from gardenbus.agent.certificate_requests import CREDENTIALS, TOKEN, Send
 from gardenbus.agent.settings import AgentSettings
 from gardenbus.common.adapters.nats import jetstream
@@ -37,6 +37,7 @@ from gardenbus.common.adapters.nats.credentials import (
     read_credentials,
 )
 from gardenbus.common.adapters.nats.jetstream import JetStreamBus
+from gardenbus.common.api.configuration.gardenlet import DEFAULT_CERTIFICATE, CertificateSettings
 from gardenbus.common.api.identity.bootstrap_tokens import Token
 from gardenbus.common.api.identity.principals import Principal
 from gardenbus.common.api.keys import Subjects
@@ -80,6 +81,7 @@ class OwnConnection:
         principal: Principal,
         credentials: Credentials,
         bootstraps: asyncio.Semaphore | None = None,
+        certificate: CertificateSettings = DEFAULT_CERTIFICATE,
     ) -> None:
         self.principal = principal
         self.bus = JetStreamBus(subjects, credentials=credentials)
@@ -95,7 +97,9 @@ class OwnConnection:
         self._opened = asyncio.Event()
         file = credentials.file
         is_managed = file is not None and file.name == CREDENTIALS
-        self._manager = CertificateManager(principal, file.parent, SystemClock()) if file and is_managed else None
+        self._manager = (
+            CertificateManager(principal, file.parent, SystemClock(), certificate) if file and is_managed else None
+        )
         self.is_renewal_demanded: Callable[[], bool] = lambda: False
         """True while somebody demands a new certificate."""
 
@@ -112,6 +116,23 @@ class OwnConnection:
     def certificate_expires_at(self) -> datetime | None:
         """The end of the certificate that is renewed here; None without one."""
         return self._manager.expires_at if self._manager is not None else None
+
+    @property
+    def is_rejected(self) -> bool:
+        """True while the server rejects the login."""
+        return self.bus.connection.is_rejected
+
+    def remove_certificate(self) -> None:
+        """Remove a certificate that lets nobody in any more, as what it was for has gone. Raises OSError."""
+        file = self._credentials.file
+        if self._manager is not None and file is not None and file.is_file() and not self._manager.needs_bootstrap:
+            remove_certificate(file.parent)
+            log.info("certificate.removed", user=self.principal.user)
+
+    def needs_token(self, since: datetime) -> bool:
+        """True while the server rejects a certificate that has ended, or was issued before `since`."""
+        manager = self._manager
+        return manager is not None and self.is_rejected and manager.is_outdated(since)
 
     def start(self) -> None:
         """Begin to connect."""
@@ -251,12 +272,14 @@ class AgentConnections:
         self._is_shared = False
         self._bootstraps = asyncio.Semaphore(BOOTSTRAPS_AT_ONCE)
 
-    def own(self, principal: Principal, directory: Path) -> OwnConnection | None:
+    def own(
+        self, principal: Principal, directory: Path, certificate: CertificateSettings = DEFAULT_CERTIFICATE
+    ) -> OwnConnection | None:
         """The connection of an agent with credentials of its own, None without. Raises SettingsInvalid."""
         credentials = None if self._all_share else own_credentials(principal, directory, self._process)
         if credentials is None:
             return None
-        return OwnConnection(self._url, self._subjects, principal, credentials, self._bootstraps)
+        return OwnConnection(self._url, self._subjects, principal, credentials, self._bootstraps, certificate)
 
     def need_shared(self) -> None:
         """Have the process's bus connected."""

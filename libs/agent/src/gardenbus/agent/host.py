@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from gardenbus.agent.connections import AgentConnections, OwnConnection
+from gardenbus.common.api.configuration.gardenlet import DEFAULT_CERTIFICATE, CertificateSettings
 from gardenbus.common.api.identity.principals import Principal
 from gardenbus.common.api.keys import Subjects
 from gardenbus.common.ports.bus import Bus
@@ -46,11 +47,13 @@ class AgentHost(ABC):
     def _start_agents(self) -> None:
         """Spawn the tasks of the agents that exist at the start."""
 
-    def _own_connection(self, principal: Principal, directory: Path) -> OwnConnection | None:
+    def _own_connection(
+        self, principal: Principal, directory: Path, certificate: CertificateSettings = DEFAULT_CERTIFICATE
+    ) -> OwnConnection | None:
         """The connection of an agent with credentials of its own, None for the process's. Raises SettingsInvalid."""
         if self._connections is None:
             return None
-        own = self._connections.own(principal, directory)
+        own = self._connections.own(principal, directory, certificate)
         if own is None:
             self._connections.need_shared()
         return own

@@ -196,7 +196,7 @@ async def _start_controllers(context: ServiceContext[ApiserverSettings], parts: 
     await start_controller(
         context,
         CONTROLLER,
-        GarbageCollector(store, writer.admission, authorizer, manifests).reconcile,
+        GarbageCollector(store, writer.admission, authorizer, manifests, writer.agent_credentials).reconcile,
         connections,
         reporter=REPORTER,
         event_reason="",

@@ -9,17 +9,15 @@ import asyncio
 from collections import deque
 from collections.abc import Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 import aiohttp
 import structlog
 
-from gardenbus.agent.certificate_manager import BROUGHT, has_credentials, write_token
+from gardenbus.agent.certificate_manager import BROUGHT, has_credentials, remove_certificate, write_token
 from gardenbus.agent.connections import OwnConnection
 from gardenbus.agent.domain.rotation import is_renewal_demanded
-from gardenbus.agent.files import make_directory
 from gardenbus.agent.follower import RESTART_SECONDS, follow_last
 from gardenbus.agent.host import AgentHost, HostPorts, connect, in_chunks
 from gardenbus.agent.work_loop import WorkLoop
@@ -30,7 +28,7 @@ from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.controller.api_client import ApiserverClient
 from gardenbus.common.errors import GardenbusError, SettingsInvalid, Unavailable
 from gardenbus.common.ports.bus import StreamMessage
-from gardenbus.gardenlet.backend.deployments import ClientCertificate, DeploymentStore
+from gardenbus.gardenlet.backend.deployments import DeploymentStore
 from gardenbus.gardenlet.backend.holder_identity import HolderIdentity
 from gardenbus.gardenlet.backend.installed import new_maker
 from gardenbus.gardenlet.backend.local_files import LocalFiles
@@ -58,11 +56,10 @@ _OK = 200
 
 @dataclass
 class HostedDeployment:
-    """Origin of a deployed gardenlet: the seed that deployed it, the deployment, and its client certificate."""
+    """Origin of a deployed gardenlet: the seed that deployed it, and the deployment."""
 
     parent: str
     deployed: GardenletDeployment
-    certificate: ClientCertificate | None
 
 
 @dataclass
@@ -158,7 +155,9 @@ class GardenletHost(AgentHost):
 
     def _connection_problem(self, seed: str) -> str | None:
         connection = self.connection_of(seed)
-        return connection.problem if connection is not None else None
+        if connection is None or self.gardenlets[seed].cache.seed_is_gone:  # it is let in no longer, and not needed
+            return None
+        return connection.problem
 
     def endpoints(self) -> Mapping[str, str]:
         """URL of each seed's `/healthz`."""
@@ -173,14 +172,22 @@ class GardenletHost(AgentHost):
         gardenlet = self.gardenlets.get(seed)
         return len(gardenlet.cache.present()) if gardenlet is not None else 0
 
+    def remove_credentials(self, seed: str) -> None:
+        """Remove what the gardenlet of a removed Seed came in by: it is revoked. Raises OSError."""
+        if seed not in self._hosted:
+            remove_certificate(self._directory / seed)
+
     # ------------------------------------------------------------------------------------------ deployments
 
     async def _sync(self) -> None:
         await self._sync_deployments()
-        for seed, hosted in self._hosted.items():
-            certificate = hosted.deployment.certificate if hosted.deployment is not None else None
-            if certificate is not None and hosted.gardenlet.is_active and certificate.renew_when_due(self._clock.now()):
-                _log.info("certificate.renewed", seed=seed, expires_at=certificate.expires_at.isoformat())
+        for hosted in tuple(self._hosted.values()):
+            deployment, connection = hosted.deployment, hosted.connection
+            if connection and connection.is_rejected and hosted.gardenlet.cache.seed_is_gone:
+                connection.remove_certificate()
+            since = deployment.deployed.bootstrapped_at if deployment is not None else None
+            if deployment and connection and since and connection.needs_token(since):
+                await self._give_token(deployment.parent, deployment.deployed.managed_seed)
 
     async def _sync_deployments(self) -> None:
         """Start and stop deployed gardenlets until they match the deployments."""
@@ -240,7 +247,7 @@ class GardenletHost(AgentHost):
             if identity is not None:
                 identity.release()
             return
-        deployment = HostedDeployment(parent, deployed, self._certificate(deployed, configuration))
+        deployment = HostedDeployment(parent, deployed)
         identity = identity or self._identity(seed)
         try:
             hosted = self._create(configuration, identity, deployment)
@@ -286,10 +293,8 @@ class GardenletHost(AgentHost):
 
     async def _has_way_in(self, parent: str, deployed: GardenletDeployment) -> bool:
         """Have a bootstrap token lie ready for a gardenlet without a certificate, where its parent has one itself."""
-        hosted = self._hosted.get(parent)
-        connection = hosted.connection if hosted is not None else None
         directory = self._directory / deployed.managed_seed
-        if connection is None or has_credentials(directory, self._clock.now()):
+        if self._connection_to(parent) is None or has_credentials(directory, self._clock.now()):
             return True
         if deployed.bootstrapped_at is None:
             own = " or ".join(BROUGHT)
@@ -297,35 +302,33 @@ class GardenletHost(AgentHost):
                 deployed.managed_seed, (f"spec.gardenlet.bootstrap is None: {own} of it belongs into {directory}",)
             )
             return False
-        now = self._clock.monotonic()
-        if now < self._token_not_before.get(deployed.managed_seed, 0.0):
+        return await self._give_token(parent, deployed.managed_seed)
+
+    def _connection_to(self, parent: str) -> OwnConnection | None:
+        """The connection of a parent that has one of its own."""
+        hosted = self._hosted.get(parent)
+        return hosted.connection if hosted is not None else None
+
+    async def _give_token(self, parent: str, seed: str) -> bool:
+        """Have the parent request a bootstrap token of a seed, and lay it ready; returns whether there is one."""
+        connection, now = self._connection_to(parent), self._clock.monotonic()
+        if connection is None or now < self._token_not_before.get(seed, 0.0):
             return False
-        self._token_not_before[deployed.managed_seed] = now + TOKEN_SECONDS
+        self._token_not_before[seed] = now + TOKEN_SECONDS
         client = ApiserverClient(connection.bus, self._subjects, user=connection.principal.user)
         try:
-            response = await client.request("token.create", {"seed": deployed.managed_seed})
+            response = await client.request("token.create", {"seed": seed})
         except GardenbusError as error:
-            _log.warning("token.missing", seed=deployed.managed_seed, parent=parent, reason=error.message)
+            _log.warning("token.missing", seed=seed, parent=parent, reason=error.message)
             return False
-        write_token(directory, response["token"])
-        _log.info("token.created", seed=deployed.managed_seed, parent=parent)
+        write_token(self._directory / seed, response["token"])
+        _log.info("token.created", seed=seed, parent=parent)
         return True
 
     def _deployments_of(self, seed: str) -> DeploymentStore:
         if seed not in self._deployment_stores:
             self._deployment_stores[seed] = DeploymentStore(LocalFiles(self._directory / seed))
         return self._deployment_stores[seed]
-
-    def _certificate(
-        self, deployed: GardenletDeployment, configuration: GardenletConfiguration
-    ) -> ClientCertificate | None:
-        """Client certificate issued with a deployment, or its last renewal."""
-        if deployed.bootstrapped_at is None:
-            return None
-        directory = self._directory / deployed.managed_seed
-        make_directory(directory)
-        validity = configuration.certificate_validity
-        return ClientCertificate(directory, bootstrapped_at=deployed.bootstrapped_at, validity=validity)
 
     # ------------------------------------------------------------------------------------------ hosted gardenlets
 
@@ -334,9 +337,8 @@ class GardenletHost(AgentHost):
     ) -> HostedGardenlet:
         """Build a gardenlet with its backend."""
         seed = configuration.seed_name
-        certificate = deployment.certificate if deployment is not None else None
         files = LocalFiles(self._directory / seed)
-        connection = self._own_connection(Principal("gardenlet", seed), files.directory)
+        connection = self._own_connection(Principal("gardenlet", seed), files.directory, configuration.certificate)
         bus = connection.bus if connection is not None else self._bus
         context = MakerContext(
             seed_name=seed,
@@ -360,7 +362,7 @@ class GardenletHost(AgentHost):
             version=package_version(),
             deployments=DeploymentStore(files),
             deployer=self,
-            certificate_expires_at=lambda: _expires_at(connection, certificate),
+            certificate_expires_at=lambda: connection.certificate_expires_at if connection is not None else None,
             follows_alone=connection is not None,
             events=context.events,
         )
@@ -440,14 +442,12 @@ class GardenletHost(AgentHost):
             gardenlet.deployed_seed_changed(seed)
 
     async def _probe(self, url: str, deployment: HostedDeployment | None) -> str | None:
-        """Probe a seed's `/healthz`; a deployed gardenlet also needs its deployment and a valid certificate."""
+        """Probe a seed's `/healthz`; a deployed gardenlet also needs its deployment."""
         if deployment is not None:
             shoot = (deployment.deployed.namespace, deployment.deployed.shoot)
             deployed = self._deployments_of(deployment.parent).load(shoot)
             if deployed is None or deployed.gardenlet is None:
                 return "it is not deployed any more"
-            if deployment.certificate is not None and deployment.certificate.has_expired(self._clock.now()):
-                return f"the client certificate ended at {deployment.certificate.expires_at.isoformat()}"
         assert self._session is not None
         try:
             async with self._session.get(url) as response:
@@ -495,13 +495,6 @@ class _BindingConsumer:
     async def replay_ended(self) -> None:
         for seed in tuple(self.seeds):
             self._host.gardenlets[seed].replay_ended()
-
-
-def _expires_at(connection: OwnConnection | None, certificate: ClientCertificate | None) -> datetime | None:
-    """The end of a gardenlet's certificate: of the one that it comes in by, else of what stands for one."""
-    if connection is not None and connection.certificate_expires_at is not None:
-        return connection.certificate_expires_at
-    return certificate.expires_at if certificate is not None else None
 
 
 def _stage(gardenlet: Gardenlet) -> tuple[bool, bool]:

@@ -48,7 +48,7 @@ async def start_identity(context: ServiceContext[IdentitySettings], connections:
     for informer in informers:
         informer.subscribe(cache.changed, ("secret", "configmap"))
     informers[1].subscribe(requests.changed, ("certificatesigningrequest",))
-    _start_signing(context, connections, informers[1], cache, requests)
+    _start_signing(context, connections, informers[1], requests)
     authorities = AuthoritiesFile(Path(settings.authorities))
     signers = AuthoritiesFile(Path(settings.nats_ca or settings.authorities))
     requestor = TokenRequestorController(connections.store, context.clock, lambda: cache.revoked, signers.pem)
@@ -97,7 +97,7 @@ async def _start_kicking(
         system_account(settings.nats_url, f"identity-system-{context.instance}", credentials)
     )
     controller = RevokedConnectionsController(system, context.clock, *users_of)
-    cache.on_withdrawn = controller.withdraw
+    cache.on_withdrawn, cache.on_removed = controller.withdraw, controller.withdraw_soon
     context.spawn("kicking", controller.queue.run())
     context.spawn("connection-limits", ConnectionLimitsController(system, loads, context.clock).run())
 
@@ -106,7 +106,6 @@ def _start_signing(
     context: ServiceContext[IdentitySettings],
     connections: Connections,
     informer: Informer,
-    cache: CredentialsCache,
     requests: RequestsCache,
 ) -> None:
     settings = context.settings
@@ -119,7 +118,6 @@ def _start_signing(
         store=connections.store,
         clock=context.clock,
         certificates=IssuedCertificates(connections.store, requests),
-        revoked=lambda: cache.revoked,
         authority=authority,
     )
     informer.subscribe(controller.changed)

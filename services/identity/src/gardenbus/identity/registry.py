@@ -8,7 +8,7 @@ from typing import NamedTuple
 from gardenbus.common.api.document import StoredObject, section
 from gardenbus.common.api.identity.bootstrap_tokens import BootstrapToken, key_of_token, read_token, spent
 from gardenbus.common.api.identity.principals import Principal, principal_of
-from gardenbus.common.api.identity.revocations import Revocations
+from gardenbus.common.api.identity.revocations import REVOCATIONS, Revocations, revocations_in
 from gardenbus.common.api.identity.signing_requests import SINGULAR, SigningRequest, read_signing_request
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.errors import BadRequest
@@ -36,6 +36,11 @@ class IssuedCertificates:
     def __init__(self, store: Store, requests: RequestsCache) -> None:
         self._store = store
         self._requests = requests
+
+    async def revocations(self) -> Revocations:
+        """Revocations as they stand in the store: a removal revokes, and nothing is signed on an older state."""
+        stored = await self._store.get(REVOCATIONS)
+        return revocations_in(stored) if stored is not None else Revocations()
 
     async def token_of(self, request: SigningRequest) -> StoredToken | None:
         """The requester's bootstrap token, as it stands in the store."""
@@ -73,6 +78,7 @@ class IssuedCertificates:
             lives_until=lives_until,
             living=len(ends),
             is_revoked=revoked.rejects(request.username, issued_at=last_issued_at),
+            is_outdated=revoked.rejects(principal.user, issued_at=request.created_at),
         )
         if token is None or token.token.bound_to is not None:
             return facts

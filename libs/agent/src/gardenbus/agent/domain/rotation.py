@@ -8,13 +8,18 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from gardenbus.common.api.conditions import conditions_of, get_condition
+from gardenbus.common.api.configuration.gardenlet import DEFAULT_CERTIFICATE, CertificateSettings
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.garden.shoot_operations import OPERATION
 from gardenbus.common.api.identity.principals import Principal
-from gardenbus.common.api.identity.signing_requests import DENIED, FAILED, RENEWALS, decoded
-
-EARLIEST, LATEST = 0.7, 0.9
-"""Share of the life of a certificate after which it is renewed."""
+from gardenbus.common.api.identity.signing_requests import (
+    DENIED,
+    FAILED,
+    LONGEST_SECONDS,
+    RENEWALS,
+    SHORTEST_SECONDS,
+    decoded,
+)
 
 REQUEST_TIMEOUT = timedelta(minutes=15)
 """Time after which a request that nobody has decided on is replaced by one with a new key. Source: client-go."""
@@ -22,9 +27,19 @@ REQUEST_TIMEOUT = timedelta(minutes=15)
 _DIGEST_LETTERS = 40
 
 
-def renewal_at(begins: datetime, ends: datetime, draw: float) -> datetime:
+def renewal_at(
+    begins: datetime, ends: datetime, draw: float, settings: CertificateSettings = DEFAULT_CERTIFICATE
+) -> datetime:
     """The time at which a certificate is renewed; `draw` is a number of [0, 1)."""
-    return begins + (ends - begins) * (EARLIEST + (LATEST - EARLIEST) * draw)
+    earliest, latest = settings.renewed_from_percent, settings.renewed_until_percent
+    return begins + (ends - begins) * ((earliest + (latest - earliest) * draw) / 100)
+
+
+def expiration_seconds(settings: CertificateSettings) -> int | None:
+    """Life to request for a certificate; None leaves it to the signer."""
+    if settings.validity is None:
+        return None
+    return max(SHORTEST_SECONDS, min(LONGEST_SECONDS, int(settings.validity.total_seconds())))
 
 
 def request_name(principal: Principal, digest: str) -> str:

@@ -13,6 +13,7 @@ from gardenbus.apiserver.domain.admission import Admission
 from gardenbus.apiserver.domain.authorization.actions import Action, Requester
 from gardenbus.apiserver.domain.collecting import COLLECTOR, collector_of
 from gardenbus.apiserver.handlers.authorizer import Authorizer
+from gardenbus.apiserver.registry.agent_credentials import AgentCredentials
 from gardenbus.apiserver.registry.read_cache import ManifestCache, ReadCache
 from gardenbus.apiserver.registry.seed_removal import annotate_seed_removal
 from gardenbus.common.api.document import Document, StoredObject
@@ -27,6 +28,8 @@ _log = structlog.stdlib.get_logger()
 
 CONTROLLER = "garbage"
 
+RECOVERY_POLL_SECONDS = 5.0
+
 RETRY_SECONDS = 60.0
 """Interval of retries for dependents that must not be deleted yet."""
 
@@ -34,14 +37,25 @@ RETRY_SECONDS = 60.0
 class GarbageCollector:
     """Collects what the removal of an owner left behind."""
 
-    def __init__(self, store: Store, admission: Admission, authorizer: Authorizer, manifests: ManifestCache) -> None:
+    def __init__(
+        self,
+        store: Store,
+        admission: Admission,
+        authorizer: Authorizer,
+        manifests: ManifestCache,
+        credentials: AgentCredentials,
+    ) -> None:
         self._store = store
         self._admission = admission
         self._authorizer = authorizer
         self._manifests = manifests
+        self._credentials = credentials
 
     async def reconcile(self, request: ReconcileRequest) -> ReconcileResult:
         """Reconcile one removed owner, whose uid is the name of the request. Raises Conflict, Unavailable."""
+        recovery = await self._store.recovery()
+        if recovery is not None:
+            return RequeueAfter(RECOVERY_POLL_SECONDS, f"an owner may be lost, not removed: {recovery.text}")
         return RequeueAfter(RETRY_SECONDS) if await self.collect(request.name) else Done()
 
     async def collect(self, uid: str) -> int:
@@ -91,5 +105,7 @@ class GarbageCollector:
         migration.admit_deletion(document)
         guards = self._admission.deletion_guards(document)
         preconditions = (*guards, *await annotate_seed_removal(stored, self._store))
+        if not stored.parts.finalizers:
+            await self._credentials.end_with(stored)
         await self._store.delete(stored, preconditions=preconditions)
         grant.written("collected")

@@ -1,7 +1,7 @@
 """Requests for bootstrap tokens: `token.create`.
 
 An operator requests any; a gardenlet only for the seed of a ManagedSeed whose shoot it hosts, and that has no gardenlet
-yet, or one whose certificate ended. Source: Gardener's SeedRestriction admission.
+yet, or one whose certificate ended or was revoked. Source: Gardener's SeedRestriction admission.
 
 | `spec.gardenlet.bootstrap` | what its gardenlet comes in by |
 |---|---|
@@ -13,7 +13,7 @@ yet, or one whose certificate ended. Source: Gardener's SeedRestriction admissio
 import hashlib
 import secrets
 import string
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Annotated, Any
 
 import msgspec
@@ -21,6 +21,7 @@ import msgspec
 from gardenbus.apiserver.domain import report_admission
 from gardenbus.apiserver.domain.operators import check_operator
 from gardenbus.apiserver.domain.query_bodies import read_body
+from gardenbus.apiserver.registry.agent_credentials import AgentCredentials
 from gardenbus.apiserver.registry.preconditions import Precondition
 from gardenbus.apiserver.registry.read_cache import ReadCache
 from gardenbus.apiserver.registry.writer import Writer
@@ -30,7 +31,7 @@ from gardenbus.common.api.identity.names import issued
 from gardenbus.common.api.identity.principals import Principal, principal_of
 from gardenbus.common.api.keys import GARDEN_NAMESPACE, ObjectKey
 from gardenbus.common.errors import BadRequest, Forbidden, Unsupported
-from gardenbus.common.ports.clock import Clock, parse_timestamp, timestamp
+from gardenbus.common.ports.clock import Clock, timestamp
 
 LONGEST_SECONDS = 7 * 86_400
 MANAGED_SECONDS = 3600
@@ -63,7 +64,7 @@ class BootstrapTokens:
         wanted = read_body(body, TokenBody, "send an object with seed, member, ttlSeconds, description")
         requester = principal_of(user)
         if not is_operator and requester.role == "gardenlet":
-            managed_seed = await _managed_seed(wanted, requester.name, reads, self._clock.now())
+            managed_seed = await _managed_seed(wanted, requester.name, reads, writer.agent_credentials)
             wanted = msgspec.structs.replace(wanted, ttl_seconds=MANAGED_SECONDS)
             if section(managed_seed, "spec", "gardenlet").get("bootstrap") == "ServiceAccount":
                 return await self._replace(wanted, user, writer, reads)
@@ -112,20 +113,24 @@ def _bound_to(wanted: TokenBody) -> Principal | None:
     return issued(f"member:{wanted.member}") if wanted.member else None
 
 
-async def _managed_seed(wanted: TokenBody, parent: str, reads: ReadCache, now: datetime) -> Document:
-    """The ManagedSeed of a token. Raises Forbidden unless the parent hosts it and it has no gardenlet yet."""
+async def _managed_seed(wanted: TokenBody, parent: str, reads: ReadCache, credentials: AgentCredentials) -> Document:
+    """The ManagedSeed of a token. Raises Forbidden unless the parent hosts it and no gardenlet of it can come in.
+
+    One that is being deleted has a token for as long as its Seed is there, which only its gardenlet releases.
+    """
     denied = f"the gardenlet of seed {parent} gets no token for {wanted.seed or wanted.member or 'just anybody'}"
     managed_seed = await reads.get(ObjectKey("managedseed", GARDEN_NAMESPACE, wanted.seed)) if wanted.seed else None
-    if managed_seed is None or managed_seed.is_deleting:
+    seed = await reads.get(ObjectKey("seed", "", wanted.seed)) if managed_seed is not None else None
+    if managed_seed is None or (managed_seed.is_deleting and seed is None):
         raise Forbidden(f"{denied}: there is no such ManagedSeed")
     name = str(section(managed_seed.document(), "spec", "shoot").get("name") or "")
     shoot = await reads.get(ObjectKey("shoot", GARDEN_NAMESPACE, name))
     if shoot is None or not report_admission.is_responsible(shoot.document(), parent):
         raise Forbidden(f"{denied}: the shoot of {managed_seed.key} is not here")
-    seed = await reads.get(ObjectKey("seed", "", wanted.seed))
-    ends = seed and parse_timestamp(section(seed.document(), "status").get("clientCertificateExpirationTimestamp"))
-    if ends and ends > now:
-        raise Forbidden(f"{denied}: the certificate of its gardenlet lives until {timestamp(ends)}")
+    status = section(seed.document(), "status") if seed is not None else {}
+    if await credentials.is_certificate_alive(Principal("gardenlet", wanted.seed), status):
+        ends = status.get("clientCertificateExpirationTimestamp")
+        raise Forbidden(f"{denied}: the certificate of its gardenlet lives until {ends}")
     document = managed_seed.document()
     if section(document, "spec", "gardenlet").get("bootstrap") == "None":
         raise Forbidden(f"{denied}: spec.gardenlet.bootstrap is None, its gardenlet brings its own credentials")

@@ -20,6 +20,7 @@ from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.document_parts import is_deleting, mappings, with_finalizer, without_finalizer
 from gardenbus.common.api.fleet.member_clusters import AGENT_CLEANUP, REPORTER_PREFIX, has_left, namespace_of
 from gardenbus.common.api.fleet.works import WORK_KIND
+from gardenbus.common.api.identity.principals import Principal
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.api.members import Members
 from gardenbus.common.api.validation.member_cluster import TAINT_EFFECTS
@@ -72,6 +73,8 @@ async def register(report: Report, cluster: str, reads: ReadCache, writer: Write
         if stored.is_deleting if stored is not None else report.queued.deliveries > 1:
             _log.info("registration.dropped", cluster=cluster)
             return
+        if stored is None:
+            await writer.agent_credentials.check_registration(Principal("member-agent", cluster))
         has_version = bool(version_in(report.body))
         manifest = report.body if stored is None or has_version else report_admission.at_version_of(report.body, stored)
         last_applied = stored.last_applied if stored is not None else b""

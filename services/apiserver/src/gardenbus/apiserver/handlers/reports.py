@@ -46,7 +46,7 @@ from gardenbus.common.api.document import Document, StoredObject, section
 from gardenbus.common.api.fields.unknown import check_unknown_status
 from gardenbus.common.api.garden.migration_feasibility import is_older_state
 from gardenbus.common.api.garden.shoot_status import with_status_label
-from gardenbus.common.api.identity.principals import SEED_USER_PREFIX
+from gardenbus.common.api.identity.principals import SEED_USER_PREFIX, Principal
 from gardenbus.common.api.keys import Header, ObjectKey, Subjects
 from gardenbus.common.api.validation.manifest import validate_status
 from gardenbus.common.controller.dead_letter import DeadLetter
@@ -258,6 +258,8 @@ class ReportHandler:
         return with_status_label(merged) if report.key.kind == "shoot" else merged, stamped.stamps
 
     async def _write(self, stored: StoredObject, document: Document, stamps: bytes) -> StoredObject | None:
+        if stored.is_deleting and not section(document, "metadata").get("finalizers"):
+            await self.writer.agent_credentials.end_with(stored)
         bumps = stored.key.kind == "shoot" and report_admission.bumps_generation(stored.document(), document)
         written = await self.store.update(stored, document, report_stamps=stamps, bump_generation=bumps)
         assert isinstance(written, StoredObject)
@@ -333,6 +335,8 @@ class ReportHandler:
             if report.key == own_seed(report) and report.queued.deliveries > 1 and stored is None:
                 _log.info("registration.dropped", seed=report.seed)  # the Seed may have been registered and removed
                 return  # since; a waiting gardenlet registers it again
+            if report.key == own_seed(report) and stored is None:
+                await self.writer.agent_credentials.check_registration(Principal("gardenlet", report.seed))
             manifest = report.body
             if report.key.kind == "shootstate" and stored is not None:
                 if is_older_state(manifest, stored.document()):

@@ -16,6 +16,7 @@ from gardenbus.apiserver.domain.field_validation import Review, manifest_review,
 from gardenbus.apiserver.domain.operations import accept_operation, is_rollout_confined
 from gardenbus.apiserver.domain.plugins.plugin import VerbCheck, any_verb
 from gardenbus.apiserver.domain.related_objects import RelatedQuery
+from gardenbus.apiserver.registry.agent_credentials import AgentCredentials
 from gardenbus.apiserver.registry.preconditions import (
     Precondition,
     check_identity,
@@ -143,6 +144,7 @@ class Writer:
         self.admission = admission or Admission()
         self._store = store
         self._clock = clock
+        self.agent_credentials = AgentCredentials(store, clock)
         self._follow_ups: list[FollowUp] = []
         self.on_created: Callable[[StoredObject], None] = lambda _stored: None
 
@@ -392,6 +394,8 @@ class Writer:
         document, bumps = accept_operation(current, admitted.document)
         new_last_applied = intent.last_applied if intent.last_applied != base.last_applied else None
         setters = setters_after(base.owner_setters, current, document, intent.user)
+        if base.is_deleting and not section(document, "metadata").get("finalizers"):
+            await self.agent_credentials.end_with(base)
         with dependent((Forbidden,)):
             stored = await self._store.update(
                 base,
@@ -430,6 +434,8 @@ class Writer:
             migration.admit_deletion(document)
             preconditions = (*self.admission.deletion_guards(document), *guards_of(condition))
             preconditions = (*preconditions, *await annotate_seed_removal(base, self._store))
+            if not base.parts.finalizers:
+                await self.agent_credentials.end_with(base)
             return await self._store.delete(base, origin=origin, preconditions=preconditions)
 
     async def _is_stale(self, seed: StoredObject, reads: ReadCache) -> bool:

@@ -1,22 +1,20 @@
-"""Local deployments of gardenlets into shoots, one file a ManagedSeed, and their client certificates.
+"""Local deployments of gardenlets into shoots, one file a ManagedSeed.
 
     <directory>/gardenlets/<namespace>/<shoot>.json      in the directory of the seed that runs the shoot
-    <directory>/client-certificate                       in the directory of the new seed
 
-The parent gardenlet writes the former atomically, as the owner of its directory (see local_files). Any host of
+The parent gardenlet writes them atomically, as the owner of its directory (see local_files). Any host of
 gardenlets on the same state directory reads and runs them.
 """
 
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import NamedTuple
 
 import msgspec
 import structlog
 
-from gardenbus.agent.files import make_directory, path_inside, remove_file, remove_if_empty, replace_file, write_draft
+from gardenbus.agent.files import make_directory, path_inside, remove_file, remove_if_empty, write_draft
 from gardenbus.gardenlet.backend.local_files import LocalFiles
-from gardenbus.gardenlet.domain.deployments import GardenletDeployment, renewal_is_due
+from gardenbus.gardenlet.domain.deployments import GardenletDeployment
 from gardenbus.gardenlet.domain.shoot_record import ShootName
 
 _log = structlog.stdlib.get_logger()
@@ -86,42 +84,6 @@ class DeploymentStore:
     def _file(self, shoot: ShootName) -> Path:
         namespace, name = shoot
         return path_inside(self._directory, namespace, f"{name}.json")
-
-
-class ClientCertificate:
-    """Client certificate of one gardenlet; without a certificate authority that is its time of issue.
-
-    It is issued with the deployment (`bootstrapped_at`) and renewed by the gardenlet itself, which keeps the time in
-    `directory`; the later one counts.
-    """
-
-    def __init__(self, directory: Path, *, bootstrapped_at: datetime, validity: timedelta) -> None:
-        self._file = directory / "client-certificate"
-        self._validity = validity
-        self._issued_at = max(bootstrapped_at, self._renewed_at() or bootstrapped_at)
-
-    @property
-    def expires_at(self) -> datetime:
-        """Time of expiry."""
-        return self._issued_at + self._validity
-
-    def has_expired(self, now: datetime) -> bool:
-        """True once it has expired."""
-        return now >= self.expires_at
-
-    def renew_when_due(self, now: datetime) -> bool:
-        """Renew it once most of its validity is over and it has not expired; returns whether it was renewed."""
-        if not renewal_is_due(self._issued_at, self._validity, now):
-            return False
-        replace_file(self._file, now.astimezone(UTC).isoformat().encode())
-        self._issued_at = now
-        return True
-
-    def _renewed_at(self) -> datetime | None:
-        try:
-            return datetime.fromisoformat(self._file.read_text().strip())
-        except (FileNotFoundError, ValueError):
-            return None
 
 
 def _decoded(file: Path) -> GardenletDeployment | None:

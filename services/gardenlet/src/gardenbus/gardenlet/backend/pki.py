@@ -29,9 +29,11 @@ from gardenbus.gardenlet.domain.control_plane import (
     WantedCertificate,
     kubeconfig,
 )
-from gardenbus.gardenlet.domain.deployments import RENEWED_AT
 
 _RSA_BITS = 2048
+
+RENEWED_AT = 0.8
+"""Share of its validity after which a certificate of a control plane is renewed."""
 
 Secrets = Mapping[str, Any]
 """Certificate (PEM) and key of each authority, and the service account key, by their names."""

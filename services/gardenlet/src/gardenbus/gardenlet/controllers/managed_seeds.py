@@ -306,6 +306,7 @@ class ManagedSeedReconciler:
                 self._change(shoot, step)
                 self._deployer.deployments_changed()
             case DeleteNamespace():
+                self._deployer.remove_credentials(key.name)
                 self._deployments.remove(shoot)
             case NoAction() | CannotReconcile():
                 pass

@@ -1,10 +1,10 @@
-"""Gardenlet of a shoot that becomes a seed: its configuration, its deployment, and its certificate.
+"""Gardenlet of a shoot that becomes a seed: its configuration, and its deployment.
 
 Source: Gardener's `pkg/controller/gardenletdeployer` (merging with the parent's configuration, bootstrapping).
 """
 
 from collections.abc import Mapping
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any, cast
 
 import msgspec
@@ -13,9 +13,6 @@ import yaml
 from gardenbus.common.api.configuration.gardenlet import API_GROUP, KIND
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.garden.managed_seeds import capacity_of, seed_of
-
-RENEWED_AT = 0.8
-"""Share of its validity after which a certificate is renewed."""
 
 _OWN = ("seedConfig", "resources")
 """Fields of a configuration that concern its own seed alone."""
@@ -27,8 +24,8 @@ class GardenletDeployment(msgspec.Struct, frozen=True, kw_only=True):
     """The deployment in one shoot for its ManagedSeed; it includes the namespace `garden` of the shoot.
 
     `gardenlet` is the whole configuration (None: deleted), `generation` the ManagedSeed's when it was deployed,
-    `deployed_at` the time of that, `bootstrapped_at` the issue of the gardenlet's certificate (None: it brings its own
-    credentials).
+    `deployed_at` the time of that, `bootstrapped_at` the same of one that may get a token for a certificate (None: it
+    brings its own credentials): where the server rejects its certificate, one that was issued before is replaced.
     """
 
     namespace: str
@@ -78,11 +75,6 @@ def text_of(configuration: Document) -> str:
 def is_bootstrapped(managed_seed: Document) -> bool:
     """True if the gardenlet is issued a certificate (`bootstrap: None` means that it brings its own credentials)."""
     return section(managed_seed, "spec", "gardenlet").get("bootstrap") != "None"
-
-
-def renewal_is_due(issued_at: datetime, validity: timedelta, now: datetime) -> bool:
-    """True between the renewal share of a certificate's validity and its expiry."""
-    return issued_at + RENEWED_AT * validity <= now < issued_at + validity
 
 
 def _merged(below: Mapping[str, Any], above: Mapping[str, Any]) -> Document:

@@ -59,6 +59,9 @@ RECONCILING, RECONCILED, RECONCILE_ERROR = "Reconciling", "Reconciled", "Reconci
 DELETING, DELETED = "Deleting", "Deleted"
 
 AT_ONCE = timedelta(0)
+HELPER_AFTER = timedelta(minutes=1)
+"""Time that a gardenlet has to come in before it is deployed anew, to release a Seed that is being deleted."""
+
 REPEAT_AFTER = timedelta(seconds=30)
 """Interval after which a report without effect is repeated."""
 
@@ -342,27 +345,21 @@ def _deletion(
 
 
 def _helper(snapshot: ManagedSeedSnapshot, *, parent: Document, now: datetime) -> DeployGardenlet | None:
-    """Deployment of a gardenlet to release a deleting Seed that has none, or whose certificate has expired."""
+    """Deployment of a gardenlet to release a deleting Seed that has none, or whose gardenlet does not come in.
+
+    Its certificate may have ended, or have been revoked: one that is deployed anew gets another.
+    """
     if not runs_gardenlet(snapshot.managed_seed):
         return None
     name, deployed = _names(snapshot.managed_seed)[0], snapshot.deployed
     if deployed is not None and deployed.managed_seed != name:
         return None
     if deployed is not None and deployed.gardenlet is not None:
-        expires_at, bootstrapped_at = expiry_of(snapshot.seed or {}), deployed.bootstrapped_at
-        if expires_at is None or bootstrapped_at is None or not bootstrapped_at < expires_at < now:
+        deployed_at = deployed.deployed_at
+        if snapshot.is_running or (deployed_at is not None and now - deployed_at < HELPER_AFTER):
             return None
     has_backup_secret = bool(section(seed_of(snapshot.managed_seed), "spec").get("backup"))
     return DeployGardenlet(managed_gardenlet_configuration(parent, snapshot.managed_seed), has_backup_secret)
-
-
-def expiry_of(seed: Document) -> datetime | None:
-    """Reported expiry of the client certificate of a Seed's gardenlet."""
-    written = section(seed, "status").get("clientCertificateExpirationTimestamp")
-    try:
-        return datetime.fromisoformat(written) if isinstance(written, str) else None
-    except ValueError:
-        return None
 
 
 def _uid(managed_seed: Document) -> str:

@@ -15,6 +15,8 @@ from gardenbus.identity import metrics
 
 AGAIN_SECONDS = 1.0
 ATTEMPTS = 2
+REMOVED_SECONDS = 2.0
+"""Time between the removal of a Seed, or MemberCluster, and the end of its agent's connection."""
 
 log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 
@@ -37,6 +39,12 @@ class RevokedConnectionsController:
         self._left.update(dict.fromkeys(names, ATTEMPTS))
         for name in names:
             self.queue.add(name)
+
+    def withdraw_soon(self, names: Sequence[str]) -> None:
+        """Enqueue users whose object is being removed: their agents hear that it has gone, and why, before they are."""
+        self._left.update(dict.fromkeys(names, ATTEMPTS))
+        for name in names:
+            self.queue.add(name, REMOVED_SECONDS)
 
     async def reconcile(self, name: str) -> float | None:
         """Close the connections of one; returns the seconds until the next attempt.

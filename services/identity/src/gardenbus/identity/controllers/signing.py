@@ -12,7 +12,6 @@ only leave a token that is spent on a request which is still to be approved.
 """
 
 import contextlib
-from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import NamedTuple, assert_never
 
@@ -21,7 +20,6 @@ import structlog
 from gardenbus.common.api.document import Document, StoredObject
 from gardenbus.common.api.identity import signing_requests
 from gardenbus.common.api.identity.bootstrap_tokens import is_token_secret, read_token
-from gardenbus.common.api.identity.revocations import Revocations
 from gardenbus.common.api.identity.signing_requests import SigningRequest, read_signing_request, with_condition
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.controller.delaying_queue import DelayingQueue
@@ -60,13 +58,11 @@ class SigningController:
         store: Store,
         clock: Clock,
         certificates: IssuedCertificates,
-        revoked: Callable[[], Revocations],
         authority: SigningAuthority,
     ) -> None:
         self._store = store
         self._clock = clock
         self._certificates = certificates
-        self._revoked = revoked
         self._authority = authority
         self.queue: DelayingQueue[ObjectKey] = DelayingQueue(
             self.reconcile, clock=clock, controller="signing", retry_seconds=RETRY_SECONDS
@@ -106,7 +102,7 @@ class SigningController:
 
     async def _decide(self, stored: StoredObject, request: SigningRequest, now: datetime) -> _Step:
         token = await self._certificates.token_of(request)
-        facts = await self._certificates.facts(request, token, self._revoked(), now)
+        facts = await self._certificates.facts(request, token, await self._certificates.revocations(), now)
         match decision := decide(request, facts):
             case Approve():
                 if token is not None:
@@ -132,9 +128,14 @@ class SigningController:
             pem = self._authority.sign(request, now)
         except BadRequest as error:
             return await self._conclude(stored, signing_requests.FAILED, "SigningFailed", error.message)
+        if (await self._certificates.revocations()).rejects(principal.user, issued_at=request.created_at):
+            text = f"the credentials of {principal.user} were revoked since it was sent"
+            return await self._conclude(stored, signing_requests.FAILED, "Revoked", text)
         certificate = read_certificate(pem)
         serial, expires = serial_of(certificate), timestamp(certificate.not_valid_after_utc)
-        issued = signing_requests.with_certificate(stored.document(), pem, serial=serial, not_after=expires)
+        issued = signing_requests.with_certificate(
+            stored.document(), pem, serial=serial, not_after=expires, user=principal.user
+        )
         written = await self._write(stored, issued)
         metrics.CERTIFICATES.labels("issued").inc()
         about = {"user": principal.user, "requester": request.username, "request": request.name}

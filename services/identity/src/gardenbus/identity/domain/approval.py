@@ -4,6 +4,7 @@
 |---|---|---|
 | anybody | what nobody can sign: a broken request, a CN without its O, other usages, a service | denied |
 | anybody | a key that an earlier request has | denied: replayed |
+| a token, a gardenlet, a member agent | a name that was revoked after the request was sent | denied |
 | a bootstrap token that ended, was spent, or is bound to another name | | denied |
 | a token bound to the name, or any where the name has no living certificate | a gardenlet, a member agent | approved |
 | a token | a name that has a living certificate | waits |
@@ -77,6 +78,8 @@ class ApprovalFacts(NamedTuple):
     """Number of certificates of that name that live."""
     is_revoked: bool = False
     """The requester was revoked, and has got no certificate since."""
+    is_outdated: bool = False
+    """The principal was revoked since the request was sent, or within its second."""
     approved: str = ""
     """Name of another request for the same principal that is approved, and not signed yet."""
     earlier: str = ""
@@ -96,6 +99,8 @@ def decide(request: SigningRequest, facts: ApprovalFacts) -> Decision:
     if facts.same_key:
         return Deny("Replayed", f"its key is that of {facts.same_key[0]}: a certificate needs a new key")
     requester = _requester(request)
+    if facts.is_outdated and requester.role in ("bootstrap", *_AGENTS):
+        return Deny("Revoked", f"the credentials of {principal.user} were revoked since: send another request")
     if requester.role == "bootstrap":
         return _by_token(request, principal, facts)
     if requester.role in _AGENTS:

@@ -3,10 +3,8 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 
-import msgspec
 import structlog
 
-from gardenbus.common.api.decoding import json_decoder
 from gardenbus.common.api.document import StoredObject
 from gardenbus.common.api.identity.bootstrap_tokens import is_token_secret, read_token
 from gardenbus.common.api.identity.issued_credentials import (
@@ -17,7 +15,13 @@ from gardenbus.common.api.identity.issued_credentials import (
     read_credentials,
 )
 from gardenbus.common.api.identity.principals import Principal
-from gardenbus.common.api.identity.revocations import REVOCATIONS, Revocations, read_revocations
+from gardenbus.common.api.identity.revocations import (
+    REVOCATIONS,
+    Revocations,
+    is_of_removal,
+    lines_in,
+    read_revocations,
+)
 from gardenbus.common.api.keys import GARDEN_NAMESPACE, ObjectKey
 from gardenbus.common.errors import BadRequest
 from gardenbus.common.ports.clock import parse_timestamp
@@ -25,12 +29,6 @@ from gardenbus.common.ports.clock import parse_timestamp
 KINDS = ("secret", "configmap")
 NAMESPACES: Mapping[str, str] = dict.fromkeys(KINDS, GARDEN_NAMESPACE)
 
-
-class _Revocations(msgspec.Struct):
-    data: dict[str, str] = {}
-
-
-_decode_revocations = json_decoder(_Revocations)
 
 _NEVER = object()
 
@@ -46,6 +44,8 @@ class CredentialsCache:
 
     def __init__(self, now: Callable[[], datetime]) -> None:
         self.on_withdrawn: Callable[[Sequence[str]], None] = lambda _: None
+        self.on_removed: Callable[[Sequence[str]], None] = lambda _: None
+        """Called with the users whose objects are removed; they may still hear of that."""
         self._now = now
         self._by_secret: dict[ObjectKey, IssuedCredentials] = {}
         self.issued: dict[str, list[IssuedCredentials]] = {}
@@ -69,14 +69,18 @@ class CredentialsCache:
 
     def _revoke(self, stored: StoredObject | None) -> None:
         try:
-            revoked = read_revocations(_decode_revocations(stored.encoded()).data if stored else {})
-        except msgspec.MsgspecError as error:  # what was revoked stays revoked
+            lines: Mapping[str, str] = lines_in(stored) if stored else {}
+        except BadRequest as error:  # what was revoked stays revoked
             log.warning("revocations.unreadable", object=str(REVOCATIONS), reason=str(error))
             return
+        revoked = read_revocations(lines)
         added = [name for name, since in revoked.since.items() if self.revoked.since.get(name, _NEVER) != since]
         self.revoked = revoked
-        if added:
-            self.on_withdrawn(added)
+        removed = [name for name in added if is_of_removal(lines[name])]
+        if others := [name for name in added if name not in removed]:
+            self.on_withdrawn(others)
+        if removed:
+            self.on_removed(removed)
 
     def _add(self, key: ObjectKey, stored: StoredObject) -> None:
         try:

@@ -355,6 +355,11 @@ class Connection(Client):
         self._remove_sub(number)
         self.send_nowait((f"UNSUB {number}\r\n".encode(),))
 
+    @property
+    def is_rejected(self) -> bool:
+        """True while a rejected login keeps the connection down."""
+        return not self.is_connected and bool(self._rejected_because)
+
     def require_connected(self) -> None:
         """Raise Unavailable unless the connection is up, with the reason of a rejection where that keeps it down.
 

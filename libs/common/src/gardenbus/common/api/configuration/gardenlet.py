@@ -13,6 +13,7 @@ from gardenbus.common.api.configuration import reader
 from gardenbus.common.api.configuration.failure_injection import SHOOT_STEPS, FailureRequest, parse_step_failures
 from gardenbus.common.api.configuration.reader import ACCEPTED, OTHERS, Field, Table
 from gardenbus.common.api.document import Document
+from gardenbus.common.api.identity.signing_requests import SHORTEST_SECONDS
 from gardenbus.common.api.quantities import parse_quantity
 from gardenbus.common.errors import SettingsInvalid
 
@@ -84,6 +85,22 @@ class ManagedSeedSettings(msgspec.Struct, frozen=True, kw_only=True):
     """Changes are spread over that time, so that not all gardenlets restart at once."""
 
 
+class CertificateSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """An agent's client certificate, and when it is renewed (`kubeconfigValidity`); the defaults are Gardener's."""
+
+    validity: timedelta | None = None
+    """Lifetime that is requested; without it, or beyond what the signer gives at most, it is the signer's."""
+
+    renewed_from_percent: int = 70
+    """Share of its life after which a certificate may be renewed (autoRotationJitterPercentageMin)."""
+
+    renewed_until_percent: int = 90
+    """Share of its life after which it is renewed at the latest (autoRotationJitterPercentageMax)."""
+
+
+DEFAULT_CERTIFICATE = CertificateSettings()
+
+
 class ShootBackendSettings(msgspec.Struct, frozen=True, kw_only=True):
     """The backend that shoots are built on."""
 
@@ -128,9 +145,7 @@ class GardenletConfiguration(msgspec.Struct, frozen=True, kw_only=True):
     shoot: ShootSettings = ShootSettings()
     shoot_care_period: timedelta = timedelta(minutes=1)
     managed_seed: ManagedSeedSettings = ManagedSeedSettings()
-    certificate_validity: timedelta = timedelta(days=30)
-    """Lifetime of a client certificate; it is renewed at 80 % of that (kubeconfigValidity.validity)."""
-
+    certificate: CertificateSettings = DEFAULT_CERTIFICATE
     backend: ShootBackendSettings = ShootBackendSettings()
     document: Document = {}
     """The whole configuration as written, for gardenlets that inherit from it."""
@@ -154,6 +169,7 @@ def parse_configurations(
             *_faults(each, is_lenient=is_lenient),
             *_reservation_problems(each.values),
             *_backend_problems(each.values, backends),
+            *_rotation_problems(each.values),
         )
     ]
     if not documents:
@@ -174,6 +190,7 @@ _GROUPS: Mapping[str, type[msgspec.Struct]] = {
     "lease": LeaseSettings,
     "shoot": ShootSettings,
     "managed_seed": ManagedSeedSettings,
+    "certificate": CertificateSettings,
     "backend": ShootBackendSettings,
 }
 
@@ -202,6 +219,21 @@ def _backend_problems(values: Mapping[str, Any], backends: Collection[str]) -> l
     if not backends or name in backends:
         return []
     return [f"backend.type: must be one of {', '.join(sorted(backends))}, is {name!r}"]
+
+
+def _rotation_problems(values: Mapping[str, Any]) -> list[str]:
+    """A certificate must have time to be renewed."""
+    settings = CertificateSettings(**values.get("certificate", {}))
+    if settings.renewed_from_percent < settings.renewed_until_percent:
+        return []
+    field, until = "gardenClientConnection.kubeconfigValidity.autoRotationJitterPercentageMin", "…PercentageMax"
+    return [f"{field}: {settings.renewed_from_percent} must be less than {until}, {settings.renewed_until_percent}"]
+
+
+def _percentage(value: Any) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= 100:  # noqa: PLR2004 - percent
+        raise ValueError(f"must be a whole number from 1 to 100, is {value!r}")
+    return value
 
 
 def _api_version(value: Any) -> None:
@@ -357,8 +389,9 @@ _TABLE: Table = {
             "gardenClusterAddress", "gardenClusterCACert", "bootstrapKubeconfig", "kubeconfigSecret", "bootstrapToken"
         ),
         "kubeconfigValidity": {
-            **_without_effect("autoRotationJitterPercentageMin", "autoRotationJitterPercentageMax"),
-            "validity": Field("certificate_validity", reader.positive_duration),
+            "validity": Field("certificate.validity", reader.duration_from(timedelta(seconds=SHORTEST_SECONDS))),
+            "autoRotationJitterPercentageMin": Field("certificate.renewed_from_percent", _percentage),
+            "autoRotationJitterPercentageMax": Field("certificate.renewed_until_percent", _percentage),
         },
     },
     "backend": {

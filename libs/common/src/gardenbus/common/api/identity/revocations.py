@@ -6,13 +6,23 @@ without a time revokes for ever.
 
 import re
 from collections.abc import Mapping
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
-from gardenbus.common.api.document import Document
+import msgspec
+
+from gardenbus.common.api.decoding import json_decoder
+from gardenbus.common.api.document import Document, StoredObject
 from gardenbus.common.api.keys import GARDEN_NAMESPACE, ObjectKey
+from gardenbus.common.errors import BadRequest
 
 REVOCATIONS = ObjectKey("configmap", GARDEN_NAMESPACE, "revoked-credentials")
+
+REMOVED = "removed"
+"""Reason of a revocation that came with the removal of what somebody acted for (a Seed, a MemberCluster)."""
+
+_OUTLIVED = timedelta(days=366)
+"""Longest life of a credential that is issued: what was revoked then has ended by itself."""
 
 _SERIAL = re.compile(r"[0-9a-f]{16,40}")
 
@@ -47,6 +57,40 @@ class Revocations(NamedTuple):
 def read_revocations(lines: Mapping[str, str]) -> Revocations:
     """The revocations of a ConfigMap's data."""
     return Revocations({name: _instant(line) for name, line in lines.items()})
+
+
+class _RevocationsMap(msgspec.Struct):
+    data: dict[str, str] = {}
+
+
+_decode = json_decoder(_RevocationsMap)
+
+
+def lines_in(stored: StoredObject) -> Mapping[str, str]:
+    """The lines of the ConfigMap. Raises BadRequest for one that cannot be read."""
+    try:
+        return _decode(stored.encoded()).data
+    except msgspec.MsgspecError as error:
+        raise BadRequest(f"{REVOCATIONS}: {error}") from error
+
+
+def revocations_in(stored: StoredObject) -> Revocations:
+    """The revocations of the ConfigMap. Raises BadRequest for one that cannot be read."""
+    return read_revocations(lines_in(stored))
+
+
+def is_of_removal(line: str) -> bool:
+    """True for a revocation that came with a removal."""
+    return line.partition(" ")[2] == REMOVED
+
+
+def without_outlived(lines: Mapping[str, str], now: datetime) -> Mapping[str, str]:
+    """The lines without those of removals after which everything that was revoked has ended."""
+    return {
+        name: line
+        for name, line in lines.items()
+        if not (is_of_removal(line) and (since := _instant(line)) and now - since > _OUTLIVED)
+    }
 
 
 def _instant(line: str) -> datetime | None:

@@ -39,6 +39,9 @@ SERIAL = "gardenbus.io/serial"
 NOT_AFTER = "gardenbus.io/not-after"
 """Annotation of the same: when the certificate ends (RFC 3339)."""
 
+USER = "gardenbus.io/user"
+"""Annotation of the same: whose certificate it is."""
+
 SHORTEST_SECONDS = 60
 LONGEST_SECONDS = 365 * 86_400
 
@@ -118,10 +121,10 @@ def with_condition(document: Document, kind: str, reason: str, message: str, now
     return {**document, "status": {**section(document, "status"), "conditions": conditions}}
 
 
-def with_certificate(document: Document, pem: bytes, *, serial: str, not_after: str) -> Document:
+def with_certificate(document: Document, pem: bytes, *, serial: str, not_after: str, user: str) -> Document:
     """The request with its certificate, and what the record of it says (`not_after` in RFC 3339)."""
     metadata = section(document, "metadata")
-    annotations = {**section(metadata, "annotations"), SERIAL: serial, NOT_AFTER: not_after}
+    annotations = {**section(metadata, "annotations"), SERIAL: serial, NOT_AFTER: not_after, USER: user}
     status = {**section(document, "status"), "certificate": base64.b64encode(pem).decode()}
     return {**document, "metadata": {**metadata, "annotations": annotations}, "status": status}
 
