@@ -8,8 +8,9 @@ import pytest
 
 from gardenbus.bench.guard.assessment import Held, Lost, assess
 from gardenbus.bench.guard.readings import ScenarioReading
-from gardenbus.bench.guard.reference import ReferenceCommit, ReferenceUnavailable, decode, encode
+from gardenbus.bench.guard.reference import ReferenceCommit, decode, encode
 from gardenbus.bench.guard.run import ScenarioOutcome, guarded
+from gardenbus.bench.harness.retries import BenchFailed
 from tests.unit.bench.guard.readings import CPU_US, a_reading, a_turn, the_baseline
 
 
@@ -69,7 +70,7 @@ async def test_a_loss_that_only_one_look_has_is_none() -> None:
 
 @pytest.mark.parametrize("again", [1.6, 1.0])
 async def test_where_the_commit_cannot_be_measured_the_file_counts(again: float) -> None:
-    machine = Machine(taking(1.6), taking(again), reference=ReferenceUnavailable("not a commit"))
+    machine = Machine(taking(1.6), taking(again), reference=BenchFailed("not a commit"))
     assert isinstance((await machine.outcome()).result, Lost) == (again > 1)
 
 
@@ -111,14 +112,14 @@ async def test_the_commit_is_measured_as_it_was(repository: Path, monkeypatch: p
     reference = ReferenceCommit(git(repository, "rev-parse", "HEAD"), repository)
     try:
         assert encode(await reference.measure("loads")) == encode(READINGS)
-        with pytest.raises(ReferenceUnavailable, match="exited with 2: got"):
+        with pytest.raises(BenchFailed, match="exited with 2: got"):
             await reference.measure("rest")
     finally:
         reference.close()
 
 
 async def test_a_commit_that_is_not_there_is_named(repository: Path) -> None:
-    with pytest.raises(ReferenceUnavailable, match="0123456789abcdef"):
+    with pytest.raises(BenchFailed, match="0123456789abcdef"):
         await ReferenceCommit("0123456789abcdef+", repository).measure("loads")
 
 

@@ -19,6 +19,10 @@ QUERIED = "queried"
 NAMED_SEEDS = 5
 
 
+RECOVERY_POLL_SECONDS = 5.0
+"""Interval at which a controller that waits for a recovery looks again."""
+
+
 class Recovery(msgspec.Struct, frozen=True):
     """A recovery that lasts. `has_waited`: one lease period has passed. `responses`: what is known of each seed."""
 

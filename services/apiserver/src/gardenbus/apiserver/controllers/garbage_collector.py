@@ -22,13 +22,12 @@ from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.api.owners import setters_of
 from gardenbus.common.controller.controller import Done, ReconcileRequest, ReconcileResult, RequeueAfter
 from gardenbus.common.errors import Forbidden, NotFound
+from gardenbus.common.ports.recovery import RECOVERY_POLL_SECONDS
 from gardenbus.common.ports.store import Store
 
 _log = structlog.stdlib.get_logger()
 
 CONTROLLER = "garbage"
-
-RECOVERY_POLL_SECONDS = 5.0
 
 RETRY_SECONDS = 60.0
 """Interval of retries for dependents that must not be deleted yet."""

@@ -5,7 +5,7 @@ the services: a permission is about the subject of the request alone. So these a
 fields here; the subject of the request says which, and the permission table who may send it.
 """
 
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Annotated, Literal, NamedTuple
 
 import msgspec
 
@@ -22,7 +22,7 @@ LONGEST_INACTIVE_NANOSECONDS = 300 * 1_000_000_000
 """Longest life of a consumer that nobody fetches from."""
 
 
-class ConsumerConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+class ConsumerConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Fields of a pull consumer, by JetStream's names; others are rejected, `deliver_subject` among them."""
 
     name: str = ""
@@ -94,14 +94,8 @@ def _owner(filter_subject: str, subjects: Subjects) -> Principal:
 
 
 def _encoded(stream: str, name: str, filter_subject: str, creation: _Creation) -> bytes:
-    """JetStream's request. In memory and not replicated, whatever was said: it ends with its owner."""
-    config: dict[str, Any] = msgspec.to_builtins(creation.config)
-    own = {"name": name, "filter_subject": filter_subject, "mem_storage": True, "num_replicas": 1}
-    fixed = {
-        "ack_policy": creation.config.ack_policy,
-        "deliver_policy": creation.config.deliver_policy,
-        "max_waiting": creation.config.max_waiting,
-        "inactive_threshold": creation.config.inactive_threshold,
-    }
-    request = {"stream_name": stream, "action": creation.action, "config": {**config, **fixed, **own}}
-    return msgspec.json.encode(request)
+    """JetStream's request. In memory and not replicated, whatever was requested: it ends with its owner."""
+    config = msgspec.structs.replace(
+        creation.config, name=name, filter_subject=filter_subject, mem_storage=True, num_replicas=1
+    )
+    return msgspec.json.encode(msgspec.structs.replace(creation, stream_name=stream, config=config))

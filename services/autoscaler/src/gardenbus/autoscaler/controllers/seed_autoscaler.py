@@ -39,7 +39,7 @@ from gardenbus.common.controller.controller import Done, ReconcileRequest, Recon
 from gardenbus.common.controller.listing import list_all
 from gardenbus.common.errors import Conflict, NotFound, Terminal
 from gardenbus.common.ports.clock import Clock
-from gardenbus.common.ports.recovery import Recovery
+from gardenbus.common.ports.recovery import RECOVERY_POLL_SECONDS, Recovery
 from gardenbus.common.ports.store import EventRecord, Store
 
 _log = structlog.stdlib.get_logger()
@@ -47,7 +47,6 @@ _log = structlog.stdlib.get_logger()
 KIND = "seedautoscaler"
 REPORTER = "seed-autoscaler"
 SOONEST_SECONDS = 1.0
-RECOVERY_POLL_SECONDS = 5.0
 STORE_RECOVERING = "StoreRecovering"
 PROSPECTIVE_SEED = "a-new-seed.of.the-set"
 """Name of the hypothetical seed: no Seed has dots in its name."""

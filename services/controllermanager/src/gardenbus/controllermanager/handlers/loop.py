@@ -20,14 +20,13 @@ from gardenbus.common.controller.controller import (
 )
 from gardenbus.common.controller.enqueue_on_change import ObjectLister
 from gardenbus.common.ports.clock import Clock
+from gardenbus.common.ports.recovery import RECOVERY_POLL_SECONDS
 from gardenbus.common.ports.store import Store
 from gardenbus.controllermanager.cache.cached_bindings import CachedBindings
 from gardenbus.controllermanager.cache.project_namespaces import ProjectNamespaces
 
 REPORTER = "controllermanager"
 """Signs Events."""
-
-RECOVERY_POLL_SECONDS = 5.0
 
 USER = "controllermanager"
 """Sends requests to the apiserver."""

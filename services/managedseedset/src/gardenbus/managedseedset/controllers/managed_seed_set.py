@@ -20,7 +20,7 @@ from gardenbus.common.controller.event_recorder import EventRecorder
 from gardenbus.common.controller.writes import update
 from gardenbus.common.errors import Conflict, Forbidden, NotFound, Terminal, Unavailable
 from gardenbus.common.ports.clock import Clock
-from gardenbus.common.ports.recovery import Recovery
+from gardenbus.common.ports.recovery import RECOVERY_POLL_SECONDS, Recovery
 from gardenbus.common.ports.store import Store, WritePrecondition
 from gardenbus.managedseedset import metrics
 from gardenbus.managedseedset.domain.actions import (
@@ -45,7 +45,6 @@ log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 
 REPORTER = "managedseedset"
 KIND = "managedseedset"
-RECOVERY_POLL_SECONDS = 5.0
 
 
 class ManagedSeedSetReconciler:

@@ -4,7 +4,6 @@ Machines differ in what one server takes of the same work beside another kind of
 against the file is one only where the commit that the file is of, measured here and now, takes less as well.
 """
 
-import asyncio
 import io
 import os
 import subprocess
@@ -17,6 +16,8 @@ from pathlib import Path
 import msgspec
 
 from gardenbus.bench.guard.readings import ScenarioReading
+from gardenbus.bench.harness.commands import run_command
+from gardenbus.bench.harness.retries import BenchFailed
 
 SET_UP_SECONDS = 900.0
 MEASURE_SECONDS = 1800.0
@@ -24,10 +25,6 @@ MEASURE_SECONDS = 1800.0
 
 OWN_ENVIRONMENT = frozenset({"MAKEFLAGS", "MAKELEVEL", "MFLAGS", "PYTHONPATH", "VIRTUAL_ENV"})
 """Variables of the checkout at hand, which another one must not get."""
-
-
-class ReferenceUnavailable(Exception):
-    """The commit could not be measured here: it is not in the repository, or is not what runs on this machine."""
 
 
 class ReferenceCommit:
@@ -44,19 +41,18 @@ class ReferenceCommit:
             self._folder.cleanup()
 
     async def measure(self, group: str) -> Sequence[ScenarioReading]:
-        """Readings of one group of scenarios. Raises ReferenceUnavailable."""
+        """Readings of one group of scenarios. Raises BenchFailed."""
         if self._folder is None:
             self._folder = await self._set_up()
         root = Path(self._folder.name)
         file = root / f"readings-{group}.json"
         options = ("--only", group, "--readings", str(file))
-        await _run(
-            (str(root / ".venv/bin/python"), "-m", "gardenbus.bench.guard", *options), root, limit=MEASURE_SECONDS
-        )
+        command = (str(root / ".venv/bin/python"), "-m", "gardenbus.bench.guard", *options)
+        await run_command(command, limit=MEASURE_SECONDS, folder=root, environ=_environment(os.environ))
         try:
             return decode(file.read_bytes())
         except (OSError, msgspec.MsgspecError) as error:
-            raise ReferenceUnavailable(f"the readings of {self._commit[:12]} cannot be read: {error}") from error
+            raise BenchFailed(f"the readings of {self._commit[:12]} cannot be read: {error}") from error
 
     async def _set_up(self) -> "tempfile.TemporaryDirectory[str]":
         archived = subprocess.run(  # noqa: ASYNC221, S603 - nothing else runs meanwhile
@@ -66,40 +62,18 @@ class ReferenceCommit:
             check=False,
         )
         if archived.returncode:
-            raise ReferenceUnavailable(archived.stderr.decode().strip())
+            raise BenchFailed(archived.stderr.decode().strip())
         folder = tempfile.TemporaryDirectory(prefix="gardenbus-reference-")
         try:
             with tarfile.open(fileobj=io.BytesIO(archived.stdout)) as tar:
                 tar.extractall(folder.name, filter="data")
-            await _run(("make", "setup"), Path(folder.name), limit=SET_UP_SECONDS)
+            await run_command(
+                ("make", "setup"), limit=SET_UP_SECONDS, folder=Path(folder.name), environ=_environment(os.environ)
+            )
         except BaseException:
             folder.cleanup()
             raise
         return folder
-
-
-async def _run(command: Sequence[str], folder: Path, *, limit: float) -> None:
-    """Run a command in the other checkout. Raises ReferenceUnavailable with the end of its output when it fails."""
-    process = await asyncio.create_subprocess_exec(
-        *command,
-        cwd=folder,
-        env=_environment(os.environ),
-        stdin=asyncio.subprocess.DEVNULL,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.STDOUT,
-    )
-    try:
-        async with asyncio.timeout(limit):
-            output, _ = await process.communicate()
-    except TimeoutError as error:
-        raise ReferenceUnavailable(f"{' '.join(command)} did not end within {limit:g} s") from error
-    finally:
-        if process.returncode is None:
-            process.kill()
-            await process.wait()
-    if process.returncode:
-        printed = output.decode(errors="replace").strip()[-2000:]
-        raise ReferenceUnavailable(f"{' '.join(command)} exited with {process.returncode}: {printed}")
 
 
 def _environment(of: Mapping[str, str]) -> dict[str, str]:

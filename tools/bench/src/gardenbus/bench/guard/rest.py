@@ -14,6 +14,7 @@ from gardenbus.bench.guard.assessment import REST_UNIT
 from gardenbus.bench.guard.profiles import TimeSpan, by_samples, sampled
 from gardenbus.bench.guard.readings import ScenarioReading, TurnReading
 from gardenbus.bench.guard.yardsticks import YardstickRunner, yardsticks
+from gardenbus.bench.harness.commands import run_command
 from gardenbus.bench.harness.process_costs import ProcessCost, core_use, cost_of, memory_mb, share_of_others
 from gardenbus.bench.harness.retries import BenchFailed
 from gardenbus.bench.manifests.shoots import NAMESPACE, basics, names, seed, shoot
@@ -111,21 +112,8 @@ def _pids(directory: Path) -> Mapping[str, int]:
 
 
 async def _command(*arguments: str) -> None:
-    """Run a command of ours. Raises BenchFailed with what it said when it fails."""
-    process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "gardenbus.cli.main", *arguments),
-        stdin=asyncio.subprocess.DEVNULL,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.STDOUT,
-    )
-    try:
-        async with asyncio.timeout(COMMAND_SECONDS):
-            output, _ = await process.communicate()
-    except TimeoutError as error:
-        process.kill()
-        raise BenchFailed(f"gardenbus {arguments[0]} did not end within {COMMAND_SECONDS:g} s") from error
-    if process.returncode:
-        raise BenchFailed(f"gardenbus {' '.join(arguments)}: {output.decode().strip()}")
+    """Run a command of ours. Raises BenchFailed when it fails."""
+    await run_command((sys.executable, "-m", "gardenbus.cli.main", *arguments), limit=COMMAND_SECONDS)
 
 
 def _manifests(directory: Path) -> Path:

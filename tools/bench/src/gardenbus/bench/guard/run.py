@@ -20,7 +20,6 @@ from gardenbus.bench.guard.loads import measure_loads, with_pipe_of_stream
 from gardenbus.bench.guard.placements import UNITS as PLACEMENT_UNITS
 from gardenbus.bench.guard.placements import measure_placements
 from gardenbus.bench.guard.readings import ScenarioReading, pooled
-from gardenbus.bench.guard.reference import ReferenceUnavailable
 from gardenbus.bench.guard.rest import REST, measure_rest
 from gardenbus.bench.guard.turns import Turns
 from gardenbus.bench.harness.retries import BenchFailed
@@ -109,7 +108,7 @@ def _sampled(folder: Path) -> Generator[None]:
 
 
 ReferenceReader = Callable[[str], Awaitable[Sequence[ScenarioReading]]]
-"""Readings of a group, of the commit that the figures are of. Raises ReferenceUnavailable."""
+"""Readings of a group, of the commit that the figures are of. Raises BenchFailed."""
 
 
 async def guarded(
@@ -146,7 +145,7 @@ async def _measured_here(name: str, baseline: Baseline, reference: ReferenceRead
     """Figures of the same commit by this machine; those of the file where there are none."""
     try:
         readings = [each for each in await reference(name) if each.turns and not each.failure]
-    except ReferenceUnavailable as error:
+    except BenchFailed as error:
         sys.stderr.write(f"{baseline.commit[:12]} could not be measured here, so the file alone counts: {error}\n")
         return baseline
     of_here = {each.scenario: figures_of(each) for each in readings}
