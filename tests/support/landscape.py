@@ -36,6 +36,10 @@ class Ended(NamedTuple):
     stderr: str
 
 
+PAGE_SECONDS = 20.0
+"""Time after which a page is requested anew where a test waits: who is killed with a request never responds."""
+
+
 class Landscape:
     """A running landscape. `client` is connected to its NATS, as the one whose subjects begin with `prefix`."""
 
@@ -85,11 +89,12 @@ class Landscape:
         return response["result"]
 
     async def list(self, kind: str) -> list[Document]:
-        """All objects of a kind."""
+        """All objects of a kind. Raises errors of nats-py when a page does not come: its apiserver may be killed."""
         items: list[Document] = []
         token: str | None = None
         while True:
-            page = await self.query(f"list.{kind}", {"limit": 500} | ({"continue": token} if token else {}))
+            body = {"limit": 500} | ({"continue": token} if token else {})
+            page = await self.query(f"list.{kind}", body, timeout=PAGE_SECONDS)
             items += page["items"]
             token = page.get("continue")
             if not token:
