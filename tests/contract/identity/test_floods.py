@@ -30,8 +30,9 @@ MEMORY_OF_COMPOSE = 1024 * 1024 * 1024
 
 
 @pytest.fixture
-async def landscape(tmp_path: Path) -> AsyncIterator[Guarded]:
-    """The server with its streams, and nobody who takes anything from them."""
+async def landscape(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Guarded]:
+    """The server with its streams and the memory limit of compose, and nobody who takes anything from them."""
+    monkeypatch.setenv("GOMEMLIMIT", "870MiB")
     async with guarded(tmp_path / "landscape") as landscape:
         credentials = landscape.credentials(Principal("service", "relay"))
         async with jetstream.connect(landscape.server.url, "relay", credentials=credentials):

@@ -8,6 +8,7 @@ from gardenbus.common.ports.system_account import ConnectionLoad, ServerConnecti
 from gardenbus.identity.domain.connection_loads import (
     DRAINED_BYTES_A_SECOND,
     MOST_PENDING_BYTES,
+    UNREAD_SECONDS,
     ConnectionLoads,
     at_once,
 )
@@ -56,6 +57,15 @@ def test_those_that_read_least_are_closed_until_the_others_are_within_the_bound(
     half = MOST_PENDING_BYTES // 2
     assert closed(loads_of(), 0.0, a_load(1, pending=half), a_load(2, pending=half)) == []
     assert closed(loads_of(), 0.0, a_load(1, pending=half), a_load(2, pending=half + 1), a_load(3)) == [2]
+
+
+def test_who_reads_too_little_is_out_for_a_while() -> None:
+    loads = loads_of()
+    assert closed(loads, 0.0, a_load(1, pending=MOST_PENDING_BYTES + 1), a_load(5, user="bob")) == [1]
+    assert closed(loads, 1.0, a_load(5, user="bob")) == []
+    assert "unread" in rejection(loads, "ann", UNREAD_SECONDS - 1)
+    assert not rejection(loads, "bob", UNREAD_SECONDS - 1)
+    assert not rejection(loads, "ann", UNREAD_SECONDS)
 
 
 def test_who_sends_too_much_at_once_is_out_until_half_of_it_has_drained() -> None:

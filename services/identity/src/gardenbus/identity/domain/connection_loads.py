@@ -6,7 +6,7 @@ time. So the servers' lists of connections are read again and again, and compare
 | bound                                         | beyond it                                                       |
 |-----------------------------------------------|-----------------------------------------------------------------|
 | `connections`                                 | the youngest are closed, and no other is let in                 |
-| `MOST_PENDING_BYTES` that a user has not read | those with the most are closed, until the others are below it   |
+| `MOST_PENDING_BYTES` that a user has not read | those with the most are closed, and none is let in for a while  |
 | a quarter of `waiting_bytes`, sent at once    | all are closed, and none is let in until half of it has drained |
 
 What was sent drains at `DRAINED_BYTES_A_SECOND`, which is less than apiservers handle. The other three quarters are for
@@ -25,6 +25,10 @@ MOST_PENDING_BYTES = 32 * 1024 * 1024
 """Of all connections of one user together: what the servers hold for clients that do not read."""
 
 DRAINED_BYTES_A_SECOND = 4 * 1024 * 1024
+UNREAD_SECONDS = 10.0
+"""Time for which a user who has left too much unread is not let in: each connection that comes back in the place of one
+that was closed fills up to `max_pending` before the next observation."""
+
 FORGOTTEN_SECONDS = 600.0
 
 
@@ -63,6 +67,8 @@ class ConnectionLoads:
         """Time of the last observation of each: what its connections had sent before the first time is not counted."""
         self._sent: dict[str, _Sent] = {}
         self._held: set[str] = set()
+        self._unread: dict[str, float] = {}
+        """Time until which nobody is let in, by user who left too much unread."""
 
     def observe(self, open_ones: Sequence[ConnectionLoad], ended: Sequence[ConnectionLoad], now: float) -> list[Excess]:
         """Take over what the servers say; the connections to be closed."""
@@ -72,6 +78,7 @@ class ConnectionLoads:
             by_user.setdefault(load.connection.user, []).append(load)
         self._counts = {user: len(loads) for user, loads in by_user.items()}
         self._admitted = {}
+        self._unread = {user: until for user, until in self._unread.items() if until > now}
         return [excess for user, loads in by_user.items() for excess in self._excess(user, loads, now)]
 
     def admit(self, user: str, now: float) -> None:
@@ -82,6 +89,8 @@ class ConnectionLoads:
             raise Forbidden(f"{user} has {count} connections, all that its budget allows (limit connections)")
         if self._is_held(user, budget, now):
             raise Forbidden(f"{user} has sent {at_once(budget):,} bytes at once, a quarter of its limit waitingBytes")
+        if now < self._unread.get(user, 0.0):
+            raise Forbidden(f"{user} has left more than {MOST_PENDING_BYTES:,} bytes unread: come back in a while")
         self._admitted[user] = self._admitted.get(user, 0) + 1
 
     def _excess(self, user: str, loads: Sequence[ConnectionLoad], now: float) -> Iterable[Excess]:
@@ -99,6 +108,7 @@ class ConnectionLoads:
             if pending <= MOST_PENDING_BYTES:
                 break
             pending -= load.pending_bytes
+            self._unread[user] = now + UNREAD_SECONDS
             beyond.append(Excess(load.connection, f"more than {MOST_PENDING_BYTES:,} bytes are not read"))
         return list({excess.connection: excess for excess in beyond}.values())
 

@@ -9,8 +9,11 @@ from gardenbus.common.api.identity.principals import groups_of, principal_of
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.errors import BadRequest, InvalidResource
 
-AGENTS_CONNECTIONS = 8
-"""Of a gardenlet, member agent, scheduler or extension: one for each replica, and those that are about to end."""
+AGENTS_CONNECTIONS = 3
+"""Of a gardenlet, member agent or extension: one, one of its replacement, and one that is about to end."""
+
+SCHEDULERS_CONNECTIONS = 8
+"""Of a scheduler of one's own: one for each replica, and those that are about to end."""
 
 log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 
@@ -41,5 +44,6 @@ class BudgetsCache:
             return self._budgets.of(user)
         budget = self._budgets.of(user, groups_of(principal))
         if principal.role != "user" and budget.connections == self._budgets.default.connections:
-            return msgspec.structs.replace(budget, connections=min(AGENTS_CONNECTIONS, budget.connections))
+            most = SCHEDULERS_CONNECTIONS if principal.role == "scheduler" else AGENTS_CONNECTIONS
+            return msgspec.structs.replace(budget, connections=min(most, budget.connections))
         return budget
