@@ -19,6 +19,7 @@ from gardenbus.common.api.identity.nkeys import KeyPair
 from gardenbus.common.api.identity.permissions import service_names
 from gardenbus.common.api.identity.principals import Principal
 from gardenbus.common.api.keys import Subjects
+from gardenbus.common.controller.budget_settings import BudgetSettings
 from gardenbus.common.runtime.clock import SystemClock
 from gardenbus.credentials import secret_files
 from gardenbus.credentials.certificates import Authority, new_authority
@@ -26,7 +27,6 @@ from gardenbus.credentials.new_nkeys import new_nkey
 from gardenbus.credentials.server_configuration import Authorization, Password, authorization_configuration
 from gardenbus.identity.controllers.connection_limits import ConnectionLimitsController
 from gardenbus.identity.domain.connection_loads import ConnectionLoads
-from gardenbus.identity.handlers.budgets_cache import BudgetsCache
 from gardenbus.identity.handlers.callout import CalloutHandler
 from gardenbus.identity.handlers.credentials_cache import CredentialsCache
 from tests.support.servers import Server, start_nats
@@ -153,7 +153,7 @@ async def guarded(
     directory.mkdir(parents=True, exist_ok=True)
     keys, cache = new_keys(), CredentialsCache(SystemClock().now)
     server = start_guarded_nats(directory / "nats", keys, program)
-    loads = ConnectionLoads(BudgetsCache().of)
+    loads = ConnectionLoads(BudgetSettings().of)
     handler = CalloutHandler(
         cache=cache,
         authorities=lambda: (keys.authority.certificate,),

@@ -13,7 +13,6 @@ NAMING = {
     "services/apiserver/src/gardenbus/apiserver/handlers/authorizer.py": "the same",
     "services/apiserver/src/gardenbus/apiserver/handlers/bootstrap_tokens.py": "a requester who was proved",
     "services/identity/src/gardenbus/identity/domain/approval.py": "a requester who was proved",
-    "services/identity/src/gardenbus/identity/handlers/budgets_cache.py": "a user whom the callout let in",
     "services/identity/src/gardenbus/identity/registry.py": "a requester who was proved",
     "cli/src/gardenbus/cli/commands/ca.py": "users of certificates that were issued",
     "cli/src/gardenbus/cli/commands/certificate.py": "names whom an operator revokes",

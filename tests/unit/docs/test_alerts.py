@@ -73,6 +73,7 @@ LEADS, STANDS_BY = (f"gardenbus_relay_leading{{{at('relay', number)}}}" for numb
 OPERATIONS = 'gardenbus_gardenlet_operation_seconds_count{operation="Create", result="%s"}'
 REJECTED = 'gardenbus_rejected_messages_total{reason="Invalid"}'
 FULL_DISK = 'gardenbus_server_cannot_write{server="nats"}'
+OVER_BUDGET = 'gardenbus_apiserver_over_budget_total{limit="bytesInFlight"}'
 AWAY = 'gardenbus_relay_observation_failures_total{server="redis"}'
 
 HEALTHY: Mapping[str, str] = {
@@ -118,6 +119,7 @@ HEALTHY: Mapping[str, str] = {
     PENDING: constant(0),
     f"gardenbus_autoscaler_refused_total{SCALER}": constant(0),
     FAILED_CYCLES: constant(2),
+    OVER_BUDGET: counting(3),
     AWAY: constant(2),
     FULL_DISK: constant(0),
     "gardenbus_jetstream_storage_used_bytes": constant(1e9),
@@ -209,6 +211,7 @@ TROUBLES: Mapping[str, Trouble] = {
     "the disk fills": Trouble(
         {"gardenbus_jetstream_storage_used_bytes": constant(9e9)}, ("GardenbusJetStreamDiskFilling",)
     ),
+    "somebody sends more than a budget allows": Trouble({OVER_BUDGET: counting(60)}, ("GardenbusOverBudget",)),
     "a stream fills": Trouble(
         {'gardenbus_stream_size_bytes{stream="REPORTS"}': constant(1.9e9)}, ("GardenbusStreamFilling",)
     ),

@@ -33,6 +33,7 @@ async def handle(messages):
             os.kill(os.getpid(), signal.SIGTERM)
             await asyncio.Event().wait()
         case "exit": os._exit(3)
+        case "leave": os._exit(0)
         case "second": len(handled) == 2 and os._exit(4)
         case "raise": raise ValueError(then)
         case "away": raise Unavailable(then)
@@ -107,6 +108,16 @@ async def test_what_the_messages_before_left_behind_does_not_count(isolated: Iso
 async def test_a_process_that_is_ended_from_outside_says_nothing_of_its_message(isolated: IsolatedProcess) -> None:
     with pytest.raises(Unavailable):
         await isolated.handle("work", Queued("stop"))
+
+
+@pytest.mark.parametrize("word", ["leave", "stop"])
+async def test_a_message_whose_process_ends_so_again_is_the_cause_of_it(isolated: IsolatedProcess, word: str) -> None:
+    death = "its process ended with exit code 0"
+    with pytest.raises(Unavailable):
+        await isolated.handle("work", Queued(word))
+    assert await isolated.handle("work", Queued(word)) == IsolatedResult(death=death)
+    with pytest.raises(Unavailable):  # another message of that number has not ended any
+        await isolated.handle("work", Queued(word))
 
 
 async def test_a_process_that_cannot_be_started_is_unavailable() -> None:

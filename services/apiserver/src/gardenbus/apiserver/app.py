@@ -13,7 +13,6 @@ from gardenbus.apiserver.domain.senders import UserOf, as_stated
 from gardenbus.apiserver.handlers.api import ApiHandler
 from gardenbus.apiserver.handlers.audit_log import AuditLog
 from gardenbus.apiserver.handlers.authorizer import Authorizer
-from gardenbus.apiserver.handlers.budget_settings import BudgetSettings
 from gardenbus.apiserver.handlers.durable_requests import DurableRequestHandler
 from gardenbus.apiserver.handlers.own_consumers import OwnConsumers
 from gardenbus.apiserver.handlers.reports import ReportHandler
@@ -26,6 +25,7 @@ from gardenbus.apiserver.settings import ApiserverSettings
 from gardenbus.common.api.identity.accounts import AUTH_CALLOUT, COMES_IN_BY
 from gardenbus.common.api.kinds import register_groups
 from gardenbus.common.controller.batch_consumer import BatchConsumer, BatchSettings
+from gardenbus.common.controller.budget_settings import BudgetSettings
 from gardenbus.common.controller.dead_letter import DeadLetter
 from gardenbus.common.controller.informer import Informer
 from gardenbus.common.controller.informer_controller import InformerController

@@ -9,6 +9,7 @@ from gardenbus.common.adapters.nats.credentials import read_credentials
 from gardenbus.common.adapters.nats.system_account import system_account
 from gardenbus.common.api.identity import bootstrap_tokens
 from gardenbus.common.api.identity.nkeys import KeyPair, key_pair
+from gardenbus.common.controller.budget_settings import BudgetSettings
 from gardenbus.common.controller.informer import Informer
 from gardenbus.common.errors import BadRequest, SettingsInvalid
 from gardenbus.common.ports.connections import Connections
@@ -25,7 +26,6 @@ from gardenbus.identity.controllers.signing import SigningController
 from gardenbus.identity.controllers.token_requestor import TokenRequestorController
 from gardenbus.identity.domain.connection_loads import ConnectionLoads
 from gardenbus.identity.domain.requests_cache import RequestsCache
-from gardenbus.identity.handlers.budgets_cache import BudgetsCache
 from gardenbus.identity.handlers.callout import CalloutHandler
 from gardenbus.identity.handlers.credentials_cache import KINDS, NAMESPACES, CredentialsCache
 from gardenbus.identity.registry import IssuedCertificates
@@ -58,8 +58,8 @@ async def start_identity(context: ServiceContext[IdentitySettings], connections:
     for informer in informers:
         informer.subscribe(queues.changed)
     context.spawn("scheduler-queues", queues.run())
-    budgets = BudgetsCache()
-    informers[0].subscribe(budgets.changed, ("configmap",))
+    budgets = BudgetSettings()
+    informers[0].subscribe(budgets.on_change, ("configmap",))
     loads = ConnectionLoads(budgets.of)
     handler = CalloutHandler(
         cache=cache,

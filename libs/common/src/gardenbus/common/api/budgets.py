@@ -13,7 +13,8 @@ Each limit of a principal is that of its user; else the highest of its groups; e
 is a member of; else the default one.
 """
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
+from operator import attrgetter
 from typing import Any
 
 import msgspec
@@ -49,6 +50,13 @@ class Budget(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     connections: int = 64
     """Connections to NATS."""
 
+    agents_connections: int = 3
+    """The same of a gardenlet, member agent or extension for which no number is set, as each holds up to `max_pending`
+    of memory: one, one of its replacement, and one that is about to end."""
+
+    schedulers_connections: int = 8
+    """The same of a scheduler of one's own: one for each replica, and those that are about to end."""
+
     watches: int = 16
     """Watches at one apiserver."""
 
@@ -67,6 +75,12 @@ BYTE_LIMITS = frozenset(name for name in LIMITS if "ytes" in name)
 
 DEFAULT_BUDGET = Budget()
 
+_FEW_CONNECTIONS: Mapping[str, Callable[[Budget], int]] = {
+    "scheduler": attrgetter("schedulers_connections"),
+    **dict.fromkeys(("gardenlet", "member-agent", "extension", "bootstrap"), attrgetter("agents_connections")),
+}
+"""Connections of those who are no persons, by role, unless another number is set for them."""
+
 
 class Budgets(msgspec.Struct, frozen=True, kw_only=True):
     """The budgets of a landscape: the default one, and by name of user, group and Project the limits that differ."""
@@ -76,17 +90,23 @@ class Budgets(msgspec.Struct, frozen=True, kw_only=True):
     groups: Mapping[str, Mapping[str, int]] = {}
     projects: Mapping[str, Mapping[str, int]] = {}
 
-    def of(self, user: str, groups: Collection[str] = (), projects: Collection[str] = ()) -> Budget:
-        """The budget of a user with these groups, who is a member of these Projects."""
+    def of(
+        self, user: str, groups: Collection[str] = (), projects: Collection[str] = (), *, role: str = "user"
+    ) -> Budget:
+        """The budget of a user with these groups, who is a member of these Projects; agents get few connections."""
+        few = _FEW_CONNECTIONS.get(role)
         own = self.users.get(user, {})
-        if not own and not self.groups and not self.projects:
+        if few is None and not own and not self.groups and not self.projects:
             return self.default
         limits = {
             **_highest(self.projects[name] for name in projects if name in self.projects),
             **_highest(self.groups[name] for name in groups if name in self.groups),
             **own,
         }
-        return msgspec.structs.replace(self.default, **limits)
+        budget = msgspec.structs.replace(self.default, **limits)
+        if few is None or "connections" in limits:
+            return budget
+        return msgspec.structs.replace(budget, connections=min(few(budget), budget.connections))
 
 
 class OverBudget(TooManyRequests):

@@ -40,6 +40,9 @@ ENDING_SECONDS = 5.0
 ENDED_FROM_OUTSIDE = frozenset({0, -signal.SIGTERM, -signal.SIGINT, -signal.SIGHUP})
 """Exit codes that say nothing of a message: that of an orderly stop, and signals that come from people."""
 
+MOST_ENDED_FROM_OUTSIDE = 2
+"""Times that the process of one message ends so; the last time the message counts as the cause."""
+
 _log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 
 
@@ -96,6 +99,8 @@ class IsolatedProcess:
         self._child: _Child | None = None
         self._alone = asyncio.Lock()
         self._ending: asyncio.TimerHandle | None = None
+        self._ended: dict[tuple[str, int], int] = {}
+        """Ends from outside of the processes of messages that were not finished since, by consumer and sequence."""
 
     async def handle(self, consumer: str, message: QueueMessage) -> IsolatedResult:
         """Handle a message of one of the consumers. Raises Unavailable where no process is to be had."""
@@ -110,7 +115,9 @@ class IsolatedProcess:
             if self._ending is not None:
                 self._ending.cancel()
             try:
-                return await self._handle(task)
+                result = await self._handle(task)
+                self._ended.pop((task.consumer, task.message.sequence), None)
+                return result
             finally:
                 self._ending = asyncio.get_running_loop().call_later(IDLE_SECONDS, self._end_when_idle)
 
@@ -132,11 +139,17 @@ class IsolatedProcess:
             if result is not None:
                 return result
             code = await self._ended_by_itself(child)
-            if self._stopping.is_set() or code in ENDED_FROM_OUTSIDE:
+            if self._stopping.is_set() or (code in ENDED_FROM_OUTSIDE and not self._is_ended_again(task)):
                 raise Unavailable("the process of its own was ended from outside")
-            if was_fresh or code == EXIT_CODE:
+            if was_fresh or code == EXIT_CODE or code in ENDED_FROM_OUTSIDE:
                 return IsolatedResult(death=self._described(code))
             _log.warning("isolation.repeated", reason=self._described(code), subject=task.message.subject)
+
+    def _is_ended_again(self, task: IsolatedTask) -> bool:
+        """Count one more end from outside of a message's process; true for the last that is not its own doing."""
+        which = task.consumer, task.message.sequence
+        self._ended[which] = self._ended.get(which, 0) + 1
+        return self._ended[which] >= MOST_ENDED_FROM_OUTSIDE
 
     async def _start(self) -> _Child:
         ours, theirs = socket.socketpair()

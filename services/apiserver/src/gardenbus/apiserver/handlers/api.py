@@ -34,7 +34,6 @@ from gardenbus.apiserver.handlers.access_reviews import AccessReviews
 from gardenbus.apiserver.handlers.admin_kubeconfigs import AdminKubeconfigs
 from gardenbus.apiserver.handlers.authorizer import AccessGrant, Authorizer, MessagePermits, NotPermitted
 from gardenbus.apiserver.handlers.bootstrap_tokens import BootstrapTokens
-from gardenbus.apiserver.handlers.budget_settings import BudgetOf, default_budget
 from gardenbus.apiserver.handlers.queries import ObjectReader
 from gardenbus.apiserver.handlers.recoveries import RecoveryRequests
 from gardenbus.apiserver.handlers.request_actions import query_action
@@ -62,6 +61,7 @@ from gardenbus.common.api.keys import Header, ObjectKey, Subjects
 from gardenbus.common.api.manifests.parser import parse, read_object
 from gardenbus.common.api.validation.metadata import key_of, reference_of
 from gardenbus.common.api.watches import WatchResult
+from gardenbus.common.controller.budget_settings import BudgetOf, default_budget
 from gardenbus.common.controller.stream_incarnation import StreamIncarnation
 from gardenbus.common.errors import BadRequest, Forbidden, GardenbusError, Terminal, Unavailable, Unsupported
 from gardenbus.common.ports import tracing

@@ -13,7 +13,6 @@ import msgspec
 
 from gardenbus.apiserver.domain.authorization.actions import Action
 from gardenbus.apiserver.domain.query_bodies import read_body
-from gardenbus.apiserver.handlers.budget_settings import BudgetOf, default_budget
 from gardenbus.apiserver.handlers.bus_lists import as_object
 from gardenbus.common.api.budgets import OverBudget, over_budget
 from gardenbus.common.api.keys import Header, Subjects
@@ -29,6 +28,7 @@ from gardenbus.common.api.watches import (
     WatchQuery,
     WatchResult,
 )
+from gardenbus.common.controller.budget_settings import BudgetOf, default_budget
 from gardenbus.common.errors import BadRequest, Unsupported
 from gardenbus.common.ports.bus import Bus, FollowRestarted, ReplayDone, StreamMessage
 from gardenbus.common.ports.clock import timestamp

@@ -14,12 +14,13 @@ from functools import partial
 import msgspec
 import structlog
 
-from gardenbus.common.api.budgets import BUDGETS, Budget, Budgets, budgets_of
+from gardenbus.common.api.budgets import BUDGETS, Budget
 from gardenbus.common.api.decoding import json_decoder
 from gardenbus.common.api.document import Document
 from gardenbus.common.api.identity.login_tokens import SESSION_LIFE
 from gardenbus.common.api.identity.revocations import REVOCATIONS, Revocations, read_revocations
 from gardenbus.common.api.keys import GARDEN_NAMESPACE, Header, ObjectKey, Subjects
+from gardenbus.common.controller.budget_settings import BudgetSettings
 from gardenbus.common.controller.unreadable import skip_unreadable
 from gardenbus.common.errors import GardenbusError, NotFound, Unavailable
 from gardenbus.common.ports.bus import Bus, Follower, FollowRestarted, ReplayDone, StreamMessage
@@ -73,7 +74,7 @@ class SessionRegistry:
         self._ended: dict[str, datetime] = {}
         """Those that ended within `YOUNG`, and when."""
         self._revocations = Revocations()
-        self.budgets = Budgets()
+        self.budgets = BudgetSettings()
         self._followers: dict[str, Follower] = {}
         self._replayed: dict[str, asyncio.Event] = {
             name: asyncio.Event() for name in ("logins", REVOCATIONS.name, BUDGETS.name)
@@ -83,7 +84,7 @@ class SessionRegistry:
         """Follow logins, revocations and budgets."""
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(keep_following("logins", self._follow_logins), name="follow logins")
-            for key, read in ((REVOCATIONS, self._read_revocations), (BUDGETS, self._read_budgets)):
+            for key, read in ((REVOCATIONS, self._read_revocations), (BUDGETS, self.budgets.note)):
                 tasks.create_task(keep_following(key.name, partial(self._follow, key, read)), name=f"follow {key.name}")
 
     @property
@@ -106,7 +107,7 @@ class SessionRegistry:
 
     def budget(self, user: str, projects: Collection[str] = ()) -> Budget:
         """Limits of a user."""
-        return self.budgets.of(user, projects=projects)
+        return self.budgets.of(user, projects)
 
     def holds(self, user: str, session_id: str, issued_at: datetime) -> bool:
         """True while a session has neither ended nor been revoked."""
@@ -210,9 +211,3 @@ class SessionRegistry:
             _log.warning("revocations.unreadable", object=str(REVOCATIONS), reason=str(error))
             return
         self._revocations = read_revocations(lines)
-
-    def _read_budgets(self, document: Document | None) -> None:
-        try:
-            self.budgets = budgets_of(document)
-        except GardenbusError as error:  # the ones of before stay
-            _log.warning("budgets.unreadable", object=str(BUDGETS), reason=error.message)

@@ -1,11 +1,11 @@
 """Budgets as the ConfigMap `garden/budgets` sets them, and the Projects whose members they may be for.
 
 An informer feeds it, so that settings take effect without a restart. Settings that cannot be read (nobody writes such
-through admission) change nothing.
+through admission) change nothing. A service that is fed no Projects has none count.
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 
 import structlog
 
@@ -39,26 +39,29 @@ class BudgetSettings:
         self._subjects: dict[str, frozenset[str]] = {}
         self._projects: defaultdict[str, set[str]] = defaultdict(set)
 
-    def of(self, user: str) -> Budget:
-        """The budget of a user."""
-        if not (self._budgets.users or self._budgets.groups or self._budgets.projects):
-            return self._budgets.default
+    def of(self, user: str, projects: Collection[str] = ()) -> Budget:
+        """The budget of a user, who is a member of these Projects and of those that were noted."""
         try:
-            groups = groups_of(requester(user))
+            principal = requester(user)
         except BadRequest:
-            groups = ()
-        projects = {name for subject in (user, *map(_group, groups)) for name in self._projects.get(subject, ())}
-        return self._budgets.of(user, groups, projects)
+            return self._budgets.of(user, (), projects)
+        groups = groups_of(principal)
+        noted = {name for subject in (user, *map(_group, groups)) for name in self._projects.get(subject, ())}
+        return self._budgets.of(user, groups, {*projects, *noted}, role=principal.role)
 
     def on_change(self, key: ObjectKey, _old: StoredObject | None, new: StoredObject | None) -> None:
         """Note settings, and members of Projects."""
         if key.kind == "project":
             self._note_members(key.name, frozenset(_members(new.document())) if new is not None else frozenset())
         elif key == BUDGETS:
-            try:
-                self._budgets = budgets_of(new.document() if new is not None else None)
-            except InvalidResource as error:
-                _log.warning("settings.rejected", object=str(key), reason=error.message)
+            self.note(new.document() if new is not None else None)
+
+    def note(self, settings: Document | None) -> None:
+        """Note the ConfigMap, or that there is none."""
+        try:
+            self._budgets = budgets_of(settings)
+        except InvalidResource as error:
+            _log.warning("budgets.unreadable", object=str(BUDGETS), reason=error.message)
 
     def _note_members(self, project: str, subjects: frozenset[str]) -> None:
         before = self._subjects.pop(project, frozenset())

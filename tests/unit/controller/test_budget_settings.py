@@ -1,7 +1,7 @@
-from gardenbus.apiserver.handlers.budget_settings import BudgetSettings
 from gardenbus.common.api.budgets import BUDGETS, DEFAULT_BUDGET
 from gardenbus.common.api.document import Document, StoredObject
 from gardenbus.common.api.keys import ObjectKey
+from gardenbus.common.controller.budget_settings import BudgetSettings
 from tests.support.builders import a_project
 from tests.support.clocks import FakeClock
 from tests.support.memory.store import MemoryStore
@@ -51,6 +51,18 @@ async def test_the_groups_of_a_credential_count() -> None:
     assert settings.of("ann") == settings.of("seed:") == DEFAULT_BUDGET
 
 
+async def test_agents_get_few_connections_unless_a_number_is_set_for_them() -> None:
+    settings = BudgetSettings()
+    agents = ("seed:aws", "member:rome", "scheduler:mine", "extension:aws")
+    assert [settings.of(user).connections for user in (*agents, "ann")] == [3, 3, 8, 3, 64]
+    limits = "default: {agentsConnections: 4, schedulersConnections: 5}"
+    text = f'{limits}\nusers: {{"seed:aws": {{connections: 64}}}}'
+    settings.on_change(BUDGETS, None, await stored(settings_of(text)))
+    assert [settings.of(user).connections for user in (*agents, "ann")] == [64, 4, 5, 4, 64]
+    settings.on_change(BUDGETS, None, await stored(settings_of("default: {connections: 2}")))
+    assert [settings.of(user).connections for user in (*agents, "ann")] == [2] * 5
+
+
 async def test_a_projects_budget_is_its_members_whatever_they_are_and_while_they_are() -> None:
     settings = BudgetSettings()
     settings.on_change(BUDGETS, None, await stored(settings_of("projects: {dev: {watches: 3}, ops: {watches: 9}}")))
@@ -67,4 +79,4 @@ async def test_a_projects_budget_is_its_members_whatever_they_are_and_while_they
     assert [settings.of(user).watches for user in users] == [9, 3, 3, 16]
     settings.on_change(dev, None, await stored(a_project_of(name="dev")))
     settings.on_change(ops, None, None)
-    assert [settings.of(user) for user in users] == [DEFAULT_BUDGET] * 4
+    assert [settings.of(user).watches for user in users] == [DEFAULT_BUDGET.watches] * 4
