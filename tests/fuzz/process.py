@@ -8,8 +8,8 @@ from multiprocessing import get_context
 from typing import TextIO
 
 from gardenbus.apiserver.domain import merging
+from gardenbus.apiserver.domain.validation.metadata import key_of
 from gardenbus.common.api.document import Document
-from gardenbus.common.api.validation.metadata import key_of
 from gardenbus.common.errors import GardenbusError
 from tests.fuzz.corpus import Template, template_of, templates
 from tests.fuzz.findings import Finding, Findings, resident_bytes

@@ -39,6 +39,8 @@ from gardenbus.apiserver.domain.request_subjects import (
 from gardenbus.apiserver.domain.responses import error_response, success_response
 from gardenbus.apiserver.domain.unknown_objects import adoptable_manifest
 from gardenbus.apiserver.domain.use_as_seed import requested_seed
+from gardenbus.apiserver.domain.validation.manifest import validate, validate_status
+from gardenbus.apiserver.domain.validation.metadata import key_of, reference_of
 from gardenbus.apiserver.handlers.queries import ListQuery
 from gardenbus.apiserver.registry.dry_run import is_dry_run
 from gardenbus.apiserver.registry.preconditions import check_identity, check_size, precondition_of, version_in
@@ -55,13 +57,11 @@ from gardenbus.common.api.configuration import (
 from gardenbus.common.api.decoding import decode_json
 from gardenbus.common.api.document import Document, StoredObject, encode, section, split_encoded
 from gardenbus.common.api.document_parts import without
-from gardenbus.common.api.fields.validation import FieldValidation
+from gardenbus.common.api.field_validation import FieldValidation
 from gardenbus.common.api.garden.profile_parts import profile_spec_of
 from gardenbus.common.api.garden.shoot_status import with_status_label
 from gardenbus.common.api.keys import ObjectKey, Subjects
 from gardenbus.common.api.manifests.parser import parse, read_values
-from gardenbus.common.api.validation.manifest import validate, validate_status
-from gardenbus.common.api.validation.metadata import key_of, reference_of
 from gardenbus.common.errors import BadRequest, GardenbusError
 from gardenbus.common.ports.bus import StreamMessage
 from tests.fuzz.generator import Input

@@ -16,11 +16,11 @@ from gardenbus.apiserver.domain.related_objects import (
     SeedOfShootQuery,
     ShootsOnSeedQuery,
 )
+from gardenbus.apiserver.domain.validation.metadata import key_of
 from gardenbus.common.api.changes import creation_of
 from gardenbus.common.api.document import Document, StoredObject, encode, section
 from gardenbus.common.api.garden.quotas import quota_keys
 from gardenbus.common.api.keys import ObjectKey
-from gardenbus.common.api.validation.metadata import key_of
 from tests.support.builders import a_condition, a_managed_seed
 from tests.support.fleets import a_member_document, an_agent
 from tests.support.full_manifests import FULL_SEED, FULL_SHOOT

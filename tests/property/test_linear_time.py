@@ -17,15 +17,17 @@ import pytest
 
 from gardenbus.apiserver.domain import merging
 from gardenbus.apiserver.domain.field_validation import validation_of
+from gardenbus.apiserver.domain.nearest_values import nearest_names, nearest_versions
 from gardenbus.apiserver.domain.request_subjects import key_of_tail, parse_request_subject
 from gardenbus.apiserver.domain.senders import check_sender
+from gardenbus.apiserver.domain.validation import bastion, openidconnect_preset
 from gardenbus.apiserver.handlers.queries import ListQuery
 from gardenbus.apiserver.registry.preconditions import precondition_of
 from gardenbus.cli.output.jsonpath import parse_path, parse_template
 from gardenbus.cli.output.printers import parse_columns
 from gardenbus.common.api.document import Document, canonical, encode
 from gardenbus.common.api.durations import parse_duration
-from gardenbus.common.api.fields.validation import FieldValidation
+from gardenbus.common.api.field_validation import FieldValidation
 from gardenbus.common.api.garden.cron_schedules import location_of, parse_cron
 from gardenbus.common.api.garden.expirable_versions import numbers_of
 from gardenbus.common.api.garden.feasibility import Tolerations
@@ -40,12 +42,10 @@ from gardenbus.common.api.manifests.strict_json import read_json
 from gardenbus.common.api.manifests.strict_yaml import read_yaml
 from gardenbus.common.api.merge_patches import merge_patch_between
 from gardenbus.common.api.names import LABEL, NAME
-from gardenbus.common.api.nearest_values import nearest_names, nearest_versions
 from gardenbus.common.api.networks import is_canonical, parse_cidr
 from gardenbus.common.api.quantities import parse_quantity
 from gardenbus.common.api.redaction import redacted
 from gardenbus.common.api.users import check_user
-from gardenbus.common.api.validation import bastion, openidconnect_preset
 from gardenbus.common.controller.dead_letter import header_text
 from gardenbus.common.errors import GardenbusError
 from gardenbus.common.runtime.printable import printable

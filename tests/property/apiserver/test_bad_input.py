@@ -15,11 +15,11 @@ from gardenbus.apiserver.domain.merging import apply_three_way, without_system_f
 from gardenbus.apiserver.domain.related_objects import RelatedObjects
 from gardenbus.apiserver.domain.report_admission import reported_status
 from gardenbus.apiserver.domain.report_stamps import merge_report
+from gardenbus.apiserver.domain.validation.manifest import validate, validate_status
+from gardenbus.apiserver.domain.validation.metadata import key_of, reference_of
 from gardenbus.common.api.document import Document
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.api.manifests.parser import parse
-from gardenbus.common.api.validation.manifest import validate, validate_status
-from gardenbus.common.api.validation.metadata import key_of, reference_of
 from gardenbus.common.errors import Terminal
 from tests.support.admissions import admit, mutate, related_queries
 from tests.support.full_manifests import (

@@ -8,18 +8,18 @@ import pytest
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
-from gardenbus.bench.manifests.shoots import shoot as shoot_of_bench
-from gardenbus.common.api.defaults import with_creation_defaults, with_defaults
-from gardenbus.common.api.document import Document
-from gardenbus.common.api.keys import RESERVED_TAINT
-from gardenbus.common.api.validation import shoot
-from gardenbus.common.api.validation.fast_path import has_common_metadata, has_common_spec
-from gardenbus.common.api.validation.field_cursor import FieldCursor, FieldErrors
-from gardenbus.common.api.validation.metadata import (
+from gardenbus.apiserver.domain.defaults import with_creation_defaults, with_defaults
+from gardenbus.apiserver.domain.validation import shoot
+from gardenbus.apiserver.domain.validation.fast_path import has_common_metadata, has_common_spec
+from gardenbus.apiserver.domain.validation.field_cursor import FieldCursor, FieldErrors
+from gardenbus.apiserver.domain.validation.metadata import (
     check_labels,
     label_problem,
     qualified_name_problem,
 )
+from gardenbus.bench.manifests.shoots import shoot as shoot_of_bench
+from gardenbus.common.api.document import Document
+from gardenbus.common.api.keys import RESERVED_TAINT
 from tests.support.builders import a_shoot
 
 FULL = a_shoot(

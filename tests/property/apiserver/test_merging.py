@@ -6,8 +6,8 @@ import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gardenbus.apiserver.domain.defaults import with_defaults
 from gardenbus.apiserver.domain.merging import apply_three_way, merge_patch, without_system_fields
-from gardenbus.common.api.defaults import with_defaults
 from gardenbus.common.api.document import Document, encode
 
 NAMES = st.sampled_from(["a", "b", "c"])

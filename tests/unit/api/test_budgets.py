@@ -2,9 +2,9 @@ from typing import Any
 
 import pytest
 
+from gardenbus.apiserver.domain.validation.manifest import validate
 from gardenbus.common.api.budgets import BUDGETS, LIMITS, Budget, Budgets, budgets_of, over_budget
 from gardenbus.common.api.document import Document
-from gardenbus.common.api.validation.manifest import validate
 from gardenbus.common.errors import InvalidResource
 
 

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
+from gardenbus.apiserver.domain.validation.metadata import key_of, reference_of
 from gardenbus.common.api.document import Document
 from gardenbus.common.api.keys import ObjectKey
-from gardenbus.common.api.validation.metadata import key_of, reference_of
 from gardenbus.common.errors import BadRequest, InvalidResource, Unsupported
 from tests.support.builders import a_cloudprofile, a_seed, a_shoot
 

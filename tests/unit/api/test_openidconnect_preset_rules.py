@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from gardenbus.common.api.validation.manifest import validate
+from gardenbus.apiserver.domain.validation.manifest import validate
 from gardenbus.common.errors import InvalidResource
 
 CERTIFICATE = "-----BEGIN CERTIFICATE-----\nMIIBaGVsbG8gd29ybGQ=\n-----END CERTIFICATE-----\n"

@@ -9,13 +9,13 @@ import pytest
 from gardenbus.apiserver.domain.merging import apply_three_way
 from gardenbus.apiserver.domain.named_objects import named_object_queries
 from gardenbus.apiserver.domain.related_objects import ObjectQuery, RelatedObjects
+from gardenbus.apiserver.domain.validation.manifest import validate
+from gardenbus.apiserver.domain.validation.metadata import key_of
 from gardenbus.common.api.document import Document, split
 from gardenbus.common.api.garden.managed_seeds import seed_of
 from gardenbus.common.api.garden.profile_parts import binding_keys, profile_key
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.api.manifests.parser import parse
-from gardenbus.common.api.validation.manifest import validate
-from gardenbus.common.api.validation.metadata import key_of
 from gardenbus.common.errors import InvalidResource, Unsupported
 from tests.support.admissions import admit, mutate
 from tests.support.builders import CORE, a_cloudprofile, a_shoot

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
+from gardenbus.apiserver.domain.validation.manifest import validate
 from gardenbus.common.api.document import Document
-from gardenbus.common.api.validation.manifest import validate
 from gardenbus.common.errors import InvalidResource
 from tests.support.valid_manifests import (
     BASTION,

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
+from gardenbus.apiserver.domain.validation.manifest import validate
+from gardenbus.apiserver.domain.validation.workerless import workerless_warnings
 from gardenbus.common.api.document import Document
-from gardenbus.common.api.validation.manifest import validate
-from gardenbus.common.api.validation.workerless import workerless_warnings
 from tests.support.builders import a_shoot, merged
 from tests.unit.api.test_rules_by_kind import ABSENT, SHOOT, changed, fields_of
 

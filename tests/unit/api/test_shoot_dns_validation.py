@@ -2,9 +2,9 @@
 
 import pytest
 
+from gardenbus.apiserver.domain.validation.field_cursor import FieldCursor, FieldErrors
+from gardenbus.apiserver.domain.validation.shoot_dns import check_providers
 from gardenbus.common.api.document import Document
-from gardenbus.common.api.validation.field_cursor import FieldCursor, FieldErrors
-from gardenbus.common.api.validation.shoot_dns import check_providers
 
 
 @pytest.mark.parametrize(

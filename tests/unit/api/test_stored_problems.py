@@ -5,8 +5,8 @@ from typing import Any, cast
 
 import pytest
 
+from gardenbus.apiserver.domain.validation.manifest import validate
 from gardenbus.common.api.document import Document
-from gardenbus.common.api.validation.manifest import validate
 from gardenbus.common.errors import InvalidResource
 from tests.support.valid_manifests import SEED, SHOOT, VALID
 from tests.unit.api.test_rules_by_kind import changed, fields_of

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from gardenbus.common.api.fields import unknown
-from gardenbus.common.api.fields.unknown import check_unknown_status, unknown_parts
+from gardenbus.apiserver.domain.fields import unknown
+from gardenbus.apiserver.domain.fields.unknown import check_unknown_status, unknown_parts
 from gardenbus.common.errors import InvalidResource
 
 SHOOT = {"apiVersion": "core.gardener.cloud/v1beta1", "kind": "Shoot"}

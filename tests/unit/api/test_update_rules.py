@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
+from gardenbus.apiserver.domain.validation.manifest import validate
+from gardenbus.apiserver.domain.validation.metadata import key_of
 from gardenbus.common.api.document import Document
 from gardenbus.common.api.identity.signing_requests import RENEWALS
-from gardenbus.common.api.validation.manifest import validate
-from gardenbus.common.api.validation.metadata import key_of
 from gardenbus.common.errors import InvalidResource
 from tests.support.builders import a_managed_seed, a_shoot, merged
 from tests.support.valid_manifests import (

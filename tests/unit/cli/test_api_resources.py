@@ -7,7 +7,7 @@ import pytest
 from gardenbus.cli.client.api import ApiClient
 from gardenbus.cli.commands.api_resources import group_of, scope_of, selected
 from gardenbus.cli.commands.options import validation_of
-from gardenbus.common.api.fields.validation import FieldValidation
+from gardenbus.common.api.field_validation import FieldValidation
 from gardenbus.common.api.keys import Subjects
 from gardenbus.common.errors import BadRequest
 

@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 import yaml
 
+from gardenbus.apiserver.domain.validation.manifest import validate
 from gardenbus.common.api.configuration.controller_manager import (
     ControllerManagerConfiguration,
     parse_controller_manager,
 )
-from gardenbus.common.api.validation.manifest import validate
 
 PAGE = (Path(__file__).parents[3] / "docs" / "controller-manager.md").read_text()
 SHOOTS, CONFIGURATIONS = (

@@ -9,13 +9,13 @@ import yaml
 from typer.testing import CliRunner
 
 from gardenbus.apiserver.domain.controller_owned_kinds import CONTROLLER_OWNED_KINDS
+from gardenbus.apiserver.domain.defaults import with_creation_defaults, with_defaults
+from gardenbus.apiserver.domain.validation.manifest import validate
+from gardenbus.apiserver.domain.validation.metadata import key_of
 from gardenbus.cli.main import app
 from gardenbus.common.api.configuration.member_agent import parse_configurations
-from gardenbus.common.api.defaults import with_creation_defaults, with_defaults
 from gardenbus.common.api.document import Document, encode
 from gardenbus.common.api.kinds import by_word
-from gardenbus.common.api.validation.manifest import validate
-from gardenbus.common.api.validation.metadata import key_of
 from gardenbus.fleet.binding_states import ABSENT, TRANSITIONS
 from gardenbus.fleet.cycle_result import FAILED
 from gardenbus.memberagent.backend.local import FAIL_ANNOTATION

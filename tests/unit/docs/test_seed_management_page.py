@@ -10,9 +10,12 @@ import pytest
 import typer.main
 import yaml
 
+from gardenbus.apiserver.domain.defaults import with_creation_defaults, with_defaults
 from gardenbus.apiserver.domain.managed_seeds import admit_managed_seed, with_defaults_of_its_shoot
 from gardenbus.apiserver.domain.related_objects import RelatedObjects
 from gardenbus.apiserver.domain.use_as_seed import requested_seed
+from gardenbus.apiserver.domain.validation.manifest import validate
+from gardenbus.apiserver.domain.validation.metadata import key_of
 from gardenbus.autoscaler.controllers import seed_autoscaler
 from gardenbus.autoscaler.domain import status
 from gardenbus.autoscaling import decision
@@ -28,7 +31,6 @@ from gardenbus.common.api.configuration.controller_manager import parse_managed_
 from gardenbus.common.api.configuration.gardenlet import ManagedSeedSettings, parse_configurations
 from gardenbus.common.api.configuration.seed_autoscaler import AutoscalerConfiguration, SchedulerReference
 from gardenbus.common.api.configuration.seed_autoscaler import parse_configuration as parse_autoscaler
-from gardenbus.common.api.defaults import with_creation_defaults, with_defaults
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.garden.managed_seed_sets import replica_managed_seed, replica_shoot, template_seed
 from gardenbus.common.api.garden.seed_management import (
@@ -40,8 +42,6 @@ from gardenbus.common.api.garden.seed_management import (
     USE_AS_SEED,
 )
 from gardenbus.common.api.keys import ObjectKey
-from gardenbus.common.api.validation.manifest import validate
-from gardenbus.common.api.validation.metadata import key_of
 from gardenbus.common.runtime.settings import CommonSettings
 from gardenbus.credentials.certificates import CLIENT_LIFE
 from gardenbus.managedseedset.domain import conditions, replica_steps, rolling_update, scale_in

@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
+from gardenbus.apiserver.domain.validation.manifest import validate
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.fleet.envelopes import manifests_in, reference
 from gardenbus.common.api.fleet.works import Work
-from gardenbus.common.api.validation.manifest import validate
 from gardenbus.common.errors import InvalidResource
 from gardenbus.placement.domain.resource_selectors import is_propagated
 from gardenbus.placement.domain.works import with_progress, works_of

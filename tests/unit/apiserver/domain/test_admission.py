@@ -14,10 +14,10 @@ from gardenbus.apiserver.domain.related_objects import (
     RelatedObjects,
     RelatedQuery,
 )
+from gardenbus.apiserver.domain.validation.manifest import validate
 from gardenbus.common.api.document import Document
 from gardenbus.common.api.garden.tolerations import UNCHECKED_TOLERATIONS
 from gardenbus.common.api.keys import ObjectKey
-from gardenbus.common.api.validation.manifest import validate
 from gardenbus.common.errors import Forbidden, InvalidResource
 from tests.support.admissions import admit, admit_deletion, deletion_guards, mutate, related_queries
 from tests.support.builders import (

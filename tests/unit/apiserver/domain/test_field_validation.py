@@ -13,7 +13,7 @@ from gardenbus.apiserver.domain.field_validation import (
 )
 from gardenbus.common.api.document import Document
 from gardenbus.common.api.document_parts import key_of_document
-from gardenbus.common.api.fields.validation import FieldValidation, parse_field_validation
+from gardenbus.common.api.field_validation import FieldValidation, parse_field_validation
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.errors import BadRequest, InvalidResource
 from tests.support.builders import a_managed_seed, a_seed, a_shoot, merged

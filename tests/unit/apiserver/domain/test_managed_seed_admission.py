@@ -11,10 +11,10 @@ from gardenbus.apiserver.domain.related_objects import (
     SeedOfShootQuery,
     ShootsOnSeedQuery,
 )
+from gardenbus.apiserver.domain.validation.manifest import validate
 from gardenbus.common.api.document import Document
 from gardenbus.common.api.garden.managed_seeds import seed_of
 from gardenbus.common.api.keys import ObjectKey
-from gardenbus.common.api.validation.manifest import validate
 from gardenbus.common.errors import Forbidden, InvalidResource
 from tests.support.admissions import admit, deletion_guards, mutate, related_queries
 from tests.support.admissions import uncounted_write_guards as write_guards

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from gardenbus.apiserver.domain.related_objects import RelatedObjects
+from gardenbus.apiserver.domain.validation.manifest import validate
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.garden.managed_seeds import seed_template_of
 from gardenbus.common.api.keys import ObjectKey
-from gardenbus.common.api.validation.manifest import validate
 from gardenbus.common.errors import InvalidResource
 from tests.support.admissions import admit, deletion_guards, mutate
 from tests.support.builders import a_seed, a_shoot, merged

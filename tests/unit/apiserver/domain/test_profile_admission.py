@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
+from gardenbus.apiserver.domain.nearest_values import nearest_names, nearest_versions
 from gardenbus.apiserver.domain.profile_admission import profile_guards
 from gardenbus.apiserver.domain.related_objects import RelatedObjects
 from gardenbus.common.api.document import Document
 from gardenbus.common.api.keys import ObjectKey
-from gardenbus.common.api.nearest_values import nearest_names, nearest_versions
 from gardenbus.common.errors import InvalidResource
 from tests.support.admissions import admit_profile
 from tests.support.builders import a_cloudprofile, a_namespaced_cloudprofile, a_shoot, merged

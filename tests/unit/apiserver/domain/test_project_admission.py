@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from gardenbus.apiserver.domain.related_objects import RelatedObjects
+from gardenbus.apiserver.domain.validation.manifest import validate
 from gardenbus.common.api.document import Document
-from gardenbus.common.api.validation.manifest import validate
 from gardenbus.common.errors import InvalidResource
 from tests.support.admissions import admit, mutate
 from tests.support.builders import a_project, merged

@@ -7,9 +7,9 @@ import pytest
 from gardenbus.apiserver.domain.admission import Admission
 from gardenbus.apiserver.domain.plugins import resource_quota
 from gardenbus.apiserver.domain.related_objects import RelatedObjects
+from gardenbus.apiserver.domain.validation.manifest import validate
 from gardenbus.common.api.document import Document
 from gardenbus.common.api.resource_quotas import count_resource, counted_kind, quota_lines
-from gardenbus.common.api.validation.manifest import validate
 from gardenbus.common.errors import InvalidResource
 from tests.support.builders import a_seed, a_shoot
 

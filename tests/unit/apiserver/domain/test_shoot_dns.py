@@ -7,9 +7,9 @@ import pytest
 from gardenbus.apiserver.domain.admission import Admission, Mutated
 from gardenbus.apiserver.domain.plugins import shoot_dns
 from gardenbus.apiserver.domain.related_objects import ObjectQuery, RelatedObjects
+from gardenbus.apiserver.domain.validation.manifest import validate
 from gardenbus.common.api.document import Document
 from gardenbus.common.api.keys import ObjectKey
-from gardenbus.common.api.validation.manifest import validate
 from gardenbus.common.errors import Forbidden, InvalidResource
 from tests.support.admissions import admit, all_related_queries
 from tests.support.builders import a_cloudprofile, a_project, a_seed, a_shoot, merged

@@ -5,12 +5,12 @@ from typing import Any
 
 import pytest
 
+from gardenbus.apiserver.domain.defaults import with_defaults
 from gardenbus.apiserver.domain.related_objects import RelatedObjects
-from gardenbus.common.api.defaults import with_defaults
+from gardenbus.apiserver.domain.validation.manifest import validate
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.garden.maintenance_windows import NEEDS_RETRY
 from gardenbus.common.api.keys import ObjectKey
-from gardenbus.common.api.validation.manifest import validate
 from gardenbus.common.errors import Forbidden, InvalidResource
 from tests.support.admissions import admit, mutate
 from tests.support.builders import CORE, a_cloudprofile, a_project, a_shoot, merged

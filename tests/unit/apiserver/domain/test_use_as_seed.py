@@ -19,10 +19,10 @@ from gardenbus.apiserver.domain.use_as_seed import (
     is_made_from_annotation,
     requested_seed,
 )
+from gardenbus.apiserver.domain.validation.manifest import validate
 from gardenbus.common.api.document import Document
 from gardenbus.common.api.garden.managed_seeds import seed_template_of
 from gardenbus.common.api.keys import ObjectKey
-from gardenbus.common.api.validation.manifest import validate
 from gardenbus.common.errors import Forbidden, InvalidResource
 from tests.support.admissions import admit, mutate, related_queries
 from tests.support.builders import a_cloudprofile, a_shoot, merged

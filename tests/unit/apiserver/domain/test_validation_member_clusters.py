@@ -2,10 +2,10 @@
 
 import pytest
 
-from gardenbus.common.api.defaults import with_defaults
+from gardenbus.apiserver.domain.defaults import with_defaults
+from gardenbus.apiserver.domain.validation.manifest import validate, validate_status
+from gardenbus.apiserver.domain.validation.metadata import key_of
 from gardenbus.common.api.document import Document
-from gardenbus.common.api.validation.manifest import validate, validate_status
-from gardenbus.common.api.validation.metadata import key_of
 from gardenbus.common.errors import InvalidResource
 
 EMPTY: Document = {}

@@ -6,9 +6,9 @@ import pytest
 
 from gardenbus.apiserver.domain.plugins.override_validator import MOST_OVERRIDES
 from gardenbus.apiserver.domain.related_objects import RelatedObjects
+from gardenbus.apiserver.domain.validation.manifest import validate
 from gardenbus.common.api.document import Document
 from gardenbus.common.api.index_keys import index_keys_of
-from gardenbus.common.api.validation.manifest import validate
 from gardenbus.common.errors import Forbidden, InvalidResource
 from tests.support.admissions import admit
 from tests.support.overrides import NAMESPACE, SETTINGS, a_cro, an_ro, for_clusters, nothing_for, to, without

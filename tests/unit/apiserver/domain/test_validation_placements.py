@@ -4,13 +4,13 @@ from typing import Any
 
 import pytest
 
+from gardenbus.apiserver.domain.defaults import with_defaults
 from gardenbus.apiserver.domain.related_objects import ObjectQuery, RelatedObjects
-from gardenbus.common.api.defaults import with_defaults
+from gardenbus.apiserver.domain.validation.manifest import validate
+from gardenbus.apiserver.domain.validation.metadata import key_of
 from gardenbus.common.api.document import Document
 from gardenbus.common.api.fleet.placements import Placement
 from gardenbus.common.api.keys import ObjectKey
-from gardenbus.common.api.validation.manifest import validate
-from gardenbus.common.api.validation.metadata import key_of
 from gardenbus.common.errors import InvalidResource
 from tests.support.admissions import admit, mutate, related_queries
 

@@ -16,7 +16,7 @@ from gardenbus.cli.manifests.files import as_list
 from gardenbus.common.adapters.addresses import without_user
 from gardenbus.common.api.decoding import decode_json
 from gardenbus.common.api.document import Document, section
-from gardenbus.common.api.fields.validation import FieldValidation
+from gardenbus.common.api.field_validation import FieldValidation
 from gardenbus.common.api.keys import Header, Subjects
 from gardenbus.common.errors import CredentialsRejected, Forbidden, ServerUntrusted, Unavailable
 from gardenbus.common.ports.bus import Bus

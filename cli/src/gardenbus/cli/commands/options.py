@@ -12,7 +12,7 @@ from gardenbus.cli.client.targets import find_landscape
 from gardenbus.cli.output.console import Format, exit_codes
 from gardenbus.cli.output.printers import WAYS
 from gardenbus.common.api.durations import parse_duration
-from gardenbus.common.api.fields.validation import FieldValidation, parse_field_validation
+from gardenbus.common.api.field_validation import FieldValidation, parse_field_validation
 from gardenbus.common.errors import BadRequest
 from gardenbus.common.runtime import event_loop
 

@@ -10,7 +10,7 @@ import msgspec
 from gardenbus.common.api.confirmation import CONFIRMING_PATCH
 from gardenbus.common.api.decoding import decode_json
 from gardenbus.common.api.document import Document, section
-from gardenbus.common.api.fields.validation import FieldValidation
+from gardenbus.common.api.field_validation import FieldValidation
 from gardenbus.common.api.garden.seed_management import CORDONED_BY, CORDONED_BY_OPERATOR
 from gardenbus.common.api.keys import CLUSTER_SCOPE, ObjectKey, Subjects
 from gardenbus.common.controller.api_client import ApiserverClient

@@ -1,9 +1,9 @@
-"""Writes `gardenbus.common.api.fields.gardener`: the fields of Gardener's kinds, from a JSON file of them.
+"""Writes `gardenbus.apiserver.domain.fields.gardener`: the fields of Gardener's kinds, from a JSON file of them.
 
 The file maps `<apiVersion> <kind>` to nested objects of fields: a type's name, a list of one type, or `{"*": type}` for
 a mapping with free keys. Mappings with the same fields become one definition.
 
-    python -m gardenbus.docs.gardener_fields fields.json > libs/common/src/gardenbus/common/api/fields/gardener.py
+    python -m gardenbus.docs.gardener_fields fields.json > …/apiserver/domain/fields/gardener.py
 """
 
 import json

@@ -6,13 +6,13 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 
 import msgspec
 
-from gardenbus.common.api.fields.kinds import sent_shape
+from gardenbus.apiserver.domain.fields.kinds import sent_shape
+from gardenbus.apiserver.domain.kind_actors import actors_of
 from gardenbus.common.api.garden.cloudprofiles import CloudProfile, NamespacedCloudProfile, RegionConfigMap
 from gardenbus.common.api.garden.projects import Project
 from gardenbus.common.api.garden.seed_autoscalers import SeedAutoscaler
 from gardenbus.common.api.garden.seeds import Seed
 from gardenbus.common.api.garden.shoots import Shoot
-from gardenbus.common.api.kind_actors import actors_of
 from gardenbus.common.api.kinds import KINDS
 from gardenbus.common.api.views import Metadata, TypedView
 from gardenbus.docs.field_docs import field_docs

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from gardenbus.apiserver.domain.defaults import with_creation_defaults, with_defaults
 from gardenbus.apiserver.domain.plugins.plugin import (
     NOTHING_EXPIRED,
     AdmissionPlugin,
@@ -27,7 +28,6 @@ from gardenbus.apiserver.domain.plugins.plugin import (
 )
 from gardenbus.apiserver.domain.plugins.table import DEFAULT_PLUGINS
 from gardenbus.apiserver.domain.related_objects import RelatedObjects, RelatedQuery
-from gardenbus.common.api.defaults import with_creation_defaults, with_defaults
 from gardenbus.common.api.document import Document
 from gardenbus.common.api.identity import signing_requests
 from gardenbus.common.ports.store import WritePrecondition

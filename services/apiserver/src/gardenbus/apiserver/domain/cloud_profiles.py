@@ -2,9 +2,9 @@
 
 from collections.abc import Mapping
 
+from gardenbus.apiserver.domain.merged_profiles import merged_profile_spec
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.document_parts import namespace_of
-from gardenbus.common.api.garden.merged_profiles import merged_profile_spec
 from gardenbus.common.api.garden.profile_parts import profile_key as key_of_profile
 from gardenbus.common.api.keys import ObjectKey
 

@@ -6,18 +6,18 @@ What is stored already stays changeable: an unknown field that is there with the
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
 
+from gardenbus.apiserver.domain.fields.check import FieldFault, field_faults, path_text
+from gardenbus.apiserver.domain.fields.kinds import sent_shape
+from gardenbus.apiserver.domain.fields.unused import found_fields
+from gardenbus.apiserver.domain.kind_actors import actors_of
+from gardenbus.apiserver.domain.validation.field_cursor import invalid
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.document_parts import is_deleting
-from gardenbus.common.api.fields.check import FieldFault, field_faults, path_text
-from gardenbus.common.api.fields.kinds import sent_shape
-from gardenbus.common.api.fields.unused import found_fields
-from gardenbus.common.api.fields.validation import FieldValidation, parse_field_validation
+from gardenbus.common.api.field_validation import FieldValidation, parse_field_validation
 from gardenbus.common.api.keys import Header, ObjectKey
-from gardenbus.common.api.kind_actors import actors_of
 from gardenbus.common.api.kinds import resolve
 from gardenbus.common.api.manifests.strict_json import ValuePath
 from gardenbus.common.api.short_cache import short_cache
-from gardenbus.common.api.validation.field_cursor import invalid
 
 _LEAVING = "metadata.deletionTimestamp: it is being deleted, and what is applied goes with it: apply it afterwards"
 STATUS_IGNORED = "status is ignored: gardenlets and controllers report it"

@@ -22,6 +22,8 @@ from gardenbus.apiserver.domain.related_objects import (
     SeedOfShootQuery,
 )
 from gardenbus.apiserver.domain.seeds_in_use import REMOVALS, removals_in_use, shoots_on_seed_queries, zones_of
+from gardenbus.apiserver.domain.validation.field_cursor import invalid
+from gardenbus.apiserver.domain.validation.workerless import is_workerless
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.document_parts import is_deleting, name_of, namespace_of
 from gardenbus.common.api.garden.managed_seeds import (
@@ -32,8 +34,6 @@ from gardenbus.common.api.garden.managed_seeds import (
     zones_of_workers,
 )
 from gardenbus.common.api.keys import GARDEN_NAMESPACE, ObjectKey
-from gardenbus.common.api.validation.field_cursor import invalid
-from gardenbus.common.api.validation.workerless import is_workerless
 from gardenbus.common.errors import FieldProblem, Forbidden
 from gardenbus.common.ports.store import WritePrecondition
 

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 
 from gardenbus.apiserver.domain.rejection_messages import NOT_THERE
 from gardenbus.apiserver.domain.related_objects import ObjectQuery, RelatedObjects, RelatedQuery
+from gardenbus.apiserver.domain.validation.field_cursor import invalid
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.document_parts import is_deleting, mappings
 from gardenbus.common.api.garden.backup_references import backup_references
@@ -17,7 +18,6 @@ from gardenbus.common.api.garden.credentials_bindings import credentials_of, nam
 from gardenbus.common.api.garden.named_references import NamedReference, named_references
 from gardenbus.common.api.garden.quotas import quota_keys
 from gardenbus.common.api.keys import ObjectKey
-from gardenbus.common.api.validation.field_cursor import invalid
 from gardenbus.common.errors import FieldProblem
 
 

@@ -13,13 +13,13 @@ from gardenbus.apiserver.domain.bind_admission import (
 from gardenbus.apiserver.domain.cloud_profiles import is_of_one_parent, profile_key
 from gardenbus.apiserver.domain.rejection_messages import RejectionMessage
 from gardenbus.apiserver.domain.related_objects import ObjectQuery, ProjectQuery, RelatedObjects, RelatedQuery
+from gardenbus.apiserver.domain.validation.field_cursor import invalid
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.document_parts import differ, namespace_of
 from gardenbus.common.api.garden.profile_parts import profile_spec_of
 from gardenbus.common.api.garden.seeds import Seed
 from gardenbus.common.api.garden.shoots import Shoot
 from gardenbus.common.api.keys import ObjectKey
-from gardenbus.common.api.validation.field_cursor import invalid
 from gardenbus.common.errors import FieldProblem
 
 _TAKEN_AWAY = RejectionMessage("it cannot be taken away once the shoot is placed")

@@ -12,8 +12,10 @@ from datetime import datetime
 from typing import NamedTuple
 
 from gardenbus.apiserver.domain.cloud_profiles import profile_key
+from gardenbus.apiserver.domain.nearest_values import nearest_names, nearest_versions
 from gardenbus.apiserver.domain.rejection_messages import NOT_THERE, RejectionMessage, unchanged
 from gardenbus.apiserver.domain.related_objects import ObjectQuery, RelatedObjects, RelatedQuery
+from gardenbus.apiserver.domain.validation.field_cursor import invalid
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.document_parts import differ, mappings, namespace_of, only_text
 from gardenbus.common.api.garden.architectures import (
@@ -28,9 +30,7 @@ from gardenbus.common.api.garden.expirable_versions import is_expired, numbers_o
 from gardenbus.common.api.garden.pool_constraints import UNAVAILABLE, is_reserving, least_nodes_conflict, pool_conflicts
 from gardenbus.common.api.garden.profile_parts import binding_keys, profile_spec_of
 from gardenbus.common.api.keys import ObjectKey
-from gardenbus.common.api.nearest_values import nearest_names, nearest_versions
 from gardenbus.common.api.shown_values import shown
-from gardenbus.common.api.validation.field_cursor import invalid
 from gardenbus.common.errors import FieldProblem
 from gardenbus.common.ports.store import WritePrecondition
 

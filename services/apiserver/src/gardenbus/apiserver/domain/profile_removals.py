@@ -10,15 +10,15 @@ Gardener's plugin ResourceReferenceManager, for versions and images; regions and
 from collections.abc import Iterator, Sequence
 
 from gardenbus.apiserver.domain.cloud_profiles import parent_key
+from gardenbus.apiserver.domain.merged_profiles import merged_profile_spec
+from gardenbus.apiserver.domain.profile_overrides import parent_problems
 from gardenbus.apiserver.domain.rejection_messages import RejectionMessage
 from gardenbus.apiserver.domain.related_objects import ProfilesBelowQuery, RelatedObjects, RelatedQuery
+from gardenbus.apiserver.domain.validation.field_cursor import invalid
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.document_parts import is_deleting, key_of_document, name_of
-from gardenbus.common.api.garden.merged_profiles import merged_profile_spec
-from gardenbus.common.api.garden.profile_overrides import parent_problems
 from gardenbus.common.api.garden.profile_parts import MACHINE_IMAGES, ProfilePart, offered_parts, part_references
 from gardenbus.common.api.keys import ObjectKey
-from gardenbus.common.api.validation.field_cursor import invalid
 from gardenbus.common.errors import FieldProblem
 from gardenbus.common.ports.store import WritePrecondition
 

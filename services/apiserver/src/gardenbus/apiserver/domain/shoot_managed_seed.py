@@ -6,11 +6,11 @@ from gardenbus.apiserver.domain.managed_seeds import has_nginx, has_vertical_aut
 from gardenbus.apiserver.domain.rejection_messages import RejectionMessage
 from gardenbus.apiserver.domain.related_objects import ManagedSeedOfShootQuery, RelatedObjects, RelatedQuery
 from gardenbus.apiserver.domain.seeds_in_use import zones_of
+from gardenbus.apiserver.domain.validation.field_cursor import invalid
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.document_parts import key_of_document, name_of, namespace_of
 from gardenbus.common.api.garden.managed_seeds import seed_template_of, zones_of_workers
 from gardenbus.common.api.keys import GARDEN_NAMESPACE
-from gardenbus.common.api.validation.field_cursor import invalid
 from gardenbus.common.errors import FieldProblem
 from gardenbus.common.ports.store import WritePrecondition
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import msgspec
 
+from gardenbus.apiserver.domain.defaults import with_defaults
 from gardenbus.apiserver.domain.managed_seeds import admit_managed_seed, namesake, with_defaults_of_its_shoot
 from gardenbus.apiserver.domain.rejection_messages import SAME_SEED, RejectionMessage
 from gardenbus.apiserver.domain.related_objects import (
@@ -18,11 +19,10 @@ from gardenbus.apiserver.domain.related_objects import (
 )
 from gardenbus.apiserver.domain.seeds_in_use import MOVE
 from gardenbus.apiserver.domain.use_as_seed import FIELD, annotation_of, follows_annotation, requested_seed
-from gardenbus.common.api.defaults import with_defaults
+from gardenbus.apiserver.domain.validation.manifest import validate
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.document_parts import is_deleting, key_of_document
 from gardenbus.common.api.keys import ObjectKey
-from gardenbus.common.api.validation.manifest import validate
 from gardenbus.common.errors import FieldProblem, Forbidden, InvalidResource
 
 _SHOOTS_ON_SEED = RejectionMessage(

@@ -30,6 +30,7 @@ from gardenbus.apiserver.domain.in_flight import InFlight
 from gardenbus.apiserver.domain.request_subjects import RequestSubject, parse_request_subject, unknown_verb
 from gardenbus.apiserver.domain.responses import RequestResponse, combined_response, error_response, success_response
 from gardenbus.apiserver.domain.senders import UserOf, as_stated, check_sender
+from gardenbus.apiserver.domain.validation.metadata import key_of, reference_of
 from gardenbus.apiserver.handlers.access_reviews import AccessReviews
 from gardenbus.apiserver.handlers.admin_kubeconfigs import AdminKubeconfigs
 from gardenbus.apiserver.handlers.authorizer import AccessGrant, Authorizer, MessagePermits, NotPermitted
@@ -56,10 +57,9 @@ from gardenbus.apiserver.registry.writer import REQUEST_REPLY, Writer
 from gardenbus.common.api.budgets import OverBudget
 from gardenbus.common.api.confirmation import CONFIRMING_PATCH
 from gardenbus.common.api.document import Document
-from gardenbus.common.api.fields.validation import FieldValidation
+from gardenbus.common.api.field_validation import FieldValidation
 from gardenbus.common.api.keys import Header, ObjectKey, Subjects
 from gardenbus.common.api.manifests.parser import parse, read_object
-from gardenbus.common.api.validation.metadata import key_of, reference_of
 from gardenbus.common.api.watches import WatchResult
 from gardenbus.common.controller.budget_settings import BudgetOf, default_budget
 from gardenbus.common.controller.stream_incarnation import StreamIncarnation

@@ -23,6 +23,7 @@ from gardenbus.apiserver.domain.field_validation import validation_of
 from gardenbus.apiserver.domain.related_objects import RelatedQuery
 from gardenbus.apiserver.domain.request_subjects import parse_request_subject
 from gardenbus.apiserver.domain.senders import UserOf, as_stated, check_sender
+from gardenbus.apiserver.domain.validation.metadata import key_of
 from gardenbus.apiserver.handlers.authorizer import AccessGrant, Authorizer, MessagePermits
 from gardenbus.apiserver.registry.batch_creator import BatchCreator, NewObject
 from gardenbus.apiserver.registry.dry_run import reject_durable_dry_run
@@ -31,11 +32,10 @@ from gardenbus.apiserver.registry.retry_on_conflict import StaleVersion, UnmetDe
 from gardenbus.apiserver.registry.stored_kinds import stored_reference
 from gardenbus.apiserver.registry.writer import Writer
 from gardenbus.common.api.document import Document
-from gardenbus.common.api.fields.validation import FieldValidation
+from gardenbus.common.api.field_validation import FieldValidation
 from gardenbus.common.api.keys import ObjectKey, Subjects
 from gardenbus.common.api.manifests.parser import parse
 from gardenbus.common.api.restored_requests import sent_as
-from gardenbus.common.api.validation.metadata import key_of
 from gardenbus.common.controller.dead_letter import EVENT_TEXT_LIMIT, DeadLetter
 from gardenbus.common.controller.event_recorder import EventRecorder
 from gardenbus.common.controller.stream_incarnation import StreamIncarnation

@@ -12,6 +12,8 @@ import structlog
 
 from gardenbus.apiserver.domain import report_admission
 from gardenbus.apiserver.domain.report_messages import Report
+from gardenbus.apiserver.domain.validation.member_cluster import TAINT_EFFECTS
+from gardenbus.apiserver.domain.validation.metadata import key_of
 from gardenbus.apiserver.registry.preconditions import version_in
 from gardenbus.apiserver.registry.read_cache import ReadCache
 from gardenbus.apiserver.registry.retry_on_conflict import StaleVersion
@@ -23,8 +25,6 @@ from gardenbus.common.api.fleet.works import WORK_KIND
 from gardenbus.common.api.identity.principals import Principal
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.api.members import Members
-from gardenbus.common.api.validation.member_cluster import TAINT_EFFECTS
-from gardenbus.common.api.validation.metadata import key_of
 from gardenbus.common.errors import Forbidden, Unavailable
 
 _log = structlog.stdlib.get_logger()

@@ -5,6 +5,7 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
+from gardenbus.apiserver.domain.kind_actors import actors_of
 from gardenbus.apiserver.domain.query_bodies import read_query
 from gardenbus.apiserver.domain.request_subjects import ListTarget, key_of_tail, list_target_of_tail
 from gardenbus.apiserver.handlers.bus_lists import BusLists, as_object
@@ -14,7 +15,6 @@ from gardenbus.common.api.decoding import json_decoder
 from gardenbus.common.api.document import section
 from gardenbus.common.api.garden.shoots import DEFAULT_SCHEDULER
 from gardenbus.common.api.keys import LEASE_NAMESPACE, ObjectKey, Subjects
-from gardenbus.common.api.kind_actors import actors_of
 from gardenbus.common.api.kinds import KINDS, understood_kinds
 from gardenbus.common.api.list_selectors import ObjectPredicate, list_predicate, required_field, required_labels
 from gardenbus.common.errors import BadRequest, GardenbusError, NotFound, Unavailable, Unsupported

@@ -6,13 +6,13 @@ authorizer.
 
 from gardenbus.apiserver.domain import report_admission
 from gardenbus.apiserver.domain.report_messages import Report
+from gardenbus.apiserver.domain.validation.metadata import key_of
 from gardenbus.apiserver.handlers.member_reports import check_member, cluster_of
 from gardenbus.apiserver.registry.preconditions import Precondition
 from gardenbus.apiserver.registry.read_cache import ReadCache
 from gardenbus.common.api.document import Document, StoredObject, section
 from gardenbus.common.api.document_parts import FINALIZER, name_of, with_finalizer, without_finalizer
 from gardenbus.common.api.keys import GARDEN_NAMESPACE, ObjectKey
-from gardenbus.common.api.validation.metadata import key_of
 from gardenbus.common.errors import Forbidden
 
 

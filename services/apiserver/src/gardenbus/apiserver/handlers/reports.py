@@ -13,11 +13,13 @@ import structlog
 
 from gardenbus.apiserver import spans
 from gardenbus.apiserver.domain import report_admission
+from gardenbus.apiserver.domain.fields.unknown import check_unknown_status
 from gardenbus.apiserver.domain.report_messages import RejectedReport, Report, read_report
 from gardenbus.apiserver.domain.report_stamps import is_set_by, merge_report
 from gardenbus.apiserver.domain.request_subjects import parse_report_subject
 from gardenbus.apiserver.domain.senders import UserOf, as_stated, check_sender
 from gardenbus.apiserver.domain.unknown_objects import adoptable_manifest
+from gardenbus.apiserver.domain.validation.manifest import validate_status
 from gardenbus.apiserver.handlers.inventories import take_inventory
 from gardenbus.apiserver.handlers.member_reports import (
     CLUSTER_KIND,
@@ -43,12 +45,10 @@ from gardenbus.apiserver.registry.read_cache import ManifestCache, ReadCache
 from gardenbus.apiserver.registry.retry_on_conflict import StaleVersion, UnmetDependency, cause_of
 from gardenbus.apiserver.registry.writer import Writer
 from gardenbus.common.api.document import Document, StoredObject, section
-from gardenbus.common.api.fields.unknown import check_unknown_status
 from gardenbus.common.api.garden.migration_feasibility import is_older_state
 from gardenbus.common.api.garden.shoot_status import with_status_label
 from gardenbus.common.api.identity.principals import SEED_USER_PREFIX, Principal
 from gardenbus.common.api.keys import Header, ObjectKey, Subjects
-from gardenbus.common.api.validation.manifest import validate_status
 from gardenbus.common.controller.dead_letter import DeadLetter
 from gardenbus.common.controller.repeated_lines import RepeatedLines
 from gardenbus.common.controller.stream_incarnation import StreamIncarnation

@@ -14,15 +14,15 @@ import msgspec
 from gardenbus.apiserver.domain.operators import check_operator
 from gardenbus.apiserver.domain.query_bodies import read_body
 from gardenbus.apiserver.domain.request_rate import RequestRate
+from gardenbus.apiserver.domain.validation.metadata import key_of
 from gardenbus.apiserver.registry.preconditions import Precondition
 from gardenbus.apiserver.registry.read_cache import ReadCache
 from gardenbus.apiserver.registry.retry_on_conflict import StaleVersion
 from gardenbus.apiserver.registry.writer import Writer
 from gardenbus.common.api.document import Document, StoredObject, section
-from gardenbus.common.api.fields.validation import FieldValidation
+from gardenbus.common.api.field_validation import FieldValidation
 from gardenbus.common.api.identity import signing_requests
 from gardenbus.common.api.manifests.parser import parse
-from gardenbus.common.api.validation.metadata import key_of
 from gardenbus.common.errors import AlreadyExists, BadRequest, Conflict, Forbidden, NotFound, Unsupported
 from gardenbus.common.ports.clock import Clock, timestamp
 from gardenbus.common.ports.store import Store

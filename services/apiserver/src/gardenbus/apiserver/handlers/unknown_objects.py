@@ -10,11 +10,11 @@ import msgspec
 
 from gardenbus.apiserver.domain.request_subjects import key_of_tail
 from gardenbus.apiserver.domain.unknown_objects import as_bound
+from gardenbus.apiserver.domain.validation.manifest import validate
+from gardenbus.apiserver.domain.validation.metadata import key_of
 from gardenbus.common.api.decoding import decode_json
 from gardenbus.common.api.document import StoredObject
 from gardenbus.common.api.keys import ObjectKey
-from gardenbus.common.api.validation.manifest import validate
-from gardenbus.common.api.validation.metadata import key_of
 from gardenbus.common.errors import AlreadyExists, BadRequest, NotFound
 from gardenbus.common.ports.store import Store
 

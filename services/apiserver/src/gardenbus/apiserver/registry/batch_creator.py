@@ -16,7 +16,7 @@ from gardenbus.apiserver.registry.read_cache import ReadCache
 from gardenbus.apiserver.registry.retry_on_conflict import UnmetDependency, WriteResult
 from gardenbus.apiserver.registry.writer import ANY_CHANGE, ChangeChecks, Writer
 from gardenbus.common.api.document import Document, StoredObject
-from gardenbus.common.api.fields.validation import FieldValidation
+from gardenbus.common.api.field_validation import FieldValidation
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.errors import Conflict, Terminal
 from gardenbus.common.ports import tracing

@@ -6,13 +6,13 @@ Gardenbus-Condition for another object): if that has changed, nothing is written
 
 from typing import NamedTuple
 
+from gardenbus.apiserver.domain.validation.metadata import key_of
 from gardenbus.apiserver.registry.read_cache import ReadCache
 from gardenbus.apiserver.registry.retry_on_conflict import StaleVersion
 from gardenbus.common.api.document import Document, StoredObject, encode, section
 from gardenbus.common.api.document_parts import without
 from gardenbus.common.api.keys import Header, ObjectKey
 from gardenbus.common.api.manifests.parser import LARGEST_OBJECT
-from gardenbus.common.api.validation.metadata import key_of
 from gardenbus.common.errors import BadRequest
 from gardenbus.common.ports.bus import Headers
 from gardenbus.common.ports.store import WritePrecondition

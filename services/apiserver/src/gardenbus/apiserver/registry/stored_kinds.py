@@ -2,10 +2,10 @@
 
 from collections.abc import Sequence
 
+from gardenbus.apiserver.domain.validation.metadata import reference_of
 from gardenbus.common.api.document import Document
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.api.kinds import KINDS, KindSpec, unregistered_kind
-from gardenbus.common.api.validation.metadata import reference_of
 from gardenbus.common.errors import Unsupported
 from gardenbus.common.ports.store import Store
 

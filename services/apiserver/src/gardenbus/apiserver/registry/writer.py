@@ -16,6 +16,8 @@ from gardenbus.apiserver.domain.field_validation import Review, manifest_review,
 from gardenbus.apiserver.domain.operations import accept_operation, is_rollout_confined
 from gardenbus.apiserver.domain.plugins.plugin import VerbCheck, any_verb
 from gardenbus.apiserver.domain.related_objects import RelatedQuery
+from gardenbus.apiserver.domain.validation.manifest import validate
+from gardenbus.apiserver.domain.validation.metadata import key_of
 from gardenbus.apiserver.registry.agent_credentials import AgentCredentials
 from gardenbus.apiserver.registry.preconditions import (
     Precondition,
@@ -39,12 +41,10 @@ from gardenbus.apiserver.registry.retry_on_conflict import (
 from gardenbus.apiserver.registry.seed_removal import annotate_seed_removal, revert_seed_removal
 from gardenbus.common.api.document import UNKNOWN_LAST_APPLIED, Document, StoredObject, encode, section
 from gardenbus.common.api.document_parts import without
-from gardenbus.common.api.fields.validation import FieldValidation
+from gardenbus.common.api.field_validation import FieldValidation
 from gardenbus.common.api.garden.shoot_status import with_status_label
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.api.owners import setters_after
-from gardenbus.common.api.validation.manifest import validate
-from gardenbus.common.api.validation.metadata import key_of
 from gardenbus.common.errors import Conflict, Forbidden, NotFound
 from gardenbus.common.ports.clock import Clock
 from gardenbus.common.ports.store import Creation, Objects, RequestOrigin, Superseded, WritePrecondition

@@ -7,13 +7,13 @@ moment earlier. Source: `plugin/pkg/global/extensionvalidation`.
 
 from collections.abc import Sequence
 
+from gardenbus.apiserver.domain.extensions import NEEDED, REGISTRATION, missing_extensions
 from gardenbus.apiserver.domain.plugins.plugin import AdmissionPlugin, AdmissionRule, Change
 from gardenbus.apiserver.domain.rejection_messages import RejectionMessage
 from gardenbus.apiserver.domain.related_objects import KindQuery, ObjectQuery, RelatedObjects, RelatedQuery
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.document_parts import is_deleting
 from gardenbus.common.api.garden.backup_references import bucket_of
-from gardenbus.common.api.garden.extensions import NEEDED, REGISTRATION, missing_extensions
 from gardenbus.common.errors import Forbidden
 
 _NOT_REGISTERED = RejectionMessage(

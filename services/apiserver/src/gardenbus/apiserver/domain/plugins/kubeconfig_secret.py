@@ -10,10 +10,10 @@ from typing import Any
 from gardenbus.apiserver.domain.plugins.plugin import AdmissionPlugin, AdmissionRule, Change
 from gardenbus.apiserver.domain.rejection_messages import RejectionMessage
 from gardenbus.apiserver.domain.related_objects import RelatedObjects
+from gardenbus.apiserver.domain.validation.field_cursor import invalid
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.document_parts import is_deleting, mappings
 from gardenbus.common.api.manifests.strict_yaml import read_yaml
-from gardenbus.common.api.validation.field_cursor import invalid
 from gardenbus.common.errors import BadRequest, FieldProblem
 
 _KEY = "kubeconfig"

@@ -6,6 +6,7 @@ Source: `plugin/pkg/managedseed/validator`.
 
 from collections.abc import Sequence
 
+from gardenbus.apiserver.domain.defaults import with_defaults
 from gardenbus.apiserver.domain.managed_seeds import (
     MANAGED_SEED_REJECTIONS,
     admit_managed_seed,
@@ -19,7 +20,6 @@ from gardenbus.apiserver.domain.plugins.plugin import AdmissionPlugin, Admission
 from gardenbus.apiserver.domain.plugins.seed_validator import SCHEDULED, deletion_guards
 from gardenbus.apiserver.domain.related_objects import ObjectQuery, RelatedObjects, RelatedQuery
 from gardenbus.apiserver.domain.use_as_seed import is_made_from_annotation
-from gardenbus.common.api.defaults import with_defaults
 from gardenbus.common.api.document import Document
 
 

@@ -7,12 +7,12 @@ from collections.abc import Sequence
 
 from gardenbus.apiserver.domain.cloud_profiles import parent_key, with_parent
 from gardenbus.apiserver.domain.plugins.plugin import AdmissionPlugin, AdmissionRule, Change
+from gardenbus.apiserver.domain.profile_overrides import override_problems
 from gardenbus.apiserver.domain.rejection_messages import NOT_THERE, RejectionMessage
 from gardenbus.apiserver.domain.related_objects import ObjectQuery, RelatedObjects, RelatedQuery
+from gardenbus.apiserver.domain.validation.field_cursor import invalid
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.document_parts import is_deleting
-from gardenbus.common.api.garden.profile_overrides import override_problems
-from gardenbus.common.api.validation.field_cursor import invalid
 from gardenbus.common.errors import FieldProblem
 
 _AT_ODDS = RejectionMessage("with {parent} above it: {reason}")

@@ -8,12 +8,12 @@ from collections.abc import Sequence
 from gardenbus.apiserver.domain.plugins.plugin import AdmissionPlugin, AdmissionRule, Change
 from gardenbus.apiserver.domain.rejection_messages import RejectionMessage
 from gardenbus.apiserver.domain.related_objects import ObjectQuery, RelatedObjects, RelatedQuery
+from gardenbus.apiserver.domain.validation.field_cursor import invalid
+from gardenbus.apiserver.domain.validation.placement_policy import policy_warnings
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.document_parts import name_of
 from gardenbus.common.api.fleet.placements import CLUSTER_KIND, PICK_ALL
 from gardenbus.common.api.keys import ObjectKey
-from gardenbus.common.api.validation.field_cursor import invalid
-from gardenbus.common.api.validation.placement_policy import policy_warnings
 from gardenbus.common.errors import FieldProblem
 
 _OF_PICK_ALL = RejectionMessage(

@@ -11,10 +11,10 @@ from gardenbus.apiserver.domain.plugins.plugin import AdmissionPlugin, Admission
 from gardenbus.apiserver.domain.rejection_messages import RejectionMessage
 from gardenbus.apiserver.domain.related_objects import ObjectQuery, RelatedObjects, RelatedQuery
 from gardenbus.apiserver.domain.seeds_in_use import REMOVALS, removals_in_use, shoots_on_seed_queries
+from gardenbus.apiserver.domain.validation.field_cursor import invalid
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.document_parts import key_of_document, name_of
 from gardenbus.common.api.garden.backup_references import backup_identity
-from gardenbus.common.api.validation.field_cursor import invalid
 from gardenbus.common.errors import Forbidden
 from gardenbus.common.ports.store import WritePrecondition
 

@@ -12,11 +12,11 @@ from gardenbus.apiserver.domain.placed_shoots import placed_now_queries, seed_ke
 from gardenbus.apiserver.domain.plugins.plugin import AdmissionPlugin, AdmissionRule, Change
 from gardenbus.apiserver.domain.rejection_messages import RejectionMessage
 from gardenbus.apiserver.domain.related_objects import ObjectQuery, RelatedObjects, RelatedQuery
+from gardenbus.apiserver.domain.validation.field_cursor import invalid
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.document_parts import is_deleting, mappings, name_of, namespace_of
 from gardenbus.common.api.garden.binding_defaults import is_below, with_seed_dns
 from gardenbus.common.api.garden.seeds import Seed
-from gardenbus.common.api.validation.field_cursor import invalid
 from gardenbus.common.errors import FieldProblem, InvalidResource
 
 _IDENTITY = ("type", "secretName", "credentialsRef")

@@ -11,13 +11,13 @@ from gardenbus.apiserver.domain.placed_shoots import placed_now_queries, seed_ke
 from gardenbus.apiserver.domain.plugins.plugin import AdmissionPlugin, AdmissionRule, Change
 from gardenbus.apiserver.domain.profile_admission import profile_queries
 from gardenbus.apiserver.domain.related_objects import RelatedObjects
+from gardenbus.apiserver.domain.validation.field_cursor import invalid
 from gardenbus.apiserver.domain.version_defaults import NOTHING_TO_FILL_IN, open_problems, with_complete_versions
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.document_parts import is_deleting
 from gardenbus.common.api.garden.binding_defaults import with_seed_networks
 from gardenbus.common.api.garden.maintenance_windows import NEEDS_RETRY
 from gardenbus.common.api.garden.profile_parts import profile_spec_of
-from gardenbus.common.api.validation.field_cursor import invalid
 from gardenbus.common.errors import InvalidResource
 
 

@@ -12,6 +12,7 @@ from datetime import datetime
 from gardenbus.apiserver.domain.plugins.plugin import AdmissionPlugin, AdmissionRule, Change, of_stored
 from gardenbus.apiserver.domain.rejection_messages import CHANGED_MEANWHILE, RejectionMessage, unchanged
 from gardenbus.apiserver.domain.related_objects import ObjectQuery, QuotasQuery, RelatedObjects, RelatedQuery
+from gardenbus.apiserver.domain.validation.field_cursor import invalid
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.document_parts import is_deleting, key_of_document, namespace_of
 from gardenbus.common.api.garden.profile_parts import profile_key, profile_spec_of
@@ -28,7 +29,6 @@ from gardenbus.common.api.garden.quotas import (
 )
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.api.shown_values import shown
-from gardenbus.common.api.validation.field_cursor import invalid
 from gardenbus.common.errors import FieldProblem, Forbidden
 from gardenbus.common.ports.store import DemandLimits, WritePrecondition
 

@@ -19,11 +19,11 @@ from gardenbus.apiserver.domain.profile_admission import (
 )
 from gardenbus.apiserver.domain.rejection_messages import RejectionMessage
 from gardenbus.apiserver.domain.related_objects import ProjectQuery, RelatedObjects, RelatedQuery
+from gardenbus.apiserver.domain.validation.field_cursor import invalid
+from gardenbus.apiserver.domain.validation.workerless import workerless_warnings
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.document_parts import differ, is_deleting, mappings, name_of, namespace_of
 from gardenbus.common.api.garden.hibernation import is_hibernation_enabled
-from gardenbus.common.api.validation.field_cursor import invalid
-from gardenbus.common.api.validation.workerless import workerless_warnings
 from gardenbus.common.errors import Forbidden
 
 _PROJECT_DELETING = RejectionMessage("metadata.namespace: the project {project} is being deleted")

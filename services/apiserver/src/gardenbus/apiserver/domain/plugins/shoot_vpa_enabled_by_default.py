@@ -4,9 +4,9 @@ Off by default. Shoots of the garden namespace get it without the plug-in too, s
 `plugin/pkg/shoot/vpa`.
 """
 
+from gardenbus.apiserver.domain.defaults import with_autoscaler
 from gardenbus.apiserver.domain.plugins.plugin import AdmissionPlugin, AdmissionRule, Change
 from gardenbus.apiserver.domain.related_objects import RelatedObjects
-from gardenbus.common.api.defaults import with_autoscaler
 from gardenbus.common.api.document import Document
 
 

@@ -1,0 +1,125 @@
+"""The rules of CloudProfiles. Source: Gardener's `pkg/api/core/validation/cloudprofile.go`, for what is read here.
+
+A list that is empty offers anything, so that none is needed.
+"""
+
+import re
+from collections.abc import Callable
+
+from gardenbus.apiserver.domain.validation.capabilities import (
+    ARCHITECTURES,
+    check_definitions,
+    check_images,
+    check_machine_types,
+)
+from gardenbus.apiserver.domain.validation.field_cursor import FieldCursor, unique
+from gardenbus.apiserver.domain.validation.limits import amount_problem
+from gardenbus.apiserver.domain.validation.shared import check_access_restrictions, check_instant, check_seed_selector
+from gardenbus.apiserver.domain.validation.stored_problems import check_new
+from gardenbus.common.api.document import Document, section
+from gardenbus.common.api.garden.expirable_versions import numbers_of
+from gardenbus.common.api.shown_values import shown
+
+CLASSIFICATIONS = ("preview", "supported", "deprecated")
+UPDATE_STRATEGIES = ("patch", "minor", "major")
+
+_KUBERNETES_VERSION = re.compile(r"([0-9]+\.){2}[0-9]+")
+_SEMANTIC_VERSION = re.compile(r"v?[0-9]+(\.[0-9]+){0,2}(-[0-9A-Za-z.-]+)?(\+[0-9A-Za-z.-]+)?")
+
+
+def check(manifest: FieldCursor, old: Document | None) -> None:
+    """Note every problem of a CloudProfile."""
+    spec, before = manifest.section("spec", required=True), section(old or {}, "spec")
+    spec.text("type", required=True)
+    check_seed_selector(spec)
+    regions = spec.entries("regions")
+    for region in regions:
+        region.text("name", required=True)
+        check_access_restrictions(region)
+        region.named_entries("zones")
+    unique(regions, "name")
+    check_offers(spec, before)
+    check_new(spec, before, check_definitions)
+    check_new(spec, before, check_images)
+    check_new(spec, before, check_machine_types)
+    _check_fewer_nodes(spec.section("limits"), section(before, "limits").get("maxNodesTotal"))
+
+
+def _check_fewer_nodes(limits: FieldCursor, before: object) -> None:
+    most = limits.content.get("maxNodesTotal")
+    if isinstance(most, int) and isinstance(before, int) and most < before:
+        limits.add_error("maxNodesTotal", f"cannot be lowered ({before} stays, or more): shoots may have as many nodes")
+
+
+def check_offers(spec: FieldCursor, before: Document) -> None:
+    """Note problems in what a profile offers: versions, machine types, images, volume types; of values what changes."""
+    spec.section("kubernetes").named_entries("versions", "version")
+    for field in ("machineTypes", "volumeTypes"):
+        spec.named_entries(field)
+    images = spec.entries("machineImages")
+    for image in images:
+        image.text("name", required=True)
+        image.named_entries("versions", "version")
+    unique(images, "name")
+    for field, check_values in _VALUES.items():
+        if spec.content.get(field) != before.get(field):
+            check_values(spec)
+
+
+def _check_kubernetes(spec: FieldCursor) -> None:
+    _check_versions(spec.section("kubernetes"), _kubernetes_problem)
+
+
+def _check_images(spec: FieldCursor) -> None:
+    for image in spec.entries("machineImages"):
+        image.choice("updateStrategy", UPDATE_STRATEGIES)
+        _check_versions(image, _semantic_problem)
+        for version in image.entries("versions"):
+            version.unique_texts("architectures", rule=_architecture_problem)
+
+
+def _check_types(spec: FieldCursor) -> None:
+    for machine_type in spec.entries("machineTypes"):
+        machine_type.text("architecture", rule=_architecture_problem)
+        for field in ("cpu", "gpu", "memory"):
+            if machine_type.has(field) and (problem := amount_problem(machine_type.content[field])):
+                machine_type.add_error(field, problem)
+
+
+def _check_limits(spec: FieldCursor) -> None:
+    spec.section("limits").integer("maxNodesTotal", least=1)
+
+
+_VALUES: dict[str, Callable[[FieldCursor], None]] = {
+    "kubernetes": _check_kubernetes,
+    "machineImages": _check_images,
+    "machineTypes": _check_types,
+    "limits": _check_limits,
+}
+
+
+def _check_versions(holder: FieldCursor, rule: Callable[[str], str]) -> None:
+    supported: set[tuple[int, ...]] = set()
+    for version in holder.entries("versions"):
+        number = version.text("version", rule=rule)
+        check_instant(version, "expirationDate")
+        if version.choice("classification", CLASSIFICATIONS) != "supported":
+            continue
+        minor = numbers_of(number)[:2]
+        if minor in supported:
+            version.add_error("classification", "one version of a minor is supported: deprecate the others")
+        supported.add(minor)
+
+
+def _kubernetes_problem(version: str) -> str:
+    return "" if _KUBERNETES_VERSION.fullmatch(version) else f"must be three numbers as 1.34.1, not {shown(version)}"
+
+
+def _semantic_problem(version: str) -> str:
+    if _SEMANTIC_VERSION.fullmatch(version):
+        return ""
+    return f"must be a semantic version as 1.2.3, not {shown(version)}: versions are compared, and updated by it"
+
+
+def _architecture_problem(architecture: str) -> str:
+    return "" if architecture in ARCHITECTURES else f"must be amd64 or arm64, not {shown(architecture)}"

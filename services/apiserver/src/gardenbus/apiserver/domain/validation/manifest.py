@@ -1,0 +1,174 @@
+"""Validation of manifests by kind, and the rules that hold for every kind."""
+
+from collections.abc import Callable, Mapping
+
+from gardenbus.apiserver.domain.validation import (
+    backups,
+    bastion,
+    cloudprofile,
+    config_map,
+    controller_registration,
+    credentials_binding,
+    envelope,
+    exposure_class,
+    lease,
+    managed_seed,
+    managed_seed_set,
+    member_cluster,
+    namespaced_cloudprofile,
+    openidconnect_preset,
+    override,
+    placement,
+    placement_parts,
+    project,
+    quota,
+    resource_quota,
+    secret,
+    seed,
+    seed_autoscaler,
+    shoot,
+    signing_request,
+)
+from gardenbus.apiserver.domain.validation.fast_path import has_common_spec
+from gardenbus.apiserver.domain.validation.field_cursor import FieldCursor, FieldErrors
+from gardenbus.apiserver.domain.validation.member_work import check_work_status
+from gardenbus.apiserver.domain.validation.status import check_seed_status, check_shoot_status, check_status
+from gardenbus.apiserver.domain.validation.stored_problems import without_stored
+from gardenbus.common.api.document import Document, section
+from gardenbus.common.api.keys import LEASE_NAMESPACE, ObjectKey
+from gardenbus.common.api.members import Members
+from gardenbus.common.errors import Unsupported
+
+Check = Callable[[FieldCursor, Document | None], None]
+
+_CHECKS: Mapping[str, Check] = {
+    "Shoot": shoot.check,
+    "Seed": seed.check,
+    "CloudProfile": cloudprofile.check,
+    "NamespacedCloudProfile": namespaced_cloudprofile.check,
+    "Project": project.check,
+    "ExposureClass": exposure_class.check,
+    "Quota": quota.check,
+    "SecretBinding": credentials_binding.check_secret_binding,
+    "CredentialsBinding": credentials_binding.check_credentials_binding,
+    "Bastion": bastion.check,
+    "BackupBucket": backups.check_bucket,
+    "BackupEntry": backups.check_entry,
+    "ControllerRegistration": controller_registration.check_registration,
+    "ControllerInstallation": controller_registration.check_installation,
+    "ConfigMap": config_map.check,
+    "Secret": secret.check,
+    "Lease": lease.check,
+    "CertificateSigningRequest": signing_request.check,
+    "ResourceQuota": resource_quota.check,
+    "OpenIDConnectPreset": openidconnect_preset.check,
+    "ClusterOpenIDConnectPreset": openidconnect_preset.check,
+    "ManagedSeed": managed_seed.check,
+    "ManagedSeedSet": managed_seed_set.check,
+    "SeedAutoscaler": seed_autoscaler.check,
+    "MemberCluster": member_cluster.check,
+    "ClusterResourcePlacement": placement.check,
+    "ResourcePlacement": placement.check,
+    "ClusterResourceEnvelope": envelope.check,
+    "ResourceEnvelope": envelope.check,
+    "ClusterResourceOverride": override.check,
+    "ResourceOverride": override.check,
+    "ClusterResourcePlacementEviction": placement_parts.check_eviction,
+    "ClusterResourcePlacementDisruptionBudget": placement_parts.check_disruption_budget,
+}
+
+_STATUS_CHECKS: Mapping[str, Callable[[FieldCursor], object]] = {
+    "Shoot": check_shoot_status,
+    "Seed": check_seed_status,
+    "MemberCluster": member_cluster.check_member_cluster_status,
+    "Work": check_work_status,
+}
+
+_OF_TECHNICAL_IDS = frozenset({"Shoot", "Project"})
+"""Kinds whose names are parts of `shoot--<project>--<shoot>`."""
+
+
+def validate(document: Document, old: Document | None) -> None:
+    """Check a manifest whose metadata passed `metadata.key_of`, as it will be stored.
+
+    `old` is the stored object, None on creation. Raises InvalidResource with every field problem (also in status, so
+    that a report with a wrong type is rejected), and Unsupported for what only services write: Events, heartbeats.
+    """
+    kind = str(document["kind"])
+    if kind == "Event":
+        raise Unsupported("kind: Events are recorded by the services: read them with garden.api.list.event")
+    if kind == "Lease" and old is None and section(document, "metadata").get("namespace") == LEASE_NAMESPACE:
+        raise Unsupported(
+            f"metadata.namespace: Leases of {LEASE_NAMESPACE} are heartbeats, which gardenlets send: read them with "
+            "garden.api.list.lease"
+        )
+    if kind == "Shoot" and old is None and has_common_spec(document):
+        return
+    errors = FieldErrors()
+    _check(document, old, errors)
+    if old is not None and errors.problems:
+        errors = without_stored(document, old, lambda one, found: _check(one, old, found))
+    _raise_if_any(document, errors)
+
+
+def _check(document: Document, old: Document | None, errors: FieldErrors) -> None:
+    """Note every problem of a manifest that replaces `old`; of the stored one itself where both are the same."""
+    kind = str(document["kind"])
+    manifest = FieldCursor.root(document, errors)
+    for part in ("spec", "status"):
+        manifest.section(part)
+    _check_new_labels(manifest.section("metadata"), section(old or {}, "metadata", "labels"))
+    if old is not None:
+        _check_identity(manifest, old)
+    elif kind in _OF_TECHNICAL_IDS and "--" in str(section(document, "metadata").get("name")):
+        manifest.add_error(
+            "metadata.name", "must not have two hyphens in a row: they separate the parts of a technical ID"
+        )
+    if check := _CHECKS.get(kind):
+        check(manifest, old)
+
+
+def validate_status(document: Document) -> None:
+    """Check the status of a stored object as a report has changed it. Raises InvalidResource."""
+    errors = FieldErrors()
+    _STATUS_CHECKS.get(str(document["kind"]), check_status)(FieldCursor.root(document, errors))
+    _raise_if_any(document, errors)
+
+
+def _raise_if_any(document: Document, errors: FieldErrors) -> None:
+    metadata = section(document, "metadata")
+    key = ObjectKey(str(document["kind"]), str(metadata.get("namespace") or ""), str(metadata.get("name")))
+    errors.raise_if_any(str(key))
+
+
+def _check_identity(manifest: FieldCursor, old: Document) -> None:
+    """Kind, group, name and namespace stay, and so does the uid where it is stated."""
+    group, before = (str(one.get("apiVersion")).rpartition("/")[0] for one in (manifest.content, old))
+    if group != before:
+        manifest.add_error("apiVersion", f"an object of that kind and name is stored in the group {before or 'v1'}")
+    manifest.same_as(old, "kind", "make a new object")
+    if metadata := manifest.section("metadata"):
+        for field in ("name", "namespace", "uid"):
+            if field != "uid" or metadata.has("uid"):
+                metadata.same_as(section(old, "metadata"), field, "make a new object")
+        _check_new_finalizers(metadata, section(old, "metadata"))
+
+
+def _check_new_labels(metadata: FieldCursor, before: Document) -> None:
+    """The prefix of a new label is a DNS subdomain; an earlier version took capitals in it."""
+    for key in section(metadata.content, "labels").keys() - before.keys():
+        prefix = str(key).rpartition("/")[0]
+        if prefix != prefix.lower():
+            problem = f"the part before the / has no capitals: write {prefix.lower()}"
+            metadata.errors.add_error(f"metadata.labels[{str(key)[:80]}]", problem)
+
+
+def _check_new_finalizers(metadata: FieldCursor, before: Document) -> None:
+    """An object that is being deleted gets no new finalizer. Source: apimachinery's `validation/objectmeta.go`."""
+    if not before.get("deletionTimestamp"):
+        return
+    held = Members(before.get("finalizers") or ())
+    if new := [finalizer for _, finalizer in metadata.texts("finalizers") if finalizer not in held]:
+        metadata.add_error(
+            "finalizers", f"none can be added while the object is being deleted: leave out {', '.join(new)}"
+        )

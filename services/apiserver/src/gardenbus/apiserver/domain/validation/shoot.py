@@ -1,0 +1,219 @@
+"""The rules of a Shoot. Source: Gardener's `pkg/api/core/validation/shoot.go`, for the fields that are read here."""
+
+from collections.abc import Callable, Sequence
+
+from gardenbus.apiserver.domain.validation.field_cursor import FieldCursor, unique
+from gardenbus.apiserver.domain.validation.metadata import label_problem, subdomain_problem
+from gardenbus.apiserver.domain.validation.shared import (
+    check_access_restrictions,
+    check_disjoint,
+    check_ip_families,
+    check_ranges,
+    check_resources,
+    check_seed_selector,
+    check_tolerations,
+)
+from gardenbus.apiserver.domain.validation.shoot_components import check_addons, check_components
+from gardenbus.apiserver.domain.validation.shoot_dns import check_providers
+from gardenbus.apiserver.domain.validation.shoot_updates import check_bindings, check_force_deletion, check_immutable
+from gardenbus.apiserver.domain.validation.shoot_workers import check_workers
+from gardenbus.apiserver.domain.validation.status import check_shoot_status
+from gardenbus.apiserver.domain.validation.stored_problems import check_new
+from gardenbus.apiserver.domain.validation.value_rules import ValueRules, check_values, lasting, of_section, stated_in
+from gardenbus.apiserver.domain.validation.workerless import check_workerless
+from gardenbus.common.api.document import Document, section
+from gardenbus.common.api.document_parts import FINALIZER, REFERENCE_FINALIZER, mappings
+from gardenbus.common.api.garden.hibernation import schedule_problems
+from gardenbus.common.api.garden.maintenance_windows import window_problems
+from gardenbus.common.api.garden.shoot_operations import operation_problems
+from gardenbus.common.api.keys import GARDEN_NAMESPACE
+
+PURPOSES = ("evaluation", "testing", "development", "production", "infrastructure")
+FAILURE_TOLERANCES = ("node", "zone")
+OWN_FINALIZERS = (FINALIZER, REFERENCE_FINALIZER)
+"""Finalizers that a new shoot does not bring along: whoever takes them off looks for what they hold."""
+PROFILE_KINDS = ("CloudProfile", "NamespacedCloudProfile")
+
+
+def check(manifest: FieldCursor, old: Document | None) -> None:
+    """Note every problem of a Shoot, immutable fields included."""
+    check_shoot_status(manifest)
+    spec = manifest.section("spec", required=True)
+    metadata = section(manifest.content, "metadata")
+    for problem in operation_problems(dict(manifest.content), old):
+        manifest.errors.add_error(problem.field, problem.message)
+    if spec.content.get("purpose") == "infrastructure" and metadata.get("namespace") != GARDEN_NAMESPACE:
+        spec.add_error("purpose", f"infrastructure is for shoots in the namespace {GARDEN_NAMESPACE} alone")
+    if old is None:
+        for path, finalizer in manifest.section("metadata").texts("finalizers"):
+            if finalizer in OWN_FINALIZERS:
+                manifest.errors.add_error(path, f"{finalizer} is put on by controllers alone: leave it out")
+    check_force_deletion(manifest, old)
+    check_spec(spec)
+    before = section(old or {}, "spec")
+    check_bindings(spec, before)
+    check_workerless(spec, before)
+    check_changes(spec, before)
+    if old is not None and spec:
+        check_immutable(spec, before)
+
+
+def check_changes(spec: FieldCursor, before: Document) -> None:
+    """Check what is long to check, or what an earlier version stored without a look at it, where it changes."""
+    for fields, check_part in _OF_CHANGES:
+        if any(spec.content.get(field) != before.get(field) for field in fields):
+            check_new(spec, before, check_part)
+
+
+def check_spec(spec: FieldCursor) -> None:
+    """Note every problem of a Shoot's spec, also of one in a template."""
+    for field in ("seedName", "schedulerName"):
+        spec.text(field, rule=label_problem)
+    spec.choice("purpose", PURPOSES)
+    spec.text("region", required=True)
+    spec.text("exposureClassName")
+    _check_profile(spec)
+    _check_provider(spec)
+    _check_networking(spec)
+    _check_control_plane(spec)
+    _check_dns(spec)
+    check_seed_selector(spec)
+    check_tolerations(spec)
+    check_access_restrictions(spec)
+    spec.section("kubernetes").text("version")
+    spec.section("hibernation").boolean("enabled")
+    spec.section("hibernation").entries("schedules")
+    maintenance = spec.section("maintenance")
+    maintenance.boolean("confineSpecUpdateRollout")
+    for field in ("kubernetesVersion", "machineImageVersion"):
+        maintenance.section("autoUpdate").boolean(field)
+    maintenance.section("timeWindow")
+
+
+def check_times(spec: FieldCursor) -> None:
+    """Note every problem of hibernation schedules and of the maintenance window."""
+    for problem in (*schedule_problems(spec.content), *window_problems(spec.content)):
+        spec.add_error(problem.field.removeprefix("spec."), problem.message)
+
+
+def _check_profile(spec: FieldCursor) -> None:
+    profile = spec.section("cloudProfile")
+    name = spec.text("cloudProfileName")
+    profile.choice("kind", PROFILE_KINDS)
+    profile.text("name", required=True)
+    if spec and not name and not spec.has("cloudProfile"):
+        spec.add_error("cloudProfile", "is needed: name the profile, as cloudProfile: {kind: CloudProfile, name: aws}")
+
+
+def _check_provider(spec: FieldCursor) -> None:
+    provider = spec.section("provider", required=True)
+    provider.text("type", required=True)
+    workers = provider.entries("workers")
+    for worker in workers:
+        worker.text("name", required=True, rule=label_problem)
+        worker.unique_texts("zones")
+        worker.section("controlPlane")
+        worker.section("machine").text("type")
+        least, most = worker.integer("minimum", least=0), worker.integer("maximum", least=0)
+        if least is not None and most is not None and least > most:
+            worker.add_error("maximum", f"must not be below minimum ({least}), but is {most}")
+    unique(workers, "name")
+
+
+def _check_networking(spec: FieldCursor) -> None:
+    networking = spec.section("networking")
+    networking.text("type")
+    check_ranges(networking, families=check_ip_families(networking))
+
+
+def _check_control_plane(spec: FieldCursor) -> None:
+    control_plane = spec.section("controlPlane")
+    control_plane.unique_texts("zones")
+    tolerance = control_plane.section("highAvailability").section("failureTolerance", required=True)
+    tolerance.choice("type", FAILURE_TOLERANCES, required=True)
+
+
+def _check_admission_plugins(spec: FieldCursor) -> None:
+    """A kubeconfig reaches its admission plug-in by the resources that are brought to the seed."""
+    resources = (section(resource, "resourceRef") for resource in mappings(spec.content.get("resources")))
+    secrets = {reference.get("name") for reference in resources if reference.get("kind") == "Secret"}
+    for plugin in spec.nested("kubernetes", "kubeAPIServer").entries("admissionPlugins"):
+        name = plugin.text("kubeconfigSecretName")
+        if name is not None and name not in secrets:
+            plugin.add_error("kubeconfigSecretName", f"the Secret {name} must stand in spec.resources, too")
+
+
+def _check_dns(spec: FieldCursor) -> None:
+    dns = spec.section("dns")
+    dns.text("domain", rule=subdomain_problem)
+    for provider in dns.entries("providers"):
+        provider.text("type")
+        provider.text("secretName")
+        provider.boolean("primary")
+
+
+def _check_networks(spec: FieldCursor) -> None:
+    check_disjoint(spec.section("networking"))
+
+
+def _check_provider_values(spec: FieldCursor) -> None:
+    check_workers(spec.section("provider"))
+
+
+def _check_extensions(spec: FieldCursor) -> None:
+    spec.named_entries("extensions", "type")
+
+
+def _check_dns_providers(spec: FieldCursor) -> None:
+    check_providers(spec.section("dns"))
+
+
+def _rotation_period(holder: FieldCursor, field: str) -> None:
+    if holder.content[field] not in (0, "0", "0s"):
+        lasting("30m", "2160h")(holder, field)
+
+
+_ROTATED: ValueRules = dict.fromkeys(
+    ("observability", "sshKeypair", "etcdEncryptionKey"), of_section({"rotationPeriod": _rotation_period})
+)
+
+
+def _check_rotation(spec: FieldCursor) -> None:
+    check_values(spec.nested("maintenance", "autoRotation", "credentials"), _ROTATED)
+
+
+def _check_receivers(spec: FieldCursor) -> None:
+    spec.nested("monitoring", "alerting").unique_texts("emailReceivers", rule=_address_problem)
+
+
+def _address_problem(address: str) -> str:
+    name, at, host = address.rpartition("@")
+    is_address = at and name and "." in host.strip(".") and " " not in address
+    return "" if is_address else "must be an address as ann@example.org"
+
+
+def _check_zones(spec: FieldCursor) -> None:
+    zones = dict.fromkeys(zone for _, zone in spec.section("controlPlane").texts("zones"))
+    is_zonal = stated_in(spec.content, "controlPlane.highAvailability.failureTolerance.type") == "zone"
+    if zones and len(zones) != (3 if is_zonal else 1):
+        needed = (
+            "three where its failure tolerance is zone" if is_zonal else "one, unless its failure tolerance is zone"
+        )
+        spec.section("controlPlane").add_error("zones", f"a control plane is in {needed}, not in {len(zones)}")
+
+
+_OF_CHANGES: Sequence[tuple[Sequence[str], Callable[[FieldCursor], None]]] = (
+    (("hibernation", "maintenance"), check_times),
+    (("maintenance",), _check_rotation),
+    (("monitoring",), _check_receivers),
+    (("controlPlane",), _check_zones),
+    (("networking",), _check_networks),
+    (("resources",), check_resources),
+    (("provider",), _check_provider_values),
+    (("extensions",), _check_extensions),
+    (("kubernetes", "networking"), check_components),
+    (("resources", "kubernetes"), _check_admission_plugins),
+    (("dns",), _check_dns_providers),
+    (("addons", "purpose"), check_addons),
+)
+"""Fields of a spec, and what is checked where one of them changes."""
