@@ -120,6 +120,7 @@ async def _check_rejections(people: People) -> None:
         ("vic", ("get", "secrets", "-n", CREW, "-w"), "the role member or admin in project crew"),
         ("mel", ("watch", "-n", "garden-rest"), "the role viewer or operator of the landscape"),
         ("mel", ("top", "seeds", "--once"), "the role viewer or operator of the landscape"),
+        ("eve", ("top", "users", "--once"), "the operator's own credentials"),
         ("mel", ("doctor",), "the operator's own credentials"),
         ("eve", ("label", "shoot", "apollo", "-n", CREW, "a=b"), "the role operator of the landscape"),
     ):

@@ -207,3 +207,16 @@ async def test_a_service_is_there_again_after_the_server_was_restarted(tmp_path:
     finally:
         await bus.stack.aclose()
         server.stop()
+
+
+async def test_stats_hold_what_a_service_reports_of_itself(live: tuple[BusUnderTest, Client]) -> None:
+    bus, client = live
+    await bus.bus.register(IDENTITY)
+    [before] = await request_control(client, "STATS.apiserver")
+    counts = {"ann": 1}
+    bus.bus.report_stats(lambda: {"counts": counts})
+    counts["ann"] = 2
+    [after] = await request_control(client, "STATS.apiserver")
+    assert ("data" in before, after["data"]) == (False, {"counts": {"ann": 2}})
+    [info] = await request_control(client, "INFO.apiserver")
+    assert "data" not in info

@@ -12,6 +12,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, 
 from contextlib import AbstractAsyncContextManager
 from datetime import datetime, timedelta
 from functools import lru_cache, partial
+from typing import Any
 
 import msgspec
 
@@ -556,6 +557,9 @@ class MemoryBus:
     async def register(self, identity: ServiceIdentity) -> None:
         """See the port."""
         self.require()
+
+    def report_stats(self, data: Callable[[], Mapping[str, Any]]) -> None:
+        """See the port; nobody requests STATS here."""
 
     async def serve(
         self,

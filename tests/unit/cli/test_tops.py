@@ -12,9 +12,10 @@ from msgspec.structs import replace
 from rich.console import Console
 
 from gardenbus.cli.client.api import ApiClient
-from gardenbus.cli.commands.top import ShootSampler, landscape_view, seeds_view, shoots_view, size_of
+from gardenbus.cli.commands.top import ShootSampler, landscape_view, seeds_view, shoots_view, size_of, users_view
 from gardenbus.cli.diagnostics.process_usage import ProcessUsage, cpu_share, process_usage
 from gardenbus.cli.output.console import rows_text
+from gardenbus.common.api.budgets import LimitUse
 from gardenbus.common.api.document import Document
 from gardenbus.common.api.garden.busy_shoots import BusyShoot, began_at, busy_shoot, is_busy
 from gardenbus.common.api.garden.rows import SeedRow, seed_row
@@ -169,3 +170,16 @@ def test_this_process_can_be_looked_at_and_one_that_is_gone_cannot() -> None:
 
 def test_sizes_are_told_in_units_that_can_be_read() -> None:
     assert [size_of(count) for count in (2048, 80 * 1024**2, 3 * 1024**3 // 2)] == ["2 KiB", "80 MiB", "1.5 GiB"]
+
+
+def test_users_are_shown_with_what_they_hold_and_programs_get_all() -> None:
+    uses = [LimitUse("ann", "bytesInFlight", 2**24, 2**25), LimitUse("", "watches", 1, 16)]
+    uses += [LimitUse(f"u{number}", "watches", 1, 16) for number in range(60)]
+    view = users_view(uses)
+    lines = rows_text(view.picture).splitlines()  # pyright: ignore[reportArgumentType]
+    assert lines[2].split() == ["ann", "bytesInFlight", "16Mi", "32Mi", "50%"]
+    assert lines[3].split()[0] == "nobody"
+    assert lines[-1] == "… 22 more"
+    assert view.rows[0] == {"user": "ann", "limit": "bytesInFlight", "held": 2**24, "most": 2**25, "share": 0.5}
+    assert len(view.rows) == 62
+    assert str(users_view([]).picture) == "nobody holds anything"

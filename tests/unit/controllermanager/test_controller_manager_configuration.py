@@ -46,6 +46,7 @@ controllers:
     project = configuration.project
     assert (project.concurrent_syncs, project.minimum_lifetime_days) == (3, 0)
     assert project.stale_sync_period == timedelta(hours=1)
+    assert project.quotas is not None
     small, rest = project.quotas
     assert small.project_selector == LabelSelector.of({"size": "small"})
     assert rest.project_selector == LabelSelector()

@@ -14,6 +14,7 @@ from gardenbus.common.api.selectors import parse_selector
 from gardenbus.common.controller.controller import Done, RequeueAfter
 from gardenbus.common.errors import Conflict, Unavailable
 from gardenbus.controllermanager.controllers.project import CONTENTS, LOOP
+from gardenbus.controllermanager.domain.projects import DEFAULT_QUOTA
 from gardenbus.controllermanager.handlers.namespace_contents import NamespaceContents
 from tests.support.builders import a_project, a_shoot
 from tests.support.loops import Garden
@@ -93,6 +94,35 @@ async def test_the_resource_quota_is_made_and_what_people_raised_stays() -> None
     raised = await garden.change(key, raise_limit)
     await garden.reconcile(LOOP, PROJECT)
     assert await garden.store.get(key) == raised
+
+
+async def test_a_new_project_gets_the_default_quota_once_and_one_that_is_there_already_none() -> None:
+    garden = Garden()
+    await garden.add(a_new_project())
+    await garden.reconcile(LOOP, PROJECT)
+    assert await hard_of(garden) == DEFAULT_QUOTA.config["spec"]["hard"]
+
+    quota = await garden.store.get(ObjectKey("resourcequota", "garden-dev", "gardener"))
+    assert quota is not None
+    await garden.store.delete(quota)
+    await garden.reconcile(LOOP, PROJECT)
+    assert await garden.now("resourcequota", "gardener", "garden-dev") is None, "an operator took it away"
+
+
+async def test_a_project_whose_namespace_could_not_be_had_at_first_gets_the_default_quota_too(garden: Garden) -> None:
+    await garden.add(a_new_project(), {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "garden-dev"}})
+    assert isinstance(await garden.reconcile(LOOP, PROJECT), Unavailable)
+    labels = {"gardener.cloud/role": "project", "project.gardener.cloud/name": "dev"}
+    await garden.change(NAMESPACE, lambda namespace: namespace["metadata"].update(labels=labels))
+    await garden.reconcile(LOOP, PROJECT)
+    assert await hard_of(garden) == DEFAULT_QUOTA.config["spec"]["hard"]
+
+
+async def test_where_no_quotas_are_configured_on_purpose_a_project_gets_none() -> None:
+    garden = Garden(ControllerManagerConfiguration(project=ProjectControllerConfiguration(quotas=())))
+    await garden.add(a_new_project())
+    await garden.reconcile(LOOP, PROJECT)
+    assert await garden.now("resourcequota", "gardener", "garden-dev") is None
 
 
 def quotas_of(*sizes: tuple[str, dict[str, str]]) -> ControllerManagerConfiguration:

@@ -1,4 +1,4 @@
-"""`top`: seeds, shoots, services and queues as they are now, redrawn while they change."""
+"""`top`: seeds, shoots, services, queues and users as they are now, redrawn while they change."""
 
 import asyncio
 import contextlib
@@ -15,10 +15,11 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from gardenbus.cli.client.api import ApiClient
+from gardenbus.cli.client.api import OPERATORS_ALONE, ApiClient
 from gardenbus.cli.client.cache import LandscapeCache
-from gardenbus.cli.client.targets import find_landscape
+from gardenbus.cli.client.targets import LandscapeTarget, credentials_of, find_landscape
 from gardenbus.cli.commands.options import LandscapeOptions, Output, run_with_client
+from gardenbus.cli.diagnostics.budget_use import uses_of
 from gardenbus.cli.diagnostics.process_usage import ProcessUsage, cpu_share, process_usage
 from gardenbus.cli.local.directory import DEFAULT_DIRECTORY, LandscapeDirectory
 from gardenbus.cli.manifests.files import as_mapping
@@ -34,13 +35,14 @@ from gardenbus.cli.output.landscape_tables import (
     used_of,
 )
 from gardenbus.cli.output.live import keep_showing
+from gardenbus.common.api.budgets import LimitUse, shown_limit
 from gardenbus.common.api.garden.busy_shoots import BusyShoot, slowest
 from gardenbus.common.api.garden.rows import SeedRow, ShootOperationState
 from gardenbus.common.api.garden.unschedulable import brief_reason
 from gardenbus.common.api.keys import LEASE_NAMESPACE
 from gardenbus.common.diagnostics import jetstream
 from gardenbus.common.diagnostics.work_queues import work_rows
-from gardenbus.common.errors import Unavailable
+from gardenbus.common.errors import Forbidden, Unavailable
 
 CACHE_SYNC_SECONDS = 10.0
 REDRAW_SECONDS = 1.0
@@ -50,6 +52,9 @@ LATE_SECONDS = 40.0
 """A heartbeat that is older makes a seed Unknown, unless lifecycle is configured otherwise."""
 MOST_SEEDS = 40
 """Seeds in a picture, at the most; programs get all."""
+MOST_USES = 40
+"""Limits of users in a picture, at the most."""
+NEARLY_ALL = 0.8
 LEASES = 10_000
 """Leases in one response: each reads all of them from the bus."""
 _BYTES = 1024.0
@@ -62,6 +67,7 @@ class Subject(StrEnum):
     SHOOTS = "shoots"
     SERVICES = "services"
     QUEUES = "queues"
+    USERS = "users"
 
 
 class TopView(NamedTuple):
@@ -82,7 +88,7 @@ def top(
     output: Output = Format.TABLE,
     landscape: LandscapeOptions,
 ) -> None:
-    """Show how full seeds are, which shoots are slow, what services take, how deep queues are.
+    """Show how full seeds are, which shoots are slow, what services take, how deep queues are, who uses up a budget.
 
     On a terminal it is kept current until Ctrl-C; elsewhere, and with --once, it is shown once.
 
@@ -92,8 +98,12 @@ def top(
 
     async def work(api: ApiClient) -> None:
         async with contextlib.AsyncExitStack() as stack:
-            place = find_landscape(*landscape).directory or landscape.directory
-            sample = await _sampler_for(what, api, place, stack)
+            target = find_landscape(*landscape)
+            place = target.directory or landscape.directory
+            if what is Subject.USERS:
+                sample = await _users_sampler(api, target, stack)
+            else:
+                sample = await _sampler_for(what, api, place, stack)
             if is_live:
                 await keep_showing(lambda: _picture(sample), every_seconds=REDRAW_SECONDS)
             if what in (Subject.SERVICES, Subject.QUEUES):
@@ -141,6 +151,22 @@ async def _sampler_for(
         if what is Subject.SEEDS:
             return seeds_view(*await asyncio.gather(seeds(), api.usage(), heartbeats(api)))
         return landscape_view(*await asyncio.gather(seeds(), api.usage(), api.census()))
+
+    return sample
+
+
+async def _users_sampler(api: ApiClient, target: LandscapeTarget, stack: contextlib.AsyncExitStack) -> Sampler:
+    """Sampler for users. Raises Forbidden for people, who may not request STATS."""
+    from gardenbus.common.adapters.nats.admin import connect_admin  # noqa: PLC0415  slow to import
+
+    if api.user:
+        raise Forbidden(f"{api.user} may not read what others use: {OPERATORS_ALONE}")
+    connecting = connect_admin(target.nats_url, "gardenbus-top", credentials_of(target))
+    admin = await stack.enter_async_context(connecting)
+
+    async def sample() -> TopView:
+        responses = await admin.request_many("$SRV.STATS", within_seconds=REDRAW_SECONDS)
+        return users_view(uses_of(responses, api.subjects.prefix))
 
     return sample
 
@@ -342,6 +368,21 @@ class QueueSampler:
             table.add_row(row.queue, *depth, *counts, oldest, style=style)
             rows.append({**row.document, "perSecond": rate})
         return TopView(table, rows)
+
+
+def users_view(uses: Sequence[LimitUse]) -> TopView:
+    """Users, with what they hold of the limits of their budgets: the highest share first."""
+    table = _table("USER", "LIMIT", ">HELD", ">OF", ">USED")
+    rows: list[Mapping[str, Any]] = []
+    for use in uses:
+        rows.append({"user": use.user, "limit": use.limit, "held": use.held, "most": use.most, "share": use.share})
+        if len(rows) <= MOST_USES:
+            held, most = (shown_limit(use.limit, number) for number in (use.held, use.most))
+            style = "red" if use.share >= NEARLY_ALL else ""
+            table.add_row(Text(use.user or "nobody"), use.limit, held, most, f"{use.share:.0%}", style=style)
+    if (more := len(rows) - MOST_USES) > 0:
+        return TopView(Group(table, Text(f"… {more} more", style="dim")), rows)
+    return TopView(table if rows else Text("nobody holds anything", style="green"), rows)
 
 
 def size_of(count: int) -> str:

@@ -165,6 +165,7 @@ async def _serve_api(context: ServiceContext[ApiserverSettings], parts: _Parts) 
         user_of=user_of,
         budget_of=budgets.of,
     )
+    bus.report_stats(api.use.report)
     about = {"takes": "JSON or YAML", "answers": "JSON", "described-in": "docs/reference/asyncapi.yaml"}
     if context.settings.nats_credentials and not context.settings.static_users:
         about[COMES_IN_BY] = AUTH_CALLOUT

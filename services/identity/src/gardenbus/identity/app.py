@@ -10,6 +10,7 @@ from gardenbus.common.adapters.nats.system_account import system_account
 from gardenbus.common.api.identity import bootstrap_tokens
 from gardenbus.common.api.identity.nkeys import KeyPair, key_pair
 from gardenbus.common.controller.budget_settings import BudgetSettings
+from gardenbus.common.controller.budget_use import BudgetUse
 from gardenbus.common.controller.informer import Informer
 from gardenbus.common.errors import BadRequest, SettingsInvalid
 from gardenbus.common.ports.connections import Connections
@@ -24,7 +25,7 @@ from gardenbus.identity.controllers.revoked_connections import RevokedConnection
 from gardenbus.identity.controllers.scheduler_queues import SchedulerQueuesController
 from gardenbus.identity.controllers.signing import SigningController
 from gardenbus.identity.controllers.token_requestor import TokenRequestorController
-from gardenbus.identity.domain.connection_loads import ConnectionLoads
+from gardenbus.identity.domain.connection_loads import ConnectionLoads, at_once
 from gardenbus.identity.domain.requests_cache import RequestsCache
 from gardenbus.identity.handlers.callout import CalloutHandler
 from gardenbus.identity.handlers.credentials_cache import KINDS, NAMESPACES, CredentialsCache
@@ -61,6 +62,10 @@ async def start_identity(context: ServiceContext[IdentitySettings], connections:
     budgets = BudgetSettings()
     informers[0].subscribe(budgets.on_change, ("configmap",))
     loads = ConnectionLoads(budgets.of)
+    use = BudgetUse(budgets.of)
+    use.count("connections", lambda: loads.counts)
+    use.count("waitingBytes", lambda: loads.sent_at_once(context.clock.monotonic()), at_once)
+    connections.bus.report_stats(use.report)
     handler = CalloutHandler(
         cache=cache,
         authorities=authorities,

@@ -109,6 +109,20 @@ class Budgets(msgspec.Struct, frozen=True, kw_only=True):
         return msgspec.structs.replace(budget, connections=min(few(budget), budget.connections))
 
 
+class LimitUse(msgspec.Struct, frozen=True):
+    """Amount of a limit that a user holds in one process, and the most that it may hold there."""
+
+    user: str
+    limit: str
+    held: int
+    most: int
+
+    @property
+    def share(self) -> float:
+        """Share of the limit that is used up."""
+        return self.held / self.most
+
+
 class OverBudget(TooManyRequests):
     """One principal holds as much as its budget allows; `limit` is the name of what is used up."""
 

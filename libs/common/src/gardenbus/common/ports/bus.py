@@ -8,7 +8,7 @@ suite.
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from datetime import datetime, timedelta
-from typing import Protocol
+from typing import Any, Protocol
 
 import msgspec
 
@@ -276,6 +276,10 @@ class Bus(Protocol):
 
     async def register(self, identity: ServiceIdentity) -> None:
         """Register as a NATS micro service. To be called once, before any `serve`."""
+        ...
+
+    def report_stats(self, data: Callable[[], Mapping[str, Any]]) -> None:
+        """Have the STATS of the registered service hold what this returns, as its `data`."""
         ...
 
     async def serve(

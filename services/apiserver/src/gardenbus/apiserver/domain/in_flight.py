@@ -7,7 +7,7 @@ gets its error at once, and is held no longer.
 
 import contextlib
 from collections import Counter
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 
 from gardenbus.common.api.budgets import Budget, OverBudget, over_budget, shown_limit
 
@@ -50,6 +50,10 @@ class InFlight:
     def held_by(self, user: str) -> tuple[int, int]:
         """Requests and bytes that a user has in flight."""
         return self._held[REQUESTS][user], self._held[BYTES][user]
+
+    def held(self, limit: str) -> Mapping[str, int]:
+        """Amounts of `BYTES` or `REQUESTS` in flight, by user."""
+        return self._held[limit]
 
     def users(self) -> frozenset[str]:
         """Users who have something in flight."""

@@ -14,6 +14,7 @@ import asyncio
 import contextlib
 from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Iterable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple
 from uuid import uuid4
 
@@ -26,7 +27,7 @@ from gardenbus.apiserver.domain.admission_trace import AdmissionTrace
 from gardenbus.apiserver.domain.authorization.actions import BIND, UNLIMITED, Action, Requester
 from gardenbus.apiserver.domain.fair_slots import lane_of
 from gardenbus.apiserver.domain.field_validation import validation_of
-from gardenbus.apiserver.domain.in_flight import InFlight
+from gardenbus.apiserver.domain.in_flight import BYTES, REQUESTS, InFlight
 from gardenbus.apiserver.domain.request_subjects import RequestSubject, parse_request_subject, unknown_verb
 from gardenbus.apiserver.domain.responses import RequestResponse, combined_response, error_response, success_response
 from gardenbus.apiserver.domain.senders import UserOf, as_stated, check_sender
@@ -44,7 +45,7 @@ from gardenbus.apiserver.handlers.signing_requests import SigningRequests
 from gardenbus.apiserver.handlers.stream_positions import stream_position
 from gardenbus.apiserver.handlers.unknown_objects import UnknownObjects
 from gardenbus.apiserver.handlers.unschedulable import UnschedulableShoots
-from gardenbus.apiserver.handlers.watches import Watches, watch_query, watched_actions
+from gardenbus.apiserver.handlers.watches import WATCHES, Watches, watch_query, watched_actions
 from gardenbus.apiserver.metrics import OVER_BUDGET
 from gardenbus.apiserver.registry.dry_run import EXPLAIN, DryRunStore, explains, is_dry_run
 from gardenbus.apiserver.registry.preconditions import Precondition, precondition_of
@@ -62,6 +63,7 @@ from gardenbus.common.api.keys import Header, ObjectKey, Subjects
 from gardenbus.common.api.manifests.parser import parse, read_object
 from gardenbus.common.api.watches import WatchResult
 from gardenbus.common.controller.budget_settings import BudgetOf, default_budget
+from gardenbus.common.controller.budget_use import BudgetUse
 from gardenbus.common.controller.stream_incarnation import StreamIncarnation
 from gardenbus.common.errors import BadRequest, Forbidden, GardenbusError, Terminal, Unavailable, Unsupported
 from gardenbus.common.ports import tracing
@@ -200,6 +202,11 @@ class ApiHandler:
         self._watches = Watches(self.bus, self.subjects, self.budget_of)
         self._slots = RequestSlots(self.concurrency)
         self._in_flight = InFlight()
+        self.use = BudgetUse(self.budget_of)
+        """Use of the budgets that are counted here."""
+        for limit in (BYTES, REQUESTS):
+            self.use.count(limit, partial(self._in_flight.held, limit))
+        self.use.count(WATCHES, lambda: self._watches.running)
 
     async def handle(self, request: Request) -> bytes:
         """Respond to one request, whatever it is; never raises."""

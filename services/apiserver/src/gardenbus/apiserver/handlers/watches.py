@@ -7,7 +7,7 @@ authorized anew, and nobody outside has a consumer without a filter.
 import asyncio
 import contextlib
 from collections import Counter
-from collections.abc import AsyncIterator, Generator, Sequence
+from collections.abc import AsyncIterator, Generator, Mapping, Sequence
 
 import msgspec
 
@@ -49,6 +49,11 @@ class Watches:
         self._bus = bus
         self._subjects = subjects
         self._running: Counter[str] = Counter()
+
+    @property
+    def running(self) -> Mapping[str, int]:
+        """Watches that go on, by user."""
+        return self._running
 
     async def respond(self, query: WatchQuery, user: str) -> WatchResult:
         """Wait for changes. Raises OverBudget, Unavailable."""

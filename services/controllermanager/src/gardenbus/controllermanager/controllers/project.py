@@ -35,9 +35,11 @@ from gardenbus.controllermanager.domain.project_namespaces import (
     plan_release,
 )
 from gardenbus.controllermanager.domain.projects import (
+    DEFAULT_QUOTA,
     RESOURCE_QUOTA,
     Phase,
     accepted,
+    has_been_ready,
     quota_of,
     resource_quota,
     with_phase,
@@ -117,7 +119,10 @@ class ProjectReconciler:
         return ""
 
     async def _reconcile_quota(self, stored: StoredObject) -> None:
-        quota = quota_of(stored.labels, self._quotas)
+        if self._quotas is not None:
+            quota = quota_of(stored.labels, self._quotas)
+        else:
+            quota = None if has_been_ready(stored.document()) else DEFAULT_QUOTA
         if quota is None:
             return
         namespace = _namespace_key(stored)

@@ -24,6 +24,19 @@ Phase = Literal["Pending", "Ready", "Failed", "Terminating"]
 RESOURCE_QUOTA = "gardener"
 """Name of the ResourceQuota in a project's namespace."""
 
+DEFAULT_QUOTA = ProjectQuota(
+    config={
+        "spec": {
+            "hard": {
+                "count/shoots.core.gardener.cloud": "10000",
+                "count/secrets": "10000",
+                "count/configmaps": "10000",
+            }
+        }
+    }
+)
+"""ResourceQuota of new projects where none are configured: more than a team needs, and less than the store holds."""
+
 _STAGES: Sequence[frozenset[str]] = (
     frozenset({"bastion", "secretbinding", "credentialsbinding"}),
     frozenset({"quota", "namespacedcloudprofile", "workloadidentity", "internalsecret", "secret", "configmap"}),
@@ -40,6 +53,11 @@ def accepted(project: Document, generation: int) -> Document:
     """A project with the finalizer, and with a phase; the same project where that is so."""
     project = with_finalizer(project)
     return project if section(project, "status").get("phase") else with_phase(project, "Pending", generation)
+
+
+def has_been_ready(project: Document) -> bool:
+    """True once a project has had all that is its own; also for those that are older than the default quota."""
+    return section(project, "status").get("phase") not in (None, "Pending", "Failed")
 
 
 def quota_of(labels: Mapping[str, str], quotas: Iterable[ProjectQuota]) -> ProjectQuota | None:

@@ -109,6 +109,10 @@ class SessionRegistry:
         """Limits of a user."""
         return self.budgets.of(user, projects)
 
+    def counts(self) -> Mapping[str, int]:
+        """Sessions that have not ended, by user."""
+        return {user: len(own) for user, own in self._sessions.items()}
+
     def holds(self, user: str, session_id: str, issued_at: datetime) -> bool:
         """True while a session has neither ended nor been revoked."""
         if session_id in self._ended or self.is_revoked(user, issued_at):

@@ -11,6 +11,7 @@ from starlette.routing import Route, Router
 
 from gardenbus.common.api.budgets import DEFAULT_BUDGET, Budget
 from gardenbus.common.api.identity.readable import Readable
+from gardenbus.common.controller.budget_use import BudgetUse
 from gardenbus.common.errors import GardenbusError
 from gardenbus.common.ports.clock import Clock
 from gardenbus.dashboard.api_client import GardenApiClient
@@ -46,6 +47,11 @@ def landscape_views(  # noqa: PLR0913 - the parts of a dashboard
 ) -> LandscapeViews:
     """Views of the landscape for people, each of what they may read."""
     pages = OpenPages(_default_budget if sessions is None else sessions.registry.budget)
+    if sessions is not None:
+        use = BudgetUse(sessions.registry.budget)
+        use.count("sessions", sessions.registry.counts)
+        use.count("pages", lambda: pages.counts)
+        api.bus.report_stats(use.report)
     until_ended = _for_ever if sessions is None else sessions.until_ended
     rights = Rights(api, clock)
     allows_writes = settings.dashboard_allow_writes

@@ -1,7 +1,7 @@
 """Count of open pages: each holds a connection and a queue, so each user has a budget, and all together have room."""
 
 from collections import Counter
-from collections.abc import Callable, Collection, Generator
+from collections.abc import Callable, Collection, Generator, Mapping
 from contextlib import contextmanager
 
 from gardenbus.common.api.budgets import Budget, over_budget
@@ -17,6 +17,11 @@ class OpenPages:
     def __init__(self, budget_of: Callable[[str, Collection[str]], Budget]) -> None:
         self._budget_of = budget_of
         self._open: Counter[str] = Counter()
+
+    @property
+    def counts(self) -> Mapping[str, int]:
+        """Open pages by user."""
+        return self._open
 
     @contextmanager
     def page(self, user: str, projects: Collection[str] = ()) -> Generator[None]:

@@ -81,6 +81,15 @@ class ConnectionLoads:
         self._unread = {user: until for user, until in self._unread.items() if until > now}
         return [excess for user, loads in by_user.items() for excess in self._excess(user, loads, now)]
 
+    @property
+    def counts(self) -> Mapping[str, int]:
+        """Connections by user, as observed last."""
+        return self._counts
+
+    def sent_at_once(self, now: float) -> Mapping[str, float]:
+        """Bytes that users have sent and that have not drained, by user."""
+        return {user: self._level(user, now) for user in self._sent}
+
     def admit(self, user: str, now: float) -> None:
         """Count a connection that is about to be let in. Raises Forbidden where it must not be."""
         budget = self._budget_of(user)

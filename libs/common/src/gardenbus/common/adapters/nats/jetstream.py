@@ -372,6 +372,11 @@ class JetStreamBus:
         for service in self._services:
             service.note(name, text)
 
+    def report_stats(self, data: Callable[[], Mapping[str, Any]]) -> None:
+        """See the port."""
+        for service in self._services:
+            service.data = data
+
     async def serve(
         self, name: str, version: str, endpoints: Mapping[str, Handler], *, metadata: Mapping[str, str] = {}
     ) -> None:

@@ -95,6 +95,8 @@ class MicroService:
         self._backlog: deque[tuple[Endpoint, RawMessage]] = deque()
         self._drop_logged_at = -DROP_LOG_SECONDS
         self._notes: dict[str, str] = {}
+        self.data: Callable[[], Mapping[str, Any]] | None = None
+        """Returns the `data` of STATS, which only services and operators may request."""
 
     def note(self, name: str, text: str) -> None:
         """Have the metadata say something from now on, or ("") no longer."""
@@ -172,7 +174,8 @@ class MicroService:
 
     def _stats(self) -> dict[str, Any]:
         started = self._started.strftime("%Y-%m-%dT%H:%M:%S.%f")[:-3]
-        return {"started": f"{started}Z", "endpoints": [endpoint.stats() for endpoint in self._endpoints]}
+        stats = {"started": f"{started}Z", "endpoints": [endpoint.stats() for endpoint in self._endpoints]}
+        return stats if self.data is None else {**stats, "data": self.data()}
 
     # ---- requests
 

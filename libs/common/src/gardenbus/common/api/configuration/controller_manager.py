@@ -101,8 +101,9 @@ class ProjectControllerConfiguration(msgspec.Struct, frozen=True, kw_only=True):
     stale_sync_period: timedelta = timedelta(hours=12)
     """Time between two checks whether a project is stale."""
 
-    quotas: tuple[ProjectQuota, ...] = ()
-    """ResourceQuotas of projects; the first that matches a project is its own."""
+    quotas: tuple[ProjectQuota, ...] | None = None
+    """ResourceQuotas of projects; the first that matches a project is its own. None: each new project gets the default
+    one, which is no longer reconciled once the project is ready."""
 
 
 class EventConfiguration(msgspec.Struct, frozen=True, kw_only=True):
