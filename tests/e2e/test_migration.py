@@ -175,7 +175,6 @@ async def in_full(landscape: Landscape, seed: str) -> Document:
     return await landscape.query(f"get.seed._.{seed}")
 
 
-@pytest.mark.timeout(120)
 async def test_a_moving_shoot_counts_on_both_seeds_and_ends_as_one_on_the_destination(place: Place) -> None:
     one, two = f"{place.region}-one", f"{place.region}-two"
     slow = {"stop-control-plane": 2.0}
@@ -282,7 +281,6 @@ async def test_whatever_is_killed_each_control_plane_is_never_two_and_ends_as_on
     assert {path: planes.identities(seed, path) for path, seed in where.items()} == before
 
 
-@pytest.mark.timeout(120)
 async def test_a_destination_that_is_dead_is_waited_for_and_the_order_can_be_taken_back(place: Place) -> None:
     one, two = f"{place.region}-one", f"{place.region}-two"
     await place.gardenlets.start("one", a_seed_of(one))
@@ -340,7 +338,6 @@ class Observed:
         return observed
 
 
-@pytest.mark.timeout(120)
 async def test_a_shoot_whose_source_is_lost_is_restored_by_force_and_the_source_yields(place: Place) -> None:
     one, two = f"{place.region}-one", f"{place.region}-two"
     await place.gardenlets.start("one", a_seed_of(one))
@@ -393,7 +390,6 @@ async def test_a_shoot_whose_source_is_lost_is_restored_by_force_and_the_source_
         assert (await place.shoot(name))["status"]["lastOperation"]["type"] == "Restore"
 
 
-@pytest.mark.timeout(120)
 async def test_a_drain_goes_on_after_ctrl_c_and_a_cordon_over_a_restart(place: Place) -> None:
     source, others = f"{place.region}-from", [f"{place.region}-a", f"{place.region}-b"]
     names = [f"s{number}" for number in range(10)]
@@ -445,7 +441,6 @@ async def test_a_drain_goes_on_after_ctrl_c_and_a_cordon_over_a_restart(place: P
     assert await visible_after_a_restart()
 
 
-@pytest.mark.timeout(120)
 async def test_rebalance_evens_out_what_its_plan_says(place: Place) -> None:
     full, empty = f"{place.region}-full", f"{place.region}-new"
     names = [f"s{number}" for number in range(6)]

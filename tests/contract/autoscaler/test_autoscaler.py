@@ -23,8 +23,9 @@ async def test_waiting_shoots_grow_a_set_and_their_leaving_shrinks_it_again(scen
     await scene.build("grove-0")
     async with scene.autoscaler():
         await scene.expect_ordered(1)
-        await scene.hold(*guests(27))
-        await scene.expect_placed(10, waiting=17)
+    await scene.hold(*guests(27))  # while no autoscaler runs, so that it sees all of them at once
+    await scene.expect_placed(10, waiting=17)
+    async with scene.autoscaler():
         await scene.expect_ordered(3)
         await scene.build("grove-1", "grove-2")
         await scene.expect_placed(27)
@@ -53,8 +54,8 @@ async def test_waiting_shoots_grow_a_set_and_their_leaving_shrinks_it_again(scen
 async def test_two_replicas_of_the_service_make_each_change_once(scene: Scene) -> None:
     await scene.hold(the_set(), an_autoscaler())
     await scene.build("grove-0")
+    await scene.hold(*guests(40))
     async with scene.autoscaler(), scene.autoscaler(), scene.autoscaler():
-        await scene.hold(*guests(40))
         await scene.expect_ordered(4)
         await scene.stays_ordered(4, seconds=2.5)
         generation = (await scene.get(SET))["metadata"]["generation"]
@@ -66,8 +67,8 @@ async def test_two_replicas_of_the_service_make_each_change_once(scene: Scene) -
 async def test_a_seed_that_becomes_ready_while_shoots_wait_is_not_ordered_twice(scene: Scene) -> None:
     await scene.hold(the_set(), an_autoscaler(metrics=[a_metric(utilization=100)]))
     await scene.build("grove-0")
+    await scene.hold(*guests(20))
     async with scene.autoscaler():
-        await scene.hold(*guests(20))
         await scene.expect_ordered(2)
         await scene.build("grove-1", ready=False)
         await scene.stays_ordered(2, seconds=2)

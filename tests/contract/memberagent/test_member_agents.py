@@ -4,7 +4,7 @@ import asyncio
 
 from structlog.testing import capture_logs
 
-from gardenbus.common.api.document import encode, section
+from gardenbus.common.api.document import Document, encode, section
 from gardenbus.common.api.fleet.member_clusters import AGENT_CLEANUP, MemberCluster
 from gardenbus.common.api.keys import Header, ObjectKey
 from gardenbus.memberagent.backend.records import REGISTERED
@@ -82,13 +82,17 @@ async def test_a_work_is_applied_changed_and_removed(garden: Garden) -> None:
 
 
 async def test_a_failure_that_was_injected_is_reported_and_tried_again(garden: Garden) -> None:
-    failing = a_manifest(metadata={"annotations": {"local.backend.gardenbus.io/fail": "apply=lisbon,times=1"}})
+    def failing(times: str) -> Document:
+        return a_manifest(metadata={"annotations": {"local.backend.gardenbus.io/fail": f"apply=lisbon{times}"}})
+
     async with member_agents(garden, LISBON):
         await until_joined(garden)
-        await garden.store.create(a_work(failing))
+        await garden.store.create(a_work(failing("")))
         work = await until_condition(garden, work_key(), "Applied", "False", "SomeManifestsAreNotApplied")
         (condition,) = section(work, "status")["manifestConditions"]
         assert condition["identifier"]["kind"] == "ConfigMap"
+        fails_no_more = {"workload": {"manifests": [failing(",times=0")]}}
+        await garden.change(work_key(), bump_generation=True, spec=fails_no_more)
         await until_condition(garden, work_key(), "Applied", "True", "AllManifestsApplied")
 
 
