@@ -10,10 +10,10 @@ import pytest
 import yaml
 
 from gardenbus.cli.diagnostics.served_certificates import until_served
+from gardenbus.cli.local.authority_rotation import AuthorityRotation
 from gardenbus.common.adapters.nats.connection import Connection
 from gardenbus.common.adapters.nats.credentials import read_credentials
 from gardenbus.common.errors import GardenbusError
-from gardenbus.credentials.authority_rotation import AuthorityRotation
 from gardenbus.credentials.certificates import is_issued_by, issued_at, read_certificate
 from tests.e2e.test_cluster import primary_of
 from tests.support.builders import a_cloudprofile, a_gardenlet_configuration, a_project, a_shoot

@@ -15,10 +15,10 @@ from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.fleet.apply_strategies import ApplyStrategy
 from gardenbus.common.api.fleet.overrides import OverrideSnapshot
 from gardenbus.common.runtime.clock import SystemClock
-from gardenbus.fleet.overrides import TargetCluster
 from gardenbus.gardenlet.backend.processes.child import running_below
 from gardenbus.memberagent.backend.installed import new_backend
 from gardenbus.memberagent.backend.port import ApplyResult, BackendContext, ClusterBackend
+from gardenbus.placement.domain.overrides import TargetCluster
 from gardenbus.placement.domain.works import works_of
 from tests.support.builders import merged
 from tests.support.eventually import eventually

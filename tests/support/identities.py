@@ -9,10 +9,8 @@ from typing import NamedTuple
 
 from gardenbus.apiserver.handlers.own_consumers import OwnConsumers
 from gardenbus.common.adapters.nats import jetstream
-from gardenbus.common.adapters.nats.callout import serve_callouts
 from gardenbus.common.adapters.nats.connection import Connection
 from gardenbus.common.adapters.nats.credentials import Credentials, Login, login_credentials, read_credentials
-from gardenbus.common.adapters.nats.system_account import system_account
 from gardenbus.common.api.document import StoredObject, split
 from gardenbus.common.api.identity.bootstrap_tokens import Token, key_of_token, new_token_secret
 from gardenbus.common.api.identity.nkeys import KeyPair
@@ -25,6 +23,8 @@ from gardenbus.credentials import secret_files
 from gardenbus.credentials.certificates import Authority, new_authority
 from gardenbus.credentials.new_nkeys import new_nkey
 from gardenbus.credentials.server_configuration import Authorization, Password, authorization_configuration
+from gardenbus.identity.adapters.callout import serve_callouts
+from gardenbus.identity.adapters.system_account import system_account
 from gardenbus.identity.controllers.connection_limits import ConnectionLimitsController
 from gardenbus.identity.domain.connection_loads import ConnectionLoads
 from gardenbus.identity.handlers.callout import CalloutHandler

@@ -14,7 +14,7 @@ from gardenbus.common.ports.store import CreateResult, Creation, Superseded
 from gardenbus.fleet.availability import has_failed, is_diff_reported, may_be_placed, readiness
 from gardenbus.fleet.binding_states import ABSENT, DELETING, TRANSITIONS, state_of
 from gardenbus.fleet.budgets import BindingCounts, RolloutBudget, budget_of, target_of
-from gardenbus.fleet.eviction import availability_of
+from gardenbus.placement.domain.eviction import availability_of
 from tests.support.memory.store import MemoryStore
 
 BINDING = "clusterresourcebinding"

@@ -2,8 +2,8 @@
 
 from gardenbus.cli.client.api import ApiClient
 from gardenbus.cli.client.state_collector import current_documents
+from gardenbus.cli.simulate.what_if import WhatIfChanges, compare_schedules
 from gardenbus.common.adapters.nats.jetstream import connect
-from gardenbus.scheduling.what_if import WhatIfChanges, compare_schedules
 from tests.contract.apiserver.conftest import Apiserver
 from tests.support.builders import a_cloudprofile, a_project, a_seed, a_shoot
 

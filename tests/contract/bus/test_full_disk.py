@@ -12,9 +12,9 @@ from gardenbus.cli.commands.doctor import examined
 from gardenbus.common.adapters.nats import publisher, write_breaker
 from gardenbus.common.adapters.nats.jetstream import JetStreamBus
 from gardenbus.common.adapters.redis.connection import RedisConnection
-from gardenbus.common.adapters.redis.stats import store_stats
 from gardenbus.common.errors import Unavailable
 from gardenbus.common.ports.bus import Message, ServiceIdentity
+from gardenbus.relay.adapters.redis_stats import store_stats
 from tests.support.buses import BusUnderTest, on_jetstream
 from tests.support.disks import SmallDisk, small_disk
 from tests.support.eventually import eventually

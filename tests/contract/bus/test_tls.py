@@ -13,10 +13,10 @@ import pytest
 
 from gardenbus.cli.client.api import connected
 from gardenbus.cli.client.targets import LandscapeTarget
+from gardenbus.cli.local.authority_rotation import AuthorityRotation
 from gardenbus.common.adapters.nats.connection import Connection, OutOfReach
 from gardenbus.common.adapters.nats.credentials import NO_CREDENTIALS
 from gardenbus.common.errors import ServerUntrusted, SettingsInvalid
-from gardenbus.credentials.authority_rotation import AuthorityRotation
 from gardenbus.credentials.certificates import new_authority
 from gardenbus.credentials.identity_directory import IdentityDirectory
 from gardenbus.credentials.server_configuration import tls_configuration

@@ -9,12 +9,12 @@ import pytest
 
 from gardenbus.agent.connections import AgentConnections
 from gardenbus.agent.domain.rotation import is_renewal_demanded
+from gardenbus.cli.local.authority_rotation import AuthorityRotation
 from gardenbus.common.adapters.nats.credentials import read_credentials
 from gardenbus.common.api.identity.principals import Principal
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.errors import Unavailable
 from gardenbus.common.ports.bus import Bus, Message
-from gardenbus.credentials.authority_rotation import AuthorityRotation
 from gardenbus.credentials.certificates import is_issued_by, read_certificate
 from tests.support.builders import a_seed
 from tests.support.eventually import HANG_SECONDS, eventually

@@ -3,8 +3,8 @@
 from pathlib import Path
 
 from gardenbus.common.adapters.redis.connection import RedisConnection
-from gardenbus.common.adapters.redis.stats import replication_info, store_stats
 from gardenbus.common.diagnostics.replication import assess_replicas
+from gardenbus.relay.adapters.redis_stats import replication_info, store_stats
 from tests.support.builders import a_seed, a_shoot
 from tests.support.eventually import eventually
 from tests.support.joint import SUBJECTS, Joint

@@ -15,7 +15,7 @@ from gardenbus.fleet.cycle import decide
 from gardenbus.fleet.cycle_result import FULFILLED, UNFULFILLED, CycleResult
 from gardenbus.fleet.eligibility import ineligibility_reason
 from gardenbus.fleet.fleet import Fleet
-from gardenbus.fleet.triggers import ClusterChange
+from gardenbus.placement.domain.triggers import ClusterChange
 from tests.support.fleets import CURRENT, NOW, a_placement, a_snapshot, applied, writes_bindings
 from tests.support.generated_fleets import NAMES, existing_bindings, fleets, members, policies
 from tests.support.naive_fleet import NaiveBinding, schedule

@@ -9,22 +9,22 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
+from gardenbus.cli.simulate.scheduling import qualified_name, seeds_of, simulate, snapshot_of
 from gardenbus.common.api.document import Document, opened_lists
 from gardenbus.common.api.garden.seeds import EMERGENCY_STOP
 from gardenbus.common.api.garden.shoots import DEFAULT_SCHEDULER, Shoot
 from gardenbus.common.errors import InvalidResource
+from gardenbus.scheduler.domain.explain.decision_record import decode_record, encode_record
+from gardenbus.scheduler.domain.explain.explanation import explain
+from gardenbus.scheduler.domain.explain.seed_checks import checks_of_seed, schedulable_on
+from gardenbus.scheduler.domain.explain.suggestions import single_rejections, suggestions_for
+from gardenbus.scheduler.domain.explain.unschedulable_reasons import unschedulable_reasons
 from gardenbus.scheduling.assignment import decide
 from gardenbus.scheduling.equivalence_classes import SchedulingRequest, request_of, skip_reason
-from gardenbus.scheduling.explain.decision_record import decode_record, encode_record
-from gardenbus.scheduling.explain.explanation import explain
-from gardenbus.scheduling.explain.seed_checks import checks_of_seed, schedulable_on
-from gardenbus.scheduling.explain.suggestions import single_rejections, suggestions_for
-from gardenbus.scheduling.explain.unschedulable_reasons import unschedulable_reasons
 from gardenbus.scheduling.filters.capacity import CAPACITY
 from gardenbus.scheduling.filters.table import FILTERS
 from gardenbus.scheduling.filters.taints import TAINTS
 from gardenbus.scheduling.results import Assignment, Unschedulable
-from gardenbus.scheduling.simulate import qualified_name, seeds_of, simulate, snapshot_of
 from gardenbus.scheduling.snapshot import Snapshot
 from tests.support.generated_landscapes import landscapes, strategy_names
 from tests.support.golden_decisions import expectations, manifests, required_expectations

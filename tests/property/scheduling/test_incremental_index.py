@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from gardenbus.cli.simulate.scheduling import snapshot_of
 from gardenbus.common.api.document import Document, StoredObject, split
 from gardenbus.common.api.garden.shoots import Shoot
 from gardenbus.common.api.keys import ObjectKey
@@ -20,7 +21,6 @@ from gardenbus.scheduling.equivalence_classes import pending_shoot, request_of
 from gardenbus.scheduling.free_capacity import FreeCapacity
 from gardenbus.scheduling.results import Assignment, SchedulingResult
 from gardenbus.scheduling.scores import usage_heaps
-from gardenbus.scheduling.simulate import snapshot_of
 from tests.support import naive_scheduler
 from tests.support.generated_landscapes import (
     NAMES,

@@ -7,15 +7,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from gardenbus.cli.simulate.scheduling import simulate, snapshot_of
 from gardenbus.common.api.document import Document
 from gardenbus.common.api.garden.seeds import may_unblock
 from gardenbus.common.api.garden.shoots import Shoot
+from gardenbus.scheduler.domain.explain.explanation import explain
 from gardenbus.scheduling.assignment import decide
 from gardenbus.scheduling.equivalence_classes import descriptor, equivalence_class, request_from_descriptor, request_of
-from gardenbus.scheduling.explain.explanation import explain
 from gardenbus.scheduling.free_capacity import FreeCapacity
 from gardenbus.scheduling.results import Assignment, Unschedulable
-from gardenbus.scheduling.simulate import simulate, snapshot_of
 from tests.support import naive_scheduler
 from tests.support.generated_landscapes import NAMES, landscapes, seeds, shoots, strategy_names
 from tests.support.golden_decisions import manifests, required_expectations

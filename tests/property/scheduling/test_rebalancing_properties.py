@@ -10,10 +10,10 @@ from math import ceil, floor
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from gardenbus.cli.migrations.balancing import UnitGroup, balance_counts, least_moves
+from gardenbus.cli.migrations.rebalancing import plan_rebalancing
+from gardenbus.cli.simulate.scheduling import snapshot_of
 from gardenbus.common.api.document import Document, section
-from gardenbus.scheduling.descheduling.balancing import UnitGroup, balance_counts, least_moves
-from gardenbus.scheduling.descheduling.rebalancing import plan_rebalancing
-from gardenbus.scheduling.simulate import snapshot_of
 from tests.support.builders import a_cloudprofile, a_condition, a_project, a_seed, a_shoot, merged
 
 REGIONS = ("eu-west-1", "eu-central-1")

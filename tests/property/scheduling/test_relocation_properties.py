@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from gardenbus.cli.simulate.scheduling import snapshot_of
 from gardenbus.common.api.document import Document
 from gardenbus.scheduling.descheduling.relocation import Move, plan_moves
-from gardenbus.scheduling.simulate import snapshot_of
 from tests.support.builders import a_cloudprofile, a_condition, a_project, a_seed, a_shoot, merged
 
 TIERS = ("x", "y", "z")

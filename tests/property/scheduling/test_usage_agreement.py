@@ -8,9 +8,9 @@ from collections import Counter
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from gardenbus.cli.simulate.scheduling import SimulatedAssignment, simulate, usage_after
 from gardenbus.common.api.document import Document
 from gardenbus.common.ports.store import SeedBinding
-from gardenbus.scheduling.simulate import SimulatedAssignment, simulate, usage_after
 from tests.support import naive_scheduler
 from tests.support.builders import a_cloudprofile, a_project, a_seed, a_shoot
 from tests.support.clocks import FakeClock

@@ -16,42 +16,6 @@ PACKAGES = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importl
 LIBRARIES = {path.name for path in (ROOT / "libs").iterdir() if (path / "pyproject.toml").is_file()}
 NO_USERS = {"bench", "docs"}
 
-STILL_TO_MOVE = {
-    "agent.kubernetes.discovery": "memberagent",
-    "agent.kubernetes.kubeconfig": "memberagent",
-    "agent.kubernetes.watch": "memberagent",
-    "autoscaling.simulation.oracle": "cli",
-    "autoscaling.simulation.report": "cli",
-    "autoscaling.simulation.simulator": "cli",
-    "autoscaling.simulation.workload": "cli",
-    "common.adapters.nats.callout": "identity",
-    "common.adapters.nats.system_account": "identity",
-    "common.adapters.redis.stats": "relay",
-    "common.backups.continuity": "relay",
-    "common.controller.informer_controller": "apiserver",
-    "common.ports.system_account": "identity",
-    "common.runtime.isolated_process": "apiserver",
-    "credentials.authority_rotation": "cli",
-    "credentials.deployment": "identity",
-    "credentials.proof": "identity",
-    "credentials.static_fleet": "cli",
-    "credentials.tokens": "identity",
-    "fleet.eviction": "placement",
-    "fleet.overrides": "placement",
-    "fleet.simulate": "cli",
-    "fleet.triggers": "placement",
-    "scheduling.descheduling.balancing": "cli",
-    "scheduling.descheduling.rebalancing": "cli",
-    "scheduling.explain.decision_record": "scheduler",
-    "scheduling.explain.explanation": "scheduler",
-    "scheduling.explain.seed_checks": "scheduler",
-    "scheduling.explain.suggestions": "scheduler",
-    "scheduling.explain.unschedulable_reasons": "scheduler",
-    "scheduling.simulate": "cli",
-    "scheduling.what_if": "cli",
-}
-"""Modules of one user that stand in a library yet, each with that user. No module joins them."""
-
 
 @pytest.fixture(scope="module")
 def graph() -> grimp.ImportGraph:
@@ -79,7 +43,7 @@ def of_one_user(graph: grimp.ImportGraph) -> Mapping[str, str]:
 
 
 def test_a_module_of_a_library_has_two_users(graph: grimp.ImportGraph) -> None:
-    assert of_one_user(graph) == STILL_TO_MOVE
+    assert of_one_user(graph) == {}
 
 
 def test_a_module_of_one_user_is_noticed() -> None:

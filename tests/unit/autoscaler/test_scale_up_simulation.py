@@ -5,12 +5,12 @@ from typing import Any
 import pytest
 
 from gardenbus.autoscaler.domain.scale_up_simulation import PendingShoots, ScaleUpSimulation
+from gardenbus.cli.simulate.scheduling import snapshot_of
 from gardenbus.common.api.document import Document
 from gardenbus.common.api.garden.managed_seed_sets import template_seed
 from gardenbus.common.api.garden.shoots import Shoot
 from gardenbus.scheduling.equivalence_classes import SchedulingRequest, request_of
 from gardenbus.scheduling.seed_candidates import SeedCandidate
-from gardenbus.scheduling.simulate import snapshot_of
 from tests.support.builders import a_cloudprofile, a_project, a_region_configmap, a_seed, a_shoot, merged
 
 LABELS = {"set": "grove"}

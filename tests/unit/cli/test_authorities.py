@@ -5,10 +5,10 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from gardenbus.cli.diagnostics.authorities import behind, findings
+from gardenbus.cli.local.authority_rotation import AuthorityRotation
 from gardenbus.common.api.document import Document
 from gardenbus.common.api.identity.principals import Principal
 from gardenbus.common.api.identity.signing_requests import NOT_AFTER
-from gardenbus.credentials.authority_rotation import AuthorityRotation
 from gardenbus.credentials.certificates import Authority, Issued, is_issued_by, new_authority, read_certificate
 
 NOW = datetime.now(UTC)

@@ -10,11 +10,11 @@ from typer.testing import CliRunner
 from gardenbus.cli.main import app
 from gardenbus.cli.manifests.files import SortedManifests, read_files, sort_manifests
 from gardenbus.cli.simulate.ready_seeds import strategy_in, with_ready_seeds
+from gardenbus.cli.simulate.scheduling import simulate
 from gardenbus.common.api.configuration.gardenlet import parse_configurations
 from gardenbus.common.api.configuration.scheduler import parse_configuration
 from gardenbus.common.api.configuration.seed_autoscaler import parse_configuration as parse_autoscaler
 from gardenbus.common.api.quantities import parse_quantity
-from gardenbus.scheduling.simulate import simulate
 
 EXAMPLE = Path(__file__).parents[3] / "examples" / "landscape"
 

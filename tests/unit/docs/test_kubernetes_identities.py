@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from gardenbus.credentials.deployment import Deployment, make_keys
+from gardenbus.identity.deployment import Deployment, make_keys
 from tests.support.kubernetes_manifests import (
     CLUSTER_WITH_IDENTITIES,
     PAGE,

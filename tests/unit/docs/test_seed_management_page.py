@@ -21,7 +21,9 @@ from gardenbus.autoscaler.domain import status
 from gardenbus.autoscaling import decision
 from gardenbus.cli.commands import simulate_autoscaler
 from gardenbus.cli.lazy import with_options
+from gardenbus.cli.migrations.rebalancing import PROTECT_FROM_REBALANCING
 from gardenbus.cli.simulate.ready_seeds import with_ready_seeds
+from gardenbus.cli.simulate.scheduling import simulate
 from gardenbus.common.api.configuration.controller_manager import (
     LifecycleConfiguration,
     ManagedSeedSetConfiguration,
@@ -46,8 +48,6 @@ from gardenbus.common.runtime.settings import CommonSettings
 from gardenbus.credentials.certificates import CLIENT_LIFE
 from gardenbus.managedseedset.domain import conditions, replica_steps, rolling_update, scale_in
 from gardenbus.managedseedset.settings import ManagedSeedSetSettings
-from gardenbus.scheduling.descheduling.rebalancing import PROTECT_FROM_REBALANCING
-from gardenbus.scheduling.simulate import simulate
 from tests.support.builders import merged
 
 PAGE = (Path(__file__).parents[3] / "docs" / "seed-management.md").read_text()

@@ -8,12 +8,12 @@ import pytest
 from typer.testing import CliRunner
 
 from gardenbus.cli.local.directory import DirectoryForeign, DirectoryUnwritable, LandscapeDirectory
+from gardenbus.cli.local.static_fleet import export
 from gardenbus.cli.main import app
 from gardenbus.common.api.keys import Subjects
 from gardenbus.common.errors import BadRequest
 from gardenbus.credentials import secret_files
 from gardenbus.credentials.owned_directories import foreign_path
-from gardenbus.credentials.static_fleet import export
 from gardenbus.embedded.detached import stop_supervisor
 from gardenbus.embedded.removal import remove_state
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from gardenbus.cli.local.authority_rotation import AuthorityRotation
 from gardenbus.common.api.keys import Subjects
-from gardenbus.credentials.authority_rotation import AuthorityRotation
 from gardenbus.credentials.identity_directory import IdentityDirectory
 from gardenbus.embedded.identities import EmbeddedIdentities
 from gardenbus.embedded.server_certificate import keep_certificate

@@ -30,8 +30,8 @@ from gardenbus.credentials.certificates import (
     serial_of,
 )
 from gardenbus.credentials.new_nkeys import new_nkey
-from gardenbus.credentials.tokens import AuthorizationRequest, ClientInfo, ConnectOptions, ServerId
 from gardenbus.identity.domain.authentication import Authenticated, Facts, authenticate, grant
+from gardenbus.identity.domain.tokens import AuthorizationRequest, ClientInfo, ConnectOptions, ServerId
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 NONCE = "a nonce of the server"

@@ -4,7 +4,6 @@ from msgspec.structs import replace
 
 from gardenbus.common.api.budgets import DEFAULT_BUDGET, Budget
 from gardenbus.common.errors import Forbidden
-from gardenbus.common.ports.system_account import ConnectionLoad, ServerConnection
 from gardenbus.identity.domain.connection_loads import (
     DRAINED_BYTES_A_SECOND,
     MOST_PENDING_BYTES,
@@ -12,6 +11,7 @@ from gardenbus.identity.domain.connection_loads import (
     ConnectionLoads,
     at_once,
 )
+from gardenbus.identity.ports.system_account import ConnectionLoad, ServerConnection
 
 BUDGET = replace(DEFAULT_BUDGET, connections=3)
 MOST = at_once(BUDGET)

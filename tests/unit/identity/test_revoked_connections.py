@@ -3,8 +3,8 @@
 import pytest
 
 from gardenbus.common.errors import Unavailable
-from gardenbus.common.ports.system_account import ServerConnection
 from gardenbus.identity.controllers.revoked_connections import AGAIN_SECONDS, RevokedConnectionsController
+from gardenbus.identity.ports.system_account import ServerConnection
 from tests.support.clocks import FakeClock
 
 

@@ -4,17 +4,17 @@ from typing import Any
 
 import pytest
 
+from gardenbus.cli.simulate.scheduling import simulate, snapshot_of
 from gardenbus.common.api.document import Document
 from gardenbus.common.api.garden.seed_management import REMOVAL_ANNOTATION
 from gardenbus.common.api.garden.shoots import Shoot
 from gardenbus.common.api.garden.tolerations import UNCHECKED_TOLERATIONS
+from gardenbus.scheduler.domain.explain.explanation import explain
 from gardenbus.scheduling.assignment import decide
 from gardenbus.scheduling.cache import KINDS
 from gardenbus.scheduling.equivalence_classes import request_of
-from gardenbus.scheduling.explain.explanation import explain
 from gardenbus.scheduling.filters.table import CHECKS, FILTERS, STRATEGY
 from gardenbus.scheduling.results import Assignment, SchedulingResult, Unschedulable
-from gardenbus.scheduling.simulate import simulate, snapshot_of
 from tests.support.builders import (
     a_cloudprofile,
     a_condition,

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from gardenbus.scheduling.simulate import simulate
+from gardenbus.cli.simulate.scheduling import simulate
 from tests.support.golden_decisions import expectations, manifests, required_expectations
 
 

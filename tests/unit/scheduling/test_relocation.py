@@ -1,10 +1,10 @@
 from collections.abc import Sequence
 from typing import Any
 
+from gardenbus.cli.simulate.scheduling import snapshot_of
 from gardenbus.common.api.document import Document
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.scheduling.descheduling.relocation import Immovable, Move, hosted_seeds, plan_moves
-from gardenbus.scheduling.simulate import snapshot_of
 from tests.support.builders import a_cloudprofile, a_condition, a_project, a_seed, a_shoot, merged
 
 BACKUP: Document = {

@@ -4,11 +4,11 @@ from typing import Any
 
 import pytest
 
+from gardenbus.cli.simulate.scheduling import simulate
 from gardenbus.common.api.document import Document
 from gardenbus.common.errors import SettingsInvalid
 from gardenbus.scheduling.filters.table import RULES
 from gardenbus.scheduling.installed_filters import load_filters
-from gardenbus.scheduling.simulate import simulate
 from gardenbus.scheduling.user_filters import ENTRY_POINT_GROUP, filter_of
 from tests.support.builders import a_cloudprofile, a_project, a_seed, a_shoot
 

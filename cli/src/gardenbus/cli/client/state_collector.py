@@ -7,13 +7,13 @@ from typing import NamedTuple
 from gardenbus.cli.client.api import ApiClient
 from gardenbus.cli.client.api_error import ApiError
 from gardenbus.cli.manifests.files import as_mapping
+from gardenbus.cli.simulate.scheduling import snapshot_of
 from gardenbus.common.api.document import Document
 from gardenbus.common.api.garden.shoots import TESTING_PURPOSE
 from gardenbus.common.api.garden.strategies import SAME_REGION, STRATEGIES
 from gardenbus.common.api.keys import GARDEN_NAMESPACE
 from gardenbus.common.errors import Unavailable
 from gardenbus.scheduling.descheduling.relocation import HostedSeeds, hosted_seeds
-from gardenbus.scheduling.simulate import snapshot_of
 from gardenbus.scheduling.snapshot import Snapshot
 from gardenbus.scheduling.user_filters import SeedFilter
 

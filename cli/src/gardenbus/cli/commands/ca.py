@@ -52,7 +52,7 @@ def rotate(
     gardenbus ca rotate
     gardenbus ca rotate --finish
     """
-    from gardenbus.credentials.authority_rotation import AuthorityRotation  # noqa: PLC0415  slow to import
+    from gardenbus.cli.local.authority_rotation import AuthorityRotation  # noqa: PLC0415  slow to import
     from gardenbus.credentials.certificates import is_issued_by, read_certificate  # noqa: PLC0415
     from gardenbus.credentials.identity_directory import IdentityDirectory  # noqa: PLC0415
 

@@ -37,8 +37,8 @@ def export(  # noqa: PLR0913 - one parameter an option
     Examples:
     gardenbus identity export fleet --seed north --seed south --user ann
     """
-    from gardenbus.credentials.static_fleet import ACCOUNTS, USERS  # noqa: PLC0415  slow to import
-    from gardenbus.credentials.static_fleet import export as write  # noqa: PLC0415
+    from gardenbus.cli.local.static_fleet import ACCOUNTS, USERS  # noqa: PLC0415  slow to import
+    from gardenbus.cli.local.static_fleet import export as write  # noqa: PLC0415
 
     with exit_codes():
         names: list[tuple[Role, Sequence[str]]] = [("gardenlet", seed or ()), ("member-agent", member or ())]

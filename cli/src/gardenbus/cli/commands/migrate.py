@@ -25,6 +25,7 @@ from gardenbus.cli.migrations.drain import (
     plan_drain,
 )
 from gardenbus.cli.migrations.progress import shown_progress
+from gardenbus.cli.migrations.rebalancing import RebalancingPlan, SeedShare, plan_rebalancing
 from gardenbus.cli.migrations.runner import MigrationOutcome, Migrations
 from gardenbus.cli.output.console import (
     PROGRAMS,
@@ -44,7 +45,6 @@ from gardenbus.common.api.document import Document
 from gardenbus.common.api.garden.rows import seed_row
 from gardenbus.common.errors import BadRequest
 from gardenbus.common.runtime.clock import SystemClock
-from gardenbus.scheduling.descheduling.rebalancing import RebalancingPlan, SeedShare, plan_rebalancing
 from gardenbus.scheduling.descheduling.relocation import Move
 from gardenbus.scheduling.user_filters import SeedFilter
 

@@ -15,8 +15,8 @@ from gardenbus.cli.output.console import Exit, Format, console, print_error, pri
 from gardenbus.common.api.durations import parse_duration
 
 if TYPE_CHECKING:
-    from gardenbus.autoscaling.simulation.report import AutoscalerScenario, SimulationSummary
-    from gardenbus.autoscaling.simulation.simulator import SimulationTrace
+    from gardenbus.cli.simulate.autoscaling.report import AutoscalerScenario, SimulationSummary
+    from gardenbus.cli.simulate.autoscaling.simulator import SimulationTrace
 
 LANDSCAPES = "landscapes"
 WHAT_IF = "what-if"
@@ -127,9 +127,9 @@ def autoscaler(*, options: ScenarioOptions) -> None:
 
     Example: gardenbus simulate autoscaler --days 7 --target 70
     """
-    from gardenbus.autoscaling.simulation.report import AutoscalerScenario, simulate, summary_of  # noqa: PLC0415  as above
-    from gardenbus.autoscaling.simulation.simulator import SeedSetModel  # noqa: PLC0415  as above
-    from gardenbus.autoscaling.simulation.workload import ShootWorkload  # noqa: PLC0415  other commands need not pay for it
+    from gardenbus.cli.simulate.autoscaling.report import AutoscalerScenario, simulate, summary_of  # noqa: PLC0415  as above
+    from gardenbus.cli.simulate.autoscaling.simulator import SeedSetModel  # noqa: PLC0415  as above
+    from gardenbus.cli.simulate.autoscaling.workload import ShootWorkload  # noqa: PLC0415  other commands need not pay for it
 
     _check(options)
     scenario = AutoscalerScenario(

@@ -28,7 +28,7 @@ from gardenbus.common.api.garden.unschedulable import brief_reason, full_reason
 from gardenbus.common.errors import SettingsInvalid
 
 if TYPE_CHECKING:
-    from gardenbus.scheduling.simulate import SimulatedAssignment
+    from gardenbus.cli.simulate.scheduling import SimulatedAssignment
 
 
 class Strategy(StrEnum):
@@ -72,8 +72,8 @@ def simulate_command(
 
 def _simulate_shoots(file: Path, documents: Sequence[Document], strategy: Strategy | None, output: Format) -> None:
     from gardenbus.cli.simulate.ready_seeds import strategy_in, with_ready_seeds  # noqa: PLC0415  files of placements need none
+    from gardenbus.cli.simulate.scheduling import simulate  # noqa: PLC0415  as above
     from gardenbus.scheduling.installed_filters import load_filters  # noqa: PLC0415  as above
-    from gardenbus.scheduling.simulate import simulate  # noqa: PLC0415  as above
 
     try:
         filters = load_filters()
@@ -85,8 +85,8 @@ def _simulate_shoots(file: Path, documents: Sequence[Document], strategy: Strate
 
 
 def _simulate_placements(file: Path, documents: Sequence[Document], output: Format) -> None:
+    from gardenbus.cli.simulate.placements import simulate  # noqa: PLC0415  as above
     from gardenbus.cli.simulate.ready_members import with_ready_members  # noqa: PLC0415  files of shoots need none of it
-    from gardenbus.fleet.simulate import simulate  # noqa: PLC0415  as above
 
     entries = simulate(with_ready_members(documents))
     if output is Format.YAML:

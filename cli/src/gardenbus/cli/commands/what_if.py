@@ -20,7 +20,7 @@ from gardenbus.common.api.garden.unschedulable import brief_reason, full_reason
 from gardenbus.common.errors import BadRequest
 
 if TYPE_CHECKING:
-    from gardenbus.scheduling.what_if import ShootChange, WhatIfChanges, WhatIfResult
+    from gardenbus.cli.simulate.what_if import ShootChange, WhatIfChanges, WhatIfResult
 
 SHOWN = 40
 """Rows of shoots that are shown before the rest is counted."""
@@ -73,8 +73,8 @@ def what_if(*, options: WhatIfOptions, landscape: LandscapeOptions) -> None:
     """
     from gardenbus.cli.client.state_collector import current_documents  # noqa: PLC0415  as above
     from gardenbus.cli.simulate.ready_seeds import ready_seeds_in, strategy_in, with_ready_seeds  # noqa: PLC0415  others need not pay for it
+    from gardenbus.cli.simulate.what_if import WhatIfChanges, compare_schedules  # noqa: PLC0415  as above
     from gardenbus.scheduling.installed_filters import load_filters  # noqa: PLC0415  as above
-    from gardenbus.scheduling.what_if import WhatIfChanges, compare_schedules  # noqa: PLC0415  as above
 
     with exit_codes():
         if bool(options.shoots) != bool(options.like):

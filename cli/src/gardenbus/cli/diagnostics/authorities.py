@@ -41,7 +41,7 @@ def _issued(pem: bytes) -> tuple[str, datetime]:
 
 def findings(identity: Path, requests: Sequence[Document], command: str) -> list[DiagnosticFinding]:
     """Findings for the authority below a directory of identities; none where there is no authority."""
-    from gardenbus.credentials.authority_rotation import AuthorityRotation  # noqa: PLC0415  slow to import
+    from gardenbus.cli.local.authority_rotation import AuthorityRotation  # noqa: PLC0415  slow to import
     from gardenbus.credentials.certificates import is_issued_by, read_certificate  # noqa: PLC0415
 
     certificates, key = identity / "ca.crt", identity / "ca.key"

@@ -1,1 +1,1 @@
-"""Local landscapes: the state directory, the health of its processes, and the files with the users of Redis."""
+"""Local landscapes: the state directory, health of processes, files of Redis' and static users, and authorities."""

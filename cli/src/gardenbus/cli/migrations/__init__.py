@@ -1,1 +1,1 @@
-"""Migrations of control planes: the drain of a seed, the runner of moves, and their progress on a terminal."""
+"""Migrations of control planes: drain of a seed, rebalancing, runner of moves, and their progress on a terminal."""

@@ -1,1 +1,4 @@
-"""Seeds and clusters as `simulate` has them before any agent runs, and plots of autoscaling."""
+"""Simulation of whole landscapes of manifests: scheduling, placements, autoscaling, and the difference of changes.
+
+Pure, but for the plots. The decisions are those of the libraries that the services use.
+"""

@@ -4,8 +4,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from gardenbus.autoscaling.simulation.report import AutoscalerScenario
-    from gardenbus.autoscaling.simulation.simulator import SimulationTrace
+    from gardenbus.cli.simulate.autoscaling.report import AutoscalerScenario
+    from gardenbus.cli.simulate.autoscaling.simulator import SimulationTrace
 
 DAY = 86_400
 _INCHES = (12, 7)

@@ -1,1 +1,1 @@
-"""Keys, certificates and tokens of principals, and the server configuration that checks them."""
+"""Keys and certificates of principals, and the server configuration that checks them."""

@@ -1,4 +1,4 @@
-"""Placement of resources onto member clusters: scheduling, rollout and eviction. Pure: values in, values out.
+"""Placement of resources onto member clusters: scheduling and rollout. Pure: values in, values out.
 
 Source of the rules: KubeFleet.
 """

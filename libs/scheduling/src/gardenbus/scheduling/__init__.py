@@ -2,5 +2,5 @@
 
 Each package and module builds on those before it: `user_filters`, `equivalence_classes`, `seed_candidates`,
 `seed_index`, `usage_index`, `snapshot`, `results`, `scores`, `filters`, `feasible_seeds`, `free_capacity`, `diagnosis`,
-`assignment`, `explain`, `descheduling`, `simulate`, `what_if`. `cache` keeps the snapshot of a running service.
+`assignment`, `descheduling`. `cache` keeps the snapshot of a running service.
 """

@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from gardenbus.apiserver.controllers.garbage_collector import CONTROLLER, GarbageCollector
+from gardenbus.apiserver.controllers.informer_controller import InformerController
 from gardenbus.apiserver.controllers.namespaced_cloud_profiles import NamespacedCloudProfiles
 from gardenbus.apiserver.controllers.use_as_seed import UseAsSeed
 from gardenbus.apiserver.domain.admission import Admission
@@ -17,6 +18,7 @@ from gardenbus.apiserver.handlers.durable_requests import DurableRequestHandler
 from gardenbus.apiserver.handlers.own_consumers import OwnConsumers
 from gardenbus.apiserver.handlers.reports import ReportHandler
 from gardenbus.apiserver.handlers.static_users import StaticUsers
+from gardenbus.apiserver.isolated_process import IsolatedProcess, isolated_process
 from gardenbus.apiserver.metrics import ConsumerMetrics
 from gardenbus.apiserver.registry.read_cache import ManifestCache
 from gardenbus.apiserver.registry.seed_binder import SeedBinder
@@ -28,7 +30,6 @@ from gardenbus.common.controller.batch_consumer import BatchConsumer, BatchSetti
 from gardenbus.common.controller.budget_settings import BudgetSettings
 from gardenbus.common.controller.dead_letter import DeadLetter
 from gardenbus.common.controller.informer import Informer
-from gardenbus.common.controller.informer_controller import InformerController
 from gardenbus.common.controller.isolation import Isolation
 from gardenbus.common.controller.scheduling_hints import HintSender
 from gardenbus.common.errors import Unavailable
@@ -37,7 +38,6 @@ from gardenbus.common.ports.connections import Connections
 from gardenbus.common.ports.store import Store
 from gardenbus.common.runtime.connections import connect_all
 from gardenbus.common.runtime.controllers import start_controller
-from gardenbus.common.runtime.isolated_process import IsolatedProcess, isolated_process
 from gardenbus.common.runtime.isolated_service import NotingQueue
 from gardenbus.common.runtime.service import ServiceContext
 

@@ -10,8 +10,8 @@ from gardenbus.common.api.identity.principals import Principal
 from gardenbus.common.errors import BadRequest, GardenbusError
 from gardenbus.common.runtime.clock import SystemClock
 from gardenbus.common.runtime.service import run_service
-from gardenbus.credentials.deployment import Deployment, Owners, make_keys
 from gardenbus.identity.app import build
+from gardenbus.identity.deployment import Deployment, Owners, make_keys
 from gardenbus.identity.settings import load_settings
 
 

@@ -4,9 +4,7 @@ from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
 
-from gardenbus.common.adapters.nats.callout import serve_callouts
 from gardenbus.common.adapters.nats.credentials import read_credentials
-from gardenbus.common.adapters.nats.system_account import system_account
 from gardenbus.common.api.identity import bootstrap_tokens
 from gardenbus.common.api.identity.nkeys import KeyPair, key_pair
 from gardenbus.common.controller.budget_settings import BudgetSettings
@@ -18,7 +16,9 @@ from gardenbus.common.runtime.connections import connect_all
 from gardenbus.common.runtime.controllers import start_informers
 from gardenbus.common.runtime.service import ServiceContext
 from gardenbus.credentials.authorities import AuthoritiesFile
+from gardenbus.identity.adapters.callout import serve_callouts
 from gardenbus.identity.adapters.signing_authority import SigningAuthority
+from gardenbus.identity.adapters.system_account import system_account
 from gardenbus.identity.controllers import signing
 from gardenbus.identity.controllers.connection_limits import ConnectionLimitsController
 from gardenbus.identity.controllers.revoked_connections import RevokedConnectionsController

@@ -6,7 +6,6 @@ from importlib.metadata import version
 
 from gardenbus.common.adapters.redis.backups import RedisBackups
 from gardenbus.common.adapters.redis.connection import RedisConnection
-from gardenbus.common.adapters.redis.stats import replication_info, store_stats
 from gardenbus.common.backups.creating import BackupSource
 from gardenbus.common.backups.destinations import destination_of
 from gardenbus.common.backups.requests import WaitingRequests
@@ -18,6 +17,7 @@ from gardenbus.common.runtime.service import ServiceContext
 from gardenbus.relay import metrics
 from gardenbus.relay.adapters.library_pruner import LibraryPruner
 from gardenbus.relay.adapters.redis_outbox import RedisOutbox
+from gardenbus.relay.adapters.redis_stats import replication_info, store_stats
 from gardenbus.relay.backups import BackupKeeper, BackupPlan
 from gardenbus.relay.relay import Relay, RelaySettings
 from gardenbus.relay.replica_report import report_replicas

@@ -13,7 +13,6 @@ import structlog
 from gardenbus.common.api.garden.maintenance_windows import MaintenanceWindow
 from gardenbus.common.backups.catalog import Catalog
 from gardenbus.common.backups.collecting import collect
-from gardenbus.common.backups.continuity import create_next_full
 from gardenbus.common.backups.creating import (
     BackupSource,
     Created,
@@ -28,6 +27,7 @@ from gardenbus.common.errors import GardenbusError, NotFound
 from gardenbus.common.ports.backups import BackupDestination
 from gardenbus.common.ports.clock import Clock, timestamp
 from gardenbus.relay import metrics
+from gardenbus.relay.backup_continuity import create_next_full
 
 _log = structlog.stdlib.get_logger()
 

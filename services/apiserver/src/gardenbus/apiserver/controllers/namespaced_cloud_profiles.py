@@ -8,10 +8,10 @@ import contextlib
 
 import structlog
 
+from gardenbus.apiserver.controllers.informer_controller import InformerController
 from gardenbus.apiserver.domain.cloud_profiles import parent_key, with_parent
 from gardenbus.common.api.document import StoredObject
 from gardenbus.common.api.keys import ObjectKey
-from gardenbus.common.controller.informer_controller import InformerController
 from gardenbus.common.errors import NotFound
 from gardenbus.common.ports.clock import Clock
 from gardenbus.common.ports.store import Store

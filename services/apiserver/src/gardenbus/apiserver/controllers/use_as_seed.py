@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 
 import structlog
 
+from gardenbus.apiserver.controllers.informer_controller import InformerController
 from gardenbus.apiserver.domain.use_as_seed import FIELD, follows_annotation, requested_seed
 from gardenbus.apiserver.domain.use_as_seed_admission import managed_seed_key
 from gardenbus.apiserver.registry.preconditions import Precondition
@@ -19,7 +20,6 @@ from gardenbus.apiserver.registry.writer import Writer
 from gardenbus.common.api.document import Document, StoredObject, encode
 from gardenbus.common.api.garden.seed_management import USE_AS_SEED
 from gardenbus.common.api.keys import GARDEN_NAMESPACE, ObjectKey
-from gardenbus.common.controller.informer_controller import InformerController
 from gardenbus.common.errors import Conflict, GardenbusError, NotFound, Terminal
 from gardenbus.common.ports.clock import Clock
 from gardenbus.common.ports.store import Store

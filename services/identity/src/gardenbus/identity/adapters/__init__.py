@@ -1,1 +1,1 @@
-"""Adapters to the files of the authority that signs, and to the servers' system account."""
+"""Adapters to the files of the authority that signs, to the auth callout, and to the servers' system account."""

@@ -7,9 +7,9 @@ import structlog
 from gardenbus.common.controller.repeated_lines import RepeatedLines
 from gardenbus.common.errors import Unavailable
 from gardenbus.common.ports.clock import Clock
-from gardenbus.common.ports.system_account import ServedConnections
 from gardenbus.identity import metrics
 from gardenbus.identity.domain.connection_loads import ConnectionLoads, Excess
+from gardenbus.identity.ports.system_account import ServedConnections
 
 INTERVAL_SECONDS = 0.25
 MOST_SECONDS = 1.0

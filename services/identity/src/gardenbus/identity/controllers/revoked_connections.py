@@ -10,8 +10,8 @@ import structlog
 from gardenbus.common.controller.delaying_queue import DelayingQueue
 from gardenbus.common.errors import Unavailable
 from gardenbus.common.ports.clock import Clock
-from gardenbus.common.ports.system_account import ConnectedUsers
 from gardenbus.identity import metrics
+from gardenbus.identity.ports.system_account import ConnectedUsers
 
 AGAIN_SECONDS = 1.0
 ATTEMPTS = 2

@@ -16,8 +16,8 @@ from gardenbus.common.api.identity.principals import Principal
 from gardenbus.common.api.identity.revocations import Revocations
 from gardenbus.common.api.keys import Subjects
 from gardenbus.common.errors import BadRequest, Forbidden
-from gardenbus.credentials import proof
-from gardenbus.credentials.tokens import AuthorizationRequest, Grant
+from gardenbus.identity.domain import proof
+from gardenbus.identity.domain.tokens import AuthorizationRequest, Grant
 
 
 class Facts(NamedTuple):

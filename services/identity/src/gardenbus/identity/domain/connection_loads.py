@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 from gardenbus.common.api.budgets import Budget
 from gardenbus.common.errors import Forbidden
-from gardenbus.common.ports.system_account import ConnectionLoad, ServerConnection
+from gardenbus.identity.ports.system_account import ConnectionLoad, ServerConnection
 
 MOST_PENDING_BYTES = 32 * 1024 * 1024
 """Of all connections of one user together: what the servers hold for clients that do not read."""

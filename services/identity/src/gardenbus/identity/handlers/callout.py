@@ -11,10 +11,10 @@ from gardenbus.common.api.keys import Subjects
 from gardenbus.common.controller.repeated_lines import RepeatedLines
 from gardenbus.common.errors import Forbidden
 from gardenbus.common.ports.clock import Clock
-from gardenbus.credentials.tokens import denied, granted, read_request, user_token
 from gardenbus.identity import metrics
 from gardenbus.identity.domain.authentication import Authenticated, Facts, authenticate, grant
 from gardenbus.identity.domain.connection_loads import ConnectionLoads
+from gardenbus.identity.domain.tokens import denied, granted, read_request, user_token
 from gardenbus.identity.handlers.credentials_cache import CredentialsCache
 
 REMEMBERED_CERTIFICATES = 50_000

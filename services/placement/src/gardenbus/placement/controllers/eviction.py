@@ -18,8 +18,8 @@ from gardenbus.common.controller.writes import update, version_precondition
 from gardenbus.common.errors import Terminal
 from gardenbus.common.ports.clock import Clock, timestamp
 from gardenbus.common.ports.store import Store, WritePrecondition
-from gardenbus.fleet.eviction import EvictionResult, assess_eviction, is_terminal
 from gardenbus.placement import metrics
+from gardenbus.placement.domain.eviction import EvictionResult, assess_eviction, is_terminal
 from gardenbus.placement.domain.policy_snapshots import annotated, incremented
 from gardenbus.placement.domain.rollout_documents import EVICTS, STEP, with_eviction_result
 from gardenbus.placement.store.binding_deletion import delete_binding

@@ -25,10 +25,10 @@ from gardenbus.common.ports.clock import Clock, timestamp
 from gardenbus.common.ports.store import Store, WritePrecondition
 from gardenbus.fleet.binding_states import check
 from gardenbus.fleet.cycle_result import UnexpectedState
-from gardenbus.fleet.overrides import OverrideFailed, applicable, is_for, relevant, target_of
 from gardenbus.fleet.rollout import RolloutStep, lacks_clusters, plan
 from gardenbus.placement import metrics
 from gardenbus.placement.cache.placement_cache import PlacementCache
+from gardenbus.placement.domain.overrides import OverrideFailed, applicable, is_for, relevant, target_of
 from gardenbus.placement.domain.policy_snapshots import incremented, is_active
 from gardenbus.placement.domain.rollout_documents import STEP, rolled_out, with_rollout, with_strategy
 from gardenbus.placement.store.binding_deletion import delete_binding

@@ -30,8 +30,8 @@ from gardenbus.common.errors import AlreadyExists, InvalidResource
 from gardenbus.common.ports.clock import Clock, timestamp
 from gardenbus.common.ports.store import Store, WritePrecondition
 from gardenbus.fleet.availability import may_be_placed
-from gardenbus.fleet.overrides import OverrideFailed, target_of
 from gardenbus.placement import metrics
+from gardenbus.placement.domain.overrides import OverrideFailed, target_of
 from gardenbus.placement.domain.works import ObstacleKind, is_made_from, renewed, with_obstacle, with_progress, works_of
 from gardenbus.placement.store.override_snapshots import OverrideGone, override_snapshots
 from gardenbus.placement.store.resource_groups import ResourceGroups

@@ -3,7 +3,7 @@
 from gardenbus.common.api.fleet.overrides import OverrideSnapshot, ResourceId, overridden_ids
 from gardenbus.common.api.fleet.placements import Placement
 from gardenbus.common.api.keys import ObjectKey
-from gardenbus.fleet.overrides import is_for
+from gardenbus.placement.domain.overrides import is_for
 from gardenbus.placement.domain.resource_selectors import scopes_around, watch_scopes
 
 

@@ -10,7 +10,8 @@ from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.fleet.overrides import AppliedOverrides
 from gardenbus.common.api.fleet.placement_parts import BOUND
 from gardenbus.fleet.availability import ROLLOUT_STARTED, with_condition
-from gardenbus.fleet.eviction import (
+from gardenbus.placement.domain.bindings import with_overrides
+from gardenbus.placement.domain.eviction import (
     EXECUTED,
     EXECUTED_REASON,
     INVALID_REASON,
@@ -19,7 +20,6 @@ from gardenbus.fleet.eviction import (
     VALID_REASON,
     EvictionResult,
 )
-from gardenbus.placement.domain.bindings import with_overrides
 
 STEP = "placement.gardenbus.io/step"
 """Annotation of the latest resource snapshot: counter of writers that use the placement's budgets."""

@@ -42,8 +42,8 @@ from gardenbus.common.api.kinds import KINDS
 from gardenbus.common.api.owners import controller_reference
 from gardenbus.common.api.views import condition_in
 from gardenbus.fleet.availability import OVERRIDDEN, WORK_SYNCHRONIZED, with_condition
-from gardenbus.fleet.overrides import TargetCluster, overridden
 from gardenbus.placement.domain.bindings import applied_overrides
+from gardenbus.placement.domain.overrides import TargetCluster, overridden
 
 PARENT_NAMESPACE_LABEL = "kubernetes-fleet.io/parent-namespace"
 """Label of a ResourcePlacement's Works: the namespace of its bindings."""

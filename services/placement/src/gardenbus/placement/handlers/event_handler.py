@@ -26,7 +26,6 @@ from gardenbus.common.controller.enqueue_on_change import beyond_status
 from gardenbus.common.errors import InvalidResource
 from gardenbus.common.ports.clock import Clock
 from gardenbus.fleet.eligibility import ineligibility_reason
-from gardenbus.fleet.triggers import ClusterChange, binding_may_change
 from gardenbus.placement.cache.placement_cache import (
     BINDING_KINDS,
     CLUSTER,
@@ -36,6 +35,7 @@ from gardenbus.placement.cache.placement_cache import (
     parent_of,
 )
 from gardenbus.placement.domain.affected_placements import is_affected
+from gardenbus.placement.domain.triggers import ClusterChange, binding_may_change
 
 WORK = "work"
 EVICTION = "clusterresourceplacementeviction"

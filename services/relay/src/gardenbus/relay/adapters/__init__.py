@@ -1,1 +1,1 @@
-"""The relay on its ports: the outbox on Redis, and the pruning of unused function libraries."""
+"""The relay on its ports: the outbox on Redis, its statistics, and the pruning of unused function libraries."""

@@ -11,9 +11,9 @@ from gardenbus.common.api.numbers import whole_number
 from gardenbus.common.ports import tracing
 from gardenbus.common.ports.bus import QueueMessage
 from gardenbus.common.ports.store import SeedBinding, UnblockIndexes, UnschedulableShoot
+from gardenbus.scheduler.domain.explain.decision_record import encode_record
 from gardenbus.scheduler.domain.left_out_seeds import SILENT, LeftOut
 from gardenbus.scheduling.equivalence_classes import SchedulingRequest, descriptor, equivalence_class, request_of
-from gardenbus.scheduling.explain.decision_record import encode_record
 from gardenbus.scheduling.results import Assignment, Unschedulable
 from gardenbus.scheduling.snapshot import Landscape
 from gardenbus.scheduling.user_filters import FilterFailed

@@ -11,9 +11,9 @@ from gardenbus.common.api.responses import failure, success
 from gardenbus.common.errors import GardenbusError, NotFound
 from gardenbus.common.ports.bus import Request
 from gardenbus.common.ports.store import Store
+from gardenbus.scheduler.domain.explain.seed_checks import checks_of_seed, schedulable_on
 from gardenbus.scheduling.cache import SchedulingCache
 from gardenbus.scheduling.equivalence_classes import SchedulingRequest, request_of, skip_reason
-from gardenbus.scheduling.explain.seed_checks import checks_of_seed, schedulable_on
 from gardenbus.scheduling.seed_candidates import SeedCandidate
 
 _log = structlog.stdlib.get_logger()

@@ -13,6 +13,9 @@ from gardenbus.common.errors import GardenbusError, NotFound
 from gardenbus.common.ports.bus import Bus, Request
 from gardenbus.common.ports.recovery import Recovery
 from gardenbus.common.ports.store import BindRecord, Store
+from gardenbus.scheduler.domain.explain.decision_record import decode_record
+from gardenbus.scheduler.domain.explain.explanation import explain
+from gardenbus.scheduler.domain.explain.suggestions import suggestions_for
 from gardenbus.scheduler.domain.left_out_seeds import (
     CIRCULAR,
     SILENT,
@@ -26,9 +29,6 @@ from gardenbus.scheduler.domain.recovery_bars import recovering, runs_elsewhere
 from gardenbus.scheduling.cache import SchedulingCache
 from gardenbus.scheduling.descheduling.relocation import hosted_seeds
 from gardenbus.scheduling.equivalence_classes import request_of, skip_reason
-from gardenbus.scheduling.explain.decision_record import decode_record
-from gardenbus.scheduling.explain.explanation import explain
-from gardenbus.scheduling.explain.suggestions import suggestions_for
 from gardenbus.scheduling.results import Assignment, RankedSeed, Unschedulable
 from gardenbus.scheduling.snapshot import Snapshot
 

@@ -9,10 +9,10 @@ from typing import NamedTuple
 import aiohttp
 
 from gardenbus.agent.kubernetes.client import KubernetesClient
-from gardenbus.agent.kubernetes.discovery import Discovery
 from gardenbus.agent.kubernetes.errors import Unauthorized
-from gardenbus.agent.kubernetes.kubeconfig import Access, parse_kubeconfig, read_kubeconfig
 from gardenbus.common.ports.clock import Clock
+from gardenbus.memberagent.backend.kubernetes.discovery import Discovery
+from gardenbus.memberagent.backend.kubernetes.kubeconfig import Access, parse_kubeconfig, read_kubeconfig
 
 RENEWED_AT = 0.8
 """Share of a kubeconfig's life after which the landscape is requested for another."""

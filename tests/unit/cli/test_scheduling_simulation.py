@@ -1,7 +1,7 @@
 import pytest
 
+from gardenbus.cli.simulate.scheduling import simulate
 from gardenbus.common.api.document import Document
-from gardenbus.scheduling.simulate import simulate
 from tests.support.builders import a_cloudprofile, a_project, a_seed, a_shoot
 
 LANDSCAPE = [a_seed("a", shoots="1"), a_seed("b", shoots="1"), a_cloudprofile(), a_project()]

@@ -2,9 +2,9 @@
 
 from typing import Any
 
+from gardenbus.cli.simulate.placements import simulate
 from gardenbus.common.api.document import Document
 from gardenbus.common.api.fleet.placements import PARENT_LABEL
-from gardenbus.fleet.simulate import simulate
 from tests.support.fleets import NOW, a_member_document, a_placement_document, an_agent
 
 N2: Document = {"placementType": "PickN", "numberOfClusters": 2}

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from gardenbus.apiserver.isolated_process import IsolatedProcess
 from gardenbus.common.controller.isolation import IsolatedResult
 from gardenbus.common.errors import Unavailable
 from gardenbus.common.ports.bus import StreamMessage
-from gardenbus.common.runtime.isolated_process import IsolatedProcess
 
 SERVICE = """
 import asyncio, os, re, signal

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from gardenbus.common.api.garden.cloudprofiles import CloudProfileSpec
 from gardenbus.common.api.garden.strategies import MINIMAL_DISTANCE
+from gardenbus.scheduler.domain.explain.unschedulable_reasons import UnschedulableReasons, unschedulable_reasons
 from gardenbus.scheduling.equivalence_classes import Constraints, SchedulingRequest
-from gardenbus.scheduling.explain.unschedulable_reasons import UnschedulableReasons, unschedulable_reasons
 from gardenbus.scheduling.filters.context import FilterContext, filter_context_of
 from gardenbus.scheduling.filters.networks import NETWORKS
 from gardenbus.scheduling.filters.provider import allowed_types

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from gardenbus.cli.local.authority_rotation import AuthorityRotation
 from gardenbus.common.api.identity.principals import Principal
 from gardenbus.common.errors import BadRequest, SettingsInvalid
 from gardenbus.credentials import secret_files
-from gardenbus.credentials.authority_rotation import AuthorityRotation
 from gardenbus.credentials.certificates import (
     Authority,
     Issued,

@@ -16,7 +16,7 @@ from gardenbus.common.adapters.nats.messages import RawMessage, publish_command
 from gardenbus.common.api.decoding import json_decoder
 from gardenbus.common.api.identity.accounts import OUT
 from gardenbus.common.errors import Unavailable
-from gardenbus.common.ports.system_account import ConnectionLoad, ConnectionsSnapshot, ServerConnection
+from gardenbus.identity.ports.system_account import ConnectionLoad, ConnectionsSnapshot, ServerConnection
 
 PING_CONNECTIONS = "$SYS.REQ.SERVER.PING.CONNZ"
 MOST_CONNECTIONS = 100_000

@@ -2,11 +2,11 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
+from gardenbus.cli.migrations.rebalancing import PROTECT_FROM_REBALANCING, RebalancingPlan, plan_rebalancing
+from gardenbus.cli.simulate.scheduling import snapshot_of
 from gardenbus.common.api.document import Document
 from gardenbus.common.api.keys import ObjectKey
-from gardenbus.scheduling.descheduling.rebalancing import PROTECT_FROM_REBALANCING, RebalancingPlan, plan_rebalancing
 from gardenbus.scheduling.descheduling.relocation import HostedSeeds
-from gardenbus.scheduling.simulate import snapshot_of
 from tests.support.builders import (
     a_cloudprofile,
     a_condition,

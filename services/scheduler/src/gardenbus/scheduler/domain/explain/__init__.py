@@ -1,4 +1,4 @@
 """Explanations of decisions: every seed's part, unschedulable reasons, suggestions, and the decision record.
 
-Decisions themselves belong beside this package.
+Decisions themselves belong to `gardenbus.scheduling`.
 """

@@ -4,7 +4,7 @@ import pytest
 
 from gardenbus.common.api.document import Document
 from gardenbus.common.api.fleet.placement_parts import DisruptionBudget, Eviction, ResourceBinding
-from gardenbus.fleet.eviction import EvictionResult, assess_eviction, is_terminal
+from gardenbus.placement.domain.eviction import EvictionResult, assess_eviction, is_terminal
 from tests.support.fleets import a_placement, at
 from tests.support.rolling import FAILED, PENDING, a_budget, an_eviction, on_its_way, scheduled, unscheduled
 

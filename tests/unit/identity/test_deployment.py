@@ -11,8 +11,8 @@ from cryptography import x509
 from gardenbus.common.api.identity.permissions import service_names
 from gardenbus.common.api.identity.principals import Principal
 from gardenbus.credentials.certificates import certified_principal, is_issued_by, names_of, read_certificate
-from gardenbus.credentials.deployment import Deployment, Owners, make_keys
 from gardenbus.identity.__main__ import keys
+from gardenbus.identity.deployment import Deployment, Owners, make_keys
 from tests.support.files import open_to_others
 
 NOW = datetime(2026, 11, 22, 12, tzinfo=UTC)

@@ -9,12 +9,12 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
+from gardenbus.cli.simulate.scheduling import SimulatedAssignment, of_kind, qualified_name, simulate, usage_after
 from gardenbus.common.api.document import Document, opened_lists, section
 from gardenbus.common.api.garden.shoots import DEFAULT_SCHEDULER
 from gardenbus.common.api.garden.strategies import SAME_REGION
 from gardenbus.common.errors import BadRequest
 from gardenbus.scheduling.seed_candidates import SeedCandidate
-from gardenbus.scheduling.simulate import SimulatedAssignment, of_kind, qualified_name, simulate, usage_after
 from gardenbus.scheduling.user_filters import SeedFilter
 
 _PARTS = ("spec", "status")

@@ -5,10 +5,10 @@ from itertools import pairwise
 import msgspec
 import pytest
 
-from gardenbus.autoscaling.simulation.oracle import Costs, CountChange, oracle_seed_seconds
-from gardenbus.autoscaling.simulation.report import AutoscalerScenario, percentile, simulate, summary_of
-from gardenbus.autoscaling.simulation.simulator import SeedSetModel, SeedSetSimulator
-from gardenbus.autoscaling.simulation.workload import DAY, ShootWorkload, generate_lifetimes
+from gardenbus.cli.simulate.autoscaling.oracle import Costs, CountChange, oracle_seed_seconds
+from gardenbus.cli.simulate.autoscaling.report import AutoscalerScenario, percentile, simulate, summary_of
+from gardenbus.cli.simulate.autoscaling.simulator import SeedSetModel, SeedSetSimulator
+from gardenbus.cli.simulate.autoscaling.workload import DAY, ShootWorkload, generate_lifetimes
 from gardenbus.common.api.configuration.seed_autoscaler import Pace
 
 NONE = Costs(0, 0)

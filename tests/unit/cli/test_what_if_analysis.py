@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
+from gardenbus.cli.simulate.what_if import SeedChange, ShootChange, WhatIfChanges, WhatIfResult, compare_schedules
 from gardenbus.common.api.document import Document
 from gardenbus.common.errors import BadRequest
-from gardenbus.scheduling.what_if import SeedChange, ShootChange, WhatIfChanges, WhatIfResult, compare_schedules
 from tests.support.builders import a_cloudprofile, a_project, a_seed, a_shoot
 
 BASE = [a_cloudprofile(), a_project()]

@@ -9,9 +9,9 @@ from typing import Any
 
 import msgspec
 
-from gardenbus.autoscaling.simulation.oracle import Costs, oracle_seed_seconds
-from gardenbus.autoscaling.simulation.simulator import SeedSetModel, SeedSetSimulator, SimulationTrace
-from gardenbus.autoscaling.simulation.workload import ShootWorkload
+from gardenbus.cli.simulate.autoscaling.oracle import Costs, oracle_seed_seconds
+from gardenbus.cli.simulate.autoscaling.simulator import SeedSetModel, SeedSetSimulator, SimulationTrace
+from gardenbus.cli.simulate.autoscaling.workload import ShootWorkload
 from gardenbus.common.api.configuration.seed_autoscaler import Pace
 from gardenbus.common.api.garden.seed_autoscalers import SeedAutoscalerSpec
 

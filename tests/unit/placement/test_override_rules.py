@@ -8,7 +8,7 @@ import pytest
 from gardenbus.common.api.document import Document
 from gardenbus.common.api.fleet.overrides import AppliedOverrides, NamespacedName, resource_ids
 from gardenbus.common.api.keys import ObjectKey
-from gardenbus.fleet.overrides import OverrideFailed, TargetCluster, applicable, is_for, overridden, relevant
+from gardenbus.placement.domain.overrides import OverrideFailed, TargetCluster, applicable, is_for, overridden, relevant
 from tests.support.overrides import a_cro, an_ro, for_clusters, nothing_for, snapshot, to, without
 from tests.support.placements import WEB, a_configmap, a_namespace
 

@@ -17,8 +17,8 @@ import msgspec
 
 from gardenbus.autoscaling.decision import ScalingDecision, decide
 from gardenbus.autoscaling.seed_set import ReplicaState, SeedSetState
-from gardenbus.autoscaling.simulation.oracle import CountChange
-from gardenbus.autoscaling.simulation.workload import DAY, ShootWorkload, generate_lifetimes
+from gardenbus.cli.simulate.autoscaling.oracle import CountChange
+from gardenbus.cli.simulate.autoscaling.workload import DAY, ShootWorkload, generate_lifetimes
 from gardenbus.common.api.configuration.seed_autoscaler import Pace
 from gardenbus.common.api.garden.seed_autoscalers import SeedAutoscalerSpec, SeedAutoscalerStatus
 from gardenbus.common.api.garden.seeds import SHOOTS

@@ -7,7 +7,7 @@ import pytest
 from gardenbus.common.api.document import Document
 from gardenbus.common.api.fleet.member_clusters import MemberCluster
 from gardenbus.fleet.cycle_result import FULFILLED, UNFULFILLED
-from gardenbus.fleet.triggers import ClusterChange, binding_may_change
+from gardenbus.placement.domain.triggers import ClusterChange, binding_may_change
 from tests.support.fleets import AVAILABLE, NOW, a_binding, a_member, a_placement, a_snapshot, an_agent, at, leaving
 
 PROD = {"labelSelector": {"matchLabels": {"env": "prod"}}}

@@ -14,11 +14,11 @@ from math import ceil, floor
 
 import msgspec
 
+from gardenbus.cli.migrations.balancing import BalancePlan, Bounds, UnitGroup, balance_counts, least_moves
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.garden.shoots import Shoot
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.errors import InvalidResource
-from gardenbus.scheduling.descheduling.balancing import BalancePlan, Bounds, UnitGroup, balance_counts, least_moves
 from gardenbus.scheduling.descheduling.relocation import (
     Alternatives,
     AlternativesCache,
