@@ -11,8 +11,6 @@ from starlette.types import ASGIApp
 from gardenbus.common.adapters.nats.jetstream import JetStreamBus, connect
 from gardenbus.common.api.keys import Header, ObjectKey, Subjects
 from gardenbus.common.controller.timers import Timers
-from gardenbus.common.diagnostics.findings import DiagnosticFinding
-from gardenbus.common.diagnostics.replication import REDIS_REPLICAS, reported
 from gardenbus.common.ports.bus import Message, ServiceIdentity
 from gardenbus.common.runtime.clock import SystemClock
 from gardenbus.dashboard.api_client import GardenApiClient
@@ -21,6 +19,8 @@ from gardenbus.dashboard.cache.operations import AdminConnection, OperationsApi,
 from gardenbus.dashboard.settings import DashboardSettings
 from gardenbus.dashboard.web.application import application, landscape_views
 from gardenbus.dashboard.web.change_feed import ChangeFeed
+from gardenbus.diagnostics.findings import DiagnosticFinding
+from gardenbus.diagnostics.replication import REDIS_REPLICAS, reported
 from gardenbus.relay.replica_report import report_replicas
 from tests.support.dashboards import TOKEN, send_request
 from tests.support.eventually import eventually

@@ -11,12 +11,12 @@ from gardenbus.common.api.identity.permissions import covers, permissions_of
 from gardenbus.common.api.identity.principals import Principal
 from gardenbus.common.api.keys import Header, ObjectKey
 from gardenbus.common.api.kinds import CONFIDENTIAL, SHOWN
-from gardenbus.common.diagnostics.replay import rejected_after, rejected_message
 from gardenbus.common.errors import Unavailable
 from gardenbus.common.ports.bus import Message
 from gardenbus.dashboard.api_client import GardenApiClient
 from gardenbus.dashboard.cache.landscape import DashboardCache
 from gardenbus.dashboard.cache.updater import CacheUpdater
+from gardenbus.diagnostics.replay import rejected_after, rejected_message
 from tests.support.builders import a_seed
 from tests.support.eventually import eventually
 from tests.support.identities import SUBJECTS, Guarded, guarded

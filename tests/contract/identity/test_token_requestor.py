@@ -10,14 +10,14 @@ import yaml
 
 from gardenbus.cli.client.api import ApiClient
 from gardenbus.cli.contexts.credential_files import expiry_of, kind_of
-from gardenbus.common.adapters.nats.admin import AdminClient
 from gardenbus.common.adapters.nats.credentials import Login, login_credentials, read_credentials
 from gardenbus.common.api.document import Document
 from gardenbus.common.api.identity.principals import Principal
 from gardenbus.common.api.keys import ObjectKey
-from gardenbus.common.diagnostics.static_credentials import static_credentials
-from gardenbus.common.diagnostics.target import DiagnosticsTarget
 from gardenbus.common.errors import Unavailable
+from gardenbus.diagnostics.admin import AdminClient
+from gardenbus.diagnostics.static_credentials import static_credentials
+from gardenbus.diagnostics.target import DiagnosticsTarget
 from tests.support.eventually import eventually
 from tests.support.guarded_landscape import GuardedLandscape, guarded_landscape
 from tests.support.identities import SUBJECTS

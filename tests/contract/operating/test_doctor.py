@@ -17,9 +17,9 @@ from gardenbus.common.adapters.nats.jetstream import JetStreamBus, connect
 from gardenbus.common.adapters.redis.connection import RedisConnection
 from gardenbus.common.api.identity.accounts import AUTH_CALLOUT, COMES_IN_BY
 from gardenbus.common.api.keys import Subjects
-from gardenbus.common.diagnostics.findings import DiagnosticFinding, worst
 from gardenbus.common.errors import NotFound
 from gardenbus.common.ports.bus import Handler, Message, Request, ServiceIdentity
+from gardenbus.diagnostics.findings import DiagnosticFinding, worst
 from tests.contract.operating.conftest import Operator
 from tests.support.eventually import HANG_SECONDS, eventually
 from tests.support.servers import Server

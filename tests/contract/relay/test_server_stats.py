@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from gardenbus.common.adapters.redis.connection import RedisConnection
-from gardenbus.common.diagnostics.replication import assess_replicas
+from gardenbus.diagnostics.replication import assess_replicas
 from gardenbus.relay.adapters.redis_stats import replication_info, store_stats
 from tests.support.builders import a_seed, a_shoot
 from tests.support.eventually import eventually

@@ -11,9 +11,9 @@ import pytest
 from gardenbus.common.adapters.redis.connection import RedisConnection
 from gardenbus.common.adapters.redis.store import RedisStore
 from gardenbus.common.api.keys import ObjectKey
-from gardenbus.common.diagnostics.replication import assess_replicas, sentinel_facts
 from gardenbus.common.errors import Conflict, GardenbusError, Transient, Unavailable
 from gardenbus.common.ports.store import RequestOrigin
+from gardenbus.diagnostics.replication import assess_replicas, sentinel_facts
 from gardenbus.relay.adapters.redis_outbox import RedisOutbox
 from gardenbus.relay.adapters.redis_stats import replication_info
 from tests.support.builders import a_project

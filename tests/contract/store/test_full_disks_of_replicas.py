@@ -9,8 +9,8 @@ from typing import NamedTuple
 import pytest
 
 from gardenbus.common.adapters.redis.connection import RedisConnection
-from gardenbus.common.diagnostics.replication import assess_replicas, sentinel_facts
 from gardenbus.common.errors import Unavailable
+from gardenbus.diagnostics.replication import assess_replicas, sentinel_facts
 from gardenbus.relay.adapters.redis_stats import replication_info
 from tests.contract.store.test_failover import written_to
 from tests.support.disks import SmallDisk, small_disk

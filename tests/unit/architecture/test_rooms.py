@@ -21,7 +21,7 @@ IMPURE = re.compile(
     r"(aiohttp|asyncio|concurrent|http|logging|multiprocessing|nats|os|queue|random|redis|secrets|selectors|shutil|signal"
     r"|socket|ssl|structlog|subprocess|tempfile|threading|time|urllib\.request)(\.|$)"
     r"|gardenbus\.common\.(adapters|controller|runtime)\."
-    r"|gardenbus\.common\.diagnostics\.(bus_client|jetstream|target)\."
+    r"|gardenbus\.diagnostics\.(bus_client|jetstream|target)\."
 )
 """What waits, reads a clock or draws lots, and what would import that."""
 ROOMS = re.compile(

@@ -7,10 +7,10 @@ from typer.testing import CliRunner, Result
 
 from gardenbus.cli.local.directory import LandscapeDirectory, LandscapeFile, ServiceEntry
 from gardenbus.cli.main import app
-from gardenbus.common.api.identity.login_tokens import LINK_LIFE, Claims, verified
 from gardenbus.common.errors import Forbidden
 from gardenbus.common.runtime.clock import SystemClock
-from gardenbus.common.runtime.login_keys import read_key
+from gardenbus.diagnostics.login_keys import read_key
+from gardenbus.diagnostics.login_tokens import LINK_LIFE, Claims, verified
 
 URL = "http://127.0.0.1:24630"
 

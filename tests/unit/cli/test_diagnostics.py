@@ -10,12 +10,14 @@ import pytest
 from gardenbus.cli.client.api import ApiClient
 from gardenbus.cli.diagnostics.local import assess_processes, disks
 from gardenbus.cli.local.directory import LandscapeDirectory, LandscapeFile, ServiceStatus, socket_url
-from gardenbus.common.adapters.nats.admin import AdminClient, ServerInfo
 from gardenbus.common.api.identity.accounts import AUTH_CALLOUT, COMES_IN_BY
 from gardenbus.common.api.keys import Subjects
-from gardenbus.common.diagnostics.findings import DiagnosticFinding, graded, some_of, worst
-from gardenbus.common.diagnostics.queues import assess_listeners, assess_progress
-from gardenbus.common.diagnostics.servers import (
+from gardenbus.common.ports.bus import Bus
+from gardenbus.common.ports.stream_history import StreamLoss
+from gardenbus.diagnostics.admin import AdminClient, ServerInfo
+from gardenbus.diagnostics.findings import DiagnosticFinding, graded, some_of, worst
+from gardenbus.diagnostics.queues import assess_listeners, assess_progress
+from gardenbus.diagnostics.servers import (
     assess_clock,
     assess_functions,
     assess_nats,
@@ -23,7 +25,7 @@ from gardenbus.common.diagnostics.servers import (
     assess_storage,
     assess_writes,
 )
-from gardenbus.common.diagnostics.services import (
+from gardenbus.diagnostics.services import (
     RecoveryHere,
     SeedHeartbeat,
     UnknownHere,
@@ -37,10 +39,8 @@ from gardenbus.common.diagnostics.services import (
     assess_versions,
     service_name,
 )
-from gardenbus.common.diagnostics.stream_states import ConsumerState, StoredMessage
-from gardenbus.common.diagnostics.target import ClockReading, DiagnosticsTarget, info_of, version_of
-from gardenbus.common.ports.bus import Bus
-from gardenbus.common.ports.stream_history import StreamLoss
+from gardenbus.diagnostics.stream_states import ConsumerState, StoredMessage
+from gardenbus.diagnostics.target import ClockReading, DiagnosticsTarget, info_of, version_of
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 TARGET = DiagnosticsTarget(ApiClient(cast("Bus", None), Subjects()), cast("AdminClient", None), None)

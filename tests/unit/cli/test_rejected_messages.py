@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from gardenbus.common.diagnostics.rejected_messages import (
+from gardenbus.diagnostics.rejected_messages import (
     RejectedMessage,
     as_text,
     body_of,

@@ -6,14 +6,14 @@ from typing import cast
 import pytest
 
 from gardenbus.cli.client.api import ApiClient
-from gardenbus.common.adapters.nats.admin import AdminClient
 from gardenbus.common.api.document import Document
 from gardenbus.common.api.identity.issued_credentials import credentials_secret
 from gardenbus.common.api.identity.principals import Principal
 from gardenbus.common.api.keys import Subjects
-from gardenbus.common.diagnostics.static_credentials import assess_credentials
-from gardenbus.common.diagnostics.target import DiagnosticsTarget
 from gardenbus.common.ports.bus import Bus
+from gardenbus.diagnostics.admin import AdminClient
+from gardenbus.diagnostics.static_credentials import assess_credentials
+from gardenbus.diagnostics.target import DiagnosticsTarget
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 TARGET = DiagnosticsTarget(ApiClient(cast("Bus", None), Subjects()), cast("AdminClient", None), None)

@@ -10,9 +10,9 @@ import pytest
 from gardenbus.common.api.document import encode
 from gardenbus.common.api.redaction import HIDDEN, LAST_APPLIED, UNREADABLE
 from gardenbus.common.controller.dead_letter import header_text, rejected_message, rejection_reason
-from gardenbus.common.diagnostics.rejected_messages import read_rejected_message
-from gardenbus.common.diagnostics.replay import replay_message
 from gardenbus.common.errors import BadRequest, FieldProblem, InvalidResource
+from gardenbus.diagnostics.rejected_messages import read_rejected_message
+from gardenbus.diagnostics.replay import replay_message
 
 
 def test_a_reason_is_one_line_of_ascii_that_fits_a_header() -> None:

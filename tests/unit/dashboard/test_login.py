@@ -11,12 +11,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gardenbus.common.api.identity.login_tokens import Claims, check_key, cookie_name, signed, verified
 from gardenbus.common.errors import BadRequest, Forbidden, SettingsInvalid
 from gardenbus.common.ports.clock import Clock
 from gardenbus.common.runtime.clock import SystemClock
-from gardenbus.common.runtime.login_keys import new_claims, new_link, read_key
 from gardenbus.dashboard.settings import DashboardSettings, load_settings
+from gardenbus.diagnostics.login_keys import new_claims, new_link, read_key
+from gardenbus.diagnostics.login_tokens import Claims, check_key, cookie_name, signed, verified
 from tests.support.builders import a_seed
 from tests.support.clocks import FakeClock
 from tests.support.dashboards import Dashboard, HttpResponse, scope_of

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from gardenbus.common.runtime.login_keys import new_link
 from gardenbus.dashboard.settings import DashboardSettings
 from gardenbus.dashboard.web.views import IDLE_SECONDS
+from gardenbus.diagnostics.login_keys import new_link
 from tests.support.builders import a_project, a_seed, a_shoot
 from tests.support.dashboards import Dashboard, HttpResponse, scope_of
 from tests.support.manual_clock import ManualClock

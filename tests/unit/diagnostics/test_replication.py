@@ -3,8 +3,8 @@
 from typing import Any
 
 from gardenbus.common.adapters.redis.addresses import ServerAddress
-from gardenbus.common.diagnostics.replication import assess_copies, assess_replicas, sentinel_facts
-from gardenbus.common.diagnostics.stream_states import StreamState
+from gardenbus.diagnostics.replication import assess_copies, assess_replicas, sentinel_facts
+from gardenbus.diagnostics.stream_states import StreamState
 
 
 def a_stream(name: str, copies: int = 3, **cluster: Any) -> StreamState:

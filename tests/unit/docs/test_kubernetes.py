@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
-from gardenbus.common.runtime.login_keys import read_key
+from gardenbus.diagnostics.login_keys import read_key
 from tests.support.kubernetes_manifests import (
     COMPOSE,
     KUBERNETES,

@@ -256,7 +256,7 @@ async def _verified(place: BackupDestination, name: str, *, every: bool) -> Sequ
 
 async def _check_nobody_serves(where: LandscapeTarget) -> None:
     """Raise Conflict while services that write to the store are connected; Unavailable without NATS."""
-    from gardenbus.common.adapters.nats.admin import connect_admin  # noqa: PLC0415  slow to import
+    from gardenbus.diagnostics.admin import connect_admin  # noqa: PLC0415  slow to import
 
     try:
         async with (

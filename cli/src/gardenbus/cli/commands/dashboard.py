@@ -8,9 +8,9 @@ import typer
 from gardenbus.cli.commands.options import Directory
 from gardenbus.cli.local.directory import DEFAULT_DIRECTORY, LandscapeDirectory, directory_option
 from gardenbus.cli.output.console import Exit, errors, exit_codes, show_lines
-from gardenbus.common.api.identity.login_tokens import LINK_LIFE
 from gardenbus.common.api.identity.principals import OPERATOR
 from gardenbus.common.errors import NotFound
+from gardenbus.diagnostics.login_tokens import LINK_LIFE
 
 
 def dashboard(
@@ -58,6 +58,6 @@ def _address(place: LandscapeDirectory) -> str:
 
 def _link(url: str, key_file: Path, user: str) -> str:
     from gardenbus.common.runtime.clock import SystemClock  # noqa: PLC0415  slow to import, as the next
-    from gardenbus.common.runtime.login_keys import new_link, read_key  # noqa: PLC0415
+    from gardenbus.diagnostics.login_keys import new_link, read_key  # noqa: PLC0415
 
     return new_link(read_key(key_file), SystemClock(), url, user) if key_file.exists() else url

@@ -19,11 +19,11 @@ from gardenbus.cli.output.console import Exit, Format, counted, exit_codes, new_
 from gardenbus.common.adapters.addresses import without_user
 from gardenbus.common.api.document import Document
 from gardenbus.common.api.identity.signing_requests import SINGULAR
-from gardenbus.common.diagnostics.checks import CHECKS, DiagnosticCheck, examine
-from gardenbus.common.diagnostics.findings import DiagnosticFinding, FindingState, worst
-from gardenbus.common.diagnostics.target import DiagnosticsTarget
 from gardenbus.common.errors import CredentialsRejected, Forbidden, Unavailable
 from gardenbus.common.runtime import event_loop
+from gardenbus.diagnostics.checks import CHECKS, DiagnosticCheck, examine
+from gardenbus.diagnostics.findings import DiagnosticFinding, FindingState, worst
+from gardenbus.diagnostics.target import DiagnosticsTarget
 
 SIGNS: Mapping[FindingState, tuple[str, str]] = {
     "ok": ("ok", "green"),
@@ -73,9 +73,9 @@ async def examined(
 async def _open_target(
     where: LandscapeTarget, redis_url: str | None, landscape: LandscapeFile | None, directory: Path | None
 ) -> AsyncGenerator[DiagnosticsTarget]:
-    from gardenbus.common.adapters.nats.admin import connect_admin  # noqa: PLC0415  slow to import, as the next
     from gardenbus.common.adapters.redis.access import RedisAccess  # noqa: PLC0415
     from gardenbus.common.adapters.redis.connection import RedisConnection  # noqa: PLC0415
+    from gardenbus.diagnostics.admin import connect_admin  # noqa: PLC0415  slow to import, as the next
 
     async with contextlib.AsyncExitStack() as stack:
         api = await stack.enter_async_context(connected(where))

@@ -29,9 +29,9 @@ from gardenbus.cli.output.console import (
 from gardenbus.cli.output.live import keep_showing
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.garden.unschedulable import brief_reason, full_reason
-from gardenbus.common.diagnostics import jetstream
-from gardenbus.common.diagnostics.work_queues import WorkRow, work_rows
 from gardenbus.common.errors import BadRequest
+from gardenbus.diagnostics import jetstream
+from gardenbus.diagnostics.work_queues import WorkRow, work_rows
 
 REFRESH_SECONDS = 2.0
 POLL_SECONDS = 0.2

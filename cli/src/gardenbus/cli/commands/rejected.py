@@ -15,9 +15,9 @@ from gardenbus.cli.commands.options import LandscapeOptions, Output, run_with_cl
 from gardenbus.cli.lazy import HELP_OPTIONS, help_of
 from gardenbus.cli.output.columns import age_of
 from gardenbus.cli.output.console import Exit, Format, errors, new_table, print_error, printed, show_lines, show_rows
-from gardenbus.common.diagnostics.rejected_messages import RejectedMessage, as_text, body_of
-from gardenbus.common.diagnostics.replay import rejected_after, rejected_message, replay_message
 from gardenbus.common.errors import BadRequest
+from gardenbus.diagnostics.rejected_messages import RejectedMessage, as_text, body_of
+from gardenbus.diagnostics.replay import rejected_after, rejected_message, replay_message
 
 Ids = Annotated[list[int], typer.Argument(help="Numbers that `gardenbus rejected` shows.", metavar="ID…")]
 

@@ -40,9 +40,9 @@ from gardenbus.common.api.garden.busy_shoots import BusyShoot, slowest
 from gardenbus.common.api.garden.rows import SeedRow, ShootOperationState
 from gardenbus.common.api.garden.unschedulable import brief_reason
 from gardenbus.common.api.keys import LEASE_NAMESPACE
-from gardenbus.common.diagnostics import jetstream
-from gardenbus.common.diagnostics.work_queues import work_rows
 from gardenbus.common.errors import Forbidden, Unavailable
+from gardenbus.diagnostics import jetstream
+from gardenbus.diagnostics.work_queues import work_rows
 
 CACHE_SYNC_SECONDS = 10.0
 REDRAW_SECONDS = 1.0
@@ -157,7 +157,7 @@ async def _sampler_for(
 
 async def _users_sampler(api: ApiClient, target: LandscapeTarget, stack: contextlib.AsyncExitStack) -> Sampler:
     """Sampler for users. Raises Forbidden for people, who may not request STATS."""
-    from gardenbus.common.adapters.nats.admin import connect_admin  # noqa: PLC0415  slow to import
+    from gardenbus.diagnostics.admin import connect_admin  # noqa: PLC0415  slow to import
 
     if api.user:
         raise Forbidden(f"{api.user} may not read what others use: {OPERATORS_ALONE}")

@@ -43,7 +43,7 @@ def version(
 def _landscape(where: LandscapeTarget) -> dict[str, Any]:
 
     async def query() -> dict[str, Any]:
-        from gardenbus.common.adapters.nats.admin import connect_admin  # noqa: PLC0415  slow to import
+        from gardenbus.diagnostics.admin import connect_admin  # noqa: PLC0415  slow to import
 
         async with connected(where), connect_admin(where.nats_url, "gardenbus-version", credentials_of(where)) as admin:
             responses = await admin.request_many("$SRV.PING")

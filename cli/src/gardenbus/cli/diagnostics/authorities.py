@@ -6,9 +6,9 @@ from pathlib import Path
 
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.identity.signing_requests import NOT_AFTER, decoded
-from gardenbus.common.diagnostics.findings import DiagnosticFinding, some_of
 from gardenbus.common.errors import BadRequest, SettingsInvalid
 from gardenbus.common.ports.clock import parse_timestamp
+from gardenbus.diagnostics.findings import DiagnosticFinding, some_of
 
 ENDS_SOON = timedelta(days=365)
 CHECK = "authority"

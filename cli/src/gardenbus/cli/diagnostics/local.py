@@ -6,8 +6,8 @@ from pathlib import Path
 
 from gardenbus.cli.local.directory import LandscapeDirectory, LandscapeFile, ServiceStatus, socket_url
 from gardenbus.common.adapters.addresses import without_password
-from gardenbus.common.diagnostics.findings import DiagnosticFinding, graded
-from gardenbus.common.diagnostics.target import DiagnosticsTarget
+from gardenbus.diagnostics.findings import DiagnosticFinding, graded
+from gardenbus.diagnostics.target import DiagnosticsTarget
 
 NEARLY_FULL_DISK, FULL_DISK = 0.9, 0.98
 

@@ -6,10 +6,10 @@ from pathlib import Path
 from gardenbus.common.api.identity.principals import OPERATOR
 from gardenbus.common.errors import GardenbusError, SettingsInvalid
 from gardenbus.common.runtime.clock import SystemClock
-from gardenbus.common.runtime.login_keys import new_link, read_key
 from gardenbus.common.runtime.service import run_service
 from gardenbus.dashboard.app import build
 from gardenbus.dashboard.settings import load_settings
+from gardenbus.diagnostics.login_keys import new_link, read_key
 
 
 def link(user: str) -> str:

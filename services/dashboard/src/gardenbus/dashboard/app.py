@@ -17,7 +17,6 @@ from gardenbus.common.errors import SettingsInvalid
 from gardenbus.common.ports.bus import Bus
 from gardenbus.common.ports.clock import Clock
 from gardenbus.common.runtime.bus_connection import connect_bus, nats_credentials
-from gardenbus.common.runtime.login_keys import read_key
 from gardenbus.common.runtime.service import ServiceContext
 from gardenbus.dashboard.api_client import GardenApiClient
 from gardenbus.dashboard.cache.landscape import DashboardCache
@@ -25,6 +24,7 @@ from gardenbus.dashboard.cache.updater import CacheUpdater, keep_orders, record_
 from gardenbus.dashboard.settings import DashboardSettings
 from gardenbus.dashboard.web.address import Address, first_visit, listen_on
 from gardenbus.dashboard.web.change_feed import ChangeFeed
+from gardenbus.diagnostics.login_keys import read_key
 
 if TYPE_CHECKING:
     from gardenbus.dashboard.cache.session_registry import SessionRegistry

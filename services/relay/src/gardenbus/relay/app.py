@@ -10,10 +10,10 @@ from gardenbus.common.backups.creating import BackupSource
 from gardenbus.common.backups.destinations import destination_of
 from gardenbus.common.backups.requests import WaitingRequests
 from gardenbus.common.backups.schedule import parse_window
-from gardenbus.common.diagnostics.replication import sentinel_facts
 from gardenbus.common.errors import BadRequest, SettingsInvalid
 from gardenbus.common.runtime.connections import ServerConnections, connect_all
 from gardenbus.common.runtime.service import ServiceContext
+from gardenbus.diagnostics.replication import sentinel_facts
 from gardenbus.relay import metrics
 from gardenbus.relay.adapters.library_pruner import LibraryPruner
 from gardenbus.relay.adapters.redis_outbox import RedisOutbox

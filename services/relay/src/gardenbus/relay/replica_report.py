@@ -3,9 +3,9 @@
 from collections.abc import Awaitable, Callable, Mapping
 
 from gardenbus.common.controller.wait import forever
-from gardenbus.common.diagnostics.replication import REDIS_REPLICAS, assess_replicas, reported
 from gardenbus.common.errors import Transient
 from gardenbus.common.ports.clock import Clock
+from gardenbus.diagnostics.replication import REDIS_REPLICAS, assess_replicas, reported
 
 ReadInfo = Callable[[], Awaitable[Mapping[str, str]]]
 Note = Callable[[str, str], None]

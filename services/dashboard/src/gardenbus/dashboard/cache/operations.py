@@ -4,19 +4,19 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, NoReturn
 
-from gardenbus.common.adapters.nats.admin import AdminClient, connect_admin
 from gardenbus.common.adapters.nats.credentials import NO_CREDENTIALS, Credentials
 from gardenbus.common.api.document import Document
-from gardenbus.common.diagnostics.checks import CHECKS, examine
-from gardenbus.common.diagnostics.findings import DiagnosticFinding, worst
-from gardenbus.common.diagnostics.servers import replicas_by_relays
-from gardenbus.common.diagnostics.target import DiagnosticsTarget
-from gardenbus.common.diagnostics.work_queues import work_rows
 from gardenbus.common.errors import Unavailable
 from gardenbus.common.ports.clock import Clock, timestamp
 from gardenbus.dashboard.api_client import GardenApiClient
 from gardenbus.dashboard.cache.landscape import DashboardCache
 from gardenbus.dashboard.domain.services import services_of
+from gardenbus.diagnostics.admin import AdminClient, connect_admin
+from gardenbus.diagnostics.checks import CHECKS, examine
+from gardenbus.diagnostics.findings import DiagnosticFinding, worst
+from gardenbus.diagnostics.servers import replicas_by_relays
+from gardenbus.diagnostics.target import DiagnosticsTarget
+from gardenbus.diagnostics.work_queues import work_rows
 
 CHECKS_SECONDS = 10.0
 """Age from which on a page has the checks made anew; they look at the queues twice."""

@@ -17,7 +17,6 @@ import structlog
 from gardenbus.common.api.budgets import BUDGETS, Budget
 from gardenbus.common.api.decoding import json_decoder
 from gardenbus.common.api.document import Document
-from gardenbus.common.api.identity.login_tokens import SESSION_LIFE
 from gardenbus.common.api.identity.revocations import REVOCATIONS, Revocations, read_revocations
 from gardenbus.common.api.keys import GARDEN_NAMESPACE, Header, ObjectKey, Subjects
 from gardenbus.common.controller.budget_settings import BudgetSettings
@@ -27,6 +26,7 @@ from gardenbus.common.ports.bus import Bus, Follower, FollowRestarted, ReplayDon
 from gardenbus.common.ports.clock import Clock
 from gardenbus.dashboard.api_client import GardenApiClient
 from gardenbus.dashboard.cache.updater import keep_following
+from gardenbus.diagnostics.login_tokens import SESSION_LIFE
 
 SILENT_SECONDS = 15.0
 """Time without a message or heartbeat after which no session can be told to hold."""

@@ -13,7 +13,6 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from gardenbus.common.api.decoding import decode_json
-from gardenbus.common.api.identity.login_tokens import Claims
 from gardenbus.common.api.keys import GARDEN_NAMESPACE, ObjectKey
 from gardenbus.common.errors import BadRequest, Conflict, Forbidden
 from gardenbus.common.ports.bus import Message
@@ -25,6 +24,7 @@ from gardenbus.dashboard.web.files import StaticFiles
 from gardenbus.dashboard.web.responses import json_response
 from gardenbus.dashboard.web.rights import Rights
 from gardenbus.dashboard.web.sessions import Sessions
+from gardenbus.diagnostics.login_tokens import Claims
 
 _log = structlog.stdlib.get_logger()
 

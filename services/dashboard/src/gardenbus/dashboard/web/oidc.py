@@ -20,13 +20,13 @@ from joserfc.jwk import KeySet
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
-from gardenbus.common.api.identity.login_tokens import Claims, signed, verified
 from gardenbus.common.api.identity.names import claimed_person
 from gardenbus.common.errors import BadRequest, Forbidden, SettingsInvalid, Unavailable
 from gardenbus.common.ports.clock import Clock
-from gardenbus.common.runtime.login_keys import new_claims
 from gardenbus.dashboard.settings import DashboardSettings
 from gardenbus.dashboard.web.sessions import Sessions
+from gardenbus.diagnostics.login_keys import new_claims
+from gardenbus.diagnostics.login_tokens import Claims, signed, verified
 
 FLOW_COOKIE = "gardenbus-oidc"
 FLOW_LIFE = timedelta(minutes=10)

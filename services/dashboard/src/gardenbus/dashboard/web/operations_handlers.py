@@ -10,12 +10,12 @@ from starlette.responses import Response
 from gardenbus.common.api.document import Document
 from gardenbus.common.api.numbers import whole_number
 from gardenbus.common.api.redaction import redacted
-from gardenbus.common.diagnostics.rejected_messages import RejectedMessage
-from gardenbus.common.diagnostics.replay import rejected_after, rejected_message, replay_message
 from gardenbus.common.errors import BadRequest, Forbidden
 from gardenbus.dashboard.api_client import GardenApiClient
 from gardenbus.dashboard.cache.operations import OperationsCache
 from gardenbus.dashboard.web.responses import json_response
+from gardenbus.diagnostics.rejected_messages import RejectedMessage
+from gardenbus.diagnostics.replay import rejected_after, rejected_message, replay_message
 
 PAGE = 20
 

@@ -6,7 +6,10 @@ from typing import NamedTuple
 
 from starlette.responses import Response
 
-from gardenbus.common.api.identity.login_tokens import (
+from gardenbus.common.errors import Forbidden
+from gardenbus.common.ports.clock import Clock
+from gardenbus.dashboard.cache.session_registry import SessionRegistry
+from gardenbus.diagnostics.login_tokens import (
     LINK_LIFE,
     SESSION_LIFE,
     Claims,
@@ -15,9 +18,6 @@ from gardenbus.common.api.identity.login_tokens import (
     signed,
     verified,
 )
-from gardenbus.common.errors import Forbidden
-from gardenbus.common.ports.clock import Clock
-from gardenbus.dashboard.cache.session_registry import SessionRegistry
 
 CHECK_SECONDS = 1.0
 """Interval at which an open page looks if its session has ended."""

@@ -1,6 +1,6 @@
 """Enqueues the placements, bindings and evictions that a change affects: an informer's callback.
 
-`fleet.triggers` decides which placements a cluster affects. Source: KubeFleet's `pkg/scheduler/watchers`.
+`domain.triggers` decides which placements a cluster affects. Source: KubeFleet's `pkg/scheduler/watchers`.
 """
 
 from collections.abc import Callable, Mapping

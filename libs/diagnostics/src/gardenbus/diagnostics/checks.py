@@ -3,10 +3,10 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 
-from gardenbus.common.diagnostics import queues, servers, services, static_credentials
-from gardenbus.common.diagnostics.findings import DiagnosticFinding
-from gardenbus.common.diagnostics.target import DiagnosticsTarget
 from gardenbus.common.errors import GardenbusError
+from gardenbus.diagnostics import queues, servers, services, static_credentials
+from gardenbus.diagnostics.findings import DiagnosticFinding
+from gardenbus.diagnostics.target import DiagnosticsTarget
 
 CHECK_SECONDS = 20.0
 

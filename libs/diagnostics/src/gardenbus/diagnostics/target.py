@@ -5,10 +5,10 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from gardenbus.common.adapters.redis.addresses import ServerAddress
-from gardenbus.common.diagnostics.bus_client import BusClient
+from gardenbus.diagnostics.bus_client import BusClient
 
 if TYPE_CHECKING:  # slow to import, and nothing here calls it
-    from gardenbus.common.adapters.nats.admin import AdminClient
+    from gardenbus.diagnostics.admin import AdminClient
 
 
 class DiagnosticsApi(BusClient, Protocol):

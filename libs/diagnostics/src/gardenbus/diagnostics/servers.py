@@ -4,15 +4,15 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, cast
 
-from gardenbus.common.adapters.nats.admin import ServerInfo
 from gardenbus.common.adapters.nats.micro_service import WRITE_TROUBLE
 from gardenbus.common.api import server_versions
 from gardenbus.common.api.document import section
-from gardenbus.common.diagnostics import jetstream
-from gardenbus.common.diagnostics.findings import DiagnosticFinding, graded, some_of
-from gardenbus.common.diagnostics.replication import assess_replicas, reported_replicas, sentinel_facts
-from gardenbus.common.diagnostics.target import ClockReading, DiagnosticsTarget, info_of, version_of
 from gardenbus.common.errors import Unavailable
+from gardenbus.diagnostics import jetstream
+from gardenbus.diagnostics.admin import ServerInfo
+from gardenbus.diagnostics.findings import DiagnosticFinding, graded, some_of
+from gardenbus.diagnostics.replication import assess_replicas, reported_replicas, sentinel_facts
+from gardenbus.diagnostics.target import ClockReading, DiagnosticsTarget, info_of, version_of
 
 LEAST_REDIS = (7, 0)
 """Functions."""

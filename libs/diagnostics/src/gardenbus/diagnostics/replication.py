@@ -7,8 +7,8 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from gardenbus.common.diagnostics.findings import DiagnosticFinding, some_of, worst
-from gardenbus.common.diagnostics.stream_states import StreamState
+from gardenbus.diagnostics.findings import DiagnosticFinding, some_of, worst
+from gardenbus.diagnostics.stream_states import StreamState
 
 SAFE_COPIES = 3
 MOST_LAG_BYTES = 16 * 1024 * 1024

@@ -13,14 +13,14 @@ from gardenbus.common.api.document_parts import mappings
 from gardenbus.common.api.garden.shoots import DEFAULT_SCHEDULER, SPEC_REVERTED
 from gardenbus.common.api.identity.accounts import AUTH_CALLOUT, COMES_IN_BY
 from gardenbus.common.api.keys import PROBE_LEASE
-from gardenbus.common.diagnostics import jetstream
-from gardenbus.common.diagnostics.findings import DiagnosticFinding, some_of
-from gardenbus.common.diagnostics.servers import SKEW_FAILED_SECONDS, SKEW_WARNING_SECONDS
-from gardenbus.common.diagnostics.target import DiagnosticsTarget
 from gardenbus.common.errors import GardenbusError
 from gardenbus.common.ports.bus import ReplayDone, StreamMessage
 from gardenbus.common.ports.clock import parse_timestamp
 from gardenbus.common.ports.stream_history import LOSS_SHOWN_FOR, StreamLoss
+from gardenbus.diagnostics import jetstream
+from gardenbus.diagnostics.findings import DiagnosticFinding, some_of
+from gardenbus.diagnostics.servers import SKEW_FAILED_SECONDS, SKEW_WARNING_SECONDS
+from gardenbus.diagnostics.target import DiagnosticsTarget
 
 DEFAULT_LEASE_SECONDS = 40.0
 EXAMINED_SEEDS = 20

@@ -9,9 +9,9 @@ import msgspec
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.identity.issued_credentials import CREDENTIALS, PURPOSE_LABEL
 from gardenbus.common.api.keys import GARDEN_NAMESPACE
-from gardenbus.common.diagnostics.findings import DiagnosticFinding, some_of
-from gardenbus.common.diagnostics.target import DiagnosticsTarget
 from gardenbus.common.ports.clock import parse_timestamp
+from gardenbus.diagnostics.findings import DiagnosticFinding, some_of
+from gardenbus.diagnostics.target import DiagnosticsTarget
 
 LONGEST_LIFE = timedelta(days=90)
 PAGE = 500

@@ -2,8 +2,8 @@
 
 from typing import Any, NamedTuple
 
-from gardenbus.common.diagnostics import jetstream
-from gardenbus.common.diagnostics.bus_client import BusClient
+from gardenbus.diagnostics import jetstream
+from gardenbus.diagnostics.bus_client import BusClient
 
 
 class WorkRow(NamedTuple):

@@ -9,9 +9,9 @@ import msgspec
 
 from gardenbus.common.api.decoding import json_decoder
 from gardenbus.common.api.document import section
-from gardenbus.common.diagnostics.bus_client import BusClient
-from gardenbus.common.diagnostics.stream_states import ConsumerState, StoredMessage, StreamState
 from gardenbus.common.errors import NotFound, Unavailable
+from gardenbus.diagnostics.bus_client import BusClient
+from gardenbus.diagnostics.stream_states import ConsumerState, StoredMessage, StreamState
 
 RESPONSE_SECONDS = 5.0
 WORK_STREAMS = ("REQUESTS", "REPORTS", "QUEUES")

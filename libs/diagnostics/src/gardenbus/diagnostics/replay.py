@@ -8,11 +8,11 @@ from typing import Any, Literal, NamedTuple
 import msgspec
 
 from gardenbus.common.api.redaction import HIDDEN, UNREADABLE
-from gardenbus.common.diagnostics import jetstream
-from gardenbus.common.diagnostics.bus_client import BusClient
-from gardenbus.common.diagnostics.rejected_messages import RejectedMessage, read_rejected_message
 from gardenbus.common.errors import BadRequest, NotFound, Unavailable
 from gardenbus.common.ports.bus import ReplayDone, StreamMessage
+from gardenbus.diagnostics import jetstream
+from gardenbus.diagnostics.bus_client import BusClient
+from gardenbus.diagnostics.rejected_messages import RejectedMessage, read_rejected_message
 
 OUTCOME_SECONDS = 15.0
 POLL_SECONDS = 0.1

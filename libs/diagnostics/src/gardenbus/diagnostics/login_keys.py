@@ -6,9 +6,9 @@ import secrets
 from datetime import timedelta
 from pathlib import Path
 
-from gardenbus.common.api.identity.login_tokens import LINK_LIFE, Claims, check_key, signed
 from gardenbus.common.errors import BadRequest, SettingsInvalid
 from gardenbus.common.ports.clock import Clock
+from gardenbus.diagnostics.login_tokens import LINK_LIFE, Claims, check_key, signed
 
 KEY_BYTES = 32
 VARIABLE = "GARDENBUS_DASHBOARD_KEY_FILE"

@@ -12,12 +12,12 @@ from gardenbus.common.adapters.nats import work_queue
 from gardenbus.common.api.decoding import json_decoder
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.keys import ObjectKey
-from gardenbus.common.diagnostics import jetstream
-from gardenbus.common.diagnostics.findings import DiagnosticFinding, graded, some_of
-from gardenbus.common.diagnostics.replication import assess_copies
-from gardenbus.common.diagnostics.stream_states import ConsumerState, StoredMessage, StreamState
-from gardenbus.common.diagnostics.target import DiagnosticsTarget
 from gardenbus.common.errors import Unavailable
+from gardenbus.diagnostics import jetstream
+from gardenbus.diagnostics.findings import DiagnosticFinding, graded, some_of
+from gardenbus.diagnostics.replication import assess_copies
+from gardenbus.diagnostics.stream_states import ConsumerState, StoredMessage, StreamState
+from gardenbus.diagnostics.target import DiagnosticsTarget
 
 LEASE_SETTINGS = frozenset({"max_age"})
 """Of LEASES, as lifecycle's configuration has them."""
