@@ -9,7 +9,7 @@ import pytest
 from gardenbus.common.adapters.redis import function_library
 from gardenbus.common.adapters.redis.users import COMMANDS, WITHOUT_KEYS
 from gardenbus.common.errors import Unavailable, Unsupported
-from tests.support.builders import a_seed
+from tests.support.builders import a_seed, merged
 from tests.support.servers import Server
 from tests.support.stores import on_redis
 
@@ -46,11 +46,11 @@ async def test_what_fails_in_a_function_is_said_with_its_file_and_line(store_ser
     assert kit.connection is not None
     await kit.open()
     try:
-        with pytest.raises(Unavailable) as failure:
+        with pytest.raises(Unsupported) as failure:
             await kit.connection.call("list", {}, read_only=True)
     finally:
         await kit.store.close()
-    name, _, line = failure.value.message.partition("refused 'FCALL_RO': ERR ")[2].partition(":")
+    name, _, line = failure.value.message.partition("however often it is sent: ERR ")[2].partition(":")
     number = int(line.partition(":")[0])
     assert name == "objects.lua"
     assert "op.after" in DIRECTORY.joinpath(name).read_text(encoding="utf-8").splitlines()[number - 1]
@@ -73,3 +73,59 @@ async def test_a_write_that_fails_in_a_function_is_not_sent_again_for_ever_and_h
     assert isinstance(failed, Unsupported)
     assert re.search(r"however often it is sent: .*\.lua:\d+", failed.message)
     assert not isinstance(created, BaseException)
+
+
+_OF_THE_OPENING = {"join", "vouch", "retire", "forget_opening"}
+"""Functions that nobody calls with what somebody sent."""
+
+
+async def test_no_function_that_fails_on_its_operation_is_called_again_for_ever(store_server: Server) -> None:
+    kit = on_redis(store_server.url)
+    assert kit.connection is not None
+    await kit.open()
+    names = set(re.findall(r"register\('([a-z_]+)'", function_library.LIBRARY.source))
+    assert {"put", "bind", "list"} <= names
+    outcomes: dict[str, str] = {}
+    try:
+        for name in sorted(names - _OF_THE_OPENING):
+            try:
+                await kit.connection.call(name, {"key": 7, "items": 7, "ops": "x", "after": [], "kinds": 7})
+            except (Unavailable, Unsupported) as error:
+                outcomes[name] = type(error).__name__
+    finally:
+        await kit.store.close()
+    assert set(outcomes.values()) == {"Unsupported"}, outcomes
+    assert {"bind", "put"} <= outcomes.keys()
+
+
+async def test_an_error_of_the_server_inside_a_function_is_no_fault_of_what_was_sent(store_server: Server) -> None:
+    kit = on_redis(store_server.url)
+    assert kit.connection is not None
+    await kit.open()
+    await kit.connection.command("CONFIG", "SET", "maxmemory", "1")
+    try:
+        with pytest.raises(Unavailable):
+            await kit.store.create(a_seed("sound"))
+        with pytest.raises(Unavailable):
+            await kit.connection.call("bind", {"items": []})
+    finally:
+        await kit.connection.command("CONFIG", "SET", "maxmemory", "0")
+        await kit.store.close()
+
+
+async def test_a_key_of_another_type_fails_the_write_that_meets_it_alone(store_server: Server) -> None:
+    kit = on_redis(store_server.url)
+    assert kit.connection is not None
+    await kit.open()
+    try:
+        sound = await kit.created(a_seed("sound"))
+        await kit.connection.command("SET", kit.connection.key(f"o:{sound.key.stored}"), "text")
+        found = await asyncio.gather(
+            kit.store.update(sound, merged(sound.document(), {"spec": {"provider": {"region": "there"}}})),
+            kit.store.create(a_seed("another")),
+            return_exceptions=True,
+        )
+    finally:
+        await kit.store.close()
+    assert isinstance(found[0], Unsupported)
+    assert not isinstance(found[1], BaseException)

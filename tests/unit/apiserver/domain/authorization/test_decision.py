@@ -3,7 +3,7 @@
 import pytest
 
 from gardenbus.apiserver.domain.authorization.actions import UNLIMITED, Action, Permit, Rejection, Requester
-from gardenbus.apiserver.domain.authorization.decision import AuthorizationFacts, authorize
+from gardenbus.apiserver.domain.authorization.decision import AuthorizationFacts, authorize, role_of
 from gardenbus.common.api.document import Document
 from gardenbus.common.api.identity.revocations import REVOCATIONS
 from gardenbus.common.api.identity.roles import LANDSCAPE_ROLES, landscape_roles
@@ -166,6 +166,25 @@ def test_a_group_and_a_service_account_have_the_roles_of_their_members() -> None
     assert isinstance(authorize(create, of_another, facts), Rejection)
     assert is_allowed("system:serviceaccount:garden-dev:robot", "create", "shoot")
     assert not is_allowed("system:serviceaccount:garden-prod:robot", "create", "shoot")
+
+
+def test_a_group_has_a_role_of_the_landscape_and_the_highest_counts() -> None:
+    robot, rita = "system:serviceaccount:ci:robot", Requester("rita", groups=frozenset({"readers"}))
+    roles = landscape_roles({"group:system:serviceaccounts:ci": "viewer", robot: "operator", "group:readers": "viewer"})
+    get, create = Action("get", "managedseed", "garden", "a"), Action("create", "managedseed", "garden", "a")
+
+    def are_allowed(requester: Requester) -> tuple[bool, bool]:
+        facts = AuthorizationFacts(roles)
+        return isinstance(authorize(get, requester, facts), Permit), isinstance(
+            authorize(create, requester, facts), Permit
+        )
+
+    assert are_allowed(Requester("system:serviceaccount:ci:another")) == (True, False)
+    assert are_allowed(Requester(robot)) == (True, True)
+    assert are_allowed(rita) == (True, False)
+    assert are_allowed(Requester("system:serviceaccount:prod:another")) == (False, False)
+    assert are_allowed(Requester("group:readers")) == (False, False)
+    assert role_of(rita, AuthorizationFacts(roles)) == "viewer"
 
 
 def test_a_gardenlet_reads_what_its_seed_leads_to_and_writes_nothing() -> None:

@@ -60,6 +60,14 @@ _INCAPACITIES = {
 }
 """Errors of a server that lacks something; another one may be the master by then."""
 
+_CONDITIONS = (
+    *("OOM", "LOADING", "BUSY", "UNKILLABLE", "READONLY", "MASTERDOWN", "CLUSTERDOWN", "TRYAGAIN", "UNBLOCKED"),
+    *("NOPERM", "NOAUTH", "WRONGPASS", "ERR Function not found", "ERR Script killed"),
+)
+"""Beginnings of error replies that are about the server, or this user there, and not about what it was sent."""
+
+_FUNCTIONS = frozenset({"FCALL", "FCALL_RO", *BATCH_FUNCTIONS})
+
 _REPLICAS_REPLIES = ("READONLY", "UNBLOCKED", "MASTERDOWN")
 
 _log = structlog.stdlib.get_logger()
@@ -191,6 +199,8 @@ class RedisConnection:
     ) -> list[Any]:
         """Call one of our functions. Raises Unavailable when the server is away, fenced or its outbox is full.
 
+        Raises Unsupported where the function fails on the operation: it always would.
+
         `confirm=False`: what is written may be lost until a later write counts.
         """
         if function in BATCH_FUNCTIONS:
@@ -227,7 +237,7 @@ class RedisConnection:
     def _one_of_many(self, reply: Any, function: str) -> list[Any] | GardenbusError:
         try:
             return _raise_unavailable(self._checked(reply, (function,)))
-        except Unavailable as error:
+        except (Unavailable, Unsupported) as error:
             return error
 
     async def call_many(self, function: str, operations: Sequence[Mapping[str, Any]]) -> list[list[Any]]:
@@ -278,7 +288,7 @@ class RedisConnection:
         operation = _pack({"nonce": nonce, "db": self.database})
         commands = [("MULTI",), *vouching, self._function("FCALL", "join", operation), ("EXEC",)]
         replies = self._checked((await self._shared.execute(commands))[-1], ("EXEC",))
-        _, is_open, is_new = _raise_unavailable(self._checked(replies[-1], ("FCALL",)))
+        _, is_open, is_new = _raise_unavailable(self._checked(replies[-1], ("EXEC",)))
         if is_new:
             _log.info("functions.joined", library=self._library.name, prefix=self.prefix)
         return bool(is_open)
@@ -466,14 +476,10 @@ class RedisConnection:
             flushing.add_done_callback(self._flushing.discard)
         elif len(pending) == MAX_BATCH:
             del self._pending[function]
-        reply = await future
-        if isinstance(reply, hiredis.ReplyError) and self._library.is_fault(str(reply)):
-            message = self._library.with_positions(str(reply))
-            raise Unsupported(f"the store cannot carry this out, however often it is sent: {message}")
-        return self._checked(reply, (function,))
+        return self._checked(await future, (function,))
 
     def _checked(self, reply: Any, command: Sequence[Any]) -> Any:
-        """Return a reply; raises Unavailable for an error reply of the server."""
+        """Return a reply; raises Unavailable for an error of the server, Unsupported for one of a function of ours."""
         if isinstance(reply, hiredis.ReplyError):
             if incapacity := _INCAPACITIES.get(str(reply).partition(" ")[0]):
                 if self._replication is not None and (deposed := self._replication.other_master()) is not None:
@@ -481,8 +487,11 @@ class RedisConnection:
                 raise Unavailable(f"{incapacity}: {reply}")
             if self._replication is not None and str(reply).startswith(_REPLICAS_REPLIES):
                 self._leave(Unavailable(f"Redis is a replica by now: {reply}"))
-            raise Unavailable(f"Redis refused {command[0]!r}: {self._library.with_positions(str(reply))}")
-        if isinstance(reply, Unavailable):
+            message = self._library.with_positions(str(reply))
+            if command[0] in _FUNCTIONS and not str(reply).startswith(_CONDITIONS):
+                raise Unsupported(f"the store cannot carry this out, however often it is sent: {message}")
+            raise Unavailable(f"Redis refused {command[0]!r}: {message}")
+        if isinstance(reply, GardenbusError):
             raise reply
         return reply
 
@@ -496,8 +505,8 @@ class RedisConnection:
         command = self._function("FCALL", BATCH_FUNCTIONS[function], *(one.packed for one in wanted))
         try:
             (replies,) = await self._write([command])
-        except Unavailable as error:
-            replies = [Unavailable(error.message) for _ in wanted]
+        except (Unavailable, Unsupported) as error:  # each caller raises its own
+            replies = [type(error)(error.message) for _ in wanted]
         except BaseException:
             for one in wanted:
                 one.future.cancel()

@@ -65,10 +65,6 @@ class Library(NamedTuple):
         number = bisect_right(self.starts, line) - 1
         return f"{self.files[number]}:{line - self.starts[number] + 1}" if number >= 0 else f"{self.name}:{line}"
 
-    def is_fault(self, message: str) -> bool:
-        """True for an error of a function itself, which names one of its lines: the same call always has it."""
-        return bool(_NUMBERED.search(message))
-
     def with_positions(self, message: str) -> str:
         """Error message of Redis, with positions in our files for the library's line numbers."""
         return _NUMBERED.sub(lambda numbered: self.place(int(numbered[1])), message)

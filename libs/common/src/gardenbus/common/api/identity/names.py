@@ -28,11 +28,15 @@ from gardenbus.common.api.identity.principals import (
     organization,
     principal_of,
 )
+from gardenbus.common.api.identity.roles import GROUP_PREFIX
 from gardenbus.common.api.names import LABEL
 from gardenbus.common.api.users import token_text
 from gardenbus.common.errors import BadRequest
 
-RESERVED_PREFIXES = ("system:", "gardener.cloud:", "gardenbus.io:", "kubernetes-fleet.io:", *PRINCIPAL_PREFIXES)
+RESERVED_PREFIXES = (
+    *("system:", "gardener.cloud:", "gardenbus.io:", "kubernetes-fleet.io:", GROUP_PREFIX),
+    *PRINCIPAL_PREFIXES,
+)
 """No name of a person, or of a person's group, begins with one of them."""
 
 _SERVICE_ACCOUNT = re.compile(r"[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?")

@@ -107,6 +107,7 @@ def organization(principal: Principal) -> str:
 
 AUTHENTICATED_GROUP = "system:authenticated"
 BOOTSTRAPPERS_GROUP = "system:bootstrappers"
+SERVICE_ACCOUNTS_GROUP = "system:serviceaccounts"
 
 
 def groups_of(principal: Principal) -> tuple[str, ...]:
@@ -120,7 +121,7 @@ def groups_of_user(user: str) -> frozenset[str]:
     """The groups that a user's name proves: of a ServiceAccount those of Kubernetes, of others their principal's."""
     if user.startswith(SERVICE_ACCOUNT_PREFIX):
         namespace = user.removeprefix(SERVICE_ACCOUNT_PREFIX).partition(":")[0]
-        return frozenset({"system:serviceaccounts", f"system:serviceaccounts:{namespace}", AUTHENTICATED_GROUP})
+        return frozenset({SERVICE_ACCOUNTS_GROUP, f"{SERVICE_ACCOUNTS_GROUP}:{namespace}", AUTHENTICATED_GROUP})
     try:
         return frozenset(groups_of(principal_of(user)))
     except BadRequest:  # the services' own, and a requester without a name

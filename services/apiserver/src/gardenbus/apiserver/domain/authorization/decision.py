@@ -128,7 +128,7 @@ def authorize(action: Action, requester: Requester, facts: AuthorizationFacts) -
 
 def role_of(requester: Requester, facts: AuthorizationFacts) -> LandscapeRole | None:
     """The role of a person in the landscape."""
-    return "operator" if requester.is_trusted else landscape_role(facts.roles, requester.user)
+    return "operator" if requester.is_trusted else landscape_role(facts.roles, requester.user, requester.groups)
 
 
 def _is_everybodys(action: Action) -> bool:
@@ -213,7 +213,7 @@ def _is_of_regions(action: Action, facts: AuthorizationFacts) -> bool:
 
 
 def _person(action: Action, requester: Requester, facts: AuthorizationFacts) -> Permit | Rejection:
-    match landscape_role(facts.roles, requester.user):
+    match landscape_role(facts.roles, requester.user, requester.groups):
         case "operator":
             return UNLIMITED
         case "viewer" if _is_viewed(action):

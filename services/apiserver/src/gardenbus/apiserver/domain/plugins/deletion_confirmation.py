@@ -23,7 +23,7 @@ from gardenbus.common.api.confirmation import CONFIRMATION, is_confirmed
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.document_parts import mappings, namespace_of
 from gardenbus.common.api.garden.quotas import EXPIRATION_ANNOTATION
-from gardenbus.common.api.identity.principals import SERVICE_ACCOUNT_PREFIX
+from gardenbus.common.api.identity.principals import SERVICE_ACCOUNT_PREFIX, SERVICE_ACCOUNTS_GROUP, groups_of_user
 from gardenbus.common.api.kinds import EXTENSIONS
 from gardenbus.common.api.selectors import parse_selector
 from gardenbus.common.errors import Forbidden
@@ -123,7 +123,7 @@ def _takes_two(project: Document, shoot: Document, user: str) -> bool:
     for rule in mappings(section(project, "spec").get("dualApprovalForDeletion")):
         if rule.get("resource") != "shoots":
             continue
-        if rule.get("includeServiceAccounts") is False and user.startswith(SERVICE_ACCOUNT_PREFIX):
+        if rule.get("includeServiceAccounts") is False and SERVICE_ACCOUNTS_GROUP in groups_of_user(user):
             continue
         try:
             if parse_selector(section(rule, "selector")).matches(section(shoot, "metadata", "labels")):
