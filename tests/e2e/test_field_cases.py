@@ -19,7 +19,13 @@ ENDS_A_HANG = 300
 """Seconds after which a command has hung; none takes a tenth of them."""
 
 SCRIPTS = {
-    *("02-image-provider-config.sh", "04-nodes-may-change.sh", "06-project-profile.sh", "07-pool-skips-minors.sh"),
+    *(
+        "02-image-provider-config.sh",
+        "03-kept-once-placed.sh",
+        "04-nodes-may-change.sh",
+        "06-project-profile.sh",
+        "07-pool-skips-minors.sh",
+    ),
     *("12-null-again.sh", "14-sort-by-quantity.sh", "17-kubectl-habits.sh", "18-messages.sh"),
 }
 
@@ -158,3 +164,20 @@ def test_a_placement_without_its_resources_names_them_until_they_are_there(lands
     assert waited.returncode == 0, waited.stderr
     described = landscape.gardenbus("describe", "crp", "misspelt").stdout
     assert "Namespace lihgts" in described
+
+
+def test_what_gardener_rejects_is_rejected_by_the_field(landscape: Landscape) -> None:
+    fields = {
+        "plugin": "kubeAPIServer.admissionPlugins[0].name",
+        "needed": "kubeAPIServer.admissionPlugins[0].disabled",
+        "gate": "kubelet.featureGates.NoSuchGate",
+        "mask": "kubeControllerManager.nodeCIDRMaskSize",
+        "zones": "workers[0].maximum",
+        "typeless": "networking.type",
+        "ending": "versions[0].expirationDate",
+        "twice": "members[1]",
+    }
+    for document in documents_of(landscape, "16-static-rules.yaml"):
+        stored, reported = landscape.applied([document])
+        assert not stored
+        assert fields[document["metadata"]["name"]] in reported

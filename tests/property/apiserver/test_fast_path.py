@@ -168,10 +168,10 @@ def test_a_shoot_with_everything_in_it_is_plain() -> None:
 @pytest.mark.parametrize("families", [None, [], ["IPv4"]])
 def test_a_mask_of_nodes_is_plain_where_the_shoot_has_ipv4_alone(families: list[str] | None) -> None:
     document = copy.deepcopy(FULL)
-    document["spec"]["networking"] = {"ipFamilies": families}
+    document["spec"]["networking"] = {"type": "calico", "ipFamilies": families}
     document["spec"]["kubernetes"]["kubeControllerManager"]["nodeCIDRMaskSize"] = 24
     assert has_common_spec(document)
-    document["spec"]["networking"] = {"ipFamilies": ["IPv6"]}
+    document["spec"]["networking"] = {"type": "calico", "ipFamilies": ["IPv6"]}
     assert not has_common_spec(document)
 
 

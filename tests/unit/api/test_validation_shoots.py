@@ -23,8 +23,8 @@ def test_a_good_shoot_passes_with_fields_that_nobody_knows() -> None:
 
 
 def test_null_counts_as_absent() -> None:
-    shoot = a_shoot()
-    shoot["spec"] |= {"dns": None, "tolerations": None, "purpose": None, "networking": None, "kubernetes": None}
+    shoot = a_shoot(spec={"networking": {"nodes": None, "pods": None, "services": None}})
+    shoot["spec"] |= {"dns": None, "tolerations": None, "purpose": None, "kubernetes": None}
     validate(shoot, None)
 
 

@@ -303,7 +303,7 @@ def test_the_networks_of_a_shoot_are_disjoint(networking: Document, rejected: se
     ],
 )
 def test_the_kubeconfig_of_an_admission_plugin_stands_in_the_resources_too(resources: Any, is_rejected: bool) -> None:
-    server = {"admissionPlugins": [{"name": "PodNodeSelector", "kubeconfigSecretName": "key"}]}
+    server = {"admissionPlugins": [{"name": "ImagePolicyWebhook", "kubeconfigSecretName": "key"}]}
     shoot = a_shoot(spec={"resources": resources, "kubernetes": {"kubeAPIServer": server}})
     path = "spec.kubernetes.kubeAPIServer.admissionPlugins[0].kubeconfigSecretName"
     assert invalid_fields(shoot) == ({path} if is_rejected else ALLOWED)

@@ -42,7 +42,16 @@ def check(manifest: FieldCursor, old: Document | None) -> None:
     check_new(spec, before, check_definitions)
     check_new(spec, before, check_images)
     check_new(spec, before, check_machine_types)
+    check_new(spec, before, _check_newest)
     _check_fewer_nodes(spec.section("limits"), section(before, "limits").get("maxNodesTotal"))
+
+
+def _check_newest(spec: FieldCursor) -> None:
+    """Note a date at which the newest version of Kubernetes, and with it all, would expire."""
+    versions = spec.section("kubernetes").entries("versions")
+    newest = max(versions, key=lambda version: numbers_of(version.content.get("version")), default=None)
+    if newest is not None and newest.has("expirationDate"):
+        newest.add_error("expirationDate", "must not be set of the newest version: no shoot could be made any more")
 
 
 def _check_fewer_nodes(limits: FieldCursor, before: object) -> None:

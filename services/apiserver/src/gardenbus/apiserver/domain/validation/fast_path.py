@@ -130,7 +130,7 @@ class _Provider(_ManifestPart, frozen=True):
 
 
 class _Networking(_ManifestPart, frozen=True):
-    type: str | None = None
+    type: _Text
     nodes: str | None = None
     pods: str | None = None
     services: str | None = None
@@ -171,17 +171,14 @@ class _Restriction(_ManifestPart, frozen=True):
     options: dict[str, str] | None = None
 
 
-class _AdmissionPlugin(_ManifestPart, frozen=True):
-    kubeconfig_secret_name: None = None
-
-
 class _InflightRequests(_ManifestPart, frozen=True):
     max_non_mutating_inflight: Annotated[int, Meta(ge=0, le=5000)] | None = None
     max_mutating_inflight: Annotated[int, Meta(ge=0, le=2500)] | None = None
 
 
 class _APIServer(_ManifestPart, frozen=True):
-    admission_plugins: list[_AdmissionPlugin] | None = None
+    admission_plugins: None = None
+    feature_gates: None = None
     requests: _InflightRequests | None = None
     logging: None = None
     watch_cache_sizes: None = None
@@ -254,12 +251,12 @@ class _Spec(_ManifestPart, frozen=True):
     region: _Text
     cloud_profile: _Profile
     provider: _Provider
+    networking: _Networking
     cloud_profile_name: str | None = None
     seed_name: _Label | None = None
     scheduler_name: _Label | None = None
     purpose: Literal["evaluation", "testing", "development", "production"] | None = None
     exposure_class_name: str | None = None
-    networking: _Networking | None = None
     control_plane: _ControlPlane | None = None
     dns: _DNS | None = None
     seed_selector: _Selector | None = None
@@ -305,7 +302,7 @@ def has_common_spec(shoot: Document) -> bool:
         return False
     return (
         _are_valid_workers(spec.provider.workers)
-        and (spec.networking is None or _is_valid_networking(spec.networking))
+        and _is_valid_networking(spec.networking)
         and (spec.kubernetes is None or _has_mask_of_family(spec.kubernetes, spec.networking))
         and (spec.seed_selector is None or _are_distinct(spec.seed_selector.provider_types))
         and (spec.maintenance is None or next(window_problems(shoot["spec"]), None) is None)
@@ -327,17 +324,19 @@ def _are_valid_workers(workers: Sequence[_Worker]) -> bool:
 def _is_valid_worker(worker: _Worker) -> bool:
     if worker.minimum is not None and worker.maximum is not None and worker.minimum > worker.maximum:
         return False
+    if worker.maximum is not None and worker.maximum < len(worker.zones or ()):
+        return False
     if worker.max_surge == 0 and not worker.max_unavailable:
         return False
     taints = [(taint.key, taint.effect) for taint in worker.taints or ()]
     return _are_distinct(worker.zones) and _are_distinct(taints) and all(key != RESERVED_TAINT for key, _ in taints)
 
 
-def _has_mask_of_family(kubernetes: _Kubernetes, networking: _Networking | None) -> bool:
+def _has_mask_of_family(kubernetes: _Kubernetes, networking: _Networking) -> bool:
     manager = kubernetes.kube_controller_manager
     if manager is None or manager.node_cidr_mask_size is None:
         return True
-    return networking is None or networking.ip_families in (None, [], ["IPv4"])
+    return networking.ip_families in (None, [], ["IPv4"])
 
 
 def _is_valid_networking(networking: _Networking) -> bool:

@@ -15,12 +15,13 @@ from gardenbus.apiserver.domain.validation.shared import (
 )
 from gardenbus.apiserver.domain.validation.shoot_components import check_addons, check_components
 from gardenbus.apiserver.domain.validation.shoot_dns import check_providers
+from gardenbus.apiserver.domain.validation.shoot_features import check_features
 from gardenbus.apiserver.domain.validation.shoot_updates import check_bindings, check_force_deletion, check_immutable
 from gardenbus.apiserver.domain.validation.shoot_workers import check_workers
 from gardenbus.apiserver.domain.validation.status import check_shoot_status
 from gardenbus.apiserver.domain.validation.stored_problems import check_new
 from gardenbus.apiserver.domain.validation.value_rules import ValueRules, check_values, lasting, of_section, stated_in
-from gardenbus.apiserver.domain.validation.workerless import check_workerless
+from gardenbus.apiserver.domain.validation.workerless import check_workerless, is_workerless
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.document_parts import FINALIZER, REFERENCE_FINALIZER, mappings
 from gardenbus.common.api.garden.hibernation import schedule_problems
@@ -156,6 +157,13 @@ def _check_networks(spec: FieldCursor) -> None:
     check_disjoint(spec.section("networking"))
 
 
+def _check_network_type(spec: FieldCursor) -> None:
+    if spec.content.get("provider") and not is_workerless(spec.content):
+        networking = spec.section("networking")
+        if not networking.content.get("type"):
+            networking.add_error("type", "is needed of a shoot with workers: name the network, as calico")
+
+
 def _check_provider_values(spec: FieldCursor) -> None:
     check_workers(spec.section("provider"))
 
@@ -208,6 +216,8 @@ _OF_CHANGES: Sequence[tuple[Sequence[str], Callable[[FieldCursor], None]]] = (
     (("monitoring",), _check_receivers),
     (("controlPlane",), _check_zones),
     (("networking",), _check_networks),
+    (("networking", "provider"), _check_network_type),
+    (("kubernetes", "provider"), check_features),
     (("resources",), check_resources),
     (("provider",), _check_provider_values),
     (("extensions",), _check_extensions),

@@ -1,7 +1,7 @@
 """Bounds of what a Shoot says of its components: `spec.kubernetes`, the same of a worker pool, `spec.addons`.
 
-Source: Gardener's `pkg/api/core/validation/shoot.go`. Rules that hold for some versions of Kubernetes alone, and those
-of feature gates, are not here: the control plane's own processes know their versions.
+Source: Gardener's `pkg/api/core/validation/shoot.go`. Rules that hold for some versions of Kubernetes alone are in
+`shoot_features`.
 """
 
 from gardenbus.apiserver.domain.validation.field_cursor import FieldCursor

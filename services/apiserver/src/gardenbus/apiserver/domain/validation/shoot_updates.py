@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, cast
 
 from gardenbus.apiserver.domain.validation.field_cursor import FieldCursor
+from gardenbus.apiserver.domain.validation.pool_updates import check_pools
 from gardenbus.apiserver.domain.validation.value_rules import stated_in
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.document_parts import mappings
@@ -77,6 +78,7 @@ def check_immutable(spec: FieldCursor, old: Document) -> None:
         )
     if provider := spec.section("provider"):
         provider.same_as(section(old, "provider"), "type", "make a new shoot there")
+        check_pools(provider, section(old, "provider"))
         _check_worker_switch(provider, section(old, "provider"))
     _check_zones(spec, old)
     if before:
@@ -107,8 +109,39 @@ def _zones_of(spec: Mapping[str, Any]) -> Sequence[str]:
 
 def _check_immutable_once_placed(spec: FieldCursor, old: Document) -> None:
     placed = "the control plane runs with it"
-    for field in ("pods", "services"):
+    manager = ("kubernetes", "kubeControllerManager")
+    for field in ("nodeCIDRMaskSize", "nodeCIDRMaskSizeIPv6"):
+        spec.nested(*manager).same_as(section(old, *manager), field, placed)
+    _check_families(spec.section("networking"), section(old, "networking"))
+    _check_primary_provider(spec.section("dns"), section(old, "dns"))
+    for field in ("type", "pods", "services"):
         spec.section("networking").same_as(section(old, "networking"), field, placed)
     spec.section("dns").same_as(section(old, "dns"), "domain", "its API server is reached there")
     tolerance = ("controlPlane", "highAvailability", "failureTolerance")
     spec.nested(*tolerance).same_as(section(old, *tolerance), "type", placed)
+
+
+def _check_families(networking: FieldCursor, old: Document) -> None:
+    """IPv4 and both families may become each other; nothing else changes."""
+    families, had = (each.get("ipFamilies") or ["IPv4"] for each in (networking.content, old))
+    one_or_both = (["IPv4"], ["IPv4", "IPv6"])
+    if families != had and not (families in one_or_both and had in one_or_both):
+        networking.add_error(
+            "ipFamilies",
+            f"cannot be changed ({', '.join(had)} stays): IPv4 alone may become IPv4, IPv6, and the reverse",
+        )
+
+
+def _check_primary_provider(dns: FieldCursor, old: Document) -> None:
+    before = _primary_of(old)
+    if before is None:
+        return
+    after = _primary_of(dns.content)
+    if after is None:
+        dns.add_error("providers", "the primary provider cannot be taken away: the shoot's records are there")
+    elif before.get("type") and after.get("type") != before.get("type"):
+        dns.add_error("providers", f"the primary provider's type stays {before['type']}: the shoot's records are there")
+
+
+def _primary_of(dns: Mapping[str, Any]) -> Document | None:
+    return next((each for each in mappings(dns.get("providers")) if each.get("primary") is True), None)

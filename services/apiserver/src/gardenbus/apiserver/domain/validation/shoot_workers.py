@@ -5,6 +5,7 @@ there, where they become parts of names of machines.
 """
 
 import re
+from collections.abc import Sequence
 
 from gardenbus.apiserver.domain.validation.field_cursor import FieldCursor, unique
 from gardenbus.apiserver.domain.validation.limits import MOST_MACHINES
@@ -70,8 +71,27 @@ def check_workers(provider: FieldCursor) -> None:
                 worker.errors.add_error(f"{worker.at('annotations')}[{key[:80]}]", problem)
         _check_taints(worker)
         check_values(worker, _VALUES)
+    _check_zones(workers)
     if workers and not any(map(_takes_system_components, workers)):
         provider.add_error("workers", "one pool with a maximum above 0 must take system components: allow them there")
+
+
+def _check_zones(workers: Sequence[FieldCursor]) -> None:
+    """Note the last pool of those in the same zones that take system components, if none has a node for each zone."""
+    short: dict[frozenset[str], tuple[FieldCursor, int]] = {}
+    enough: set[frozenset[str]] = set()
+    for worker in filter(_takes_system_components, workers):
+        zones = frozenset(zone for _, zone in worker.texts("zones"))
+        most = worker.content.get("maximum")
+        if isinstance(most, int) and most < len(zones):
+            short[zones] = (worker, most)
+        else:
+            enough.add(zones)
+    for zones, (worker, most) in short.items():
+        if zones not in enough:
+            worker.add_error(
+                "maximum", f"must be {len(zones)} or more, not {most}: system components are spread over all zones"
+            )
 
 
 def _takes_system_components(worker: FieldCursor) -> bool:
