@@ -180,9 +180,9 @@ async def test_unknown_fields_and_unknown_kinds_are_kept(apiserver: Apiserver) -
 
 
 async def test_settings_of_older_manifests_are_stored(apiserver: Apiserver) -> None:
-    seed = await apiserver.request("apply", a_seed(ready=False, spec={"settings": {"shootDNS": {"enabled": False}}}))
+    seed = await apiserver.request("apply", a_seed(ready=False, spec={"settings": {"shootDNS": {"enabled": True}}}))
 
-    assert seed["spec"]["settings"] == {"scheduling": {"visible": True}, "shootDNS": {"enabled": False}}
+    assert seed["spec"]["settings"] == {"scheduling": {"visible": True}, "shootDNS": {"enabled": True}}
 
 
 async def test_it_says_which_kinds_it_understands(apiserver: Apiserver) -> None:

@@ -61,6 +61,16 @@ INSTALLATION = object_of(
 )
 
 
+def test_a_seed_does_not_switch_off_the_dns_of_its_shoots_unless_it_did_already() -> None:
+    off, on = ({"spec": {"settings": {"shootDNS": {"enabled": is_on}}}} for is_on in (False, True))
+    old = merged(SEEDED, off)
+    template = {"spec": {"gardenlet": {"config": {"seedConfig": off}}}}
+    assert fields_of(old) == fields_of(old, SEEDED) == ["spec.settings.shootDNS.enabled"]
+    assert fields_of(merged(old, {"metadata": {"labels": {"a": "b"}}}), old) == fields_of(merged(SEEDED, on)) == []
+    found = fields_of(merged(MANAGED_SEED, template))
+    assert "spec.gardenlet.config.seedConfig.spec.settings.shootDNS.enabled" in found
+
+
 @pytest.mark.parametrize("document", [SEEDED, BUCKET, ENTRY, REGISTRATION, INSTALLATION], ids=lambda each: each["kind"])
 def test_what_keeps_the_rules_is_accepted(document: Document) -> None:
     assert fields_of(document) == fields_of(document, document) == []

@@ -82,6 +82,25 @@ def test_what_has_no_effect_is_taken_with_a_warning(
     assert warning.startswith(reported)
 
 
+IDLE = {"volume": {"minimumSize": "20Gi"}}
+
+
+@pytest.mark.parametrize(
+    ("document", "path"),
+    [
+        (a_seed(spec=IDLE), "spec.volume"),
+        (a_seed(spec={"settings": {"shootDNS": {"enabled": True}}}), "spec.settings.shootDNS"),
+        (
+            a_managed_seed(spec={"gardenlet": {"config": {"seedConfig": {"spec": IDLE}}}}),
+            "spec.gardenlet.config.seedConfig.spec.volume",
+        ),
+    ],
+    ids=lambda each: each if isinstance(each, str) else each["kind"],
+)
+def test_what_has_no_effect_of_a_seed_is_warned_of_in_its_templates_too(document: Document, path: str) -> None:
+    assert any(warning.startswith(f"{path}: nothing acts on it") for warning in reviewed(document)(None))
+
+
 @pytest.mark.parametrize(
     ("annotation", "value", "reported"),
     [

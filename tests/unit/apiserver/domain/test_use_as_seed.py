@@ -79,7 +79,6 @@ class TestReading:
             ("protected", ("taints",), [{"key": "seed.gardener.cloud/protected"}]),
             ("visible", ("settings", "scheduling", "visible"), True),
             ("invisible", ("settings", "scheduling", "visible"), False),
-            ("disable-dns", ("settings", "shootDNS", "enabled"), False),
             ("disable-capacity-reservation", ("settings", "excessCapacityReservation", "enabled"), False),
             ("with-secret-ref", ("secretRef",), {"name": "seed-child", "namespace": "garden"}),
             ("minimumVolumeSize=20Gi", ("volume", "minimumSize"), "20Gi"),
@@ -159,6 +158,7 @@ class TestReading:
             ("colour=red", "'colour' is ignored"),
             ("featureGates.=true", "'featureGates.' is ignored"),
             ("false", "false is ignored beside true"),
+            ("disable-dns", "'disable-dns' is ignored"),
         ],
     )
     def test_what_has_no_effect_is_warned_about(self, setting: str, reported: str) -> None:

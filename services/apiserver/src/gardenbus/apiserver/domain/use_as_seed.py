@@ -37,7 +37,6 @@ _FLAGS: Mapping[str, _Values] = {
     "unprotected": [],
     "visible": [(("settings", "scheduling", "visible"), True)],
     "invisible": [(("settings", "scheduling", "visible"), False)],
-    "disable-dns": [(("settings", "shootDNS", "enabled"), False)],
     "disable-capacity-reservation": [(("settings", "excessCapacityReservation", "enabled"), False)],
 }
 """Values that a flag sets in the spec of the seed."""

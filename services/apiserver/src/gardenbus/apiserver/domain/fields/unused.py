@@ -76,8 +76,17 @@ DEPRECATED: Sequence[FieldNote] = (
 )
 """Fields that others have replaced, and which."""
 
+_SEED_TEMPLATES = ("gardenlet.config.seedConfig", "seedTemplate", "seed")
+"""Places of the Seed in the spec of a ManagedSeed."""
+
 _TEMPLATES: Mapping[str, Sequence[tuple[str, str]]] = {
-    "ManagedSeedSet": (("Shoot", "spec.shootTemplate."), ("ManagedSeed", "spec.template."))
+    "ManagedSeedSet": (
+        ("Shoot", "spec.shootTemplate."),
+        ("ManagedSeed", "spec.template."),
+        *(("Seed", f"spec.template.spec.{place}.") for place in _SEED_TEMPLATES),
+    ),
+    "ManagedSeed": tuple(("Seed", f"spec.{place}.") for place in _SEED_TEMPLATES),
+    "Gardenlet": (("Seed", "spec.config.seedConfig."),),
 }
 """Kinds whose manifests hold others, and where."""
 

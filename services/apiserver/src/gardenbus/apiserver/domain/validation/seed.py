@@ -97,7 +97,7 @@ def check_operation(
 
 
 def check_combinations(spec: FieldCursor, *, complete: bool) -> None:
-    """Note settings that do not go with the seed's zones, volumes without purpose, and a backup of nowhere.
+    """Note settings that do not go with the seed's zones, or cannot act, volumes without purpose, a backup of nowhere.
 
     Of a spec that is not `complete`, provider and zones are compared with others where they are stated.
     """
@@ -108,6 +108,12 @@ def check_combinations(spec: FieldCursor, *, complete: bool) -> None:
     settings = spec.section("settings")
     if has_zones and settings.has("zoneSelection") and not count:
         settings.add_error("zoneSelection", "is for seeds with zones: state some in spec.provider.zones")
+    if section(settings.content, "shootDNS").get("enabled") is False:
+        settings.add_error(
+            "shootDNS.enabled",
+            "cannot be false: Gardener has removed it, and shoots get DNS on each seed; leave it out, and write"
+            " dns: {providers: [{type: unmanaged}]} in shoots that shall have none",
+        )
     balancers = settings.section("loadBalancerServices")
     check_values(balancers, _BALANCERS)
     if has_zones and balancers.content.get("zones") and count <= 1:
