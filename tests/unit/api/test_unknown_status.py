@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from gardenbus.apiserver.domain.fields import unknown
-from gardenbus.apiserver.domain.fields.unknown import check_unknown_status, unknown_parts
+from gardenbus.apiserver.domain.fields.unknown import check_unknown_fields, check_unknown_status, unknown_parts
 from gardenbus.common.errors import InvalidResource
 
 SHOOT = {"apiVersion": "core.gardener.cloud/v1beta1", "kind": "Shoot"}
@@ -58,3 +58,24 @@ def test_conditions_are_bounded_by_number() -> None:
     conditions = [{"type": f"T{number}", "status": "True"} for number in range(unknown.MOST_CONDITIONS + 1)]
     assert "statusConditions" in rejected(SHOOT, {"conditions": conditions[:1]}, {"conditions": conditions})
     check_unknown_status(SHOOT, {"conditions": conditions[:-1]}, {"conditions": conditions[:-1]})
+
+
+APPLIED = (SEED, CLUSTER, {"apiVersion": "core.gardener.cloud/v1beta1", "kind": "ShootState"})
+"""Kinds whose manifests agents apply."""
+
+
+@pytest.mark.parametrize("kind", APPLIED, ids=lambda kind: kind["kind"])
+@pytest.mark.parametrize("place", ["", "spec", "metadata"])
+def test_manifests_of_agents_are_bounded_in_what_their_kind_does_not_have(kind: dict[str, str], place: str) -> None:
+    def a_manifest(fields: dict[str, Any]) -> dict[str, Any]:
+        return {**kind, place: fields} if place else {**kind, **fields}
+
+    check_unknown_fields(a_manifest({"new": "x" * 1000, "newer": {"a": [1]}}))
+    with pytest.raises(InvalidResource, match=r"unknownBytes.*: leave out .*observedByMe"):
+        check_unknown_fields(a_manifest({"observedByMe": "x" * unknown.MOST_UNKNOWN_BYTES}))
+    with pytest.raises(InvalidResource, match="unknownFields"):
+        check_unknown_fields(a_manifest({f"f{number}": 1 for number in range(unknown.MOST_UNKNOWN_FIELDS + 1)}))
+
+
+def test_the_status_of_a_manifest_is_ignored_and_does_not_count() -> None:
+    check_unknown_fields({**SEED, "status": {"observedByMe": "x" * unknown.MOST_UNKNOWN_BYTES}})

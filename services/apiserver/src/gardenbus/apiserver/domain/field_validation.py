@@ -8,6 +8,7 @@ from typing import Any, cast
 
 from gardenbus.apiserver.domain.fields.check import FieldFault, field_faults, path_text
 from gardenbus.apiserver.domain.fields.kinds import sent_shape
+from gardenbus.apiserver.domain.fields.unknown import check_unknown_fields
 from gardenbus.apiserver.domain.fields.unused import found_fields
 from gardenbus.apiserver.domain.kind_actors import actors_of
 from gardenbus.apiserver.domain.validation.field_cursor import invalid
@@ -40,6 +41,15 @@ def status_review(given: Document) -> Review:
         return () if not status or (current is not None and current.get("status") == status) else (STATUS_IGNORED,)
 
     return review
+
+
+def reported_review(given: Document) -> Review:
+    """Review of a manifest of an agent or a service, whose unknown fields are kept up to a bound.
+
+    Raises InvalidResource beyond it.
+    """
+    check_unknown_fields(given)
+    return status_review(given)
 
 
 def _deletion_warnings(current: Document | None) -> tuple[str, ...]:

@@ -48,6 +48,7 @@ from gardenbus.apiserver.handlers.unschedulable import UnschedulableShoots
 from gardenbus.apiserver.handlers.watches import WATCHES, Watches, watch_query, watched_actions
 from gardenbus.apiserver.metrics import OVER_BUDGET
 from gardenbus.apiserver.registry.dry_run import EXPLAIN, DryRunStore, explains, is_dry_run
+from gardenbus.apiserver.registry.loop_turn import LoopTurn
 from gardenbus.apiserver.registry.preconditions import Precondition, precondition_of
 from gardenbus.apiserver.registry.read_cache import ManifestCache, ReadCache
 from gardenbus.apiserver.registry.retry_on_conflict import UnmetDependency, WriteResult, cause_of
@@ -386,7 +387,9 @@ class ApiHandler:
         )
 
     async def _applied(self, document: Document, session: WriteSession, options: RequestOptions) -> WriteResult:
+        turn = LoopTurn()
         key = key_of(document)
+        await turn.let_others_in()
         granted = await self.authorizer.grant_write(
             options.requester, "apply", key, session.reads, document, permits=session.permits
         )
@@ -537,7 +540,9 @@ async def _written_together(
     """
     responses: list[RequestResponse] = []
     not_tried: RequestResponse | None = None
+    turn = LoopTurn()
     for number, write in enumerate(writes, 1):
+        await turn.let_others_in()
         if not_tried is not None:
             write.close()
             responses.append(not_tried)

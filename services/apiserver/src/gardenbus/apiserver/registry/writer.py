@@ -12,13 +12,20 @@ import msgspec
 from gardenbus.apiserver.domain import merging, migration
 from gardenbus.apiserver.domain.admission import Admission
 from gardenbus.apiserver.domain.controller_owned_kinds import reject_controller_owned
-from gardenbus.apiserver.domain.field_validation import Review, manifest_review, patch_review, status_review
+from gardenbus.apiserver.domain.field_validation import (
+    Review,
+    manifest_review,
+    patch_review,
+    reported_review,
+    status_review,
+)
 from gardenbus.apiserver.domain.operations import accept_operation, is_rollout_confined
 from gardenbus.apiserver.domain.plugins.plugin import VerbCheck, any_verb
 from gardenbus.apiserver.domain.related_objects import RelatedQuery
 from gardenbus.apiserver.domain.validation.manifest import validate
 from gardenbus.apiserver.domain.validation.metadata import key_of
 from gardenbus.apiserver.registry.agent_credentials import AgentCredentials
+from gardenbus.apiserver.registry.loop_turn import LoopTurn
 from gardenbus.apiserver.registry.preconditions import (
     Precondition,
     check_identity,
@@ -169,14 +176,17 @@ class Writer:
 
         `key` is that of the manifest where its metadata is checked already. `post_merge` changes the merged document,
         `checks` may reject it.
-        Without `validation` the manifest comes from a service, and its fields are not reviewed.
+        Without `validation` the manifest comes from an agent or a service: its unknown fields are kept, and bounded.
         """
         key = key or key_of(given)
         reject_controller_owned(key)
+        turn = LoopTurn()
         wanted = version_in(given)
-        review = status_review(given) if validation is None else manifest_review(given, key, validation)
+        review = reported_review(given) if validation is None else manifest_review(given, key, validation)
+        await turn.let_others_in()
         sent = merging.without_system_fields(given)
         last_applied = encode(sent)
+        await turn.let_others_in()
 
         def merge(base: StoredObject | None, current: Document | None) -> Document:
             check_version(key, base, wanted)
@@ -327,9 +337,12 @@ class Writer:
             await check_precondition(intent.condition, reads)
             base = await reads.get(intent.key)
             current = base.document() if base is not None else None
+            turn = LoopTurn()
             merged = intent.merge(base, current)
+            await turn.let_others_in()
             intent.checks.change(current, merged)
             notices = (*intent.review(current), *_unknown_configuration(intent, base))
+            await turn.let_others_in()
             admitted = await self._admitted(merged, current, reads, intent.user, intent.checks)
             admitted = admitted._replace(warnings=(*notices, *admitted.warnings), notices=notices)
             depends_on.extend(
@@ -354,11 +367,15 @@ class Writer:
     ) -> _Admitted:
         admission, now = self.admission, self._clock.now()
         related = await reads.related(admission.related_queries(document, current) if queries is None else queries)
+        turn = LoopTurn()
         with dependent():
             mutated = admission.mutate(document, current, related, user=user, now=now)
+        await turn.let_others_in()
         validate(mutated.document, current)
+        await turn.let_others_in()
         with dependent():
             admission.admit(mutated.document, current, related, user=user, now=now, check_verbs=checks.verbs)
+        await turn.let_others_in()
         admitted = with_status_label(mutated.document) if mutated.document["kind"] == "Shoot" else mutated.document
         if current is not None:  # a new object was measured when it was read
             check_size(admitted)
