@@ -15,7 +15,7 @@ try:
         while part := connection.recv(65536):
             response += part
 except OSError as error:
-    sys.exit(f"no answer on port {port}: {error}")
+    sys.exit(f"no response on port {port}: {error}")
 head, _, body = response.partition(b"\r\n\r\n")
 sys.stdout.write(body.decode(errors="replace"))
 sys.exit(0 if head.split(b" ", 2)[1:2] == [b"200"] else 1)

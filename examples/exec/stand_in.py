@@ -140,7 +140,7 @@ class Server(http.server.ThreadingHTTPServer):
 def take(spec: Document, folder: Path) -> None:
     """Have the shoot's folder, unless the shoot is none for us: no repetition helps that, and its code says so."""
     if spec.get("purpose") == "production":
-        no = "a stand-in is no cluster: it takes no shoots whose purpose is production"
+        no = "a stand-in is no cluster: it accepts no shoots whose purpose is production"
         end(FAILED, {"message": no, "codes": ["ERR_CONFIGURATION_PROBLEM"]})
     if shutil.which("openssl") is None:
         end(FAILED, {"message": "openssl is not on PATH", "codes": ["ERR_RETRYABLE_CONFIGURATION_PROBLEM"]})
@@ -166,7 +166,7 @@ def problem(folder: Path) -> str:
         with urllib.request.urlopen((folder / "url").read_text() + "/healthz", timeout=5, context=context) as response:  # noqa: S310
             response.read()
     except (OSError, ValueError) as error:
-        return f"The server does not answer: {error}"
+        return f"The server does not respond: {error}"
     return ""
 
 

@@ -175,7 +175,7 @@ def test_the_map_shows_the_landscape(url: str, open_page: Open, keep: Keep):
 
 def test_a_new_shoot_appears_and_gets_its_seed(url: str, directory: Path, open_page: Open, keep: Keep):
     page = open_page(f"{url}/#/shoots?search=newcomer")
-    expect(page.get_by_text("No shoot is like that")).to_be_visible()
+    expect(page.get_by_text("No matching shoots")).to_be_visible()
     order(directory, "newcomer", "lab")  # nobody tolerates the lab
     order(directory, "newcomer-too", "live")
     row = page.locator(".grid-row", has_text="newcomer-too")
@@ -335,7 +335,7 @@ def test_an_address_of_an_object_can_be_kept(url: str, open_page: Open):
     expect(page.get_by_role("heading", name="grove")).to_be_visible()
     expect(page.get_by_role("link", name="SeedAutoscaler grove")).to_be_visible()
     missing = open_page(f"{url}/#/object/shoot/garden-dev/nobody")
-    expect(missing.get_by_text("Shoot nobody is not there")).to_be_visible()
+    expect(missing.get_by_text("Shoot nobody not found")).to_be_visible()
 
 
 @pytest.mark.parametrize("path", PAGES)

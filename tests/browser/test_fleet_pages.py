@@ -97,7 +97,7 @@ class Fleet:
         tail = request.subject.removeprefix("garden.api.")
         if tail in self._documents:
             return json.dumps({"ok": True, "result": self._documents[tail]}).encode()
-        error = {"code": 404, "reason": "NotFound", "message": f"{tail} is not there"}
+        error = {"code": 404, "reason": "NotFound", "message": f"{tail} not found"}
         return json.dumps({"ok": False, "error": error}).encode()
 
 
@@ -146,7 +146,7 @@ def test_a_placement_is_followed_from_the_list_to_its_clusters(fleet: tuple[str,
     expect(page.get_by_role("heading", name="north")).to_be_visible()
     expect(page.get_by_role("link", name="ClusterResourcePlacement web")).to_be_visible()
     page.goto(f"{url}/#/placement/clusterresourceplacement/_/nobody")
-    expect(page.get_by_text("ClusterResourcePlacement nobody is not there")).to_be_visible()
+    expect(page.get_by_text("ClusterResourcePlacement nobody not found")).to_be_visible()
 
 
 def test_a_landscape_of_clusters_alone_has_a_home_page_and_navigation_of_its_own(
@@ -245,7 +245,7 @@ def _after_tab(page: Page) -> Document:
         ("", "**/api/fleet", ".fleet-home"),
         ("placements", "**/api/placements?*", "[data-placement=web]"),
         ("clusters", "**/api/clusters?*", "[data-cluster=east]"),
-        ("waiting", "**/api/waiting?*", "text=Nobody waits"),
+        ("waiting", "**/api/waiting?*", "text=No pending shoots"),
     ],
 )
 def test_a_list_that_cannot_be_read_says_so_and_is_read_again(

@@ -18,7 +18,7 @@ class Entry:
 
     @property
     def may_go(self) -> bool:
-        """True once somebody has asked for its deletion, whether acknowledged or not."""
+        """True once somebody has requested its deletion, whether acknowledged or not."""
         return self.state == "deleted" or self.tried_deletion
 
 

@@ -41,7 +41,7 @@ def await_streams(deployment: Deployment) -> None:
         assert time.monotonic() < deadline, checks
         time.sleep(0.5)
     for check in checks.values():
-        assert "is not there yet" in check.output
+        assert "does not exist yet" in check.output
 
 
 @pytest.fixture(scope="module")

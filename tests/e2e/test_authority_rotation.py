@@ -160,7 +160,7 @@ async def _check_servers(landscape: Landscape, old: Path) -> None:
         with pytest.raises(GardenbusError, match="SIGHUP"):
             await until_served(url, old.with_name("old.crt").read_text(), within_seconds=0)
         connection = Connection()
-        with pytest.raises(GardenbusError, match="does not let this user in"):
+        with pytest.raises(GardenbusError, match="does not accept this user"):
             await connection.open(
                 url,
                 "gardenlet",

@@ -340,7 +340,7 @@ def test_a_refused_edit_is_kept_in_a_file_that_is_named(call: Call, place: Path,
     failed = call(*at, environ=an_editor(tmp_path, "exit 3"))
 
     assert fought.code == 1
-    assert "somebody else has changed metadata.labels.tier meanwhile; nothing is written" in fought.stderr
+    assert "metadata.labels.tier changed meanwhile; nothing is written" in fought.stderr
     kept = Path(fought.stderr.partition("your text is kept in ")[2].partition(";")[0])
     assert yaml.safe_load(kept.read_text())["metadata"]["labels"]["tier"] == "mine"
     assert [ended.code for ended in (invalid, broken, renamed, failed)] == [1, 2, 2, 2]

@@ -33,7 +33,7 @@ async def killed_server_is_noticed_and_started_again(directory: Path) -> None:
         async def is_down() -> None:
             condition = await api_server(landscape)
             assert condition["status"] != "True", condition
-            assert "The server does not answer" in condition["message"]
+            assert "The server does not respond" in condition["message"]
 
         await eventually(is_down)
         again = ("gardener.cloud/operation=reconcile",)

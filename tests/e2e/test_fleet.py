@@ -182,7 +182,7 @@ async def test_a_fleet_is_placed_on_changed_left_evicted_from_and_rolled_out_to(
 
 
 async def _is_placed(fleet: Fleet, everywhere: set[str]) -> None:
-    """All twenty get what their policies say, and say so."""
+    """All twenty get what their policies say, and report it."""
     await asyncio.gather(*(fleet.until_condition(number, "Available", "True") for number in range(20)))
     for number in range(2):
         await fleet.until_placed(number, everywhere)

@@ -76,7 +76,7 @@ async def test_whoever_proves_nothing_or_too_little_is_out(tmp_path: Path):
     async with a_landscape(tmp_path / "state") as landscape:
         url, ca = landscape.describe()["nats_url"], authorities_of(landscape.directory)
         nobody, trust = Connection(), NO_CREDENTIALS._replace(ca=ca)
-        with pytest.raises(Unavailable, match="does not let this user in"):
+        with pytest.raises(Unavailable, match="does not accept this user"):
             await nobody.open(url, "nobody", credentials=trust, on_reconnect=lambda: None, fails_unauthorized=True)
         await nobody.close()
 
@@ -197,7 +197,7 @@ async def test_issued_credentials_let_in_until_they_are_revoked(hosting: Landsca
 
     async def is_out() -> None:
         for content, owner in ((file, "ann"), (by_nkey, Principal("gardenlet", "wild"))):
-            with pytest.raises(Unavailable, match="does not let this user in"):
+            with pytest.raises(Unavailable, match="does not accept this user"):
                 await _let_in(url, content, owner, ca)
 
     await eventually(is_out, every=0.5)

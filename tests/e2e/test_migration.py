@@ -222,7 +222,7 @@ async def killing(landscape: Landscape) -> AsyncGenerator[None]:
 
 
 async def all_shoots(landscape: Landscape) -> list[Document]:
-    """Every shoot; a landscape that does not answer in time is an AssertionError."""
+    """Every shoot; a landscape that does not respond in time is an AssertionError."""
     try:
         return await asyncio.wait_for(landscape.list("shoot"), HANG_SECONDS)
     except (nats.errors.Error, OSError, TimeoutError) as error:
@@ -312,7 +312,7 @@ async def test_a_destination_that_is_dead_is_waited_for_and_the_order_can_be_tak
 
     taken_back = await place.landscape.command("bind", place.path("apollo"), one)
     assert taken_back.code == 0, taken_back
-    assert "is taken back" in taken_back.stdout
+    assert "is cancelled" in taken_back.stdout
     await place.until_on(one, "apollo")
 
     await place.bind("apollo", two)

@@ -87,7 +87,7 @@ class Dashboard:
             tail = request.subject.partition("api.")[2]
             self.requests.append((request.subject, json.loads(request.body) if request.body else None))
             if tail not in self.replies:
-                error = {"code": 404, "reason": "NotFound", "message": f"{tail} is not there"}
+                error = {"code": 404, "reason": "NotFound", "message": f"{tail} not found"}
                 return json.dumps({"ok": False, "error": error}).encode()
             return json.dumps({"ok": True, "result": self.replies[tail]}).encode()
 

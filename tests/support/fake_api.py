@@ -122,7 +122,7 @@ class FakeApi:
         metadata = reference.get("metadata", reference)
         key = (reference["kind"].lower(), metadata.get("namespace") or "_", metadata["name"])
         if key not in self.objects:
-            return error_response(404, "NotFound", f"{key[0]} {key[2]} is not there")
+            return error_response(404, "NotFound", f"{key[0]} {key[2]} not found")
         if key[0] == "shoot" and not reference.get("confirm"):
             return error_response(403, "Forbidden", "confirmation.gardener.cloud/deletion is not set")
         if not self.objects[key]["metadata"].get("finalizers"):
@@ -133,7 +133,7 @@ class FakeApi:
         kind, namespace, name = tail.split(".", 2)
         document = self.objects.get((kind, namespace, name))
         if document is None:
-            return error_response(404, "NotFound", f"{kind} {name} is not there")
+            return error_response(404, "NotFound", f"{kind} {name} not found")
         if kind == "shoot" and document["spec"].get("seedName") != section(document, "status").get("seedName"):
             self._migrate(document)
         return {"ok": True, "result": self.objects[kind, namespace, name]}

@@ -121,7 +121,7 @@ class Garden:
     async def get(self, key: ObjectKey) -> Document:
         """An object that must be there."""
         stored = await self.store.get(key)
-        assert stored is not None, f"{key} is not there"
+        assert stored is not None, f"{key} not found"
         return stored.document()
 
     async def seed(self, name: str = "aws-eu1") -> Document:

@@ -115,7 +115,7 @@ class Garden:
                 return error
             if not isinstance(result, Requeue):
                 return result
-        raise AssertionError(f"{key} changes all the time")
+        raise AssertionError(f"{key} keeps changing")
 
     def events(self, reason: str = "") -> Sequence[str]:
         """Messages of the Events that were recorded, of one reason or all."""

@@ -306,7 +306,7 @@ class SeedGarden:
     def now(self, key: ObjectKey) -> Document:
         """An object that must be there."""
         document = self.get(key)
-        assert document is not None, f"{key} is not there"
+        assert document is not None, f"{key} not found"
         return document
 
     def set(self) -> Document:
@@ -358,7 +358,7 @@ class SeedGarden:
     def change(self, key: ObjectKey, changes: Mapping[str, Any]) -> None:
         """Change an object past all admission (what a gardenlet's report does)."""
         stored = self.drive(self.store.get(key))
-        assert stored is not None, f"{key} is not there"
+        assert stored is not None, f"{key} not found"
         self.drive(self.store.update(stored, merged(stored.document(), changes)))
 
     # ------------------------------------------------------------------------------------------ gardenlets

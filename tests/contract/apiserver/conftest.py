@@ -100,7 +100,7 @@ class Apiserver:
     async def now(self, key: ObjectKey) -> StoredObject:
         """An object, which must be there."""
         stored = await self.kit.store.get(key)
-        assert stored is not None, f"{key} is not there"
+        assert stored is not None, f"{key} not found"
         return stored
 
     async def until_handled(self) -> None:

@@ -230,7 +230,7 @@ async def test_a_bind_is_told_as_an_event(placed: Apiserver) -> None:
 
 async def test_force_restores_without_the_source_and_fences_it_off(placed: Apiserver) -> None:
     error = await placed.rejection("bind", bind_to("there", force=True))
-    assert "shootstate garden-dev/apollo is not there" in error["message"]
+    assert "shootstate garden-dev/apollo not found" in error["message"]
     await placed.report("here", STATE, a_shoot_state(), verb="apply")
     await placed.until_handled()
     before = await placed.now(APOLLO)

@@ -42,7 +42,7 @@ async def test_a_durable_shoot_finds_the_profile_of_its_message_and_is_kept_as_r
     await apiserver.until_handled()
     assert await apiserver.now(ObjectKey("shoot", "garden-dev", "early"))
     await apiserver.publish("apply", a_shoot("lost", spec={"cloudProfile": {"name": "azure"}}))
-    assert "spec.cloudProfile.name: cloudprofile azure is not there: apply it first" in await apiserver.reason()
+    assert "spec.cloudProfile.name: cloudprofile azure not found: apply it first" in await apiserver.reason()
 
 
 async def test_what_shoots_use_stays_in_the_profile_and_the_refusal_names_them(apiserver: Apiserver) -> None:
@@ -90,7 +90,7 @@ async def test_a_binding_in_use_and_the_namespace_of_a_project_are_not_deleted(a
     missing = await apiserver.rejection("apply", binding)
     assert (missing["code"], missing["message"]) == (
         422,
-        "secretRef: secret garden-dev/mine is not there: apply it first",
+        "secretRef: secret garden-dev/mine not found: apply it first",
     )
     await apiserver.request("apply", {"apiVersion": "v1", "kind": "Secret", "metadata": binding["metadata"]})
     await apiserver.request("apply", binding)

@@ -73,9 +73,7 @@ async def test_a_list_that_is_too_large_for_a_message_comes_in_parts(apiserver: 
     for _ in range(9):
         response = await apiserver.response("list.configmap", {"continue": token} if token else b"")
         page = response["result"]
-        cut = (
-            f"the list is cut after {len(page['items'])} objects: ask for the rest with the `continue` of this response"
-        )
+        cut = f"the list ends after {len(page['items'])} objects: request the rest with the `continue` of this response"
         assert response["warnings"] == ([] if token else [cut])
         names += [configmap["metadata"]["name"] for configmap in page["items"]]
         token = page.get("continue")
@@ -200,7 +198,7 @@ async def test_what_waits_and_how_much_there_is_can_be_asked(apiserver: Apiserve
     assert await apiserver.request("waiting") == {"items": [], "total": 0, "undecided": 1}
     explained = await apiserver.request("explain.shoot.garden-dev.apollo")
     assert (explained["shoot"], explained["seed"], explained["considered"]) == ("garden-dev/apollo", None, None)
-    assert explained["unanswered"].startswith("no scheduler of the name default-scheduler answers")
+    assert explained["unanswered"].startswith("no scheduler default-scheduler responds")
     assert (explained["ranking"], explained["nextAttempt"], explained["wakesOn"]) == ([], None, [])
     assert explained["recorded"] is None
     assert await apiserver.request("explain.garden-dev.apollo") == explained
@@ -225,7 +223,7 @@ async def test_seeds_are_explained_by_the_scheduler(apiserver: Apiserver) -> Non
     await apiserver.request("apply", a_seed("lone", ready=False))
     rejection = await apiserver.rejection("explain-seed.lone")
     assert rejection["code"] == 503
-    assert rejection["message"].startswith("no scheduler of the name default-scheduler answers")
+    assert rejection["message"].startswith("no scheduler default-scheduler responds")
 
 
 async def test_events_are_listed_with_their_newest_count(apiserver: Apiserver) -> None:

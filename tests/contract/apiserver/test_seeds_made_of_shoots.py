@@ -30,9 +30,7 @@ async def with_garden(apiserver: Apiserver) -> None:
 async def test_a_managed_seed_and_its_shoot_hold_each_other(apiserver: Apiserver) -> None:
     await with_garden(apiserver)
     error = await apiserver.rejection("apply", a_managed_seed("child"))
-    assert error["details"] == [
-        {"field": "spec.shoot.name", "message": "shoot garden/child is not there: apply it first"}
-    ]
+    assert error["details"] == [{"field": "spec.shoot.name", "message": "shoot garden/child not found: apply it first"}]
     await apiserver.request("apply", a_child())
     made = await apiserver.request("apply", a_managed_seed("child"))
     assert "ingress.child.example.org" in str(made)

@@ -99,7 +99,7 @@ class Scene:
 
     async def get(self, key: ObjectKey) -> Document:
         stored = await self.store.get(key)
-        assert stored is not None, f"{key} is not there"
+        assert stored is not None, f"{key} not found"
         return stored.document()
 
     async def change(self, key: ObjectKey, changes: Document) -> None:

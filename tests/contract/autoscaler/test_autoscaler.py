@@ -112,7 +112,7 @@ async def test_a_set_that_is_not_there_is_said_and_looked_at_when_it_comes(scene
     await scene.hold(an_autoscaler(minReplicas=3))
     async with scene.autoscaler():
         message = await scene.expect_condition("AbleToScale", "False", "FailedGetScale")
-        assert message == "ManagedSeedSet garden/grove is not there"
+        assert message == "ManagedSeedSet garden/grove not found"
         await scene.hold(the_set())
         await scene.expect_ordered(3)
         await scene.expect_condition("AbleToScale", "True", "ReadyForNewScale")

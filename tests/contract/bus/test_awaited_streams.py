@@ -34,7 +34,7 @@ async def test_missing_streams_are_waited_for_and_named(context: Context, nats_s
 
         async def waiting() -> None:
             assert "waits for streams" in context.start_problem()
-            assert "the stream LEASES is not there yet" in context.start_problem()
+            assert "the stream LEASES does not exist yet" in context.start_problem()
 
         await eventually(waiting)
         async with connect(nats_server.url, "apiserver"):

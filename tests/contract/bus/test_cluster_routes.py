@@ -55,7 +55,7 @@ def start(stack: ExitStack, directory: Path, listen: str, others: list[str], adm
 
 
 def routes_of(monitor: int) -> set[str] | None:
-    """Names of the servers that one has routes to; None while it does not answer."""
+    """Names of the servers that one has routes to; None while it does not respond."""
     try:
         with urllib.request.urlopen(f"http://127.0.0.1:{monitor}/routez", timeout=2) as response:
             routes: list[dict[str, str]] = json.load(response).get("routes") or []

@@ -496,7 +496,7 @@ async def test_a_consumer_that_no_server_answers_for_is_soon_asked_for_again_by_
     async def call(connection: Connection, endpoint: str, payload: Any = None, *, timeout_seconds: float = 5.0) -> Any:
         if endpoint.startswith("CONSUMER.CREATE") and len(lost) < 5:
             lost.append((endpoint, timeout_seconds))
-            raise ResponseTimeout(f"no answer on {endpoint}")
+            raise ResponseTimeout(f"no response on {endpoint}")
         return await api.call(connection, endpoint, payload, timeout_seconds=timeout_seconds)
 
     await jetstream.announce("a")

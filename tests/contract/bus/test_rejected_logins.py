@@ -79,7 +79,7 @@ async def test_a_server_that_greets_and_does_not_let_in_is_not_waited_for(
     monkeypatch.setattr(adapter, "CONNECT_SECONDS", 0.3)
     monkeypatch.setattr(adapter, "UNCONNECTED_SECONDS", 0.5)
     async with a_server(*words, stays=stays) as url:
-        with pytest.raises(Unavailable, match="does not let this user in: it says nothing"):
+        with pytest.raises(Unavailable, match="does not accept this user: no response"):
             await opened(url)
 
 
@@ -141,7 +141,7 @@ async def test_requests_of_who_is_let_in_no_longer_report_it(monkeypatch: pytest
             with pytest.raises(Unavailable) as rejection:
                 connection.require_connected()
             assert isinstance(rejection.value, CredentialsRejected), rejection.value
-            assert "does not let this user in: Authorization Violation" in rejection.value.message
+            assert "does not accept this user: Authorization Violation" in rejection.value.message
 
         await eventually(is_reported)
     finally:

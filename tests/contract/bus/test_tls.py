@@ -77,7 +77,7 @@ async def test_a_server_of_another_authority_is_not_trusted(server: Server, tmp_
     other = tmp_path / "other.crt"
     other.write_bytes(new_authority("gardenbus", datetime.now(UTC)).certificate)
     for ca, words in ((other, str(other)), (None, "GARDENBUS_NATS_CA")):
-        with pytest.raises(ServerUntrusted, match="its certificate is refused") as rejected:
+        with pytest.raises(ServerUntrusted, match="its certificate is rejected") as rejected:
             async with connection_to(server.url, ca):
                 pass
         assert words in rejected.value.message

@@ -46,7 +46,7 @@ def a_new_project() -> Document:
 
 async def there(joint: Joint, key: ObjectKey) -> StoredObject:
     stored = await joint.store.get(key)
-    assert stored is not None, f"{key} is not there"
+    assert stored is not None, f"{key} not found"
     return stored
 
 

@@ -145,7 +145,7 @@ async def test_a_provider_that_is_away_or_calls_itself_something_else_is_named(
     assert (response.status, "calls itself" in message(response)) == (503, True)
     provider.issuer = issuer
     rejected = await dashboard.get(re.sub(r"code=[^&]+", "error=access_denied", back), **cookie)
-    assert "let nobody in: access_denied" in message(rejected)
+    assert "rejected the login: access_denied" in message(rejected)
 
 
 def test_the_settings_name_the_provider():

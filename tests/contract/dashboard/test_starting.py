@@ -21,7 +21,7 @@ async def test_it_is_ready_only_once_the_streams_are_there(nats_server: Server) 
     starting = asyncio.create_task(build(context))
 
     async def waiting() -> None:
-        assert "the stream OBJECTS is not there yet" in context.start_problem()
+        assert "the stream OBJECTS does not exist yet" in context.start_problem()
 
     try:
         await eventually(waiting)

@@ -88,7 +88,7 @@ def test_a_production_shoot_is_refused_for_good(tmp_path: Path) -> None:
 def test_a_server_that_does_not_answer_is_waited_for_and_is_a_problem(tmp_path: Path) -> None:
     code, reply = call(tmp_path, "wait-for-api-server")
     assert code == 75
-    assert reply["message"].startswith("The server does not answer: ")
+    assert reply["message"].startswith("The server does not respond: ")
     assert call(tmp_path, "health")[1]["problems"].keys() == {"APIServerAvailable"}
 
 

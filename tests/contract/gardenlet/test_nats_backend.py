@@ -176,17 +176,17 @@ async def test_a_request_has_the_step_the_shoot_and_what_is_kept(tmp_path: Path,
     ("response", "message", "codes"),
     [
         ({"result": "again", "message": "being made"}, "is not done yet: being made", ()),
-        ({"result": "again", "codes": ["ERR_INFRA_UNAUTHORIZED"]}, "is not done yet: it has not said why", ()),
+        ({"result": "again", "codes": ["ERR_INFRA_UNAUTHORIZED"]}, "is not done yet: it gave no reason", ()),
         (
             {"result": "failed", "message": "no quota", "codes": ["ERR_INFRA_QUOTA_EXCEEDED"]},
             "has failed: no quota",
             ("ERR_INFRA_QUOTA_EXCEEDED",),
         ),
         ({"result": "failed", "codes": ["ERR_OWN"]}, "unknown codes: ERR_OWN", ()),
-        ({"result": "maybe"}, "no JSON as asked for", ()),
-        ({"kept": {}}, "no JSON as asked for", ()),
+        ({"result": "maybe"}, "no JSON as requested", ()),
+        ({"kept": {}}, "no JSON as requested", ()),
         ({"result": "done", "kept": {"at": "noon"}}, "must not keep at", ()),
-        ({"result": "done", "problems": {"EveryNodeReady": "no"}}, "problems are answered to `health`", ()),
+        ({"result": "done", "problems": {"EveryNodeReady": "no"}}, "problems are for the response to `health`", ()),
     ],
 )
 async def test_answers_that_are_not_done_are_failures(
@@ -219,16 +219,16 @@ async def test_a_request_that_the_server_would_not_take_is_not_sent(tmp_path: Pa
 async def test_silence_is_a_failure_and_a_problem_that_name_the_subject(tmp_path: Path, bus: JetStreamBus) -> None:
     subjects = Subjects(next(_prefixes))
     maker = a_maker(tmp_path, bus, subjects, timeoutSeconds=0.1)
-    with pytest.raises(StepFailed, match=f"nobody answers on {subjects.extension('grove', 'etcd')}"):
+    with pytest.raises(StepFailed, match=f"no responder on {subjects.extension('grove', 'etcd')}"):
         await maker.make(a_request())
-    nobody = f"Step health: nobody answers on {subjects.extension('grove', 'health')}"
+    nobody = f"Step health: no responder on {subjects.extension('grove', 'health')}"
     problems = await maker.problems(OBSERVED, {})
     assert set(problems.values()) == {nobody}
     assert [name for name, problem in problems.items() if not isinstance(problem, CheckError)] == [
         "ControlPlaneHealthy"
     ]
     await bus.connection.listen(subjects.extensions_of("grove"), lambda _: None)
-    with pytest.raises(StepFailed, match=f"no answer on {subjects.extension('grove', 'etcd')} within 0.1 s"):
+    with pytest.raises(StepFailed, match=f"no response on {subjects.extension('grove', 'etcd')} within 0.1 s"):
         await maker.make(a_request())
 
 
@@ -256,7 +256,7 @@ async def test_a_shoot_waits_for_somebody_who_answers_and_is_made_then(garden: G
     async def reports_that_nobody_responds() -> None:
         errors: list[dict[str, str]] = section(await garden.shoot(), "status").get("lastErrors") or [{}]
         first = garden.subjects.extension("aws-eu1", "namespace")
-        assert f"nobody answers on {first}" in errors[0].get("description", "")
+        assert f"no responder on {first}" in errors[0].get("description", "")
 
     await eventually(reports_that_nobody_responds)
     responder = Responder(garden.nats_url, garden.subjects, tmp_path / "responder")

@@ -134,7 +134,7 @@ async def test_conditions_that_turned_unknown_are_put_right_with_those_of_the_sh
         assert set(conditions(await garden.shoot(), "constraints").values()) == {"True"}
         shoot = await garden.shoot()
         messages = {each["message"] for each in shoot["status"]["conditions"] + shoot["status"]["constraints"]}
-        assert messages == {"Simulated by the local backend: there is nothing to look at."}
+        assert messages == {"Simulated by the local backend: there is nothing to check."}
 
     await eventually(well)
 

@@ -282,7 +282,7 @@ async def test_care_reports_what_is_wrong_with_a_shoot(garden: Garden) -> None:
     await garden.start(a_configuration(controllers={"shootCare": {"syncPeriod": "300ms"}}))
     await garden.place()
     await garden.until_state("Succeeded")
-    await garden.change(APOLLO, metadata={"annotations": {UNHEALTHY: "EveryNodeReady=Node 3 does not answer."}})
+    await garden.change(APOLLO, metadata={"annotations": {UNHEALTHY: "EveryNodeReady=Node 3 does not respond."}})
 
     async def observed(status: str) -> None:
         assert conditions(await garden.shoot())["EveryNodeReady"] == status

@@ -103,7 +103,7 @@ async def test_the_authority_is_rotated_under_a_gardenlet_that_works(tmp_path: P
             assert "everybody has a certificate of the new one" in again.stdout, again
             finished = await gardenbus(landscape, "ca", "rotate", "--finish")
             assert finished.code == 0, finished
-            with pytest.raises(Unavailable, match="does not let this user in"):
+            with pytest.raises(Unavailable, match="does not accept this user"):
                 await landscape.connect(read_credentials(old, ""), CORK.user)
             await landscape.connect(read_credentials(file, ""), CORK.user)
             at = sending.acknowledged

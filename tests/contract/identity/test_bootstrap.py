@@ -86,7 +86,7 @@ async def test_a_token_is_for_nothing_but_a_request(landscape: GuardedLandscape)
         try:
             async with agent.with_token(token) as send:
                 for tail, body in (("list.secret", {}), ("token.create", {}), ("csr.approve", {"name": "x"})):
-                    with pytest.raises(Unavailable, match="no answer"):
+                    with pytest.raises(Unavailable, match="no response"):
                         await send(tail, body)
         except Unavailable as error:  # the identity service has not heard of the token yet
             raise AssertionError(error.message) from error

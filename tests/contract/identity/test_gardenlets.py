@@ -159,7 +159,7 @@ async def test_an_expired_certificate_is_refused_until_it_is_renewed(
 
 async def test_the_certificate_of_another_seed_is_a_clear_error(agents_landscape: Guarded, garden: Garden) -> None:
     agents_landscape.certify(Principal("gardenlet", "aws-dublin"), garden.directory / SEED)
-    with pytest.raises(SettingsInvalid, match=r"seed:aws-eu1 cannot come in with the credentials of seed:aws-dublin"):
+    with pytest.raises(SettingsInvalid, match=r"seed:aws-eu1 cannot connect with the credentials of seed:aws-dublin"):
         await garden.start_alone(a_configuration())
 
 

@@ -150,7 +150,7 @@ async def test_messages_from_outside_have_their_limit(fleet: Fleet) -> None:
 async def test_nobody_comes_in_by_another_key(fleet: Fleet) -> None:
     fleet.file(ANN).unlink()
     fleet.export("--user", "ann")  # a new key, which the server has not read yet
-    with pytest.raises((Unavailable, nats.errors.Error), match="does not let this user in"):
+    with pytest.raises((Unavailable, nats.errors.Error), match="does not accept this user"):
         await fleet.connect(ANN)
 
 

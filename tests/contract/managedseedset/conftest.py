@@ -167,7 +167,7 @@ class Landscape:
 
     async def get(self, key: ObjectKey) -> Document:
         stored = await self.store.get(key)
-        assert stored is not None, f"{key} is not there"
+        assert stored is not None, f"{key} not found"
         return stored.document()
 
     async def names(self, kind: str, namespace: str | None = None) -> list[str]:

@@ -112,7 +112,7 @@ async def test_streams_that_are_missing_or_changed_are_found(ward: Ward) -> None
 
     found = await ward.examine()
 
-    assert brief(found["stream EVENTS"]) == ("failed", "is not there")
+    assert brief(found["stream EVENTS"]) == ("failed", "does not exist")
     assert brief(found["stream OBJECTS"]) == ("failed", "max_msgs_per_subject is 2, not 1")
     assert brief(found["stream QUEUES"]) == ("warning", "max_age is 600000000000: a limit drops work")
     assert "restart" in found["stream EVENTS"].suggestion
@@ -134,7 +134,7 @@ async def test_work_that_nobody_takes_is_found(ward: Ward) -> None:
 
     found = await ward.examine()
 
-    assert brief(found["queue migration"]) == ("failed", "nobody listens, 1 pieces of work wait")
+    assert brief(found["queue migration"]) == ("failed", "no consumer, 1 messages pending")
     assert "nats consumer rm QUEUES migration" in found["queue migration"].suggestion
     assert found["unclaimed work"].state == "warning"
     assert found["unclaimed work"].found.endswith("scheduling.absent.garden-dev.apollo")
@@ -160,7 +160,7 @@ async def test_work_that_comes_back_again_and_again_is_found(ward: Ward) -> None
 
         async def found() -> None:
             state, text = brief((await ward.examine())["queue migration"])
-            assert (state, "handed out more than once" in text) == ("warning", True), text
+            assert (state, "delivered more than once" in text) == ("warning", True), text
 
         await eventually(found)
     finally:

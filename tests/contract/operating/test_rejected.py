@@ -64,7 +64,7 @@ async def test_the_same_again_is_refused_again_and_not_sent_once_more(operator: 
     first, second = (operator.call("rejected", "replay", str(identity)) for _ in range(2))
 
     assert first.code == 1
-    assert "refused again, as " in first.stderr
+    assert "rejected again, as " in first.stderr
     assert "rejected again within two minutes; it is not sent once more" in second.stderr
     assert len([each for each in rejections(operator) if each["object"].endswith("/again")]) == 2
 

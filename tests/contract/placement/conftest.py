@@ -103,7 +103,7 @@ class Landscape:
 
     async def get(self, key: ObjectKey = WEB) -> Document:
         stored = await self.store.get(key)
-        assert stored is not None, f"{key} is not there"
+        assert stored is not None, f"{key} not found"
         return stored.document()
 
     async def delete(self, key: ObjectKey) -> None:

@@ -42,7 +42,7 @@ async def test_a_guard_may_demand_that_an_object_is_not_there(kit: StoreUnderTes
     with pytest.raises(Conflict, match="the seed is there"):
         await kit.store.delete(seed, preconditions=[absent])
     await kit.store.delete(other)
-    with pytest.raises(Conflict, match=r"\(it is not there\)"):
+    with pytest.raises(Conflict, match=r"\(not found\)"):
         await kit.store.delete(seed, preconditions=[only_at(other)])
     assert await kit.store.delete(seed, preconditions=[absent]) is None
 

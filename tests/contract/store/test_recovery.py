@@ -88,7 +88,7 @@ async def test_a_shoot_that_was_ordered_since_goes_to_a_seed_that_has_answered(k
     ordered = await kit.created(a_shoot("ordered"), origin=RequestOrigin(17, 41))
     requested = await kit.created(a_shoot("requested"), origin=RequestOrigin(17, 40, 2**31))
     assert await kit.bound(ordered, HERE) == "seed-silent"
-    with pytest.raises(Forbidden, match="has not said yet what it runs"):
+    with pytest.raises(Forbidden, match="has not reported yet what it runs"):
         await kit.store.create(a_shoot("named", spec={"seedName": HERE}))
     await responded(kit, recovery, HERE)
     assert await kit.bound(put_back, HERE) == "recovering"

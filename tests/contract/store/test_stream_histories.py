@@ -92,7 +92,7 @@ async def test_what_a_stream_has_lost_is_noted_with_what_waited(kit: StoreUnderT
     assert loss.since == "2026-01-01T00:00:00Z"
     assert loss.till
     assert "REQUESTS has lost messages 5 to 9 (stored after 2026-01-01T00:00:00Z until" in loss.text
-    assert "3 of them, from 7 on, nobody had carried out" in loss.text
+    assert "3 of them, from 7 on, had not been carried out" in loss.text
 
 
 async def test_a_stream_that_lost_nothing_is_no_loss(kit: StoreUnderTest) -> None:

@@ -44,7 +44,7 @@ from tests.support.memory.streams import (
 )
 
 BATCH_LIMIT = 1000
-_AWAY = "the bus is out of reach"
+_AWAY = "the bus is unreachable"
 
 
 class MemoryServer:
@@ -383,7 +383,7 @@ class MemoryBus:
         _check_subject(message.subject)
         stream = self.server.stream_of(message.subject)
         if stream is None:
-            raise Unavailable(f"nobody answers on {message.subject}")
+            raise Unavailable(f"no responder on {message.subject}")
         stream.check(message, expected_subject_sequence)
         return stream.append(message)
 
@@ -533,10 +533,10 @@ class MemoryBus:
                     async with asyncio.timeout(timeout_seconds):
                         return await handler(Request(subject, body, headers))
                 except TimeoutError as error:
-                    raise Unavailable(f"no answer on {subject} within {timeout_seconds:g} s") from error
+                    raise Unavailable(f"no response on {subject} within {timeout_seconds:g} s") from error
                 except Exception as error:  # noqa: BLE001  (whatever a handler raises is a response)
                     return error_response(error)[2]
-        raise Unavailable(f"nobody answers on {subject}")
+        raise Unavailable(f"no responder on {subject}")
 
     def notify(self, subject: str, body: bytes) -> None:
         """See the port; the members of a group get it in turn."""

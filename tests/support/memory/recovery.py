@@ -36,8 +36,8 @@ def begin(state: MemoryState, recovery_id: str, cause: str, floor: RequestOrigin
         _record(
             state,
             "RecoveryStarted",
-            f"The store went back ({cause}): until all seeds have said what they run, shoots that were ordered before"
-            " are not placed, none moves, and no seed is removed",
+            f"The store went back ({cause}): until all seeds have reported what they run, shoots that were ordered"
+            " before are not placed, none moves, and no seed is removed",
         )
 
 
@@ -89,7 +89,7 @@ def advance(state: MemoryState, waited: str, *, announces: bool) -> tuple[Recove
     if not silent_seeds(state) and recovery.has_waited:
         state.recovery = None
         _note_response(state)
-        _record(state, "RecoveryFinished", "All seeds have said what they run: shoots are placed again")
+        _record(state, "RecoveryFinished", "All seeds have reported what they run: shoots are placed again")
         return shown, True
     if announces:
         announce_seeds(state, silent_only=True)

@@ -100,7 +100,7 @@ async def test_a_server_that_is_away_or_sends_no_json_is_unavailable() -> None:
         away = KubernetesClient(session, "http://127.0.0.1:1", ssl.create_default_context())
         with pytest.raises(Unavailable) as error:
             await away.get("/api")
-    assert error.value.message.startswith("http://127.0.0.1:1 does not answer: [Errno 111] Connect call failed")
+    assert error.value.message.startswith("http://127.0.0.1:1 does not respond: [Errno 111] Connect call failed")
     assert "object at" not in error.value.message  # it would differ each time
 
 
@@ -152,7 +152,7 @@ async def test_a_server_that_is_too_slow_is_unreachable() -> None:
 
     async with an_api_server(handler) as url, aiohttp.ClientSession() as session:
         client = KubernetesClient(session, url, ssl.create_default_context(), timeout_seconds=0.05)
-        with pytest.raises(Unreachable, match="does not answer"):
+        with pytest.raises(Unreachable, match="does not respond"):
             await client.get("/version")
 
 

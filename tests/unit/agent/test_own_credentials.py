@@ -61,7 +61,7 @@ def test_the_process_s_will_do_when_they_name_the_agent(tmp_path: Path) -> None:
 
 
 def test_those_of_another_agent_are_refused_with_a_remedy(tmp_path: Path) -> None:
-    with pytest.raises(SettingsInvalid, match=r"seed:aws-cork cannot come in with the .* of seed:aws-dublin .*; put"):
+    with pytest.raises(SettingsInvalid, match=r"seed:aws-cork cannot connect with the .* of seed:aws-dublin .*; put"):
         own_credentials(CORK, tmp_path, of_process(tmp_path / "process.pem", DUBLIN))
     certificate(tmp_path / "credentials.pem", DUBLIN)
     with pytest.raises(SettingsInvalid, match=r"of seed:aws-dublin \(.*credentials.pem\)$"):

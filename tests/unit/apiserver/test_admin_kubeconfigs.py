@@ -20,7 +20,7 @@ APOLLO = ObjectKey("shoot", "garden-dev", "apollo")
 
 
 class Gardenlet:
-    """The gardenlet of seed aws, and what it was asked for."""
+    """The gardenlet of seed aws, and what it was requested."""
 
     def __init__(self, response: bytes) -> None:
         self.response = response

@@ -1,4 +1,4 @@
-"""Runs alternate, ratios are those of one run, sizes are what was asked for, and people can read the outcome."""
+"""Runs alternate, ratios are those of one run, sizes are what was requested, and people can read the outcome."""
 
 from collections.abc import Awaitable, Callable, Mapping
 

@@ -14,7 +14,7 @@ from tests.support.memory.bus import MemoryBus
 
 STREAM = Subjects("garden").stream("BINDINGS")
 MESSAGES = [Message(f"garden.binding.a.default.s{number}", b"{}") for number in range(10)]
-CANNOT_WRITE = "NATS answers, but cannot write BINDINGS: its disk is full, or was"
+CANNOT_WRITE = "NATS responds, but cannot write BINDINGS: its disk is full, or was"
 
 
 class SlowBus(MemoryBus):
@@ -52,5 +52,5 @@ async def test_a_full_disk_is_told_from_a_server_that_is_slow(tmp_path: Path) ->
     with pytest.raises(BenchFailed, match=r"10 messages on BINDINGS: the disk of .* is full .* make room"):
         await Retries(tmp_path, least_free_mb=1e12).publish_in_order(bus, STREAM, MESSAGES, after=0)
     bus.stored_unacknowledged = [0] * 3
-    with pytest.raises(BenchFailed, match=r"not acknowledged for 0 s: NATS answers"):
+    with pytest.raises(BenchFailed, match=r"not acknowledged for 0 s: NATS responds"):
         await Retries(tmp_path, seconds=0.0).publish_in_order(bus, STREAM, MESSAGES, after=0)

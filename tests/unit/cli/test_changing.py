@@ -221,5 +221,5 @@ def test_an_edit_of_a_field_that_somebody_else_changed_is_refused(
     result = call("edit", *AT, "--editor", an_editor(tmp_path, "sed -i 's/: evaluation/: testing/' \"$1\""))
 
     assert result.exit_code == 1
-    assert "somebody else has changed spec.purpose meanwhile; nothing is written" in result.stderr
+    assert "spec.purpose changed meanwhile; nothing is written" in result.stderr
     assert apollo(bus)["spec"]["purpose"] == "production"

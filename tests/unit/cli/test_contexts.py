@@ -95,7 +95,7 @@ def test_a_context_may_be_a_state_directory_which_is_told(environ: dict[str, str
 
 @pytest.mark.parametrize("options", [(Path("x"), None), (None, "nats://x:1")])
 def test_a_context_and_another_option_contradict_each_other(environ: dict[str, str], options: tuple[Any, Any]):
-    with pytest.raises(BadRequest, match="one of them says which landscape"):
+    with pytest.raises(BadRequest, match="exactly one of them chooses the landscape"):
         in_context("lab", *options, None, environ)
 
 

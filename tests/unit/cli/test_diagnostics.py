@@ -320,7 +320,7 @@ def test_an_identity_service_that_is_away_has_failed_where_people_need_it() -> N
     (there,) = assess_identity(TARGET, [needing, a_service("identity"), a_service("identity")])
 
     assert away.state == "failed"
-    assert "nobody new from outside gets in" in away.found
+    assert "no new connections from outside are accepted" in away.found
     assert away.suggestion.startswith("start it")
     assert (there.state, there.found) == ("ok", "2 replicas run")
     assert assess_identity(TARGET, [a_service("apiserver"), a_service("relay")]) == []

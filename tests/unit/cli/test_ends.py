@@ -1,4 +1,4 @@
-"""How the command ends and what it says then, as a process: usage errors, servers out of reach, pipes, colours."""
+"""How the command ends and what it sent then, as a process: usage errors, servers out of reach, pipes, colours."""
 
 import os
 import pty
@@ -70,8 +70,8 @@ def test_each_way_of_being_out_of_reach_has_its_sentence(closed_port: int):
 @pytest.mark.parametrize(
     ("greeting", "response", "seen"),
     [
-        (b"SSH-2.0-OpenSSH_9.2\r\n", b"", "it says 'SSH-2.0-OpenSSH_9.2'"),
-        (b"", b"HTTP/1.1 400 Bad Request\r\n\r\n", "it says 'HTTP/1.1 400 Bad Request'"),
+        (b"SSH-2.0-OpenSSH_9.2\r\n", b"", "it sent 'SSH-2.0-OpenSSH_9.2'"),
+        (b"", b"HTTP/1.1 400 Bad Request\r\n\r\n", "it sent 'HTTP/1.1 400 Bad Request'"),
         (b"", b"", "it closes the connection"),
     ],
 )
@@ -103,11 +103,11 @@ def test_a_user_whom_the_server_does_not_let_in_is_told_so_at_once(tmp_path: Pat
         server.stop()
         silent.close()
 
-    rejected = f"gardenbus: NATS at nats://127.0.0.1:{server.port} does not let this user in: user or password"
+    rejected = f"gardenbus: NATS at nats://127.0.0.1:{server.port} does not accept this user: user or password"
     assert ended.returncode == 2
     assert ended.stderr.startswith(rejected)
     assert unheard.returncode == 3
-    assert "something listens there and does not answer" in unheard.stderr
+    assert "something listens there and does not respond" in unheard.stderr
 
 
 def test_who_reads_no_further_ends_a_command_without_a_word(tmp_path: Path):

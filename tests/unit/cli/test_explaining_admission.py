@@ -56,7 +56,7 @@ def test_each_change_warning_and_refusal_has_a_row_and_the_others_are_named(expl
     assert "warned   mind it" in result.stdout
     assert "refuses  spec.region: is not offered" in result.stdout
     assert lines[-2:] == [
-        "1 more plug-in had nothing to change or refuse: Bastion",
+        "1 more plug-in had nothing to change or reject: Bastion",
         "1 more plug-in would come after that: ManagedSeed",
     ]
 
@@ -64,7 +64,7 @@ def test_each_change_warning_and_refusal_has_a_row_and_the_others_are_named(expl
 def test_what_would_be_refused_is_said_and_ends_with_1(explain: Any) -> None:
     result = explain("no-name!")
     assert result.exit_code == 1
-    assert result.stdout.startswith("Shoot garden-dev/no-name! would be refused: metadata.name: is no name\n")
+    assert result.stdout.startswith("Shoot garden-dev/no-name! would be rejected: metadata.name: is no name\n")
 
 
 def test_programs_get_all_of_it(explain: Any) -> None:

@@ -95,7 +95,7 @@ def test_a_placement_is_explained_from_its_policy_to_what_would_make_it_look_aga
     assert lines[1] == "  fulfilled: as was found"
     assert any(line.split()[:4] == ["c1", "yes", "40", "-1"] for line in lines)
     assert any(line.startswith("c3 ") and "gpu is not tolerated" in line for line in lines)
-    assert "and 2 clusters more that a status does not tell of" in text.stdout
+    assert "and 2 clusters more that the status does not list" in text.stdout
     assert "ClusterResourcePlacementScheduled" in text.stdout
     assert "an eviction takes it off one" in text.stdout
 
@@ -164,7 +164,7 @@ def test_a_failed_decision_is_said_with_when_it_is_tried_again(explained: Any):
     response = explained(web(), a_snapshot(status="False", reason="SchedulingFailed"))
 
     assert "NOT fulfilled: as was found" in response.stdout
-    assert "the last look failed" in response.stdout
+    assert "the last reconcile failed" in response.stdout
 
 
 def test_a_placement_that_cannot_be_read_is_explained_by_what_is_wrong_and_how_to_mend_it(explained: Any):
@@ -183,7 +183,7 @@ def test_selectors_that_cannot_be_evaluated_are_said_beside_what_was_decided(exp
     response = explained(placement, a_snapshot(a_decision("c1")), a_binding("c1", "Scheduled"))
 
     assert "NOT fulfilled: ClusterResourcePlacementScheduled False" in response.stdout
-    assert "the last look failed" in response.stdout
+    assert "the last reconcile failed" in response.stdout
     assert any(line.split()[:2] == ["c1", "Scheduled"] for line in response.stdout.splitlines())
 
 
@@ -219,8 +219,8 @@ def test_a_namespaced_placement_is_found_by_its_namespace_or_alone(explained: An
     [
         ("placement web api", 2, "one placement is explained"),
         ("crp shop/web", 2, "is in no namespace"),
-        ("placement nobody", 1, "placement nobody is not there"),
-        ("crp nobody", 1, "is not there"),
+        ("placement nobody", 1, "placement nobody not found"),
+        ("crp nobody", 1, "not found"),
     ],
 )
 def test_what_is_not_there_or_cannot_be_meant_is_said(explained: Any, words: str, code: int, problem: str):

@@ -92,11 +92,11 @@ async def test_a_shoot_that_waits_is_explained_from_all_seeds_to_what_would_wake
     ]
     assert lines[10:12] == [
         "DECISION",
-        "no seed fits, as said above",
+        "no seed fits, see above",
     ]
     assert lines[12].endswith("(in 32s)")
     assert lines[13:16] == [
-        "it is woken before that when",
+        "retried earlier if",
         "- a shoot leaves seed full, or status.allocatable.shoots is raised there",
         "- seed new becomes usable (it is not ready: no gardenlet has reported yet)",
     ]
@@ -187,18 +187,18 @@ async def test_a_seed_is_explained_by_rule_with_the_shoots_that_it_could_take(
     found = await explained(a_cloudprofile(), project, cordoned, tolerant, a_shoot("other"))
     show_seed(await found.seed("a"), show_all=False)
     assert printed(capsys) == [
-        "seed a (aws, eu-west-1) takes no shoots: 0/250 shoots",
+        "seed a (aws, eu-west-1) unschedulable; 0/250 shoots",
         "",
         "OK RULE READ",
-        "yes stays not deleting",
-        "yes unmarked no mark for removal",
-        "NO visible spec.settings.scheduling.visible is false: it is cordoned, `gardenbus uncordon` opens it again",
+        "yes not deleting no deletionTimestamp",
+        "yes not marked for removal no removal annotation",
+        "NO not cordoned spec.settings.scheduling.visible is false: `gardenbus uncordon` makes it schedulable",
         "yes reported a gardenlet has reported",
         "yes GardenletReady True (Tested: All is well.)",
         "yes emergency-stop the annotation shoot.gardener.cloud/emergency-stop-reconciliations is not set",
         "yes capacity 0 shoots, 250 allocatable",
         "yes taints only for shoots that tolerate gpu",
         "",
-        "of the shoots that wait it could take 1, were it usable:",
+        "1 pending shoots would fit it if it were schedulable:",
         "garden-dev/tolerant",
     ]

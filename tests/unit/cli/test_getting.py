@@ -113,7 +113,7 @@ def test_who_is_not_there_is_said_and_the_others_are_shown(run: Any):
 
     assert result.exit_code == 1
     assert result.stdout == "seed.core.gardener.cloud/aws\n"
-    assert "nobody is not there" in result.stderr
+    assert "nobody not found" in result.stderr
 
 
 def test_rows_without_titles_and_with_labels(run: Any):
@@ -174,7 +174,7 @@ def test_documents_stand_alone_when_they_were_asked_for_by_name(run: Any):
         (["shoots", "-o", "custom-columns="], "needs columns"),
         (["shoots", "--sort-by", "{.a[}"], "a number, a quoted key"),
         (["shoot", "a", "-l", "a=b"], "not both"),
-        (["shoots", "-A", "-n", "x"], "say which"),
+        (["shoots", "-A", "-n", "x"], "give one of them"),
         (["events", "-w"], "gardenbus events -w"),
     ],
 )

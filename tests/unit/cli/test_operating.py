@@ -302,7 +302,7 @@ def test_get_shows_what_a_set_waits_for_and_what_its_autoscaler_wants(run: Any):
 def test_what_is_in_no_namespace_is_said_so(run: Any):
     result = run(a_landscape(), "get", "mss", "nobody")
 
-    assert (result.exit_code, result.stderr) == (1, "gardenbus: managedseedset nobody is not there, in no namespace\n")
+    assert (result.exit_code, result.stderr) == (1, "gardenbus: managedseedset nobody not found in any namespace\n")
 
 
 def test_a_refusal_tells_each_field_once(capsys: pytest.CaptureFixture[str]):
@@ -365,7 +365,7 @@ def test_scale_warns_of_an_autoscaler_that_will_scale_again(run: Any):
 
     assert result.exit_code == 0
     assert result.stderr == (
-        "gardenbus: warning: SeedAutoscaler garden/grower looks after this set and will scale it again, "
+        "gardenbus: warning: SeedAutoscaler garden/grower scales this set, and will scale it again, "
         "to 1 at the least and 3 at the most: change these to keep it\n"
     )
 

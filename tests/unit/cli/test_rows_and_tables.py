@@ -82,7 +82,7 @@ def test_the_picture_shows_services_seeds_and_shoots():
     for words in (
         "relay waiting ↻2",
         "1/2",
-        "not reported",
+        "Not reported",
         "1 processing",
         "apollo",
         "Waiting for machines",

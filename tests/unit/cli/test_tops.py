@@ -51,7 +51,7 @@ def test_the_fullest_seed_comes_first_with_its_heartbeat() -> None:
     assert [row["seed"] for row in view.rows] == ["full", "boundless", "empty"]
     assert view.rows[0] == {"seed": "full", "ready": "True", "heartbeatSeconds": 1.4, "used": 2, "allocatable": 2.0}
     lines = rows_text(view.picture).splitlines()  # pyright: ignore[reportArgumentType]
-    assert lines[1].split()[:7] == ["full", "aws", "eu", "ready", "1s", "2/2", "100%"]
+    assert lines[1].split()[:7] == ["full", "aws", "eu", "Ready", "1s", "2/2", "100%"]
     assert lines[2].split()[4] == "none"
 
 

@@ -37,17 +37,14 @@ def test_the_difference_is_shown_by_shoot_and_by_seed(tmp_path: Path) -> None:
     file = written(tmp_path / "now.yaml", *BASE, a_seed("a", shoots="2"), placed, a_shoot("waits"))
     lines = rows(reported("-f", file, "--cordon", "a", "--shoots", "3", "--like", "garden-dev/old"))
     assert lines == [
-        (
-            "if seed a were cordoned, there were 3 more shoots like garden-dev/old: 0 wait as it is, 4 would"
-            " (strategy SameRegion)"
-        ),
-        "SHOOT SEED WOULD BE ON WHY NOT",
-        "garden-dev/waits a <none> none of the 1 seeds can be scheduled to (not being deleted, visible, ready)",
-        "NEW SHOOTS WOULD BE ON WHY NOT",
-        "3 like garden-dev/old <none> none of the 1 seeds can be scheduled to (not being deleted, visible, ready)",
-        "SEED USED WOULD BE ALLOCATABLE FILL CHANGE",
+        "with a cordoned and 3 more shoots like garden-dev/old: 0 pending now, 4 then (strategy SameRegion)",
+        "SHOOT SEED THEN ON WHY NOT",
+        "garden-dev/waits a <none> none of the 1 seeds is schedulable: 1 cordoned",
+        "NEW SHOOTS THEN ON WHY NOT",
+        "3 like garden-dev/old <none> none of the 1 seeds is schedulable: 1 cordoned",
+        "SEED USED THEN ALLOCATABLE FILL CHANGE",
         "a 2 1 2 100% → 50% cordoned",
-        "nothing was written: this was a supposition",
+        "dry run: nothing was changed",
     ]
 
 

@@ -94,7 +94,7 @@ def test_a_seed_is_replaced_by_another_of_its_name() -> None:
     [
         ({"removed": ("x",)}, "there is no seed x"),
         ({"cordoned": ("x",)}, "there is no seed x"),
-        ({"added": (a_seed("a"),)}, "seed a is there already: say --remove-seed too"),
+        ({"added": (a_seed("a"),)}, "seed a exists already: add --remove-seed"),
         ({"shoots": 3, "like": "x"}, "there is no shoot x"),
         ({"shoots": 3, "like": "two"}, "several shoots are called two"),
     ],

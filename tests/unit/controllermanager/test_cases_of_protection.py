@@ -76,7 +76,7 @@ async def test_what_is_deleted_without_the_finalizer_is_left_alone_though_it_is_
     await garden.add(kept, user)
     await garden.delete(key)
     before = await garden.store.get(key)
-    assert await garden.reconcile(LOOPS[key.kind], key) == Done("it is leaving")
+    assert await garden.reconcile(LOOPS[key.kind], key) == Done("it is being deleted")
     assert await garden.store.get(key) == before
     assert garden.events() == []
 

@@ -94,7 +94,7 @@ async def test_a_deleted_object_without_the_finalizer_gets_none() -> None:
     await garden.add(profile)
     await garden.delete(key_of(profile))
     before = await garden.store.get(key_of(profile))
-    assert await garden.reconcile(LOOPS["cloudprofile"], key_of(profile)) == Done("it is leaving")
+    assert await garden.reconcile(LOOPS["cloudprofile"], key_of(profile)) == Done("it is being deleted")
     assert await garden.store.get(key_of(profile)) == before
 
 

@@ -122,7 +122,7 @@ AUTOSCALER: Document = {
         "currentMetrics": [
             {"type": "Resource", "resource": {"name": "shoots", "current": {"averageUtilization": 50, "value": "4"}}}
         ],
-        "conditions": [{"type": "ScalingActive", "status": "True", "message": "all metrics can be told"}],
+        "conditions": [{"type": "ScalingActive", "status": "True", "message": "all metrics can be read"}],
     },
 }
 
@@ -135,7 +135,7 @@ def test_an_autoscaler_is_shown_with_its_metric_beside_the_target():
         "; 2 of its shoots wait for a seed; more are desired than maxReplicas (3)"
     )
     blind = merged(AUTOSCALER, {"status": {"currentMetrics": []}})
-    assert autoscaler_row(blind).reason == "all metrics can be told"
+    assert autoscaler_row(blind).reason == "all metrics can be read"
 
 
 @pytest.mark.parametrize(("status", "lacks"), [("True", False), ("False", True), ("Unknown", True), (None, True)])

@@ -30,6 +30,9 @@ def waiting(name: str, message: str, created: str = "2026-01-02T03:04:05Z", name
             "no seed supports the access restrictions moon",
         ),
         ("not even the one seed left has 3 zones", "no seed has 3 zones"),
+        ("the remaining seed lacks 3 zones", "no seed has 3 zones"),
+        ("none of the 12 remaining seeds has 3 zones", "no seed has 3 zones"),
+        ("none of the 13 seeds is schedulable: 12 not ready, 1 cordoned", "no seed is schedulable"),
         ("the namespace 'a' belongs to no Project", "the namespace 'a' belongs to no Project"),
     ],
 )

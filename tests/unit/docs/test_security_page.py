@@ -38,4 +38,4 @@ def test_each_row_names_tests_that_there_are(name: str) -> None:
     assert tests, f"{name} names no test"
     for each in tests:
         file, _, function = each.partition("::")
-        assert function in _tests_of(file), f"{name}: {each} is not there"
+        assert function in _tests_of(file), f"{name}: {each} not found"

@@ -109,7 +109,7 @@ async def test_servers_that_are_not_there_are_named_at_once():
         mute.listen()
         with pytest.raises(Unavailable, match=r"no Redis at redis://127\.0\.0\.1:1/0: Connection refused"):
             await probe_servers(None, "redis://me:secret@127.0.0.1:1/0")
-        with pytest.raises(Unavailable, match=r"no NATS at nats://127.*: no answer within"):
+        with pytest.raises(Unavailable, match=r"no NATS at nats://127.*: no response within"):
             await probe_servers(f"nats://127.0.0.1:{mute.getsockname()[1]}", None)
 
 

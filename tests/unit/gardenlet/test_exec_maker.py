@@ -127,7 +127,7 @@ async def test_without_an_answer_what_is_kept_stays(tmp_path: Path) -> None:
 async def test_a_step_without_a_command_is_done_at_once(tmp_path: Path) -> None:
     maker = a_maker(tmp_path, {"commands": {"infrastructure": "no-such-program"}})
     assert await maker.make(a_request("etcd")) == {}
-    assert "Nobody has looked" in maker.healthy_message
+    assert "Not checked" in maker.healthy_message
 
 
 async def test_exit_code_75_is_tried_again_whatever_codes_it_names(tmp_path: Path) -> None:
@@ -167,13 +167,13 @@ async def test_standard_error_goes_into_the_log_line_by_line(tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("print('done')", "has answered no JSON as asked for"),
-        ("print('[1]')", "has answered no JSON as asked for"),
-        ("import sys; sys.stdout.buffer.write(bytes([255, 254]))", "has answered no JSON as asked for"),
+        ("print('done')", "has not returned the JSON that was requested"),
+        ("print('[1]')", "has not returned the JSON that was requested"),
+        ("import sys; sys.stdout.buffer.write(bytes([255, 254]))", "has not returned the JSON that was requested"),
         ("""print('{"kept": {"a": 1}, "kpet": 1}')""", "unknown field `kpet`"),
         ("""print('{"kept": {"at": 1}}')""", "must not keep at"),
         ("""print('{"problems": {"Sunny": "no"}}')""", "problems of unknown conditions: Sunny"),
-        ("""print('{"problems": {"EveryNodeReady": "no"}}')""", "problems are answered to `health`"),
+        ("""print('{"problems": {"EveryNodeReady": "no"}}')""", "problems are for the response to `health`"),
         ("""print('{"kept": {"a": ' + '{"a":' * 5000 + '1' + '}' * 5002)""", "nested too deeply"),
         ("""print('{"kept": {"a": "' + 'x' * 900_000 + '"}}')""", " bytes would be kept of all steps, 800000 at most"),
         ("print('x' * 2_000_000)", "has written more than 1 MiB to its output"),
@@ -214,7 +214,7 @@ async def test_a_command_whose_interpreter_is_missing_says_so(tmp_path: Path) ->
     command.chmod(0o755)
     error = await failure_of(a_maker(tmp_path, {"commands": {"default": str(command)}}))
     assert error.message == (
-        f"Step etcd: command {command} cannot be run: no interpreter is where its first line says "
+        f"Step etcd: command {command} cannot be run: the interpreter in its first line does not exist "
         "(backend.options.commands.default)"
     )
 

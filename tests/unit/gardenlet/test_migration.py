@@ -196,7 +196,7 @@ def test_what_is_left_of_an_earlier_stay_goes() -> None:
 
 def test_a_restoration_waits_for_what_the_source_saved() -> None:
     shoot = observed(**handed_over(observed=4))
-    waits = AwaitDependency("Restore", "the ShootState that its last seed saved is not there yet.")
+    waits = AwaitDependency("Restore", "the ShootState that its last seed saved does not exist yet.")
 
     assert action(shoot) == waits
     waited = msgspec.structs.replace(adopted(shoot), status={"lastOperation": operation("Restore", "Error")})

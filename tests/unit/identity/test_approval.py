@@ -86,7 +86,7 @@ TABLE: list[tuple[str, SigningRequest, ApprovalFacts, type[Decision] | str]] = [
     ("a token of another seed", a_request(BOOTSTRAPPER), a_token(DUBLIN), "NotOwnName"),
     ("a token of a member cluster", a_request(BOOTSTRAPPER), a_token(PARIS), "NotOwnName"),
     ("a token for a person", a_request(BOOTSTRAPPER, ANN), a_token(), "NotOwnName"),
-    ("a token that is not there", a_request(BOOTSTRAPPER), ApprovalFacts(), "TokenInvalid"),
+    ("a token that does not exist", a_request(BOOTSTRAPPER), ApprovalFacts(), "TokenInvalid"),
     ("a token for something else", a_request(BOOTSTRAPPER), a_token(CORK, usable=False), "TokenInvalid"),
     ("a token that ended", a_request(BOOTSTRAPPER), a_token(CORK, left=timedelta()), "TokenExpired"),
     ("a token that was spent", a_request(BOOTSTRAPPER), a_token(CORK, spent_by="csr-0/u-0"), "TokenUsed"),

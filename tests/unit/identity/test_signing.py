@@ -107,7 +107,7 @@ async def test_another_seeds_name_is_denied_said_on_that_seed_and_written_down(
     await signing.store.create(a_seed("aws-dublin"))
     denied = await signing.query("seed:aws-cork", DUBLIN)
     assert reasons(denied) == {"Denied": "NotOwnName"}
-    assert denied["status"]["conditions"][0]["message"] == "seed:aws-cork asks for a certificate of seed:aws-dublin"
+    assert denied["status"]["conditions"][0]["message"] == "seed:aws-cork requests a certificate of seed:aws-dublin"
     assert signing.warnings() == [("seed aws-dublin", "CertificateNotOwnName")]
     (line,) = [line for line in capsys.readouterr().out.splitlines() if "certificate.denied" in line]
     assert all(part in line for part in ("seed:aws-cork", "NotOwnName", "csr-1"))

@@ -47,7 +47,7 @@ def test_a_cluster_is_configured_once() -> None:
 
 def test_seeds_are_enrolled_by_one_configuration_only() -> None:
     assert check_together([read(an_agent_configuration(enrolSeeds=True))] * 2) == [
-        "enrolSeeds: more than one configuration says so"
+        "enrolSeeds: set in more than one configuration"
     ]
 
 

@@ -102,7 +102,7 @@ async def test_failures_that_are_counted_end_even_over_a_restart(tmp_path: Path)
 async def test_a_manifest_may_fail_to_go(tmp_path: Path) -> None:
     backend = await a_backend(tmp_path, failures=parse_manifest_failures("delete,times=1"))
     await backend.apply("w", [a_manifest()])
-    assert await backend.remove("w") == "ConfigMap shop/motd: Failed, as asked for."
+    assert await backend.remove("w") == "ConfigMap shop/motd: Failed, as requested."
     assert await backend.remove("w") is None
 
 
@@ -119,7 +119,7 @@ async def test_switches_are_files(tmp_path: Path) -> None:
     assert (backend.facts().problem, backend.facts().is_silent) == (None, False)
     for name in ("unhealthy", "silent", "apply-fails"):
         (tmp_path / "lisbon" / name).touch()
-    assert (backend.facts().problem, backend.facts().is_silent) == ("Unhealthy, as asked for.", True)
+    assert (backend.facts().problem, backend.facts().is_silent) == ("Unhealthy, as requested.", True)
     assert not (await backend.apply("w", [a_manifest()])).outcomes[0].applied
 
 

@@ -62,7 +62,7 @@ def a_binding(state: str = "Scheduled", **changes: Any) -> Document:
 
 
 class EventHandlerBench:
-    """A watch on what was announced, and what it has asked for since."""
+    """A watch on what was announced, and what it has requested since."""
 
     def __init__(self, *documents: Document) -> None:
         self.clock = FakeClock()

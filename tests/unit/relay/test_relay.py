@@ -68,7 +68,7 @@ class ChoosyBus(MemoryBus):
         last = await publish(stream, messages, expected_last_sequence=expected_last_sequence, whole=whole)
         if self.responses_to_lose:
             self.responses_to_lose -= 1
-            raise Unavailable("no answer in time")
+            raise Unavailable("no response in time")
         return last
 
 
@@ -164,7 +164,7 @@ class BusWithoutObjects(MemoryBus):
         if stream == "OBJECTS" and self.rejections:
             self.rejections -= 1
             assert not await self.subjects("BINDINGS", ">"), "a seed was shown what the bus cannot bring back yet"
-            raise Unavailable("no answer in time")
+            raise Unavailable("no response in time")
         return await super().publish_batch(stream, messages, expected_last_sequence=expected_last_sequence, whole=whole)
 
 
@@ -385,7 +385,7 @@ class IncomparableBus(MemoryBus):
         self, stream: str, subject_filter: str, sequence: int, limit: int
     ) -> Sequence[StreamMessage]:
         self.tried += 1
-        raise Unavailable("no answer in time")
+        raise Unavailable("no response in time")
 
 
 async def test_announcements_go_on_where_what_was_announced_cannot_be_compared() -> None:

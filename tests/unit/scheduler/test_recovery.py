@@ -33,7 +33,7 @@ async def test_a_shoot_from_before_waits_with_its_reason_until_the_recovery_ends
     scheduler = SchedulerUnderTest(store)
     await scheduler.handle_batch("before")
     assert (await shoot_in(store, "before")).parts.seed_name == ""
-    assert "these seeds have not said yet what they run: a, b" in await message_of(store, "before")
+    assert "these seeds have not reported yet what they run: a, b" in await message_of(store, "before")
     for seed in ("a", "b"):
         await store.take_inventory(seed, recovery, [])
     assert (await outbox.advance_recovery(recovery, announces=False)).has_ended
@@ -49,7 +49,7 @@ async def test_a_shoot_ordered_since_goes_to_a_seed_that_has_sent_its_inventory(
     scheduler = SchedulerUnderTest(store)
     await scheduler.handle_batch("after")
     assert (await shoot_in(store, "after")).parts.seed_name == ""
-    assert "it has not said yet what it runs" in await message_of(store, "after")
+    assert "it has not reported yet what it runs" in await message_of(store, "after")
     await store.take_inventory("b", recovery, [])
     await scheduler.handle_batch("before", "after", "later")
     placed = [(await shoot_in(store, name)).parts.seed_name for name in ("before", "after", "later")]

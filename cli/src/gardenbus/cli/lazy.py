@@ -74,7 +74,7 @@ class LazyGroup(TyperGroup):
             self.commands[name] = command = loaded(name, self.entries[name])
             convert_lazily(command, ctx)
             if selected_context.get() is not None and not ctx.resilient_parsing and not _has_context_option(command):
-                raise typer.BadParameter(f"{name!r} asks no landscape of the config file: it takes no --context")
+                raise typer.BadParameter(f"{name!r} needs no landscape of the config file: it takes no --context")
         elif name not in self.commands:
             self.commands = {**{each: self.get_command(ctx, each) for each in self.entries}, **self.commands}
         return super().resolve_command(ctx, args)

@@ -22,7 +22,7 @@ INTERRUPTED = 130
 
 ENDS = (
     "Exit codes: 0 done; 1 rejected, or not all of it was done; 2 usage: the words or files cannot be read, "
-    "or the credentials let nobody in; 3 landscape out of reach; 130 Ctrl-C."
+    "or the credentials are not accepted; 3 landscape unreachable; 130 Ctrl-C."
 )
 
 COMMANDS: Mapping[str, Entry] = {
@@ -32,55 +32,55 @@ COMMANDS: Mapping[str, Entry] = {
     "bench": Entry("", "Landscape", "Measure how fast this machine is.", "bench"),
     "get": Entry("get:get", "Objects", "Show objects, once or as they change."),
     "describe": Entry("describe:describe", "Objects", "Show an object in full, why it waits, and its Events."),
-    "apply": Entry("apply:apply", "Objects", "Create or update what manifests say."),
-    "create": Entry("create:create", "Objects", "Create what manifests say, unless it is there."),
-    "replace": Entry("create:replace", "Objects", "Make objects that are there what manifests say, whole."),
+    "apply": Entry("apply:apply", "Objects", "Create or update objects from manifests."),
+    "create": Entry("create:create", "Objects", "Create objects from manifests, unless they exist."),
+    "replace": Entry("create:replace", "Objects", "Replace existing objects by manifests."),
     "diff": Entry("diff:diff", "Objects", "Show what apply would change."),
     "delete": Entry("apply:delete", "Objects", "Delete objects."),
     "edit": Entry("modify:edit", "Objects", "Change an object in an editor."),
     "patch": Entry("modify:patch", "Objects", "Change fields of objects."),
-    "label": Entry("modify:label", "Objects", "Set labels, or take them away."),
-    "annotate": Entry("modify:annotate", "Objects", "Set annotations, or take them away."),
+    "label": Entry("modify:label", "Objects", "Set or remove labels."),
+    "annotate": Entry("modify:annotate", "Objects", "Set or remove annotations."),
     "api-resources": Entry(
         "api_resources:api_resources", "Objects", "Show which kinds there are, and what acts on them."
     ),
     "wait": Entry("wait:wait", "Objects", "Wait until objects are scheduled, reconciled, gone, and more."),
     "kubeconfig": Entry("kubeconfig:kubeconfig", "Objects", "Print a kubeconfig with which kubectl reaches a shoot."),
     "bind": Entry("bind:bind", "Placement", "Bind a waiting shoot to a seed, or move a placed one there."),
-    "cordon": Entry("bind:cordon", "Placement", "Hide a seed from the scheduler."),
-    "uncordon": Entry("bind:uncordon", "Placement", "Show a seed to the scheduler again."),
+    "cordon": Entry("bind:cordon", "Placement", "Mark a seed as unschedulable."),
+    "uncordon": Entry("bind:uncordon", "Placement", "Mark a seed as schedulable."),
     "drain": Entry("migrate:drain", "Placement", "Empty a seed: cordon it, then migrate its shoots."),
     "rebalance": Entry("migrate:rebalance", "Placement", "Plan migrations for seeds used alike."),
     "scale": Entry("seed_sets:scale", "Sets of seeds", "Set how many replicas a ManagedSeedSet shall have."),
-    "rollout": Entry("groups:rollout", "Sets of seeds", "Look at the revisions of a set's templates, and go back."),
+    "rollout": Entry("groups:rollout", "Sets of seeds", "Show the revisions of a set's templates, and roll back."),
     "events": Entry("events:events", "News", "Show the Events of the last 24 hours, the newest last."),
     "watch": Entry("events:watch", "News", "Show changes of objects as they are announced."),
     "explain": Entry(
-        "explain:explain", "Decisions", "Say why a shoot or a placement is where it is, or what a seed takes."
+        "explain:explain", "Decisions", "Explain where a shoot or a placement is, or what a seed accepts."
     ),
     "simulate": Entry(
-        "groups:simulate", "Decisions", "Try what is not so yet: other seeds, more shoots, files, an autoscaler's days."
+        "groups:simulate", "Decisions", "Simulate changes: other seeds, more shoots, files, days of an autoscaler."
     ),
     "queue": Entry("queue:queue", "Operating", "Show which shoots wait for a seed, why, and when they are tried."),
-    "retry": Entry("queue:retry", "Operating", "Try a shoot now: find it a seed, or repeat what went wrong."),
-    "adopt": Entry("unknown:adopt", "Operating", "Store a shoot again that its seed runs and the store has lost."),
-    "forget": Entry("unknown:forget", "Operating", "Have a seed take down what the store has lost."),
+    "retry": Entry("queue:retry", "Operating", "Retry a shoot now: schedule it, or repeat its failed operation."),
+    "adopt": Entry("unknown:adopt", "Operating", "Store a shoot again that its seed runs and the store does not know."),
+    "forget": Entry("unknown:forget", "Operating", "Tear down what a seed runs and the store does not know."),
     "recovery": Entry(
         "recovery:recovery", "Operating", "Show which seeds a restored store waits for; go on without some."
     ),
-    "rejected": Entry("rejected:rejected", "Operating", "Show what could not be taken, and send it again."),
-    "logs": Entry("logs:logs", "Operating", "Show what the services say; follow one shoot through all of them."),
-    "dashboard": Entry("dashboard:dashboard", "Operating", "Print a link that lets one into the dashboard."),
+    "rejected": Entry("rejected:rejected", "Operating", "Show rejected messages, and send them again."),
+    "logs": Entry("logs:logs", "Operating", "Show the logs of the services; follow one shoot through all of them."),
+    "dashboard": Entry("dashboard:dashboard", "Operating", "Print a link that logs in to the dashboard."),
     "token": Entry(
         "token:token", "Access", "Make, show and remove bootstrap tokens for new gardenlets and member agents."
     ),
     "certificate": Entry("certificate:certificate", "Access", "Approve and deny requests, revoke credentials."),
     "ca": Entry("ca:ca", "Access", "Rotate the certificate authority."),
-    "doctor": Entry("doctor:doctor", "Operating", "Examine a landscape, and say what to do."),
+    "doctor": Entry("doctor:doctor", "Operating", "Check a landscape, and suggest what to do."),
     "backup": Entry("backup:backup", "Operating", "Back the store up, look at backups, check them, restore one."),
     "redis-users": Entry("redis_users:redis_users", "Operating", "Write the users of a Redis, and their passwords."),
     "top": Entry("top:top", "Operating", "Show seeds, shoots, services or queues, kept current."),
-    "auth": Entry("groups:auth", "Operating", "Show what the landscape lets a user do, and who it takes this one for."),
+    "auth": Entry("groups:auth", "Operating", "Show what the landscape lets a user do, and who the current user is."),
     "identity": Entry("identity:identity", "Operating", "Give people and agents credentials, and `nats` a context."),
     "login": Entry("login:login", "This command line", "Try credentials out, and keep them in a context."),
     "config": Entry("config:config", "This command line", "Keep several landscapes under names."),

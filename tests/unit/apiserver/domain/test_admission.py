@@ -188,7 +188,7 @@ class TestExposureClass:
             )
 
     def test_a_class_that_is_not_there_is_refused_on_creation(self) -> None:
-        with pytest.raises(InvalidResource, match=r"spec\.exposureClassName: exposureclass internet is not there"):
+        with pytest.raises(InvalidResource, match=r"spec\.exposureClassName: exposureclass internet not found"):
             mutated(self.SHOOT)
         mutated(self.SHOOT, self.SHOOT)
 
@@ -320,7 +320,7 @@ class TestPlacement:
             admit(placed, None, facts_of(a_cloudprofile(), a_project()))
         with pytest.raises(Forbidden, match="does not tolerate the seed's taints"):
             admit(placed, None, facts_of(a_seed(spec={"taints": [{"key": "x"}]}), a_cloudprofile(), a_project()))
-        with pytest.raises(InvalidResource, match=r"spec\.cloudProfile\.name: cloudprofile aws is not there"):
+        with pytest.raises(InvalidResource, match=r"spec\.cloudProfile\.name: cloudprofile aws not found"):
             admit(placed, None, facts_of(a_seed(), a_project()))
         with pytest.raises(Forbidden, match="garden-dev belongs to no Project"):
             admit(placed, None, facts_of(a_seed(), a_cloudprofile()))
@@ -379,7 +379,7 @@ class TestPlacement:
         stranger = a_namespaced_cloudprofile(spec={"parent": {"name": "gcp"}})
         with pytest.raises(InvalidResource, match=r"^spec\.cloudProfile: a placed shoot keeps to cloudprofile aws"):
             admit(derived, old, facts_of(a_cloudprofile(), stranger))
-        with pytest.raises(InvalidResource, match=r"^spec\.cloudProfile\.name: .* is not there"):
+        with pytest.raises(InvalidResource, match=r"^spec\.cloudProfile\.name: .* not found"):
             admit(derived, old, facts_of(a_cloudprofile()))
         elsewhere = merged(old, {"spec": {"cloudProfile": {"name": "gcp"}}})
         with pytest.raises(InvalidResource, match=r"^spec\.cloudProfile"):

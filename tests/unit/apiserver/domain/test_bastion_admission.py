@@ -47,7 +47,7 @@ def test_it_gets_seed_and_provider_of_its_shoot_which_owns_it() -> None:
 @pytest.mark.parametrize(
     ("bastion", "shoot", "problem"),
     [
-        (a_bastion(), None, "shoot garden-dev/apollo is not there"),
+        (a_bastion(), None, "shoot garden-dev/apollo not found"),
         (a_bastion(spec={"shootRef": None}), RUNNING, "is needed"),
         (a_bastion(), a_shoot(), "has no seed yet"),
         (a_bastion(), merged(RUNNING, {"metadata": {"deletionTimestamp": "x"}}), "is being deleted"),

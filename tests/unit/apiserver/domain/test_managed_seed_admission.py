@@ -85,7 +85,7 @@ class TestManagedSeed:
     @pytest.mark.parametrize(
         ("shoot", "reported"),
         [
-            (None, "is not there: apply it first"),
+            (None, "not found: apply it first"),
             (a_child(metadata={"deletionTimestamp": "2026-01-02T03:04:05Z"}), "being deleted"),
             (a_child(spec={"dns": None}), r"spec\.dns\.domain"),
             (a_child(spec={"addons": {"nginxIngress": {"enabled": True}}}), "nginxIngress"),

@@ -98,7 +98,7 @@ def test_a_restoration_needs_a_state_of_this_very_shoot() -> None:
     state: Document = {"metadata": {"creationTimestamp": "2026-01-03T00:00:00Z"}}
     admit_state(shoot, state)
     admit_state(shoot, {"metadata": {**state["metadata"], "ownerReferences": [{"kind": "Shoot", "uid": "1"}]}})
-    with pytest.raises(Forbidden, match="garden-dev/apollo is not there"):
+    with pytest.raises(Forbidden, match="garden-dev/apollo not found"):
         admit_state(shoot, None)
     for other in (
         {"creationTimestamp": "2026-01-01T00:00:00Z"},

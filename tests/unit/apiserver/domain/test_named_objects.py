@@ -34,7 +34,7 @@ def problems(document: Document, *found: ObjectKey, old: Document | None = None)
     try:
         admit_named_objects(document, old, related)
     except InvalidResource as error:
-        return {one.field for one in error.problems if one.message.endswith("is not there: apply it first")}
+        return {one.field for one in error.problems if one.message.endswith("not found: apply it first")}
     return set()
 
 

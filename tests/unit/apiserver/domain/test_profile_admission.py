@@ -260,22 +260,22 @@ class TestReferences:
     @pytest.mark.parametrize(
         ("spec", "field", "missing"),
         [
-            ({"cloudProfile": {"name": "aws2"}}, "spec.cloudProfile.name", "cloudprofile aws2 is not there"),
+            ({"cloudProfile": {"name": "aws2"}}, "spec.cloudProfile.name", "cloudprofile aws2 not found"),
             (
                 {"cloudProfile": None, "cloudProfileName": "aws2"},
                 "spec.cloudProfileName",
-                "cloudprofile aws2 is not there",
+                "cloudprofile aws2 not found",
             ),
             (
                 {"cloudProfile": {"kind": "NamespacedCloudProfile", "name": "own"}},
                 "spec.cloudProfile.name",
-                "namespacedcloudprofile garden-dev/own is not there",
+                "namespacedcloudprofile garden-dev/own not found",
             ),
-            ({"secretBindingName": "a"}, "spec.secretBindingName", "secretbinding garden-dev/a is not there"),
+            ({"secretBindingName": "a"}, "spec.secretBindingName", "secretbinding garden-dev/a not found"),
             (
                 {"credentialsBindingName": "a"},
                 "spec.credentialsBindingName",
-                "credentialsbinding garden-dev/a is not there",
+                "credentialsbinding garden-dev/a not found",
             ),
         ],
     )

@@ -354,7 +354,7 @@ def messages_of(case: Case) -> Iterator[str]:
         admission.admit(document, case.old, case.related, user=case.user, now=NOW, check_verbs=without_verbs)
     except InvalidResource as error:
         yield from (problem.message for problem in error.problems)
-        if "would be refused" in error.message:
+        if "would be rejected" in error.message:
             yield error.message
         return
     except Forbidden as error:

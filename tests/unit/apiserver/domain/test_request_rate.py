@@ -12,7 +12,7 @@ def test_some_go_at_once_then_one_after_the_other_and_others_are_not_held_up() -
     rate = RequestRate()
     for _ in range(BURST):
         rate.take("ann", clock.monotonic())
-    with pytest.raises(TooManyRequests, match="asks too often"):
+    with pytest.raises(TooManyRequests, match="sends too many requests"):
         rate.take("ann", clock.monotonic())
     rate.take("ben", clock.monotonic())
     clock.advance(EACH_SECONDS)

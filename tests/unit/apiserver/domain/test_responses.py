@@ -58,7 +58,7 @@ def test_a_message_that_begins_with_a_field_names_it(message: str, field: str | 
 
 
 def test_several_documents_are_ok_only_if_all_are() -> None:
-    good, bad = success_response({"a": 1}), error_response(NotFound("shoot dev/a is not there"))
+    good, bad = success_response({"a": 1}), error_response(NotFound("shoot dev/a not found"))
 
     assert combined_response([good, good]).result == [{"a": 1}, {"a": 1}]
     together = msgspec.json.decode(combined_response([good, bad]).encoded())

@@ -50,7 +50,7 @@ def test_good_overrides_are_taken(override: Document) -> None:
     ("override", "field", "message"),
     [
         (with_spec(a_cro(BLUE), policy=None), "spec.policy", "is needed"),
-        (a_cro(), "spec.policy.overrideRules", "say what is to be changed"),
+        (a_cro(), "spec.policy.overrideRules", "state what to change"),
         (a_cro(*[BLUE] * 21), "spec.policy.overrideRules", "at most 20"),
         (a_cro(BLUE, selectors=[]), "spec.clusterResourceSelectors", "name what is to be changed"),
         (an_ro(BLUE, selectors=[SETTINGS] * 2), "spec.resourceSelectors[1].name", "name it once"),

@@ -102,7 +102,7 @@ async def marked(landscape: AuthorizedApiserver, key: ObjectKey) -> None:
 
 
 async def test_a_namespace_without_a_project_goes(landscape: AuthorizedApiserver) -> None:
-    assert await deleted(landscape) == (404, f"{NAMESPACE} is not there")
+    assert await deleted(landscape) == (404, f"{NAMESPACE} not found")
     assert await deleted(landscape, a_namespace()) == (200, "")
     assert await landscape.store.get(NAMESPACE) is None
 

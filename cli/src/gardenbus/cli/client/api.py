@@ -62,7 +62,7 @@ class ApiClient:
     def bus(self) -> Bus:
         """The bus, for those who may follow its streams. Raises Forbidden for others."""
         if self.user:
-            raise Forbidden(f"{self.user} may not look at streams and queues: {OPERATORS_ALONE}")
+            raise Forbidden(f"{self.user} may not read streams and queues: {OPERATORS_ALONE}")
         return self._bus
 
     def validating(self, validation: FieldValidation) -> "ApiClient":
@@ -100,7 +100,7 @@ class ApiClient:
         try:
             return decode_json(response, ApiResponse)
         except msgspec.MsgspecError as error:
-            raise Unavailable(f"{tail}: the answer cannot be read: {error}") from error
+            raise Unavailable(f"{tail}: the response cannot be read: {error}") from error
 
     async def call(self, tail: str, value: object = None, *, timeout_seconds: float = RESPONSE_SECONDS) -> Any:
         """Send a request and return the result. Raises ApiError, or Unavailable (also when the response says so)."""
@@ -251,14 +251,14 @@ async def _explaining(where: LandscapeTarget, timeout_seconds: float) -> AsyncGe
         await check_reachable(where.nats_url)
         raise Unavailable(
             f"no NATS at {without_user(where.nats_url)} within {timeout_seconds:g} s: something listens there and "
-            "does not answer"
+            "does not respond"
         ) from error
     except ServerUntrusted:
         raise
     except CredentialsRejected as error:
         from gardenbus.cli.client.rejections import reason_for  # noqa: PLC0415  only after a rejection
 
-        rejected = f"NATS at {without_user(where.nats_url)} does not let this user in"
+        rejected = f"NATS at {without_user(where.nats_url)} does not accept this user"
         raise CredentialsRejected(f"{rejected}: {reason_for(where, datetime.now(UTC))}") from error
 
 

@@ -84,7 +84,9 @@ async def _watched(api: ApiClient, scopes: Sequence[WatchedKind], after: Watched
     try:
         return msgspec.convert(await api.call("watch", query, timeout_seconds=RESPONSE_SECONDS), WatchResult)
     except msgspec.ValidationError as error:
-        raise Unavailable(f"the answer to a watch cannot be read; is the apiserver older than this? {error}") from error
+        raise Unavailable(
+            f"the response to a watch cannot be read; is the apiserver older than this? {error}"
+        ) from error
 
 
 def _stream(api: ApiClient, scopes: Sequence[WatchedKind]) -> str:

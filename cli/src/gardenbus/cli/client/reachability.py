@@ -32,7 +32,7 @@ async def _problem_of(address: str) -> str:
         async with asyncio.timeout(_CONNECTING_SECONDS):
             await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except TimeoutError:
-        return f"no name server says within {_CONNECTING_SECONDS:g} s where the host {host} is (is its name right?)"
+        return f"no name server has resolved the host {host} within {_CONNECTING_SECONDS:g} s (is its name right?)"
     except (socket.gaierror, UnicodeError):
         return f"the host {host} is not found (is its name right?)"
     try:
@@ -61,5 +61,5 @@ async def _greeting_problem(reader: asyncio.StreamReader, writer: asyncio.Stream
     except (OSError, ValueError):
         first = b""
     shown = ascii(first[:40].decode("latin-1").strip())
-    seen = f"it says {shown}" if first else "it closes the connection"
+    seen = f"it sent {shown}" if first else "it closes the connection"
     return "" if first.startswith(b"INFO ") else f"what listens on port {port} is no NATS server: {seen}"

@@ -118,10 +118,10 @@ async def get_object(api: ApiClient, wanted: ResourceArgs, name: str, namespace:
     everywhere = await api.items(wanted.kind, {"fieldSelector": f"metadata.name={name}"})
     if len(everywhere) > 1:
         places = ", ".join(str(as_mapping(each.get("metadata")).get("namespace")) for each in everywhere)
-        raise BadRequest(f"{wanted.kind} {name} is in several namespaces ({places}): say which with -n")
+        raise BadRequest(f"{wanted.kind} {name} is in several namespaces ({places}): choose one with -n")
     if everywhere:
         return wanted.in_version(everywhere[0])
-    raise NotFound(f"{wanted.kind} {name} is not there, in no namespace")
+    raise NotFound(f"{wanted.kind} {name} not found in any namespace")
 
 
 def _check_name(wanted: ResourceArgs, name: str) -> None:
@@ -142,7 +142,7 @@ def subject_tail(wanted: ResourceArgs, name: str, namespace: str | None) -> str:
     if namespace is None and wanted.kind not in KINDS:
         namespace = CLUSTER_SCOPE
     if namespace is None:
-        raise BadRequest(f"{wanted.kind} {name}: say in which namespace, with -n")
+        raise BadRequest(f"{wanted.kind} {name}: name the namespace with -n")
     return f"{wanted.kind}.{namespace}.{name}"
 
 

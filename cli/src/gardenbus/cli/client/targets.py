@@ -44,7 +44,7 @@ def find_landscape(
     environment = os.environ if environ is None else environ
     context = selected_context.get()
     if context is not None and (directory is not None or nats_url):
-        raise BadRequest("--context, or --dir, or --nats-url: one of them says which landscape")
+        raise BadRequest("--context, or --dir, or --nats-url: exactly one of them chooses the landscape")
     if context is not None:
         return _of_context(read_config(config_file(environment)), context, environment, prefix)
     prefix = prefix or environment.get("GARDENBUS_PREFIX")
@@ -105,7 +105,7 @@ def credentials_of(where: LandscapeTarget) -> "Credentials":
 
     if where.credentials is not None:
         if kind_of(where.credentials) == "nkey" and not where.user:
-            raise BadRequest(f"{where.credentials} is an nkey, which does not say whose: a context says it (--user)")
+            raise BadRequest(f"{where.credentials} is an nkey, which names no user: a context names it (--user)")
         return read_credentials(where.credentials, carried(where.user) if where.user else "", where.ca)
     if where.login is not None:
         return login_credentials(Login(*where.login), where.ca)

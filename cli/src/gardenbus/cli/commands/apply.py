@@ -59,7 +59,7 @@ STEP = 50
 """Manifests in one request at most: it has one response."""
 
 FileNamespace = Annotated[str | None, typer.Option("-n", "--namespace", help="Namespace of manifests that name none.")]
-IgnoreNotFound = Annotated[bool, typer.Option("--ignore-not-found", help="What is not there is no failure.")]
+IgnoreNotFound = Annotated[bool, typer.Option("--ignore-not-found", help="Succeed although objects do not exist.")]
 Recursive = Annotated[bool, typer.Option("-R", "--recursive", help="Folders with those below them.")]
 
 
@@ -71,11 +71,9 @@ class ApplyOptions(NamedTuple):
     namespace: FileNamespace = None
     dry_run: DryRun = None
     validate: Validate = "strict"
-    wait: Annotated[
-        bool, typer.Option("--wait", help="Return when Shoots and ManagedSeedSets are as --until says.")
-    ] = False
+    wait: Annotated[bool, typer.Option("--wait", help="Return when Shoots and ManagedSeedSets meet --until.")] = False
     until_condition: Annotated[
-        str, typer.Option("--until", help="What --wait waits for: scheduled or reconciled.", metavar="GOAL")
+        str, typer.Option("--until", help="Condition of --wait: scheduled or reconciled.", metavar="GOAL")
     ] = "reconciled"
     timeout: Timeout = "5m"
     output: Output = Format.TABLE
@@ -273,7 +271,7 @@ def delete(
 def _wanted(words: list[str] | None, options: DeleteOptions) -> Sequence[ResourceArgs]:
     """Read what is to be deleted. Raises BadRequest unless it is clear; --all needs a word about namespaces."""
     if bool(words) == bool(options.files):
-        raise BadRequest("say what to delete: KIND NAME, KIND -l LABELS, KIND --all, or -f FILE")
+        raise BadRequest("name what to delete: KIND NAME, KIND -l LABELS, KIND --all, or -f FILE")
     is_all, chooser = options.delete_all, "-l" if options.selector else "--all"
     is_chosen = bool(options.selector) or is_all
     if options.files and is_chosen:
@@ -286,7 +284,7 @@ def _wanted(words: list[str] | None, options: DeleteOptions) -> Sequence[Resourc
         raise BadRequest(f"{named[0]}: names or {chooser}, not both")
     is_anywhere = not options.namespace and not options.all_namespaces
     if is_all and is_anywhere and (scoped := [one for one in wanted if one.is_namespaced]):
-        raise BadRequest(f"--all of {scoped[0].kind}: say in which namespace with -n, or in all of them with -A")
+        raise BadRequest(f"--all of {scoped[0].kind}: name the namespace with -n, or in all of them with -A")
     return wanted
 
 
@@ -295,7 +293,7 @@ def _named(wanted: Sequence[ResourceArgs], options: DeleteOptions) -> Sequence[D
         manifests = manifests_of(options.files, recursive=options.recursive)
         return [placed(each, options.namespace) for each in reversed(manifests)]
     if nameless := [one.kind for one in wanted if not one.names]:
-        raise BadRequest(f"{nameless[0]}: say which one, or choose with -l or --all")
+        raise BadRequest(f"{nameless[0]}: name it, or choose with -l or --all")
     return [_reference(subject_tail(one, name, options.namespace)) for one in wanted for name in one.names]
 
 

@@ -20,10 +20,10 @@ def can_i(
     namespace: Annotated[str | None, typer.Option("-n", "--namespace", help="Namespace (default: all).")] = None,
     user: Annotated[str, typer.Option("--as", help="Check another user, as an operator.", metavar="USER")] = "",
     lists: Annotated[bool, typer.Option("--list", help="All that is allowed, on objects of any name.")] = False,
-    quiet: Annotated[bool, typer.Option("-q", "--quiet", help="Print nothing; the exit code says it.")] = False,
+    quiet: Annotated[bool, typer.Option("-q", "--quiet", help="Print nothing; only set the exit code.")] = False,
     landscape: LandscapeOptions,
 ) -> None:
-    """Say whether a request would be allowed: yes, or no (and exit code 1).
+    """Check whether a request would be allowed: yes, or no (and exit code 1).
 
     Besides verbs on kinds there are requests about the landscape, as census, and subresources: create shoots/binding.
 
@@ -54,7 +54,7 @@ def whoami(
     output: Annotated[Format | None, typer.Option("-o", "--output", help="json or yaml.")] = None,
     landscape: LandscapeOptions,
 ) -> None:
-    """Show the user that the landscape takes this client for, with groups and role.
+    """Show the current user, with groups and role.
 
     Example: gardenbus auth whoami
     """

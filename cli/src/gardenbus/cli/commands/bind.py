@@ -94,11 +94,11 @@ def _bound(before: Document, after: Document, *, force: bool) -> str:
     old, new = summarize_shoot(before), summarize_shoot(after)
     name = f"shoot {old.namespace}/{old.name}"
     if force:
-        return f"{name} is restored on {new.seed}; {old.actual_seed or old.seed} has no say in it any more"
+        return f"{name} is restored on {new.seed}; {old.actual_seed or old.seed} is ignored from now on"
     if not old.seed:
         return f"{name} is bound to {new.seed}"
     if new.seed == old.actual_seed:
-        return f"{name} stays on {new.seed}: the migration to {old.seed} is taken back"
+        return f"{name} stays on {new.seed}: the migration to {old.seed} is cancelled"
     return f"{name} moves from {old.actual_seed or old.seed} to {new.seed}"
 
 
@@ -130,7 +130,7 @@ def _set_visible(
     """Hide or show each of the seeds; one that is rejected keeps none of the others from it."""
     with exit_codes():
         if bool(seeds) == bool(selector):
-            raise BadRequest(f"say which seeds: names or -l{', not both' if seeds else ''}")
+            raise BadRequest(f"name the seeds: names or -l{', not both' if seeds else ''}")
         names = list(dict.fromkeys(object_name(seed, "seed") for seed in seeds))
 
     async def work(api: ApiClient) -> tuple[list[tuple[Document, bool]], bool]:

@@ -23,7 +23,7 @@ from gardenbus.cli.output.printers import table_text
 from gardenbus.common.adapters.addresses import check_nats_url, without_user
 from gardenbus.common.errors import BadRequest
 
-config = new_group("Keep several landscapes under names, and say which is meant when nothing else does.")
+config = new_group("Keep several landscapes under names, and choose the current one.")
 
 ContextName = Annotated[str, typer.Argument(help="The context.", metavar="NAME", autocompletion=context_names)]
 

@@ -47,7 +47,7 @@ def create(  # noqa: PLR0913 - one parameter an option
     output: Output = Format.TABLE,
     landscape: LandscapeOptions,
 ) -> None:
-    """Create what the manifests say, and nothing that is there already.
+    """Create objects from manifests, unless they exist.
 
     Exit code 1 when one of them is there, or is rejected; the others are created. A manifest with generateName instead
     of a name gets a name that begins with it.
@@ -81,7 +81,7 @@ def replace(  # noqa: PLR0913 - one parameter an option
     output: Output = Format.TABLE,
     landscape: LandscapeOptions,
 ) -> None:
-    """Make objects that are there what the manifests say: a field that is not in the manifest goes.
+    """Replace existing objects by manifests: fields that the manifest does not have are removed.
 
     With --force an object is deleted, waited for and created anew, without the finalizers that a copy of it has. It is
     not created where it is not gone within --timeout.
@@ -164,11 +164,11 @@ async def created_by_name(api: ApiClient, document: Document, *, is_dry_run: boo
 
 
 async def created(api: ApiClient, document: Document, *, is_dry_run: bool = False) -> ApiResponse:
-    """Create an object unless it is there. Raises Unavailable."""
+    """Create an object unless it exists. Raises Unavailable."""
     tail = key_of(document).tail
     response = await api.request("apply", encode(document), is_dry_run=is_dry_run, condition=f"{tail}=0")
     if response.error.get("code") == _CONFLICT and (await api.request(f"get.{tail}")).ok:
-        message = "it is there already: `gardenbus apply` changes it, `gardenbus replace` replaces it"
+        message = "it exists already: `gardenbus apply` changes it, `gardenbus replace` replaces it"
         return ApiResponse(ok=False, error={"code": _CONFLICT, "reason": "AlreadyExists", "message": message})
     return response
 

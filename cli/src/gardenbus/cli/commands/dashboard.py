@@ -15,7 +15,7 @@ from gardenbus.diagnostics.login_tokens import LINK_LIFE
 
 def dashboard(
     *,
-    user: Annotated[str, typer.Option("--user", help="Who is let in.")] = OPERATOR,
+    user: Annotated[str, typer.Option("--user", help="User who is logged in.")] = OPERATOR,
     opens: Annotated[bool, typer.Option("--open", help="Open it in a browser here.")] = False,
     url: Annotated[str | None, typer.Option("--url", help="Where the dashboard is, if not in --dir.")] = None,
     key_file: Annotated[
@@ -23,7 +23,7 @@ def dashboard(
     ] = None,
     directory: Directory = None,
 ) -> None:
-    """Print a link that lets one into the dashboard: once, within a minute, for eight hours.
+    """Print a link that logs in to the dashboard: once, within a minute, for eight hours.
 
     Where nobody has to log in, it is the dashboard's address.
 
@@ -37,7 +37,7 @@ def dashboard(
         link = _link(url or _address(place), key_file or place.dashboard_key, named)
     show_lines([link])
     if "#" in link:
-        errors.print(f"it lets {user} in once, within {LINK_LIFE.total_seconds():g} s", style="dim")
+        errors.print(f"it logs {user} in once, within {LINK_LIFE.total_seconds():g} s", style="dim")
     if opens:
         import webbrowser  # noqa: PLC0415  nothing else needs it
 

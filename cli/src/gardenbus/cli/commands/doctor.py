@@ -39,7 +39,7 @@ def doctor(
     output: Output = Format.TABLE,
     landscape: LandscapeOptions,
 ) -> None:
-    """Examine a landscape: servers, streams, work, heartbeats, clocks, versions; and say what to do.
+    """Check a landscape: servers, streams, work, heartbeats, clocks, versions; and suggest what to do.
 
     Ends with 1 when something has failed; warnings do not count.
 

@@ -40,7 +40,7 @@ def explain(
     output: Output = Format.TABLE,
     landscape: LandscapeOptions,
 ) -> None:
-    """Say why a shoot is where it is, or waits; the same of seeds and placements; or what admission makes of files.
+    """Explain where a shoot is, or why it is pending; also seeds, placements, and admission of files.
 
     Of a shoot: which seeds each rule removed and why, how the rest ranks, what is decided, when it is tried next and
     what would wake it; of a placed one also why it got its seed then, from what was recorded. Of a seed: every rule,

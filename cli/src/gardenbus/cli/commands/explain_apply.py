@@ -72,7 +72,7 @@ def headline(document: Document, response: ApiResponse) -> str:
     if response.ok:
         done = "left as it is" if response.outcome == "unchanged" else response.outcome
         return f"{title(document)} would be {done}"
-    return f"{title(document)} would be refused: {response.error.get('message')}"
+    return f"{title(document)} would be rejected: {response.error.get('message')}"
 
 
 def rows(steps: Iterable[Mapping[str, Any]]) -> Iterable[tuple[str, str, str]]:
@@ -89,7 +89,7 @@ def rows(steps: Iterable[Mapping[str, Any]]) -> Iterable[tuple[str, str, str]]:
 
 def below(steps: Sequence[Mapping[str, Any]]) -> Iterable[str]:
     """Lines on plug-ins that had nothing to do, or were not reached."""
-    for outcome, what in (("passed", "had nothing to change or refuse"), ("not reached", "would come after that")):
+    for outcome, what in (("passed", "had nothing to change or reject"), ("not reached", "would come after that")):
         names = [str(step["plugin"]) for step in steps if step["outcome"] == outcome]
         if names:
             yield f"{counted(len(names), 'more plug-in')} {what}: {', '.join(names)}"

@@ -34,7 +34,7 @@ def show_placement(response: Document, now: datetime, *, show_all: bool) -> None
         show_decisions(decisions, show_all=show_all)
         hidden = int(response["clusters"]) - len(decisions)
         if hidden > 0:
-            show_lines([f"  and {counted(hidden, 'cluster')} more that a status does not tell of; `simulate` does", ""])
+            show_lines([f"  and {counted(hidden, 'cluster')} more that the status does not list; `simulate` does", ""])
     show_lines(["BINDINGS"])
     bindings: Sequence[Mapping[str, Any]] = response["bindings"]
     if bindings:
@@ -42,7 +42,7 @@ def show_placement(response: Document, now: datetime, *, show_all: bool) -> None
     show_lines([f"  {line}" for line in rollout_lines(response)])
     if conditions := condition_lines(response["conditions"], now):
         show_lines(["", "CONDITIONS", *(f"  {line}".rstrip() for line in conditions)])
-    show_lines(["", "LOOKED AT AGAIN when", *(f"  - {each}" for each in response["looksAgainWhen"])])
+    show_lines(["", "RECONCILED AGAIN when", *(f"  - {each}" for each in response["looksAgainWhen"])])
 
 
 def headline(response: Document) -> Iterable[str]:
@@ -72,7 +72,7 @@ def rollout_lines(response: Document) -> Iterable[str]:
     limits = f"maxUnavailable {rollout['maxUnavailable']}, maxSurge {rollout['maxSurge']}"
     yield f"{rollout['strategy']}, {limits}{message}"
     if rollout["looksAgainInSeconds"] is not None:
-        yield f"time alone makes it look again in {float(rollout['looksAgainInSeconds']):.0f}s, any news before that"
+        yield f"reconciled again in {float(rollout['looksAgainInSeconds']):.0f}s, or at an event before that"
 
 
 def _show_bindings(bindings: Sequence[Mapping[str, Any]]) -> None:

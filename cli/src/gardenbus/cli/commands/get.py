@@ -152,7 +152,7 @@ def get(words: GetWords = None, *, options: GetOptions, landscape: LandscapeOpti
 def _request(words: list[str] | None, options: GetOptions) -> GetRequest:
     """Read what is requested. Raises BadRequest."""
     if bool(words) == bool(options.files):
-        raise BadRequest("say what to get: KIND, KIND NAME, or -f FILE")
+        raise BadRequest("name what to get: KIND, KIND NAME, or -f FILE")
     manifests = manifests_of(options.files, recursive=options.recursive) if options.files else ()
     wanted = parse_resources(words) if words else named_in(manifests, options.namespace)
     check_namespaces(options.namespace, all_namespaces=options.all_namespaces)

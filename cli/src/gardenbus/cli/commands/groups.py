@@ -6,8 +6,8 @@ from gardenbus.cli.commands import auth as auth_commands
 from gardenbus.cli.commands import seed_sets, simulate_autoscaler, simulate_files, what_if
 from gardenbus.cli.lazy import HELP_OPTIONS, help_of, new_group
 
-auth = new_group("Show what the landscape lets a user do, and who it takes this one for.")
-rollout = new_group("Look at the revisions of a set's templates, and go back to one.")
+auth = new_group("Show what the landscape lets a user do, and who the current user is.")
+rollout = new_group("Show the revisions of a set's templates, and roll back to one.")
 simulate = typer.Typer(
     cls=simulate_autoscaler.DefaultGroup,
     add_completion=False,

@@ -1,4 +1,4 @@
-"""`identity`: who takes part in a landscape, and the credentials by which they come in."""
+"""`identity`: who takes part in a landscape, and their credentials."""
 
 from typing import Annotated
 
@@ -13,7 +13,7 @@ from gardenbus.cli.lazy import help_of, new_group
 from gardenbus.cli.output.console import exit_codes, show_lines
 from gardenbus.common.errors import BadRequest
 
-identity = new_group("Who takes part in a landscape, and the credentials by which they come in.")
+identity = new_group("Who takes part in a landscape, and their credentials.")
 
 
 def nats_context(

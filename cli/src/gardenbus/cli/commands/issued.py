@@ -110,7 +110,7 @@ def _principal(**names: str) -> Principal:
     """The one that was requested. Raises BadRequest."""
     given = {option: name for option, name in names.items() if name}
     if len(given) != 1:
-        raise BadRequest("--seed, --member, --user, --scheduler or --extension: one of them says for whom")
+        raise BadRequest("--seed, --member, --user, --scheduler or --extension: exactly one of them is needed")
     ((option, name),) = given.items()
     roles: dict[str, Role] = {"seed": "gardenlet", "member": "member-agent"}
     principal = Principal(roles.get(option) or cast("Role", option), name)

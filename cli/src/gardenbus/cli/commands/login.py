@@ -96,7 +96,7 @@ async def _issued(
     wanted, expires = landscape_role(role, principal), datetime.now(UTC).replace(microsecond=0) + life_of(ttl)
     found = find_landscape(directory, None, prefix)
     if found.login is None:
-        raise BadRequest(f"{directory}: everybody is let in there, nobody needs credentials")
+        raise BadRequest(f"{directory}: it needs no credentials")
     async with connected(found) as api:
         issued = await issue_credentials(api, principal, expires, role=wanted)
     own = msgspec.json.decode(issued.content, type=dict[str, str])

@@ -277,7 +277,7 @@ def _print_failure(failed: Move, reason: str, under_way: Sequence[Move], retry_c
     hints = [
         f"gardenbus describe shoot {failed.name} -n {failed.namespace}   shows what it waits for",
         f"{retry_command}   goes on when that is mended",
-        f"gardenbus bind {name} {failed.source}   takes the order back while nothing has begun",
+        f"gardenbus bind {name} {failed.source}   cancels the migration while nothing has started",
         f"gardenbus bind {name} SEED --force   restores it when one of the two seeds is lost for good",
     ]
     for hint in hints:

@@ -52,7 +52,7 @@ Names = Annotated[
 PairWords = Annotated[
     list[str],
     typer.Argument(
-        help="KIND NAME… (or KIND with -l), then KEY=VALUE to set, KEY- to take away",
+        help="KIND NAME… (or KIND with -l), then KEY=VALUE to set, KEY- to remove",
         metavar="KIND NAME… KEY=VALUE…",
         autocompletion=completions.objects,
     ),
@@ -249,7 +249,7 @@ async def _send_edited(api: ApiClient, document: Document, before: Document, aft
 
     def make(current: Document) -> Document:
         if both := list(contested(before, editable(current), difference)):
-            raise Conflict(f"somebody else has changed {', '.join(both)} meanwhile; nothing is written")
+            raise Conflict(f"{', '.join(both)} changed meanwhile; nothing is written")
         return difference
 
     return await changed(api, document, make, is_conditional=True)
@@ -314,7 +314,7 @@ def _named(words: list[str]) -> list[ResourceArgs]:
 
 def _wanted(words: list[str], selector: str) -> list[ResourceArgs]:
     if not words:
-        raise BadRequest("say of what: KIND NAME…, or KIND with -l")
+        raise BadRequest("name the objects: KIND NAME…, or KIND with -l")
     wanted = parse_resources(words)
     for one in wanted:
         if bool(one.names) == bool(selector):

@@ -91,7 +91,7 @@ def run_with_client(
 def check_namespaces(namespace: str | None, *, all_namespaces: bool) -> None:
     """Raise BadRequest where one namespace is given, and all of them too."""
     if all_namespaces and namespace:
-        raise BadRequest("-A is for all namespaces, -n for one: say which")
+        raise BadRequest("-A is for all namespaces, -n for one: give one of them")
 
 
 def is_dry_run(text: str | None) -> bool:

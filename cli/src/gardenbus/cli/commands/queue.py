@@ -125,12 +125,12 @@ def unschedulable_table(items: list[Document], *, is_wide: bool) -> Table:
 
 
 def next_of(unschedulable: Document, now: datetime) -> str:
-    """Time when a shoot is tried next: `in 40s`, `now`, or `on a gain` (cluster event) where no timer runs."""
+    """Time when a shoot is tried next: `in 40s`, `now`, or `on an event` (cluster event) where no timer runs."""
     if unschedulable.get("queued"):
         return "now"
     due = jetstream.parse_server_time(unschedulable.get("nextAttempt"))
     if due is None:
-        return "on a gain"
+        return "on an event"
     seconds = (due - now).total_seconds()
     return "now" if seconds < 1 else f"in {age_of((now - (due - now)).isoformat(), now)}"
 
@@ -158,7 +158,7 @@ def retry(
     timeout: Annotated[float, typer.Option(min=0.0, help="Seconds to wait for what comes of it.")] = 10.0,
     landscape: LandscapeOptions,
 ) -> None:
-    """Try a shoot now: find it a seed, or have its gardenlet repeat the operation that went wrong.
+    """Retry a shoot now: schedule it, or have its gardenlet repeat the failed operation.
 
     Says what came of it; ends with 1 when it still fits nowhere or there is nothing to try.
 
@@ -196,7 +196,7 @@ async def _retry(api: ApiClient, shoot: Document, timeout_seconds: float) -> Exi
     patched = await api.call(f"patch.shoot.{place}.{name}", patch)
     generation = as_mapping(patched.get("metadata")).get("generation")
     seed = section(shoot, "spec").get("seedName")
-    show_lines([f"shoot {place}/{name}: {operation_text}; {seed} is asked to {verb} it (generation {generation})"])
+    show_lines([f"shoot {place}/{name}: {operation_text}; {seed} is requested to {verb} it (generation {generation})"])
     return Exit.DONE
 
 
@@ -219,10 +219,10 @@ async def _retry_scheduling(api: ApiClient, place: str, name: str, timeout_secon
             errors.print(f"  {now['attempts']} tries so far, next {due}; more: gardenbus explain shoot {place}/{name}")
             return Exit.FAILED
     if timeout_seconds <= 0:
-        show_lines([f"shoot {place}/{name}: {scheduler} is asked to look at it"])
+        show_lines([f"shoot {place}/{name}: {scheduler} schedules it now"])
         return Exit.DONE
     print_error(
-        f"shoot {place}/{name}: nobody decided within {timeout_seconds:g} s; is a scheduler of the name {scheduler} "
+        f"shoot {place}/{name}: no decision within {timeout_seconds:g} s; is a scheduler of the name {scheduler} "
         "up? See: gardenbus queue --work"
     )
     return Exit.OUT_OF_REACH

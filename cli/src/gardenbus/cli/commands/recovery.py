@@ -25,8 +25,8 @@ Without = Annotated[
 def recovery(*, without: Without = None, landscape: LandscapeOptions) -> None:
     """Show which seeds a restored store waits for, or let the landscape go on without some.
 
-    Until all seeds have said what they run, shoots that were ordered before are not placed, none moves, and no seed is
-    removed. Give up a seed only if nothing runs on it any more, or what runs there may be built anew elsewhere.
+    Until all seeds have reported what they run, shoots that were ordered before are not placed, none moves, and no
+    seed is removed. Give up a seed only if nothing runs on it any more, or what runs there may be built anew elsewhere.
 
     Example: gardenbus recovery --without aws-cork
     """
@@ -45,7 +45,7 @@ def recovery(*, without: Without = None, landscape: LandscapeOptions) -> None:
 def lines_of(found: dict[str, Any] | None) -> list[str]:
     """The recovery for people."""
     if found is None:
-        return ["no recovery: the store has not gone back, or all seeds have said what they run"]
+        return ["no recovery: the store has not gone back, or all seeds have reported what they run"]
     lines = [f"since {found['beganAt']}: {found['cause']}"]
     for seed, state in sorted(found["responses"].items()):
         lines.append(f"{seed}: {state}" if state == QUERIED else f"{seed}: without it, by {state}")

@@ -1,4 +1,4 @@
-"""`rejected`: what could not be taken, why, and sending it again."""
+"""`rejected`: rejected messages, why, and sending them again."""
 
 import tempfile
 from datetime import UTC, datetime
@@ -37,7 +37,7 @@ def listing(
     output: Output = Format.TABLE,
     landscape: LandscapeOptions,
 ) -> None:
-    """Show what could not be taken within the last 7 days: when, what, why; the newest last.
+    """Show the messages rejected within the last 7 days: when, what, why; the newest last.
 
     Example: gardenbus rejected --limit 10
     """
@@ -63,7 +63,7 @@ def show(
     output: Output = Format.TABLE,
     landscape: LandscapeOptions,
 ) -> None:
-    """Show one message that could not be taken, whole, as far as it was kept (64 KB).
+    """Show one rejected message, whole, as far as it was kept (64 KB).
 
     Example: gardenbus rejected show 3
     """
@@ -92,7 +92,7 @@ def replay(
     edit: Annotated[bool, typer.Option("--edit", help="Change it in $EDITOR first.")] = False,
     landscape: LandscapeOptions,
 ) -> None:
-    """Send messages again to where they were sent, and say what became of them.
+    """Send messages again to where they were sent, and print the outcome.
 
     One that was rejected again less than two minutes ago is not sent once more. Ends with 1 when one is rejected again.
 
@@ -136,7 +136,7 @@ async def _replayed(api: ApiClient, original: RejectedMessage, *, is_edited: boo
         case "taken":
             show_lines([f"{original.id}: taken ({outcome.message})"])
         case "rejected":
-            print_error(f"{original.id}: refused again, as {outcome.repeated}: {outcome.message}")
+            print_error(f"{original.id}: rejected again, as {outcome.repeated}: {outcome.message}")
             return Exit.FAILED
         case "sent":
             print_error(f"{original.id}: {outcome.message}")

@@ -107,7 +107,7 @@ async def _warn_of_autoscalers(api: ApiClient, metadata: Document) -> None:
         if section(spec, "scaleTargetRef").get("name") == metadata.get("name"):
             least: Any = spec.get("minReplicas")
             errors.print(
-                f"gardenbus: warning: SeedAutoscaler {metadata.get('namespace')}/{name} looks after this set and will "
+                f"gardenbus: warning: SeedAutoscaler {metadata.get('namespace')}/{name} scales this set, and will "
                 f"scale it again, to {1 if least is None else least} at the least and {spec.get('maxReplicas')} at the "
                 "most: change these to keep it",
                 style="yellow",
@@ -239,7 +239,7 @@ async def _set_and_revisions(
 def _set_meant(words: list[str]) -> ResourceArgs:
     wanted = parse_resource(words)
     if wanted.kind != KIND or len(wanted.names) != 1:
-        raise BadRequest("say which set: managedseedset NAME (or mss/NAME); nothing else has replicas")
+        raise BadRequest("name the set: managedseedset NAME (or mss/NAME); nothing else has replicas")
     return wanted
 
 

@@ -41,7 +41,7 @@ _WITH_VALUE = ("--strategy", "-o", "--output")
 
 
 def simulate() -> None:
-    """Try what is not so yet; nothing is written anywhere.
+    """Simulate changes; nothing is written anywhere.
 
     What if seeds came or went, took no more shoots, or more shoots came? Options alone suppose that of the live
     landscape: --add-seed FILE, --remove-seed SEED, --cordon SEED, --shoots NUMBER --like SHOOT, --strategy. They belong
@@ -106,7 +106,7 @@ class ScenarioOptions(NamedTuple):
     removal_time: Annotated[timedelta, _as_duration("5m", "From removal to nothing left to pay")] = timedelta(minutes=5)
     window_up: Annotated[timedelta, _as_duration("0s", "Stabilization window of scaleUp")] = timedelta()
     window_down: Annotated[timedelta, _as_duration("5m", "Stabilization window of scaleDown")] = timedelta(minutes=5)
-    sync_period: Annotated[timedelta, _as_duration("15s", "How often is looked")] = timedelta(seconds=15)
+    sync_period: Annotated[timedelta, _as_duration("15s", "Sync period")] = timedelta(seconds=15)
     drain: Annotated[bool, typer.Option(help="Whether seeds in use are emptied to go.")] = True
     shoots_per_day: Annotated[float, typer.Option(min=0, help="Arrivals a day, in a daily wave.")] = 240.0
     lifetime: Annotated[timedelta, _as_duration("12h", "Mean lifetime of a shoot")] = timedelta(hours=12)

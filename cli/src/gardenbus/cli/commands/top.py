@@ -81,7 +81,7 @@ Sampler = Callable[[], Awaitable[TopView]]
 
 
 def top(
-    what: Annotated[Subject | None, typer.Argument(help="What to look at (default: seeds and shoots).")] = None,
+    what: Annotated[Subject | None, typer.Argument(help="What to show (default: seeds and shoots).")] = None,
     *,
     once: Annotated[bool, typer.Option("--once", help="One picture, also on a terminal.")] = False,
     follow: Annotated[bool, typer.Option("--watch", "-w", help="Keep it current, also without a terminal.")] = False,
@@ -114,7 +114,7 @@ def top(
     try:
         run_with_client(work, *landscape)
     except TimeoutError as error:
-        print_error("the news of the landscape could not be read")
+        print_error("the state of the landscape could not be read")
         raise typer.Exit(Exit.OUT_OF_REACH) from error
 
 
@@ -196,7 +196,7 @@ class ShootSampler:
             counts = msgspec.convert(result, ShootCensus)
         except msgspec.ValidationError as error:
             raise Unavailable(
-                f"the apiserver answers no census of shoots; is it older than this client? {error}"
+                f"the apiserver has no census of shoots; is it older than this client? {error}"
             ) from error
         view = shoots_view(counts.states, counts.slowest, datetime.now(UTC), busy=counts.busy)
         if not counts.uncounted:
@@ -306,7 +306,7 @@ class ServiceSampler:
 
         landscape = self._directory.read()
         if landscape is None:
-            hint = f"no landscape in {self._directory.path}: elsewhere ask `nats micro ls`, or your metrics"
+            hint = f"no landscape in {self._directory.path}: elsewhere use `nats micro ls`, or your metrics"
             return TopView(Text(hint, style="yellow"), [])
         table = _table("SERVICE", "STATE", ">PID", ">CPU", ">MEMORY", ">UP", ">RESTARTS", "TROUBLE")
         rows: list[Mapping[str, Any]] = []

@@ -23,7 +23,7 @@ HostSeed = Annotated[
 
 
 def adopt(words: ShootWords, *, seed: HostSeed, dry_run: DryRun = None, landscape: LandscapeOptions) -> None:
-    """Store a shoot again that its seed runs and the store has lost, as its gardenlet holds it.
+    """Store a shoot again that its seed runs and the store does not know, as its gardenlet has it.
 
     It keeps its uid, and nothing of it is built again. `gardenbus doctor` names such shoots.
 
@@ -33,7 +33,7 @@ def adopt(words: ShootWords, *, seed: HostSeed, dry_run: DryRun = None, landscap
 
 
 def forget(words: Forgotten, *, seed: HostSeed, dry_run: DryRun = None, landscape: LandscapeOptions) -> None:
-    """Have a seed take down what the store has lost: a shoot, the gardenlet of a managedseed, or the objects of a work.
+    """Tear down what a seed runs and the store does not know: a shoot, a managedseed's gardenlet, or a work's objects.
 
     Rejected while it is stored there. Of a work the agent is named: --seed member:CLUSTER.
 

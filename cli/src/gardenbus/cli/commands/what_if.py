@@ -1,4 +1,4 @@
-"""`simulate` with a supposition: what would be if there were other seeds, other shoots, another strategy."""
+"""`simulate` with changes: what would be if there were other seeds, other shoots, another strategy."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -31,33 +31,31 @@ class WhatIfOptions(NamedTuple):
 
     files: Annotated[
         list[Path] | None,
-        typer.Option("-f", "--filename", help="Suppose it of the landscape in FILE or folder, not of the live one."),
+        typer.Option("-f", "--filename", help="Use the landscape in FILE or folder instead of the live one."),
     ] = None
     add_seed: Annotated[
-        list[Path] | None, typer.Option(help="Suppose that there were the Seeds of FILE, ready.", metavar="FILE")
+        list[Path] | None, typer.Option(help="Add the Seeds of FILE, as ready ones.", metavar="FILE")
     ] = None
     remove_seed: Annotated[
         list[str] | None,
         typer.Option(
-            help="Suppose that SEED were gone; its shoots need another.",
+            help="Remove SEED; its shoots need another.",
             metavar="SEED",
             autocompletion=completions.seeds,
         ),
     ] = None
     cordon: Annotated[
         list[str] | None,
-        typer.Option(help="Suppose that SEED took no more shoots.", metavar="SEED", autocompletion=completions.seeds),
+        typer.Option(help="Cordon SEED.", metavar="SEED", autocompletion=completions.seeds),
     ] = None
-    shoots: Annotated[
-        int, typer.Option(min=0, max=100_000, help="Suppose so many more shoots, each as --like says.")
-    ] = 0
+    shoots: Annotated[int, typer.Option(min=0, max=100_000, help="Add so many shoots, each like --like.")] = 0
     like: Annotated[
         str,
         typer.Option(
             help="The shoot that they are like: NAME or NAMESPACE/NAME.", autocompletion=completions.shoot_names
         ),
     ] = ""
-    strategy: Annotated[Strategy | None, typer.Option(help="Suppose that candidates were chosen so.")] = None
+    strategy: Annotated[Strategy | None, typer.Option(help="Use this strategy.")] = None
     show_all: Annotated[bool, typer.Option("--all", help="Show every shoot and seed, also unchanged seeds.")] = False
     output: Output = Format.TABLE
 
@@ -79,7 +77,7 @@ def what_if(*, options: WhatIfOptions, landscape: LandscapeOptions) -> None:
     with exit_codes():
         if bool(options.shoots) != bool(options.like):
             raise BadRequest("--shoots and --like go together: so many more, like this one")
-        supposition = WhatIfChanges(
+        changes = WhatIfChanges(
             added=tuple(ready_seeds_in(read_files(options.add_seed))) if options.add_seed else (),
             removed=tuple(object_name(seed, "seed") for seed in options.remove_seed or ()),
             cordoned=tuple(object_name(seed, "seed") for seed in options.cordon or ()),
@@ -93,36 +91,36 @@ def what_if(*, options: WhatIfOptions, landscape: LandscapeOptions) -> None:
     if not options.files:
         documents, current = run_with_client(current_documents, *landscape)
     with exit_codes():
-        found = compare_schedules(documents, supposition, strategy=str(current), filters=filters)
+        found = compare_schedules(documents, changes, strategy=str(current), filters=filters)
     places = [f"{change.shoot} {change.after or '-'}" for change in found.shoots]
     if not printed(options.output, msgspec.to_builtins(found), places):
         show_difference(
             found,
-            supposition,
+            changes,
             show_all=options.show_all,
             shorten=full_reason if options.output is Format.WIDE else brief_reason,
         )
 
 
 def show_difference(
-    found: "WhatIfResult", supposition: "WhatIfChanges", *, show_all: bool, shorten: Callable[[str], str]
+    found: "WhatIfResult", changes: "WhatIfChanges", *, show_all: bool, shorten: Callable[[str], str]
 ) -> None:
     """Print which shoots would be elsewhere and what `says` makes of reasons, and how full the seeds would be."""
-    waits = f"{found.waiting_before} wait as it is, {found.waiting_after} would"
-    show_lines([f"if {_in_words(supposition)}: {waits} (strategy {found.strategy})", ""])
+    pending = f"{found.waiting_before} pending now, {found.waiting_after} then"
+    show_lines([f"{_in_words(changes)}: {pending} (strategy {found.strategy})", ""])
     own, new = ([each for each in found.shoots if each.is_new is is_new] for is_new in (False, True))
     if own:
         _show_shoots(own if show_all else own[:SHOWN], shorten)
         if len(own) > SHOWN and not show_all:
             show_lines([f"and {len(own) - SHOWN} more (--all shows them)"])
     if new:
-        _show_new(new, supposition.like, shorten)
+        _show_new(new, changes.like, shorten)
     if not found.shoots:
-        show_lines(["no shoot would be elsewhere"])
+        show_lines(["no shoot would move"])
     changed = [seed for seed in found.seeds if show_all or seed.change or seed.used_before != seed.used_after]
     if changed:
         show_lines([""])
-        table = new_table("SEED", "USED", "WOULD BE", "ALLOCATABLE", "FILL", folded="CHANGE")
+        table = new_table("SEED", "USED", "THEN", "ALLOCATABLE", "FILL", folded="CHANGE")
         for seed in changed:
             limit = "no limit" if seed.allocatable is None else str(seed.allocatable)
             table.add_row(
@@ -134,39 +132,41 @@ def show_difference(
                 seed.change,
             )
         show_rows(table)
-    show_lines(["", "nothing was written: this was a supposition"])
+    show_lines(["", "dry run: nothing was changed"])
 
 
-def _show_shoots(changes: "list[ShootChange]", shorten: Callable[[str], str]) -> None:
-    table = new_table("SHOOT", "SEED", "WOULD BE ON", folded="WHY NOT")
-    for change in changes:
+def _show_shoots(moved: "list[ShootChange]", shorten: Callable[[str], str]) -> None:
+    table = new_table("SHOOT", "SEED", "THEN ON", folded="WHY NOT")
+    for change in moved:
         why = Text(shorten(change.message or ""))
         table.add_row(change.shoot, change.before or "<none>", change.after or "<none>", why)
     show_rows(table)
 
 
-def _show_new(changes: "list[ShootChange]", like: str, shorten: Callable[[str], str]) -> None:
+def _show_new(moved: "list[ShootChange]", like: str, shorten: Callable[[str], str]) -> None:
     """The supposed shoots by where they would go: they are all alike."""
-    table = new_table("NEW SHOOTS", "WOULD BE ON", folded="WHY NOT")
-    places = Counter((change.after or "", shorten(change.message or "")) for change in changes)
+    table = new_table("NEW SHOOTS", "THEN ON", folded="WHY NOT")
+    places = Counter((change.after or "", shorten(change.message or "")) for change in moved)
     for (seed, why), count in sorted(places.items(), key=lambda place: (not place[0][0], place[0])):
         table.add_row(f"{count} like {like}", seed or "<none>", Text(why))
     show_rows(table)
 
 
-def _in_words(supposition: "WhatIfChanges") -> str:
-    added = [str(section(seed, "metadata").get("name")) for seed in supposition.added]
+def _in_words(changes: "WhatIfChanges") -> str:
+    added = [str(section(seed, "metadata").get("name")) for seed in changes.added]
     words = [
-        *(f"seed {seed} were added" for seed in added if seed not in supposition.removed),
-        *(f"seed {seed} were another" for seed in added if seed in supposition.removed),
-        *(f"seed {seed} were gone" for seed in supposition.removed if seed not in added),
-        *(f"seed {seed} were cordoned" for seed in supposition.cordoned),
+        *(f"{seed} added" for seed in added if seed not in changes.removed),
+        *(f"{seed} replaced" for seed in added if seed in changes.removed),
+        *(f"{seed} removed" for seed in changes.removed if seed not in added),
+        *(f"{seed} cordoned" for seed in changes.cordoned),
     ]
-    if supposition.shoots:
-        words.append(f"there were {counted(supposition.shoots, 'more shoot')} like {supposition.like}")
-    if supposition.strategy:
-        words.append(f"the strategy were {supposition.strategy}")
-    return ", ".join(words) or "nothing changed and all that waits were tried now"
+    if changes.shoots:
+        words.append(f"{counted(changes.shoots, 'more shoot')} like {changes.like}")
+    if changes.strategy:
+        words.append(f"strategy {changes.strategy}")
+    if not words:
+        return "without changes"
+    return f"with {', '.join(words[:-1])} and {words[-1]}" if len(words) > 1 else f"with {words[0]}"
 
 
 def _count(used: int | None) -> str:

@@ -107,7 +107,7 @@ async def related(api: ApiClient, document: Document) -> list[str]:
         if response.ok:
             lines.append(f"{relation.word:<16} {relation.key}{state_suffix(as_mapping(response.result))}")
         elif relation.word in _NAMED:
-            why = "not yours to read" if is_forbidden(response.error) else "is not there"
+            why = "not yours to read" if is_forbidden(response.error) else "not found"
             lines.append(f"{relation.word:<16} {relation.key}  ({why})")
     if query := referrers_of(document):
         wanted, namespace, fields = query

@@ -17,7 +17,7 @@ async def processes(target: DiagnosticsTarget, landscape: LandscapeFile | None) 
     from gardenbus.cli.local.health import service_rows  # noqa: PLC0415  its HTTP client is slow to import
 
     if landscape is None:
-        return [DiagnosticFinding("processes", "skipped", "they are not of this machine", "ask what runs them")]
+        return [DiagnosticFinding("processes", "skipped", "they are not of this machine", "use what runs them")]
     return assess_processes(target, await service_rows(landscape))
 
 

@@ -102,16 +102,14 @@ def decision(response: Mapping[str, Any], considered: Mapping[str, Any], now: da
     elif considered.get("message"):
         is_repeated = str(considered["message"]) in str(response.get("message"))
         yield (
-            "no seed fits, as said above"
-            if is_repeated
-            else f"no seed fits: {brief_reason(str(considered['message']))}"
+            "no seed fits, see above" if is_repeated else f"no seed fits: {brief_reason(str(considered['message']))}"
         )
     if not skipped:
         due = response.get("nextAttempt")
         yield f"tried next: {due} ({_until(str(due), now)})" if due else "tried next: no timer is set, so it is at hand"
     unblocking = response.get("wakesOn") or ()
     if unblocking:
-        yield "it is woken before that when"
+        yield "retried earlier if"
         yield from (f"  - {each}" for each in unblocking)
 
 
@@ -139,12 +137,14 @@ def history(recorded: Mapping[str, Any], seed: str) -> Iterator[str]:
 
 def seed_headline(response: Mapping[str, Any]) -> str:
     """State of a seed for scheduling, and its usage."""
-    usability = "takes shoots" if response.get("usable") else "takes no shoots"
+    usability = "schedulable" if response.get("usable") else "unschedulable"
     capacity = response.get("allocatable")
-    used = f"{response.get('used')}/{capacity}" if capacity is not None else f"{response.get('used')}, no limit"
-    return (
-        f"seed {response.get('seed')} ({response.get('provider')}, {response.get('region')}) {usability}: {used} shoots"
+    used = (
+        f"{response.get('used')}/{capacity} shoots"
+        if capacity is not None
+        else f"{response.get('used')} shoots, no limit"
     )
+    return f"seed {response.get('seed')} ({response.get('provider')}, {response.get('region')}) {usability}; {used}"
 
 
 def schedulable_lines(response: Mapping[str, Any], *, show_all: bool = False) -> Iterator[str]:
@@ -152,10 +152,10 @@ def schedulable_lines(response: Mapping[str, Any], *, show_all: bool = False) ->
     waiting = [f"{each.get('namespace')}/{each.get('name')}" for each in map(as_mapping, response.get("waiting") or ())]
     total = int(response.get("waitingTotal") or len(waiting))
     if not total:
-        yield "of the shoots that wait it could take none, whatever its state"
+        yield "no pending shoot would fit it, whatever its state"
         return
-    condition = "" if response.get("usable") else ", were it usable"
-    yield f"of the shoots that wait it could take {total}{condition}:"
+    condition = "" if response.get("usable") else " if it were schedulable"
+    yield f"{total} pending shoots would fit it{condition}:"
     shown = waiting if show_all else waiting[:RANKED]
     yield from (f"  {name}" for name in shown)
     if total > len(shown):

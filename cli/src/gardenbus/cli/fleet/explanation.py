@@ -30,12 +30,12 @@ from gardenbus.fleet.cycle_result import FAILED, UnexpectedState
 from gardenbus.fleet.rejection import INVALID, INVALID_SELECTORS, PlacementRejection, recorded_rejection, rejection_of
 from gardenbus.fleet.rollout import RolloutStep, lacks_clusters, plan
 
-_BACKOFF = "after a while, twice as long each time: the last look failed"
+_BACKOFF = "after a while, twice as long each time: the last reconcile failed"
 
 _UNREPORTED = {
     WORK_SYNCHRONIZED: "its Works to be made",
     APPLIED: "its agent to apply them",
-    AVAILABLE: "its agent to say that they work",
+    AVAILABLE: "its agent to report them available",
 }
 """Awaited events, by the condition that is not reported before."""
 
@@ -219,7 +219,7 @@ def _waits_for(binding: ResourceBinding, rolling: _Rolling) -> str:
     if rolling.trouble:
         return rolling.trouble
     if name in steps.strategies:
-        return "nothing: it is told another way of applying next"
+        return "nothing: its apply strategy is updated next"
     if binding.spec.state == BOUND:
         return _bound(binding, rolling)
     if binding.spec.state == SCHEDULED:
@@ -254,7 +254,7 @@ def _bound(binding: ResourceBinding, rolling: _Rolling) -> str:
             return _UNREPORTED[kind]
     period = float(rolling.update.unavailable_period_seconds)
     left = readiness(binding, unavailable_period_seconds=period, now=rolling.now).wait_seconds
-    return "" if left is None else f"{left:.0f}s to pass: nobody can tell whether it works"
+    return "" if left is None else f"{left:.0f}s to pass: its availability cannot be determined"
 
 
 def encoded(response: Document) -> Document:

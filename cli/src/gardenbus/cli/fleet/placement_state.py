@@ -84,7 +84,7 @@ async def get_placement(api: ApiClient, wanted: PlacementArg, namespace: str | N
 
 def _nowhere(wanted: PlacementArg) -> GardenbusError:
     kinds = "no ClusterResourcePlacement, and no ResourcePlacement" if wanted.kind is None else "no ResourcePlacement"
-    return NotFound(f"placement {wanted.name} is not there: {kinds} in any namespace is called so")
+    return NotFound(f"placement {wanted.name} not found: {kinds} in any namespace is called so")
 
 
 async def read_placement_state(api: ApiClient, placement: Document) -> PlacementState:

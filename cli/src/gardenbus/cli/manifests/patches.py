@@ -48,9 +48,9 @@ def split_pairs(words: Sequence[str]) -> tuple[list[str], Pairs]:
         else:
             objects.append(word)
     if not given and not gone:
-        raise BadRequest("say what to set, KEY=VALUE, or to take away, KEY-")
+        raise BadRequest("give KEY=VALUE to set, or KEY- to remove")
     if both := sorted(given.keys() & set(gone)):
-        raise BadRequest(f"{both[0]}: set or take away, not both")
+        raise BadRequest(f"{both[0]}: set or remove, not both")
     return objects, Pairs(given, gone)
 
 

@@ -77,7 +77,7 @@ def rollout_status_of(managed_seed_set: Document) -> RolloutStatus:
     """State of the rollout of a set's templates."""
     metadata, status = as_mapping(managed_seed_set.get("metadata")), as_mapping(managed_seed_set.get("status"))
     if (status.get("observedGeneration") or 0) < (metadata.get("generation") or 0):
-        return RolloutStatus(False, False, "the set's latest change has not been looked at yet")
+        return RolloutStatus(False, False, "the set's latest change has not been reconciled yet")
     wanted: Any = as_mapping(managed_seed_set.get("spec")).get("replicas")
     wanted = 1 if wanted is None else wanted
     updated, ready, there = (status.get(name) or 0 for name in ("updatedReplicas", "readyReplicas", "replicas"))

@@ -178,8 +178,8 @@ def _ineligible_because(candidate: SeedCandidate) -> str:
     if reason := stopped_because(candidate):
         return reason
     if candidate.capacity is None:
-        return "it has no limit, so that nothing can be said to be much or little"
-    return "" if candidate.capacity else "it takes no shoots"
+        return "it has no limit, so its usage cannot be compared"
+    return "" if candidate.capacity else "it accepts no shoots"
 
 
 def _movable(

@@ -48,10 +48,10 @@ def seeds_table(seeds: Sequence[SeedRow], usage: Mapping[str, int], *, is_tight:
 def readiness(seed: SeedRow) -> Text:
     """Health of the gardenlet, in a word and a colour."""
     if seed.is_deleting:
-        return Text("deleting", style="magenta")
-    words = {"True": ("ready", "green"), "Unknown": ("unknown", "red"), "": ("not reported", "yellow")}
+        return Text("Deleting", style="magenta")
+    words = {"True": ("Ready", "green"), "Unknown": ("Unknown", "red"), "": ("Not reported", "yellow")}
     word, style = words.get(seed.ready, (seed.reason or seed.ready, "red"))
-    closed = "" if seed.is_visible else ", hidden"
+    closed = "" if seed.is_visible else ", cordoned"
     if seed.ready == "True" and seed.lacks_backups:
         closed, style = f"{closed}, without backups", "yellow"
     return Text(word + closed, style=style)

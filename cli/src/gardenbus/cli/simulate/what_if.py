@@ -105,7 +105,7 @@ def _changed(present: Sequence[Document], supposition: WhatIfChanges) -> list[Do
             raise BadRequest(f"there is no seed {seed}")
     for seed in supposition.added:
         if qualified_name(seed).removeprefix("/") in seeds - set(supposition.removed):
-            raise BadRequest(f"seed {qualified_name(seed).removeprefix('/')} is there already: say --remove-seed too")
+            raise BadRequest(f"seed {qualified_name(seed).removeprefix('/')} exists already: add --remove-seed")
     supposed: list[Document] = []
     homeless: list[Document] = []
     for document in present:

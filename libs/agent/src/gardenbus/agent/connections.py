@@ -345,7 +345,7 @@ def own_credentials(principal: Principal, directory: Path, process: Credentials)
 
 def _check_owner(credentials: Credentials, principal: Principal) -> Credentials:
     if credentials.principal != principal:
-        raise SettingsInvalid((f"{principal.user} cannot come in with the credentials of {credentials}",))
+        raise SettingsInvalid((f"{principal.user} cannot connect with the credentials of {credentials}",))
     return credentials
 
 

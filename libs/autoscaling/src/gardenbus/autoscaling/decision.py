@@ -208,7 +208,7 @@ def _active(proposal: ReplicaProposal) -> ConditionValue:
     if proposal.unmeasured:
         message = "; ".join(f"{each.resource}: {each.message}" for each in proposal.unmeasured)
         return ConditionValue(FALSE, "FailedGetResourceMetric", f"no scaling down: {message}")
-    return ConditionValue(TRUE, "ValidMetricFound", "all metrics can be told")
+    return ConditionValue(TRUE, "ValidMetricFound", "all metrics can be read")
 
 
 def _limited(seeds: SeedSetState, step: _PacedReplicas) -> ConditionValue:

@@ -97,7 +97,7 @@ def _by_utilization(
 ) -> Measured | Unmeasured:
     capacities = seeds.capacities(resource)
     if None in capacities:  # of a resource that not every seed states
-        return Unmeasured(resource=resource, message=f"not every seed says how much of {resource} is allocatable")
+        return Unmeasured(resource=resource, message=f"not every seed reports how much of {resource} is allocatable")
     capacity, percent = _sum_of_smallest(seeds.count, capacities), int(target.share * 100)
     if not capacity:
         if used or seeds.count:

@@ -62,7 +62,7 @@ class TooManyRequests(Unavailable):
 
 
 class CredentialsRejected(Unavailable):
-    """A server does not let this user in. Others' credentials may be let in later, or these."""
+    """A server does not accept this user. Others' credentials may be let in later, or these."""
 
     code = 401
     reason = "Unauthorized"

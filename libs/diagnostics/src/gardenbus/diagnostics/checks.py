@@ -43,6 +43,6 @@ async def _made(name: str, check: DiagnosticCheck, target: DiagnosticsTarget) ->
         async with asyncio.timeout(CHECK_SECONDS):
             return await check(target)
     except TimeoutError:
-        return [DiagnosticFinding(name, "failed", f"no answer within {CHECK_SECONDS:g} s", target.command("status"))]
+        return [DiagnosticFinding(name, "failed", f"no response within {CHECK_SECONDS:g} s", target.command("status"))]
     except GardenbusError as error:
         return [DiagnosticFinding(name, "failed", error.message, target.command("status"))]

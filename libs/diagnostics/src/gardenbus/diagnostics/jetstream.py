@@ -88,7 +88,7 @@ async def _request(api: BusClient, endpoint: str, question: Mapping[str, Any] | 
     try:
         found = _decode(response)
     except msgspec.MsgspecError as error:
-        raise Unavailable(f"JetStream's answer to {endpoint} cannot be read: {error}") from error
+        raise Unavailable(f"JetStream's response to {endpoint} cannot be read: {error}") from error
     error = section(found, "error")
     if error:
         text = f"JetStream: {error.get('description')} ({error.get('err_code')})"

@@ -58,7 +58,7 @@ def verified(key: bytes, purpose: Purpose, token: str, now: datetime, claims: ty
     """The claims of a token. Raises Forbidden unless the key signed it for this purpose, and it has not expired."""
     text, _, signature = token.partition(".")
     if len(token) > MAX_LENGTH or not hmac.compare_digest(signature.encode(), _signature(key, purpose, text).encode()):
-        raise Forbidden("nobody here has signed this")
+        raise Forbidden("it has no known signature")
     try:
         found = msgspec.json.decode(_decoded(text), type=claims)
         _check_user(purpose, found.user)

@@ -54,7 +54,7 @@ def assess_streams(
     for name, settings in wanted.items():
         actual = there.get(name)
         if actual is None:
-            found.append(DiagnosticFinding(f"stream {name}", "failed", "is not there", suggestion))
+            found.append(DiagnosticFinding(f"stream {name}", "failed", "does not exist", suggestion))
             continue
         differing = [
             f"{setting} is {actual.config.get(setting)!r}, not {value!r}"
@@ -84,7 +84,7 @@ def assess_size(stream: StreamState) -> list[DiagnosticFinding]:
         return []
     share = stream.size_bytes / most
     text = f"{stream.size_bytes / 2**20:.0f} of {most / 2**20:.0f} MiB ({share:.0%}): beyond it messages are rejected"
-    suggestion = "gardenbus top queues says whether somebody takes from it, gardenbus top users who sends"
+    suggestion = "gardenbus top queues shows whether it is consumed, gardenbus top users who sends"
     state = graded(share, warning=NEARLY_FULL, failed=FULL)
     return [DiagnosticFinding(f"stream {stream.name}", state, text, suggestion)]
 
@@ -99,7 +99,7 @@ def assess_consumers(consumers: Sequence[ConsumerState]) -> list[DiagnosticFindi
             if consumer.config.get(setting) != value
         ]
         if differing:
-            suggestion = f"restart whoever takes from it, or: nats consumer rm {consumer.stream} {consumer.name}"
+            suggestion = f"restart its consumer, or: nats consumer rm {consumer.stream} {consumer.name}"
             found.append(DiagnosticFinding(f"consumer {consumer.name}", "failed", some_of(differing, 3), suggestion))
     return found or [DiagnosticFinding("consumers", "ok", f"{len(consumers)}, configured as they should be")]
 
@@ -147,12 +147,12 @@ def assess_listeners(
     for each in second:
         if each.listening or each.in_flight or (each.stream, each.name) in was_listening:
             continue
-        text = f"nobody listens, {each.pending} pieces of work wait" if each.pending else "nobody listens"
+        text = f"no consumer, {each.pending} messages pending" if each.pending else "no consumer"
         suggestion = target.command("status") + "; for what will not come back: " + _removal(each)
         found.append(
             DiagnosticFinding(f"queue {queue_name(each)}", "failed" if each.pending else "warning", text, suggestion)
         )
-    return found or [DiagnosticFinding("listeners", "ok", f"somebody listens on each of {len(second)} queues")]
+    return found or [DiagnosticFinding("listeners", "ok", f"each of {len(second)} queues has a consumer")]
 
 
 def assess_progress(
@@ -167,12 +167,12 @@ def assess_progress(
         logs = target.command("logs --level warning --since 10m")
         name = f"queue {queue_name(each)}"
         if each.redelivered:
-            text = f"{each.redelivered} pieces of work were handed out more than once"
+            text = f"{each.redelivered} messages were delivered more than once"
             found.append(DiagnosticFinding(name, "failed" if state == "failed" else "warning", text, logs))
         if message is not None and state != "ok":
             text = f"the oldest work has been there for {age:.0f} s: {message.subject}"
             found.append(DiagnosticFinding(name, state, text, logs))
-    return found or [DiagnosticFinding("progress", "ok", "no work is stuck or handed out again")]
+    return found or [DiagnosticFinding("progress", "ok", "no work is stuck or redelivered")]
 
 
 async def _unclaimed(target: DiagnosticsTarget, consumers: Sequence[ConsumerState]) -> list[DiagnosticFinding]:
@@ -187,7 +187,7 @@ async def _unclaimed(target: DiagnosticsTarget, consumers: Sequence[ConsumerStat
     lost = [subject for subject in lost if not await _is_bound(target, subject)]
     if not lost:
         return []
-    text = f"{len(lost)} pieces of work that no running or earlier service takes: {some_of(lost, 3)}"
+    text = f"{len(lost)} messages that no service consumes: {some_of(lost, 3)}"
     return [DiagnosticFinding("unclaimed work", "warning", text, "run the scheduler or controller that they name")]
 
 

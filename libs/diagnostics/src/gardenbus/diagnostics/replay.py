@@ -91,7 +91,7 @@ async def _outcome(api: BusClient, original: RejectedMessage, stream: str, seque
     sent = await jetstream.stored(api, stream, sequence)
     while sent is not None and await jetstream.stored(api, stream, sequence) is not None:
         if asyncio.get_running_loop().time() > deadline:
-            return ReplayOutcome("sent", f"it was sent (message {sequence} of {stream}), and nobody has taken it yet")
+            return ReplayOutcome("sent", f"it was sent (message {sequence} of {stream}), and not handled yet")
         await asyncio.sleep(POLL_SECONDS)
     for repeated in await rejected_after(api, original.id):
         if (

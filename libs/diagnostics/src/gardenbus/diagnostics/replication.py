@@ -76,7 +76,7 @@ def assess_replicas(info: Mapping[str, str], demanded: int = 0) -> list[Diagnost
         return []
     others = {each for each in info.get(_OTHERS, "").split(", ") if each}
     if (good := int(info.get("min_slaves_good_slaves", demanded))) < demanded:
-        text = f"{good} of {demanded} that min-replicas-to-write demands are connected: it refuses writes (NOREPLICAS)"
+        text = f"{good} of {demanded} that min-replicas-to-write demands are connected: it rejects writes (NOREPLICAS)"
         suggestion = f"start the others, or redis-cli CONFIG SET min-replicas-to-write {good}; what waits goes on then"
         return [DiagnosticFinding("redis replicas", "failed", text, suggestion), *_of_sentinels(info)]
     found = [_of_replicas(replicas, int(info.get("master_repl_offset", "0")), others), *_of_sentinels(info)]
@@ -86,7 +86,7 @@ def assess_replicas(info: Mapping[str, str], demanded: int = 0) -> list[Diagnost
 
 def _of_replicas(replicas: Sequence[Mapping[str, str]], end: int, others: Collection[str]) -> DiagnosticFinding:
     if not replicas:
-        text = "none is connected: writes are refused, or are lost with this server"
+        text = "none is connected: writes are rejected, or are lost with this server"
         return DiagnosticFinding("redis replicas", "failed", text, "start a replica; redis-cli INFO replication")
     if (missing := len(others) - len(replicas)) > 0:
         away = sorted(set(others) - {f"{replica.get('ip')}:{replica.get('port')}" for replica in replicas})

@@ -67,7 +67,7 @@ def assess_writes(services: Sequence[Mapping[str, Any]]) -> DiagnosticFinding:
     """Assess whether NATS writes, by what the services (their metadata) find when they publish."""
     troubles = sorted({str(each[WRITE_TROUBLE]) for each in services if each.get(WRITE_TROUBLE)})
     if not troubles:
-        return DiagnosticFinding("nats writes", "ok", "no service says that NATS does not store what it publishes")
+        return DiagnosticFinding("nats writes", "ok", "no service reports unstored messages")
     suggestion = "make room on the disk of its store, then restart nats-server (`gardenbus up` does the latter itself)"
     return DiagnosticFinding("nats writes", "failed", "; ".join(troubles), suggestion)
 
@@ -75,7 +75,7 @@ def assess_writes(services: Sequence[Mapping[str, Any]]) -> DiagnosticFinding:
 async def redis(target: DiagnosticsTarget) -> Sequence[DiagnosticFinding]:
     """Redis itself: version, memory, what it keeps; and our functions there."""
     if target.redis is None:
-        skipped = DiagnosticFinding("redis", "skipped", "nobody said where it is", "name it with --redis-url")
+        skipped = DiagnosticFinding("redis", "skipped", "its address is not known", "name it with --redis-url")
         return [skipped, *await replicas_by_relays(target)]
     try:
         facts = info_of(await target.redis.command("INFO", "everything"))
@@ -106,19 +106,21 @@ def assess_redis(info: Mapping[str, str], settings: Mapping[str, str]) -> list[D
         found = [DiagnosticFinding("redis version", "failed", version, f"run redis-server {wanted} or newer")]
     policy = settings.get("maxmemory-policy", info.get("maxmemory_policy", ""))
     if policy and policy != "noeviction":
-        text = f"maxmemory-policy is {policy}: a full Redis throws objects away"
+        text = f"maxmemory-policy is {policy}: a full Redis evicts objects"
         found.append(
             DiagnosticFinding("redis eviction", "failed", text, "redis-cli CONFIG SET maxmemory-policy noeviction")
         )
     found.append(_memory(info))
     if not settings:
-        found.append(DiagnosticFinding("redis persistence", "skipped", "its settings are not told (CONFIG is refused)"))
+        found.append(
+            DiagnosticFinding("redis persistence", "skipped", "its settings are not readable (CONFIG is denied)")
+        )
     elif settings.get("appendonly") != "yes":
-        text = "appendonly is no: what is written dies with the process"
+        text = "appendonly no: data is lost with the process"
         found.append(DiagnosticFinding("redis persistence", "failed", text, "redis-cli CONFIG SET appendonly yes"))
     elif info.get("aof_last_write_status", "ok") != "ok":
         place = settings.get("dir", "")
-        text = "Redis cannot write its append-only file, and refuses writes: its disk is full, or failed"
+        text = "Redis cannot write its append-only file, and rejects writes: its disk is full, or failed"
         suggestion = f"make room on the disk of {place or 'its directory'}; it goes on by itself then"
         found.append(DiagnosticFinding("redis persistence", "failed", text, suggestion))
     elif settings.get("appendfsync") == "everysec":
@@ -126,9 +128,11 @@ def assess_redis(info: Mapping[str, str], settings: Mapping[str, str]) -> list[D
         suggestion = "redis-cli CONFIG SET appendfsync always (or no, where only kills are to be survived)"
         found.append(DiagnosticFinding("redis persistence", "warning", text, suggestion))
     else:
-        found.append(DiagnosticFinding("redis persistence", "ok", f"append-only, synced {settings.get('appendfsync')}"))
+        found.append(
+            DiagnosticFinding("redis persistence", "ok", f"appendonly yes, appendfsync {settings.get('appendfsync')}")
+        )
     if info.get("role") not in (None, "master"):
-        text = "this is a replica: it refuses writes"
+        text = "this is a replica: it rejects writes"
         found.append(DiagnosticFinding("redis role", "failed", text, "name the primary in GARDENBUS_REDIS_URL"))
     return found
 
@@ -140,7 +144,7 @@ def _memory(info: Mapping[str, str]) -> DiagnosticFinding:
     share = used / most if most else 0.0
     state = graded(share, warning=NEARLY_FULL, failed=FULL)
     text = f"{used / 2**20:.1f} MiB of {most / 2**20:.0f} MiB used ({share:.0%})"
-    suggestion = "" if state == "ok" else "give it more memory (maxmemory), before it refuses writes"
+    suggestion = "" if state == "ok" else "give it more memory (maxmemory), before it rejects writes"
     return DiagnosticFinding("redis memory", state, text, suggestion)
 
 

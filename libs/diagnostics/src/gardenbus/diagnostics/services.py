@@ -49,7 +49,7 @@ async def api(target: DiagnosticsTarget) -> Sequence[DiagnosticFinding]:
     except GardenbusError as error:
         return [DiagnosticFinding("api", "failed", error.message, target.command("logs apiserver --tail 20"))]
     text = f"{census.get('objects.seed', 0)} seeds, {census.get('objects.shoot', 0)} shoots"
-    return [DiagnosticFinding("api", "ok", f"answers: {text}, {census.get('shoots.waiting', 0)} waiting")]
+    return [DiagnosticFinding("api", "ok", f"responds: {text}, {census.get('shoots.waiting', 0)} waiting")]
 
 
 class UnknownHere(msgspec.Struct):
@@ -81,7 +81,7 @@ async def unknown_objects(target: DiagnosticsTarget) -> Sequence[DiagnosticFindi
     try:
         found = msgspec.json.decode(reply, type=_UnknownResponse).result.items
     except msgspec.DecodeError:
-        return [DiagnosticFinding("unknown", "skipped", "no apiserver says what is unknown")]
+        return [DiagnosticFinding("unknown", "skipped", "no apiserver reports unknown objects")]
     return assess_unknown(target, found)
 
 
@@ -118,7 +118,7 @@ async def recovery(target: DiagnosticsTarget) -> Sequence[DiagnosticFinding]:
     try:
         found = msgspec.json.decode(reply, type=_RecoveryResponse).result.recovery
     except msgspec.DecodeError:
-        return [DiagnosticFinding("recovery", "skipped", "no apiserver says whether the store recovers")]
+        return [DiagnosticFinding("recovery", "skipped", "no apiserver reports whether the store recovers")]
     return assess_recovery(target, found)
 
 
@@ -161,7 +161,7 @@ async def lost_messages(target: DiagnosticsTarget) -> Sequence[DiagnosticFinding
     try:
         losses = msgspec.json.decode(reply, type=_LossResponse).result.items
     except msgspec.DecodeError:
-        return [DiagnosticFinding("lost", "skipped", "no apiserver says what was lost")]
+        return [DiagnosticFinding("lost", "skipped", "no apiserver reports lost messages")]
     now = datetime.now(UTC)
     was_restored = any(loss.of_store and _age(loss, now) < EVENTS_KEPT_FOR for loss in losses)
     return [*assess_losses(losses, now), *(await _reverted_shoots(target) if was_restored else ())]
@@ -211,7 +211,7 @@ def _after_loss(stream: str) -> str:
         return "send again what was ordered since; what gardenlets still run of it is `unknown`: adopt or forget it"
     if stream.endswith("REQUESTS"):
         return "look whether they have an effect (gardenbus diff -f FILE), and send them again"
-    return "nothing: agents report again" if stream.endswith("REPORTS") else "nothing: nobody else has them"
+    return "nothing: agents report again" if stream.endswith("REPORTS") else "nothing: they are not stored elsewhere"
 
 
 async def versions(target: DiagnosticsTarget) -> Sequence[DiagnosticFinding]:
@@ -234,7 +234,7 @@ def assess_identity(target: DiagnosticsTarget, responses: Sequence[Document]) ->
     replicas = sum(each.get("name") == "identity" for each in ours)
     if replicas:
         return [DiagnosticFinding("identity", "ok", "1 replica runs" if replicas == 1 else f"{replicas} replicas run")]
-    text = "does not answer: running sessions go on until they end, and nobody new from outside gets in"
+    text = "does not respond: running sessions go on until they end, and no new connections from outside are accepted"
     return [
         DiagnosticFinding("identity", "failed", text, f"start it; then {target.command('logs identity --tail 20')}")
     ]
@@ -258,7 +258,7 @@ def service_name(info: Document) -> str:
 def assess_versions(services: Sequence[tuple[str, str]]) -> list[DiagnosticFinding]:
     """Assess whether all services have one version."""
     if not services:
-        return [DiagnosticFinding("versions", "failed", "no service answers on $SRV.INFO", "gardenbus status")]
+        return [DiagnosticFinding("versions", "failed", "no service responds on $SRV.INFO", "gardenbus status")]
     by_version: dict[str, list[str]] = {}
     for name, version in sorted(services):
         by_version.setdefault(version, []).append(name)
@@ -345,7 +345,7 @@ def assess_heartbeats(
     late = sorted(seed for seed, beat in beats.items() if beat.age_seconds > life_seconds * LATE_SHARE)
     if silent:
         suggestion = target.command(f"describe seed {silent[0]}") + "; is its gardenlet running?"
-        found.append(DiagnosticFinding("heartbeats", "failed", f"none of {some_of(silent)}", suggestion))
+        found.append(DiagnosticFinding("heartbeats", "failed", f"no heartbeat from {some_of(silent)}", suggestion))
     if late:
         text = f"late: {some_of(f'{seed} ({beats[seed].age_seconds:.0f} s)' for seed in late)}"
         found.append(DiagnosticFinding("heartbeats", "warning", text, target.command("logs gardenlet --since 5m")))

@@ -36,7 +36,7 @@ async def static_credentials(target: DiagnosticsTarget) -> Sequence[DiagnosticFi
         try:
             page = msgspec.json.decode(reply, type=_SecretsResponse).result
         except msgspec.DecodeError:
-            return [DiagnosticFinding("credentials", "skipped", "no apiserver says what was issued")]
+            return [DiagnosticFinding("credentials", "skipped", "no apiserver reports issued credentials")]
         found += page.items
         if not page.next:
             return assess_credentials(target, found)

@@ -63,7 +63,7 @@ class BindingRecord:
         if self.state == UNSCHEDULED:
             if self.previous not in (SCHEDULED, BOUND):
                 name = self.binding.name if self.binding else self.cluster
-                raise UnexpectedState(f"binding {name} is Unscheduled, and its annotation does not say what it was")
+                raise UnexpectedState(f"binding {name} is Unscheduled, and its annotation does not state what it was")
             self.state, self.previous = self.previous, None
         self.snapshot, self.decision = snapshot, decision
 

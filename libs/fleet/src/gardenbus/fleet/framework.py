@@ -276,4 +276,4 @@ def _skips(plugin: Plugin, point: str, status: Status) -> bool:
 
 def _unexpected(plugin: Plugin, point: str, status: Status) -> UnexpectedState:
     why = f": {status.reason}" if status.reason else ""
-    return UnexpectedState(f"plug-in {plugin.name} answers {status.code.value} at {point}{why}")
+    return UnexpectedState(f"plug-in {plugin.name} returns {status.code.value} at {point}{why}")

@@ -1,7 +1,7 @@
 """Diagnosis of a shoot that no seed fits: the same filters as a decision, with their reasons."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import msgspec
 
@@ -80,6 +80,8 @@ def _diagnose(constraints: Constraints, landscape: Landscape) -> Diagnosis:
         rejections += _rejected_by(row, context, index.seeds_in(before & ~candidates))
         if not candidates:
             message = row.none_left(context, before.bit_count())
+            if row.state is not None:
+                message = f"{message}: {_by_state(row.state, rejections)}"
             return Diagnosis(
                 context, Unschedulable(row.name, message, _counted(rejections)), rejections=tuple(rejections)
             )
@@ -94,6 +96,16 @@ def _diagnose(constraints: Constraints, landscape: Landscape) -> Diagnosis:
 
 def _rejected_by(row: Filter, context: FilterContext, seeds: Sequence[SeedCandidate]) -> list[RejectedSeeds]:
     return grouped(row.name, ((seed.name, row.reason(context, seed)) for seed in seeds))
+
+
+def _by_state(state: Callable[[str], str], rejections: Iterable[RejectedSeeds]) -> str:
+    """`12 not ready, 1 cordoned`: seeds by the words for the reasons of their rejection."""
+    counts: Counter[str] = Counter()
+    for each in rejections:
+        counts[state(each.detail)] += len(each.seeds)
+    return ", ".join(
+        f"{seeds} {word}" for word, seeds in sorted(counts.items(), key=lambda entry: (-entry[1], entry[0]))
+    )
 
 
 def _counted(rejections: Iterable[RejectedSeeds]) -> Counter[str]:

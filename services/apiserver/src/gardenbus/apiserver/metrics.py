@@ -15,7 +15,7 @@ WAIT_SECONDS = Histogram(
 )  # fmt: skip
 UNKNOWN_OBJECTS = Counter(
     "gardenbus_apiserver_unknown_objects_total",
-    "Questions of gardenlets for objects that the store neither has nor remembers; they are kept.",
+    "Queries of gardenlets for objects that the store neither has nor remembers; they are kept.",
     ["kind"],
 )
 OVER_BUDGET = Counter(

@@ -451,9 +451,9 @@ class GardenletHost(AgentHost):
         assert self._session is not None
         try:
             async with self._session.get(url) as response:
-                return None if response.status == _OK else f"{url} answers {response.status}"
+                return None if response.status == _OK else f"{url} responded with {response.status}"
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
-            return f"{url} does not answer: {type(error).__name__}"
+            return f"{url} does not respond: {type(error).__name__}"
 
 
 def _configuration_of(deployed: GardenletDeployment) -> GardenletConfiguration:

@@ -104,4 +104,4 @@ async def _resync_forever(
 
 def _probe_problem(leases: LeaseWatcher, clock: Clock, period_seconds: float) -> str | None:
     lost = is_probe_lost(leases.probe, clock.monotonic(), period_seconds)
-    return "the probe Lease does not come back: no silence is believed" if lost else None
+    return "the probe Lease does not arrive: no gardenlet is declared silent" if lost else None

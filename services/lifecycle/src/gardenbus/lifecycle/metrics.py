@@ -7,7 +7,7 @@ from prometheus_client import Counter, Gauge
 
 SEEDS_WATCHED = Gauge("gardenbus_lifecycle_seeds_watched", "Seeds that a gardenlet has reported for.")
 SEEDS_SILENT = Gauge("gardenbus_lifecycle_seeds_silent", "Seeds that are believed to be dead.")
-SEEDS_HELD = Gauge("gardenbus_lifecycle_seeds_held", "Seeds that are silent but held by the brake on mass expiry.")
+SEEDS_HELD = Gauge("gardenbus_lifecycle_seeds_held", "Seeds that are silent but held by the circuit breaker.")
 SEEDS_EXPIRED = Counter(
     "gardenbus_lifecycle_seeds_expired_total", "Times that a Seed was turned Unknown by this process."
 )
@@ -16,15 +16,15 @@ SHOOTS_EXPIRED = Counter(
 )
 BREAKER_OPENED = Counter("gardenbus_lifecycle_brake_engaged_total", "Times that most seeds fell silent together.")
 ASSESSMENTS_POSTPONED = Counter(
-    "gardenbus_lifecycle_looks_postponed_total", "Looks put off because the bus was not well."
+    "gardenbus_lifecycle_looks_postponed_total", "Assessments postponed because the bus was unavailable."
 )
 ASSESSMENT_SECONDS = Gauge(
-    "gardenbus_lifecycle_look_seconds", "How long the last look at all seeds took, writes included."
+    "gardenbus_lifecycle_look_seconds", "Duration of the last assessment of all seeds, writes included."
 )
 
 _LEASES = Counter(
     "gardenbus_lifecycle_leases_received_total",
-    "Leases by what they said: renewed, ahead (by a clock that runs ahead), repeated, unreadable.",
+    "Leases by what they state: renewed, ahead (by a clock that runs ahead), repeated, unreadable.",
     ["result"],
 )
 LEASE_RENEWED = _LEASES.labels("renewed")
@@ -40,7 +40,7 @@ LEASE_OLDEST = Gauge(
 
 SEEDS = Gauge(
     "gardenbus_seeds",
-    "Seeds by the worst that can be said of them: deleting, unknown (no heartbeats), not-ready, cordoned, ready.",
+    "Seeds by their worst state: deleting, unknown (no heartbeats), not-ready, cordoned, ready.",
     ["state", "provider", "region"],
 )
 USED = Gauge("gardenbus_seeds_shoots_used", "Shoots that count on seeds.", ["provider", "region"])

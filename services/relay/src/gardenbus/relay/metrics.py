@@ -55,13 +55,15 @@ STREAM_MESSAGES = Gauge("gardenbus_stream_messages", "Messages in a stream.", ["
 STREAM_BYTES = Gauge("gardenbus_stream_size_bytes", "What a stream takes on disk.", ["stream"])
 STREAM_AGE = Gauge("gardenbus_stream_oldest_message_age_seconds", "Age of a stream's oldest message.", ["stream"])
 CONSUMER_PENDING = Gauge(
-    "gardenbus_consumer_pending_messages", "Work that nobody has taken yet.", ["stream", "consumer"]
+    "gardenbus_consumer_pending_messages", "Messages that are not delivered yet.", ["stream", "consumer"]
 )
 CONSUMER_IN_FLIGHT = Gauge(
-    "gardenbus_consumer_unacknowledged_messages", "Work that was taken and is not done yet.", ["stream", "consumer"]
+    "gardenbus_consumer_unacknowledged_messages", "Messages that are in flight.", ["stream", "consumer"]
 )
 CONSUMER_REDELIVERED = Gauge(
-    "gardenbus_consumer_redelivered_messages", "Work in hand that was taken more than once.", ["stream", "consumer"]
+    "gardenbus_consumer_redelivered_messages",
+    "Messages in flight that were delivered more than once.",
+    ["stream", "consumer"],
 )
 STORAGE = Gauge("gardenbus_jetstream_storage_used_bytes", "What all streams of the account take on disk.")
 STORAGE_LIMIT = Gauge("gardenbus_jetstream_storage_limit_bytes", "What they may take, 0 without a limit.")

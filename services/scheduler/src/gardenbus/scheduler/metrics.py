@@ -28,7 +28,7 @@ class SchedulerMetrics:
         counter = partial(Counter, registry=self._registry)
         self.attempts = counter(
             "gardenbus_scheduler_attempts_total",
-            "Attempts to place a shoot, by result: bound, unschedulable (parked with backoff), conflict (decided "
+            "Attempts to place a shoot, by result: bound, unschedulable (with backoff), conflict (decided "
             "again), again (a cluster event came meanwhile), error, obsolete (placed, gone or not ours).",
             ("result",),
         )
@@ -81,7 +81,7 @@ class SchedulerMetrics:
         )
         self.depth = gauge(
             "gardenbus_scheduler_queue_depth",
-            "Work that waited behind what was last fetched, by queue: shoots, waking.",
+            "Work that waited behind what was last fetched, by queue of the scheduler.",
             ("queue",),
         )
         self.in_flight = gauge(

@@ -169,7 +169,7 @@ def channels(prefix: str = "garden") -> Sequence[Channel]:
         Channel(
             "rejected",
             f"{subjects.rejected_before}.{{verb}}.{{sender}}",
-            "What could not be taken, with the reason: the newest 2,048 of each sender.",
+            "Rejected messages, with the reason: the newest 2,048 of each sender.",
             [
                 MessageSpec(
                     "Rejected", "The first 64 KB of it.", "bytes", (Header.REASON, Header.SUBJECT, Header.SHA256)

@@ -9,6 +9,7 @@ from gardenbus.docs.metrics import metrics_page
 from gardenbus.docs.permissions import permissions_page
 from gardenbus.docs.settings import settings_page
 from gardenbus.docs.subjects import subjects_page
+from gardenbus.docs.texts import texts_page
 
 WRITERS: Mapping[str, Callable[[], str]] = {
     "admission.md": admission_page,
@@ -18,6 +19,7 @@ WRITERS: Mapping[str, Callable[[], str]] = {
     "permissions.md": permissions_page,
     "settings.md": settings_page,
     "subjects.md": subjects_page,
+    "texts.md": texts_page,
 }
 """Writers of pages, by the name of the file."""
 

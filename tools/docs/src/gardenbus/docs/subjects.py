@@ -46,9 +46,7 @@ SECTIONS: Sequence[StreamSection] = (
         "What gardenlets and member clusters say",
         "The apiserver merges it into the objects' status, in this order.",
     ),
-    StreamSection(
-        "REJECTED", "What could not be taken", "For a week. `gardenbus rejected` lists it and sends it again."
-    ),
+    StreamSection("REJECTED", "Rejected messages", "For a week. `gardenbus rejected` lists it and sends it again."),
 )
 
 _HEAD = """# Events and subjects

@@ -1,7 +1,7 @@
 """Vocabulary check: retired words in names, names of types with two meanings, vague docstrings.
 
 Names are identifiers and modules of Python (source, scripts, examples and tests), log events, and what Lua and
-JavaScript define. A test function's name is a sentence, and is not checked.
+JavaScript define. A test function's name is a sentence: `text_vocabulary` checks it, and all other texts.
 
 `python -m gardenbus.docs.vocabulary` is a part of `make check`. The retired words are those of the page
 `docs/glossary.md`: the last column of each table row, and the identifiers that its section "Kept" allows.
@@ -15,6 +15,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
+
+from gardenbus.docs.text_vocabulary import check_texts, read_text_rules
 
 ROOT = Path(__file__).parents[5]
 GLOSSARY = ROOT / "docs" / "glossary.md"
@@ -242,8 +244,8 @@ def _module_name(path: str) -> Iterator[tuple[str, int]]:
 
 def main() -> int:
     """Print what is wrong, one line each; 1 when something is."""
-    vocabulary = read_glossary(GLOSSARY.read_text())
-    found = check(ROOT, vocabulary)
+    glossary = GLOSSARY.read_text()
+    found = [*check(ROOT, read_glossary(glossary)), *check_texts(ROOT, read_text_rules(glossary))]
     for violation in found:
         print(violation)  # noqa: T201
     return 1 if found else 0

@@ -152,7 +152,7 @@ def status(*, directory: Directory = None, output: Output = Format.TABLE) -> Non
     roles: Mapping[str, str] = asyncio.run(server_roles(landscape)) if is_supervised else {}
     _print_status(landscape, rows, roles, output, is_supervised=is_supervised)
     if not is_supervised:
-        print_error(f"nobody looks after {place.path} (state: {landscape.state})")
+        print_error(f"landscape {place.path} is stopped (last state: {landscape.state})")
         raise typer.Exit(Exit.OUT_OF_REACH)
     if any(row.state not in ("ready", "external") for row in rows):
         raise typer.Exit(Exit.FAILED)

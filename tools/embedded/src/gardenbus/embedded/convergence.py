@@ -35,7 +35,7 @@ def not_converged_reason(
     if undecided := census.get("shoots.pending", 0) - census.get("shoots.waiting", 0):
         return f"{undecided} shoots are being decided"
     if unseen := census.get("shoots.waiting_unseen", 0):
-        return f"{unseen} shoots were refused before the landscape changed"
+        return f"{unseen} shoots were unschedulable before the landscape changed"
     if outbox := census.get("outbox", 0):
         return f"{outbox} changes are not announced yet"
     return ""

@@ -46,7 +46,7 @@ async def _trouble(url: str, default_port: int, hello: bytes) -> str:
             finally:
                 writer.close()
     except TimeoutError:
-        return f"no answer within {PROBE_SECONDS:g} s"
+        return f"no response within {PROBE_SECONDS:g} s"
     except OSError as error:
         return os.strerror(error.errno) if error.errno and error.errno > 0 else error.strerror or str(error)
     return ""

@@ -389,7 +389,7 @@ class EmbeddedLandscape:
         while unready := [process for process in started if process.state != "ready"]:
             for process in unready:
                 if process.last_exit == INVALID_SETTINGS:
-                    raise StartFailed(f"{process.spec.name} refuses its settings: {_tail(process.log_file)}")
+                    raise StartFailed(f"{process.spec.name} rejects its settings: {_tail(process.log_file)}")
             if asyncio.get_running_loop().time() > deadline:
                 troubles = "; ".join(f"{process.spec.name}: {process.trouble}" for process in unready)
                 raise StartFailed(f"not ready in time: {troubles} (logs: {self.directory.logs})")

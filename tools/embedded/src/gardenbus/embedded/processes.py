@@ -319,7 +319,7 @@ async def _redis_trouble(spec: ProcessSpec) -> str:
                 writer.close()
     except (OSError, TimeoutError) as error:
         return type(error).__name__
-    return "" if response.startswith(b"+PONG") else response.decode(errors="replace").strip() or "no answer"
+    return "" if response.startswith(b"+PONG") else response.decode(errors="replace").strip() or "no response"
 
 
 async def _page(session: aiohttp.ClientSession, url: str) -> bytes:

@@ -111,7 +111,7 @@ class Up:
                 outcomes[str(response.outcome or "applied") if response.ok else "refused"] += 1
                 if not response.ok:
                     self._rejected.append((title(document), response.error))
-                    self._screen.notify(f"{title(document)} was refused: {response.error.get('message')}")
+                    self._screen.notify(f"{title(document)} was rejected: {response.error.get('message')}")
         if manifests:
             counted = ", ".join(f"{count} {outcome}" for outcome, count in sorted(outcomes.items()))
             self._screen.notify(f"{len(manifests)} manifests: {counted}")
@@ -141,7 +141,7 @@ class Up:
         if down := [process.spec.name for process in self._landscape.processes if process.state != "ready"]:
             return f"{', '.join(down)} not ready"
         if not cache.current.is_set():
-            return "the news of the landscape are still being read"
+            return "the state of the landscape is still being read"
         try:
             census = await api.census(timeout_seconds=2.0)
         except GardenbusError as error:

@@ -35,7 +35,7 @@ class UpArguments(NamedTuple):
     detach: Annotated[
         bool, typer.Option("--detach", help="Return when it has all that is in the files; stop it with `down`.")
     ] = False
-    fresh: Annotated[bool, typer.Option("--fresh", help="Begin anew: remove the state in --dir first.")] = False
+    fresh: Annotated[bool, typer.Option("--fresh", help="Start from nothing: remove the state in --dir first.")] = False
     exit_when_converged: Annotated[
         bool, typer.Option("--exit-when-settled", help="End with 0 when there is nothing left to do, 1 after 120 s.")
     ] = False
@@ -61,11 +61,11 @@ class UpArguments(NamedTuple):
         bool, typer.Option("--cluster", help="Three NATS servers, and a Redis with two replicas and three Sentinels.")
     ] = False
     insecure: Annotated[
-        bool, typer.Option("--insecure", help="Let everybody on this machine into NATS, as whoever they say they are.")
+        bool, typer.Option("--insecure", help="Disable authentication: everybody on this machine may act as any user.")
     ] = False
     restore: Annotated[
         str,
-        typer.Option(help="Begin with the latest backup in this place (as `backup create -d`).", metavar="PLACE"),
+        typer.Option(help="Start with the latest backup in this place (as `backup create -d`).", metavar="PLACE"),
     ] = ""
 
     @property

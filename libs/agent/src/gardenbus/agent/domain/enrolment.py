@@ -61,7 +61,9 @@ def seed_facts(seed: Document, measured: ClusterFacts) -> ClusterFacts:
         properties={ZONES_PROPERTY: str(len(_zones(seed))), **measured.properties},
         usage={**usage, **measured.usage},
         namespaces=measured.namespaces,
-        problem=measured.problem if is_ready else str(ready.get("message") or "The gardenlet says it is not ready."),
+        problem=measured.problem
+        if is_ready
+        else str(ready.get("message") or "The gardenlet reports that it is not ready."),
         healthy_message="The gardenlet of the seed is ready.",
         is_silent=ready.get("status") not in ("True", "False"),
     )

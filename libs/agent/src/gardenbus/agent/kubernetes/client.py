@@ -223,7 +223,7 @@ class KubernetesClient:
             verified = getattr(error.certificate_error, "verify_message", "") or str(error.certificate_error)
             return UntrustedServer(f"{self._url} is not the server that is trusted: {verified}")
         reason = error.os_error if isinstance(error, aiohttp.ClientConnectorError) else error  # the error names objects
-        return Unreachable(f"{self._url} does not answer: {str(reason) or type(error).__name__}")
+        return Unreachable(f"{self._url} does not respond: {str(reason) or type(error).__name__}")
 
 
 def client_tls(*, authority: str, certificate: str, key: str) -> ssl.SSLContext:

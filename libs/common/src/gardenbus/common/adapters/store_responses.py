@@ -32,13 +32,13 @@ _CLAIMED = {
 """The field in which a claim is made, and what is claimed there."""
 
 _REJECTIONS = {
-    "seed-gone": "the seed is not there, is being deleted, or is marked for removal",
+    "seed-gone": "the seed does not exist, is being deleted, or is marked for removal",
     "seed-changed": "the seed changed meanwhile",
     "full": "the seed already has the maximum number of shoots scheduled on it",
     "circular": "the seed is hosted by this shoot, directly or through further ManagedSeeds",
     "runs-elsewhere": "a seed runs it, where the store has lost it: adopt it, or forget it, there (gardenbus doctor)",
     "recovering": "it was ordered before the store was restored, and may run somewhere: see gardenbus recovery",
-    "seed-silent": "the seed has not said yet what it runs since the store was restored: see gardenbus recovery",
+    "seed-silent": "the seed has not reported yet what it runs since the store was restored: see gardenbus recovery",
 }
 
 
@@ -117,7 +117,7 @@ def exists_already(key: ObjectKey) -> AlreadyExists:
 
 def is_gone(key: ObjectKey) -> NotFound:
     """A write found no object."""
-    return NotFound(f"{key} is not there")
+    return NotFound(f"{key} not found")
 
 
 def has_moved_on(key: ObjectKey, version: int) -> Conflict:
@@ -176,7 +176,7 @@ def is_held(message: str, holder: ObjectKey) -> Forbidden:
 
 def is_outdated(message: str, version: int) -> Conflict:
     """A write found another version of the object that it was to depend on."""
-    return Conflict(f"{message} (its version is {version} by now)" if version else f"{message} (it is not there)")
+    return Conflict(f"{message} (its version is {version} by now)" if version else f"{message} (not found)")
 
 
 def exceeds_quota(message: str, quota: str, resource: str, used: int, most: int) -> Forbidden:

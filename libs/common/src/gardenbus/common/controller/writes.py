@@ -61,7 +61,7 @@ async def update_ignoring_status(
             base = fresh
         else:
             return
-    raise Conflict(f"{base.key} changes all the time")
+    raise Conflict(f"{base.key} keeps changing")
 
 
 async def create_all(

@@ -45,7 +45,7 @@ class Recovery(msgspec.Struct, frozen=True):
             return "one lease period has not passed since"
         named = ", ".join(self.silent[:NAMED_SEEDS])
         more = f" and {len(self.silent) - NAMED_SEEDS} more" if len(self.silent) > NAMED_SEEDS else ""
-        return f"these seeds have not said yet what they run: {named}{more}"
+        return f"these seeds have not reported yet what they run: {named}{more}"
 
 
 class InventoryItem(NamedTuple):

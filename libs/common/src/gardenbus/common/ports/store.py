@@ -108,7 +108,7 @@ BindOutcome = Literal[
     "circular",  # the seed is hosted by this very shoot
     "runs-elsewhere",  # it is unknown on another seed, which runs it: to be adopted or forgotten there first
     "recovering",  # it was ordered before the store was restored: bound nowhere until all seeds have responded
-    "seed-silent",  # the seed has not said yet what it runs since the store was restored
+    "seed-silent",  # the seed has not reported yet what it runs since the store was restored
 ]
 
 

@@ -92,7 +92,7 @@ class StreamLoss(msgspec.Struct, frozen=True):
                 f"messages {span} of {self.stream} (acknowledged{stored}) were carried out in a store that was lost: "
                 "what was not announced of them is gone"
             )
-        waiting = f"; {self.waiting} of them, from {self.last - self.waiting + 1} on, nobody had carried out"
+        waiting = f"; {self.waiting} of them, from {self.last - self.waiting + 1} on, had not been carried out"
         is_shown = self.waiting and self.stream.endswith(_WORK)
         return f"{self.stream} has lost messages {span} (stored{stored}){waiting if is_shown else ''}"
 

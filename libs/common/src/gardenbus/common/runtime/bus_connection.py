@@ -79,7 +79,7 @@ async def _require_streams(bus: JetStreamBus, subjects: Subjects, names: Sequenc
         try:
             await bus.position(subjects.stream(name))
         except NotFound as error:
-            raise Unavailable(f"the stream {name} is not there yet") from error
+            raise Unavailable(f"the stream {name} does not exist yet") from error
 
 
 def identity_of(name: str, instance: str, prefix: str) -> ServiceIdentity:

@@ -167,7 +167,7 @@ async def _run_check(check: ReadinessCheck) -> str | None:
         async with asyncio.timeout(CHECK_TIMEOUT_SECONDS):
             return await response
     except TimeoutError:
-        return f"no answer within {CHECK_TIMEOUT_SECONDS:g} s"
+        return f"no response within {CHECK_TIMEOUT_SECONDS:g} s"
     except Exception as error:  # noqa: BLE001 - a check that fails is a result, not a crash
         return f"{type(error).__name__}: {error}"
 

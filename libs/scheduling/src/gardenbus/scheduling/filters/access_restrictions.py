@@ -2,7 +2,7 @@
 
 from gardenbus.common.api.garden.feasibility import restriction_problem
 from gardenbus.scheduling.filters.context import FilterContext
-from gardenbus.scheduling.filters.row import Filter, indexed, none_of
+from gardenbus.scheduling.filters.row import Filter, indexed, lacking
 from gardenbus.scheduling.seed_candidates import SeedCandidate
 
 NAME = "access-restrictions"
@@ -18,8 +18,8 @@ ACCESS_RESTRICTIONS = Filter(
     unblocked_by=("seed",),
     reason=_reason,
     narrow=indexed(NAME, _reason, lambda context: context.constraints.access_restrictions),
-    none_left=lambda context, seeds: (
-        f"{none_of(seeds)} supports the access restrictions {', '.join(context.constraints.access_restrictions)}"
+    none_left=lambda context, seeds: lacking(
+        seeds, f"support for the access restrictions {', '.join(context.constraints.access_restrictions)}"
     ),
     suggestion=lambda context, seeds, rejected: (
         f"{seeds} comes to support what is restricted ({_reason(context, rejected[0])})"

@@ -47,7 +47,7 @@ def filter_context_of(constraints: Constraints, landscape: Landscape) -> FilterC
         return Unschedulable("cloudprofile", "the shoot names no cloud profile")
     profile = landscape.profile(constraints.profile_kind, constraints.namespace, constraints.profile)
     if profile is None:
-        return Unschedulable("cloudprofile", f"{constraints.profile_kind} {constraints.profile!r} is not there")
+        return Unschedulable("cloudprofile", f"{constraints.profile_kind} {constraints.profile!r} not found")
     project = landscape.project_of(constraints.namespace)
     if project is None:
         return Unschedulable("project", f"the namespace {constraints.namespace!r} belongs to no Project")

@@ -6,7 +6,7 @@ no default domain of any seed is somebody's own and fits all.
 
 from gardenbus.common.api.bitsets import Bitset
 from gardenbus.scheduling.filters.context import FilterContext
-from gardenbus.scheduling.filters.row import Filter, none_of
+from gardenbus.scheduling.filters.row import Filter, lacking
 from gardenbus.scheduling.seed_candidates import SeedCandidate
 from gardenbus.scheduling.seed_index import SeedIndex
 
@@ -37,8 +37,8 @@ DNS_DOMAIN = Filter(
     reason=lambda _context, _seed: _REASON,
     narrow=_narrow,
     none_left=lambda context, seeds: (
-        f"{none_of(seeds)} offers a default domain for a shoot's domain below {context.constraints.domain_below!r};"
-        " it must read <shoot>.<project>.<default domain>"
+        lacking(seeds, f"a default domain for a shoot's domain below {context.constraints.domain_below!r}")
+        + "; it must read <shoot>.<project>.<default domain>"
     ),
     suggestion=lambda _context, seeds, _: f"{seeds} offers a default domain for the shoot's ({_REASON})",
 )

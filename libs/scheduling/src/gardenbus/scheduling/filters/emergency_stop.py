@@ -2,7 +2,7 @@
 
 from gardenbus.common.api.garden.seeds import EMERGENCY_STOP
 from gardenbus.scheduling.filters.context import FilterContext
-from gardenbus.scheduling.filters.row import Filter, indexed, none_of
+from gardenbus.scheduling.filters.row import Filter, indexed, lacking
 from gardenbus.scheduling.seed_candidates import SeedCandidate
 
 NAME = "emergency-stop"
@@ -28,6 +28,6 @@ EMERGENCY_STOPPED = Filter(
     unblocked_by=("seed",),
     reason=_reason,
     narrow=indexed(NAME, _reason, lambda _: ()),
-    none_left=lambda _, seeds: f"{none_of(seeds)} reconciles its shoots: they were stopped in an emergency",
+    none_left=lambda _, seeds: lacking(seeds, "running reconciliations: they were stopped in an emergency"),
     suggestion=lambda _context, seeds, _: f"the annotation {EMERGENCY_STOP} is taken off {seeds}",
 )

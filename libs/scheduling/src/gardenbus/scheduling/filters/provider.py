@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from gardenbus.common.api.garden.feasibility import ANY_PROVIDER
 from gardenbus.scheduling.filters.context import FilterContext
-from gardenbus.scheduling.filters.row import OF_PROFILE, Filter, indexed, none_of
+from gardenbus.scheduling.filters.row import OF_PROFILE, Filter, indexed, lacking
 from gardenbus.scheduling.seed_candidates import SeedCandidate
 
 NAME = "provider"
@@ -41,6 +41,6 @@ PROVIDER = Filter(
     unblocked_by=OF_PROFILE,
     reason=_reason,
     narrow=indexed(NAME, _reason, allowed_types),
-    none_left=lambda context, seeds: f"{none_of(seeds)} has the provider {_wanted(context)}",
+    none_left=lambda context, seeds: lacking(seeds, f"the provider {_wanted(context)}"),
     suggestion=_suggestion,
 )

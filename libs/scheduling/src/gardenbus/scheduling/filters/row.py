@@ -42,6 +42,8 @@ class Filter:
     narrow: Narrow | None = None
     suggestion: Suggestion | None = None
     none_left: NoneLeft = _no_sentence
+    state: Callable[[str], str] | None = None
+    """Word for a reason, where the sentence of `none_left` goes on with the seeds by these words."""
 
 
 def indexed(name: str, reason: Reason, reads: Callable[[FilterContext], Hashable]) -> Narrow:
@@ -53,6 +55,6 @@ def indexed(name: str, reason: Reason, reads: Callable[[FilterContext], Hashable
     return narrow
 
 
-def none_of(seeds: int) -> str:
-    """The subject of a sentence about seeds that all fail a filter; earlier filters may have rejected others."""
-    return f"none of the {seeds} seeds left" if seeds != 1 else "not even the one seed left"
+def lacking(seeds: int, what: str) -> str:
+    """Reason for which a filter leaves no seed of those that earlier filters left: all lack something."""
+    return f"none of the {seeds} remaining seeds has {what}" if seeds != 1 else f"the remaining seed lacks {what}"

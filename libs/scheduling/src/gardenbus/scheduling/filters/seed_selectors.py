@@ -5,7 +5,7 @@ from collections.abc import Callable
 from gardenbus.common.api.bitsets import Bitset
 from gardenbus.common.api.selectors import LabelSelector
 from gardenbus.scheduling.filters.context import FilterContext
-from gardenbus.scheduling.filters.row import OF_PROFILE, Filter, Narrow, Reason, none_of
+from gardenbus.scheduling.filters.row import OF_PROFILE, Filter, Narrow, Reason, lacking
 from gardenbus.scheduling.seed_candidates import SeedCandidate
 from gardenbus.scheduling.seed_index import SeedIndex
 
@@ -67,14 +67,14 @@ def _none_left(selector_of: _SelectorOf, owner: str) -> Callable[[FilterContext,
         selector = selector_of(context)
         if selector is not None and selector.problems:
             return _problem(selector, owner)
-        return f"{none_of(seeds)} has the labels that the seed selector of the {owner} wants ({selector})"
+        return lacking(seeds, f"the labels required by the seed selector of the {owner} ({selector})")
 
     return none_left
 
 
 PROFILE_SELECTOR = Filter(
     "cloudprofile-selector",
-    removes="lack the labels that the profile asks for",
+    removes="lack the labels that the profile requires",
     unblocked_by=OF_PROFILE,
     reason=_reason(_of_profile, "cloud profile"),
     narrow=_narrow(_of_profile),
@@ -85,7 +85,7 @@ PROFILE_SELECTOR = Filter(
 )
 SHOOT_SELECTOR = Filter(
     "shoot-selector",
-    removes="lack the labels that the shoot asks for",
+    removes="lack the labels that the shoot requires",
     unblocked_by=("seed",),
     reason=_reason(_of_shoot, "shoot"),
     narrow=_narrow(_of_shoot),

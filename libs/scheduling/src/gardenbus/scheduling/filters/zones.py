@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from gardenbus.common.api.bitsets import Bitset
 from gardenbus.common.api.garden.feasibility import ZONES_FOR_HIGH_AVAILABILITY, zonal_problem
 from gardenbus.scheduling.filters.context import FilterContext
-from gardenbus.scheduling.filters.row import Filter, indexed, none_of
+from gardenbus.scheduling.filters.row import Filter, indexed, lacking
 from gardenbus.scheduling.seed_candidates import SeedCandidate
 from gardenbus.scheduling.seed_index import SeedIndex
 
@@ -54,9 +54,9 @@ def _meeting(mode: str, hints: tuple[str, ...], index: SeedIndex) -> Bitset:
 
 def _none_left(context: FilterContext, seeds: int) -> str:
     if zones := context.constraints.control_plane_zones:
-        return f"{none_of(seeds)} has the control plane's zones {_listed(zones)}"
+        return lacking(seeds, f"the zones {_listed(zones)}, required by the control plane")
     hints = context.constraints.worker_zones
-    return f"{none_of(seeds)} has one of the workers' zones, as they enforce, {_listed(hints)}"
+    return lacking(seeds, f"any of the zones {_listed(hints)}, required by the workers")
 
 
 def _listed(zones: Sequence[str]) -> str:
@@ -69,8 +69,8 @@ ZONAL_CONTROL_PLANE = Filter(
     unblocked_by=("seed",),
     reason=_zonal_reason,
     narrow=indexed(_ZONAL, _zonal_reason, lambda context: context.constraints.is_zonal),
-    none_left=lambda _, seeds: (
-        f"{none_of(seeds)} has {ZONES_FOR_HIGH_AVAILABILITY} zones, as failure tolerance 'zone' needs"
+    none_left=lambda _, seeds: lacking(
+        seeds, f"{ZONES_FOR_HIGH_AVAILABILITY} zones, required by failure tolerance 'zone'"
     ),
     suggestion=lambda context, seeds, rejected: f"{seeds} gets more zones ({_zonal_reason(context, rejected[0])})",
 )
@@ -81,5 +81,5 @@ ZONES = Filter(
     reason=_reason,
     narrow=_narrow,
     none_left=_none_left,
-    suggestion=lambda context, seeds, rejected: f"{seeds} gets the zones asked for ({_reason(context, rejected[0])})",
+    suggestion=lambda context, seeds, rejected: f"{seeds} gets the required zones ({_reason(context, rejected[0])})",
 )

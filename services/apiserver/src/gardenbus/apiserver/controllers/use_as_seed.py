@@ -30,7 +30,7 @@ USER = "apiserver"
 """Recorded as creator of what a dead process left undone."""
 
 MAX_CONFLICT_RETRIES = 10
-"""Attempts on a shoot that changes all the time; afterwards its next change is waited for."""
+"""Attempts on a shoot that keeps changing; afterwards its next change is waited for."""
 
 
 _ANNOTATED = encode(USE_AS_SEED)

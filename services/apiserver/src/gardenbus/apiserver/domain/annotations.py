@@ -19,7 +19,7 @@ def creator_warnings(given: Document, old: Document | None, user: str) -> Sequen
     stated = section(given, "metadata", "annotations").get(CREATED_BY)
     if stated is None or stated == _creator(old, user):
         return ()
-    return (f"metadata.annotations[{CREATED_BY}] is ignored: it says who created the object",)
+    return (f"metadata.annotations[{CREATED_BY}] is ignored: it names who created the object",)
 
 
 def _creator(old: Document | None, user: str) -> Any:

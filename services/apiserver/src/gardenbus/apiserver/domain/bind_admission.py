@@ -143,7 +143,7 @@ def _reasons(
 
 def _profile_problems(profile_spec: Document | None, seed: Seed) -> Iterator[str]:
     if profile_spec is None:
-        yield "the cloud profile of the shoot is not there"
+        yield "the cloud profile of the shoot not found"
         return
     if profile_spec.get("seedSelector") is None:
         return

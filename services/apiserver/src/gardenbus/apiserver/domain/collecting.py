@@ -24,7 +24,7 @@ from gardenbus.common.errors import BadRequest, Forbidden
 SERVICES_KINDS = CONTROLLER_OWNED_KINDS | {"controllerrevision", "shootstate"}
 
 _NOBODYS = RejectionMessage(
-    "metadata.ownerReferences: nobody is known to have set the one to {owner}: take it off and set it again, or delete"
+    "metadata.ownerReferences: it is not known who set the one to {owner}: take it off and set it again, or delete"
     " {object}"
 )
 _NO_REQUESTER = RejectionMessage("metadata.ownerReferences: {setter}, who set the one to {owner}, deletes nothing")

@@ -91,7 +91,7 @@ def admit_state(shoot: Document, state: Document | None) -> None:
     """Raise Forbidden unless there is a ShootState of this very shoot."""
     name = f"{namespace_of(shoot)}/{name_of(shoot)}"
     if state is None:
-        raise Forbidden(f"shootstate {name} is not there: nothing could be restored from it")
+        raise Forbidden(f"shootstate {name} not found: nothing could be restored from it")
     born, saved = (str(section(one, "metadata").get("creationTimestamp") or "") for one in (shoot, state))
     owners = state_owners(state)
     if saved < born or (owners and section(shoot, "metadata").get("uid") not in owners):

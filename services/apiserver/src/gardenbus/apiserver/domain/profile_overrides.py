@@ -36,7 +36,7 @@ def override_problems(spec: Document, before: Document, parent: Document, now: d
     for index, version in enumerate(mappings(section(spec, "kubernetes").get("versions"))):
         path, number = f"spec.kubernetes.versions[{index}]", version.get("version")
         if version.get("classification"):
-            yield OverrideProblem(f"{path}.classification", f"the parent says it of {number}: leave it out")
+            yield OverrideProblem(f"{path}.classification", f"the parent states it for {number}: leave it out")
         listed = entry_named(above, number, "version")
         if not listed:
             yield OverrideProblem(f"{path}.version", f"{number} is none of the parent's versions")
@@ -88,7 +88,7 @@ def _of_image(
             yield OverrideProblem(here, reason)
         for field in _OF_THE_PARENT if not own else ():
             if version.get(field):
-                yield OverrideProblem(f"{here}.{field}", f"the parent says it of {name} {number}: leave it out")
+                yield OverrideProblem(f"{here}.{field}", f"the parent states it for {name} {number}: leave it out")
         stood = (of_parent, own) if before else None
         yield from _of_expiration(here, version, stood, now, is_needed=not own)
 
@@ -99,7 +99,7 @@ def _of_expiration(
     """Problems of the instant; `stood`: the version in the parent and in the profile before, None for a new profile."""
     stated = version.get("expirationDate")
     if not stated and is_needed:
-        yield OverrideProblem(f"{path}.expirationDate", "must be stated: it is all that can be said of the parent's")
+        yield OverrideProblem(f"{path}.expirationDate", "must be stated: it is all that can be changed of the parent's")
     elif stood is not None and is_expired(stated, now):
         above, had = stood
         if stated != (had.get("expirationDate") or above.get("expirationDate")):

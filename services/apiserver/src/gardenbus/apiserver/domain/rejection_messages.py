@@ -21,7 +21,7 @@ class RejectionMessage(NamedTuple):
         return self.sentence.format_map(values)
 
 
-NOT_THERE = RejectionMessage("{object} is not there: apply it first")
+NOT_THERE = RejectionMessage("{object} not found: apply it first")
 CHANGED_MEANWHILE = RejectionMessage("{object} changed meanwhile")
 """No rejection for good: whoever applies it again meets the object as it is now."""
 IN_USE = RejectionMessage("{object}: it is in use")

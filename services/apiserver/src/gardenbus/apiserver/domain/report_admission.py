@@ -43,7 +43,7 @@ def check_object(stored: StoredObject | None, *, uid: str, reported_at: str, wha
     `reported_at` is when the report was stored in the stream (RFC 3339, whole seconds). Raises Forbidden.
     """
     if stored is None:
-        raise Forbidden(f"{what} is not there")
+        raise Forbidden(f"{what} not found")
     if uid and uid != stored.uid:
         raise Forbidden(f"{what} has another uid than the report's: it was created anew meanwhile")
     if not uid and reported_at < stored.created_at:

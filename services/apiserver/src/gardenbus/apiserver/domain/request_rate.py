@@ -21,7 +21,9 @@ class RequestRate:
         """Count one request, at a monotonic time. Raises TooManyRequests."""
         free_at = max(self._free_at.get(user, now), now)
         if free_at - now > (BURST - 1) * EACH_SECONDS:
-            raise TooManyRequests(f"{user!r} asks too often: {BURST} at once, then one every {EACH_SECONDS:g} s")
+            raise TooManyRequests(
+                f"{user!r} sends too many requests: {BURST} at once, then one every {EACH_SECONDS:g} s"
+            )
         if len(self._free_at) >= _MOST_USERS:
             self._free_at = {name: at for name, at in self._free_at.items() if at > now}
         self._free_at[user] = free_at + EACH_SECONDS

@@ -104,7 +104,7 @@ def list_target_of_tail(tail: str, stored_kinds: Sequence[str] = ()) -> ListTarg
     word, _, namespace = tail.partition(".")
     spec = by_word(word, stored_kinds)
     if "." in namespace:
-        raise BadRequest(f"list.{tail}: a list is asked for as list.<kind> or list.<kind>.<namespace>")
+        raise BadRequest(f"list.{tail}: a list is requested as list.<kind> or list.<kind>.<namespace>")
     if not namespace or (spec.namespaced is False):
         return ListTarget(spec.singular, None)
     return ListTarget(spec.singular, namespace)

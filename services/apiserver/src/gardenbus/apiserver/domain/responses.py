@@ -88,7 +88,7 @@ def combined_response(responses: Sequence[RequestResponse]) -> RequestResponse:
             admission=_admissions(responses),
         )
     first: dict[str, Any] = failed[0].error
-    message = f"{len(failed)} of {len(responses)} documents were refused; the first: {first['message']}"
+    message = f"{len(failed)} of {len(responses)} documents were rejected; the first: {first['message']}"
     return RequestResponse(ok=False, result=list(responses), error={**first, "message": message})
 
 

@@ -28,7 +28,7 @@ from gardenbus.common.errors import FieldProblem, Forbidden, InvalidResource
 _SHOOTS_ON_SEED = RejectionMessage(
     f"{FIELD}: cannot be taken off while shoots are on the seed {{seed}} ({{shoots}}): {MOVE}"
 )
-_REJECTED = RejectionMessage(f"{FIELD}: this ManagedSeed would be refused: {{problem}}")
+_REJECTED = RejectionMessage(f"{FIELD}: this ManagedSeed would be rejected: {{problem}}")
 _FIELD_REJECTED = RejectionMessage("{field}: {problem}")
 USE_AS_SEED_REJECTIONS = (_SHOOTS_ON_SEED, _REJECTED, _FIELD_REJECTED, SAME_SEED)
 

@@ -123,7 +123,7 @@ class AccessReviews:
         if self._authorizer.decides_on(requester):
             facts = await self._authorizer.facts(requester, Action("can-i"), reads)
             if principal_of(requester.user).role != "user" or role_of(requester, facts) != OPERATOR:
-                raise Forbidden(f'user "{requester.user}" cannot ask for others: that takes the role operator')
+                raise Forbidden(f'user "{requester.user}" cannot request this for others: that takes the role operator')
         return Requester(review.user or requester.user, groups=frozenset(review.groups))
 
     async def _rules(self, about: Requester, namespace: str | None, reads: ReadCache) -> list[dict[str, Any]]:

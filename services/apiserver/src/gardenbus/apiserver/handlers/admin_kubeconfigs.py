@@ -44,7 +44,7 @@ class AdminKubeconfigs:
         key = ObjectKey("shoot", namespace, name)
         stored = await self._store.get(key)
         if stored is None:
-            raise NotFound(f"{key} is not there")
+            raise NotFound(f"{key} not found")
         seed = str(section(stored.document(), "status").get("seedName") or "")
         if not seed:
             raise Conflict(f"{key} has no control plane yet: no seed runs it")
@@ -54,7 +54,7 @@ class AdminKubeconfigs:
             response = await self._bus.request(subject, msgspec.json.encode(request), timeout_seconds=GARDENLET_SECONDS)
         except Unavailable as error:
             raise Unavailable(
-                f"the gardenlet of seed {seed} does not answer; with a backend that is simulated it has no kubeconfigs"
+                f"the gardenlet of seed {seed} does not respond; with a backend that is simulated it has no kubeconfigs"
             ) from error
         return response_result(response, subject)
 

@@ -108,7 +108,7 @@ _QUERIES = (
     "recovery",
     "position",
 )
-_INSTEAD: dict[str, str] = dict.fromkeys(("bind", "retry"), ": ask explain which seeds would take the shoot")
+_INSTEAD: dict[str, str] = dict.fromkeys(("bind", "retry"), ": `explain` shows which seeds would accept the shoot")
 _ACCESS = ("whoami", "can-i", "readable")
 WATCH = "watch"
 VERBS = frozenset((*_WRITES, *_QUERIES, *_ACCESS, WATCH))

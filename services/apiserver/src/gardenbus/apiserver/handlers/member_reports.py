@@ -90,7 +90,7 @@ async def register(report: Report, cluster: str, reads: ReadCache, writer: Write
             reads.invalidate(report.key)
         else:
             return
-    raise Unavailable(f"{report.key} is changed by others all the time")
+    raise Unavailable(f"{report.key} keeps changing")
 
 
 async def withdraw(report: Report, reads: ReadCache, writer: Writer) -> None:

@@ -110,15 +110,15 @@ class ObjectReader:
         """The manifest of `<kind>.<namespace>.<name>`. Raises NotFound, BadRequest, Unsupported."""
         key = await self.key(tail)
         if key.kind == "event":
-            raise Unsupported("Events have no names to be asked for by: list.event[.<namespace>]")
+            raise Unsupported("Events are not requested by name: list.event[.<namespace>]")
         if key.kind == "lease" and key.namespace == LEASE_NAMESPACE:
             found = await self._bus.last(self._subjects.stream("LEASES"), self._subjects.lease(key.name))
             if found is None or found.marker is not None:
-                raise NotFound(f"{key} is not there: no heartbeat has arrived lately")
+                raise NotFound(f"{key} not found: no heartbeat has arrived lately")
             return as_object(found.body)
         stored = await self._store.get(key)
         if stored is None:
-            raise NotFound(f"{key} is not there")
+            raise NotFound(f"{key} not found")
         return msgspec.Raw(stored.encoded())
 
     async def key(self, tail: str) -> ObjectKey:
@@ -201,7 +201,7 @@ class ObjectReader:
             return await self.explain_seed(key.name)
         stored = await self._store.get(key)
         if stored is None:
-            raise NotFound(f"{key} is not there")
+            raise NotFound(f"{key} not found")
         pending = _decode(b"{" + stored.pending + b"}")
         scheduler_name = str(section(stored.document(), "spec").get("schedulerName") or DEFAULT_SCHEDULER)
         considered, reason = await self._from_scheduler(self._subjects.explain(scheduler_name, key), scheduler_name)
@@ -239,7 +239,7 @@ class ObjectReader:
         Raises NotFound, and Unavailable when no scheduler responds.
         """
         if not name or await self._store.get(ObjectKey("seed", "", name)) is None:
-            raise NotFound(f"seed {name} is not there")
+            raise NotFound(f"seed {name} not found")
         subject = self._subjects.explain_seed(DEFAULT_SCHEDULER, name)
         explained, reason = await self._from_scheduler(subject, DEFAULT_SCHEDULER)
         if explained is None:
@@ -251,9 +251,9 @@ class ObjectReader:
         try:
             response = _decode(await self._bus.request(subject, b"", timeout_seconds=SCHEDULER_SECONDS))
         except Unavailable:
-            return None, f"no scheduler of the name {scheduler_name} answers on {subject}"
+            return None, f"no scheduler {scheduler_name} responds on {subject}"
         except (msgspec.DecodeError, UnicodeDecodeError):
-            return None, f"what answers on {subject} sends no JSON object"
+            return None, f"the response on {subject} is no JSON object"
         if response.get("ok"):
             return response.get("result"), None
         return None, str(section(response, "error").get("message") or "the scheduler gives no reason")
@@ -301,7 +301,7 @@ class ObjectReader:
             except GardenbusError:
                 raise
             except (ValueError, msgspec.DecodeError) as error:
-                raise BadRequest("continue: not a token of a list's answer") from error
+                raise BadRequest("continue: not a token of a list's response") from error
             if limit <= 1 or sum(len(stored.encoded()) for stored in page.objects) <= room:
                 return page
             limit = max(1, min(limit, len(page.objects)) // 2)
@@ -309,7 +309,7 @@ class ObjectReader:
     async def _events(self, namespace: str | None, query: ListQuery) -> ListResponse:
         """Events, the newest count of each, in the order of their last occurrence."""
         if query.continue_token:
-            raise BadRequest("continue: a list of Events goes on nowhere: ask with a higher limit")
+            raise BadRequest("continue: a list of Events has no continuation: request a higher limit")
         kind = required_field(query.field_selector, "involvedObject", "kind").lower()
         name = required_field(query.field_selector, "involvedObject", "name")
         page = await self._on_bus.events(namespace, query.matches, query.limit, kind=kind, name=name)
@@ -336,7 +336,7 @@ def _warnings(query: ListQuery, listed: int, *, is_cut: bool) -> tuple[str, ...]
     is_wanted = query.limit != DEFAULT_LIMIT and listed == query.limit
     if not is_cut or is_wanted or query.continue_token:
         return ()
-    return (f"the list is cut after {listed} objects: ask for the rest with the `continue` of this response",)
+    return (f"the list ends after {listed} objects: request the rest with the `continue` of this response",)
 
 
 def _list(items: list[msgspec.Raw], version: str, token: str | None) -> dict[str, Any]:

@@ -204,7 +204,7 @@ class ReportHandler:
                 return [rejection for report in reports for rejection in await self._merge_statuses([report], reads)]
             else:
                 return rejected
-        raise Unavailable(f"{key} is changed by others all the time")
+        raise Unavailable(f"{key} keeps changing")
 
     async def _merge_all(
         self, reports: Sequence[Report], stored: StoredObject | None, reads: ReadCache
@@ -360,7 +360,7 @@ class ReportHandler:
                     raise  # it is the manifest that is stale
             else:
                 return
-        raise Unavailable(f"what allows {report.key} is changed by others all the time")
+        raise Unavailable(f"what allows {report.key} keeps changing")
 
     async def _delete(self, report: Report, reads: ReadCache) -> None:
         """Delete the Seed of a ManagedSeed that is being deleted and whose shoot is hosted here.

@@ -105,14 +105,16 @@ class SigningRequests:
                 continue
             assert isinstance(updated, StoredObject)
             return msgspec.Raw(updated.encoded())
-        raise Conflict(f"the request {body.name[:253]!r} is changed by others all the time: try again")
+        raise Conflict(f"the request {body.name[:253]!r} keeps changing: try again")
 
 
 def _decided(document: Document, decision: str, message: str, now: str) -> Document:
     """Decided by an operator. Raises Forbidden when it was decided otherwise before: decisions stay."""
     other = signing_requests.DENIED if decision == signing_requests.APPROVED else signing_requests.APPROVED
     if signing_requests.has_condition(document, other):
-        raise Forbidden(f"the request was {other.lower()} before, and stays so: revoke its certificate, or ask anew")
+        raise Forbidden(
+            f"the request was {other.lower()} before, and stays so: revoke its certificate, or send a new request"
+        )
     if signing_requests.has_condition(document, decision):
         return document
     return signing_requests.with_condition(document, decision, f"{decision}ByOperator", message, now)

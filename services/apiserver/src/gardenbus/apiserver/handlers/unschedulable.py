@@ -89,7 +89,7 @@ class UnschedulableShoots:
         key = ObjectKey("shoot", namespace, name)
         stored = await self._store.get(key)
         if stored is None:
-            raise NotFound(f"{key} is not there")
+            raise NotFound(f"{key} not found")
         if stored.is_deleting:
             raise Forbidden(f"{key} is being deleted: it gets no seed any more")
         if stored.parts.seed_name:

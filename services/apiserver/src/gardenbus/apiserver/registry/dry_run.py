@@ -37,7 +37,7 @@ def explains(headers: Headers) -> bool:
 def reject_durable_dry_run(headers: Headers) -> None:
     """Reject a durable dry run: it has no response, and must not be written."""
     if Header.DRY_RUN in headers and is_dry_run(headers):
-        raise BadRequest(f"{Header.DRY_RUN}: a durable request has no answer: send it below garden.api.")
+        raise BadRequest(f"{Header.DRY_RUN}: a durable request has no response: send it below garden.api.")
 
 
 class DryRunStore(Objects):

@@ -85,9 +85,7 @@ def check_version(key: ObjectKey, base: StoredObject | None, wanted: str) -> Non
     if not wanted:
         return
     if base is None:
-        raise StaleVersion(
-            f"metadata.resourceVersion: {key} is not there (any more); leave it out to create the object"
-        )
+        raise StaleVersion(f"metadata.resourceVersion: {key} not found; leave it out to create the object")
     if str(base.version) != wanted:
         raise StaleVersion(f"metadata.resourceVersion: {key} has version {base.version} by now, not {wanted}")
 

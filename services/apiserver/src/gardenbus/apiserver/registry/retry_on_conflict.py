@@ -95,7 +95,7 @@ async def retry_on_conflict(
             raise
         except (Conflict, NotFound) as error:
             if count == ATTEMPTS:
-                raise Conflict(f"{on[0]} is changed by others all the time; ask again") from error
+                raise Conflict(f"{on[0]} keeps changing; try again") from error
             for key in on:
                 reads.invalidate(key)
         if count >= IMMEDIATE_ATTEMPTS:

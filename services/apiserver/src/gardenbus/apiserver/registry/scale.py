@@ -36,7 +36,7 @@ async def read_scale(request: ScaleBody, reads: ReadCache) -> Document:
     """The present scale of a set. Raises NotFound."""
     stored = await reads.get(request.key)
     if stored is None:
-        raise Missing(f"{request.key} is not there")
+        raise Missing(f"{request.key} not found")
     return scale_of(stored)
 
 

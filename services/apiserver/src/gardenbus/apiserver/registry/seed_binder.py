@@ -97,10 +97,10 @@ class SeedBinder:
             await check_precondition(condition, reads)
             shoot, seed = await reads.get(request.shoot), await reads.get(request.seed_key)
             if shoot is None:
-                raise Missing(f"{request.shoot} is not there")
+                raise Missing(f"{request.shoot} not found")
             check_version(request.shoot, shoot, request.resource_version)
             if seed is None:
-                raise Missing(f"{request.seed_key} is not there")
+                raise Missing(f"{request.seed_key} not found")
             context = _BindContext(request, shoot, seed, user, condition)
             return await (self._move(context, reads) if shoot.parts.seed_name else self._place(context, reads))
 
@@ -250,7 +250,7 @@ class SeedBinder:
 
 
 _ERRORS: Mapping[BindOutcome, tuple[type[GardenbusError], str]] = {
-    "gone": (Missing, "{shoot} is not there"),
+    "gone": (Missing, "{shoot} not found"),
     "scheduled": (StaleVersion, "{shoot} has been placed meanwhile"),
     "deleting": (Forbidden, "{shoot} is being deleted"),
     "seed-gone": (Forbidden, "{seed} is being deleted or marked for removal"),
@@ -266,7 +266,7 @@ _ERRORS: Mapping[BindOutcome, tuple[type[GardenbusError], str]] = {
     ),
     "seed-silent": (
         Forbidden,
-        "{seed} has not said yet what it runs since the store was restored: see gardenbus recovery",
+        "{seed} has not reported yet what it runs since the store was restored: see gardenbus recovery",
     ),
 }
 """Error of each outcome of a bind; after a plain Conflict it is retried."""

@@ -28,7 +28,7 @@ async def annotate_seed_removal(managed_seed: StoredObject, store: Objects) -> S
     seed_key = ObjectKey("seed", "", key.name)
     seed = await store.get(seed_key)
     if seed is None:
-        return (WritePrecondition("version", seed_key.stored, f"{seed_key} has come about meanwhile"),)
+        return (WritePrecondition("version", seed_key.stored, f"{seed_key} was created meanwhile"),)
     if not seed.is_deleting and not _removal_reason(seed):
         preconditions = (
             WritePrecondition("version", key.stored, f"{key} changed meanwhile", version=managed_seed.version),

@@ -100,7 +100,7 @@ class _RequestOrder:
             return
         if (origin.created, origin.sequence) == (by.created, by.sequence) and origin.document <= by.document:
             self.origin = RequestOrigin(by.created, by.sequence, by.document + 1)
-            raise Conflict("another answered request stood at the same place of the order")
+            raise Conflict("another request had the same position in the stream")
 
 
 class _WriteIntent(NamedTuple):
@@ -261,7 +261,7 @@ class Writer:
 
         def merge(base: StoredObject | None, current: Document | None) -> Document:
             if base is None or current is None:
-                raise Missing(f"{key} is not there")
+                raise Missing(f"{key} not found")
             check_version(key, base, wanted)
             check_uid(key, base, patch)
             patched = merging.merge_patch(current, accepted)
@@ -293,7 +293,7 @@ class Writer:
             base = await reads.get(key)
             if base is None:
                 await self._store.confirm_reads()
-                raise Missing(f"{key} is not there")
+                raise Missing(f"{key} not found")
             remaining = await self._guarded_delete(base, reads, user, order.origin, condition)
             if isinstance(remaining, Superseded):
                 reads.invalidate(key)

@@ -71,7 +71,7 @@ class SeedAutoscalerReconciler:
         autoscaler = SeedAutoscaler.from_document(stored.encoded())
         target = await self._target(stored, autoscaler)
         if target is None:
-            message = f"ManagedSeedSet {stored.key.namespace}/{autoscaler.spec.scale_target_ref.name} is not there"
+            message = f"ManagedSeedSet {stored.key.namespace}/{autoscaler.spec.scale_target_ref.name} not found"
             return await self._fail(stored, "FailedGetScale", message)
         if target.is_deleting:
             return await self._fail(stored, "TargetDeleting", f"{target.key} is being deleted")

@@ -54,7 +54,7 @@ class PendingShootCounter:
         for scheduler, current in self._landscapes.items():
             usage = await self._store.usage()
             if not await current.wait_for_objects(usage.unblock_indexes.objects, CATCH_UP_SECONDS):
-                raise Unavailable("the news of the landscape is late")
+                raise Unavailable("events of the landscape arrive late")
             current_snapshot = Snapshot(current.snapshot().landscape, UsageIndex(usage.seeds))
             waiting = await self._store.unschedulable_classes(scheduler.scheduler_name)
             for_managed_seeds = self._for_managed_seeds(garden_shoots, cluster_shoots, scheduler, current)

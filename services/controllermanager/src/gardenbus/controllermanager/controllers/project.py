@@ -75,7 +75,7 @@ class ProjectReconciler:
     async def reconcile(self, stored: StoredObject) -> ReconcileResult:
         """Reconcile a project. Raises Conflict, Unavailable."""
         if stored.is_deleting:
-            return await self._delete(stored) if FINALIZER in stored.parts.finalizers else Done("it is leaving")
+            return await self._delete(stored) if FINALIZER in stored.parts.finalizers else Done("it is being deleted")
         return await self._keep(stored)
 
     # ------------------------------------------------------------------------------------------ while it is there

@@ -39,7 +39,7 @@ class ProtectionReconciler:
         if not stored.is_deleting:
             await self._protect(stored)
             return Done()
-        return await self._release(stored) if FINALIZER in stored.parts.finalizers else Done("it is leaving")
+        return await self._release(stored) if FINALIZER in stored.parts.finalizers else Done("it is being deleted")
 
     async def _protect(self, stored: StoredObject) -> None:
         document = with_finalizer(stored.document())

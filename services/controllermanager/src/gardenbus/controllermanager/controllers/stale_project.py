@@ -106,7 +106,7 @@ class StaleProjectReconciler:
             return
         metrics.STALE_DELETED.inc()
         since = timestamp(staleness.since) if staleness.since else ""
-        message = f"Nobody has used the project since {since}: it is deleted"
+        message = f"The project has not been used since {since}: it is deleted"
         await self._events.record(stored.key, stored.uid, reason="ProjectStale", message=message)
         log.info("project.expired", project=stored.key.name, since=since)
 

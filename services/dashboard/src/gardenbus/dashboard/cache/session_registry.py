@@ -103,7 +103,7 @@ class SessionRegistry:
         except TimeoutError:
             pass
         if not self.is_current:
-            raise Unavailable("whether this session has ended cannot be told: NATS is out of the dashboard's reach")
+            raise Unavailable("whether this session has ended is not known: the dashboard cannot reach NATS")
 
     def budget(self, user: str, projects: Collection[str] = ()) -> Budget:
         """Limits of a user."""

@@ -8,7 +8,7 @@ import { pager } from "./pager.js";
 const RULES = {
   usable: "ready, visible, and staying", cloudprofile: "there is such a profile", project: "there is such a project", provider: "a provider type that the profile allows",
   "cloudprofile-selector": "the profile's seed selector", "shoot-selector": "the shoot's seed selector", taints: "taints that the shoot tolerates", capacity: "room for one more",
-  "zonal-control-plane": "three zones, where a zone may fail", zones: "the workers' zones", networks: "networks that do not overlap", "access-restrictions": "the access restrictions asked for",
+  "zonal-control-plane": "three zones, where a zone may fail", zones: "the workers' zones", networks: "networks that do not overlap", "access-restrictions": "the required access restrictions",
   "dns-domain": "a default domain for the shoot's", "emergency-stop": "reconciles at all", strategy: "near enough, by the scheduler's strategy", circular: "does not stand on itself",
 };
 const MOST_RANKED = 12;

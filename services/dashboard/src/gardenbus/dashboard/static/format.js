@@ -50,7 +50,7 @@ export const objectPathOf = (kind, namespace, name) => path("object", kind, name
 // What a seed's health comes to: a tone, and the word for it.
 export function health(seed) {
   if (seed.deleting) return ["idle", "being deleted"];
-  if (seed.ready === "True" && !seed.visible) return ["warn", seed.cordoned ? "cordoned" : "hidden"];
+  if (seed.ready === "True" && !seed.visible) return ["warn", "cordoned"];
   if (seed.ready === "True") return seed.lacksBackups ? ["warn", "backups not ready"] : ["good", "ready"];
   if (seed.ready === "") return ["hollow", "not reported yet"];
   return ["bad", seed.ready === "Unknown" ? "gardenlet is silent" : "not ready"];

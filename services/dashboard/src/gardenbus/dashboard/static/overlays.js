@@ -82,7 +82,7 @@ export function confirmDeletion(kind, name) {
     const sure = h("button", { class: "button risky sure", type: "submit", value: "yes", disabled: true }, "Delete");
     const input = h("input", { class: "field", "aria-label": `Type ${name}`, autocomplete: "off", oninput: () => (sure.disabled = input.value !== name) });
     const dialog = h("dialog", { "aria-label": "Delete" }, h("form", { method: "dialog", class: "inside" }, h("h2", null, `Delete ${kindName(kind)} ${name}?`),
-      h("p", null, kind === "shoot" ? "Its control plane is torn down. This cannot be taken back. " : "This cannot be taken back. ", "Type ", h("code", null, name), " to go on."),
+      h("p", null, kind === "shoot" ? "Its control plane is torn down. This cannot be undone. " : "This cannot be undone. ", "Type ", h("code", null, name), " to go on."),
       input, h("div", { class: "row" }, h("button", { class: "button", value: "no", formnovalidate: true }, "Keep it"), sure)));
     opened(dialog, () => input.focus());
     dialog.addEventListener("close", () => done(dialog.returnValue === "yes" && input.value === name));

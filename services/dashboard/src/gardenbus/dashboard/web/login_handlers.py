@@ -77,7 +77,7 @@ class LoginHandlers:
         try:
             claims = await self.sessions.link_claims(token)
         except Forbidden as error:
-            raise Forbidden(f"this link lets nobody in: {error.message}. For a new one {HOW}") from error
+            raise Forbidden(f"this link is not valid: {error.message}. For a new one {HOW}") from error
         await self._admit(claims, "link")
         response = json_response({"user": claims.user})
         self.sessions.let_in(response, claims)
@@ -111,7 +111,7 @@ class LoginHandlers:
 
     def _provider(self) -> SignOn:
         if self.sign_on is None:
-            raise BadRequest(f"this dashboard asks no provider who you are: {HOW}")
+            raise BadRequest(f"this dashboard has no OpenID provider: {HOW}")
         return self.sign_on
 
     async def _admit(self, claims: Claims, way: str) -> None:

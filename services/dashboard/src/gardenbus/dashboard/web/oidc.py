@@ -113,12 +113,12 @@ class OpenIdConnect:
         except Forbidden as error:
             raise Forbidden(f"this login did not begin in this browser: {error.message}. Begin again") from error
         if not secrets.compare_digest(query.get("state", "").encode(), flow.state.encode()):
-            raise Forbidden("this answer belongs to another login: begin again")
+            raise Forbidden("this response belongs to another login: start again")
         if query.get("iss", self._provider.issuer) != self._provider.issuer:
-            raise Forbidden(f"this answer is of another provider than {self._provider.issuer}")
+            raise Forbidden(f"this response is from another provider than {self._provider.issuer}")
         if "code" not in query:
             reason = query.get("error_description") or query.get("error") or "without a reason"
-            raise Forbidden(f"the provider let nobody in: {reason[:200]}")
+            raise Forbidden(f"the provider rejected the login: {reason[:200]}")
         async with _http() as http, self._client() as client:
             metadata = await self._metadata(http)
             token = await self._token(client, metadata, query["code"], flow)
@@ -155,9 +155,9 @@ class OpenIdConnect:
                 code_verifier=flow.verifier,
             )
         except OAuthError as error:
-            raise Forbidden(f"the provider let nobody in: {error.error}") from error
+            raise Forbidden(f"the provider rejected the login: {error.error}") from error
         except httpx2.HTTPError as error:
-            raise Unavailable(f"the provider does not answer: {type(error).__name__}") from error
+            raise Unavailable(f"the provider does not respond: {type(error).__name__}") from error
 
     def _checked(self, id_token: str, keys: dict[str, Any], flow: _Flow) -> dict[str, Any]:
         """The claims of an ID token that is of the provider, for this dashboard and this login. Raises Forbidden."""
@@ -226,7 +226,7 @@ async def _read(http: httpx2.AsyncClient, url: str) -> dict[str, Any]:
         found = response.json()
     except (httpx2.HTTPError, ValueError) as error:
         _log.warning("provider.unreadable", url=url, reason=str(error))
-        raise Unavailable(f"the provider does not answer: {type(error).__name__} at {url}") from error
+        raise Unavailable(f"the provider does not respond: {type(error).__name__} at {url}") from error
     if not isinstance(found, dict):
-        raise Unavailable(f"the provider answers no object at {url}")
+        raise Unavailable(f"the provider returned no object at {url}")
     return cast("dict[str, Any]", found)

@@ -98,7 +98,7 @@ class ReadHandlers:
         key = ObjectKey("seedautoscaler", request.path_params["namespace"], request.path_params["name"])
         row = self.cache.autoscalers.get(key)
         if row is None:
-            raise NotFound(f"{key} is not there")
+            raise NotFound(f"{key} not found")
         return json_response({"autoscaler": row, "samples": self.cache.histories.get(key, []), "now": self._now()})
 
     async def events(self, request: Request) -> Response:
@@ -148,7 +148,7 @@ class ReadHandlers:
         name = request.path_params["name"]
         row = self.cache.seeds.get(ObjectKey("seed", "", name))
         if row is None:
-            raise NotFound(f"seed {name} is not there")
+            raise NotFound(f"seed {name} not found")
         history = self.cache.fills.get(name)
         samples = [] if history is None else [each._asdict() for each in history.samples]
         return json_response({"samples": samples, "capacity": row.capacity, "now": self._now()})

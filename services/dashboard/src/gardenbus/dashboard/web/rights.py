@@ -42,7 +42,7 @@ class Rights:
         try:
             readable = msgspec.convert(await self._api.acting_as(user).request("readable"), Readable)
         except msgspec.ValidationError as error:
-            raise Unavailable(f"the apiserver does not say what {user} may read; is it older? {error}") from error
+            raise Unavailable(f"the apiserver does not report what {user} may read; is it older? {error}") from error
         except Unavailable:
             if stated is not None and now - stated.at < STALE_SECONDS:
                 return stated.readable

@@ -102,7 +102,7 @@ class LandscapeViews:
 
     def _new(self, readable: Readable) -> _View:
         if len(self._views) >= MOST_VIEWS:
-            raise TooManyRequests("too many people are looking: try again later")
+            raise TooManyRequests("too many requests at once: try again later")
         cache = FilteredCache(self._cache, readable)
         changes = ChangeFeed(cache, self._clock, secrets.token_hex(4), kept_bytes=KEPT_BYTES_OF_A_PART)
         return _View(readable, cache, changes, self._build(readable, cache, changes), 0.0)

@@ -33,11 +33,11 @@ class WriteHandlers:
         self._api = api
 
     async def cordon(self, request: Request) -> Response:
-        """Hide a seed from the scheduler."""
+        """Mark a seed as unschedulable."""
         return await self._set_visible(request, visible=False)
 
     async def uncordon(self, request: Request) -> Response:
-        """Show a seed to the scheduler again."""
+        """Mark a seed as schedulable."""
         return await self._set_visible(request, visible=True)
 
     async def retry(self, request: Request) -> Response:
@@ -45,7 +45,7 @@ class WriteHandlers:
         key = ObjectKey("shoot", request.path_params["namespace"], request.path_params["name"])
         row = self._cache.shoots.get(key)
         if row is None:
-            raise NotFound(f"{key} is not there")
+            raise NotFound(f"{key} not found")
         await acting(self._api, request).retry(key, has_seed=bool(row.seed))
         return _done("retry", key, request)
 

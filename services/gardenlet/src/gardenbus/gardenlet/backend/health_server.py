@@ -38,7 +38,7 @@ class HealthServer:
 
     async def _healthz(self, _request: web.Request) -> web.Response:
         if self._switch.exists():
-            return web.Response(status=500, text="failing, as asked for\n")
+            return web.Response(status=500, text="failing, as requested\n")
         return web.Response(text="ok\n")
 
     async def _fail(self, _request: web.Request) -> web.Response:

@@ -35,7 +35,7 @@ _LASTING = {"secrets": "ca", "infrastructure": "network", "dns-record": "zone", 
 class LocalMaker(DirectoryMaker):
     """The backend `local`. Implements `backend.port.Maker`."""
 
-    healthy_message = "Simulated by the local backend: there is nothing to look at."
+    healthy_message = "Simulated by the local backend: there is nothing to check."
 
     def __init__(self, context: MakerContext) -> None:
         super().__init__(context)
@@ -60,7 +60,7 @@ class LocalMaker(DirectoryMaker):
         for part in observed.annotations.get(UNHEALTHY_ANNOTATION, "").split(";"):
             kind, _, sentence = part.strip().partition("=")
             if kind in CONDITIONS or kind in CONSTRAINTS:
-                found[kind] = sentence or "Unhealthy, as asked for."
+                found[kind] = sentence or "Unhealthy, as requested."
         return found
 
     async def admin_kubeconfig(self, request: KubeconfigRequest) -> Document:
@@ -69,7 +69,7 @@ class LocalMaker(DirectoryMaker):
 
     async def seed_problem(self) -> str | None:
         """Problem from the switch `system-components-fail`."""
-        return "Failing, as asked for." if (self.directory / "system-components-fail").exists() else None
+        return "Failing, as requested." if (self.directory / "system-components-fail").exists() else None
 
     async def ensure_bucket(self, name: str) -> None:
         """Make the bucket's directory."""
@@ -83,12 +83,12 @@ class LocalMaker(DirectoryMaker):
 
     def _fail_buckets(self) -> None:
         if (self.directory / "buckets-fail").exists():
-            raise StepFailed("The bucket is out of reach, as asked for.", ("ERR_INFRA_DEPENDENCIES",))
+            raise StepFailed("The bucket is unreachable, as requested.", ("ERR_INFRA_DEPENDENCIES",))
 
     def _inject_failure(self, request: StepRequest) -> None:
         for each in (*_requested_failures(request.observed), *self._settings.failures):
             if each.step == request.step and (each.times is None or request.failures.get(each.text, 0) < each.times):
-                raise StepFailed(f"{each.argument}, as asked for.", (each.argument,), counted_as=each.text)
+                raise StepFailed(f"{each.argument}, as requested.", (each.argument,), counted_as=each.text)
 
 
 def _requested_failures(observed: ObservedShoot | None) -> tuple[FailureRequest, ...]:

@@ -47,7 +47,9 @@ class OutsideMaker(DirectoryMaker):
         }
         response = await self.request_step(request.step, given)
         if response.problems:
-            raise StepFailed(f"Step {request.step}: problems are answered to `health`; a step says that it has failed")
+            raise StepFailed(
+                f"Step {request.step}: problems are for the response to `health`; a step reports that it has failed"
+            )
         if response.kept is None:
             return before
         if (size := len(encode({**request.kept, request.step: response.kept}))) > MOST_KEPT_BYTES:

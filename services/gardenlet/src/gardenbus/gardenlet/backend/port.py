@@ -180,7 +180,7 @@ class NoExtension:
     async def request(self, step: str, body: bytes, *, timeout_seconds: float) -> bytes:
         """Raises Unavailable."""
         del body, timeout_seconds
-        raise Unavailable(f"there is no bus to ask for step {step}")
+        raise Unavailable(f"there is no bus to request step {step}")
 
 
 class BackendEvent(NamedTuple):

@@ -11,7 +11,7 @@ from gardenbus.gardenlet.domain.shoot_status import CONDITIONS, CONSTRAINTS
 
 _MOST_MESSAGE = 2000
 _EXCERPT = 200
-NO_REASON = "it has not said why"
+NO_REASON = "it gave no reason"
 
 
 class StepResponse(NamedTuple):
@@ -47,7 +47,7 @@ def has_failed(reason: str, codes: Sequence[str], *, what: str, manner: str) -> 
 
 def is_unreadable(output: bytes, error: Exception, *, what: str) -> StepFailed:
     """The failure of a step whose response is none."""
-    return StepFailed(f"{what} has answered no JSON as asked for ({error}): {excerpt(output)}")
+    return StepFailed(f"{what} has not returned the JSON that was requested ({error}): {excerpt(output)}")
 
 
 def excerpt(output: bytes) -> str:

@@ -137,7 +137,7 @@ class RunOperation(NamedTuple):
 class AwaitDependency(NamedTuple):
     """The operation needs others first: `problem` says what is missing.
 
-    `is_rejected`: their response was negative; otherwise it is on its way.
+    `is_rejected`: their response was negative; otherwise it is in progress.
     """
 
     operation: OperationType
@@ -353,7 +353,7 @@ def _missing(
     is_empty = record is None or not (record.resources or record.state)
     was_handed_over = operation == "Migrate" and is_empty and state_generation(observed, record) > 0
     if (operation == "Restore" or was_handed_over) and not snapshot.has_state and (record is None or not record.state):
-        return AwaitDependency(operation, "the ShootState that its last seed saved is not there yet.")
+        return AwaitDependency(operation, "the ShootState that its last seed saved does not exist yet.")
     return None
 
 

@@ -86,7 +86,7 @@ class LeaseHeartbeat:
                     self._well_at = self._clock.monotonic()
                     self.has_succeeded = True
         except TimeoutError:
-            problem = "no answer in time"
+            problem = "no response in time"
         except GardenbusError as error:
             problem = error.message
         if problem != self._trouble:

@@ -99,7 +99,7 @@ class SystemAccount:
         finally:
             self._connection.unlisten(number)
         if not responses:
-            raise Unavailable("no server says who is connected: is this the system account's user?")
+            raise Unavailable("no server reports its connections: is this the system account's user?")
         return responses
 
     async def kick(self, connection: ServerConnection) -> None:

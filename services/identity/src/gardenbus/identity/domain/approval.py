@@ -105,21 +105,21 @@ def decide(request: SigningRequest, facts: ApprovalFacts) -> Decision:
         return _by_token(request, principal, facts)
     if requester.role in _AGENTS:
         return _renewal(requester, principal, facts)
-    return Wait(f"{request.username} asks for a certificate of {principal.user}")
+    return Wait(f"{request.username} requests a certificate of {principal.user}")
 
 
 def certifiable_principal(request: SigningRequest) -> Principal:
     """The principal that a request is for. Raises BadRequest when nobody can sign it."""
     principal = requested_principal(request.pem)
     if principal.account != "OUT" or principal.role == "bootstrap":
-        raise BadRequest(f"{principal.user!r} has no certificate: it comes in otherwise")
+        raise BadRequest(f"{principal.user!r} has no certificate: it authenticates otherwise")
     return principal
 
 
 def _by_token(request: SigningRequest, principal: Principal, facts: ApprovalFacts) -> Decision:
     token = facts.token
     if token is None or not token.authenticates:
-        return Deny("TokenInvalid", f"the bootstrap token of {request.username} is not there, or not for this")
+        return Deny("TokenInvalid", f"the bootstrap token of {request.username} not found, or not for this")
     if request.created_at >= token.expires:
         return Deny("TokenExpired", f"the bootstrap token {token.token.id} ended at {token.expires.isoformat()}")
     if principal.role not in _AGENTS:
@@ -127,7 +127,7 @@ def _by_token(request: SigningRequest, principal: Principal, facts: ApprovalFact
     if token.bound_to is not None and token.bound_to != principal:
         return Deny("NotOwnName", f"the bootstrap token {token.token.id} is for {token.bound_to.user} only")
     if token.spent_by and token.spent_by != spender(request):
-        return Deny("TokenUsed", f"the bootstrap token {token.token.id} was used before: ask for a new one")
+        return Deny("TokenUsed", f"the bootstrap token {token.token.id} was used before: request a new one")
     if token.bound_to is None and facts.lives_until is not None:
         return Wait(f"{principal.user} has a certificate that lives until {facts.lives_until.isoformat()}")
     if token.bound_to is None and facts.approved:
@@ -139,7 +139,7 @@ def _by_token(request: SigningRequest, principal: Principal, facts: ApprovalFact
 
 def _renewal(requester: Principal, principal: Principal, facts: ApprovalFacts) -> Decision:
     if requester != principal:
-        return Deny("NotOwnName", f"{requester.user} asks for a certificate of {principal.user}")
+        return Deny("NotOwnName", f"{requester.user} requests a certificate of {principal.user}")
     if facts.is_revoked:
         return Wait(f"the credentials of {requester.user} were revoked")
     if facts.living >= MOST_LIVING:

@@ -69,7 +69,7 @@ def grant(authenticated: Authenticated, subjects: Subjects, now: datetime, sessi
     except BadRequest:
         is_carried = False
     if principal.account != "OUT" or not is_carried:
-        raise Forbidden(f"{principal.user} has its credentials from the server's configuration, or nobody carries it")
+        raise Forbidden(f"{principal.user} has its credentials from the server's configuration, or is reserved")
     return Grant(
         name=principal.user,
         account=principal.account,

@@ -88,7 +88,7 @@ def read_request(token: str) -> AuthorizationRequest:
     if not verify(claims.iss, f"{parts[0]}.{parts[1]}".encode(), signature):
         raise BadRequest("the token was not signed by its issuer")
     if claims.iss != claims.nats.server_id.id:
-        raise BadRequest("the token was not issued by the server that asks")
+        raise BadRequest("the token was not issued by the requesting server")
     return claims.nats
 
 

@@ -60,8 +60,8 @@ class MigrationReconciler:
         is_needed = document is not None and needs_state(document)
         await self._set_state_finalizer(key, held=is_needed)
         if is_needed or (document is not None and is_moving(document)):
-            return RequeueAfter(POLL_SECONDS, "on its way")
-        return Done("it is where it shall be")
+            return RequeueAfter(POLL_SECONDS, "in progress")
+        return Done("it is on its destination")
 
     async def _update_constraint(self, stored: StoredObject, document: Document) -> None:
         """Write the readiness constraint of one shoot."""

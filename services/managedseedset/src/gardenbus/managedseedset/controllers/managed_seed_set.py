@@ -66,7 +66,7 @@ class ManagedSeedSetReconciler:
         if stored is None:
             return Done("it is gone")
         if stored.is_deleting and FINALIZER not in stored.parts.finalizers:
-            return Done("it is leaving")
+            return Done("it is being deleted")
         try:
             return await self._reconcile(stored)
         except Terminal as error:
@@ -144,7 +144,7 @@ class ManagedSeedSetReconciler:
             document["metadata"]["finalizers"] = [*others, FINALIZER]
         document["status"] = decision.status
         preconditions = [
-            WritePrecondition("version", key.stored, f"{key} has come about meanwhile") for key in decision.absent
+            WritePrecondition("version", key.stored, f"{key} was created meanwhile") for key in decision.absent
         ]
         written = await update(self._store, stored, document, preconditions)
         return None if decision.released and not others else written
@@ -193,7 +193,7 @@ class ManagedSeedSetReconciler:
         ]
         if action.without_seed:
             seed = ObjectKey("seed", "", name)
-            preconditions.append(WritePrecondition("version", seed.stored, f"{seed} has come about meanwhile"))
+            preconditions.append(WritePrecondition("version", seed.stored, f"{seed} was created meanwhile"))
         try:
             await self._store.delete(stored, preconditions=preconditions)
         except NotFound:

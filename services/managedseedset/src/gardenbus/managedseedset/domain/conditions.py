@@ -60,7 +60,7 @@ class ConditionBuilder:
     def recovering(self, awaited: str) -> None:
         """Set StoreRecovering; an Event for each new message. "" when the store does not recover."""
         found = ("StoreRestored", f"Nothing is grown, drained or removed: {awaited}") if awaited else None
-        if self._update(STORE_RECOVERING, found, over=("Recovered", "All seeds have said what they run.")):
+        if self._update(STORE_RECOVERING, found, over=("Recovered", "All seeds have reported what they run.")):
             self._record_warning(STORE_RECOVERING, found)
 
     def priorities(self, replicas: Sequence[Replica]) -> None:

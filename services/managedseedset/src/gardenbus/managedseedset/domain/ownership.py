@@ -103,7 +103,7 @@ def _is_orphan(managed_seed_set: Document, selector: LabelSelector, document: Do
 
 def _adopted(managed_seed_set: Document, document: Document) -> Patch:
     key = _key(document)
-    event = SetEvent("Adopted", f"Adopted {key}, which the selector matches and nobody controls")
+    event = SetEvent("Adopted", f"Adopted {key}, which the selector matches and no controller owns")
     return _owned(document, [*owner_references(document), controller_reference(managed_seed_set)], event)
 
 

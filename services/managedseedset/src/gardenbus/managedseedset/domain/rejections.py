@@ -19,7 +19,7 @@ def with_rejected_update(managed_seed_set: Document, replica: str, message: str,
     """The set with its rejected update recorded, and nothing pending."""
     at = timestamp(now)
     old = get_condition(conditions_of(managed_seed_set), PROGRESSING) or {"type": PROGRESSING}
-    text = f"The update of {replica} was refused: {message}"
+    text = f"The update of {replica} was rejected: {message}"
     new, _ = build_condition(old, now=at, status=FALSE, reason=UPDATE_FAILED, message=text)
     new |= {_REJECTED_GENERATION: section(managed_seed_set, "metadata").get("generation"), "lastUpdateTime": at}
     status = {name: value for name, value in section(managed_seed_set, "status").items() if name != "pendingReplica"}

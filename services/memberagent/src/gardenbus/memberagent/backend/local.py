@@ -60,7 +60,7 @@ class StoredManifest(msgspec.Struct, frozen=True):
 
 
 SIMULATED = "Simulated by the local backend."
-"""Message of what it reports as healthy or available: there is nothing to look at."""
+"""Message of what it reports as healthy or available: there is nothing to check."""
 
 
 def local_backend(context: BackendContext) -> "LocalClusterBackend":
@@ -116,7 +116,7 @@ class LocalClusterBackend:
         made = {key.name: held.work for key, held in self._held.items() if (key.group, key.kind) == ("", "Namespace")}
         return ClusterFacts(
             namespaces=dict.fromkeys(self._namespaces, "") | made,
-            problem="Unhealthy, as asked for." if (self._directory / "unhealthy").exists() else None,
+            problem="Unhealthy, as requested." if (self._directory / "unhealthy").exists() else None,
             healthy_message=SIMULATED,
             is_silent=(self._directory / "silent").exists(),
         )
@@ -161,7 +161,7 @@ class LocalClusterBackend:
                 outcomes.append(ManifestResult(ordinal, manifest, applied=False, message=str(error), differs=True))
                 continue
             differs = held is None or held.manifest != manifest
-            message = "It is not there." if held is None else "It is another." if differs else "It is the same."
+            message = "Not found." if held is None else "It is another." if differs else "It is the same."
             outcomes.append(ManifestResult(ordinal, manifest, applied=not differs, message=message, differs=differs))
         return ApplyResult(outcomes)
 
@@ -190,7 +190,7 @@ class LocalClusterBackend:
         if held is not None and held.work != work:
             return f"it belongs to the Work {held.work} already"
         if (self._directory / "apply-fails").exists():
-            return "Failed, as asked for."
+            return "Failed, as requested."
         if failure := self._failure("apply", manifest):
             return failure
         wanted.add(key)
@@ -238,7 +238,7 @@ class LocalClusterBackend:
                 return None
             self._failed[counted] = self._failed.get(counted, 0) + 1
             replace_file(self._directory / "failed.json", msgspec.json.encode(self._failed))
-        return "Failed, as asked for."
+        return "Failed, as requested."
 
     # ------------------------------------------------------------------------------------------ files
 

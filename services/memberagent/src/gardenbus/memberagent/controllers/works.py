@@ -35,7 +35,7 @@ _log = structlog.stdlib.get_logger()
 
 
 _BACKOFF = Backoff(base_seconds=RETRY_SECONDS, cap_seconds=120.0)
-"""Of Works that are not applied, or whose cluster is out of reach: 2.5 to 5 s at first."""
+"""Of Works that are not applied, or whose cluster is unreachable: 2.5 to 5 s at first."""
 
 
 @dataclass(eq=False)
@@ -55,7 +55,7 @@ class WorkApplier:
     async def reconcile(self, name: str) -> float | None:
         """Apply a Work and report; returns the seconds after which to requeue, None for not before a change.
 
-        A cluster that is out of reach, or throttles, is tried again after longer and longer pauses.
+        A cluster that is unreachable, or throttles, is tried again after longer and longer pauses.
         """
         try:
             return await self._reconcile(name)

@@ -159,7 +159,10 @@ def _applied(outcomes: Sequence[ManifestResult]) -> list[Document]:
         message = f"{len(unavailable)} of {len(outcomes)} manifests are not available: {_first(unavailable)}"
         return [applied, _condition(AVAILABLE, "False", "SomeManifestsAreNotAvailable", message)]
     if any(outcome.available is None for outcome in outcomes):
-        reason, message = "SomeManifestsAreNotAvailabilityTrackable", "Of some manifests nobody can tell."
+        reason, message = (
+            "SomeManifestsAreNotAvailabilityTrackable",
+            "The availability of some manifests cannot be determined.",
+        )
         return [applied, _condition(AVAILABLE, "True", reason, message)]
     message = " ".join(["All manifests are available.", *sorted({each.message for each in outcomes if each.message})])
     return [applied, _condition(AVAILABLE, "True", "AllManifestsAvailable", message)]
@@ -191,11 +194,13 @@ def _manifest_condition(
         conditions = [_condition(APPLIED, "True", "Applied", "It is in the cluster.")]
         match outcome.available:
             case True:
-                conditions.append(_condition(AVAILABLE, "True", "Available", outcome.message or "It works."))
+                conditions.append(_condition(AVAILABLE, "True", "Available", outcome.message or "It is available."))
             case False:
                 conditions.append(_condition(AVAILABLE, "False", "NotYetAvailable", outcome.message))
             case None:
-                conditions.append(_condition(AVAILABLE, "True", "NotTrackable", "Nobody can tell whether it works."))
+                conditions.append(
+                    _condition(AVAILABLE, "True", "NotTrackable", "Its availability cannot be determined.")
+                )
     old = observed.get(_text_of(identifier), {})
     dated = [_dated(each, mappings(old, "conditions"), generation, now) for each in conditions]
     drifts = _details(section(old, "driftDetails"), _DRIFT_FIELDS, outcome.drifts, now)

@@ -65,7 +65,7 @@ class RolloutReconciler:
         if stored is None:
             return Done("it is gone")
         if stored.is_deleting:
-            return Done("it is leaving")
+            return Done("it is being deleted")
         try:
             return await self._roll(stored)
         except OverrideFailed as error:
@@ -82,7 +82,7 @@ class RolloutReconciler:
             claim = await update(self._store, state.master, incremented(state.master.document(), STEP))
             fresh = await self._store.get(stored.key)
             if fresh is None or fresh.is_deleting or fresh.uid != stored.uid:
-                return Requeue("it is leaving")
+                return Requeue("it is being deleted")
             state = await self._read_state(fresh)
             if state.master is not None and state.master.key != claim.key:
                 return Requeue("there are newer resources")

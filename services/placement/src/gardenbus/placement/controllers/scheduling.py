@@ -207,7 +207,7 @@ class SchedulingReconciler:
     async def _reconcile_deletion(self, stored: StoredObject) -> ReconcileResult:
         """Delete the bindings of a deleting placement, and release it once they are gone."""
         if SCHEDULER_CLEANUP not in stored.parts.finalizers:
-            return Done("it is leaving")
+            return Done("it is being deleted")
         owned = await owned_objects(self._store, stored, "policy_snapshot")
         for each in owned.policy_snapshots:
             snapshot = each.document()

@@ -138,7 +138,7 @@ class SnapshotReconciler:
         if SCHEDULER_CLEANUP in stored.parts.finalizers:
             return Done("its bindings are leaving")
         if PLACEMENT_CLEANUP not in stored.parts.finalizers:
-            return Done("it is leaving")
+            return Done("it is being deleted")
         owned = await owned_objects(self._store, stored, "policy_snapshot", "resource_snapshot")
         for each in (*owned.policy_snapshots, *owned.resource_snapshots):
             await delete(self._store, each)

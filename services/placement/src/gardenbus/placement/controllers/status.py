@@ -37,7 +37,7 @@ class StatusReconciler:
         self._rests_until.pop(key, None)
         stored = await self._store.get(key)
         if stored is None or stored.is_deleting:
-            return Done("it is leaving")
+            return Done("it is being deleted")
         owned = await owned_objects(self._store, stored, "policy_snapshot", "binding")
         snapshot = active_one(owned.policy_snapshots)
         document = stored.document()

@@ -124,7 +124,7 @@ def _cluster(
         condition = get_condition(reported, kind)
         status = str(condition.get("status")) if condition and condition.get("observedGeneration") == fresh else ""
         if condition is None or status not in (TRUE, FALSE):
-            message = "It is on its way." if binding else "There is no binding yet."
+            message = "It is in progress." if binding else "There is no binding yet."
             words = (UNKNOWN, _WORDS[kind].unknown, message)
             conditions.append(observed_condition(old, kind, words, generation=generation, now=now))
             break

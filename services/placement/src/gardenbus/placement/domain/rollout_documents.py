@@ -31,7 +31,7 @@ STARTED = (TRUE, "RolloutStarted", "The latest resources are being rolled out.")
 WAITING = (
     FALSE,
     "RolloutNotStartedYet",
-    "The latest resources wait for other clusters, as maxUnavailable and maxSurge say.",
+    "The latest resources wait for other clusters, within maxUnavailable and maxSurge.",
 )
 
 

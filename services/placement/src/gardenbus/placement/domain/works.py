@@ -219,7 +219,7 @@ def _hash_of(binding: Document) -> dict[str, str]:
 
 def _pending_condition(binding: Document) -> ConditionValues:
     kind = DIFF_REPORTED if only_compares(binding) else APPLIED
-    return kind, FALSE, "ApplyPending", "The cluster's agent has not answered yet."
+    return kind, FALSE, "ApplyPending", "The cluster's agent has not reported yet."
 
 
 def _applied(works: Sequence[Work]) -> list[ConditionValues]:
@@ -232,7 +232,7 @@ def _applied(works: Sequence[Work]) -> list[ConditionValues]:
     available = _summary(works, AVAILABLE, ("AllWorkAreAvailable", "NotAllWorkAreAvailable", "ResourceNotAvailableYet"))
     untracked = next((work.name for work in works if _is_untrackable(work)), None)
     if available[1] == TRUE and untracked is not None:
-        message = f"Nobody can tell whether {untracked} works."
+        message = f"The availability of {untracked} cannot be determined."
         available = (AVAILABLE, TRUE, "NotAllWorkAreAvailabilityTrackable", message)
     return [applied, available]
 
@@ -251,7 +251,7 @@ def _summary(works: Sequence[Work], kind: str, reasons: tuple[str, str, str]) ->
             return kind, FALSE, reasons[1], f"{work.name}: {condition.message or condition.reason}"
     if pending is not None:
         return kind, FALSE, reasons[2], f"{pending} is under way."
-    return kind, TRUE, reasons[0], f"So say all {len(works)} Work(s)."
+    return kind, TRUE, reasons[0], f"All {len(works)} Work(s) report it."
 
 
 def _is_untrackable(work: Work) -> bool:

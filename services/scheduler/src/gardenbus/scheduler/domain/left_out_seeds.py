@@ -13,7 +13,7 @@ SILENT = "recovery"
 
 _DETAILS = {
     CIRCULAR: "it is hosted by this very shoot",
-    SILENT: "it has not said yet what it runs since the store was restored",
+    SILENT: "it has not reported yet what it runs since the store was restored",
 }
 
 LeftOut = Mapping[str, str]

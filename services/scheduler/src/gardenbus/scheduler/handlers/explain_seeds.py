@@ -39,7 +39,7 @@ class SeedExplainHandler:
         snapshot = self._cache.snapshot()
         candidate = snapshot.landscape.seeds_by_name.get(name)
         if candidate is None:
-            return failure(NotFound(f"seed {name} is not there"))
+            return failure(NotFound(f"seed {name} not found"))
         try:
             waiting = await self._waiting_for(name)
         except GardenbusError as error:

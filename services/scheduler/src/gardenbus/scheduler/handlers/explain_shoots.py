@@ -54,7 +54,7 @@ class ShootExplainHandler:
         try:
             stored = await self._store.get(key)
             if stored is None:
-                return failure(NotFound(f"{key} is not there"))
+                return failure(NotFound(f"{key} not found"))
             left_out = left_out_by(CIRCULAR, await self._hosted(key))
             is_placed = bool(stored.parts.seed_name)
             bind_record = await self._store.bind_record(key) if is_placed else None

@@ -151,7 +151,9 @@ def replicas_of(response: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
 def from_leader(stream: str, response: dict[str, Any]) -> dict[str, Any]:
     """The response to STREAM.INFO, for what the stream has stored. Raises Unavailable where another may lead it."""
     if may_be_deposed(response):
-        raise Unavailable(f"stream {stream}: who answered leads it no longer, or has not heard from the other servers")
+        raise Unavailable(
+            f"stream {stream}: the server that responded leads it no longer, or has not heard from the other servers"
+        )
     return response
 
 

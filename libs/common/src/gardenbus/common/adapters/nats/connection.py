@@ -177,7 +177,7 @@ class Connection(Client):
     ) -> None:
         """Connect, waiting for the server as long as it takes, and log that. `inbox_prefix`: below the credentials'.
 
-        With `fails_unauthorized` it raises CredentialsRejected when the server does not let this user in, and
+        With `fails_unauthorized` it raises CredentialsRejected when the server does not accept this user, and
         ServerUntrusted when it shows no certificate of an authority that is trusted. With `fails_unreachable` it raises
         OutOfReach once each address was tried, and none took a connection.
         """
@@ -228,7 +228,7 @@ class Connection(Client):
     def _check_silence(self) -> None:
         greeted_at = self._greeted_at
         if self._fails_unauthorized and greeted_at and time.monotonic() - greeted_at >= UNCONNECTED_SECONDS:
-            raise Unavailable(f"NATS at {self._where} does not let this user in: it says nothing")
+            raise Unavailable(f"NATS at {self._where} does not accept this user: no response")
 
     def _note_session(self) -> None:
         self._last_logged = -AWAIT_LOG_SECONDS
@@ -315,7 +315,7 @@ class Connection(Client):
             try:
                 await self.flush_fully()
             except NatsError as error:
-                raise Unavailable(f"NATS at {self._where} is out of reach") from error
+                raise Unavailable(f"NATS at {self._where} is unreachable") from error
         for number in ended:
             self._sinks.pop(number, None)
             self._remove_sub(number)
@@ -367,9 +367,9 @@ class Connection(Client):
         """
         if not self.is_connected and self._rejected_because:
             kind = CredentialsRejected if self._rejections >= LEAST_REJECTIONS else Unavailable
-            raise kind(f"NATS at {self._where} does not let this user in: {self._rejected_because}")
+            raise kind(f"NATS at {self._where} does not accept this user: {self._rejected_because}")
         if not self.is_connected:
-            raise Unavailable(f"NATS at {self._where} is out of reach")
+            raise Unavailable(f"NATS at {self._where} is unreachable")
 
     async def send(self, commands: Iterable[bytes]) -> None:
         """Write commands; waits only when the socket does not keep up. Raises Unavailable when not connected."""
@@ -428,9 +428,9 @@ class Connection(Client):
             async with asyncio.timeout(timeout_seconds):
                 responses = await replies
         except TimeoutError as error:
-            raise ResponseTimeout(f"no answer on {about} within {timeout_seconds:g} s") from error
+            raise ResponseTimeout(f"no response on {about} within {timeout_seconds:g} s") from error
         if any(response.status == NOBODY for response in responses):
-            raise Unavailable(f"nobody answers on {about}")
+            raise Unavailable(f"no responder on {about}")
         return responses
 
     def _receive_reply(self, message: RawMessage) -> None:
@@ -456,7 +456,7 @@ class Connection(Client):
     def _count_unreached(self, server: Srv, error: Exception) -> None:
         self._unreached.add(server.uri.netloc)
         if self._fails_unreachable and self._unreached.issuperset(each.uri.netloc for each in self._server_pool):
-            raise OutOfReach(f"NATS at {self._where} is out of reach: {error}") from error
+            raise OutOfReach(f"NATS at {self._where} is unreachable: {error}") from error
 
     async def _connect_to(self, s: Srv) -> None:
         if s.uri.scheme in WEB_SOCKETS:
@@ -542,7 +542,7 @@ class Connection(Client):
             raise ServerUntrusted(f"NATS at {self._where} is not trusted: {untrusted}") from error
         if self._fails_unauthorized and _UNAUTHORIZED.search(str(error)):
             words = str(error).removeprefix("nats: ").strip("'")
-            raise CredentialsRejected(f"NATS at {self._where} does not let this user in: {words}") from error
+            raise CredentialsRejected(f"NATS at {self._where} does not accept this user: {words}") from error
         self._check_silence()
         if not self.is_connected and not self.is_closed and _UNAUTHORIZED.search(str(error)):
             await self._pause_rejected(error)

@@ -53,7 +53,7 @@ def _message(found: RawMessage, subject: str = "") -> StreamMessage:
         subject = subject or headers["Nats-Subject"]
         sequence, at = int(headers["Nats-Sequence"]), nanoseconds(headers["Nats-Time-Stamp"])
     except (KeyError, ValueError) as error:
-        raise Unavailable(f"{subject or found.subject}: the server's answer cannot be read") from error
+        raise Unavailable(f"{subject or found.subject}: the server's response cannot be read") from error
     return StreamMessage(
         subject, found.body, headers, sequence, from_nanoseconds(at), headers.get("Nats-Marker-Reason")
     )

@@ -85,7 +85,7 @@ async def connect(  # noqa: PLR0913  (each is an option of the connection)
     `url` may name several servers, separated by commas. Without `manages_streams` (a gardenlet) others create them.
     `syncs_always`: the server syncs each write, so that batches cost it less.
     Raises SettingsInvalid when JetStream rejects a stream's configuration; with `fails_unauthorized` Unavailable when
-    the server does not let this user in, and with `fails_unreachable` OutOfReach when no address takes a connection.
+    the server does not accept this user, and with `fails_unreachable` OutOfReach when no address takes a connection.
     """
     bus = JetStreamBus(
         Subjects(prefix),

@@ -214,7 +214,7 @@ class MicroService:
         try:
             response = await endpoint.handler(Request(message.subject, message.body, decode_headers(message.header)))
             if len(response) > self._connection.max_payload:
-                raise BadRequest("the answer is larger than the bus takes; ask for less at once")  # noqa: TRY301
+                raise BadRequest("the response is larger than the bus accepts; request less at once")  # noqa: TRY301
         except Exception as error:
             if not isinstance(error, GardenbusError):
                 log.exception("request.failed", subject=message.subject, exc_info=error)

@@ -54,6 +54,6 @@ async def stated_position(connection: Connection, subjects: Subjects, user: str,
             position = StreamPosition(int(response.result.created), response.result.sequence)
             return StatedPosition(position, instant(response.result.now))
     except (msgspec.MsgspecError, ValueError) as error:
-        raise Unavailable(f"{subject}: the apiserver's answer cannot be read") from error
+        raise Unavailable(f"{subject}: the apiserver's response cannot be read") from error
     failure = NotFound if response.error.code == _NOT_FOUND else Unavailable
-    raise failure(response.error.message or f"{subject}: refused without a reason")
+    raise failure(response.error.message or f"{subject}: rejected without a reason")

@@ -188,7 +188,7 @@ class Publisher:
         except JetStreamError as api_error:
             raise (self._breaker.explained(subject, api_error) or _translated(api_error)) from api_error
         except KeyError as error:
-            raise Unavailable(f"an answer of {response.body[:100]!r} is no acknowledgement") from error
+            raise Unavailable(f"a response of {response.body[:100]!r} is no acknowledgement") from error
         self._breaker.stored(subject)
         return sequence
 

@@ -75,4 +75,4 @@ def untrusted_server(error: BaseException, ca: str | None) -> str:
     if not isinstance(error, ssl.SSLCertVerificationError):
         return ""
     trusted = f"the authorities in {ca}" if ca else "the system's authorities; GARDENBUS_NATS_CA names others"
-    return f"its certificate is refused ({error.verify_message}) by {trusted}"
+    return f"its certificate is rejected ({error.verify_message}) by {trusted}"

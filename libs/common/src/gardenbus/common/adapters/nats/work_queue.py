@@ -306,7 +306,7 @@ class JetStreamQueue:
             if isinstance(error, Unavailable):
                 raise error from api_error
             if api_error.code == _NO_MESSAGES:
-                raise Unavailable(f"the stream {self._stream} is not there yet") from api_error
+                raise Unavailable(f"the stream {self._stream} does not exist yet") from api_error
             raise SettingsInvalid((f"consumer {self._consumer} of {self._stream}: {api_error}",)) from api_error
 
     async def fetch(self, limit: int, wait_seconds: float) -> Sequence[QueueMessage]:
@@ -358,7 +358,7 @@ class JetStreamQueue:
             inbox.abandon()
             self._connection.unlisten_after(inbox.number, GRACE_SECONDS)
             if isinstance(error, TimeoutError):
-                raise Unavailable(f"{self._stream} {self._consumer}: the server does not answer") from error
+                raise Unavailable(f"{self._stream} {self._consumer}: the server does not respond") from error
             raise
         finally:
             self._busy.discard(inbox)

@@ -154,4 +154,4 @@ class WriteBreaker:
 
 
 def _cannot_write(stream: str) -> Unavailable:
-    return Unavailable(f"NATS answers, but cannot write {stream}: {SUGGESTION}")
+    return Unavailable(f"NATS responds, but cannot write {stream}: {SUGGESTION}")

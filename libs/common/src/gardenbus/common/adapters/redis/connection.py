@@ -56,7 +56,7 @@ _UNVERSIONED = "gardenbus"
 
 _INCAPACITIES = {
     "MISCONF": "Redis cannot write, and goes on by itself once its disk has room",
-    "NOREPLICAS": "Redis has too few replicas (min-replicas-to-write), and refuses writes until they are back",
+    "NOREPLICAS": "Redis has too few replicas (min-replicas-to-write), and rejects writes until they are back",
 }
 """Errors of a server that lacks something; another one may be the master by then."""
 
@@ -404,7 +404,7 @@ class RedisConnection:
 
     async def _accept(self, replies: Sequence[Any]) -> None:
         """Return if what was written before the replies to `Replication.commands` counts. Raises Unavailable."""
-        assert self._replication is not None, "nobody else has commands"
+        assert self._replication is not None, "no other caller has commands"
         checked = [
             self._checked(reply, command) for reply, command in zip(replies, self._replication.commands(), strict=True)
         ]
@@ -490,7 +490,7 @@ class RedisConnection:
             message = self._library.with_positions(str(reply))
             if command[0] in _FUNCTIONS and not str(reply).startswith(_CONDITIONS):
                 raise Unsupported(f"the store cannot carry this out, however often it is sent: {message}")
-            raise Unavailable(f"Redis refused {command[0]!r}: {message}")
+            raise Unavailable(f"Redis rejected {command[0]!r}: {message}")
         if isinstance(reply, GardenbusError):
             raise reply
         return reply

@@ -65,8 +65,8 @@ class ListedServers:
         }
         if not masters:
             if problem := _silence(self._servers, responses):
-                raise Unavailable(f"Redis is out of reach: {problem}")
-            raise Unavailable(f"Redis is out of reach: none of {_listed(self._servers)} is a master")
+                raise Unavailable(f"Redis is unreachable: {problem}")
+            raise Unavailable(f"Redis is unreachable: none of {_listed(self._servers)} is a master")
         master = max(masters, key=lambda server: masters[server])
         responded = sum(response is not None for response in responses)
         return Servers(master, frozenset(self._servers) - {master}, responded * 2 > len(self._servers))
@@ -128,10 +128,10 @@ class Sentinels:
         for error in errors:
             if isinstance(error, (AuthenticationError, NoPermissionError)):
                 return Unavailable(
-                    f"Redis is out of reach: the Sentinels {names} reject the login ({error}); in GARDENBUS_REDIS_URL "
+                    f"Redis is unreachable: the Sentinels {names} reject the login ({error}); in GARDENBUS_REDIS_URL "
                     "sentinel_login=same is that of the servers, sentinel_username=… another one"
                 )
-        return Unavailable(f"Redis is out of reach: {reason}")
+        return Unavailable(f"Redis is unreachable: {reason}")
 
     async def sentinels(self) -> Mapping[ServerAddress, bool]:
         """Query each for the master."""

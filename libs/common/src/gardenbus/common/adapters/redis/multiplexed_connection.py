@@ -200,7 +200,7 @@ class MultiplexedConnection:
         connecting = self._connecting
         await asyncio.wait((connecting,))  # unlike `shield` it says who was cancelled: this task, or that one
         if connecting.cancelled():
-            raise Unavailable("Redis is out of reach: the connection was closed")
+            raise Unavailable("Redis is unreachable: the connection was closed")
         return connecting.result()
 
     def _end_connecting(self, task: "asyncio.Task[_ReplyProtocol]") -> None:
@@ -220,13 +220,13 @@ class MultiplexedConnection:
             with suppress(Exception):
                 await connection.disconnect(nowait=True)
             if isinstance(error, Exception):  # whatever the server, redis-py or the loop's transport made of it
-                raise Unavailable(f"Redis is out of reach: {error}") from error
+                raise Unavailable(f"Redis is unreachable: {error}") from error
             raise
         return self._protocol
 
 
 def _fail(future: "asyncio.Future[list[Any]]", why: str) -> None:
-    future.set_exception(Unavailable(f"Redis is out of reach: {why}"))
+    future.set_exception(Unavailable(f"Redis is unreachable: {why}"))
     future.exception()  # whoever waits gets it; nobody is blamed for not waiting
 
 

@@ -459,7 +459,7 @@ class RedisStore(RedisReads):
             case b"rejected":
                 raise seed_rejection(key, reply[1].decode())
             case other:
-                raise Unsupported(f"{key}: the store answered {other!r}, which is none of its answers")
+                raise Unsupported(f"{key}: unexpected response of the store: {other!r}")
 
 
 def _held(unknown: UnknownObject) -> str:

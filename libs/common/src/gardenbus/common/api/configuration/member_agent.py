@@ -183,7 +183,7 @@ def check_together(configurations: Sequence[MemberAgentConfiguration]) -> list[s
     names = [cluster.name for each in configurations for cluster in each.clusters]
     problems = [f"cluster {name} is configured twice" for name in sorted({n for n in names if names.count(n) > 1})]
     if sum(each.enrol_seeds for each in configurations) > 1:
-        problems.append("enrolSeeds: more than one configuration says so")
+        problems.append("enrolSeeds: set in more than one configuration")
     return problems
 
 
@@ -192,7 +192,7 @@ def _problems(configuration: MemberAgentConfiguration) -> list[str]:
     if not configuration.clusters and not configuration.enrol_seeds:
         problems.append("clusters: there are none, and Seeds are not enrolled")
     if configuration.enrol_seeds and configuration.registration == "Never":
-        problems.append("registration: cannot be Never where enrolSeeds is true: nobody else makes those clusters")
+        problems.append("registration: cannot be Never where enrolSeeds is true: nothing else creates those clusters")
     problems += _problem("heartbeatPeriodSeconds", _period, configuration.heartbeat_period_seconds)
     for number, cluster in enumerate(configuration.clusters):
         problems += _cluster_problems(f"clusters[{number}]", cluster)

@@ -7,7 +7,10 @@ from collections.abc import Iterator, Mapping
 _PREFIX = "Failed to schedule Shoot: "
 _LISTED = re.compile(r"0/(?P<seeds>\d{1,9}) seeds are eligible: \{(?P<reasons>.*)\}", re.DOTALL)
 _NAMED = re.compile(r"(?:^|, )(?:(?P<count>\d{1,9}) seeds \([^()]*, …\)|[a-z0-9][a-z0-9.-]*) => ")
-_NONE_LEFT = re.compile(r"^(?:none of the \d+ seeds|not even the one seed)(?: left)?\b")
+_NONE_LEFT = re.compile(r"^(?:none of the \d+ (?:remaining )?seeds|not even the one seed)(?: left)?\b")
+"""Subject of a reason for which no seed is left, also as earlier versions have stored it."""
+_STATES = re.compile(r"^(no seed is schedulable): .*")
+_ONE_LACKS = re.compile(r"^the remaining seed lacks\b")
 _MORE = re.compile(r", \d+ more reasons$")
 _BRIEF: Mapping[str, str] = {
     "invalid networks": "with overlapping networks",
@@ -39,7 +42,8 @@ def brief_reason(message: str) -> str:
 def cause_of(message: str) -> str:
     """`full, with overlapping networks`: the brief reason without numbers, the same while seeds come and go."""
     text = full_reason(message).partition("; left out: {")[0]
-    return ", ".join(sorted(_counted(text))) or _NONE_LEFT.sub("no seed", text)
+    text_of_all = _STATES.sub(r"\1", _NONE_LEFT.sub("no seed", text))
+    return ", ".join(sorted(_counted(text))) or _ONE_LACKS.sub("no seed has", text_of_all)
 
 
 def _counted(text: str) -> Counter[str]:

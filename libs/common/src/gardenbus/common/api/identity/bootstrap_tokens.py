@@ -109,7 +109,7 @@ def read_token(secret: Document) -> BootstrapToken:
     if not _ID.fullmatch(token.id) or not _SECRET.fullmatch(token.secret):
         raise BadRequest("data.token-id: six of a-z and 0-9 are needed, and sixteen in data.token-secret")
     if section(secret, "metadata").get("name") != f"{NAME_PREFIX}{token.id}":
-        raise BadRequest(f"metadata.name: must be {NAME_PREFIX}{token.id}, as data.token-id says")
+        raise BadRequest(f"metadata.name: must be {NAME_PREFIX}{token.id}, as in data.token-id")
     bound_to = issued(user) if (user := _text(data, "bound-to")) else None
     if bound_to is not None and bound_to.role not in BOUND_ROLES:
         raise BadRequest(f"data.bound-to: {bound_to.user!r} is neither seed:<name> nor member:<name>")

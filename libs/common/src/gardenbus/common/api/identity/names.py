@@ -54,7 +54,7 @@ def person(name: str) -> Principal:
     if reserved is not None:
         raise BadRequest(f"{name}: that name is for others: no name of a person begins with {reserved}")
     if found.role != "user" or name in _SERVICES:
-        raise BadRequest(f"{name}: that name is for others: {OPERATOR} and the services come in with their own keys")
+        raise BadRequest(f"{name}: that name is for others: {OPERATOR} and the services connect with their own keys")
     return found
 
 
@@ -83,7 +83,7 @@ def issued(user: str) -> Principal:
     """The party that the landscape issues credentials to under a name. Raises BadRequest for one that has others."""
     found = principal_of(user)
     if found.role in ("operator", "bootstrap"):
-        raise BadRequest(f"{user!r} comes in by credentials of its own, and gets no others")
+        raise BadRequest(f"{user!r} has credentials of its own, and gets no others")
     if user.startswith(SERVICE_ACCOUNT_PREFIX):
         return service_account(*_parted(user))
     return person(user) if found.role == "user" else found

@@ -55,7 +55,7 @@ class Action(NamedTuple):
     def __str__(self) -> str:
         """`delete shoots in namespace "garden-dev"`, as Kubernetes says it."""
         if not self.kind:
-            return f"ask for {self.verb}"
+            return f"request {self.verb}"
         what = f"{self.verb} {by_word(self.kind, (self.kind,)).plural}"
         if self.namespace is None:
             return f"{what} in all namespaces"

@@ -116,7 +116,7 @@ def authorize(action: Action, requester: Requester, facts: AuthorizationFacts) -
             return _scheduler(action, requester, principal, facts)
         case "extension":
             return _rejection(
-                "extension", action, requester, "an extension answers its seed's gardenlet, and asks nothing"
+                "extension", action, requester, "an extension responds to its seed's gardenlet, and sends no requests"
             )
         case "bootstrap":
             return _allowed_if(
@@ -195,7 +195,7 @@ def _scheduler(
         detail = f"it takes a shoot whose spec.schedulerName is {name}"
         return _allowed_if(facts.stored is not None and stated == name, "scheduler", action, requester, detail)
     if action.verb == "waiting":
-        return _allowed_if(action.name == name, "scheduler", action, requester, f"ask for waiting.{name}")
+        return _allowed_if(action.name == name, "scheduler", action, requester, f"request waiting.{name}")
     is_read = action.verb in READS and action.kind in SCHEDULERS_KINDS and action.verb != "explain"
     if action.kind == "configmap":
         is_read = is_read and action.namespace == GARDEN_NAMESPACE and _is_of_regions(action, facts)

@@ -19,11 +19,11 @@ class FieldNote(NamedTuple):
     why: str
 
 
-_NO_COMPONENT = "no such component runs on the seeds here"
+_NO_COMPONENT = "no such component runs on the seeds"
 
 UNUSED: Sequence[FieldNote] = (
     FieldNote("Shoot", "spec.maintenance.autoRotation", "credentials are not rotated by themselves"),
-    FieldNote("Shoot", "spec.monitoring", "nobody is alerted"),
+    FieldNote("Shoot", "spec.monitoring", "no alerts are sent"),
     FieldNote(
         "Shoot",
         "spec.seedSelector.providerTypes",
@@ -63,7 +63,7 @@ ANNOTATIONS: Mapping[str, Sequence[tuple[str, tuple[str, ...], str]]] = {
         (_OPERATION, ("renew-workload-identity-tokens",), "no such tokens are on the seeds here"),
     ),
     "ManagedSeed": (
-        (_OPERATION, ("renew-kubeconfig",), "its Seed has the certificate: ask for it there (gardenbus annotate seed)"),
+        (_OPERATION, ("renew-kubeconfig",), "its Seed has the certificate: request it there (gardenbus annotate seed)"),
     ),
 }
 """Annotations of a kind that nothing acts on, what an entry of theirs (`;` apart) begins with then, and why."""

@@ -16,7 +16,7 @@ from gardenbus.common.errors import FieldProblem
 
 _NEEDED = RejectionMessage("is needed: the shoot that the bastion leads into")
 _SET_ONCE = RejectionMessage("is set once: make a new bastion for another shoot")
-_NOT_THERE = RejectionMessage("{shoot} is not there")
+_NOT_THERE = RejectionMessage("{shoot} not found")
 _DELETING = RejectionMessage("{shoot} is being deleted")
 _NO_SEED = RejectionMessage("{shoot} has no seed yet: wait until it runs")
 _NO_ACCESS = RejectionMessage("{shoot} has no SSH access to its nodes (spec.provider.workersSettings.sshAccess)")

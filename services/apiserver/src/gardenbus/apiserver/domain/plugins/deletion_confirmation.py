@@ -136,9 +136,9 @@ def _takes_two(project: Document, shoot: Document, user: str) -> bool:
 PLUGIN = AdmissionPlugin(
     name="DeletionConfirmation",
     acts=(
-        "rejects the deletion of a Shoot, Project, ShootState, extension or protected object that nobody has confirmed,"
-        " or of a Shoot by the one who confirmed it where its Project demands two, whose expiration nobody brings"
-        " forward then, and which nobody relabels out of that; records who has"
+        "rejects the deletion of a Shoot, Project, ShootState, extension or protected object that is not confirmed,"
+        " or of a Shoot by the one who confirmed it where its Project demands two, whose expiration is not"
+        " brought forward then, and whose labels keep it there; records who has confirmed"
     ),
     rejections=(_UNCONFIRMED, _SAME_SUBJECT, _BROUGHT_FORWARD, _RELABELLED),
     rules=(

@@ -17,7 +17,7 @@ from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.errors import FieldProblem
 
 _OF_PICK_ALL = RejectionMessage(
-    "the placement is PickAll, where nobody knows how many clusters are wanted: write minAvailable as a number"
+    "the placement is PickAll, which has no desired number of clusters: write minAvailable as a number"
 )
 
 

@@ -19,7 +19,7 @@ from gardenbus.common.api.document import Document
 from gardenbus.common.api.document_parts import key_of_document
 from gardenbus.common.ports.store import WritePrecondition
 
-_STANDS_ON = RejectionMessage("{shoot}: a ManagedSeed stands on it: {way_out}")
+_STANDS_ON = RejectionMessage("{shoot}: a ManagedSeed uses it: {way_out}")
 
 
 def _deletion_guards(stored: Document) -> Sequence[WritePrecondition]:

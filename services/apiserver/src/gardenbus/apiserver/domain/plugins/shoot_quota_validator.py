@@ -33,7 +33,7 @@ from gardenbus.common.errors import FieldProblem, Forbidden
 from gardenbus.common.ports.store import DemandLimits, WritePrecondition
 
 _EXPIRATION = f"metadata.annotations[{EXPIRATION_ANNOTATION}]"
-_MISSING = RejectionMessage("{binding} names {quota}, which is not there: apply it first, or take it out")
+_MISSING = RejectionMessage("{binding} names {quota}, which does not exist: apply it first, or take it out")
 _TOO_LONG = RejectionMessage(
     f"{_EXPIRATION}: requested shoot expiration time is too long. Can only be extended by {{days}} day(s)"
 )

@@ -16,6 +16,6 @@ def _mutate(shoot: Document, change: Change, _related: RelatedObjects) -> Docume
 
 PLUGIN = AdmissionPlugin(
     name="ShootVPAEnabledByDefault",
-    acts="gives a new shoot with workers its vertical pod autoscaler, unless the manifest says otherwise",
+    acts="gives a new shoot with workers its vertical pod autoscaler, unless the manifest sets it",
     rules=(AdmissionRule(("Shoot",), mutate=_mutate),),
 )

@@ -26,7 +26,9 @@ def check(manifest: FieldCursor, old: Document | None) -> None:
 def _check_ingress(spec: FieldCursor) -> None:
     rules = spec.entries("ingress")
     if not spec.content.get("ingress"):
-        spec.add_error("ingress", "is needed: write from where one may come in, as ingress: [{ipBlock: {cidr: …}}]")
+        spec.add_error(
+            "ingress", "is needed: write the addresses it may be reached from, as ingress: [{ipBlock: {cidr: …}}]"
+        )
     for rule in rules:
         rule.section("ipBlock", required=True).text("cidr", required=True, rule=_range_problem)
 

@@ -36,7 +36,7 @@ def check(manifest: FieldCursor, old: Document | None) -> None:
     seed.check_spec_update(template_in(spec).section("spec"), section(template_in(stored).content, "spec"))
     before = section(old, "spec", "gardenlet")
     if spec.has("gardenlet") != bool(before):
-        stays = "is started" if before else "is somebody else's"
+        stays = "is started" if before else "is managed outside of Gardenbus"
         spec.add_error("gardenlet", f"its gardenlet {stays}, and that stays: make a new ManagedSeed")
         return
     for field in ("bootstrap", "mergeWithParent"):
@@ -59,7 +59,8 @@ def check_way(spec: FieldCursor) -> FieldCursor:
     if not stated:
         if spec:
             spec.add_error(
-                "gardenlet", "is needed, or seedTemplate if the gardenlet is somebody else's: state one of them"
+                "gardenlet",
+                "is needed, or seedTemplate if the gardenlet is managed outside of Gardenbus: state one of them",
             )
         return spec.nested("gardenlet", "config", "seedConfig")
     for way in stated[1:]:

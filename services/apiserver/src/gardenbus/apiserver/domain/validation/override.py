@@ -55,7 +55,7 @@ def check(manifest: FieldCursor, old: Document | None) -> None:
     policy = spec.section("policy", required=True)
     rules = policy.entries("overrideRules", required=True, most=MOST_ENTRIES)
     if policy.content.get("overrideRules") == []:
-        policy.add_error("overrideRules", "must not be empty: say what is to be changed")
+        policy.add_error("overrideRules", "must not be empty: state what to change")
     for rule in rules:
         _check_rule(rule)
     if not manifest.errors.problems:

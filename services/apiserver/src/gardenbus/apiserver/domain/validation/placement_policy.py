@@ -71,7 +71,7 @@ def _check_combination(policy: FieldCursor, kind: str) -> None:
         if kind not in kinds and policy.content.get(field) not in (None, [], {}):
             policy.add_error(field, f"goes with {' and '.join(kinds)} alone: leave it out, as the placement is {kind}")
     if kind == PICK_N and not policy.has("numberOfClusters"):
-        policy.add_error("numberOfClusters", "is needed for PickN: say how many clusters, 0 or more")
+        policy.add_error("numberOfClusters", "is needed for PickN: state how many clusters, 0 or more")
     if kind == PICK_FIXED and policy.content.get("clusterNames") in (None, []):
         policy.add_error("clusterNames", "is needed for PickFixed: name at least one cluster")
 

@@ -65,7 +65,7 @@ def _check_texts(spec: FieldCursor, before: Document) -> None:
 
 def _check_update(spec: FieldCursor, before: Document) -> None:
     spec.same_as(before, "namespace", "a project keeps its namespace")
-    spec.same_as(before, "createdBy", "somebody else has not created it")
+    spec.same_as(before, "createdBy", "its creator does not change")
     if section(before, "owner") and not spec.has("owner"):
         spec.add_error("owner", "cannot be taken away: name another one")
 

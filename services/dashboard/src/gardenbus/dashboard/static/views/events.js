@@ -30,7 +30,7 @@ export function eventsPage(main, { query }) {
     const found = live.events.filter((event) => (!type || event.type === type) && wanted.every((word) => `${event.kind} ${event.namespace}/${event.name} ${event.reason} ${event.message}`.toLowerCase().includes(word)));
     setText(countText, found.length > SHOWN ? `the newest ${SHOWN} of ${count(found.length)}` : `${count(found.length)} event${found.length === 1 ? "" : "s"}`);
     if (!found.length) {
-      place.replaceChildren(h("div", { class: "card" }, words || type ? empty("search", "No event is like that", h("p", null, "Take a filter away to see more.")) : empty("events", "Nothing has happened yet", h("p", null, "Placements, refusals and what gardenlets report appear here as they come."))));
+      place.replaceChildren(h("div", { class: "card" }, words || type ? empty("search", "No matching Events", h("p", null, "Clear the filters to see all.")) : empty("events", "Nothing has happened yet", h("p", null, "Placements, rejections and what gardenlets report appear here as they come."))));
       return;
     }
     list.replaceChildren(...found.slice(0, SHOWN).map((event) => eventLine(event)));

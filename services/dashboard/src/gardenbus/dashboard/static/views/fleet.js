@@ -44,7 +44,7 @@ function listPage(main, { query }, { path, title, sub, states, columns, line, no
     setText(countText, many(total, label));
     turn.show(first, items.length, total);
     if (!total) {
-      place.replaceChildren(h("div", { class: "card" }, filters.size ? empty("search", `No ${label} is like that`, h("p", null, "Take a filter away to see more.")) : nothing()));
+      place.replaceChildren(h("div", { class: "card" }, filters.size ? empty("search", `No matching ${label}s`, h("p", null, "Clear the filters to see all.")) : nothing()));
       return;
     }
     ticks = [];

@@ -51,7 +51,7 @@ export function objectPage(main, { path: [kind, space, ...rest] }) {
       if (!isOver) draw(found, why, filled);
     } catch (error) {
       if (isOver || live.state === "lost") return;
-      place.replaceChildren(h("div", { class: "card" }, empty("search", `${kindName(kind)} ${name} is not there`, h("p", null, error.message), h("a", { class: "button", href: "#/" }, "To the landscape"))));
+      place.replaceChildren(h("div", { class: "card" }, empty("search", `${kindName(kind)} ${name} not found`, h("p", null, error.message), h("a", { class: "button", href: "#/" }, "To the landscape"))));
     }
   }
   async function explained() {
@@ -146,7 +146,7 @@ function moved(moves, status) {
   const seed = (name) => h("a", { class: "link", href: pathOf("seed", "", name) }, name);
   const { type, state: how } = status.lastOperation ?? {};
   const isRestoring = type === "Restore" && how !== "Succeeded";
-  const state = (move, index) => (move.isTakenBack ? ["", "taken back"] : index === 0 && (status.seedName !== move.to || isRestoring) ? ["busy", "under way"] : ["good", "done"]);
+  const state = (move, index) => (move.isTakenBack ? ["", "cancelled"] : index === 0 && (status.seedName !== move.to || isRestoring) ? ["busy", "under way"] : ["good", "done"]);
   return card("Moved", moves.length > 1 ? `${count(moves.length)} times in 24 hours` : "", h("ul", { class: "lines moves" }, moves.map((move, index) => {
     const [tone, words] = state(move, index);
     return h("li", null, h("span", null, seed(move.before), " → ", seed(move.to)), " ", h("span", { class: `chip ${tone}` }, words), h("span", { class: "when", title: move.at }, ` ${ago(move.at)} ago, by ${move.user}`));

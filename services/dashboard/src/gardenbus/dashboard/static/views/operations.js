@@ -99,7 +99,7 @@ function rejectedLine(each, read) {
   const replay = session.allowWrites && h("button", { class: "button small", type: "button", "aria-label": `Replay message ${each.id}`, onclick: async () => {
     replay.disabled = true;
     const outcome = await send("POST", `rejected/${each.id}/replay`).catch((error) => ({ state: "failed", message: error.message }));
-    const words = { taken: "was taken", queued: "is queued again", sent: "was sent, and nobody has taken it yet", rejected: `was rejected again, as ${outcome.repeated}` }[outcome.state] ?? "could not be sent";
+    const words = { taken: "was taken", queued: "is queued again", sent: "was sent, and not handled yet", rejected: `was rejected again, as ${outcome.repeated}` }[outcome.state] ?? "could not be sent";
     toast(`Message ${each.id} ${words}${outcome.isDuplicate ? " (it had been sent before)" : ""}: ${outcome.message}`, ["failed", "rejected"].includes(outcome.state) ? "bad" : "");
     replay.disabled = false;
     read();

@@ -31,7 +31,7 @@ export function placementPage(main, { path: [kind, space, ...rest] }) {
       if (!isOver) place.replaceChildren(head(kind, namespace, name, found), body(found));
     } catch (error) {
       if (isOver || !isLive()) return;
-      place.replaceChildren(h("div", { class: "card" }, empty("search", `${kindName(kind)} ${name} is not there`, h("p", null, error.message), h("a", { class: "button", href: "#/placements" }, "To the placements"))));
+      place.replaceChildren(h("div", { class: "card" }, empty("search", `${kindName(kind)} ${name} not found`, h("p", null, error.message), h("a", { class: "button", href: "#/placements" }, "To the placements"))));
     }
   }
   read();

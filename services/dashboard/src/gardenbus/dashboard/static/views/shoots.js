@@ -26,7 +26,7 @@ export function shootsPage(main, { query }) {
     isUnread = !live.summary?.synced;
     if (isUnread) return none.replaceChildren(loading());
     const isFiltered = FIELDS.some((name) => wanted[name]);
-    none.replaceChildren(isFiltered ? empty("search", "No shoot is like that", h("p", null, "Take a filter away to see more.")) : empty("shoots", "No shoots yet", h("p", null, "Order one with a manifest; it gets its seed within milliseconds."), h("code", null, "gardenbus apply -f shoot.yaml")));
+    none.replaceChildren(isFiltered ? empty("search", "No matching shoots", h("p", null, "Clear the filters to see all.")) : empty("shoots", "No shoots yet", h("p", null, "Order one with a manifest; it gets its seed within milliseconds."), h("code", null, "gardenbus apply -f shoot.yaml")));
   }
 
   let timer = 0;

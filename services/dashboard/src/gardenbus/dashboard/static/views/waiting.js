@@ -53,7 +53,7 @@ export function waitingPage(main, { query }) {
         timer ||= setTimeout(read, REFRESH_MS);
         return place.replaceChildren(loading());
       }
-      place.replaceChildren(h("div", { class: "card" }, wanted.search ? empty("search", "Nobody who waits is like that", h("p", null, "Take a word away to see more.")) : empty("yes", "Nobody waits", h("p", null, "Every shoot that was ordered has a seed. One that fits nowhere would stand here, with the rule that turned the seeds away."))));
+      place.replaceChildren(h("div", { class: "card" }, wanted.search ? empty("search", "No matching pending shoots", h("p", null, "Clear the filter to see all.")) : empty("yes", "No pending shoots", h("p", null, "Every shoot that was ordered has a seed. One that fits nowhere would stand here, with the rule that turned the seeds away."))));
       return;
     }
     const here = new Set(response.items.map((each) => each.cause));
@@ -125,7 +125,7 @@ function line(item, ticks) {
   const next = h("span");
   const tick = () => {
     setText(since, `for ${ago(item.created)}`);
-    setText(next, item.queued ? "is being looked at" : item.nextAttempt ? `again ${until(item.nextAttempt)}` : "when something changes");
+    setText(next, item.queued ? "is being scheduled" : item.nextAttempt ? `again ${until(item.nextAttempt)}` : "when something changes");
   };
   tick();
   ticks.push(tick);

@@ -50,7 +50,7 @@ class ExecMaker(OutsideMaker):
         self.checks_health = bool(self._settings.command(HEALTH))
         self.kubernetes_version = self._settings.kubernetes_version
         if not self.checks_health:
-            self.healthy_message = "Nobody has looked: the backend has no command for `health`."
+            self.healthy_message = "Not checked: the backend has no command for `health`."
 
     async def take_over(self, shoots: Mapping[ShootName, Kept]) -> None:
         """End commands that the former owner has left running on this machine."""
@@ -114,7 +114,7 @@ class ExecMaker(OutsideMaker):
 
 def _start_problem(error: OSError | ValueError) -> str:
     """Reason why a program that is there could not be started."""
-    return "no interpreter is where its first line says" if isinstance(error, FileNotFoundError) else str(error)
+    return "the interpreter in its first line does not exist" if isinstance(error, FileNotFoundError) else str(error)
 
 
 def _program_problem(program: str) -> str | None:

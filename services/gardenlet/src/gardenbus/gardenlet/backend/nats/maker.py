@@ -54,7 +54,7 @@ class NatsMaker(OutsideMaker):
                 )
         except Unavailable as error:
             raise StepFailed(f"Step {step}: {error.message}") from error
-        return _read_response(response, what=f"Step {step}: who answers by NATS")
+        return _read_response(response, what=f"Step {step}: responder over NATS")
 
 
 def _read_response(body: bytes, *, what: str) -> StepResponse:

@@ -84,12 +84,12 @@ class EtcdClient:
             ) as response:
                 if response.status != _OK:
                     raise Unavailable(
-                        f"{url} answers {response.status}: {' '.join((await response.text()).split())[:300]}"
+                        f"{url} responded with {response.status}: {' '.join((await response.text()).split())[:300]}"
                     )
                 yield response
         except (aiohttp.ClientError, TimeoutError, OSError, msgspec.MsgspecError) as error:
             reason = str(getattr(error, "os_error", error)) or type(error).__name__  # aiohttp's own text names objects
-            raise Unavailable(f"{url} does not answer as it should: {reason}") from error
+            raise Unavailable(f"{url} does not respond as it should: {reason}") from error
 
 
 def _events(line: bytes) -> tuple[EtcdEvent, ...]:

@@ -80,9 +80,9 @@ class ProbeSession:
         try:
             async with self._session.get(url, ssl=self._tls_of(cluster, authority), timeout=timeout) as response:
                 text = " ".join((await response.text())[-_LONGEST_TEXT:].split())
-                return None if response.status == _OK else f"{url} answers {response.status}: {text}"
+                return None if response.status == _OK else f"{url} responded with {response.status}: {text}"
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
-            return f"{url} does not answer: {type(error).__name__}"
+            return f"{url} does not respond: {type(error).__name__}"
         except GardenbusError as error:
             return error.message
 

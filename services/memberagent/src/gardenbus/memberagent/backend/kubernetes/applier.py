@@ -225,7 +225,7 @@ class WorkApplication:
                 self._fail(wanted.ordinal, wanted.manifest, "FailedToReportDiff", f"{error.reason}: {error.message}")
                 return
         if live is None or found:
-            message = "It is not there." if live is None else f"It differs: {summary(found)}."
+            message = "Not found." if live is None else f"It differs: {summary(found)}."
             self._fail(wanted.ordinal, wanted.manifest, "FoundDiff", message, diffs=found)
         else:
             self._results[wanted.ordinal] = ManifestResult(

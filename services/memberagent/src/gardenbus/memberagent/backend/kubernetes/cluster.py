@@ -4,7 +4,7 @@
     loop `run`                                 connection → AppliedWorks read → watches and facts, until either changes
     watch of each kind that a Work has         changes by others, and what becomes available: its Work is reconciled
 
-Whatever is requested while the cluster is out of reach raises Unavailable, and is done when it is back.
+Whatever is requested while the cluster is unreachable raises Unavailable, and is done when it is back.
 """
 
 import asyncio

@@ -41,14 +41,20 @@ def _checks(candidate: SeedCandidate, usage: int) -> Iterator[SeedCheck]:
         yield SeedCheck("readable", ok=False, message=candidate.unreadable)
         return
     deleting = seed.metadata.deletion_timestamp
-    yield SeedCheck("stays", ok=not deleting, message=f"being deleted since {deleting}" if deleting else "not deleting")
+    yield SeedCheck(
+        "not deleting",
+        ok=not deleting,
+        message=f"being deleted since {deleting}" if deleting else "no deletionTimestamp",
+    )
     owner = seed.metadata.annotations.get(REMOVAL_ANNOTATION)
     yield SeedCheck(
-        "unmarked", ok=not owner, message=f"marked for removal by {owner}" if owner else "no mark for removal"
+        "not marked for removal",
+        ok=not owner,
+        message=f"marked for removal by {owner}" if owner else "no removal annotation",
     )
     visible = seed.spec.settings.scheduling.visible
-    value = "true" if visible else "false: it is cordoned, `gardenbus uncordon` opens it again"
-    yield SeedCheck("visible", ok=visible, message=f"spec.settings.scheduling.visible is {value}")
+    value = "true" if visible else "false: `gardenbus uncordon` makes it schedulable"
+    yield SeedCheck("not cordoned", ok=visible, message=f"spec.settings.scheduling.visible is {value}")
     reported = seed.status.last_operation is not None
     yield SeedCheck("reported", ok=reported, message=f"{'a' if reported else 'no'} gardenlet has reported")
     yield _condition(candidate, GARDENLET_READY)

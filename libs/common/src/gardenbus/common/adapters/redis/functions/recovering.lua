@@ -72,7 +72,7 @@ local function advance_recovery(keys, args)
   if #reply[4] == 0 and redis.call('HEXISTS', P .. ':recovery', 'waited') == 1 then
     redis.call('DEL', P .. ':recovery', P .. ':recovery_seeds')
     note_response(P)
-    record_recovery(P, 'RecoveryFinished', 'All seeds have said what they run: shoots are placed again', op.now)
+    record_recovery(P, 'RecoveryFinished', 'All seeds have reported what they run: shoots are placed again', op.now)
     reply[1] = 'ended'
   elseif op.announces then
     announce_seeds(P, function(name) return redis.call('HEXISTS', P .. ':recovery_seeds', name) == 0 end)

@@ -1,5 +1,5 @@
 -- Recovery of a store that was restored or rebuilt: what runs on seeds may be in no object of it, or elsewhere. Until the gardenlets
--- of all Seeds have said what they run, and one lease period has passed, a shoot that was ordered before is bound nowhere, none
+-- of all Seeds have reported what they run, and one lease period has passed, a shoot that was ordered before is bound nowhere, none
 -- moves, and no seed passes for empty. Shoots ordered since go to seeds that have responded.
 --
 -- `P:recovery` has, while it lasts, `id` (of this recovery), `cause`, `at`, `floor` (orders up to this position were given before),
@@ -52,7 +52,7 @@ begin_recovery = function(P, op, silence)
   redis.call('DEL', P .. ':recovery', P .. ':recovery_seeds', P .. ':recovery_due')
   redis.call('HSET', P .. ':recovery', 'id', op.token, 'cause', cause, 'at', op.now, 'floor', order_floor(P, op.requests))
   announce_seeds(P, function() return true end)
-  record_recovery(P, 'RecoveryStarted', 'The store went back (' .. cause .. '): until all seeds have said what they run, shoots that '
+  record_recovery(P, 'RecoveryStarted', 'The store went back (' .. cause .. '): until all seeds have reported what they run, shoots that '
     .. 'were ordered before are not placed, none moves, and no seed is removed', op.now)
 end
 
