@@ -182,4 +182,4 @@ def test_users_are_shown_with_what_they_hold_and_programs_get_all() -> None:
     assert lines[-1] == "… 22 more"
     assert view.rows[0] == {"user": "ann", "limit": "bytesInFlight", "held": 2**24, "most": 2**25, "share": 0.5}
     assert len(view.rows) == 62
-    assert str(users_view([]).picture) == "nobody holds anything"
+    assert str(users_view([]).picture) == "no usage"

@@ -382,7 +382,7 @@ def users_view(uses: Sequence[LimitUse]) -> TopView:
             table.add_row(Text(use.user or "nobody"), use.limit, held, most, f"{use.share:.0%}", style=style)
     if (more := len(rows) - MOST_USES) > 0:
         return TopView(Group(table, Text(f"… {more} more", style="dim")), rows)
-    return TopView(table if rows else Text("nobody holds anything", style="green"), rows)
+    return TopView(table if rows else Text("no usage", style="green"), rows)
 
 
 def size_of(count: int) -> str:
