@@ -59,7 +59,7 @@ def _check_plugin(plugin: FieldCursor, version: Numbers) -> None:
     if plugin.has("config") and name not in CONFIGURED_PLUGINS:
         plugin.add_error("config", f"{name} takes no configuration: leave it out")
     if plugin.has("kubeconfigSecretName") and name not in CALLING_PLUGINS:
-        plugin.add_error("kubeconfigSecretName", f"{name} calls nobody: leave it out")
+        plugin.add_error("kubeconfigSecretName", f"{name} calls no server: leave it out")
 
 
 def _text(version: Numbers) -> str:
