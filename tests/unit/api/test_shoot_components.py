@@ -310,3 +310,81 @@ def test_a_stored_pool_that_breaks_a_rule_may_move_in_the_list() -> None:
     assert fields_of(new, stored) == []
     worse = a_shoot(spec={"provider": {"type": "aws", "workers": [{"name": "new", "priority": -6}, pool]}})
     assert fields_of(worse, stored) == ["spec.provider.workers[0].priority"]
+
+
+SERVER = "kubeAPIServer"
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "is_taken"),
+    [
+        (f"{SERVER}.auditConfig", {"auditPolicy": {}}, True),
+        (f"{SERVER}.auditConfig", {"auditPolicy": {"configMapRef": {"name": "audit"}}}, True),
+        (f"{SERVER}.auditConfig", {"auditPolicy": {"configMapRef": {}}}, False),
+        (f"{SERVER}.auditConfig", {"auditPolicy": {"configMapRef": {"name": "Not a name"}}}, False),
+        (f"{SERVER}.auditConfig", {"auditPolicy": {"configMapRef": {"name": "a", "namespace": "b.c"}}}, False),
+        (f"{SERVER}.structuredAuthentication", {"configMapName": "authentication"}, True),
+        (f"{SERVER}.structuredAuthentication", {"configMapName": ""}, False),
+        (f"{SERVER}.structuredAuthorization", {"configMapName": "a", "kubeconfigs": []}, False),
+        (f"{SERVER}.structuredAuthorization", {"configMapName": "a"}, False),
+        (
+            f"{SERVER}.watchCacheSizes",
+            {"resources": [{"apiGroup": "apps", "resource": "deployments", "size": 5}]},
+            True,
+        ),
+        (f"{SERVER}.watchCacheSizes", {"resources": [{"apiGroup": "Apps", "resource": "deployments"}]}, False),
+        (f"{SERVER}.serviceAccountConfig", {"issuer": "https://tokens.example.org/path"}, True),
+        (f"{SERVER}.serviceAccountConfig", {"issuer": ""}, False),
+        (f"{SERVER}.serviceAccountConfig", {"issuer": "http://tokens.example.org"}, False),
+        (f"{SERVER}.serviceAccountConfig", {"issuer": "https://"}, False),
+        (f"{SERVER}.serviceAccountConfig", {"issuer": "https://[::1"}, False),
+        (f"{SERVER}.serviceAccountConfig", {"issuer": "https://ann@tokens.example.org"}, False),
+        (f"{SERVER}.serviceAccountConfig", {"issuer": "https://tokens.example.org?a=b"}, False),
+        (f"{SERVER}.serviceAccountConfig", {"issuer": "https://tokens.example.org#a"}, False),
+        (f"{SERVER}.serviceAccountConfig", {"issuer": "https://a.b", "acceptedIssuers": ["https://c.d"]}, True),
+        (f"{SERVER}.serviceAccountConfig", {"issuer": "https://a.b", "acceptedIssuers": ["https://a.b"]}, False),
+        (f"{SERVER}.serviceAccountConfig", {"acceptedIssuers": ["https://a.b", "https://a.b"]}, False),
+        (f"{SERVER}.serviceAccountConfig", {"acceptedIssuers": ["foo"]}, False),
+        ("kubelet.imagePullCredentialsVerificationPolicy", "AlwaysVerify", True),
+        ("kubelet.imagePullCredentialsVerificationPolicy", "SometimesVerify", False),
+        ("kubelet.preloadedImagesVerificationAllowlist", ["registry.example.org/*"], False),
+    ],
+)
+def test_an_api_server_and_a_kubelet_take_what_gardeners_api_takes(path: str, value: Any, *, is_taken: bool) -> None:
+    found = fields_of(changed(SHOOT, f"spec.kubernetes.{path}", value))
+    assert bool(found) is not is_taken
+    assert all(field.startswith(f"spec.kubernetes.{path}") for field in found)
+
+
+CERTIFICATE = "-----BEGIN CERTIFICATE-----\nMIIBMjCB\n-----END CERTIFICATE-----\n"
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "is_taken"),
+    [
+        ("provider.type", "Not a type", False),
+        ("provider.workers.0.cri", {"name": "containerd"}, True),
+        ("provider.workers.0.cri", {}, False),
+        ("provider.workers.0.cri", {"name": ""}, False),
+        ("provider.workers.0.caBundle", CERTIFICATE, True),
+        ("provider.workers.0.caBundle", "ca", False),
+        ("provider.workers.0.volume", {"size": "20Gi", "name": "root"}, True),
+        ("provider.workers.0.volume", {"size": "20Gi", "name": "Root Volume"}, False),
+        ("provider.workers.0.machineControllerManager.autoPreserveFailedMachineMax", 0, True),
+        ("provider.workers.0.machineControllerManager.autoPreserveFailedMachineMax", 100, False),
+        ("exposureClassName", "internet", True),
+        ("exposureClassName", "a" * 300, False),
+        ("extensions", [{"type": "shoot-dns-service"}], True),
+        ("extensions", [{"type": "Not a type"}], False),
+        ("tolerations", [{"key": "a", "value": "Not a value!"}], False),
+        ("systemComponents.coreDNS.rewriting.commonSuffixes", ["example.org", ".example.com", "a.b."], True),
+        ("systemComponents.coreDNS.rewriting.commonSuffixes", ["org"], False),
+        ("systemComponents.coreDNS.rewriting.commonSuffixes", [".org"], False),
+        ("systemComponents.coreDNS.rewriting.commonSuffixes", ["a b.org"], False),
+        ("systemComponents.coreDNS.rewriting.commonSuffixes", ["example.org", ".example.org"], False),
+    ],
+)
+def test_a_shoot_takes_the_names_that_gardeners_api_takes(path: str, value: Any, *, is_taken: bool) -> None:
+    found = fields_of(changed(SHOOT, f"spec.{path}", value))
+    assert bool(found) is not is_taken, found
+    assert all(field.startswith(f"spec.{path}".replace(".0", "[0]")) for field in found)

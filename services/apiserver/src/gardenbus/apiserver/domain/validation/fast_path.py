@@ -71,12 +71,13 @@ class _Machine(_ManifestPart, frozen=True):
 
 
 class _CRI(_ManifestPart, frozen=True):
-    name: Literal["containerd"] | None = None
+    name: Literal["containerd"]
     container_runtimes: None = None
 
 
 class _Volume(_ManifestPart, frozen=True):
     size: Annotated[str, Meta(pattern=r"\A[0-9]+Gi\Z")]
+    name: None = None
 
 
 class _Kubelet(_ManifestPart, frozen=True, forbid_unknown_fields=True):
@@ -122,10 +123,11 @@ class _Worker(_ManifestPart, frozen=True):
     priority: None = None
     sysctls: None = None
     cri: _CRI | None = None
+    ca_bundle: None = msgspec.field(name="caBundle", default=None)
 
 
 class _Provider(_ManifestPart, frozen=True):
-    type: _Text
+    type: _Label
     workers: Annotated[list[_Worker], Meta(min_length=1)]
 
 
@@ -163,7 +165,7 @@ class _Selector(_ManifestPart, frozen=True):
 
 class _Toleration(_ManifestPart, frozen=True):
     key: _QualifiedKey
-    value: str | None = None
+    value: _LabelValue | None = None
 
 
 class _Restriction(_ManifestPart, frozen=True):
@@ -176,9 +178,29 @@ class _InflightRequests(_ManifestPart, frozen=True):
     max_mutating_inflight: Annotated[int, Meta(ge=0, le=2500)] | None = None
 
 
+class _ConfigMapReference(_ManifestPart, frozen=True):
+    name: _Subdomain
+    namespace: None = None
+
+
+class _AuditPolicy(_ManifestPart, frozen=True):
+    config_map_ref: _ConfigMapReference | None = None
+
+
+class _AuditConfig(_ManifestPart, frozen=True):
+    audit_policy: _AuditPolicy | None = None
+
+
+class _StructuredAuthentication(_ManifestPart, frozen=True):
+    config_map_name: _Text
+
+
 class _APIServer(_ManifestPart, frozen=True):
     admission_plugins: None = None
     feature_gates: None = None
+    audit_config: _AuditConfig | None = None
+    structured_authentication: _StructuredAuthentication | None = None
+    structured_authorization: None = None
     requests: _InflightRequests | None = None
     logging: None = None
     watch_cache_sizes: None = None
@@ -227,7 +249,7 @@ class _Kubernetes(_ManifestPart, frozen=True):
 
 
 class _Extension(_ManifestPart, frozen=True):
-    type: _Text
+    type: _Label
 
 
 class _Hibernation(_ManifestPart, frozen=True):
@@ -256,7 +278,7 @@ class _Spec(_ManifestPart, frozen=True):
     seed_name: _Label | None = None
     scheduler_name: _Label | None = None
     purpose: Literal["evaluation", "testing", "development", "production"] | None = None
-    exposure_class_name: str | None = None
+    exposure_class_name: _Subdomain | None = None
     control_plane: _ControlPlane | None = None
     dns: _DNS | None = None
     seed_selector: _Selector | None = None
@@ -267,6 +289,7 @@ class _Spec(_ManifestPart, frozen=True):
     maintenance: _Maintenance | None = None
     resources: None = None
     addons: None = None
+    system_components: None = None
     monitoring: None = None
     extensions: list[_Extension] | None = None
     secret_binding_name: str | None = None

@@ -163,11 +163,11 @@ class FieldCursor:
         self._limit(field, len(places), most)
         return places
 
-    def named_entries(self, field: str, name: str = "name") -> None:
-        """The mappings of the list at a field have a name, each another one."""
+    def named_entries(self, field: str, name: str = "name", *, rule: StringRule | None = None) -> None:
+        """The mappings of the list at a field have a name, each another one, which keeps a rule."""
         entries = self.entries(field)
         for entry in entries:
-            entry.text(name, required=True)
+            entry.text(name, required=True, rule=rule)
         unique(entries, name)
 
     def texts(self, field: str) -> Sequence[tuple[str, str]]:

@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 from gardenbus.apiserver.domain.validation.field_cursor import FieldCursor, unique
-from gardenbus.apiserver.domain.validation.metadata import qualified_name_problem
+from gardenbus.apiserver.domain.validation.metadata import label_value_problem, qualified_name_problem
 from gardenbus.common.api.document import section
 from gardenbus.common.api.document_parts import only_text
 from gardenbus.common.api.garden.named_references import REFERABLE_KINDS
@@ -77,6 +77,7 @@ def check_tolerations(holder: FieldCursor, field: str = "tolerations") -> None:
     seen: set[str] = set()
     for toleration in holder.entries(field):
         key, value = _keyed(toleration)
+        toleration.text("value", rule=label_value_problem)
         if key is None:
             continue
         name = key if value is None else f"{key}={value}"

@@ -28,6 +28,7 @@ from gardenbus.common.api.garden.hibernation import schedule_problems
 from gardenbus.common.api.garden.maintenance_windows import window_problems
 from gardenbus.common.api.garden.shoot_operations import operation_problems
 from gardenbus.common.api.keys import GARDEN_NAMESPACE
+from gardenbus.common.api.shown_values import shown
 
 PURPOSES = ("evaluation", "testing", "development", "production", "infrastructure")
 FAILURE_TOLERANCES = ("node", "zone")
@@ -72,7 +73,7 @@ def check_spec(spec: FieldCursor) -> None:
         spec.text(field, rule=label_problem)
     spec.choice("purpose", PURPOSES)
     spec.text("region", required=True)
-    spec.text("exposureClassName")
+    spec.text("exposureClassName", rule=subdomain_problem)
     _check_profile(spec)
     _check_provider(spec)
     _check_networking(spec)
@@ -108,7 +109,7 @@ def _check_profile(spec: FieldCursor) -> None:
 
 def _check_provider(spec: FieldCursor) -> None:
     provider = spec.section("provider", required=True)
-    provider.text("type", required=True)
+    provider.text("type", required=True, rule=label_problem)
     workers = provider.entries("workers")
     for worker in workers:
         worker.text("name", required=True, rule=label_problem)
@@ -169,7 +170,21 @@ def _check_provider_values(spec: FieldCursor) -> None:
 
 
 def _check_extensions(spec: FieldCursor) -> None:
-    spec.named_entries("extensions", "type")
+    spec.named_entries("extensions", "type", rule=label_problem)
+
+
+def _check_system_components(spec: FieldCursor) -> None:
+    """Note suffixes that CoreDNS cannot rewrite (`ValidateCoreDNSRewritingCommonSuffixes`)."""
+    rewriting = spec.nested("systemComponents", "coreDNS", "rewriting")
+    suffixes = rewriting.texts("commonSuffixes")
+    seen: set[str] = set()
+    for path, suffix in suffixes:
+        name = suffix.removeprefix(".")
+        if "." not in name or subdomain_problem(name.removesuffix(".")):
+            rewriting.errors.add_error(path, f"must be a DNS subdomain with a dot in it, not {shown(suffix)}")
+        if name in seen:
+            rewriting.errors.add_error(path, "is in the list already: name it once")
+        seen.add(name)
 
 
 def _check_dns_providers(spec: FieldCursor) -> None:
@@ -225,5 +240,6 @@ _OF_CHANGES: Sequence[tuple[Sequence[str], Callable[[FieldCursor], None]]] = (
     (("resources", "kubernetes"), _check_admission_plugins),
     (("dns",), _check_dns_providers),
     (("addons", "purpose"), check_addons),
+    (("systemComponents",), _check_system_components),
 )
 """Fields of a spec, and what is checked where one of them changes."""

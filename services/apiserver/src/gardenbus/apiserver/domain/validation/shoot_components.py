@@ -5,7 +5,8 @@ Source: Gardener's `pkg/api/core/validation/shoot.go`. Rules that hold for some 
 """
 
 from gardenbus.apiserver.domain.validation.field_cursor import FieldCursor
-from gardenbus.apiserver.domain.validation.metadata import qualified_name_problem
+from gardenbus.apiserver.domain.validation.issuers import issuer_problem
+from gardenbus.apiserver.domain.validation.metadata import label_problem, qualified_name_problem, subdomain_problem
 from gardenbus.apiserver.domain.validation.value_rules import (
     ValueRule,
     ValueRules,
@@ -23,6 +24,10 @@ from gardenbus.common.api.keys import RESERVED_TAINT
 
 _EXPANDERS = ("least-nodes", "least-waste", "most-pods", "priority", "random")
 _EVICTIONS = ("memoryAvailable", "imageFSAvailable", "imageFSInodesFree", "nodeFSAvailable", "nodeFSInodesFree")
+
+
+_ALLOW_LISTED = "NeverVerifyAllowlistedImages"
+_VERIFICATION_POLICIES = ("AlwaysVerify", "NeverVerify", _ALLOW_LISTED, "NeverVerifyPreloadedImages")
 
 
 def _evictions(rule: ValueRule) -> ValueRule:
@@ -50,6 +55,7 @@ _KUBELET: ValueRules = {
     "containerLogMaxSize": amount(),
     "streamingConnectionIdleTimeout": lasting("30s", "4h"),
     "maxParallelImagePulls": whole(1),
+    "imagePullCredentialsVerificationPolicy": one_of(*_VERIFICATION_POLICIES),
     "memorySwap": of_section({"swapBehavior": one_of("NoSwap", "LimitedSwap")}),
 }
 
@@ -143,6 +149,7 @@ def _encrypted_problem(resource: str) -> str:
 def _cache_sizes(holder: FieldCursor, field: str) -> None:
     for size in holder.section(field).entries("resources"):
         size.text("resource", required=True, rule=_cached_problem)
+        size.text("apiGroup", rule=_cached_group_problem)
         size.integer("size", least=0)
     holder.section(field).integer("default", least=0)
 
@@ -151,6 +158,37 @@ def _cached_problem(resource: str) -> str:
     if resource != resource.lower() or set(resource) & set(",. #"):
         return "must be a resource as configmaps: no capitals, and none of comma, dot, space and #"
     return ""
+
+
+def _cached_group_problem(group: str) -> str:
+    if group != group.lower() or set(group) & set(", #"):
+        return "must be an API group as apps: no capitals, and none of comma, space and #"
+    return ""
+
+
+def _audit(holder: FieldCursor, field: str) -> None:
+    policy = holder.section(field).section("auditPolicy")
+    if reference := policy.section("configMapRef"):
+        reference.text("name", required=True, rule=subdomain_problem)
+        reference.text("namespace", rule=label_problem)
+
+
+def _structured(holder: FieldCursor, field: str) -> None:
+    configuration = holder.section(field)
+    configuration.text("configMapName", required=True)
+    if field == "structuredAuthorization" and not configuration.content.get("kubeconfigs"):
+        configuration.add_error("kubeconfigs", "is needed: the Secrets with the kubeconfigs of the authorizers")
+
+
+def _service_accounts(holder: FieldCursor, field: str) -> None:
+    accounts = holder.section(field)
+    check_values(accounts, {"maxTokenExpiration": _token_lifetime})
+    issuer = accounts.text("issuer", rule=issuer_problem)
+    if accounts.content.get("issuer") == "":
+        accounts.add_error("issuer", issuer_problem(""))
+    for path, accepted in accounts.unique_texts("acceptedIssuers", rule=issuer_problem):
+        if accepted == issuer:
+            accounts.errors.add_error(path, "is the issuer itself: leave it out")
 
 
 def _token_lifetime(holder: FieldCursor, field: str) -> None:
@@ -166,7 +204,9 @@ _API_SERVER: ValueRules = {
     "defaultUnreachableTolerationSeconds": whole(),
     "eventTTL": lasting("0s", "24h"),
     "tlsMinVersion": one_of("VersionTLS12", "VersionTLS13"),
-    "serviceAccountConfig": of_section({"maxTokenExpiration": _token_lifetime}),
+    "serviceAccountConfig": _service_accounts,
+    "auditConfig": _audit,
+    **dict.fromkeys(("structuredAuthentication", "structuredAuthorization"), _structured),
     "apiAudiences": _audiences,
     "encryptionConfig": _encryption,
     "autoscaling": _control_plane_autoscaling(cpu="20m", memory="200M"),
@@ -272,6 +312,11 @@ def check_kubelet(kubelet: FieldCursor) -> None:
     pulls = content.get("maxParallelImagePulls")
     if content.get("serializeImagePulls") is True and isinstance(pulls, int) and pulls > 1:
         kubelet.add_error("maxParallelImagePulls", "must not be above 1 where serializeImagePulls is true")
+    if kubelet.has("preloadedImagesVerificationAllowlist"):
+        policy = content.get("imagePullCredentialsVerificationPolicy")
+        if policy != _ALLOW_LISTED:
+            problem = f"is for the imagePullCredentialsVerificationPolicy {_ALLOW_LISTED} alone"
+            kubelet.add_error("preloadedImagesVerificationAllowlist", problem)
     if not kubelet.has("memorySwap"):
         return
     swap = kubelet.section("memorySwap")

@@ -8,6 +8,7 @@ import re
 from collections.abc import Sequence
 
 from gardenbus.apiserver.domain.validation.field_cursor import FieldCursor, unique
+from gardenbus.apiserver.domain.validation.issuers import certificates_problem
 from gardenbus.apiserver.domain.validation.limits import MOST_MACHINES
 from gardenbus.apiserver.domain.validation.metadata import (
     check_labels,
@@ -40,9 +41,7 @@ _LONGEST_SYSCTL, _LONGEST_SYSCTL_PART = 4086, 255
 _VALUES: ValueRules = {
     **dict.fromkeys(("minimum", "maximum"), whole(None, MOST_MACHINES)),
     "priority": whole(-1),
-    "cri": of_section(
-        {"name": one_of("containerd"), "containerRuntimes": lambda cri, _: cri.named_entries(*_RUNTIMES)}
-    ),
+    "cri": of_section({"containerRuntimes": lambda cri, _: cri.named_entries(*_RUNTIMES)}),
     "clusterAutoscaler": lambda worker, field: check_autoscaler(worker.section(field)),
     "kubernetes": of_section({"kubelet": lambda kubernetes, field: check_kubelet(kubernetes.section(field))}),
     "sysctls": lambda worker, _: _check_sysctls(worker),
@@ -62,6 +61,9 @@ def check_workers(provider: FieldCursor) -> None:
     for worker in workers:
         if (image := worker.section("machine").section("image")) and image.content:
             image.text("name", required=True)
+        if cri := worker.section("cri"):
+            cri.choice("name", ("containerd",), required=True)
+        worker.text("caBundle", rule=certificates_problem)
         worker.choice("updateStrategy", UPDATE_STRATEGIES)
         _check_update(worker)
         _check_volumes(worker)
@@ -112,12 +114,23 @@ def _check_machine_manager(worker: FieldCursor) -> None:
     """Note settings of machines beyond their bounds, and those of updates in place where machines are replaced."""
     manager = worker.section("machineControllerManager")
     check_values(manager, _MACHINE_MANAGER)
+    _check_preserved_machines(worker, manager)
     if worker.content.get("updateStrategy") in IN_PLACE:
         return
     if manager.has("inPlaceUpdateTimeout"):
         manager.add_error("inPlaceUpdateTimeout", f"is for the updateStrategy {' or '.join(IN_PLACE)} alone")
     if manager.content.get("disableHealthTimeout") is True:
         manager.add_error("disableHealthTimeout", f"is for the updateStrategy {' or '.join(IN_PLACE)} alone")
+
+
+def _check_preserved_machines(worker: FieldCursor, manager: FieldCursor) -> None:
+    """Note more failed machines to preserve than the pool has beside one for system components."""
+    preserved, most = manager.content.get("autoPreserveFailedMachineMax"), worker.content.get("maximum") or 0
+    if not isinstance(preserved, int) or not isinstance(most, int):
+        return
+    if preserved > (left := most - (1 if _takes_system_components(worker) and most else 0)):
+        reason = "one machine is left for system components" if left < most else f"the pool has at most {most}"
+        manager.add_error("autoPreserveFailedMachineMax", f"must be at most {left}, not {preserved}: {reason}")
 
 
 def _check_sysctls(worker: FieldCursor) -> None:
@@ -148,6 +161,7 @@ def _check_volumes(worker: FieldCursor) -> None:
     unique(data_volumes, "name")
     if data_volumes and not worker.section("volume"):
         worker.add_error("volume", "is needed where there are dataVolumes")
+    worker.section("volume").text("name", rule=label_problem)
     for volume in (worker.section("volume"), *data_volumes):
         volume.text("size", required=True, rule=_size_problem)
     name = worker.text("kubeletDataVolumeName")
