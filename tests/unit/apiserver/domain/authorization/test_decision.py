@@ -325,7 +325,7 @@ def test_who_speaks_for_somebody_else_has_no_more_rights_than_that_one() -> None
             "nothing on seed aws leads to it",
         ),
         (
-            "vera", "census", "", "", "ask for census",
+            "vera", "census", "", "", "request census",
             "that takes the role viewer or operator of the landscape",
         ),
     ],

@@ -2,25 +2,21 @@
 
 import re
 from base64 import b64decode
-from urllib.parse import urlsplit
 
 from gardenbus.common.api.shown_values import shown
 
+_URL = re.compile(r"https://(?P<authority>[^\s/?#\[\]]+|\[[0-9A-Fa-f:.]+\](:[0-9]+)?)(/[^\s?#]*)?(?P<rest>[?#].*)?")
 _CERTIFICATES = re.compile(r"-----BEGIN CERTIFICATE-----\s([A-Za-z0-9+/=\s]++)-----END CERTIFICATE-----")
 _ASN1_SEQUENCE = 0x30
 
 
 def issuer_problem(url: str) -> str:
     """Problem of an issuer's URL; "" when it is valid. Source: `ValidateOIDCIssuerURL` in Gardener's `shoot.go`."""
-    try:
-        parts = urlsplit(url)
-    except ValueError:
-        parts = urlsplit("")
-    if not parts.hostname or parts.scheme != "https":
+    if not (parts := _URL.fullmatch(url)):
         return f"must be a URL with the scheme https, not {shown(url)}"
-    if "@" in parts.netloc:
+    if "@" in parts["authority"]:
         return "must not contain a username or password"
-    if parts.query or parts.fragment:
+    if parts["rest"]:
         return "must not contain a query or a fragment"
     return ""
 
