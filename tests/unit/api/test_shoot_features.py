@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from gardenbus.apiserver.domain.validation.kubernetes_features import admission_plugins, feature_gates
 from gardenbus.common.api.document import Document
+from gardenbus.common.api.garden.kubernetes_features import admission_plugins, feature_gates
 from tests.support.builders import a_cloudprofile, a_shoot, merged
 from tests.unit.api.test_rules_by_kind import fields_of
 

@@ -32,6 +32,7 @@ from gardenbus.common.ports.clock import parse_timestamp, timestamp
 from gardenbus.controllermanager.domain.dropped_fields import without_dropped_fields
 from gardenbus.controllermanager.domain.jitter import fraction_of
 from gardenbus.controllermanager.domain.shoot_updates import CONTROL_PLANE, VersionUpdate, maintained_spec
+from gardenbus.controllermanager.domain.unsupported_features import without_unsupported_features
 
 PROCESSING, SUCCEEDED, FAILED = "Processing", "Succeeded", "Failed"
 
@@ -103,11 +104,12 @@ def plan_maintenance(shoot: Document, offered: Document, now: datetime) -> Maint
     spec = section(shoot, "spec")
     maintained = maintained_spec(spec, offered, now)
     cleaned = without_dropped_fields(maintained.spec, section(spec, "kubernetes").get("version"))
+    supported = without_unsupported_features(cleaned.spec)
     annotations, operations = _requested(shoot)
     patch: Document = {"metadata": {"annotations": annotations}} if annotations else {}
-    if changed := merge_patch_between(spec, cleaned.spec):
+    if changed := merge_patch_between(spec, supported.spec):
         patch["spec"] = changed
-    return MaintenancePlan(patch, maintained.updates, (*cleaned.operations, *operations))
+    return MaintenancePlan(patch, maintained.updates, (*cleaned.operations, *supported.operations, *operations))
 
 
 def begun(shoot: Document, plan: MaintenancePlan, now: datetime) -> Document:

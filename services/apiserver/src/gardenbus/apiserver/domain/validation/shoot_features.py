@@ -4,14 +4,14 @@ Source: Gardener's `ValidateFeatureGates` and `ValidateAdmissionPlugins` in `pkg
 """
 
 from gardenbus.apiserver.domain.validation.field_cursor import FieldCursor
-from gardenbus.apiserver.domain.validation.kubernetes_features import (
+from gardenbus.common.api.garden.expirable_versions import Numbers, numbers_of
+from gardenbus.common.api.garden.kubernetes_features import (
     CALLING_PLUGINS,
     CONFIGURED_PLUGINS,
     REQUIRED_PLUGINS,
     admission_plugins,
     feature_gates,
 )
-from gardenbus.common.api.garden.expirable_versions import Numbers, numbers_of
 
 _COMPONENTS = ("kubeAPIServer", "kubeControllerManager", "kubeScheduler", "kubeProxy", "kubelet")
 
