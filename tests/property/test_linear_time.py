@@ -20,7 +20,8 @@ from gardenbus.apiserver.domain.field_validation import validation_of
 from gardenbus.apiserver.domain.nearest_values import nearest_names, nearest_versions
 from gardenbus.apiserver.domain.request_subjects import key_of_tail, parse_request_subject
 from gardenbus.apiserver.domain.senders import check_sender
-from gardenbus.apiserver.domain.validation import bastion, openidconnect_preset
+from gardenbus.apiserver.domain.validation import bastion
+from gardenbus.apiserver.domain.validation.issuers import certificates_problem, issuer_problem
 from gardenbus.apiserver.handlers.queries import ListQuery
 from gardenbus.apiserver.registry.preconditions import precondition_of
 from gardenbus.cli.output.jsonpath import parse_path, parse_template
@@ -98,10 +99,6 @@ def selected(text: str) -> object:
     return ListQuery.read(encode({"labelSelector": text, "fieldSelector": text})).matches
 
 
-def certificates(text: str) -> object:
-    return openidconnect_preset._certificates_problem(text)  # pyright: ignore[reportPrivateUsage]
-
-
 def public_key(text: str) -> object:
     return bastion._PUBLIC_KEY.fullmatch(text)  # pyright: ignore[reportPrivateUsage]
 
@@ -154,7 +151,8 @@ READERS: Mapping[str, Read] = {
     "label": LABEL.fullmatch,
     "name": NAME.fullmatch,
     "user": check_user,
-    "certificates": certificates,
+    "certificates": certificates_problem,
+    "issuer": issuer_problem,
     "public key": public_key,
     "base64": decoded,
     "header's text": header_text,
@@ -192,6 +190,7 @@ SHAPES: Mapping[str, Text] = {
     "reasons": repeated("seed-a => b, ", "0/9 seeds are eligible: {", "}"),
     "counted reasons": repeated(", 9 seeds (a", "0/9 seeds are eligible: {", "}"),
     "slashes": repeated("/"),
+    "the path of a URL": repeated("/a", "https://a", "#\n"),
     "capitals": repeated("Aé"),
 }
 MESSAGES: Mapping[str, Text] = {
