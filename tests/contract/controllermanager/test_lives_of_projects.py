@@ -117,10 +117,10 @@ async def test_a_project_is_made_and_unmade_in_order_though_the_service_is_kille
         await until_gone(joint, PROJECT)
 
     order = await removals(joint)
-    assert len(order) == len(set(order)) == SHOOTS + SECRETS + 3
+    assert len(order) == len(set(order)) == SHOOTS + SECRETS + 4  # binding, quota, namespace, Project
     assert {key.kind for key in order[:SHOOTS]} == {"shoot"}
     assert order[SHOOTS].kind == "secretbinding"
-    assert {key.kind for key in order[SHOOTS + 1 : -2]} == {"secret"}
+    assert {key.kind for key in order[SHOOTS + 1 : -2]} == {"secret", "resourcequota"}
     assert order[-2:] == [NAMESPACE, PROJECT]
     assert await joint.store.get(NAMESPACE) is None
 

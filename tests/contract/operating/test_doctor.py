@@ -199,7 +199,7 @@ async def test_silent_gardenlets_and_clocks_that_are_wrong_are_found(ward: Ward)
 
     found = await ward.examine()
 
-    assert brief(found["heartbeats"]) == ("failed", "none of silent")
+    assert brief(found["heartbeats"]) == ("failed", "no heartbeat from silent")
     assert found["clocks of gardenlets"].state == "failed"
     assert found["clocks of gardenlets"].found.startswith("aws +")
     assert (found["clock of nats"].state, found["clock of redis"].state) == ("ok", "ok")

@@ -326,7 +326,7 @@ async def test_a_seed_is_explained_rule_by_rule_with_those_that_it_could_take(ga
         gone = await garden.bus.request(garden.subjects.explain_seed("default-scheduler", "gone"), b"")
     result = msgspec.json.decode(response)["result"]
     assert not result["usable"]
-    assert [rule["rule"] for rule in result["rules"] if not rule["ok"]] == ["visible"]
+    assert [rule["rule"] for rule in result["rules"] if not rule["ok"]] == ["not cordoned"]
     assert result["waiting"] == [{"namespace": "garden-dev", "name": "fits"}]
     assert (result["used"], result["allocatable"], result["cordoned"]) == (0, 250, True)
     assert msgspec.json.decode(gone)["error"]["code"] == 404

@@ -187,7 +187,7 @@ async def test_a_deletion_of_a_seed_closes_its_gate(kit: StoreUnderTest) -> None
 
 async def test_a_shoot_that_comes_with_its_seed_passes_the_checks_of_a_bind(kit: StoreUnderTest) -> None:
     seed = await kit.created(a_seed(shoots=1))
-    with pytest.raises(Forbidden, match="is not there"):
+    with pytest.raises(Forbidden, match="the seed does not exist"):
         await kit.store.create(a_shoot(spec={"seedName": "nowhere"}))
     with pytest.raises(Forbidden, match="changed"):
         await kit.store.create(a_shoot(spec={"seedName": SEED}), scheduling_generation=seed.scheduling_generation + 1)

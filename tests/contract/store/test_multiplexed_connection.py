@@ -11,7 +11,7 @@ import pytest
 from gardenbus.common.adapters.redis import multiplexed_connection
 from gardenbus.common.adapters.redis.connection import MAX_BATCH, RedisConnection
 from gardenbus.common.api.document import StoredObject
-from gardenbus.common.errors import Unavailable
+from gardenbus.common.errors import Unavailable, Unsupported
 from tests.support.builders import a_project
 from tests.support.eventually import HANG_SECONDS, eventually
 from tests.support.servers import Server
@@ -225,7 +225,7 @@ async def test_a_call_that_fails_inside_of_the_store_fails_alone(kit: StoreUnder
         kit.store.create(a_project("two")),
         return_exceptions=True,
     )
-    assert [type(reply) for reply in replies] == [StoredObject, Unavailable, StoredObject]
+    assert [type(reply) for reply in replies] == [StoredObject, Unsupported, StoredObject]
 
 
 async def test_the_library_is_loaded_once_for_all_who_write_at_the_same_time(kit: StoreUnderTest) -> None:

@@ -130,7 +130,7 @@ async def test_a_request_that_nobody_answers_is_replaced_by_one_of_a_new_key(age
 
 
 async def test_a_denied_request_says_why_and_its_key_is_not_used_again(agent: Agent) -> None:
-    with pytest.raises(Forbidden, match="NotOwnName: seed:aws-dublin asks"):
+    with pytest.raises(Forbidden, match="NotOwnName: seed:aws-dublin requests"):
         await agent.requests().obtain(agent.send_as("seed:aws-dublin"))
     assert REQUEST not in agent.files()
 
