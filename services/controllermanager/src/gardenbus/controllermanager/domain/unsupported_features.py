@@ -42,14 +42,14 @@ def _of_pool(pool: Document, version: str, index: int, operations: list[str]) ->
 def _without_gates(
     kubernetes: Document, components: Sequence[str], version: str, path: str, operations: list[str]
 ) -> Document:
-    for name in components:
-        component = section(kubernetes, name)
+    for field in components:
+        component = section(kubernetes, field)
         gates = section(component, "featureGates")
         removed = _unsupported(gates, feature_gates(), numbers_of(version))
         if removed:
-            operations.append(_removed("feature gates", f"{path}.{name}.featureGates", version, removed))
-            kept = {gate: value for gate, value in gates.items() if gate not in removed}
-            kubernetes = {**kubernetes, name: {**component, "featureGates": kept}}
+            operations.append(_removed("feature gates", f"{path}.{field}.featureGates", version, removed))
+            kept = {name: value for name, value in gates.items() if name not in removed}
+            kubernetes = {**kubernetes, field: {**component, "featureGates": kept}}
     return kubernetes
 
 
