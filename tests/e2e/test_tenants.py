@@ -216,7 +216,7 @@ async def until_quiet(landscape: Landscape) -> None:
             quota = await landscape.query("get.resourcequota.garden-counted.gardener", timeout=2)
         except NO_RESPONSE as error:
             raise AssertionError(repr(error)) from error
-        assert quota["status"]["used"] == {COUNT: str(ALLOWED)}
+        assert quota["status"]["used"][COUNT] == str(ALLOWED), quota["status"]
         for namespace in ("garden-counted", "garden-metered"):
             shoots = await landscape.list(f"shoot.{namespace}")
             states = [shoot.get("status", {}).get("lastOperation", {}).get("state") for shoot in shoots]
