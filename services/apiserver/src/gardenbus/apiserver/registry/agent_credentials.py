@@ -149,7 +149,7 @@ class AgentCredentials:
                 await asyncio.sleep(_PAUSE_SECONDS)
             else:
                 return
-        raise Unavailable(f"{REVOCATIONS} is changed concurrently all the time")
+        raise Unavailable(f"{REVOCATIONS} keeps changing")
 
 
 def _is_newer(stored: StoredObject, since: datetime) -> bool:

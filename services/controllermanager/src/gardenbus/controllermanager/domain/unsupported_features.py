@@ -8,10 +8,14 @@ from collections.abc import Mapping, Sequence
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.document_parts import mappings
 from gardenbus.common.api.garden.expirable_versions import Numbers, numbers_of
-from gardenbus.common.api.garden.kubernetes_features import VersionedFeature, admission_plugins, feature_gates
+from gardenbus.common.api.garden.kubernetes_features import (
+    GATED_COMPONENTS,
+    VersionedFeature,
+    admission_plugins,
+    feature_gates,
+)
 from gardenbus.controllermanager.domain.dropped_fields import CleanedSpec
 
-_COMPONENTS = ("kubeAPIServer", "kubeControllerManager", "kubeScheduler", "kubeProxy", "kubelet")
 _PLUGINS = "spec.kubernetes.kubeAPIServer.admissionPlugins"
 
 
@@ -20,7 +24,7 @@ def without_unsupported_features(spec: Document) -> CleanedSpec:
     kubernetes = section(spec, "kubernetes")
     version = str(kubernetes.get("version") or "")
     operations: list[str] = []
-    cleaned = _without_gates(kubernetes, _COMPONENTS, version, "spec.kubernetes", operations)
+    cleaned = _without_gates(kubernetes, GATED_COMPONENTS, version, "spec.kubernetes", operations)
     cleaned = _without_plugins(cleaned, version, operations)
     pools = mappings(section(spec, "provider").get("workers"))
     cleaned_pools = [_of_pool(pool, version, index, operations) for index, pool in enumerate(pools)]

@@ -11,6 +11,9 @@ from typing import NamedTuple
 
 from gardenbus.common.api.garden.expirable_versions import Numbers, numbers_of
 
+GATED_COMPONENTS = ("kubeAPIServer", "kubeControllerManager", "kubeScheduler", "kubeProxy", "kubelet")
+"""Fields of a Shoot's `spec.kubernetes` whose components have feature gates of Kubernetes."""
+
 
 class VersionedFeature(NamedTuple):
     """Versions of Kubernetes that have something: from `added` until before `removed`, () for no such bound."""

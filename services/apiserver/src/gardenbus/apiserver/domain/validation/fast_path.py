@@ -123,7 +123,7 @@ class _Worker(_ManifestPart, frozen=True):
     priority: None = None
     sysctls: None = None
     cri: _CRI | None = None
-    ca_bundle: None = msgspec.field(name="caBundle", default=None)
+    ca_bundle: None = None
 
 
 class _Provider(_ManifestPart, frozen=True):

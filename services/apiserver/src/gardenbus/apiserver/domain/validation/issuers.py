@@ -1,4 +1,4 @@
-"""Rules of what tokens and their issuers are told by: URLs and certificates."""
+"""Rules of the URLs of token issuers, and of certificates in PEM."""
 
 import re
 from base64 import b64decode

@@ -8,19 +8,18 @@ from gardenbus.common.api.garden.expirable_versions import Numbers, numbers_of
 from gardenbus.common.api.garden.kubernetes_features import (
     CALLING_PLUGINS,
     CONFIGURED_PLUGINS,
+    GATED_COMPONENTS,
     REQUIRED_PLUGINS,
     admission_plugins,
     feature_gates,
 )
-
-_COMPONENTS = ("kubeAPIServer", "kubeControllerManager", "kubeScheduler", "kubeProxy", "kubelet")
 
 
 def check_features(spec: FieldCursor) -> None:
     """Note gates and plug-ins that the versions of a Shoot's spec do not have, or that cannot be what they are."""
     kubernetes = spec.section("kubernetes")
     version = numbers_of(kubernetes.content.get("version"))
-    for component in _COMPONENTS:
+    for component in GATED_COMPONENTS:
         _check_gates(kubernetes.section(component), version)
     for pool in spec.section("provider").entries("workers"):
         own = pool.section("kubernetes")
