@@ -18,13 +18,13 @@ from gardenbus.common.api.identity import names
 from gardenbus.common.api.identity.issued_credentials import read_credentials
 from gardenbus.common.api.identity.permissions import service_names
 from gardenbus.common.api.identity.principals import OPERATOR, Principal, principal_of
+from gardenbus.common.api.identity.requested_tokens import USER_ANNOTATION, requested_principal
 from gardenbus.common.api.keys import Subjects
 from gardenbus.common.api.users import ANONYMOUS
 from gardenbus.common.errors import BadRequest, Forbidden, SettingsInvalid
 from gardenbus.credentials.new_nkeys import new_nkey
 from gardenbus.dashboard.web.oidc import user_named
 from gardenbus.diagnostics.login_tokens import Claims, signed, verified
-from gardenbus.identity.domain.token_requests import USER_ANNOTATION, requested_principal
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 KEY = b"k" * 64

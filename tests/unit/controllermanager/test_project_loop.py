@@ -1,5 +1,7 @@
 """The loop of projects on the store in memory."""
 
+from datetime import timedelta
+
 import msgspec
 import pytest
 
@@ -9,6 +11,8 @@ from gardenbus.common.api.configuration.controller_manager import (
     ProjectQuota,
 )
 from gardenbus.common.api.document import Document
+from gardenbus.common.api.identity.issued_credentials import credentials_secret
+from gardenbus.common.api.identity.names import service_account
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.api.selectors import parse_selector
 from gardenbus.common.controller.controller import Done, RequeueAfter
@@ -198,6 +202,21 @@ async def test_a_deleted_project_waits_for_its_shoots_then_for_its_namespace_and
     assert await phase(garden) == "gone"
     assert await garden.now("namespace", "garden-dev") is None
     assert await garden.now("secret", "held", "garden-dev") is None
+
+
+async def test_with_its_namespace_the_tokens_of_its_service_accounts_end(garden: Garden) -> None:
+    await garden.add(a_new_project())
+    await garden.reconcile(LOOP, PROJECT)
+    robot = service_account("garden-dev", "robot")
+    await garden.add(credentials_secret("robot", robot, garden.clock.now() + timedelta(days=1), password="secret"))
+    await garden.delete(PROJECT)
+
+    assert await garden.reconcile(LOOP, PROJECT) == Done("it is released")
+
+    assert await garden.now("secret", "robot", "garden") is None
+    revoked = await garden.now("configmap", "revoked-credentials", "garden")
+    assert revoked is not None
+    assert list(revoked["data"]) == ["system:serviceaccount:garden-dev:robot"]
 
 
 async def test_an_adopted_namespace_is_kept_with_all_that_is_in_it(garden: Garden) -> None:

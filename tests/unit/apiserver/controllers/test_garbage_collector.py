@@ -6,11 +6,11 @@ import pytest
 
 from gardenbus.apiserver.controllers.garbage_collector import GarbageCollector
 from gardenbus.apiserver.domain.admission import Admission
-from gardenbus.apiserver.registry.agent_credentials import AgentCredentials
 from gardenbus.apiserver.registry.read_cache import ManifestCache
 from gardenbus.common.api.document import Document, StoredObject
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.api.owners import controller_reference
+from gardenbus.common.controller.agent_credentials import AgentCredentials
 from gardenbus.common.controller.controller import ReconcileRequest, RequeueAfter
 from tests.support.authorized_apiserver import AuthorizedApiserver, two_projects
 from tests.support.builders import a_shoot

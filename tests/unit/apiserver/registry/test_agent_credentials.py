@@ -4,19 +4,20 @@ from datetime import timedelta
 
 import pytest
 
-from gardenbus.apiserver.registry.agent_credentials import LONGEST_SESSION, AgentCredentials
 from gardenbus.apiserver.registry.read_cache import ManifestCache, ReadCache
 from gardenbus.apiserver.registry.writer import Writer
 from gardenbus.common.api.document import Document, StoredObject
 from gardenbus.common.api.identity.bootstrap_tokens import Token, new_token_secret
 from gardenbus.common.api.identity.issued_credentials import credentials_secret
+from gardenbus.common.api.identity.names import service_account
 from gardenbus.common.api.identity.principals import Principal
 from gardenbus.common.api.identity.revocations import REVOCATIONS, revocation
 from gardenbus.common.api.identity.signing_requests import new_signing_request, with_certificate
 from gardenbus.common.api.keys import ObjectKey
+from gardenbus.common.controller.agent_credentials import LONGEST_SESSION, AgentCredentials
 from gardenbus.common.errors import Forbidden
 from gardenbus.common.ports.clock import timestamp
-from tests.support.builders import a_seed
+from tests.support.builders import a_managed_seed, a_seed
 from tests.support.clocks import FakeClock
 from tests.support.fleets import a_member_document
 from tests.support.memory.store import MemoryStore
@@ -177,3 +178,67 @@ async def test_a_certificate_lives_until_it_ends_or_is_revoked(
 
     records.clock.advance(DAY.total_seconds())
     assert not await records.credentials.is_certificate_alive(CORK, status)
+
+
+def _requesting_secret(name: str, namespace: str, account: str) -> Document:
+    prefix = "serviceaccount.resources.gardener.cloud/"
+    metadata = {
+        "name": name,
+        "namespace": "garden",
+        "labels": {"resources.gardener.cloud/purpose": "token-requestor"},
+        "annotations": {f"{prefix}namespace": namespace, f"{prefix}name": account},
+    }
+    return {"apiVersion": "v1", "kind": "Secret", "metadata": metadata}
+
+
+async def test_the_removal_of_a_namespace_ends_the_credentials_of_its_service_accounts_alone(records: Records) -> None:
+    await records.stored({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "garden-dev"}})
+    gone = await records.issued("robot", service_account("garden-dev", "robot"))
+    request = (await records.stored(_requesting_secret("asked", "garden-dev", "sweeper"))).key
+    others = [
+        await records.issued("there", service_account("garden-dev-2", "robot")),
+        await records.issued("ann", Principal("user", "ann")),
+    ]
+
+    await records.delete(ObjectKey("namespace", "", "garden-dev"))
+
+    accounts = ("robot", "sweeper")
+    assert await records.revoked() == [f"system:serviceaccount:garden-dev:{name}" for name in accounts]
+    assert await records.store.get(gone) is None
+    assert all(await records.store.get_many([request, *others]))
+
+
+async def test_a_removed_service_account_takes_its_credentials_along_and_nobody_elses(records: Records) -> None:
+    manifest = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "robot", "namespace": "garden-dev"}}
+    account = await records.stored(manifest)
+    gone = await records.issued("robot", service_account("garden-dev", "robot"))
+    kept = await records.issued("other", service_account("garden-dev", "robot-2"))
+
+    await records.delete(account.key)
+
+    assert await records.revoked() == ["system:serviceaccount:garden-dev:robot"]
+    assert await records.store.get(gone) is None
+    assert await records.store.get(kept) is not None
+
+
+async def test_what_a_seed_that_never_came_was_issued_ends_with_its_managed_seed(records: Records) -> None:
+    managed_seed = (await records.stored(a_managed_seed("aws-cork"))).key
+    token = await records.token(CORK)
+
+    await records.delete(managed_seed)
+
+    assert await records.revoked() == ["seed:aws-cork"]
+    assert await records.store.get(token) is None
+    with pytest.raises(Forbidden, match="was issued none since"):
+        await records.credentials.check_registration(CORK)
+
+
+async def test_a_seed_that_stays_keeps_its_credentials_when_what_has_its_name_is_removed(records: Records) -> None:
+    await records.stored(a_seed("aws-cork"))
+    managed_seed = (await records.stored(a_managed_seed("aws-cork"))).key
+    token = await records.token(CORK)
+
+    await records.delete(managed_seed)
+
+    assert await records.revoked() == []
+    assert await records.store.get(token) is not None

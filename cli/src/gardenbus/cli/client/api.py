@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import importlib.util
 import sys
 from collections.abc import AsyncGenerator, Generator, Mapping, Sequence
 from datetime import UTC, datetime
@@ -18,7 +19,7 @@ from gardenbus.common.api.decoding import decode_json
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.field_validation import FieldValidation
 from gardenbus.common.api.keys import Header, Subjects
-from gardenbus.common.errors import CredentialsRejected, Forbidden, ServerUntrusted, Unavailable
+from gardenbus.common.errors import BadRequest, CredentialsRejected, Forbidden, ServerUntrusted, Unavailable
 from gardenbus.common.ports.bus import Bus
 
 if TYPE_CHECKING:
@@ -271,6 +272,8 @@ _OF_TRACEBACKS = "rich.traceback"
 def _without_extras(nats_url: str) -> Generator[None]:
     """Import the NATS client without libraries that it, or the log, does without: they are more than half of it."""
     needed = {_OF_WEB_SOCKETS} if "ws://" in nats_url or "wss://" in nats_url else set[str]()
+    if needed and importlib.util.find_spec(_OF_WEB_SOCKETS) is None:
+        raise BadRequest(f"{without_user(nats_url)}: web sockets need aiohttp: pip install 'gardenbus[ws]'")
     left_out = {_OF_WEB_SOCKETS, _OF_TRACEBACKS} - needed - sys.modules.keys()
     for name in left_out:
         sys.modules[name] = cast("Any", None)  # an import of it fails

@@ -2,25 +2,25 @@
 
 import asyncio
 import os
-
-import aiohttp
+from http import HTTPStatus
+from urllib.parse import urlsplit
 
 from gardenbus.cli.local.directory import LandscapeFile, ServiceEntry, ServiceStatus, ready_url
 
 PROBE_SECONDS = 2.0
+_LONGEST_PAGE = 65_536
 _SILENT = f"it runs, and does not respond within {PROBE_SECONDS:g} s"
 
 
 async def service_rows(landscape: LandscapeFile) -> list[ServiceStatus]:
     """One row a process of landscape.json; all are probed at once."""
-    async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=PROBE_SECONDS)) as session:
-        return await asyncio.gather(*(_row(session, landscape, entry) for entry in landscape.services))
+    return await asyncio.gather(*(_row(landscape, entry) for entry in landscape.services))
 
 
-async def _row(session: aiohttp.ClientSession, landscape: LandscapeFile, entry: ServiceEntry) -> ServiceStatus:
+async def _row(landscape: LandscapeFile, entry: ServiceEntry) -> ServiceStatus:
     state, trouble = _state(landscape, entry), ""
     if state == "ready" and entry.health_url is not None:
-        state, trouble = await _health(session, entry.name, entry.health_url)
+        state, trouble = await _health(entry.name, entry.health_url)
     elif state == "ready" and entry.name.partition("-")[0] in ("redis", "sentinel"):
         state, trouble = await _redis_health(landscape, entry.name)
     if entry.note and state in ("ready", "not ready"):
@@ -46,16 +46,30 @@ def is_alive(pid: int) -> bool:
     return True
 
 
-async def _health(session: aiohttp.ClientSession, name: str, url: str) -> tuple[str, str]:
+async def _health(name: str, url: str) -> tuple[str, str]:
     try:
-        async with session.get(ready_url(name, url)) as response:
-            if response.ok:
-                return "ready", ""
-            return "not ready", (await response.text())[:200]
+        async with asyncio.timeout(PROBE_SECONDS):
+            code, text = await _page(ready_url(name, url))
     except TimeoutError:
         return "not ready", _SILENT
-    except (aiohttp.ClientError, OSError) as error:
+    except (OSError, ValueError) as error:
         return "down", type(error).__name__
+    return ("ready", "") if code < HTTPStatus.BAD_REQUEST else ("not ready", text[:200])
+
+
+async def _page(url: str) -> tuple[int, str]:
+    """Status code and text of a page on the loopback, by HTTP/1.0. Raises OSError, ValueError for another protocol."""
+    where = urlsplit(url)
+    reader, writer = await asyncio.open_connection(where.hostname, where.port)
+    try:
+        writer.write(f"GET {where.path or '/'} HTTP/1.0\r\nHost: {where.netloc}\r\n\r\n".encode())
+        content = b""
+        while len(content) < _LONGEST_PAGE and (more := await reader.read(_LONGEST_PAGE)):
+            content += more
+    finally:
+        writer.close()
+    head, _, body = content.decode(errors="replace").partition("\r\n\r\n")
+    return int(head.partition(" ")[2][:3]), body
 
 
 async def _redis_health(landscape: LandscapeFile, name: str) -> tuple[str, str]:

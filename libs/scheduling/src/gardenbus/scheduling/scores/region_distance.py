@@ -5,7 +5,6 @@ from collections.abc import Mapping
 from typing import Any, cast
 
 import yaml
-from Levenshtein import distance as edit_distance
 
 from gardenbus.common.api.short_cache import short_cache
 
@@ -27,10 +26,24 @@ def distance_by_name(seed_region: str, shoot_region: str) -> int:
     """
     seed_base, seed_orientation = _orientation_of(seed_region)
     shoot_base, shoot_orientation = _orientation_of(shoot_region)
-    distance = 2 * edit_distance(seed_base, shoot_base)
+    distance = 2 * _edit_distance(seed_base, shoot_base)
     if seed_orientation == shoot_orientation:
         return distance
     return distance + (2 if seed_orientation and shoot_orientation else 1)
+
+
+def _edit_distance(one: str, other: str) -> int:
+    """Levenshtein's distance; of names so unlike in length that they are too far apart, that difference."""
+    if 2 * (difference := abs(len(one) - len(other))) > FARTHEST:
+        return difference
+    row = list(range(len(other) + 1))
+    for position, letter in enumerate(one, 1):
+        diagonal, row[0] = row[0], position
+        for index, letter_there in enumerate(other, 1):
+            replaced = diagonal + (letter != letter_there)
+            diagonal = row[index]
+            row[index] = min(diagonal + 1, row[index - 1] + 1, replaced)
+    return row[-1]
 
 
 def _orientation_of(region: str) -> tuple[str, str]:

@@ -13,13 +13,13 @@ from gardenbus.apiserver.domain.admission import Admission
 from gardenbus.apiserver.domain.authorization.actions import Action, Requester
 from gardenbus.apiserver.domain.collecting import COLLECTOR, collector_of
 from gardenbus.apiserver.handlers.authorizer import Authorizer
-from gardenbus.apiserver.registry.agent_credentials import AgentCredentials
 from gardenbus.apiserver.registry.read_cache import ManifestCache, ReadCache
 from gardenbus.apiserver.registry.seed_removal import annotate_seed_removal
 from gardenbus.common.api.document import Document, StoredObject
 from gardenbus.common.api.document_parts import mappings, with_metadata
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.api.owners import setters_of
+from gardenbus.common.controller.agent_credentials import AgentCredentials
 from gardenbus.common.controller.controller import Done, ReconcileRequest, ReconcileResult, RequeueAfter
 from gardenbus.common.errors import Forbidden, NotFound
 from gardenbus.common.ports.recovery import RECOVERY_POLL_SECONDS

@@ -21,7 +21,6 @@ import msgspec
 from gardenbus.apiserver.domain import report_admission
 from gardenbus.apiserver.domain.operators import check_operator
 from gardenbus.apiserver.domain.query_bodies import read_body
-from gardenbus.apiserver.registry.agent_credentials import AgentCredentials
 from gardenbus.apiserver.registry.preconditions import Precondition
 from gardenbus.apiserver.registry.read_cache import ReadCache
 from gardenbus.apiserver.registry.writer import Writer
@@ -30,6 +29,7 @@ from gardenbus.common.api.identity.bootstrap_tokens import Token, key_of_token, 
 from gardenbus.common.api.identity.names import issued
 from gardenbus.common.api.identity.principals import Principal, principal_of
 from gardenbus.common.api.keys import GARDEN_NAMESPACE, ObjectKey
+from gardenbus.common.controller.agent_credentials import AgentCredentials
 from gardenbus.common.errors import BadRequest, Forbidden, Unsupported
 from gardenbus.common.ports.clock import Clock, timestamp
 

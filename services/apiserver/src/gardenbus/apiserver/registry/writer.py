@@ -24,7 +24,6 @@ from gardenbus.apiserver.domain.plugins.plugin import VerbCheck, any_verb
 from gardenbus.apiserver.domain.related_objects import RelatedQuery
 from gardenbus.apiserver.domain.validation.manifest import validate
 from gardenbus.apiserver.domain.validation.metadata import key_of
-from gardenbus.apiserver.registry.agent_credentials import AgentCredentials
 from gardenbus.apiserver.registry.loop_turn import LoopTurn
 from gardenbus.apiserver.registry.preconditions import (
     Precondition,
@@ -52,6 +51,7 @@ from gardenbus.common.api.field_validation import FieldValidation
 from gardenbus.common.api.garden.shoot_status import with_status_label
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.api.owners import setters_after
+from gardenbus.common.controller.agent_credentials import AgentCredentials
 from gardenbus.common.errors import Conflict, Forbidden, NotFound
 from gardenbus.common.ports.clock import Clock
 from gardenbus.common.ports.store import Creation, Objects, RequestOrigin, Superseded, WritePrecondition

@@ -15,6 +15,7 @@ from gardenbus.common.api.document_parts import FINALIZER, without_finalizer
 from gardenbus.common.api.garden.credentials_bindings import BINDING_KINDS, CREDENTIALS_KINDS
 from gardenbus.common.api.garden.projects import Project
 from gardenbus.common.api.keys import ObjectKey
+from gardenbus.common.controller.agent_credentials import AgentCredentials
 from gardenbus.common.controller.controller import Done, ReconcileResult, RequeueAfter
 from gardenbus.common.controller.enqueue_on_change import beyond_status
 from gardenbus.common.controller.event_recorder import EventRecorder
@@ -70,6 +71,7 @@ class ProjectReconciler:
         self._store = context.store
         self._events = EventRecorder(context.store, REPORTER)
         self._contents = NamespaceContents(context.store)
+        self._credentials = AgentCredentials(context.store, context.clock)
         self._quotas = context.configuration.project.quotas
 
     async def reconcile(self, stored: StoredObject) -> ReconcileResult:
@@ -181,6 +183,8 @@ class ProjectReconciler:
                 assert_never(plan)
 
     async def _mark(self, stored: StoredObject, namespace: StoredObject) -> bool:
+        if not namespace.parts.finalizers:
+            await self._credentials.end_with(namespace)
         try:
             marked = await self._store.delete(namespace, preconditions=(_without_shoots(namespace.key),))
         except Forbidden as error:
@@ -195,6 +199,7 @@ class ProjectReconciler:
         """Delete what is in a namespace, and the namespace when nothing is; whether that is done."""
         if await self._contents.delete(namespace):
             return False
+        await self._credentials.end_with(namespace)
         await self._updated(namespace, without_finalizer(namespace.document()), _without_shoots(namespace.key))
         metrics.NAMESPACES_RELEASED.inc()
         log.info("namespace.released", namespace=namespace.key.name)

@@ -16,6 +16,7 @@ import structlog
 
 from gardenbus.common.api.document import StoredObject, section
 from gardenbus.common.api.identity.issued_credentials import read_credentials
+from gardenbus.common.api.identity.requested_tokens import PURPOSE_LABEL, TOKEN_REQUESTOR, requested_principal
 from gardenbus.common.api.identity.revocations import Revocations
 from gardenbus.common.api.identity.roles import LANDSCAPE_ROLES
 from gardenbus.common.api.keys import GARDEN_NAMESPACE, ObjectKey
@@ -24,9 +25,7 @@ from gardenbus.common.errors import AlreadyExists, BadRequest, NotFound
 from gardenbus.common.ports.clock import Clock, timestamp
 from gardenbus.common.ports.store import EventRecord, Store
 from gardenbus.identity.domain.token_requests import (
-    PURPOSE_LABEL,
     REQUESTED_BY_ANNOTATION,
-    TOKEN_REQUESTOR,
     Issue,
     Keep,
     RejectIdentity,
@@ -35,7 +34,6 @@ from gardenbus.identity.domain.token_requests import (
     decide,
     read_token_request,
     renewal,
-    requested_principal,
     with_token,
 )
 

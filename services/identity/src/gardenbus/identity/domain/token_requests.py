@@ -32,20 +32,20 @@ from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.durations import parse_duration
 from gardenbus.common.api.identity.issued_credentials import credentials_secret
 from gardenbus.common.api.identity.kubeconfigs import filled, read_kubeconfig
-from gardenbus.common.api.identity.names import issued, service_account
-from gardenbus.common.api.identity.principals import SERVICE_ACCOUNT_PREFIX, Principal
+from gardenbus.common.api.identity.principals import Principal
+from gardenbus.common.api.identity.requested_tokens import (
+    SERVICE_ACCOUNT_ANNOTATION,
+    USER_ANNOTATION,
+    requested_principal,
+)
 from gardenbus.common.api.identity.revocations import Revocations
 from gardenbus.common.api.identity.roles import landscape_role
 from gardenbus.common.errors import BadRequest
 from gardenbus.common.ports.clock import parse_timestamp, timestamp
 
-PURPOSE_LABEL = "resources.gardener.cloud/purpose"
-TOKEN_REQUESTOR = "token-requestor"  # noqa: S105 - a label's value
-USER_ANNOTATION = "gardenbus.io/user"
-_SERVICE_ACCOUNT = "serviceaccount.resources.gardener.cloud/"
-DURATION_ANNOTATION = f"{_SERVICE_ACCOUNT}token-expiration-duration"
-RENEW_ANNOTATION = f"{_SERVICE_ACCOUNT}token-renew-timestamp"
-BUNDLE_ANNOTATION = f"{_SERVICE_ACCOUNT}inject-ca-bundle"
+DURATION_ANNOTATION = f"{SERVICE_ACCOUNT_ANNOTATION}token-expiration-duration"
+RENEW_ANNOTATION = f"{SERVICE_ACCOUNT_ANNOTATION}token-renew-timestamp"
+BUNDLE_ANNOTATION = f"{SERVICE_ACCOUNT_ANNOTATION}inject-ca-bundle"
 ISSUED_ANNOTATION = "gardenbus.io/issued-at"
 REQUESTED_BY_ANNOTATION = "gardenbus.io/requested-by"
 """On the Secret that credentials are checked with: name and uid of the Secret that they were requested by."""
@@ -61,8 +61,6 @@ BUNDLE_PERIOD = timedelta(minutes=1)
 """Between two looks at the authorities: replicas whose files differ for a moment do not write against each other."""
 
 _KUBECONFIG, _TOKEN, _BUNDLE = "kubeconfig", "token", "bundle.crt"
-
-_ROLES = ("user", "scheduler", "extension")
 
 
 class RequestedToken(NamedTuple):
@@ -111,32 +109,6 @@ def read_token_request(secret: Document) -> RequestedToken:
         parse_timestamp(annotations.get(RENEW_ANNOTATION)),
         authorities if annotations.get(BUNDLE_ANNOTATION) == "true" else None,
     )
-
-
-def requested_principal(secret: Document) -> Principal:
-    """The principal whose credentials a Secret requests. Raises BadRequest, naming the annotation."""
-    annotations = section(section(secret, "metadata"), "annotations")
-    user, where = str(annotations.get(USER_ANNOTATION, "")), f"metadata.annotations.{USER_ANNOTATION}"
-    if not user and (name := annotations.get(f"{_SERVICE_ACCOUNT}name")):
-        if not (namespace := annotations.get(f"{_SERVICE_ACCOUNT}namespace")):
-            raise BadRequest(f"metadata.annotations.{_SERVICE_ACCOUNT}namespace: is needed: that of the ServiceAccount")
-        return _service_account(str(namespace), str(name))
-    if not user:
-        raise BadRequest(f"{where}: is needed: whose credentials, as scheduler:mine")
-    try:
-        principal = issued(user)
-    except BadRequest as error:
-        raise BadRequest(f"{where}: {error.message}") from error
-    if principal.role not in _ROLES or user.startswith(SERVICE_ACCOUNT_PREFIX):
-        raise BadRequest(f"{where}: {user!r}: only users', schedulers' and extensions' can be requested")
-    return principal
-
-
-def _service_account(namespace: str, name: str) -> Principal:
-    try:
-        return service_account(namespace, name)
-    except BadRequest as error:
-        raise BadRequest(f"metadata.annotations.{_SERVICE_ACCOUNT}name: {error.message}") from error
 
 
 def decide(

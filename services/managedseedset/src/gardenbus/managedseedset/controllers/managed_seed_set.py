@@ -14,6 +14,7 @@ from gardenbus.common.api.document import StoredObject, section
 from gardenbus.common.api.document_parts import FINALIZER, is_deleting
 from gardenbus.common.api.garden.seed_management import REMOVAL_ANNOTATION
 from gardenbus.common.api.keys import ObjectKey
+from gardenbus.common.controller.agent_credentials import AgentCredentials
 from gardenbus.common.controller.api_client import RequestPrecondition
 from gardenbus.common.controller.controller import Done, ReconcileRequest, ReconcileResult, Requeue, RequeueAfter
 from gardenbus.common.controller.event_recorder import EventRecorder
@@ -55,6 +56,7 @@ class ManagedSeedSetReconciler:
     ) -> None:
         self._store = store
         self._events = EventRecorder(store, REPORTER)
+        self._credentials = AgentCredentials(store, clock)
         self._garden = garden
         self._collector = collector
         self._clock = clock
@@ -195,6 +197,8 @@ class ManagedSeedSetReconciler:
             seed = ObjectKey("seed", "", name)
             preconditions.append(WritePrecondition("version", seed.stored, f"{seed} was created meanwhile"))
         try:
+            if not stored.parts.finalizers:
+                await self._credentials.end_with(stored)
             await self._store.delete(stored, preconditions=preconditions)
         except NotFound:
             return

@@ -1,4 +1,12 @@
-"""Credentials of agents, which end with the objects that they act for: a Seed, or a MemberCluster.
+"""Credentials that end with the objects that they are for.
+
+| object | whose credentials end with it |
+|---|---|
+| Seed | its gardenlet's, its extension's |
+| MemberCluster | its agent's |
+| ManagedSeed, Gardenlet | those of its Seed, which was never registered, or has gone |
+| ServiceAccount | its own |
+| Namespace | those of its ServiceAccounts |
 
 Whatever removes such an object for good calls `end_with` first: what was issued until then is revoked, and its Secrets
 are deleted. A process that dies in between leaves an object that is still there, and is removed later. A connection
@@ -7,16 +15,17 @@ that is still open when its object has gone is closed soon; `check_registration`
 
 import asyncio
 import contextlib
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import cast
 
 import structlog
 
 from gardenbus.common.api.document import Document, StoredObject, section
 from gardenbus.common.api.identity import bootstrap_tokens
 from gardenbus.common.api.identity.issued_credentials import CREDENTIALS, PURPOSE_LABEL, read_credentials
-from gardenbus.common.api.identity.principals import Principal
+from gardenbus.common.api.identity.principals import SERVICE_ACCOUNT_PREFIX, Principal, Role
+from gardenbus.common.api.identity.requested_tokens import PURPOSE_LABEL as REQUEST_LABEL
+from gardenbus.common.api.identity.requested_tokens import TOKEN_REQUESTOR, requested_principal
 from gardenbus.common.api.identity.revocations import (
     REMOVED,
     REVOCATIONS,
@@ -27,7 +36,7 @@ from gardenbus.common.api.identity.revocations import (
     without_outlived,
 )
 from gardenbus.common.api.identity.signing_requests import NOT_AFTER, SERIAL, SINGULAR, USER
-from gardenbus.common.api.keys import GARDEN_NAMESPACE
+from gardenbus.common.api.keys import GARDEN_NAMESPACE, ObjectKey
 from gardenbus.common.errors import AlreadyExists, BadRequest, Conflict, Forbidden, NotFound, Unavailable
 from gardenbus.common.ports.clock import Clock, parse_timestamp
 from gardenbus.common.ports.store import Objects
@@ -40,8 +49,16 @@ LONGEST_SESSION = timedelta(hours=1)
 ATTEMPTS = 25
 _PAUSE_SECONDS = 0.02
 
-_ROLES: Mapping[str, tuple[str, ...]] = {"seed": ("gardenlet", "extension"), "membercluster": ("member-agent",)}
+_OF_SEEDS: tuple[Role, ...] = ("gardenlet", "extension")
+_ROLES: Mapping[str, tuple[Role, ...]] = {
+    "seed": _OF_SEEDS,
+    "membercluster": ("member-agent",),
+    "managedseed": _OF_SEEDS,
+    "gardenlet": _OF_SEEDS,
+}
 """By kind: the roles of those who act for an object, and have its name."""
+
+_MAKES_SEED = ("managedseed", "gardenlet")
 
 _ENDS = "clientCertificateExpirationTimestamp"
 
@@ -69,21 +86,24 @@ class AgentCredentials:
         return not all(_is_revoked(each, principal, revoked) for each in records)
 
     async def end_with(self, stored: StoredObject) -> None:
-        """Revoke what was issued to those who act for an object that is about to be removed."""
-        principals = [Principal(role, stored.key.name) for role in _ROLES.get(stored.key.kind, ())]  # pyright: ignore[reportArgumentType]
-        if not principals:
+        """Revoke what was issued to those whose credentials end with an object that is about to be removed."""
+        key = stored.key
+        is_whose = _whose(key)
+        if is_whose is None or (key.kind in _MAKES_SEED and await self._store.get(ObjectKey("seed", "", key.name))):
             return
-        secrets = [each async for each in self._secrets_of(principals)]
+        secrets = [each async for each in self._secrets_of(is_whose)]
         users = {principal.user for principal, _ in secrets}
-        if section(stored.document(), "status").get(_ENDS) or await self._has_certificate(principals[0]):
-            users.add(principals[0].user)
+        for principal in (Principal(role, key.name) for role in _ROLES.get(key.kind, ())[:1]):
+            if section(stored.document(), "status").get(_ENDS) or await self._has_certificate(principal):
+                users.add(principal.user)
         if users:
             await self._revoke(sorted(users))
         for _, secret in secrets:
-            with contextlib.suppress(NotFound, Conflict):  # it is revoked, and ends by itself
-                await self._store.delete(secret)
+            if not _is_request(secret):  # whose is an operator's own: it gets nothing more
+                with contextlib.suppress(NotFound, Conflict):  # it is revoked, and ends by itself
+                    await self._store.delete(secret)
         if users:
-            log.info("credentials.revoked", object=str(stored.key), users=sorted(users))
+            log.info("credentials.revoked", object=str(key), users=sorted(users))
 
     async def check_registration(self, principal: Principal) -> None:
         """Raise Forbidden unless an agent whose object is not there has credentials of after the last one's removal."""
@@ -93,7 +113,7 @@ class AgentCredentials:
         if since is not None:
             if any([True async for each in self._certificates_of(principal) if _is_newer(each, since)]):
                 return
-            if any([True async for _, each in self._secrets_of([principal]) if _is_newer(each, since)]):
+            if any([True async for _, each in self._secrets_of(principal.__eq__) if _is_newer(each, since)]):
                 return
         raise Forbidden(
             f"the credentials of {principal.user} were revoked, and it was issued none since: what was removed is not "
@@ -116,13 +136,15 @@ class AgentCredentials:
             if is_issued and stored.annotations.get(USER) in (principal.user, None):
                 yield stored
 
-    async def _secrets_of(self, principals: Sequence[Principal]) -> AsyncGenerator[tuple[Principal, StoredObject]]:
-        """The Secrets that credentials of these are checked with, and of bootstrap tokens that are for them alone."""
+    async def _secrets_of(
+        self, is_whose: Callable[[Principal], bool]
+    ) -> AsyncGenerator[tuple[Principal, StoredObject]]:
+        """The Secrets that credentials of some are checked with, or requested by, and their own bootstrap tokens."""
         for namespace in (GARDEN_NAMESPACE, bootstrap_tokens.NAMESPACE):
             async for stored in self._all("secret", namespace):
                 owner = _owner_of(stored)
-                if owner in principals:
-                    yield cast("Principal", owner), stored
+                if owner is not None and is_whose(owner):
+                    yield owner, stored
 
     async def _all(self, kind: str, namespace: str | None) -> AsyncGenerator[StoredObject]:
         token: str | None = None
@@ -162,6 +184,24 @@ def _is_revoked(record: StoredObject, principal: Principal, revoked: Revocations
     return revoked.rejects(principal.user, serial, parse_timestamp(record.created_at))
 
 
+def _whose(key: ObjectKey) -> Callable[[Principal], bool] | None:
+    """Predicate of the principals whose credentials end with an object; None for an object of another kind."""
+    match key.kind:
+        case "serviceaccount":
+            user = f"{SERVICE_ACCOUNT_PREFIX}{key.namespace}:{key.name}"
+            return lambda principal: principal.user == user
+        case "namespace":
+            prefix = f"{SERVICE_ACCOUNT_PREFIX}{key.name}:"
+            return lambda principal: principal.user.startswith(prefix)
+        case kind:
+            principals = [Principal(role, key.name) for role in _ROLES.get(kind, ())]
+            return principals.__contains__ if principals else None
+
+
+def _is_request(stored: StoredObject) -> bool:
+    return stored.labels.get(REQUEST_LABEL) == TOKEN_REQUESTOR
+
+
 def _owner_of(stored: StoredObject) -> Principal | None:
     """Principal that the credentials in a Secret are for; None for another Secret, or for nobody in particular."""
     try:
@@ -169,6 +209,8 @@ def _owner_of(stored: StoredObject) -> Principal | None:
             return bootstrap_tokens.read_token(stored.document()).bound_to
         if stored.labels.get(PURPOSE_LABEL) == CREDENTIALS:
             return read_credentials(stored.encoded()).principal
+        if _is_request(stored) and stored.key.namespace == GARDEN_NAMESPACE:
+            return requested_principal(stored.document())
     except BadRequest:
         pass
     return None
