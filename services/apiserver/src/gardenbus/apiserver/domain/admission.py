@@ -28,7 +28,7 @@ from gardenbus.apiserver.domain.plugins.plugin import (
 )
 from gardenbus.apiserver.domain.plugins.table import DEFAULT_PLUGINS
 from gardenbus.apiserver.domain.related_objects import RelatedObjects, RelatedQuery
-from gardenbus.apiserver.domain.replaced_fields import replaced_fields
+from gardenbus.apiserver.domain.replaced_fields import warnings_of_replaced
 from gardenbus.common.api.document import Document
 from gardenbus.common.api.identity import signing_requests
 from gardenbus.common.ports.store import WritePrecondition
@@ -101,7 +101,7 @@ class Admission:
         if _kind(document) == signing_requests.KIND:  # no plug-in: nobody can turn it off
             document = signing_requests.with_requester(document, old, user)
         warnings = [one for warn in chain.warn for one in warn(document, change, related)]
-        warnings += [replaced.warning for replaced in replaced_fields(change.given, document)]
+        warnings += warnings_of_replaced(change.given, document)
         return Mutated(document, tuple(warnings))
 
     def admit(

@@ -8,8 +8,10 @@ and annotations, of which those that the system keeps have warnings of their own
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, cast
 
+from gardenbus.apiserver.domain.validation.field_cursor import invalid
 from gardenbus.common.api.document import Document
 from gardenbus.common.api.shown_values import shown
+from gardenbus.common.errors import FieldProblem
 
 _ABSENT = object()
 _OPEN: tuple[object, ...] = (None, "", {}, [])
@@ -24,11 +26,29 @@ class ReplacedField(NamedTuple):
     stored: Any
 
     @property
+    def is_mistyped(self) -> bool:
+        """True for a value in whose place there is a mapping or a list: what was filled in below it hides a fault."""
+        return any(isinstance(self.stored, kind) and not isinstance(self.stated, kind) for kind in (dict, list))
+
+    @property
+    def fault(self) -> str:
+        """The sentence about a value of another type."""
+        return f"must be {'a mapping' if isinstance(self.stored, dict) else 'a list'}, not {shown(self.stated)}"
+
+    @property
     def warning(self) -> str:
         """The sentence for the sender."""
         if self.stored is _ABSENT:
             return f"{self.path} is ignored: such a value is set here alone"
         return f"{self.path} is ignored: it is set here, to {shown(self.stored)}"
+
+
+def warnings_of_replaced(given: Document, stored: Document) -> Sequence[str]:
+    """The sentences for the sender. Raises InvalidResource for values of another type than what was filled in."""
+    replaced = tuple(replaced_fields(given, stored))
+    if problems := [FieldProblem(each.path, each.fault) for each in replaced if each.is_mistyped]:
+        raise invalid(problems)
+    return tuple(each.warning for each in replaced)
 
 
 def replaced_fields(given: Document, stored: Document) -> Iterator[ReplacedField]:

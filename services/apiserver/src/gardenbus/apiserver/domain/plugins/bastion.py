@@ -47,12 +47,13 @@ def _mutate(bastion: Document, change: Change, related: RelatedObjects) -> Docum
         "name": section(shoot, "metadata").get("name"),
         "uid": section(shoot, "metadata").get("uid"),
     }
-    others = [each for each in mappings(metadata.get("ownerReferences")) if each.get("uid") != owner["uid"]]
+    owners = mappings(metadata.get("ownerReferences"))
+    owners = owners if any(each.get("uid") == owner["uid"] for each in owners) else [*owners, owner]
     own = {"seedName": spec.get("seedName"), "providerType": section(spec, "provider").get("type")}
     filled = {name: value for name, value in own.items() if value}
     return {
         **bastion,
-        "metadata": {**metadata, "ownerReferences": [*others, owner]},
+        "metadata": {**metadata, "ownerReferences": list(owners)},
         "spec": {**section(bastion, "spec"), **filled},
     }
 
