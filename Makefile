@@ -22,9 +22,11 @@ unexport PYTHONDONTWRITEBYTECODE
 
 # Three times as many as there are cores: most tests wait for processes and periods nine tenths of their time.
 WORKERS ?= $(shell echo $$(( $$(getconf _NPROCESSORS_ONLN) * 3 )))
+# The long ones use the processors all the time, each with a landscape of its own.
+LONG_WORKERS ?= $(shell echo $$(( $$(getconf _NPROCESSORS_ONLN) * 2 )))
 
 .DEFAULT_GOAL := help
-.PHONY: help run up down setup setup-dev test test-long test-contract test-e2e test-browser test-kube test-docker chaos fuzz simulate bench bench-guard check format reference docs release-check version
+.PHONY: help run up down setup setup-dev test test-long test-at-rest test-contract test-e2e test-browser test-kube test-docker chaos fuzz simulate bench bench-guard check format reference docs release-check version
 
 help: ## what there is
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -43,10 +45,13 @@ setup: $(INSTALLED) ## install only; leaves .venv/bin/gardenbus
 setup-dev: $(WITH_DEV) ## install what the tests need too
 
 test: $(WITH_DEV) ## the tests of every day, on NATS and Redis of their own (TESTS=tests/unit)
-	@exec $(BIN)/pytest -m "not docker and not long and not browser" -n $(WORKERS) --dist worksteal $(TESTS) $(ARGS)
+	@exec $(BIN)/pytest -m "not docker and not long and not at_rest and not browser" -n $(WORKERS) --dist worksteal $(TESTS) $(ARGS)
 
 test-long: $(WITH_DEV) ## the long proofs: kills, clusters and backups under load, for a minute each
-	@exec $(BIN)/pytest -m "long and not docker" -n $(WORKERS) --dist worksteal $(TESTS) $(ARGS)
+	@exec $(BIN)/pytest -m "long and not docker" -n $(LONG_WORKERS) --dist worksteal $(TESTS) $(ARGS)
+
+test-at-rest: $(WITH_DEV) ## whether the guard finds planted losses of speed (nothing else may run beside it)
+	@exec $(BIN)/pytest -m at_rest tests/bench $(ARGS)
 
 test-contract: $(WITH_DEV) ## the adapters against real servers
 	@exec $(BIN)/pytest -m "not docker" tests/contract $(ARGS)

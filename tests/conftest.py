@@ -31,6 +31,9 @@ if os.access(MEMORY, os.W_OK) and shutil.disk_usage(MEMORY).free > ROOM_NEEDED:
     os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(MEMORY))
     os.environ.setdefault("TMPDIR", str(MEMORY))
 
+LONG_TEST_SECONDS = 1800
+"""Ends a test that hangs, and says nothing of how long a proof under load takes on a small machine."""
+
 # The contexts of whoever runs the tests name other landscapes than the one that a command is to find.
 os.environ.pop("GARDENBUS_CONFIG", None)
 os.environ["XDG_CONFIG_HOME"] = str(Path(tempfile.gettempdir()) / "gardenbus-tests-without-contexts")
@@ -61,7 +64,10 @@ def pytest_collection_finish() -> None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Deal out the tests that were chosen where several workers run them."""
+    """Bound the long tests, and deal out what was chosen where several workers run it."""
+    for item in items:
+        if item.get_closest_marker("long") and not item.get_closest_marker("timeout"):
+            item.add_marker(pytest.mark.timeout(LONG_TEST_SECONDS))
     workers = int(getattr(config, "workerinput", {}).get("workercount", 1))
     if workers > 1:
         items[:] = dealt(items, path_of=lambda item: item.path.relative_to(TESTS), workers=workers)

@@ -81,7 +81,6 @@ async def test_nothing_is_lost_doubled_or_torn_down(tmp_path: Path) -> None:
 
 
 @pytest.mark.long
-@pytest.mark.timeout(900)
 async def test_nothing_is_with_many_shoots_and_certificates_of_a_minute(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -98,7 +97,6 @@ def _life_seconds(file: Path) -> float:
 
 
 @pytest.mark.long
-@pytest.mark.timeout(600)
 async def test_nothing_is_in_a_cluster_whose_servers_die_meanwhile(tmp_path: Path) -> None:
     await _rotate_while_shoots_are_placed(tmp_path, SHOOTS, "--cluster")
 

@@ -325,7 +325,6 @@ async def with_a_shoot_after_the_last_delta(site: Site, landscape: Landscape, lo
 
 
 @pytest.mark.long
-@pytest.mark.timeout(300)
 @pytest.mark.usefixtures("kept_by_the_relay", "site")
 async def test_both_disks_gone_while_the_relay_backs_up_and_the_load_goes_on(site: Site) -> None:
     async with attached_to(site.nats.url, site.directory) as landscape:

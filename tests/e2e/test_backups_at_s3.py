@@ -77,7 +77,6 @@ async def placed(landscape: Landscape, *names: str) -> None:
 
 
 @pytest.mark.long
-@pytest.mark.timeout(300)
 async def test_both_disks_gone_and_all_comes_back_from_s3(site: Site, s3: Server) -> None:
     async with attached_to(site.nats.url, site.directory) as landscape:
         await placed(landscape, *(f"early-{number}" for number in range(6)))

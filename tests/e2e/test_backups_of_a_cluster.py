@@ -13,7 +13,6 @@ from tests.support.nats_cluster import start_nats_cluster
 pytestmark = pytest.mark.long
 
 
-@pytest.mark.timeout(300)
 async def test_it_is_restored_though_a_server_with_the_backups_is_gone(tmp_path: Path) -> None:
     place, file = tmp_path / "lab", a_landscape_file(tmp_path)
     up = ("up", "--cluster", "--dir", str(place), "-f", str(file), "--detach")

@@ -134,7 +134,6 @@ def test_the_script_finds_the_process_of_each_server_also_of_one_that_is_not_rea
     assert ended.stdout.split() == ["101", "102", "103", "104", "105", "106", "107", "108", "109"]
 
 
-@pytest.mark.timeout(420)
 async def test_servers_are_upgraded_one_by_one_under_load(tmp_path: Path) -> None:
     place, file = tmp_path / ".gardenbus", a_landscape_file(tmp_path)
     started = await gardenbus("up", "--cluster", "--dir", str(place), "-f", str(file), "--detach")

@@ -20,7 +20,6 @@ def running_at(directory: Path) -> tuple[str, str, int]:
 
 
 @pytest.mark.long
-@pytest.mark.timeout(600)
 async def test_the_restore_goes_as_it_is_written_and_the_shoot_made_after_the_copy_goes_on(tmp_path: Path) -> None:
     parts = [block for block in blocks(PAGE) if block.verb == "run by" and block.argument == HERE]
     assert len(parts) == 4

@@ -14,7 +14,7 @@ from tests.support.builders import merged
 from tests.support.eventually import eventually
 from tests.support.landscape import Landscape, attached_to
 
-pytestmark = [pytest.mark.long, pytest.mark.timeout(300), pytest.mark.usefixtures("kept_by_the_relay", "site")]
+pytestmark = [pytest.mark.long, pytest.mark.usefixtures("kept_by_the_relay", "site")]
 __all__ = ["kept_by_the_relay", "site"]
 
 SHOOTS = frozenset({"apollo", "sisyphus"})

@@ -230,7 +230,6 @@ async def uids(landscape: Landscape, namespace: str) -> dict[str, str]:
     return {shoot["metadata"]["name"]: shoot["metadata"]["uid"] for shoot in shoots}
 
 
-@pytest.mark.timeout(200)
 async def test_two_tenants_keep_within_their_quotas_and_apart_whatever_is_killed(tmp_path: Path) -> None:
     file = tmp_path / "landscape.yaml"
     file.write_text(yaml.safe_dump_all(standard()))

@@ -115,7 +115,6 @@ async def interrupted(directory: Path, *arguments: str, once: Callable[[], bool]
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="processes are looked for in /proc")
-@pytest.mark.timeout(300)
 @pytest.mark.long
 async def test_a_start_that_is_stopped_leaves_nothing_behind(place: Path, tmp_path: Path):
     file = a_landscape_file(tmp_path, a_shoot("apollo"))

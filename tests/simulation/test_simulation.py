@@ -42,7 +42,6 @@ def test_a_seed_repeats_its_schedule_exactly() -> None:
     assert first == second
 
 
-@pytest.mark.timeout(900)
 @pytest.mark.long
 def test_every_precaution_that_is_taken_out_is_missed() -> None:
     code, lines = simulated("--mutants", "often", "--schedules", str(MUTANT_SCHEDULES))

@@ -100,6 +100,17 @@ class Landscape:
             if not token:
                 return items
 
+    async def responds(self) -> None:
+        """Wait until an apiserver responds, also while what was killed is still coming back."""
+
+        async def listed() -> None:
+            try:
+                await self.query("list.seed", {"limit": 1}, timeout=PAGE_SECONDS)
+            except (nats.errors.Error, OSError, TimeoutError, RequestRejected) as error:
+                raise AssertionError(repr(error)) from error
+
+        await eventually(listed, every=0.5)
+
     async def begin(self, *arguments: str) -> asyncio.subprocess.Process:
         """Start a `gardenbus` command on this landscape."""
         return await asyncio.create_subprocess_exec(

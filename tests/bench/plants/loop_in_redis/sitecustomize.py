@@ -1,4 +1,4 @@
-"""Plants a loop in the store's function that stores objects: so many rounds for each object that it stores."""
+"""Plants a loop in the store's function that stores objects: so much CPU for each object that it stores."""
 
 import os
 import sys
@@ -10,12 +10,12 @@ import chained
 
 from gardenbus.common.adapters.redis import function_library
 
-ROUNDS = int(os.environ.get("PLANTED_ROUNDS", "0"))
+PLANTED_SECONDS = float(os.environ.get("PLANTED_SECONDS", "0"))
 
 files = dict(function_library.texts())
 place = "local function put(keys, args)\n"
 assert place in files["objects.lua"]
-loop = f"  local planted = 0\n  for number = 1, {ROUNDS} do planted = planted + number % 7 end\n"
+loop = f"  local ends_at = os.clock() + {PLANTED_SECONDS}\n  while os.clock() < ends_at do end\n"
 files["objects.lua"] = files["objects.lua"].replace(place, place + loop)
 function_library.LIBRARY = function_library.join_files(files)
 

@@ -1,18 +1,21 @@
-"""Plants a loop in the apiserver: so many rounds for each manifest that it reads."""
+"""Plants a loop in the apiserver: so much CPU for each manifest that it reads."""
 
 import os
 import sys
+import time
 from pathlib import Path
 
 sys.path.insert(1, str(Path(__file__).parents[1]))
 
 import chained
 
-ROUNDS = int(os.environ.get("PLANTED_ROUNDS", "0"))
+PLANTED_SECONDS = float(os.environ.get("PLANTED_SECONDS", "0"))
 
 
-def loop_for_each_manifest() -> int:
-    return sum(number % 7 for number in range(ROUNDS))
+def loop_for_each_manifest() -> None:
+    ends_at = time.thread_time() + PLANTED_SECONDS
+    while time.thread_time() < ends_at:
+        pass
 
 
 if "gardenbus.apiserver" in sys.orig_argv:

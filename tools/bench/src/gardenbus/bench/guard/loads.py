@@ -6,7 +6,7 @@ is the one in which Redis logs its calls; the bare pipe has turns of its own.
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
 
 import msgspec
@@ -40,37 +40,45 @@ SHOOTS: Mapping[str, int] = {APPLY: 1000, SCHEDULING: 2000, STREAM: 1000, ALONE:
 BINDING_TIMEOUT_SECONDS = 60.0
 
 
-async def measure_loads(turns: Turns, count: int) -> None:
-    """Take `count` turns of each scenario. Raises BenchFailed."""
+async def measure_loads(turns: Turns, count: int, scenarios: Collection[str] = UNITS) -> None:
+    """Take `count` turns of each of these scenarios. Raises BenchFailed."""
     async with a_rig(Durability.PROCESS) as rig:
         await prepare(rig, BenchLandscape(SEEDS, PLACED), _quiet)
         async with yardsticks(rig) as runner:
             log = CallLog(rig)
             await log.begin()
-            async for scenario, measure in _scenarios(rig, 0):
+            async for scenario, measure in _scenarios(rig, 0, scenarios):
                 await turns.take_logged(scenario, rig, log, measure)
             await log.end()
             for number in range(1, count + 1):
-                await _take_bare(turns, rig, runner, number)
-                async for scenario, measure in _scenarios(rig, number):
+                await _take_bare(turns, rig, runner, number, scenarios)
+                async for scenario, measure in _scenarios(rig, number, scenarios):
                     await turns.take(scenario, rig, runner, measure)
 
 
-async def _scenarios(rig: Rig, number: int) -> AsyncGenerator[tuple[str, MeasureOnce]]:
-    """All scenarios of one turn, each with the services that it needs."""
+async def _scenarios(rig: Rig, number: int, scenarios: Collection[str]) -> AsyncGenerator[tuple[str, MeasureOnce]]:
+    """Those of the scenarios of one turn that are wanted, each with the services that it needs."""
 
     def batch(scenario: str) -> ShootBatch:
         return ShootBatch(f"{scenario.replace(' ', '-')}-{number}", SHOOTS[scenario])
 
+    scheduled: Mapping[str, MeasureOnce] = {
+        SCHEDULING: lambda: bind_by_scheduler(rig, batch(SCHEDULING), _quiet),
+        STREAM: lambda: send_through(rig, batch(STREAM), _quiet),
+        ALONE: lambda: orders_alone(rig, batch(ALONE)),
+    }
     async with _running(rig, "apiserver"):
-        yield APPLY, lambda: apply_shoots(rig, batch(APPLY), _quiet, _nothing)
+        if APPLY in scenarios:
+            yield APPLY, lambda: apply_shoots(rig, batch(APPLY), _quiet, _nothing)
+        if not scheduled.keys() & set(scenarios):
+            return
         async with _running(rig, "scheduler"):
-            yield SCHEDULING, lambda: bind_by_scheduler(rig, batch(SCHEDULING), _quiet)
-            yield STREAM, lambda: send_through(rig, batch(STREAM), _quiet)
-            yield ALONE, lambda: orders_alone(rig, batch(ALONE))
+            for scenario, measure in scheduled.items():
+                if scenario in scenarios:
+                    yield scenario, measure
 
 
-async def _take_bare(turns: Turns, rig: Rig, runner: YardstickRunner, number: int) -> None:
+async def _take_bare(turns: Turns, rig: Rig, runner: YardstickRunner, number: int, scenarios: Collection[str]) -> None:
     """The bare pipes, in the place of the services."""
 
     async def apply_once() -> Measurement:
@@ -79,8 +87,10 @@ async def _take_bare(turns: Turns, rig: Rig, runner: YardstickRunner, number: in
     async def schedule_once() -> Measurement:
         return await measure_bare(rig, ShootBatch(f"bare-scheduling-{number}", SHOOTS[SCHEDULING]), SEEDS, _quiet)
 
-    await turns.take_bare(APPLY, rig, runner, apply_once)
-    await turns.take_bare(SCHEDULING, rig, runner, schedule_once)
+    if APPLY in scenarios:
+        await turns.take_bare(APPLY, rig, runner, apply_once)
+    if SCHEDULING in scenarios:
+        await turns.take_bare(SCHEDULING, rig, runner, schedule_once)
 
 
 def with_pipe_of_stream(readings: Sequence[ScenarioReading]) -> list[ScenarioReading]:
