@@ -15,8 +15,7 @@ import pytest
 from gardenbus.bench.comparison import Measurement
 from gardenbus.bench.guard.assessment import MOST_OTHERS, Loss, Lost, MeasuredNothing, NotMeasurable, assess
 from gardenbus.bench.guard.baseline import Baseline, measured
-from gardenbus.bench.guard.loads import APPLY as INTAKE
-from gardenbus.bench.guard.loads import UNITS, measure_loads
+from gardenbus.bench.guard.loads import APPLY, UNITS, measure_loads
 from gardenbus.bench.guard.readings import ScenarioReading, pooled
 from gardenbus.bench.guard.redis_functions import CallLog
 from gardenbus.bench.guard.run import GROUPS, TURNS, Group, measured_group
@@ -108,13 +107,13 @@ def baseline_of(*readings: ScenarioReading) -> Baseline:
 Reader = Callable[[], Awaitable[ScenarioReading]]
 
 
-async def intake_measured() -> ScenarioReading:
+async def applying_measured() -> ScenarioReading:
     async def measure(group: Group, folder: Path) -> list[ScenarioReading]:
         turns = Turns(folder / "samples")
-        await measure_loads(turns, TURNS, [INTAKE])
+        await measure_loads(turns, TURNS, [APPLY])
         return turns.readings(group.units)
 
-    (reading,) = await measured_group(Group({INTAKE: UNITS[INTAKE]}, measure))
+    (reading,) = await measured_group(Group({APPLY: UNITS[APPLY]}, measure))
     assert not reading.failure, reading.failure
     return reading
 
@@ -152,14 +151,14 @@ async def found(monkeypatch: pytest.MonkeyPatch, plant: str, process: str, read:
 @pytest.mark.at_rest
 @pytest.mark.timeout(3000)
 async def test_a_loop_in_the_apiserver_is_found_by_its_name(monkeypatch: pytest.MonkeyPatch) -> None:
-    loss = await found(monkeypatch, "loop_in_the_apiserver", "apiserver", intake_measured)
+    loss = await found(monkeypatch, "loop_in_the_apiserver", "apiserver", applying_measured)
     assert "loop_for_each_manifest" in loss.functions[0].name
 
 
 @pytest.mark.at_rest
 @pytest.mark.timeout(3000)
 async def test_a_loop_in_a_function_of_redis_is_found_by_the_functions_name(monkeypatch: pytest.MonkeyPatch) -> None:
-    loss = await found(monkeypatch, "loop_in_redis", "redis", intake_measured)
+    loss = await found(monkeypatch, "loop_in_redis", "redis", applying_measured)
     assert loss.functions[0].name == "put_many"
 
 
