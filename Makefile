@@ -71,8 +71,14 @@ test-kube: $(WITH_DEV) ## real control planes as processes (GARDENBUS_KUBE_BIN: 
 test-docker: $(WITH_DEV) ## the compose file on a real engine (needs Docker)
 	@exec $(BIN)/pytest -m docker tests/docker $(ARGS)
 
+# Without ARGS both: single servers, and clusters, between which networks are cut.
 chaos: $(WITH_DEV) ## faults of all kinds for 10 minutes, and whether all invariants hold (ARGS="--hours 3 --only kill,cut")
+ifeq ($(ARGS),)
+	@$(BIN)/python -m tests.chaos --minutes 5
+	@exec $(BIN)/python -m tests.chaos --minutes 5 --cluster
+else
 	@exec $(BIN)/python -m tests.chaos $(ARGS)
+endif
 
 fuzz: $(WITH_DEV) ## random inputs for parsers, admission, the bus and the command line (ARGS="--inputs 100000 --seed 3")
 	@exec $(BIN)/python -m tests.fuzz $(ARGS)

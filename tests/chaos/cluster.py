@@ -115,10 +115,11 @@ class ChaosCluster:
         for line in (*self._routes.values(), *self._redis_lines.values()):
             await line.close()
 
-    def isolate(self, name: str) -> None:
-        """Cut a server of NATS off from the others. Who is connected to it stays so."""
+    def isolate(self, name: str, *, is_alone: bool) -> None:
+        """Cut a server of NATS off from the others, or from one of them alone. Who is connected to it stays so."""
+        other = next(each for each in self.nats_ports if each != name)
         for pair, line in self._routes.items():
-            if name in pair:
+            if name in pair and (is_alone or other in pair):
                 line.half_open()
 
     def heal(self, name: str) -> None:

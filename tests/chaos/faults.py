@@ -175,8 +175,8 @@ class FaultMaker:
         await self._pause(fault._replace(target=leader))
 
     async def _partition(self, fault: Fault) -> None:
-        """Cut a server of NATS off from the others, while clients go on to speak to it."""
-        self._cluster.isolate(fault.target)
+        """Cut a server of NATS off from the others, or from one of them, while clients go on to speak to it."""
+        self._cluster.isolate(fault.target, is_alone=fault.detail != "one link")
         try:
             await asyncio.sleep(fault.seconds)
         finally:

@@ -11,6 +11,9 @@ CLOCK_SHIFTS = (-3600.0, -300.0, -5.0, 5.0, 300.0, 3600.0)
 CUT_OFF_FROM = ("everybody", "servers", "clients")
 """Whom a server of Redis is cut off from: `servers` are replicas, their primary, and Sentinels."""
 
+PARTITIONS = ("alone", "one link")
+"""How a server of NATS is cut off: from all others, or from one of them, while both see the third."""
+
 
 class Fault(NamedTuple):
     """One fault: begun `after` seconds of its round, taken back after `seconds`."""
@@ -74,6 +77,7 @@ DETAILS: Mapping[str, Sequence[str]] = {
     "old-disk": ("older", "empty"),
     "redis-partition": CUT_OFF_FROM,
     "failover": ("REQUESTS", "REPORTS", "OBJECTS", "QUEUES"),
+    "partition": PARTITIONS,
 }
 
 _NODE = re.compile(r"(nats|redis|sentinel)-\d")
