@@ -51,7 +51,7 @@ async def objects(place: Path) -> Mapping[str, Document]:
     return found
 
 
-def standing(found: Mapping[str, Document]) -> Mapping[str, object]:
+def kept_facts(found: Mapping[str, Document]) -> Mapping[str, object]:
     """What must be as it was: which objects there are, where shoots are, how large the set is, and what is ready."""
     return {
         name: (
@@ -88,16 +88,16 @@ async def test_after_a_downtime_nothing_is_moved_replaced_or_scaled(tmp_path: Pa
     try:
         await run(place, "up", "-f", str(EXAMPLE), "--detach")
         await eventually(has_grown, every=1.0)
-        before = standing(await objects(place))
+        before = kept_facts(await objects(place))
         moves = await moves_of(place)
         assert moves, "the set has grown"
         await run(place, "down")
         await asyncio.sleep(AWAY_SECONDS)
 
         await run(place, "up", "--detach")
-        at_once = standing(await objects(place))
+        at_once = kept_facts(await objects(place))
         await eventually(has_recovered, every=1.0)
-        after = standing(await objects(place))
+        after = kept_facts(await objects(place))
 
         assert at_once == before
         assert after == before

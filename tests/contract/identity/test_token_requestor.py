@@ -1,5 +1,6 @@
 """A labelled Secret gets credentials that let in, and others in time: on real servers, with two replicas."""
 
+import asyncio
 import base64
 import contextlib
 import json
@@ -92,6 +93,15 @@ async def let_in(landscape: GuardedLandscape, login: Login) -> None:
     await eventually(connected)
 
 
+async def until_out(landscape: GuardedLandscape, login: Login) -> None:
+    async def rejected() -> None:
+        with contextlib.suppress(Unavailable):
+            await landscape.connect(login_credentials(login), login.user)
+            raise AssertionError(f"{login.user} still comes in")
+
+    await eventually(rejected)
+
+
 async def test_requested_credentials_let_in_are_renewed_and_go_with_their_secret(tmp_path: Path) -> None:
     async with guarded_landscape(tmp_path / "landscape", replicas=2) as landscape:
         await landscape.operator.request("apply", requesting("scheduler:mine"))
@@ -108,10 +118,29 @@ async def test_requested_credentials_let_in_are_renewed_and_go_with_their_secret
         assert (finding.state, finding.found) == ("ok", "2 issued, each for 90 days at most")
         await landscape.operator.request(f"delete.{KEY.tail}")
 
-        async def rejected() -> None:
-            for login in (first, second):
-                with contextlib.suppress(Unavailable):
-                    await landscape.connect(login_credentials(login), login.user)
-                    raise AssertionError(f"{login.user} still comes in")
+        await until_out(landscape, first)
+        await until_out(landscape, second)
 
-        await eventually(rejected)
+
+async def test_with_its_namespace_a_service_account_is_out_also_when_the_namespace_is_made_anew(tmp_path: Path) -> None:
+    namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "team-a"}}
+    secret = requesting("")
+    prefix = "serviceaccount.resources.gardener.cloud/"
+    secret["metadata"]["annotations"] = {f"{prefix}namespace": "team-a", f"{prefix}name": "robot"}
+    async with guarded_landscape(tmp_path / "landscape", replicas=2) as landscape:
+        await landscape.operator.request("apply", namespace)
+        await landscape.operator.request("apply", secret)
+        login = await issued(landscape)
+        assert login.user == "system:serviceaccount:team-a:robot"
+        await let_in(landscape, login)
+
+        await landscape.operator.request("delete.namespace._.team-a")
+        await landscape.operator.request("apply", namespace)
+
+        await until_out(landscape, login)
+        await landscape.operator.request(f"patch.{KEY.tail}", {"metadata": {"annotations": {RENEW: None}}})
+        await until_out(landscape, login)
+        await asyncio.sleep(1.1)  # what is issued in the second of the removal ends with it, too
+        await landscape.operator.request(f"patch.{KEY.tail}", {"data": {"token": None}})
+        await let_in(landscape, await issued(landscape, other_than=login.password))
+        await until_out(landscape, login)
