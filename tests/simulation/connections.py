@@ -81,7 +81,7 @@ class SimulatedOutbox(_Connection):
         """Likewise."""
         return IndexedUpTo(after, is_end=True)
 
-    async def count_shoots(self) -> bool:
+    async def count_older(self) -> bool:
         """Nothing to do, and no choice point: there is no older version."""
         return False
 

@@ -14,6 +14,7 @@ from gardenbus.apiserver.registry.writer import Writer
 from gardenbus.common.api.document import Document, encode
 from gardenbus.common.api.identity.roles import landscape_roles
 from gardenbus.common.api.keys import Subjects
+from gardenbus.common.controller.budget_settings import BudgetSettings
 from gardenbus.common.ports.bus import Request
 from tests.support.builders import a_cloudprofile, a_project, a_seed, a_shoot
 from tests.support.clocks import FakeClock
@@ -50,7 +51,7 @@ def members(**roles: str) -> Document:
 class AuthorizedApiserver:
     """An apiserver that authorizes, on memory."""
 
-    def __init__(self, admission: Admission | None = None) -> None:
+    def __init__(self, admission: Admission | None = None, budgets: BudgetSettings | None = None) -> None:
         self.clock = FakeClock()
         self.store = MemoryStore(self.clock, is_open=True)
         bus, manifests = MemoryBus(self.clock), ManifestCache(self.store)
@@ -62,7 +63,9 @@ class AuthorizedApiserver:
             writer=Writer(self.store, self.clock, admission),
             seed_binder=SeedBinder(self.store, self.clock),
             manifests=manifests,
-            authorizer=Authorizer(self.store, AuditLog(self.clock), is_enforced=True),
+            authorizer=Authorizer(
+                self.store, AuditLog(self.clock), is_enforced=True, budget_within=(budgets or BudgetSettings()).within
+            ),
             concurrency=8,
         )
 
@@ -84,9 +87,9 @@ class AuthorizedApiserver:
         return 200 if response["ok"] else response["error"]["code"]
 
 
-async def two_projects() -> AuthorizedApiserver:
+async def two_projects(budgets: BudgetSettings | None = None) -> AuthorizedApiserver:
     """Two projects, their people, and a shoot of each on a seed of its own."""
-    apiserver = AuthorizedApiserver()
+    apiserver = AuthorizedApiserver(budgets=budgets)
     await apiserver.create([
         landscape_roles({"root": "operator", "eve": "viewer"}),
         a_cloudprofile(),

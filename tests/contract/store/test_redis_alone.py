@@ -208,16 +208,16 @@ async def test_shoots_of_an_older_version_are_counted_a_page_at_a_time(
     await connection.command("ZREMRANGEBYRANK", connection.key("busy"), "0", "3")
     assert await kit.store.shoot_state_counts(9) == ({"failed": 1}, 1, [ObjectKey("shoot", "garden-dev", "e")], 4)
 
-    assert await kit.outbox.count_shoots()
+    assert await kit.outbox.count_older()
     counts = await kit.store.shoot_state_counts(9)
     assert (counts.states, counts.busy, counts.uncounted) == ({"failed": 3}, 3, 2)
     written = await kit.now(ObjectKey("shoot", "garden-dev", "c"))
     await kit.changed(written, merged(written.document(), {"metadata": {"labels": {"a": "b"}}}))
-    while await kit.outbox.count_shoots():
+    while await kit.outbox.count_older():
         pass
     counts = await kit.store.shoot_state_counts(9)
     assert (counts.states, counts.busy, counts.uncounted) == ({"failed": 5}, 5, 0)
-    assert not await kit.outbox.count_shoots()
+    assert not await kit.outbox.count_older()
 
 
 class HurryingClock(FakeClock):

@@ -372,7 +372,8 @@ class StoreMachine(RuleBasedStateMachine):
                     page = await store.list_page(key.kind, limit=2)
                     token = page.continue_token
                     rest = await store.list_page(key.kind, limit=2, continue_token=token) if token else None
-                    return [_counts(await store.census()), await store.dependents(owner), page, rest]
+                    amounts = sorted((await store.stored_amounts()).items())
+                    return [_counts(await store.census()), amounts, await store.dependents(owner), page, rest]
             return None
 
         self.both(call)

@@ -223,7 +223,7 @@ class MemoryOutbox:
         """Nothing to do: no version but today's has written here."""
         return IndexedUpTo(after, is_end=True)
 
-    async def count_shoots(self) -> bool:
+    async def count_older(self) -> bool:
         """Nothing to do: counts are made anew from the objects each time."""
         return False
 

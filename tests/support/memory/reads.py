@@ -20,6 +20,7 @@ from gardenbus.common.ports.store import (
     BindRecord,
     Page,
     ShootStateCounts,
+    StoredAmount,
     UnblockIndexes,
     UnschedulableClass,
     UnschedulableStatus,
@@ -28,6 +29,7 @@ from gardenbus.common.ports.store import (
 from tests.support.memory.quotas import demand_of
 from tests.support.memory.recovery import MemoryRecoveries, unknown_places
 from tests.support.memory.state import MemoryState, member_of
+from tests.support.memory.stored_amounts import amount_in
 
 
 class MemoryReads(MemoryRecoveries):
@@ -181,6 +183,11 @@ class MemoryReads(MemoryRecoveries):
         first = sorted(busy, key=lambda row: (row.began_at, row.namespace, row.name))[:limit]
         longest = [ObjectKey("shoot", row.namespace, row.name) for row in first]
         return ShootStateCounts(Counter(row.state for row in rows), len(busy), longest)
+
+    async def stored_amounts(self) -> Mapping[str, StoredAmount]:
+        """Count what each namespace holds."""
+        self.state.check_open(with_outbox=False)
+        return {namespace: amount_in(self.state, namespace) for namespace in {key.namespace for key in self.state.rows}}
 
     async def census(self) -> Mapping[str, int]:
         """Count objects by kind, pending and waiting shoots, and what the outbox still holds."""

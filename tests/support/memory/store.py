@@ -122,6 +122,7 @@ class MemoryStore(MemoryScheduling):
             preconditions=preconditions,
             scheduling_generation=scheduling_generation,
             is_adoption=bool(uid),
+            private={"last_applied": last_applied, "owner_setters": owner_setters},
         )
         if superseded:
             return superseded
@@ -201,6 +202,7 @@ class MemoryStore(MemoryScheduling):
             change=change if differs else None,
             preconditions=preconditions,
             scheduling_generation=scheduling_generation,
+            private=private,
         )
         if superseded:
             return superseded

@@ -1,6 +1,6 @@
 """Checks of a write to the memory store: what functions/write_checks.lua checks before it changes anything."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from gardenbus.common.adapters.store_responses import (
@@ -25,6 +25,7 @@ from tests.support.memory.followed_shoots import followed_shoot
 from tests.support.memory.quotas import check_demands, check_quotas
 from tests.support.memory.recovery import ordered_after, recovery_rejection, unknown_places, unknown_rejection
 from tests.support.memory.state import MemoryState, ObjectRow, member_of, origin_of_tombstone
+from tests.support.memory.stored_amounts import check_stored
 
 
 def check_write(
@@ -37,10 +38,11 @@ def check_write(
     preconditions: Sequence[WritePrecondition],
     scheduling_generation: int | None = None,
     is_adoption: bool = False,
+    private: Mapping[str, bytes] = {},
 ) -> Superseded | None:
     """Raise the error of a write based on version `base` (0: a creation), or return what superseded it.
 
-    `change` is None when nothing of the object would differ.
+    `change` is None when nothing of the object would differ, `private` what is stored beside it.
     """
     row = state.rows.get(key)
     applied = row.origin if row else origin_of_tombstone(state.tombstones.get(key))
@@ -56,7 +58,7 @@ def check_write(
         raise is_gone(key)
     if row and base != row.stored.version:
         raise has_moved_on(key, row.stored.version)
-    _check_guards(state, key, row, change, preconditions)
+    _check_guards(state, key, row, change, preconditions, private)
     if change is not None:
         _check_claims(state, key, change)
         placed = PlacedShoot(row.stored.uid, row.after) if row else PlacedShoot("", ordered_after(state, origin))
@@ -113,10 +115,11 @@ def _check_guards(
     row: ObjectRow | None,
     change: ObjectChange | None,
     preconditions: Sequence[WritePrecondition],
+    private: Mapping[str, bytes],
 ) -> None:
     for guard in preconditions:
-        if guard.kind in ("quota", "demand", "count"):
-            _check_counts(state, guard, key, row, change)
+        if guard.kind in ("quota", "demand", "count", "stored"):
+            _check_counts(state, guard, key, row, change, private)
             continue
         if guard.kind == "version":
             other = state.rows.get(ObjectKey.from_stored(guard.name))
@@ -142,9 +145,16 @@ def _check_guards(
 
 
 def _check_counts(
-    state: MemoryState, guard: WritePrecondition, key: ObjectKey, row: ObjectRow | None, change: ObjectChange | None
+    state: MemoryState,
+    guard: WritePrecondition,
+    key: ObjectKey,
+    row: ObjectRow | None,
+    change: ObjectChange | None,
+    private: Mapping[str, bytes],
 ) -> None:
-    if guard.kind == "demand":
+    if guard.kind == "stored":
+        check_stored(state, guard, row, change, private)
+    elif guard.kind == "demand":
         check_demands(state, guard, row, None if change is None else change.index_keys.demands)
     elif row is None and guard.kind == "count":
         found = sum(other.kind == guard.name for other in state.rows)

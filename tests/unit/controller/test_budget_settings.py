@@ -48,6 +48,9 @@ async def test_the_groups_of_a_credential_count() -> None:
         BUDGETS, None, await stored(settings_of('groups: {"gardener.cloud:system:seeds": {watches: 3}}'))
     )
     assert settings.of("seed:aws").watches == 3
+    accounts = 'groups: {"system:serviceaccounts:ci": {watches: 4}}'
+    settings.on_change(BUDGETS, None, await stored(settings_of(accounts)))
+    assert settings.of("system:serviceaccount:ci:robot").watches == 4
     assert settings.of("ann") == settings.of("seed:") == DEFAULT_BUDGET
 
 

@@ -212,6 +212,9 @@ TROUBLES: Mapping[str, Trouble] = {
         {"gardenbus_jetstream_storage_used_bytes": constant(9e9)}, ("GardenbusJetStreamDiskFilling",)
     ),
     "somebody sends more than a budget allows": Trouble({OVER_BUDGET: counting(60)}, ("GardenbusOverBudget",)),
+    "a Project stores much": Trouble(
+        {'gardenbus_budget_used_ratio{limit="storedBytes"}': constant(0.9)}, ("GardenbusStoredNearBudget",)
+    ),
     "a stream fills": Trouble(
         {'gardenbus_stream_size_bytes{stream="REPORTS"}': constant(1.9e9)}, ("GardenbusStreamFilling",)
     ),

@@ -313,7 +313,7 @@ class UncountedOutbox(MemoryOutbox):
 
     pages = 3
 
-    async def count_shoots(self) -> bool:
+    async def count_older(self) -> bool:
         self.pages -= self.pages > 0
         return self.pages > 0
 

@@ -22,6 +22,7 @@ from gardenbus.apiserver.isolated_process import IsolatedProcess, isolated_proce
 from gardenbus.apiserver.metrics import ConsumerMetrics
 from gardenbus.apiserver.registry.read_cache import ManifestCache
 from gardenbus.apiserver.registry.seed_binder import SeedBinder
+from gardenbus.apiserver.registry.stored_amounts import StoredAmounts
 from gardenbus.apiserver.registry.writer import Writer
 from gardenbus.apiserver.settings import ApiserverSettings
 from gardenbus.common.api.identity.accounts import AUTH_CALLOUT, COMES_IN_BY
@@ -79,10 +80,12 @@ async def start_apiserver(
     writer.on_created = HintSender(bus, connections.subjects).created
     audit = AuditLog(context.clock)
     context.stack.callback(audit.close)
-    authorizer = Authorizer(store, audit, is_enforced=context.settings.enforces_authorization)
+    budgets = BudgetSettings()
+    enforces = context.settings.enforces_authorization
+    authorizer = Authorizer(store, audit, is_enforced=enforces, budget_within=budgets.within)
     static = context.settings.static_users
     user_of = StaticUsers(Path(static)).user_of if static else as_stated
-    parts = _Parts(connections, writer, manifests, authorizer, user_of, BudgetSettings())
+    parts = _Parts(connections, writer, manifests, authorizer, user_of, budgets)
     requests, reports = await _handlers(context, parts)
     for refresh in (requests.refresh, reports.refresh):
         await context.wait_for("nats", refresh)
@@ -165,6 +168,8 @@ async def _serve_api(context: ServiceContext[ApiserverSettings], parts: _Parts) 
         user_of=user_of,
         budget_of=budgets.of,
     )
+    stored = StoredAmounts(store, budgets, api.use)
+    context.spawn("stored-amounts", stored.run(context.clock.sleep))
     bus.report_stats(api.use.report)
     about = {"takes": "JSON or YAML", "answers": "JSON", "described-in": "docs/reference/asyncapi.yaml"}
     if context.settings.nats_credentials and not context.settings.static_users:

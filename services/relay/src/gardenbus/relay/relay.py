@@ -113,7 +113,7 @@ class Relay:
         self._positions: dict[str, StreamPosition] = {}
         self._needs_recovery = True
         self._is_cautious = True
-        self._counts_shoots = True
+        self._counts_older = True
         self._indexed = IndexedUpTo(0, is_end=False)
         self._announced_unblock_index = 0
         self._prefetched: OutboxPage | None = None
@@ -169,8 +169,8 @@ class Relay:
             await self._outbox.requeue_pending()
         if not self._indexed.is_end:
             self._indexed = await self._outbox.index_older(self._indexed.version)
-        if self._counts_shoots:
-            self._counts_shoots = await self._outbox.count_shoots()
+        if self._counts_older:
+            self._counts_older = await self._outbox.count_older()
         await self._compare_announced()
         await self._collect_tombstones(now)
 
@@ -218,7 +218,7 @@ class Relay:
     async def _announce_page(self) -> None:
         page = await self._next_page()
         if not page.entries:
-            if not (self._is_comparing() or self._counts_shoots):
+            if not (self._is_comparing() or self._counts_older):
                 await self._outbox.wait(self._settings.idle_seconds)
             return
         page, spans = with_spans(page)
@@ -344,7 +344,7 @@ class Relay:
         self._needs_recovery, self._is_cautious = False, True
         await self._outbox.trim(None, self._trimmed())
         self._obsolete.begin(recorded)
-        self._counts_shoots = True
+        self._counts_older = True
 
     async def _repeat(self, recorded: Mapping[str, StreamPosition], now: Mapping[str, StreamPosition]) -> None:
         """Announce again what streams that went back have lost.

@@ -10,7 +10,7 @@ data:
     projects: {dev: {bytesInFlight: 64Mi}}
 
 Each limit of a principal is that of its user; else the highest of its groups; else the highest of the Projects that it
-is a member of; else the default one.
+is a member of; else the default one. What is stored is held by a Project: of Projects that one's limit counts alone.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping
@@ -25,7 +25,7 @@ from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.keys import GARDEN_NAMESPACE, ObjectKey
 from gardenbus.common.api.manifests.parser import read_object
 from gardenbus.common.api.quantities import parse_quantity
-from gardenbus.common.errors import BadRequest, FieldProblem, InvalidResource, TooManyRequests
+from gardenbus.common.errors import BadRequest, FieldProblem, Forbidden, InvalidResource, TooManyRequests
 
 BUDGETS = ObjectKey("configmap", GARDEN_NAMESPACE, "budgets")
 BUDGETS_ENTRY = "budgets"
@@ -66,12 +66,21 @@ class Budget(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     pages: int = 20
     """Pages of one dashboard that are open, and follow what changes."""
 
+    stored_objects: int = 100_000
+    """Objects that a Project holds in the store."""
+
+    stored_bytes: int = 256 * 1024 * 1024
+    """Bytes of these objects as they are stored (most are compressed), without their status."""
+
 
 LIMITS: Mapping[str, str] = {field.encode_name: field.name for field in msgspec.structs.fields(Budget)}
 """Attribute of each limit by its name in settings and messages."""
 
 BYTE_LIMITS = frozenset(name for name in LIMITS if "ytes" in name)
 """Limits that are given as quantities (`64Mi`)."""
+
+STORED_LIMITS = ("storedObjects", "storedBytes")
+"""Limits of what a Project holds in the store."""
 
 DEFAULT_BUDGET = Budget()
 
@@ -135,6 +144,23 @@ def over_budget(user: str, limit: str, most: int, suggestion: str) -> OverBudget
     """The error for a principal that holds as much of something as it may."""
     used = f"{user or 'nobody'!r} has used up its budget of {limit} ({shown_limit(limit, most)})"
     return OverBudget(f"{used}: {suggestion}", limit)
+
+
+class StoredOverBudget(Forbidden):
+    """A Project holds as much in the store as its budget allows; `limit` is the name of what is used up."""
+
+    def __init__(self, message: str, limit: str) -> None:
+        super().__init__(message)
+        self.limit = limit
+
+
+def over_stored_budget(namespace: str, limit: str, held: int, most: int) -> StoredOverBudget:
+    """The error for a write with which a namespace would hold more than it may."""
+    used = f"{shown_limit(limit, held)} of {shown_limit(limit, most)}"
+    suggestion = f"delete objects there, or have an operator set a higher limit in the ConfigMap {BUDGETS}"
+    return StoredOverBudget(
+        f"namespace {namespace!r} has used up its budget of {limit} ({used} used): {suggestion}", limit
+    )
 
 
 def shown_limit(limit: str, value: int) -> str:

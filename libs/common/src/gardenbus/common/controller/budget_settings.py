@@ -13,7 +13,7 @@ from gardenbus.common.api.budgets import BUDGETS, DEFAULT_BUDGET, Budget, Budget
 from gardenbus.common.api.document import Document, StoredObject, section
 from gardenbus.common.api.document_parts import mappings
 from gardenbus.common.api.identity.names import requester
-from gardenbus.common.api.identity.principals import SERVICE_ACCOUNT_PREFIX, groups_of
+from gardenbus.common.api.identity.principals import SERVICE_ACCOUNT_PREFIX, Principal, groups_of, groups_of_user
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.errors import BadRequest, InvalidResource
 
@@ -23,8 +23,17 @@ BudgetOf = Callable[[str], Budget]
 """The budget of a user."""
 
 
+BudgetWithin = Callable[[str, str], Budget]
+"""The budget of a user for what is stored in a namespace."""
+
+
 def default_budget(_user: str) -> Budget:
     """The budget of everybody where nothing is set."""
+    return DEFAULT_BUDGET
+
+
+def default_budget_within(_user: str, _namespace: str) -> Budget:
+    """Likewise."""
     return DEFAULT_BUDGET
 
 
@@ -38,6 +47,7 @@ class BudgetSettings:
         self._budgets = Budgets()
         self._subjects: dict[str, frozenset[str]] = {}
         self._projects: defaultdict[str, set[str]] = defaultdict(set)
+        self._namespaces: dict[str, str] = {}
 
     def of(self, user: str, projects: Collection[str] = ()) -> Budget:
         """The budget of a user, who is a member of these Projects and of those that were noted."""
@@ -45,13 +55,29 @@ class BudgetSettings:
             principal = requester(user)
         except BadRequest:
             return self._budgets.of(user, (), projects)
-        groups = groups_of(principal)
+        groups = _groups_of(principal)
         noted = {name for subject in (user, *map(_group, groups)) for name in self._projects.get(subject, ())}
         return self._budgets.of(user, groups, {*projects, *noted}, role=principal.role)
 
-    def on_change(self, key: ObjectKey, _old: StoredObject | None, new: StoredObject | None) -> None:
-        """Note settings, and members of Projects."""
+    def within(self, user: str, namespace: str) -> Budget:
+        """The budget of a user for what is stored in a namespace; that of its Project for nobody."""
+        project = self.project_of(namespace)
+        projects = (project,) if project else ()
+        try:
+            principal = requester(user)
+        except BadRequest:
+            return self._budgets.of("", (), projects)
+        return self._budgets.of(user, _groups_of(principal), projects)
+
+    def project_of(self, namespace: str) -> str | None:
+        """The Project of a namespace, as far as it was noted."""
+        return self._namespaces.get(namespace)
+
+    def on_change(self, key: ObjectKey, old: StoredObject | None, new: StoredObject | None) -> None:
+        """Note settings, and members and namespaces of Projects."""
         if key.kind == "project":
+            for project in filter(None, (old, new)):
+                self._note_namespace(section(project.document(), "spec"), key.name if project is new else None)
             self._note_members(key.name, frozenset(_members(new.document())) if new is not None else frozenset())
         elif key == BUDGETS:
             self.note(new.document() if new is not None else None)
@@ -63,6 +89,13 @@ class BudgetSettings:
         except InvalidResource as error:
             _log.warning("budgets.unreadable", object=str(BUDGETS), reason=error.message)
 
+    def _note_namespace(self, spec: Document, project: str | None) -> None:
+        namespace: object = spec.get("namespace")
+        if isinstance(namespace, str) and project is None:
+            self._namespaces.pop(namespace, None)
+        elif isinstance(namespace, str) and project is not None:
+            self._namespaces[namespace] = project
+
     def _note_members(self, project: str, subjects: frozenset[str]) -> None:
         before = self._subjects.pop(project, frozenset())
         for subject in before - subjects:
@@ -73,6 +106,10 @@ class BudgetSettings:
             self._projects[subject].add(project)
         if subjects:
             self._subjects[project] = subjects
+
+
+def _groups_of(principal: Principal) -> frozenset[str]:
+    return groups_of_user(principal.user).union(groups_of(principal))
 
 
 def _members(project: Document) -> Iterator[str]:

@@ -32,11 +32,21 @@ class BudgetUse:
 
     def __init__(self, budget_of: BudgetOf) -> None:
         self._budget_of = budget_of
-        self._counted: dict[str, tuple[AmountsHeld, Callable[[Budget], int]]] = {}
+        self._counted: dict[str, tuple[AmountsHeld, Callable[[Budget], int], BudgetOf]] = {}
 
-    def count(self, limit: str, held: AmountsHeld, most: Callable[[Budget], int] | None = None) -> None:
-        """Add a limit; `most` is how much of a budget somebody may hold, if that is not the limit."""
-        self._counted[limit] = held, most or attrgetter(LIMITS[limit])
+    def count(
+        self,
+        limit: str,
+        held: AmountsHeld,
+        most: Callable[[Budget], int] | None = None,
+        *,
+        budget_of: BudgetOf | None = None,
+    ) -> None:
+        """Add a limit; `most` is how much of a budget somebody may hold, if that is not the limit.
+
+        `budget_of`: the budget of those who hold it, if they are no users.
+        """
+        self._counted[limit] = held, most or attrgetter(LIMITS[limit]), budget_of or self._budget_of
         USED.labels(limit).set_function(lambda: max((use.share for use in self._uses(limit)), default=0.0))
 
     def report(self) -> Document:
@@ -45,6 +55,6 @@ class BudgetUse:
         return {"budgets": msgspec.to_builtins(sorted(uses, key=lambda use: (-use.share, use.user))[:MOST_USES])}
 
     def _uses(self, limit: str) -> Iterator[LimitUse]:
-        held, most = self._counted[limit]
+        held, most, budget_of = self._counted[limit]
         for user, count in list(held().items()):
-            yield LimitUse(user, limit, int(count), most(self._budget_of(user)))
+            yield LimitUse(user, limit, int(count), most(budget_of(user)))

@@ -125,6 +125,13 @@ class ShootStateCounts(NamedTuple):
     uncounted: int = 0
 
 
+class StoredAmount(NamedTuple):
+    """Objects of a namespace, and the bytes of what requests write of them, as it is stored (without status)."""
+
+    objects: int
+    bytes: int
+
+
 class Usage(msgspec.Struct, frozen=True):
     """Shoots per seed, for seeds whose usage changed after `since`; pass `version` as `since` next time."""
 
@@ -214,11 +221,13 @@ class WritePrecondition(msgspec.Struct, frozen=True):
     `ObjectKey.stored`, or a part of a profile as in `IndexKeys`); `claim`: nothing has the claim `name`, unless it is
     being deleted; `quota`: a new object exceeds no ResourceQuota of its namespace; `demand`: the demands of all that
     refers to `name` stay within `limits` with this write; `count`: with a new object there are no more than `most` of
-    the kind `name`: all of them fail with Forbidden. `version`: the object `name` (an `ObjectKey.stored`) has exactly
-    this version, 0 for "does not exist"; it fails with Conflict, because the caller has to read it again.
+    the kind `name`; `stored`: with an object that is new, or grows, its namespace `name` holds no more than `limits`
+    (`storedObjects` and `storedBytes` of a budget): all of them fail with Forbidden. `version`: the object `name` (an
+    `ObjectKey.stored`) has exactly this version, 0 for "does not exist"; it fails with Conflict, because the caller has
+    to read it again.
     """
 
-    kind: Literal["usage", "references", "claim", "version", "quota", "demand", "count"]
+    kind: Literal["usage", "references", "claim", "version", "quota", "demand", "count", "stored"]
     name: str
     message: str
     version: int = 0
@@ -502,6 +511,10 @@ class Store(Objects, StreamHistories, Recoveries, Protocol):
 
     async def shoot_state_counts(self, limit: int) -> ShootStateCounts:
         """Count shoots by state, and name `limit` of those that are busy."""
+        ...
+
+    async def stored_amounts(self) -> Mapping[str, StoredAmount]:
+        """Read how much each namespace holds ("": cluster-scoped objects)."""
         ...
 
     async def census(self) -> Mapping[str, int]:

@@ -14,7 +14,7 @@ from typing import Any
 
 import msgspec
 
-from gardenbus.common.api.budgets import OverBudget
+from gardenbus.common.api.budgets import OverBudget, StoredOverBudget
 from gardenbus.common.api.document import encode
 from gardenbus.common.errors import FieldProblem, GardenbusError, InvalidResource, TooManyRequests
 
@@ -60,7 +60,7 @@ def error_body(error: GardenbusError) -> dict[str, Any]:
     }
     if isinstance(error, TooManyRequests):
         body["retryAfterSeconds"] = error.retry_after_seconds
-    if isinstance(error, OverBudget):
+    if isinstance(error, OverBudget | StoredOverBudget):
         body["limit"] = error.limit
     return body
 

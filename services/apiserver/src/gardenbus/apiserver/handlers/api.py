@@ -380,7 +380,9 @@ class ApiHandler:
         return await self.authorizer.grant(requester, await query_action(verb, rest, body, self._reader), reads)
 
     async def _apply(self, body: bytes, options: RequestOptions) -> RequestResponse:
+        turn = LoopTurn()
         documents = parse(body)
+        await turn.let_others_in()
         session = await self._write_session(options)
         return await _written_together(
             (self._applied(document, session, options) for document in documents), session.trace

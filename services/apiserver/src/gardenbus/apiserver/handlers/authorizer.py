@@ -26,13 +26,15 @@ from gardenbus.apiserver.handlers.audit_log import AuditLog
 from gardenbus.apiserver.registry.read_cache import ReadCache
 from gardenbus.apiserver.registry.seed_graph_reader import is_reachable
 from gardenbus.apiserver.registry.writer import ChangeChecks
+from gardenbus.common.api.budgets import LIMITS, STORED_LIMITS
 from gardenbus.common.api.document import Document
 from gardenbus.common.api.identity.principals import OPERATOR, principal_of
 from gardenbus.common.api.identity.roles import LANDSCAPE_ROLES
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.api.restored_requests import REQUEST_INFO
+from gardenbus.common.controller.budget_settings import BudgetWithin, default_budget_within
 from gardenbus.common.errors import Forbidden
-from gardenbus.common.ports.store import Store
+from gardenbus.common.ports.store import DemandLimits, Store, WritePrecondition
 
 BINDINGS_OF_CREDENTIALS = ("secretbinding", "credentialsbinding")
 """Kinds that may refer to another namespace: who writes one must be able to read what it refers to."""
@@ -58,6 +60,7 @@ class AccessGrant:
     permit: Permit
     audit: AuditLog | None
     is_tentative: bool = field(default=False, kw_only=True)
+    preconditions: Sequence[WritePrecondition] = field(default=(), kw_only=True)
 
     @property
     def is_operators(self) -> bool:
@@ -67,7 +70,7 @@ class AccessGrant:
     @property
     def checks(self) -> ChangeChecks:
         """The checks of its change."""
-        return ChangeChecks(self.check_change, self.check_verbs)
+        return ChangeChecks(self.check_change, self.check_verbs, self.preconditions)
 
     def check_change(self, old: Document | None, new: Document) -> None:
         """Raise MissingVerb for a bind or a reference that the requester may not make."""
@@ -93,8 +96,11 @@ class AccessGrant:
 class Authorizer:
     """Authorizes the requests of one landscape; without enforcement everybody may do everything."""
 
-    def __init__(self, store: Store, audit: AuditLog, *, is_enforced: bool) -> None:
+    def __init__(
+        self, store: Store, audit: AuditLog, *, is_enforced: bool, budget_within: BudgetWithin = default_budget_within
+    ) -> None:
         self._store = store
+        self._budget_within = budget_within
         self._audit = audit if is_enforced else None
 
     @property
@@ -187,7 +193,14 @@ class Authorizer:
             permit = await self.permit(requester, action, reads, is_tentative=is_tentative)
             if permits is not None:
                 permits.add(action, permit)
-        granted = AccessGrant(requester, action, permit, self._audit, is_tentative=is_tentative)
+        granted = AccessGrant(
+            requester,
+            action,
+            permit,
+            self._audit,
+            is_tentative=is_tentative,
+            preconditions=self._within_budget(requester, key.namespace, permit),
+        )
         if not self.decides_on(requester):
             return granted
         further: list[Action] = []
@@ -199,6 +212,14 @@ class Authorizer:
         for action in further:
             await self.permit(requester, action, reads, is_tentative=is_tentative)
         return granted
+
+    def _within_budget(self, requester: Requester, namespace: str, permit: Permit) -> Sequence[WritePrecondition]:
+        """The condition that a namespace holds no more than its budget; none for operators and services."""
+        if permit.verbs is None or not namespace:
+            return ()
+        budget = self._budget_within(requester.user, namespace)
+        most = {limit: getattr(budget, LIMITS[limit]) for limit in STORED_LIMITS}
+        return (WritePrecondition("stored", namespace, "", limits=DemandLimits(most=most)),)
 
     def queries(self, requester: Requester, action: Action) -> Sequence[RelatedQuery]:
         """Queries whose results are the facts of a decision about a person, to be read ahead."""

@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from gardenbus.apiserver.registry.loop_turn import LoopTurn
 from gardenbus.common.api.decoding import json_decoder
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.keys import CLUSTER_SCOPE, PROBE_LEASE, Subjects
@@ -108,6 +109,7 @@ class BusLists:
         after_sequence: int | None = None,
         last_per_subject: bool = False,
     ) -> None:
+        turn = LoopTurn()
         async with self._bus.follow(
             self._subjects.stream(stream),
             [subject_filter],
@@ -117,6 +119,7 @@ class BusLists:
             async for event in follower:
                 if isinstance(event, ReplayDone):
                     break
+                await turn.let_others_in()
                 if isinstance(event, StreamMessage) and event.marker is None:
                     note(event)
 

@@ -10,6 +10,7 @@ from gardenbus.apiserver.domain.query_bodies import read_query
 from gardenbus.apiserver.domain.request_subjects import ListTarget, key_of_tail, list_target_of_tail
 from gardenbus.apiserver.handlers.bus_lists import BusLists, as_object
 from gardenbus.apiserver.registry.indexed_lists import SHOOT, IndexedList, objects_named, shoots_on_seed
+from gardenbus.apiserver.registry.loop_turn import LoopTurn
 from gardenbus.apiserver.registry.stored_kinds import stored_kinds, unregistered_kinds
 from gardenbus.common.api.decoding import json_decoder
 from gardenbus.common.api.document import section
@@ -266,10 +267,12 @@ class ObjectReader:
         selected: list[msgspec.Raw] = []
         token, size, seen = query.continue_token, 0, 0
         first: Page | None = None
+        turn = LoopTurn()
         while True:
             page = await self._page(target, indexed, query.limit - len(selected), token, RESPONSE_LIMIT - size)
             first = first or page
             for stored in page.objects:
+                await turn.let_others_in()
                 if matches is None or matches(stored.document()):
                     selected.append(msgspec.Raw(stored.encoded()))
                     size += len(selected[-1])

@@ -22,8 +22,10 @@ from gardenbus.apiserver.domain.field_validation import (
 from gardenbus.apiserver.domain.operations import accept_operation, is_rollout_confined
 from gardenbus.apiserver.domain.plugins.plugin import VerbCheck, any_verb
 from gardenbus.apiserver.domain.related_objects import RelatedQuery
+from gardenbus.apiserver.domain.validation.entry_limits import check_entries, may_exceed
 from gardenbus.apiserver.domain.validation.manifest import validate
 from gardenbus.apiserver.domain.validation.metadata import key_of
+from gardenbus.apiserver.metrics import OVER_BUDGET
 from gardenbus.apiserver.registry.loop_turn import LoopTurn
 from gardenbus.apiserver.registry.preconditions import (
     Precondition,
@@ -45,6 +47,7 @@ from gardenbus.apiserver.registry.retry_on_conflict import (
     retry_on_conflict,
 )
 from gardenbus.apiserver.registry.seed_removal import annotate_seed_removal, revert_seed_removal
+from gardenbus.common.api.budgets import StoredOverBudget
 from gardenbus.common.api.document import UNKNOWN_LAST_APPLIED, Document, StoredObject, encode, section
 from gardenbus.common.api.document_parts import without
 from gardenbus.common.api.field_validation import FieldValidation
@@ -71,12 +74,14 @@ PostMerge = Callable[[Document | None, Document], Document]
 
 
 class ChangeChecks(NamedTuple):
-    """Checks of a requester's rights to a change (what is stored, what it shall become); both raise Forbidden."""
+    """Checks of a requester's rights to a change (what is stored, what it shall become); they raise Forbidden."""
 
     change: VerbCheck = any_verb
     """Check by authorization of the manifest as it was merged."""
     verbs: VerbCheck = any_verb
     """Check for an admission plug-in of the manifest as it will be stored."""
+    preconditions: Sequence[WritePrecondition] = ()
+    """Conditions under which the requester may write."""
 
 
 ANY_CHANGE = ChangeChecks()
@@ -182,10 +187,13 @@ class Writer:
         reject_controller_owned(key)
         turn = LoopTurn()
         wanted = version_in(given)
-        review = reported_review(given) if validation is None else manifest_review(given, key, validation)
-        await turn.let_others_in()
         sent = merging.without_system_fields(given)
         last_applied = encode(sent)
+        if may_exceed(last_applied):
+            await turn.let_others_in()
+            check_entries(sent)
+        await turn.let_others_in()
+        review = reported_review(given) if validation is None else manifest_review(given, key, validation)
         await turn.let_others_in()
 
         def merge(base: StoredObject | None, current: Document | None) -> Document:
@@ -218,9 +226,11 @@ class Writer:
         """
         reject_controller_owned(key)
         check_version(key, None, version_in(given))
-        notices = manifest_review(given, key, validation)(None)
         sent = merging.without_system_fields(given)
         last_applied = encode(sent)
+        if may_exceed(last_applied):
+            check_entries(sent)
+        notices = manifest_review(given, key, validation)(None)
         merged = merging.new_object(sent, last_applied)
         checks.change(None, merged)
         is_as_given = merged is sent and merging.is_sent_whole(sent, given)
@@ -339,6 +349,8 @@ class Writer:
             current = base.document() if base is not None else None
             turn = LoopTurn()
             merged = intent.merge(base, current)
+            if intent.last_applied is None:
+                check_entries(merged, current)
             await turn.let_others_in()
             intent.checks.change(current, merged)
             notices = (*intent.review(current), *_unknown_configuration(intent, base))
@@ -352,7 +364,12 @@ class Writer:
                 return await self._create(intent, admitted, reads)
             return await self._update(intent, base, current, admitted, reads)
 
-        written = await retry_on_conflict(attempt, depends_on, reads, self._clock)
+        try:
+            written = await retry_on_conflict(attempt, depends_on, reads, self._clock)
+        except UnmetDependency as unmet:
+            if isinstance(unmet.error, StoredOverBudget):
+                OVER_BUDGET.labels(unmet.error.limit).inc()
+            raise
         warnings = await self.follow_up(written, reads, intent.user)
         return written._replace(warnings=(*written.warnings, *warnings)) if warnings else written
 
@@ -379,7 +396,8 @@ class Writer:
         admitted = with_status_label(mutated.document) if mutated.document["kind"] == "Shoot" else mutated.document
         if current is not None:  # a new object was measured when it was read
             check_size(admitted)
-        return _Admitted(admitted, mutated.warnings, admission.write_guards(admitted, current, related, user=user))
+        guards = (*admission.write_guards(admitted, current, related, user=user), *checks.preconditions)
+        return _Admitted(admitted, mutated.warnings, guards)
 
     async def _create(self, intent: _WriteIntent, admitted: _Admitted, reads: ReadCache) -> WriteResult:
         document = admitted.document

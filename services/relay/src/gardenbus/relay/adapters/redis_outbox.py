@@ -52,7 +52,7 @@ class RedisOutbox(RedisStreamHistories):
         self._clock = clock
         self._leader = leader
         self._last_seen = "0-0"
-        self._counted_up_to = ""
+        self._counted_up_to, self._objects_counted_up_to = "", "0"
         self._lead_seconds = 0.0
         self._renew_at = 0.0
 
@@ -221,15 +221,17 @@ class RedisOutbox(RedisStreamHistories):
             await self._led("index_objects", {"items": items, "is_last": bool(is_last)})
         return IndexedUpTo(int(last), bool(is_last))
 
-    async def count_shoots(self) -> bool:
-        """Walk the list of shoots."""
+    async def count_older(self) -> bool:
+        """Walk the list of shoots, and all objects."""
+        counted = await self._connection.call("count_objects", {"after": self._objects_counted_up_to, "limit": _PAGE})
+        self._objects_counted_up_to = counted[0].decode() or "0"
         page = {"after": self._counted_up_to, "limit": _PAGE}
         last, *found = await self._connection.call("uncounted_shoots", page, read_only=True)
         items = [_countable(*shoot) for shoot in zip(found[::2], found[1::2], strict=True)]
         if items:
             await self._connection.call("count_shoots", {"items": items})
         self._counted_up_to = last.decode()
-        return bool(last)
+        return bool(last) or bool(counted[0])
 
     async def compare_stream(self, stream: str, created: int, acknowledged: int) -> bool:
         """Compare with the history."""

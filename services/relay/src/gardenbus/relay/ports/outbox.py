@@ -204,8 +204,8 @@ class Outbox(StreamHistories, Protocol):
         """
         ...
 
-    async def count_shoots(self) -> bool:
-        """Put some of the shoots that an older version stored into the index of states; False once none is left.
+    async def count_older(self) -> bool:
+        """Count some of what an older version stored: shoots by state, objects by namespace; False once none is left.
 
         Each call goes on where the last one ended. Raises Unavailable.
         """

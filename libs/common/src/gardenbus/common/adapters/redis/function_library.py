@@ -17,6 +17,7 @@ FILES = (
     "opening.lua",
     "outbox_entries.lua",
     "indexes.lua",
+    "stored_amounts.lua",
     "usage.lua",
     "shoot_states.lua",
     "quotas.lua",

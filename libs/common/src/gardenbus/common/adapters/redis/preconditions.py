@@ -13,6 +13,7 @@ from gardenbus.common.adapters.store_responses import (
     is_held,
     is_outdated,
 )
+from gardenbus.common.api.budgets import over_stored_budget
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.errors import GardenbusError
 from gardenbus.common.ports.store import WritePrecondition
@@ -30,6 +31,8 @@ def unmet(precondition: WritePrecondition, reply: Sequence[Any]) -> GardenbusErr
         )
     if reply[0] == b"counted":
         return is_counted(precondition.message, int(reply[2]))
+    if reply[0] == b"stored":
+        return over_stored_budget(precondition.name, reply[2].decode(), int(reply[3]), int(reply[4]))
     if reply[0] == b"beyond":
         return is_beyond(precondition.message, [metric.decode() for metric in reply[2:]])
     return is_guarded(precondition.message, int(reply[2]), map(for_people, reply[3]))
@@ -57,6 +60,8 @@ def _guard(precondition: WritePrecondition) -> dict[str, Any]:
                 "limits": list(limits.most.items()),
                 "amounts": limits.amounts,
             }
+        case "stored":
+            return {"stored": dict(precondition.limits.most)}
         case "count":
             return {"count": precondition.name, "most": precondition.most}
         case "usage":

@@ -15,6 +15,7 @@ from gardenbus.common.ports.store import (
     BindRecord,
     Page,
     ShootStateCounts,
+    StoredAmount,
     UnblockIndexes,
     UnschedulableClass,
     UnschedulableStatus,
@@ -179,6 +180,16 @@ class RedisReads(RedisStreamHistories, RedisRecoveries):
             [ObjectKey("shoot", *member.decode().split(" ")[1:]) for member in longest],
             int(uncounted),
         )
+
+    async def stored_amounts(self) -> Mapping[str, StoredAmount]:
+        """Read the index of amounts."""
+        (_, found) = await self._connection.call("stored_amounts", {}, read_only=True)
+        amounts = {name.decode(): int(number) for name, number in zip(found[::2], found[1::2], strict=True)}
+        return {
+            "" if name == CLUSTER_SCOPE else name: StoredAmount(objects, amounts.get(f"{name} bytes", 0))
+            for name, objects in amounts.items()
+            if " " not in name
+        }
 
     async def bind_record(self, key: ObjectKey) -> BindRecord | None:
         """Read what was remembered with the bind."""

@@ -256,7 +256,7 @@ class RedisStore(RedisReads):
             "base": base.version if base is not None else 0,
             "origin": "",
             "guards": guards(preconditions),
-            "set": fields,
+            "set": packed_fields(fields),
             **({} if scheduling_generation is None else {"gate_seen": scheduling_generation}),
             **({"unknown": key.stored} if is_adoption else {}),
         }
@@ -448,7 +448,7 @@ class RedisStore(RedisReads):
                 raise is_gone(key)
             case b"conflict":
                 raise has_moved_on(key, int(reply[1]))
-            case b"guarded" | b"held" | b"outdated" | b"exceeded" | b"beyond" | b"counted":
+            case b"guarded" | b"held" | b"outdated" | b"exceeded" | b"beyond" | b"counted" | b"stored":
                 raise unmet(preconditions[int(reply[1]) - 1], reply)
             case b"in-use":
                 raise seed_has_shoots(key, int(reply[1]), for_people(reply[2]))

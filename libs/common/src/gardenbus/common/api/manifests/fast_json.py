@@ -5,7 +5,6 @@ and report errors.
 """
 
 from collections.abc import Iterator
-from itertools import islice
 from typing import Any, cast
 
 import msgspec
@@ -57,17 +56,30 @@ def is_list(document: Document) -> bool:
 def check_values(document: Document, encoded: bytes, place: str) -> None:
     """Raise BadRequest, with the field, for an object of more than MOST_VALUES values."""
     most = encoded.count(b",") + encoded.count(b"{") + encoded.count(b"[")  # before each value is one, if not in text
-    for path in islice(_paths(document), MOST_VALUES, None) if most > MOST_VALUES else ():
+    if most > MOST_VALUES and (path := _path_beyond(document, MOST_VALUES)) is not None:
         raise BadRequest(f"{place}{path_text(path)[:120]}: {TOO_MANY_VALUES}")
 
 
-def _paths(container: Document | list[Any], path: ValuePath = ()) -> Iterator[ValuePath]:
-    """The path of each value below an object or a list, in their order."""
-    for step, below in container.items() if isinstance(container, dict) else enumerate(container):
-        at = (*path, step)
-        yield at
-        if isinstance(below, dict | list):
-            yield from _paths(cast("Document", below), at)
+def _path_beyond(document: Document, most: int) -> ValuePath | None:
+    """The path of the first value after so many, in their order; None where there are no more."""
+    count, path, walks = 0, list[str | int](), [_steps(document)]
+    while walks:
+        for step, below in walks[-1]:
+            count += 1
+            if count > most:
+                return (*path, step)
+            if isinstance(below, dict | list):
+                path.append(step)
+                walks.append(_steps(cast("Document | list[Any]", below)))
+                break
+        else:
+            walks.pop()
+            del path[-1:]
+    return None
+
+
+def _steps(container: Document | list[Any]) -> Iterator[tuple[str | int, Any]]:
+    return iter(container.items()) if isinstance(container, dict) else enumerate(container)
 
 
 def is_deeper(container: Document | list[Any], levels: int) -> bool:

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any, cast
 
+from gardenbus.apiserver.domain.validation.entry_limits import check_metadata
 from gardenbus.apiserver.domain.validation.fast_path import has_common_metadata
 from gardenbus.apiserver.domain.validation.field_cursor import FieldCursor, FieldErrors
 from gardenbus.common.api.document import Document
@@ -51,9 +52,11 @@ def checked_key(document: Document) -> tuple[KindSpec, ObjectKey]:
         raise BadRequest(f"metadata: must be a mapping with the object's name, not {shown(metadata)}")
     metadata = cast("Document", metadata)
     name = _needed_name(metadata)
+    errors = FieldErrors()
+    check_metadata(metadata, errors)
+    errors.raise_if_any(f"{spec.kind} {name[:_LONGEST_SUBDOMAIN]}")
     if spec.singular == "shoot" and has_common_metadata(metadata):
         return spec, ObjectKey(spec.singular, metadata["namespace"], name)
-    errors = FieldErrors()
     place = FieldCursor(metadata, "metadata", errors)
     namespace = _checked_namespace(place, spec)
     check_labels(place, "labels")

@@ -71,6 +71,7 @@ local function restore_begin(keys, args)
   redis.call('SET', P .. ':leader', op.leader, 'PX', op.ttl_ms)
   redis.call('SET', P .. ':restoring', op.name)
   redis.call('DEL', P .. ':opening', P .. ':indexed') -- the backup may be of an older format
+  if objects == 0 then redis.call('DEL', P .. ':stored') end
   return {'ok', objects}
 end
 
@@ -96,7 +97,9 @@ local function restore_record(keys, args)
   end
   local set, member, object_key = op.set, op.ns .. '/' .. op.name, P .. ':o:' .. op.key
   local counted = redis.call('HGET', object_key, 'demand') or ''
+  set.size = nil -- it is counted here, by this version
   write_fields(object_key, set)
+  amounts.count_object(P, object_key, op.ns)
   redis.call('ZADD', P .. ':by_version', op.version, op.key)
   redis.call('HSET', P .. ':uids', set.uid, op.key)
   redis.call('SADD', P .. ':kinds', op.kind)

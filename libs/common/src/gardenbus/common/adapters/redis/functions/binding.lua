@@ -1,7 +1,7 @@
 -- Shoots are placed on seeds.
 
 local PLACED = {'ver', 'uid', 'gen', 'del', 'seed', 'sseed', 'fin', 'sched', 'fol', 'class', 'pend', 'tries',
-                'created', 'op', 'cnt', 'after'}
+                'created', 'op', 'cnt', 'after', 'size'}
 
 -- Binds one shoot under numbers that nobody else has had: `version` and `usage_version`. The Event that says so goes
 -- with the change of the shoot, in one outbox entry. Returns the outcome, whether the seed's usage grew by it, and whether
@@ -27,8 +27,9 @@ local function bind_one(P, item, version, usage_version, unblock_index)
   local counted = move_shoot_count(P, item.ns, item.name, {
     created = object.created, del = '', pend = '', seed = item.seed, op = object.op, cnt = object.cnt})
   if item.spec then
+    local size = amounts.count_as(P, item.ns, object.size, amounts.size_with(object_key, object, {spec = item.spec}))
     redis.call('HSET', object_key, 'ver', version, 'gen', item.gen + 1, 'seed', item.seed, 'fin', finalizers,
-               'spec', item.spec, 'why', item.why or '', 'cnt', counted)
+               'spec', item.spec, 'why', item.why or '', 'cnt', counted, 'size', size)
   else
     redis.call('HSET', object_key, 'ver', version, 'gen', item.gen + 1, 'seed', item.seed, 'fin', finalizers,
                'why', item.why or '', 'cnt', counted)

@@ -11,7 +11,8 @@
 --                                 of a seed `cap` and `mark` (takes so many shoots; is about to be removed), of a shoot
 --                                 `fol` (something follows it), `why` (when and on what grounds it was bound), `op` and `cnt`
 --                                 (its operation, what it is counted as) and `tp` (the trace that it waits with), of both
---                                 `past` (seeds that it was taken from); `prior` has the uids of the last removed of its name
+--                                 `past` (seeds that it was taken from); `prior` has the uids of the last removed of its name,
+--                                 `size` the bytes that it is counted with
 --   dead:<key>             hash   what is remembered of a removed object (uid, version, request order, seeds, `prior`)
 --   graves                 zset   <key> by the version of its removal
 --   list:<kind>            zset   "<ns>/<name>" in lexical order
@@ -24,6 +25,7 @@
 --   migrating              set    "<ns>/<name>" of the shoots whose spec and status name different seeds
 --   states                 hash   state -> number of shoots;  busy  zset "<began> <ns> <name>" (shoot_states.lua)
 --   claims                 hash   what only one object may have -> its <key>
+--   stored                 hash   <ns> -> number of its objects, "<ns> bytes" -> their bytes (stored_amounts.lua)
 --   kinds, schedulers      sets   every kind stored and every scheduler name requested so far
 --   waiting                set    scheduler names with waiting shoots
 --   waiting:<scheduler>    hash   class -> descriptor;  waiting:<scheduler>:<class>  zset "<ns>/<name>" by unblock index seen

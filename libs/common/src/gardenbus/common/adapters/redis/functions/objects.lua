@@ -21,6 +21,7 @@ local function remove(P, op, object)
     uncount_shoot(P, object_key, op.ns, op.name)
     freed = move_usage(P, member, seeds_of(object.seed, object.sseed), {})
   end
+  amounts.uncount_object(P, op.ns, object.size)
   redis.call('DEL', object_key)
   redis.call('ZREM', P .. ':list:' .. op.kind, member)
   local version = redis.call('INCR', P .. ':version')
@@ -89,6 +90,7 @@ local function put(keys, args)
 
   local set, created = op.set, op.base == 0
   if op.quiet then
+    set.size = amounts.count_as(P, op.ns, object.size, op.size or amounts.size_with(object_key, object, set))
     write_fields(object_key, set)
     if op.origin ~= '' then redis.call('HSET', object_key, 'req', op.origin) end
     return reply_with('ok', object_key)
@@ -97,6 +99,7 @@ local function put(keys, args)
     return {'removed', remove(P, op, object)}
   end
 
+  set.size = amounts.count_as(P, op.ns, object.size, op.size or amounts.size_with(object_key, object, set))
   local version = next_version(P, op.key)
   local generation = created and (op.generation or 1) or tonumber(object.gen)
   local changed_spec = not created and op.bump

@@ -32,6 +32,7 @@ local function restore(keys, args)
   if op.kind == 'resourcequota' then reindex_quota(P, op, object.quota, set.quota or '') end
   if op.deleted then
     if shoot then uncount_shoot(P, object_key, op.ns, op.name) end
+    amounts.uncount_object(P, op.ns, object.size)
     redis.call('DEL', object_key)
     redis.call('ZREM', P .. ':list:' .. op.kind, member)
     redis.call('ZREM', P .. ':by_version', op.key)
@@ -51,6 +52,7 @@ local function restore(keys, args)
   redis.call('HDEL', object_key, 'class', 'pmsg')
   if shoot then count_shoot(P, object_key, op.ns, op.name) end
   redis.call('HSETNX', object_key, 'last', 'null') -- what was applied is not on the bus: unknown, which is not "nothing"
+  amounts.count_object(P, object_key, op.ns)
   local taken = object.ver == '' and redis.call('HGET', P .. ':dead:' .. op.key, 'req')
   if taken and taken ~= '' then redis.call('HSET', object_key, 'req', taken) end
   redis.call('ZADD', P .. ':by_version', op.version, op.key)

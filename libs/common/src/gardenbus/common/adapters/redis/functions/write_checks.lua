@@ -2,7 +2,7 @@
 
 -- Fields that a write needs of the stored object.
 local CURRENT = {'ver', 'uid', 'gen', 'del', 'fin', 'seed', 'sseed', 'sched', 'refs', 'own', 'claims', 'req',
-                 'mark', 'fol', 'past', 'created', 'pend', 'op', 'cnt', 'quota', 'demand', 'after'}
+                 'mark', 'fol', 'past', 'created', 'pend', 'op', 'cnt', 'quota', 'demand', 'after', 'size'}
 
 -- Hosts of some seeds: they themselves, the shoots that they are (by their ManagedSeeds), the seeds that those
 -- shoots are on, and so on; as a set of keys.
@@ -167,6 +167,9 @@ local function guard_rejection(P, op, object)
     elseif guard.count then
       local found = redis.call('ZCARD', P .. ':list:' .. guard.count)
       if op.base == 0 and found >= guard.most then return {'counted', i, found} end
+    elseif guard.stored then
+      local beyond = amounts.stored_rejection(P, op, object, guard.stored, i)
+      if beyond then return beyond end
     elseif guard.demand then
       local beyond = demand_rejection(P, op, object, guard, i)
       if beyond then return beyond end
