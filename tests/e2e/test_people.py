@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import json
 import os
 from collections.abc import AsyncGenerator
 from pathlib import Path
@@ -93,6 +94,27 @@ async def test_people_see_and_follow_what_their_roles_allow(people: People):
     await _check_rejections(people)
     await _what_is_followed(people)
     await _completion(people)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(400)
+async def test_the_operator_sees_what_each_of_two_people_holds_and_what_their_project_stores(people: People):
+    options = ("-n", CREW, "-w", "-o", "name")
+    async with people.following("vic", "get", "shoots", *options), people.following("mel", "get", "secrets", *options):
+
+        async def seen() -> None:
+            shown = await people.landscape.command("top", "users", "--once", "-o", "json")
+            assert shown.code == 0, shown
+            held = {(row["user"], row["limit"]): row["held"] for row in json.loads(shown.stdout)["items"]}
+            for user in ("vic", "mel"):
+                assert held.get((user, "watches")) == 1, held
+                assert held.get((user, "connections"), 0) >= 1, held
+            assert held.get(("Project crew", "storedObjects"), 0) >= 1, held
+            assert held.get(("Project crew", "storedBytes"), 0) > 0, held
+
+        await eventually(seen, every=0.5)
+    picture = await people.landscape.command("top", "users", "--once")
+    assert "Project crew" in picture.stdout, picture
 
 
 async def _one_object_by_name(people: People) -> None:

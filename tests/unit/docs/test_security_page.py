@@ -10,7 +10,8 @@ import pytest
 
 ROOT = Path(__file__).parents[3]
 ATTACKS = tuple(f"A{number}" for number in range(1, 20))
-BAD_CASES = tuple(f"B{number}" for number in range(1, 23))
+BAD_CASES = tuple(f"B{number}" for number in range(1, 25))
+_NAMED = re.compile(r"`(tests/[^`]+)`")
 _ROW = re.compile(r"^\| ([AB]\d+) \| .+ \| (.+) \|$", re.MULTILINE)
 
 
@@ -39,3 +40,35 @@ def test_each_row_names_tests_that_there_are(name: str) -> None:
     for each in tests:
         file, _, function = each.partition("::")
         assert function in _tests_of(file), f"{name}: {each} not found"
+
+
+def _part(heading: str) -> str:
+    """A section of the page."""
+    return (ROOT / "SECURITY.md").read_text().split(f"## {heading}\n")[1].split("\n## ")[0]
+
+
+def test_each_row_of_what_is_protected_names_its_tests() -> None:
+    rows = [row for row in _part("What is protected, and by what").splitlines() if row.startswith("| ")][1:]
+    assert len(rows) == 5
+    assert [row for row in rows if not _NAMED.search(row.rpartition(" | ")[2])] == []
+
+
+PROMISES_NOTHING = (
+    "- Whoever can read the state directory",
+    "- `gardenbus up --insecure`",
+    "- The services trust each other's",
+    "- With a NATS that `--nats-url` names",
+)
+
+
+def test_what_is_promised_beside_what_is_not_names_its_tests() -> None:
+    points = [f"- {point}" for point in _part("What is not").strip().removeprefix("- ").split("\n- ")]
+    promising = [point for point in points if not point.startswith(PROMISES_NOTHING)]
+    assert len(points) == len(promising) + len(PROMISES_NOTHING)
+    assert [point for point in promising if not _NAMED.search(point)] == []
+
+
+def test_every_test_that_the_page_names_is_there() -> None:
+    for named in _NAMED.findall((ROOT / "SECURITY.md").read_text()):
+        file, _, function = named.partition("::")
+        assert function in _tests_of(file), f"{named} not found"
