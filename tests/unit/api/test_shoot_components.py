@@ -95,7 +95,7 @@ REJECTED: list[tuple[str, Any, str]] = [
     ("kubelet.maxParallelImagePulls", 0, ""),
     ("kubelet", {"maxParallelImagePulls": 2, "serializeImagePulls": True}, ".maxParallelImagePulls"),
     ("kubelet", {"imageGCHighThresholdPercent": 50, "imageGCLowThresholdPercent": 50}, ".imageGCLowThresholdPercent"),
-    ("kubelet", {"memorySwap": {"swapBehavior": "NoSwap"}}, ".memorySwap"),
+    ("kubelet", {"memorySwap": {"swapBehavior": "NoSwap"}, "failSwapOn": False}, ".memorySwap"),
     ("kubelet", {"memorySwap": {}, "failSwapOn": True}, ".memorySwap"),
     ("kubeAPIServer.requests.maxNonMutatingInflight", 5001, ""),
     ("kubeAPIServer.requests.maxMutatingInflight", 2501, ""),

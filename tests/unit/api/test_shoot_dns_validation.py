@@ -22,7 +22,7 @@ def test_credentials_are_in_secrets_or_workload_identities(api_version: str, kin
     provider = {"type": "aws-route53", "credentialsRef": {"apiVersion": api_version, "kind": kind, "name": "key"}}
     errors = FieldErrors()
     content: Document = {"domain": "example.org", "providers": [provider]}
-    check_providers(FieldCursor(content, "spec.dns", errors))
+    check_providers(FieldCursor(content, "spec.dns", errors), (1, 34, 1))
     assert [error.field for error in errors.problems] == (
         [f"spec.dns.providers[0].credentialsRef.{fault}"] if fault else []
     )

@@ -166,7 +166,7 @@ IN_PLACE: Document = {
     "volume": {"size": "20Gi"},
     "cri": {"name": "containerd"},
 }
-MANUALLY: Document = {"updateStrategy": "ManualInPlaceUpdate", "maxSurge": 0, "maxUnavailable": 1}
+MANUALLY: Document = {"updateStrategy": "ManualInPlaceUpdate"}
 
 
 def with_machine(image: str, version: str, kind: str = "m5.large") -> Document:
@@ -187,8 +187,8 @@ def with_machine(image: str, version: str, kind: str = "m5.large") -> Document:
         (IN_PLACE, with_machine("base", "1.10.0"), ""),
         (IN_PLACE, {**IN_PLACE, "volume": {"size": "30Gi"}}, "volume"),
         (
-            {"controlPlane": {"backup": {"provider": "aws"}}},
-            {"controlPlane": {"backup": {"provider": "gcp"}}},
+            {"controlPlane": {"backup": {"provider": "aws", "region": "x"}}},
+            {"controlPlane": {"backup": {"provider": "gcp", "region": "x"}}},
             "controlPlane.backup.provider",
         ),
     ],

@@ -230,7 +230,7 @@ def test_an_exposure_class_is_named_when_the_shoot_is_made_or_never() -> None:
         ({"networking": {"pods": "100.128.0.0/11"}}, "spec.networking.pods"),
         ({"networking": None}, "spec.networking.services"),
         ({"dns": {"domain": "other.example.com"}}, "spec.dns.domain"),
-        ({"dns": None}, "spec.dns.domain"),
+        ({"dns": None}, "spec.dns"),
         ({"controlPlane": None}, "spec.controlPlane.highAvailability.failureTolerance.type"),
     ],
 )

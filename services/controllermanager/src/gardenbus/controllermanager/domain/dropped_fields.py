@@ -9,17 +9,7 @@ from typing import NamedTuple
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.document_parts import mappings
 from gardenbus.common.api.garden.expirable_versions import Numbers, numbers_of
-
-DROPPED: Sequence[tuple[Numbers, str]] = (
-    ((1, 33), "kubernetes.kubeControllerManager.podEvictionTimeout"),
-    ((1, 33), "kubernetes.clusterAutoscaler.maxEmptyBulkDelete"),
-    ((1, 35), "kubernetes.kubeAPIServer.enableAnonymousAuthentication"),
-    ((1, 35), "kubernetes.kubeAPIServer.watchCacheSizes.default"),
-    ((1, 35), "kubernetes.kubeScheduler.kubeMaxPDVols"),
-    ((1, 35), "addons"),
-    ((1, 35), "dns.providers[].secretName"),
-)
-"""The first version without a field, and its path below `spec`."""
+from gardenbus.common.api.garden.kubernetes_features import DROPPED_FIELDS
 
 _PROVIDERS = "dns.providers[].secretName"
 
@@ -35,7 +25,7 @@ def without_dropped_fields(spec: Document, before: object) -> CleanedSpec:
     """The spec of a shoot after an update from the version `before`; itself where nothing is dropped."""
     version = section(spec, "kubernetes").get("version")
     operations: list[str] = []
-    for first, path in DROPPED:
+    for first, path in DROPPED_FIELDS:
         if not numbers_of(before)[:2] < first <= numbers_of(version)[:2]:
             continue
         cleaned = _without_secret_names(spec) if path == _PROVIDERS else _without(spec, path.split("."))

@@ -5,7 +5,7 @@ it cannot leave from a version on (`true@1.34`). Source: Gardener's `pkg/utils/v
 v1.149.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import NamedTuple
 
@@ -44,6 +44,18 @@ def admission_plugins() -> Mapping[str, VersionedFeature]:
     """The plug-ins by name."""
     return dict(map(_feature, _PLUGINS.split("\n")))
 
+
+DROPPED_FIELDS: Sequence[tuple[Numbers, str]] = (
+    ((1, 32), "kubernetes.clusterAutoscaler.ignoreTaints"),
+    ((1, 33), "kubernetes.kubeControllerManager.podEvictionTimeout"),
+    ((1, 33), "kubernetes.clusterAutoscaler.maxEmptyBulkDelete"),
+    ((1, 35), "kubernetes.kubeAPIServer.enableAnonymousAuthentication"),
+    ((1, 35), "kubernetes.kubeAPIServer.watchCacheSizes.default"),
+    ((1, 35), "kubernetes.kubeScheduler.kubeMaxPDVols"),
+    ((1, 35), "addons"),
+    ((1, 35), "dns.providers[].secretName"),
+)
+"""The first version that has no use for a field of a Shoot, and the field's path below `spec`."""
 
 REQUIRED_PLUGINS = frozenset({
     "MutatingAdmissionWebhook", "NamespaceLifecycle", "NodeRestriction", "PodSecurity", "Priority",

@@ -90,7 +90,7 @@ def rotation_problem(operation: str, shoot: Document) -> str:
         return "is not for a shoot that is hibernated or wakes up"
     phases = _phases(shoot)
     for field in _STARTS.get(operation, ()):
-        if not _was_created(shoot):
+        if not was_created(section(shoot, "status")):
             return "is for a shoot that was created successfully: wait for it"
         if (phase := phases.get(field, "")) not in ("", "Completed"):
             return f"begins again when {_path(field)} is Completed: it is {phase}"
@@ -140,8 +140,9 @@ def _path(field: str) -> str:
     return f"status.credentials.rotation.{field}.phase"
 
 
-def _was_created(shoot: Document) -> bool:
-    operation = section(shoot, "status", "lastOperation")
+def was_created(status: Document) -> bool:
+    """True for the status of a shoot that was created, or restored, successfully once."""
+    operation = section(status, "lastOperation")
     kind, state = operation.get("type"), operation.get("state")
     return kind == "Reconcile" or (kind in ("Create", "Restore") and state == "Succeeded")
 

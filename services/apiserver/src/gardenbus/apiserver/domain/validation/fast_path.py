@@ -28,6 +28,7 @@ _Text = Annotated[str, Meta(min_length=1)]
 _Label = Annotated[str, Meta(max_length=63, pattern=rf"\A{_LABEL}\Z")]
 _Subdomain = Annotated[str, Meta(max_length=253, pattern=rf"\A{_SUBDOMAIN}\Z")]
 _QualifiedKey = Annotated[str, Meta(max_length=253, pattern=rf"\A({_SUBDOMAIN}/)?{_QUALIFIED}\Z")]
+_QualifiedName = Annotated[str, Meta(max_length=63, pattern=rf"\A{_QUALIFIED}\Z")]
 _LabelValue = Annotated[str, Meta(max_length=63, pattern=rf"\A({_QUALIFIED})?\Z")]
 _NODE_MASK, _ADDRESSES_OF_A_NODE = 24, 254
 """Masks up to this one leave a node so many addresses for its pods; others are checked with what it may have."""
@@ -65,7 +66,7 @@ class _Image(_ManifestPart, frozen=True):
 
 
 class _Machine(_ManifestPart, frozen=True):
-    type: str | None = None
+    type: _Text
     architecture: Literal["amd64", "arm64"] | None = None
     image: _Image | None = None
 
@@ -102,9 +103,9 @@ class _SystemComponents(_ManifestPart, frozen=True):
 
 class _Worker(_ManifestPart, frozen=True):
     name: _Label
+    machine: _Machine
     zones: list[_Text] | None = None
-    control_plane: dict[str, Any] | None = None
-    machine: _Machine | None = None
+    control_plane: None = None
     minimum: _Count | None = None
     maximum: Annotated[int, Meta(ge=1, le=MOST_MACHINES)] | None = None
     kubernetes: _WorkerKubernetes | None = None
@@ -132,7 +133,7 @@ class _Provider(_ManifestPart, frozen=True):
 
 
 class _Networking(_ManifestPart, frozen=True):
-    type: _Text
+    type: _QualifiedName
     nodes: str | None = None
     pods: str | None = None
     services: str | None = None
@@ -197,6 +198,8 @@ class _StructuredAuthentication(_ManifestPart, frozen=True):
 
 class _APIServer(_ManifestPart, frozen=True):
     admission_plugins: None = None
+    runtime_config: None = None
+    enable_anonymous_authentication: None = None
     feature_gates: None = None
     audit_config: _AuditConfig | None = None
     structured_authentication: _StructuredAuthentication | None = None
@@ -345,7 +348,7 @@ def _are_valid_workers(workers: Sequence[_Worker]) -> bool:
 
 
 def _is_valid_worker(worker: _Worker) -> bool:
-    if worker.minimum is not None and worker.maximum is not None and worker.minimum > worker.maximum:
+    if worker.minimum is not None and worker.minimum > (worker.maximum or 0):
         return False
     if worker.maximum is not None and worker.maximum < len(worker.zones or ()):
         return False

@@ -3,12 +3,17 @@
 Source: Gardener's `ValidateProviderUpdate` in `pkg/api/core/validation/shoot.go`.
 """
 
+from collections.abc import Mapping, Sequence
+from typing import Any
+
 from gardenbus.apiserver.domain.validation.field_cursor import FieldCursor
 from gardenbus.apiserver.domain.validation.shoot_workers import IN_PLACE
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.document_parts import mappings
 from gardenbus.common.api.garden.expirable_versions import numbers_of
+from gardenbus.common.api.garden.shoot_operations import OPERATION, requested_operations
 
+_FORCED = "force-in-place-update"
 _SAME_MACHINES = "machines are updated in place"
 
 
@@ -19,6 +24,31 @@ def check_pools(provider: FieldCursor, old: Document) -> None:
         before = pools.get(str(worker.content.get("name")))
         if before is not None and before != worker.content:
             _check_pool(worker, before)
+
+
+def check_pending_pools(manifest: FieldCursor, old: Document) -> None:
+    """Note changes of pools whose machines are updated in place right now, unless they are forced.
+
+    A pool changes as well with the version and the kubelet of the shoot, where it has none of its own.
+    """
+    pending = section(manifest.content, "status", "inPlaceUpdates", "pendingWorkerUpdates")
+    if not pending or _FORCED in requested_operations(dict(manifest.content)):
+        return
+    names = {str(name) for field in ("autoInPlaceUpdate", "manualInPlaceUpdate") for name in pending.get(field) or ()}
+    spec = manifest.section("spec")
+    pools = {str(pool.get("name")): pool for pool in mappings(section(old, "provider").get("workers"))}
+    for worker in spec.section("provider").entries("workers"):
+        before = pools.get(name := str(worker.content.get("name")))
+        if name not in names or before is None or worker.content.get("updateStrategy") not in IN_PLACE:
+            continue
+        if before != worker.content or _inherited(spec.content, worker.content) != _inherited(old, before):
+            worker.add_error("", f"cannot be changed while it is updated in place, unless {OPERATION} is {_FORCED}")
+
+
+def _inherited(spec: Mapping[str, Any], pool: Mapping[str, Any]) -> Sequence[object]:
+    """Version and kubelet that a pool has, its own or those of the shoot."""
+    own, common = (section(dict(each), "kubernetes") for each in (pool, spec))
+    return [own.get(field) or common.get(field) for field in ("version", "kubelet")]
 
 
 def _check_pool(worker: FieldCursor, before: Document) -> None:

@@ -3,7 +3,10 @@
 from collections.abc import Callable, Sequence
 
 from gardenbus.apiserver.domain.validation.field_cursor import FieldCursor, unique
-from gardenbus.apiserver.domain.validation.metadata import label_problem, subdomain_problem
+from gardenbus.apiserver.domain.validation.metadata import label_problem, qualified_name_problem, subdomain_problem
+from gardenbus.apiserver.domain.validation.removed_fields import check_removed_fields
+from gardenbus.apiserver.domain.validation.runtime_config import check_runtime_config
+from gardenbus.apiserver.domain.validation.self_hosted import check_self_hosted
 from gardenbus.apiserver.domain.validation.shared import (
     check_access_restrictions,
     check_disjoint,
@@ -13,17 +16,25 @@ from gardenbus.apiserver.domain.validation.shared import (
     check_seed_selector,
     check_tolerations,
 )
-from gardenbus.apiserver.domain.validation.shoot_components import check_addons, check_components
+from gardenbus.apiserver.domain.validation.shoot_addons import check_addons
+from gardenbus.apiserver.domain.validation.shoot_components import check_components
 from gardenbus.apiserver.domain.validation.shoot_dns import check_providers
+from gardenbus.apiserver.domain.validation.shoot_encryption import check_rotated_key
 from gardenbus.apiserver.domain.validation.shoot_features import check_features
-from gardenbus.apiserver.domain.validation.shoot_updates import check_bindings, check_force_deletion, check_immutable
+from gardenbus.apiserver.domain.validation.shoot_updates import (
+    check_bindings,
+    check_force_deletion,
+    check_immutable,
+    check_state,
+)
 from gardenbus.apiserver.domain.validation.shoot_workers import check_workers
-from gardenbus.apiserver.domain.validation.status import check_shoot_status
+from gardenbus.apiserver.domain.validation.status import check_shoot_status, check_shoot_status_update
 from gardenbus.apiserver.domain.validation.stored_problems import check_new
 from gardenbus.apiserver.domain.validation.value_rules import ValueRules, check_values, lasting, of_section, stated_in
 from gardenbus.apiserver.domain.validation.workerless import check_workerless, is_workerless
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.document_parts import FINALIZER, REFERENCE_FINALIZER, mappings
+from gardenbus.common.api.garden.expirable_versions import numbers_of
 from gardenbus.common.api.garden.hibernation import schedule_problems
 from gardenbus.common.api.garden.maintenance_windows import window_problems
 from gardenbus.common.api.garden.shoot_operations import operation_problems
@@ -56,8 +67,11 @@ def check(manifest: FieldCursor, old: Document | None) -> None:
     check_bindings(spec, before)
     check_workerless(spec, before)
     check_changes(spec, before)
+    check_self_hosted(manifest, spec, before)
     if old is not None and spec:
+        check_shoot_status_update(manifest, old)
         check_immutable(spec, before)
+        check_state(manifest, old)
 
 
 def check_changes(spec: FieldCursor, before: Document) -> None:
@@ -117,8 +131,9 @@ def _check_provider(spec: FieldCursor) -> None:
         worker.section("controlPlane")
         worker.section("machine").text("type")
         least, most = worker.integer("minimum", least=0), worker.integer("maximum", least=0)
-        if least is not None and most is not None and least > most:
-            worker.add_error("maximum", f"must not be below minimum ({least}), but is {most}")
+        if least is not None and least > (most or 0):
+            stated = "is left out, which is 0" if most is None else f"is {most}"
+            worker.add_error("maximum", f"must not be below minimum ({least}), but {stated}")
     unique(workers, "name")
 
 
@@ -161,8 +176,11 @@ def _check_networks(spec: FieldCursor) -> None:
 def _check_network_type(spec: FieldCursor) -> None:
     if spec.content.get("provider") and not is_workerless(spec.content):
         networking = spec.section("networking")
-        if not networking.content.get("type"):
+        kind = networking.content.get("type")
+        if not kind:
             networking.add_error("type", "is needed of a shoot with workers: name the network, as calico")
+        elif isinstance(kind, str) and ("/" in kind or qualified_name_problem(kind)):
+            networking.add_error("type", f"{shown(kind)} is no type: it becomes the end of a label's key")
 
 
 def _check_provider_values(spec: FieldCursor) -> None:
@@ -188,7 +206,7 @@ def _check_system_components(spec: FieldCursor) -> None:
 
 
 def _check_dns_providers(spec: FieldCursor) -> None:
-    check_providers(spec.section("dns"))
+    check_providers(spec.section("dns"), numbers_of(spec.section("kubernetes").content.get("version")))
 
 
 def _rotation_period(holder: FieldCursor, field: str) -> None:
@@ -233,12 +251,15 @@ _OF_CHANGES: Sequence[tuple[Sequence[str], Callable[[FieldCursor], None]]] = (
     (("networking",), _check_networks),
     (("networking", "provider"), _check_network_type),
     (("kubernetes", "provider"), check_features),
+    (("kubernetes", "provider"), check_runtime_config),
+    (("kubernetes", "maintenance"), check_rotated_key),
+    (("kubernetes", "addons", "dns"), check_removed_fields),
     (("resources",), check_resources),
     (("provider",), _check_provider_values),
     (("extensions",), _check_extensions),
     (("kubernetes", "networking"), check_components),
     (("resources", "kubernetes"), _check_admission_plugins),
-    (("dns",), _check_dns_providers),
+    (("dns", "kubernetes"), _check_dns_providers),
     (("addons", "purpose"), check_addons),
     (("systemComponents",), _check_system_components),
 )

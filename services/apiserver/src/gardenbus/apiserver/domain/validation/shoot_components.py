@@ -1,8 +1,10 @@
-"""Bounds of what a Shoot says of its components: `spec.kubernetes`, the same of a worker pool, `spec.addons`.
+"""Bounds of what a Shoot says of its components: `spec.kubernetes`, the same of a worker pool.
 
 Source: Gardener's `pkg/api/core/validation/shoot.go`. Rules that hold for some versions of Kubernetes alone are in
 `shoot_features`.
 """
+
+import re
 
 from gardenbus.apiserver.domain.validation.field_cursor import FieldCursor
 from gardenbus.apiserver.domain.validation.issuers import issuer_problem
@@ -21,11 +23,13 @@ from gardenbus.apiserver.domain.validation.value_rules import (
     whole,
 )
 from gardenbus.common.api.keys import RESERVED_TAINT
+from gardenbus.common.api.shown_values import shown
 
 _EXPANDERS = ("least-nodes", "least-waste", "most-pods", "priority", "random")
 _EVICTIONS = ("memoryAvailable", "imageFSAvailable", "imageFSInodesFree", "nodeFSAvailable", "nodeFSInodesFree")
 
 
+_ALLOW_LIST = "preloadedImagesVerificationAllowlist"
 _ALLOW_LISTED = "NeverVerifyAllowlistedImages"
 _VERIFICATION_POLICIES = ("AlwaysVerify", "NeverVerify", _ALLOW_LISTED, "NeverVerifyPreloadedImages")
 
@@ -106,6 +110,14 @@ _AUTOSCALER: ValueRules = {
     **dict.fromkeys(("startupTaints", "statusTaints", "ignoreTaints"), _taint_keys),
     "autoscaling": _control_plane_autoscaling(cpu="10m", memory="30M"),
 }
+
+
+def _check_cluster_autoscaler(autoscaler: FieldCursor) -> None:
+    check_values(autoscaler, _AUTOSCALER)
+    at_once, empty = (autoscaler.content.get(field) for field in ("maxScaleDownParallelism", "maxEmptyBulkDelete"))
+    if at_once is not None and empty is not None and at_once != empty:
+        autoscaler.add_error("maxEmptyBulkDelete", f"must be maxScaleDownParallelism ({at_once}), or be left out")
+
 
 _POD_AUTOSCALER: ValueRules = {
     **dict.fromkeys(("evictAfterOOMThreshold", "updaterInterval", "recommenderInterval"), lasting()),
@@ -239,7 +251,7 @@ def _volumes_per_node(holder: FieldCursor, field: str) -> None:
 
 _COMPONENTS: ValueRules = {
     "kubelet": lambda holder, field: check_kubelet(holder.section(field)),
-    "clusterAutoscaler": of_section(_AUTOSCALER),
+    "clusterAutoscaler": lambda holder, field: _check_cluster_autoscaler(holder.section(field)),
     "verticalPodAutoscaler": of_section(_POD_AUTOSCALER),
     "kubeAPIServer": of_section(_API_SERVER),
     "kubeControllerManager": of_section(_CONTROLLER_MANAGER),
@@ -299,6 +311,35 @@ def _check_room_for_pods(spec: FieldCursor, manager: FieldCursor) -> None:
         )
 
 
+_IMAGE = re.compile(
+    r"(?:(?:[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?\.)*[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?(?::[0-9]+)?/)?"
+    r"[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*(?:/[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*)*"
+)
+"""An image without tag and digest, perhaps with its registry."""
+
+
+def _preloaded_image_problem(image: str) -> str:
+    """Problem of an entry of `preloadedImagesVerificationAllowlist`: an image, or a registry's path with `/*`."""
+    if image != image.strip():
+        return "must have no space at its ends"
+    path = image.removesuffix("/*")
+    if path != image:
+        return "" if path and "*" not in path else "must have a registry before /*, and no other *"
+    if "*" in image or not _IMAGE.fullmatch(image):
+        return f"must be an image without tag and digest, or a path that ends with /*, not {shown(image)}"
+    return ""
+
+
+def _check_allow_list(kubelet: FieldCursor) -> None:
+    if kubelet.content.get("imagePullCredentialsVerificationPolicy") != _ALLOW_LISTED:
+        problem = f"is for the imagePullCredentialsVerificationPolicy {_ALLOW_LISTED} alone"
+        kubelet.add_error(_ALLOW_LIST, problem)
+        return
+    for path, image in kubelet.texts(_ALLOW_LIST):
+        if problem := _preloaded_image_problem(image):
+            kubelet.errors.add_error(path, problem)
+
+
 def check_kubelet(kubelet: FieldCursor) -> None:
     """Note values of a kubelet beyond their bounds, or at odds with each other."""
     content = kubelet.content
@@ -312,16 +353,13 @@ def check_kubelet(kubelet: FieldCursor) -> None:
     pulls = content.get("maxParallelImagePulls")
     if content.get("serializeImagePulls") is True and isinstance(pulls, int) and pulls > 1:
         kubelet.add_error("maxParallelImagePulls", "must not be above 1 where serializeImagePulls is true")
-    if kubelet.has("preloadedImagesVerificationAllowlist"):
-        policy = content.get("imagePullCredentialsVerificationPolicy")
-        if policy != _ALLOW_LISTED:
-            problem = f"is for the imagePullCredentialsVerificationPolicy {_ALLOW_LISTED} alone"
-            kubelet.add_error("preloadedImagesVerificationAllowlist", problem)
+    if kubelet.has(_ALLOW_LIST):
+        _check_allow_list(kubelet)
     if not kubelet.has("memorySwap"):
         return
     swap = kubelet.section("memorySwap")
-    if swap and content.get("failSwapOn") is True:
-        kubelet.add_error("memorySwap", "must be left out where failSwapOn is true")
+    if swap and content.get("failSwapOn") is not False:
+        kubelet.add_error("memorySwap", "needs failSwapOn: false")
     if swap.has("swapBehavior") and kubelet.section("featureGates").content.get("NodeSwap") is not True:
         kubelet.add_error("memorySwap", "needs featureGates: {NodeSwap: true}")
 
@@ -329,16 +367,3 @@ def check_kubelet(kubelet: FieldCursor) -> None:
 def check_autoscaler(options: FieldCursor) -> None:
     """Note options of the cluster autoscaler for a pool that are no shares, and negative times."""
     check_values(options, _OPTIONS)
-
-
-def check_addons(spec: FieldCursor) -> None:
-    """Note add-ons of a shoot that is no evaluation, and values that they do not have; what is off may say anything."""
-    addons = spec.section("addons")
-    dashboard, ingress = addons.section("kubernetesDashboard"), addons.section("nginxIngress")
-    enabled = [each for each in (dashboard, ingress) if each.content.get("enabled") is True]
-    if enabled and spec.content.get("purpose") not in (None, "", "evaluation"):
-        enabled[0].add_error("enabled", "is for shoots with the purpose evaluation alone")
-    if dashboard in enabled:
-        check_values(dashboard, {"authenticationMode": one_of("token")})
-    if ingress in enabled:
-        check_values(ingress, {"externalTrafficPolicy": one_of("Cluster", "Local")})

@@ -21,9 +21,13 @@ def check_features(spec: FieldCursor) -> None:
     version = numbers_of(kubernetes.content.get("version"))
     for component in GATED_COMPONENTS:
         _check_gates(kubernetes.section(component), version)
+    _check_gated_fields(kubernetes)
+    _check_pulls(kubernetes.section("kubelet"), version)
     for pool in spec.section("provider").entries("workers"):
         own = pool.section("kubernetes")
-        _check_gates(own.section("kubelet"), numbers_of(own.content.get("version")) or version)
+        of_pool = numbers_of(own.content.get("version")) or version
+        _check_gates(own.section("kubelet"), of_pool)
+        _check_pulls(own.section("kubelet"), of_pool)
     for plugin in kubernetes.section("kubeAPIServer").entries("admissionPlugins"):
         _check_plugin(plugin, version)
 
@@ -40,6 +44,47 @@ def _check_gates(component: FieldCursor, version: Numbers) -> None:
             gates.add_error(
                 name, f"is {str(feature.value).lower()} for good in Kubernetes {_text(version)}: leave it out"
             )
+
+
+_GATED_FIELDS = (
+    ("kubeAPIServer", "structuredAuthentication", "StructuredAuthenticationConfiguration"),
+    ("kubeAPIServer", "structuredAuthorization", "StructuredAuthorizationConfiguration"),
+)
+_VERIFICATION_GATE, _VERIFIED_SINCE = "KubeletEnsureSecretPulledImages", (1, 35)
+_AUTOSCALER_GATES = ("CPUStartupBoost", "InPlace", "PerVPAConfig")
+
+
+def check_autoscaler_gates(autoscaler: FieldCursor) -> None:
+    """Note feature gates that the vertical pod autoscaler does not have (`ValidateVpaFeatureGates`)."""
+    gates = autoscaler.section("featureGates")
+    for name in gates.content:
+        gates.boolean(name)
+        if name not in _AUTOSCALER_GATES:
+            gates.add_error(name[:80], f"there is no such feature gate: there are {', '.join(_AUTOSCALER_GATES)}")
+
+
+def _check_gated_fields(kubernetes: FieldCursor) -> None:
+    """Note fields that a feature gate of their component, which is off, takes away."""
+    for component, field, gate in _GATED_FIELDS:
+        holder = kubernetes.section(component)
+        if holder.has(field) and holder.section("featureGates").content.get(gate) is False:
+            holder.add_error(field, f"needs the feature gate {gate}: do not switch it off")
+    proxy = kubernetes.section("kubeProxy")
+    is_off = proxy.section("featureGates").content.get("NFTablesProxyMode") is False
+    if proxy.content.get("mode") == "NFTables" and is_off:
+        proxy.add_error("mode", "NFTables needs the feature gate NFTablesProxyMode: do not switch it off")
+    check_autoscaler_gates(kubernetes.section("verticalPodAutoscaler"))
+
+
+def _check_pulls(kubelet: FieldCursor, version: Numbers) -> None:
+    """Note a policy of verifying pulled images that a kubelet does not have."""
+    field = "imagePullCredentialsVerificationPolicy"
+    if not kubelet.has(field):
+        return
+    if version and version[:2] < _VERIFIED_SINCE:
+        kubelet.add_error(field, "is for Kubernetes 1.35 and above")
+    if kubelet.section("featureGates").content.get(_VERIFICATION_GATE) is False:
+        kubelet.add_error(field, f"needs the feature gate {_VERIFICATION_GATE}: do not switch it off")
 
 
 def _check_plugin(plugin: FieldCursor, version: Numbers) -> None:

@@ -4,12 +4,23 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, cast
 
 from gardenbus.apiserver.domain.validation.field_cursor import FieldCursor
-from gardenbus.apiserver.domain.validation.pool_updates import check_pools
+from gardenbus.apiserver.domain.validation.pool_updates import check_pending_pools, check_pools
+from gardenbus.apiserver.domain.validation.shoot_encryption import (
+    check_encryption_before_sleep,
+    check_encryption_update,
+)
+from gardenbus.apiserver.domain.validation.shoot_workers import IN_PLACE
 from gardenbus.apiserver.domain.validation.value_rules import stated_in
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.document_parts import mappings
+from gardenbus.common.api.garden.expirable_versions import numbers_of
+from gardenbus.common.api.garden.hibernation import is_hibernation_enabled
 from gardenbus.common.api.garden.shoot_operations import FORCE_DELETION
 
+_NODE_LOCAL_DNS = "systemComponents.nodeLocalDNS.enabled"
+_WITHOUT_RESTART = (1, 34)
+"""The version of Kubernetes from which node-local DNS comes and goes on running machines."""
+_RUNS_WITH_IT = "the control plane runs with it"
 _TOLERANCE = "controlPlane.highAvailability.failureTolerance.type"
 
 FORCEABLE_ERRORS: Sequence[str] = (
@@ -81,8 +92,43 @@ def check_immutable(spec: FieldCursor, old: Document) -> None:
         check_pools(provider, section(old, "provider"))
         _check_worker_switch(provider, section(old, "provider"))
     _check_zones(spec, old)
+    _check_networking(spec, old)
+    _check_dns(spec, old)
+    manager = ("kubernetes", "kubeControllerManager")
+    for field in ("nodeCIDRMaskSize", "nodeCIDRMaskSizeIPv6"):
+        spec.nested(*manager).same_as(section(old, *manager), field, _RUNS_WITH_IT)
     if before:
         _check_immutable_once_placed(spec, old)
+    _check_node_local_dns(spec, old)
+
+
+def check_state(manifest: FieldCursor, old: Document) -> None:
+    """Note changes of a shoot's spec that its state does not bear: what is asleep, encrypted, updated."""
+    spec, before = manifest.section("spec"), section(old, "spec")
+    if spec.content == before:
+        return
+    status = section(manifest.content, "status")
+    check_encryption_update(spec, before, status)
+    check_encryption_before_sleep(spec, before, status)
+    is_asleep = is_hibernation_enabled(spec.content) or status.get("hibernated") is True
+    if stated_in(spec.content, _TOLERANCE) and not stated_in(before, _TOLERANCE) and is_asleep:
+        spec.add_error(_TOLERANCE, "cannot be set while the shoot is hibernated: wake it up first")
+    check_pending_pools(manifest, before)
+
+
+def _check_node_local_dns(spec: FieldCursor, old: Document) -> None:
+    """Node-local DNS stays where machines are updated in place, and would be left with the other (IPVS, or < 1.34)."""
+    enabled, had = (stated_in(each, _NODE_LOCAL_DNS) is True for each in (spec.content, old))
+    if enabled == had:
+        return
+    version = stated_in(old, "kubernetes.version")
+    is_ipvs = stated_in(old, "kubernetes.kubeProxy.mode") == "IPVS"
+    for pool in mappings(section(old, "provider").get("workers")):
+        own = numbers_of(stated_in(pool, "kubernetes.version") or version)
+        if pool.get("updateStrategy") in IN_PLACE and (is_ipvs or own < _WITHOUT_RESTART):
+            problem = "cannot be changed where machines are updated in place, with IPVS or below Kubernetes 1.34"
+            spec.add_error("systemComponents.nodeLocalDNS", problem)
+            return
 
 
 def _check_worker_switch(provider: FieldCursor, old: Document) -> None:
@@ -108,17 +154,29 @@ def _zones_of(spec: Mapping[str, Any]) -> Sequence[str]:
 
 
 def _check_immutable_once_placed(spec: FieldCursor, old: Document) -> None:
-    placed = "the control plane runs with it"
-    manager = ("kubernetes", "kubeControllerManager")
-    for field in ("nodeCIDRMaskSize", "nodeCIDRMaskSizeIPv6"):
-        spec.nested(*manager).same_as(section(old, *manager), field, placed)
-    _check_families(spec.section("networking"), section(old, "networking"))
     _check_primary_provider(spec.section("dns"), section(old, "dns"))
-    for field in ("type", "pods", "services"):
-        spec.section("networking").same_as(section(old, "networking"), field, placed)
-    spec.section("dns").same_as(section(old, "dns"), "domain", "its API server is reached there")
     tolerance = ("controlPlane", "highAvailability", "failureTolerance")
-    spec.nested(*tolerance).same_as(section(old, *tolerance), "type", placed)
+    spec.nested(*tolerance).same_as(section(old, *tolerance), "type", _RUNS_WITH_IT)
+
+
+def _check_networking(spec: FieldCursor, old: Document) -> None:
+    """Note a change of the network; ranges that no seed goes with may be others until there is a seed."""
+    before = section(old, "networking")
+    if not before:
+        return
+    networking = spec.section("networking")
+    _check_families(networking, before)
+    networking.same_as(before, "type", _RUNS_WITH_IT)
+    for field in ("pods", "services") if old.get("seedName") else ():
+        networking.same_as(before, field, _RUNS_WITH_IT)
+
+
+def _check_dns(spec: FieldCursor, old: Document) -> None:
+    before = section(old, "dns")
+    if before and not spec.has("dns"):
+        spec.add_error("dns", "cannot be taken away: names and records of the shoot are there")
+    else:
+        spec.section("dns").same_as(before, "domain", "its API server is reached there")
 
 
 def _check_families(networking: FieldCursor, old: Document) -> None:

@@ -59,11 +59,14 @@ def check_workers(provider: FieldCursor) -> None:
     """Note every problem of the worker pools of a shoot."""
     workers = provider.entries("workers")
     for worker in workers:
+        worker.section("machine").text("type", required=True)
         if (image := worker.section("machine").section("image")) and image.content:
             image.text("name", required=True)
         if cri := worker.section("cri"):
             cri.choice("name", ("containerd",), required=True)
         worker.text("caBundle", rule=certificates_problem)
+        if worker.content.get("caBundle") == "":
+            worker.add_error("caBundle", certificates_problem(""))
         worker.choice("updateStrategy", UPDATE_STRATEGIES)
         _check_update(worker)
         _check_volumes(worker)
@@ -104,10 +107,12 @@ def _check_update(worker: FieldCursor) -> None:
     surge, unavailable = (_limit(worker, field) for field in ("maxSurge", "maxUnavailable"))
     if unavailable is not None and unavailable > 100 and isinstance(worker.content["maxUnavailable"], str):  # noqa: PLR2004  percent
         worker.add_error("maxUnavailable", f"must be at most 100%, not {worker.content['maxUnavailable']}")
-    if surge == 0 and not unavailable:
+    if worker.content.get("updateStrategy") == "ManualInPlaceUpdate":
+        for field in ("maxSurge", "maxUnavailable"):
+            if worker.has(field):
+                worker.add_error(field, "must be left out where updateStrategy is ManualInPlaceUpdate")
+    elif surge == 0 and not unavailable:
         worker.add_error("maxUnavailable", "must not be 0 where maxSurge is 0: no machine could be replaced")
-    if surge and worker.content.get("updateStrategy") == "ManualInPlaceUpdate":
-        worker.add_error("maxSurge", "must be 0 where updateStrategy is ManualInPlaceUpdate")
 
 
 def _check_machine_manager(worker: FieldCursor) -> None:
@@ -161,7 +166,9 @@ def _check_volumes(worker: FieldCursor) -> None:
     unique(data_volumes, "name")
     if data_volumes and not worker.section("volume"):
         worker.add_error("volume", "is needed where there are dataVolumes")
-    worker.section("volume").text("name", rule=label_problem)
+    if (volume := worker.section("volume")).content.get("name") == "":
+        volume.add_error("name", "is empty: name the volume, or leave it out")
+    volume.text("name", rule=label_problem)
     for volume in (worker.section("volume"), *data_volumes):
         volume.text("size", required=True, rule=_size_problem)
     name = worker.text("kubeletDataVolumeName")

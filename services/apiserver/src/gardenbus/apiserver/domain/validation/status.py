@@ -2,6 +2,7 @@
 
 from gardenbus.apiserver.domain.validation.field_cursor import FieldCursor, unique
 from gardenbus.apiserver.domain.validation.shared import RANGES, check_instant, check_quantities
+from gardenbus.common.api.document import Document, section
 
 _CONDITION_STATES = ("True", "False", "Progressing", "Unknown")
 _CONDITION_TEXTS = ("reason", "message", "lastTransitionTime", "lastUpdateTime")
@@ -39,6 +40,14 @@ def check_shoot_status(manifest: FieldCursor) -> None:
         entry.texts("codes")
     for field in RANGES:
         status.section("networking").texts(field)
+
+
+def check_shoot_status_update(manifest: FieldCursor, old: Document) -> None:
+    """Note identities in a Shoot's status that change, as they name what there is on the seed."""
+    status, before = manifest.section("status"), section(old, "status")
+    for field in ("uid", "technicalID", "clusterIdentity"):
+        if status:
+            status.same_as(before, field, "what is on the seed is called so")
 
 
 def check_conditions(status: FieldCursor, field: str) -> None:

@@ -5,14 +5,14 @@ rejected as well. Here they come with a warning: the decisions about shoots that
 without.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from gardenbus.apiserver.domain.validation.field_cursor import FieldCursor
 from gardenbus.apiserver.domain.validation.value_rules import stated_in
 from gardenbus.common.api.document import Document
 
-_OF_NODES: Sequence[str] = (
+OF_NODES = (
     *("addons", "secretBindingName", "credentialsBindingName", "systemComponents", "networking.providerConfig"),
     *("provider.infrastructureConfig", "provider.controlPlaneConfig", "provider.workersSettings"),
     *("kubernetes.kubeScheduler", "kubernetes.kubeProxy", "kubernetes.kubelet", "kubernetes.clusterAutoscaler"),
@@ -25,6 +25,7 @@ _OF_NODES: Sequence[str] = (
     "maintenance.autoUpdate.machineImageVersion",
     "maintenance.autoRotation.credentials.sshKeypair",
 )
+"""Fields of a spec that are for nodes."""
 _TAKEN = ("networking.type", "networking.nodes", "networking.pods")
 
 
@@ -37,7 +38,7 @@ def check_workerless(spec: FieldCursor, before: Document) -> None:
     """Note each field that changes and is for nodes, where there are none."""
     if not spec or not is_workerless(spec.content):
         return
-    for path in _OF_NODES:
+    for path in OF_NODES:
         value = stated_in(spec.content, path)
         if value is not None and value != stated_in(before, path):
             spec.add_error(path, "is for nodes, and a shoot without workers has none: leave it out")
