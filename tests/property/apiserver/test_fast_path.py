@@ -42,7 +42,14 @@ FULL = a_shoot(
                     "systemComponents": {"allow": True},
                     "kubernetes": {"kubelet": {"maxPods": 250}},
                 },
-                {"name": "b", "machine": {"type": "large"}, "zones": [], "systemComponents": {"allow": False}, "maxSurge": 0, "maxUnavailable": 1},
+                {
+                    "name": "b",
+                    "machine": {"type": "large"},
+                    "zones": [],
+                    "systemComponents": {"allow": False},
+                    "maxSurge": 0,
+                    "maxUnavailable": 1,
+                },
             ],
         },
         "networking": {

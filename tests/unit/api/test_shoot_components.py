@@ -345,7 +345,7 @@ SERVER = "kubeAPIServer"
         (f"{SERVER}.serviceAccountConfig", {"issuer": "https://a.b", "acceptedIssuers": ["https://a.b"]}, False),
         (f"{SERVER}.serviceAccountConfig", {"acceptedIssuers": ["https://a.b", "https://a.b"]}, False),
         (f"{SERVER}.serviceAccountConfig", {"acceptedIssuers": ["foo"]}, False),
-        ("kubelet.imagePullCredentialsVerificationPolicy", "AlwaysVerify", True),
+        ("kubelet.imagePullCredentialsVerificationPolicy", "AlwaysVerify", False),
         ("kubelet.imagePullCredentialsVerificationPolicy", "SometimesVerify", False),
         ("kubelet.preloadedImagesVerificationAllowlist", ["registry.example.org/*"], False),
     ],

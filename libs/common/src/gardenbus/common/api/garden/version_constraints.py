@@ -39,6 +39,13 @@ def satisfies(version: Numbers, constraint: str) -> bool:
     return any(_all_hold(version, alternative.strip()) for alternative in constraint.split("||"))
 
 
+def is_constraint(text: str) -> bool:
+    """True for a constraint that can be read."""
+    return len(text) <= LONGEST_CONSTRAINT and all(
+        alternative.strip() and not _COMPARISON.sub("", alternative.strip()) for alternative in text.split("||")
+    )
+
+
 def _all_hold(version: Numbers, comparisons: str) -> bool:
     position = 0
     while position < len(comparisons):

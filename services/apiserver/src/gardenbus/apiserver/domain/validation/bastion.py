@@ -16,6 +16,9 @@ _PUBLIC_KEY = re.compile(r"\s*(ssh|ecdsa|sk-ssh|sk-ecdsa)-[a-z0-9@.-]+\s+[A-Za-z
 def check(manifest: FieldCursor, old: Document | None) -> None:
     """Note every problem of a Bastion, in what changes."""
     spec, before = manifest.section("spec", required=True), section(old or {}, "spec")
+    shoot = spec.section("shootRef", required=True)
+    shoot.text("name", required=True)
+    spec.section("shootRef").same_as(section(before, "shootRef"), "name", "make a new bastion")
     if old is None or spec.content.get("sshPublicKey") != before.get("sshPublicKey"):
         spec.text("sshPublicKey", required=True, rule=_key_problem)
     spec.same_as(before, "sshPublicKey", "make a new bastion")

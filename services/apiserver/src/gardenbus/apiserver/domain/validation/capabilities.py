@@ -10,6 +10,7 @@ from gardenbus.apiserver.domain.validation.metadata import qualified_name_proble
 from gardenbus.common.api.document_parts import mappings
 
 ARCHITECTURE = "architecture"
+_RESERVED_PREFIX = "gardener-"
 ARCHITECTURES = ("amd64", "arm64")
 
 Capabilities = Mapping[str, Sequence[str]]
@@ -20,8 +21,10 @@ def check_definitions(spec: FieldCursor) -> None:
     """Note definitions without name or values, repeated ones, and a profile that defines no architecture."""
     definitions = spec.entries("machineCapabilities")
     for definition in definitions:
-        definition.text("name", required=True, rule=_name_problem)
-        values = definition.unique_texts("values", rule=_name_problem)
+        definition.text("name", required=True, rule=unprefixed_problem)
+        if str(definition.content.get("name")).startswith(_RESERVED_PREFIX):
+            definition.add_error("name", f"begins with {_RESERVED_PREFIX}, which is kept for Gardener's own")
+        values = definition.unique_texts("values", rule=unprefixed_problem)
         if not values and not definition.content.get("values"):
             definition.add_error("values", "is needed: a capability has values")
         for path, value in values if definition.content.get("name") == ARCHITECTURE else ():
@@ -96,5 +99,6 @@ def _defined(spec: FieldCursor) -> Capabilities:
     }
 
 
-def _name_problem(name: str) -> str:
+def unprefixed_problem(name: str) -> str:
+    """Problem of a name as of a label, without a prefix; "" when it is valid."""
     return "must have no /" if "/" in name else qualified_name_problem(name)

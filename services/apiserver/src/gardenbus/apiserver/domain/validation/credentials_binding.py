@@ -3,15 +3,9 @@
 Source: Gardener's `pkg/api/core/validation/secretbinding.go` and `pkg/apis/security/validation/credentialsbinding.go`.
 """
 
+from gardenbus.apiserver.domain.validation.credentials import check_credentials, check_named
 from gardenbus.apiserver.domain.validation.field_cursor import FieldCursor
-from gardenbus.apiserver.domain.validation.shared import check_reference
 from gardenbus.common.api.document import Document
-
-CREDENTIALS = (
-    ("v1", "Secret"),
-    ("security.gardener.cloud/v1alpha1", "WorkloadIdentity"),
-    ("core.gardener.cloud/v1beta1", "InternalSecret"),
-)
 
 
 def check_credentials_binding(manifest: FieldCursor, old: Document | None) -> None:
@@ -19,14 +13,14 @@ def check_credentials_binding(manifest: FieldCursor, old: Document | None) -> No
     if _changes(manifest, old, "credentialsRef"):
         reference = manifest.section("credentialsRef", required=True)
         if reference:
-            check_reference(reference, CREDENTIALS)
+            check_credentials(reference)
     _check_rest(manifest, old, "credentialsRef")
 
 
 def check_secret_binding(manifest: FieldCursor, old: Document | None) -> None:
     """Note every problem of a SecretBinding, in what changes."""
     if _changes(manifest, old, "secretRef"):
-        manifest.section("secretRef", required=True).text("name", required=True)
+        check_named(manifest.section("secretRef", required=True))
     _check_rest(manifest, old, "secretRef")
 
 
@@ -35,9 +29,11 @@ def _check_rest(manifest: FieldCursor, old: Document | None, reference: str) -> 
         for field in (reference, "provider"):
             manifest.same_as(old, field, "make a new binding")
         manifest.unchanged(old, "quotas", "make a new binding")
+    if _changes(manifest, old, "provider"):
+        manifest.section("provider").text("type", required=True)
     if _changes(manifest, old, "quotas"):
         for quota in manifest.entries("quotas"):
-            quota.text("name", required=True)
+            check_named(quota)
 
 
 def _changes(manifest: FieldCursor, old: Document | None, field: str) -> bool:

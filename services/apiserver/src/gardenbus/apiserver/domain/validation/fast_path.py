@@ -35,6 +35,7 @@ _NODE_MASK, _ADDRESSES_OF_A_NODE = 24, 254
 
 _Count = Annotated[int, Meta(ge=0, le=MOST_MACHINES)]
 _Period = Annotated[str, Meta(pattern=r"\A[1-9][0-9]{0,3}(s|m|m0s|h|h0m0s)\Z")]
+_Version = Annotated[str, Meta(pattern=r"\A([0-9]+(\.[0-9]+){0,2})?\Z")]
 _HoursOfDay = Annotated[str, Meta(pattern=r"\A([1-9]|1[0-9]|2[0-4])h(0m0s)?\Z")]
 
 
@@ -88,6 +89,7 @@ class _Kubelet(_ManifestPart, frozen=True, forbid_unknown_fields=True):
 
 
 class _WorkerKubernetes(_ManifestPart, frozen=True):
+    version: _Version | None = None
     kubelet: _Kubelet | None = None
 
 
@@ -240,7 +242,7 @@ class _Proxy(_ManifestPart, frozen=True, forbid_unknown_fields=True):
 
 
 class _Kubernetes(_ManifestPart, frozen=True):
-    version: str | None = None
+    version: _Version | None = None
     kubelet: _Kubelet | None = None
     cluster_autoscaler: None = None
     vertical_pod_autoscaler: _PodAutoscaler | None = None

@@ -5,7 +5,8 @@ Source: Gardener's `pkg/api/config/gardenlet/v1alpha1/validation/validation.go`,
 
 from gardenbus.apiserver.domain.validation import seed
 from gardenbus.apiserver.domain.validation.field_cursor import FieldCursor
-from gardenbus.apiserver.domain.validation.metadata import check_labels, subdomain_problem
+from gardenbus.apiserver.domain.validation.metadata import check_labels
+from gardenbus.apiserver.domain.validation.seed_settings import check_settings
 from gardenbus.apiserver.domain.validation.shared import check_quantities
 from gardenbus.common.api.document import section
 
@@ -31,7 +32,7 @@ def check_seed_template(template: FieldCursor) -> None:
     spec = template.section("spec")
     seed.check_spec(spec, complete=False)
     seed.check_combinations(spec, complete=False)
-    spec.section("ingress").text("domain", rule=subdomain_problem)
+    check_settings(spec)
     autoscaler = spec.nested("settings", "verticalPodAutoscaler")
     if autoscaler.boolean("enabled"):
         autoscaler.add_error("enabled", "must be false: the seed's shoot has its own already, and two would fight")

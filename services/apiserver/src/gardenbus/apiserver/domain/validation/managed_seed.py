@@ -3,7 +3,8 @@
 from gardenbus.apiserver.domain.validation import seed
 from gardenbus.apiserver.domain.validation.field_cursor import FieldCursor
 from gardenbus.apiserver.domain.validation.gardenlet_configuration import check_configuration, check_seed_template
-from gardenbus.apiserver.domain.validation.metadata import label_problem
+from gardenbus.apiserver.domain.validation.metadata import check_labels, label_problem, subdomain_problem
+from gardenbus.apiserver.domain.validation.shared import check_annotation_keys
 from gardenbus.apiserver.domain.validation.status import check_status
 from gardenbus.apiserver.domain.validation.stored_problems import check_new
 from gardenbus.common.api.document import Document, section
@@ -80,7 +81,20 @@ def check_gardenlet(gardenlet: FieldCursor) -> None:
     deployment = gardenlet.section("deployment")
     deployment.integer("replicaCount", least=0)
     deployment.integer("revisionHistoryLimit", least=0)
+    deployment.text("serviceAccountName", rule=subdomain_problem)
+    _check_image(deployment.section("image"))
+    check_labels(deployment, "podLabels")
+    check_annotation_keys(deployment, "podAnnotations")
     check_configuration(gardenlet.section("config"))
+
+
+def _check_image(image: FieldCursor) -> None:
+    for field in ("ref", "repository", "tag"):
+        if image.content.get(field) == "":
+            image.add_error(field, "is empty: state it, or leave it out")
+    if image.has("ref") and (image.has("repository") or image.has("tag")):
+        image.add_error("ref", "must not stand beside repository and tag: write one or the other")
+    image.choice("pullPolicy", ("Always", "IfNotPresent", "Never"))
 
 
 def check_garden_namespace(manifest: FieldCursor, described: str) -> None:

@@ -28,6 +28,7 @@ from gardenbus.apiserver.domain.validation import (
     seed_autoscaler,
     shoot,
     signing_request,
+    workload_identity,
 )
 from gardenbus.apiserver.domain.validation.fast_path import has_common_spec
 from gardenbus.apiserver.domain.validation.field_cursor import FieldCursor, FieldErrors
@@ -51,6 +52,7 @@ _CHECKS: Mapping[str, Check] = {
     "Quota": quota.check,
     "SecretBinding": credentials_binding.check_secret_binding,
     "CredentialsBinding": credentials_binding.check_credentials_binding,
+    "WorkloadIdentity": workload_identity.check,
     "Bastion": bastion.check,
     "BackupBucket": backups.check_bucket,
     "BackupEntry": backups.check_entry,

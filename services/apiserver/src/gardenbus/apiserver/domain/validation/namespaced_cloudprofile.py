@@ -13,6 +13,9 @@ def check(manifest: FieldCursor, old: Document | None) -> None:
     check_seed_selector(merged)
     spec = manifest.section("spec", required=True)
     check_offers(spec, section(old or {}, "spec"))
+    for version in spec.section("kubernetes").entries("versions"):
+        if version.has("classification"):
+            version.add_error("classification", "is set in the parent alone: leave it out")
     parent = spec.section("parent", required=True)
     parent.choice("kind", ("CloudProfile",))
     parent.text("name", required=True)

@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 
 from gardenbus.apiserver.domain.validation.field_cursor import FieldCursor
-from gardenbus.apiserver.domain.validation.metadata import label_problem
+from gardenbus.apiserver.domain.validation.metadata import label_problem, subdomain_problem
 from gardenbus.apiserver.domain.validation.shared import check_label_selector, check_tolerations
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.document_parts import only_text
@@ -17,6 +17,7 @@ RESERVED_NAMESPACES = ("gardener-system-seed-lease", "gardener-system-shoot-issu
 SUBJECT_KINDS = ("User", "Group", "ServiceAccount")
 
 _NAMESPACE_AND_NAME = 2
+_COLONS = 3
 _EXTENSION_ROLE = "extension:"
 _LONGEST_EXTENSION_ROLE = 20
 _RBAC = "rbac.authorization.k8s.io"
@@ -37,6 +38,8 @@ def check(manifest: FieldCursor, old: Document | None) -> None:
         _check_members(members)
     if spec.content.get("owner") != before.get("owner") and owner:
         _check_subject(owner)
+    if spec.content.get("createdBy") != before.get("createdBy") and (creator := spec.section("createdBy")):
+        _check_subject(creator)
     if spec.content.get("tolerations") != before.get("tolerations"):
         _check_default_tolerations(spec.section("tolerations"))
     if spec.content.get("dualApprovalForDeletion") != before.get("dualApprovalForDeletion"):
@@ -83,6 +86,13 @@ def _check_members(members: Sequence[FieldCursor]) -> None:
     has_owner = False
     for member in members:
         _check_subject(member)
+        name = only_text(member.content.get("name"))
+        if (
+            member.content.get("kind") == "User"
+            and name.startswith(SERVICE_ACCOUNT_PREFIX)
+            and name.count(":") < _COLONS
+        ):
+            member.add_error("name", f"must be {SERVICE_ACCOUNT_PREFIX}<namespace>:<name> for a service account")
         named = _identity_of(member)
         if named in seen:
             member.add_error("", "is a member already: write all roles in one entry, below roles")
@@ -130,6 +140,9 @@ def _check_subject(subject: FieldCursor) -> None:
     of_kind = "" if kind == "ServiceAccount" else _RBAC
     if group not in ("", of_kind):
         subject.add_error("apiGroup", f"must be {of_kind}, not {shown(group)}" if of_kind else "must be left out")
+    if kind == "ServiceAccount":
+        subject.text("name", rule=subdomain_problem)
+        subject.text("namespace", rule=label_problem)
     if kind == "ServiceAccount" and not namespace:
         subject.add_error("namespace", "is needed: that of the ServiceAccount")
     elif kind != "ServiceAccount" and namespace:

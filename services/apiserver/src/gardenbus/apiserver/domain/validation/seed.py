@@ -6,6 +6,7 @@ from typing import cast
 
 from gardenbus.apiserver.domain.validation.field_cursor import FieldCursor, unique
 from gardenbus.apiserver.domain.validation.metadata import subdomain_problem
+from gardenbus.apiserver.domain.validation.seed_settings import check_settings
 from gardenbus.apiserver.domain.validation.shared import (
     RANGES,
     check_access_restrictions,
@@ -43,6 +44,8 @@ def check(manifest: FieldCursor, old: Document | None) -> None:
         check_disjoint(spec.section("networks"))
     check_new(spec, before, partial(check_combinations, complete=True))
     check_new(spec, before, check_reserved)
+    if spec.content != before:
+        check_new(spec, before, check_settings)
     check_operation(manifest, old, OPERATIONS, awaited=RENEWALS)
     if spec:
         check_spec_update(spec, before)
@@ -114,6 +117,8 @@ def check_combinations(spec: FieldCursor, *, complete: bool) -> None:
             "cannot be false: Gardener has removed it, and shoots get DNS on each seed; leave it out, and write"
             " dns: {providers: [{type: unmanaged}]} in shoots that shall have none",
         )
+    if section(settings.content, "topologyAwareRouting").get("enabled") is True and has_zones and count <= 1:
+        settings.add_error("topologyAwareRouting.enabled", "is for seeds with two zones or more")
     balancers = settings.section("loadBalancerServices")
     check_values(balancers, _BALANCERS)
     if has_zones and balancers.content.get("zones") and count <= 1:
@@ -138,9 +143,9 @@ def check_spec(spec: FieldCursor, *, complete: bool) -> None:
     provider.text("region", required=complete)
     provider.unique_texts("zones")
     networks = spec.section("networks")
-    check_ip_families(networks)
-    check_ranges(networks)
-    check_ranges(networks.section("shootDefaults"), ("pods", "services"))
+    families = check_ip_families(networks)
+    check_ranges(networks, families=families)
+    check_ranges(networks.section("shootDefaults"), ("pods", "services"), families=families)
     settings = spec.section("settings")
     settings.section("scheduling").boolean("visible")
     settings.section("zoneSelection").choice("mode", ZONE_SELECTIONS)

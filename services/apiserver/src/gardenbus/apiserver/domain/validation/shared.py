@@ -107,6 +107,14 @@ def check_access_restrictions(holder: FieldCursor, field: str = "accessRestricti
     unique(restrictions, "name")
 
 
+def check_annotation_keys(holder: FieldCursor, field: str = "annotations") -> None:
+    """Note keys of annotations that could be none."""
+    path = holder.at(field)
+    for key in holder.text_map(field):
+        if problem := qualified_name_problem(key.lower()):
+            holder.errors.add_error(f"{path}[{key[:80]}]", problem)
+
+
 def check_resources(holder: FieldCursor) -> None:
     """Note references of `resources` that have no name of their own, or name what cannot be referred to."""
     holder.named_entries("resources")
@@ -138,11 +146,11 @@ def check_ranges(holder: FieldCursor, fields: Sequence[str] = RANGES, families: 
             holder.add_error(field, f"{text} is {ip_family_of(text)}, but the families are {', '.join(families)}")
 
 
-def check_disjoint(holder: FieldCursor) -> None:
-    """Note ranges of one holder that overlap, or have host bits; malformed ones are noted elsewhere."""
-    stated = [field for field in RANGES if is_cidr(only_text(holder.content.get(field)))]
+def check_disjoint(holder: FieldCursor, fields: Sequence[str] = RANGES, *, canonical: bool = True) -> None:
+    """Note ranges of one holder that overlap, or (`canonical`) have host bits; malformed ones are noted elsewhere."""
+    stated = [field for field in fields if is_cidr(only_text(holder.content.get(field)))]
     for number, field in enumerate(stated):
-        if not is_canonical(holder.content[field]):
+        if canonical and not is_canonical(holder.content[field]):
             network = parse_cidr(holder.content[field])
             holder.add_error(field, f"{holder.content[field]} has bits of hosts: write {network}")
         for other in stated[:number]:

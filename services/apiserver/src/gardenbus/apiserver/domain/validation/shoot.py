@@ -17,7 +17,7 @@ from gardenbus.apiserver.domain.validation.shared import (
     check_tolerations,
 )
 from gardenbus.apiserver.domain.validation.shoot_addons import check_addons
-from gardenbus.apiserver.domain.validation.shoot_components import check_components
+from gardenbus.apiserver.domain.validation.shoot_components import check_components, check_room_for_pods
 from gardenbus.apiserver.domain.validation.shoot_dns import check_providers
 from gardenbus.apiserver.domain.validation.shoot_encryption import check_rotated_key
 from gardenbus.apiserver.domain.validation.shoot_features import check_features
@@ -30,7 +30,14 @@ from gardenbus.apiserver.domain.validation.shoot_updates import (
 from gardenbus.apiserver.domain.validation.shoot_workers import check_workers
 from gardenbus.apiserver.domain.validation.status import check_shoot_status, check_shoot_status_update
 from gardenbus.apiserver.domain.validation.stored_problems import check_new
-from gardenbus.apiserver.domain.validation.value_rules import ValueRules, check_values, lasting, of_section, stated_in
+from gardenbus.apiserver.domain.validation.value_rules import (
+    ValueRules,
+    check_values,
+    lasting,
+    of_section,
+    stated_in,
+    version_problem,
+)
 from gardenbus.apiserver.domain.validation.workerless import check_workerless, is_workerless
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.document_parts import FINALIZER, REFERENCE_FINALIZER, mappings
@@ -96,7 +103,7 @@ def check_spec(spec: FieldCursor) -> None:
     check_seed_selector(spec)
     check_tolerations(spec)
     check_access_restrictions(spec)
-    spec.section("kubernetes").text("version")
+    spec.section("kubernetes").text("version", rule=version_problem)
     spec.section("hibernation").boolean("enabled")
     spec.section("hibernation").entries("schedules")
     maintenance = spec.section("maintenance")
@@ -130,6 +137,7 @@ def _check_provider(spec: FieldCursor) -> None:
         worker.unique_texts("zones")
         worker.section("controlPlane")
         worker.section("machine").text("type")
+        worker.section("kubernetes").text("version", rule=version_problem)
         least, most = worker.integer("minimum", least=0), worker.integer("maximum", least=0)
         if least is not None and least > (most or 0):
             stated = "is left out, which is 0" if most is None else f"is {most}"
@@ -258,6 +266,7 @@ _OF_CHANGES: Sequence[tuple[Sequence[str], Callable[[FieldCursor], None]]] = (
     (("provider",), _check_provider_values),
     (("extensions",), _check_extensions),
     (("kubernetes", "networking"), check_components),
+    (("kubernetes", "networking", "provider"), check_room_for_pods),
     (("resources", "kubernetes"), _check_admission_plugins),
     (("dns", "kubernetes"), _check_dns_providers),
     (("addons", "purpose"), check_addons),

@@ -276,7 +276,6 @@ def check_components(spec: FieldCursor) -> None:
     kubernetes = spec.section("kubernetes")
     check_values(kubernetes, _COMPONENTS)
     _check_masks(spec, kubernetes.section("kubeControllerManager"))
-    _check_room_for_pods(spec, kubernetes.section("kubeControllerManager"))
 
 
 def _check_masks(spec: FieldCursor, manager: FieldCursor) -> None:
@@ -294,8 +293,9 @@ def _check_masks(spec: FieldCursor, manager: FieldCursor) -> None:
             manager.add_error("nodeCIDRMaskSize", "must not stand beside nodeCIDRMaskSizeIPv6 where all is IPv6")
 
 
-def _check_room_for_pods(spec: FieldCursor, manager: FieldCursor) -> None:
+def check_room_for_pods(spec: FieldCursor) -> None:
     """Note a mask that leaves a node fewer addresses than it may have pods (`ValidateNodeCIDRMaskWithMaxPod`)."""
+    manager = spec.nested("kubernetes", "kubeControllerManager")
     mask = manager.content.get("nodeCIDRMaskSize")
     families = spec.section("networking").content.get("ipFamilies")
     bits = _BITS_OF_IPV6 if families == ["IPv6"] else _BITS_OF_IPV4

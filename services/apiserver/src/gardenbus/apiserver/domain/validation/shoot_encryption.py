@@ -5,8 +5,8 @@ Source: `ValidateEncryptionConfigUpdate` and `validateHibernationUpdate` in Gard
 `credentials.encryptionAtRest` says nothing, as not every gardenlet reports it.
 """
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
+from typing import cast
 
 from gardenbus.apiserver.domain.validation.field_cursor import FieldCursor
 from gardenbus.apiserver.domain.validation.value_rules import stated_in
@@ -39,7 +39,7 @@ def check_encryption_update(spec: FieldCursor, old: Document, status: Document) 
     if (resources, provider) == (had_resources, had_provider):
         return
     busy = list(_under_way(status, had_resources, had_provider))
-    if is_hibernation_enabled(spec.content):
+    if is_hibernation_enabled(dict(spec.content)):
         busy.append("cannot be changed while the shoot is hibernated: wake it up first")
     for problem in busy if resources != had_resources else ():
         spec.add_error(f"{_CONFIGURATION}.resources", problem)
@@ -55,8 +55,8 @@ def check_encryption_update(spec: FieldCursor, old: Document, status: Document) 
 
 def check_encryption_before_sleep(spec: FieldCursor, old: Document, status: Document) -> None:
     """Note a shoot that is put to sleep before its resources are encrypted as its spec says."""
-    encrypted = section(status, "credentials").get("encryptionAtRest")
-    if not isinstance(encrypted, dict) or not is_hibernation_enabled(spec.content) or is_hibernation_enabled(old):
+    encrypted: object = section(status, "credentials").get("encryptionAtRest")
+    if encrypted is None or not is_hibernation_enabled(dict(spec.content)) or is_hibernation_enabled(old):
         return
     if _resources_of(stated_in(old, _CONFIGURATION)) != _resources_of(encrypted):
         spec.add_error("hibernation.enabled", f"cannot be while resources of {_CONFIGURATION} are yet to be encrypted")
@@ -74,8 +74,9 @@ def _under_way(status: Document, resources: frozenset[str], provider: str) -> It
 
 
 def _resources_of(configuration: object) -> frozenset[str]:
-    stated: Any = configuration.get("resources") if isinstance(configuration, Mapping) else None
-    return frozenset(str(each).removesuffix(".") for each in stated) if isinstance(stated, list) else frozenset()
+    stated = stated_in({"configuration": configuration}, "configuration.resources")
+    named = cast("list[object]", stated) if isinstance(stated, list) else ()
+    return frozenset(str(each).removesuffix(".") for each in named)
 
 
 def _provider_of(configuration: object) -> str:

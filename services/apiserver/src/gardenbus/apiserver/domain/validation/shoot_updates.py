@@ -110,7 +110,7 @@ def check_state(manifest: FieldCursor, old: Document) -> None:
     status = section(manifest.content, "status")
     check_encryption_update(spec, before, status)
     check_encryption_before_sleep(spec, before, status)
-    is_asleep = is_hibernation_enabled(spec.content) or status.get("hibernated") is True
+    is_asleep = is_hibernation_enabled(dict(spec.content)) or status.get("hibernated") is True
     if stated_in(spec.content, _TOLERANCE) and not stated_in(before, _TOLERANCE) and is_asleep:
         spec.add_error(_TOLERANCE, "cannot be set while the shoot is hibernated: wake it up first")
     check_pending_pools(manifest, before)

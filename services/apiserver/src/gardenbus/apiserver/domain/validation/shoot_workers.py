@@ -16,6 +16,7 @@ from gardenbus.apiserver.domain.validation.metadata import (
     label_value_problem,
     qualified_name_problem,
 )
+from gardenbus.apiserver.domain.validation.shared import check_annotation_keys
 from gardenbus.apiserver.domain.validation.shoot_components import check_autoscaler, check_kubelet
 from gardenbus.apiserver.domain.validation.value_rules import (
     ValueRules,
@@ -59,7 +60,7 @@ def check_workers(provider: FieldCursor) -> None:
     """Note every problem of the worker pools of a shoot."""
     workers = provider.entries("workers")
     for worker in workers:
-        worker.section("machine").text("type", required=True)
+        worker.section("machine", required=True).text("type", required=True)
         if (image := worker.section("machine").section("image")) and image.content:
             image.text("name", required=True)
         if cri := worker.section("cri"):
@@ -71,9 +72,7 @@ def check_workers(provider: FieldCursor) -> None:
         _check_update(worker)
         _check_volumes(worker)
         check_labels(worker, "labels")
-        for key in worker.text_map("annotations"):
-            if problem := qualified_name_problem(key):
-                worker.errors.add_error(f"{worker.at('annotations')}[{key[:80]}]", problem)
+        check_annotation_keys(worker)
         _check_taints(worker)
         check_values(worker, _VALUES)
     _check_zones(workers)

@@ -3,6 +3,7 @@
 A rule notes what is wrong with the value at a field, and nothing where none is stated.
 """
 
+import re
 from collections.abc import Callable, Mapping
 from datetime import timedelta
 from typing import Any, cast
@@ -100,6 +101,14 @@ def amounts_of(rules: ValueRules) -> ValueRule:
             resources.add_error(resource, f"is no resource here: there are {', '.join(rules)}")
 
     return check
+
+
+_VERSION = re.compile(r"v?[0-9]+(\.[0-9]+){0,2}\.?(-[0-9A-Za-z.-]+)?(\+[0-9A-Za-z.-]+)?")
+
+
+def version_problem(version: str) -> str:
+    """Problem of a semantic version, whose minor and patch may be left out; "" when it is one."""
+    return "" if _VERSION.fullmatch(version) else f"must be a version as 1.34.1, not {shown(version)}"
 
 
 def stated_in(document: Mapping[str, Any], path: str) -> object:
