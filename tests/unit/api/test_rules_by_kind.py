@@ -257,7 +257,7 @@ ROBOT = {"kind": "ServiceAccount", "name": "robot", "namespace": "garden-dev", "
     [
         ("User", "system:serviceaccount:garden-dev:robot", ["spec.members[1]"]),
         ("User", "system:serviceaccount:garden-other:robot", []),
-        ("User", "system:serviceaccount:robot", []),
+        ("User", "system:serviceaccount:robot", ["spec.members[1].name"]),
         ("Group", "system:serviceaccount:garden-dev:robot", []),
     ],
 )

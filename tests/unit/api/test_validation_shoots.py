@@ -167,7 +167,7 @@ def test_times_that_were_stored_before_they_were_checked_may_stay() -> None:
 def test_a_volume_of_a_size_that_was_stored_before_may_stay() -> None:
     stored = a_shoot(spec={"provider": {"workers": [WORKER | {"volume": {"size": "20G"}}]}})
     validate(merged(stored, {"spec": {"purpose": "testing"}}), stored)
-    validate(a_shoot(spec={"provider": {"workers": [WORKER | {"volume": {"size": "20Gi"}}]}}), None)
+    validate(a_shoot(spec={"provider": {"workers": [WORKER | {"volume": {"size": "20Gi"}}]}}), stored)
 
 
 def test_a_pool_of_more_machines_than_gardener_can_count_may_stay_where_it_was_stored_before() -> None:
@@ -186,7 +186,8 @@ def test_a_version_that_yaml_made_a_number_is_told_to_be_quoted() -> None:
 
 def test_all_problems_are_told_at_once() -> None:
     fields = problems_of(a_shoot(spec={"region": 1, "purpose": "fun", "provider": {"workers": [{"name": 1}]}}))
-    assert set(fields) == {"spec.region", "spec.purpose", "spec.provider.workers[0].name"}
+    pool = "spec.provider.workers[0]"
+    assert set(fields) == {"spec.region", "spec.purpose", f"{pool}.name", f"{pool}.machine"}
 
 
 def test_ranges_are_of_the_families_that_apply() -> None:

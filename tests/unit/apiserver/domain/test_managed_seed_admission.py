@@ -244,6 +244,9 @@ class TestSeedInUse:
         admitted(a_managed_seed(internal), facts_with(a_child()), old)
 
 
+MOVED_POOL: Document = {"name": "pool-a", "machine": {"type": "m5.large"}, "zones": ["eu-west-1b"]}
+
+
 class TestShootBehindASeed:
     def managed_seeds(self, *zones: str) -> RelatedObjects:
         return RelatedObjects(
@@ -259,7 +262,7 @@ class TestShootBehindASeed:
                 "spec.kubernetes.verticalPodAutoscaler.enabled",
             ),
             ({"kubernetes": {"verticalPodAutoscaler": None}}, "spec.kubernetes.verticalPodAutoscaler.enabled"),
-            ({"provider": {"workers": [{"name": "pool-a", "zones": ["eu-west-1b"]}]}}, "spec.provider.workers"),
+            ({"provider": {"workers": [MOVED_POOL]}}, "spec.provider.workers"),
         ],
     )
     def test_what_its_seed_needs_stays(self, change: Document, field: str) -> None:

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 
 from gardenbus.docs.admission import admission_page
 from gardenbus.docs.commands import commands_page
+from gardenbus.docs.gardener_rules import gardener_rules_page
 from gardenbus.docs.kinds import kinds_page
 from gardenbus.docs.metrics import metrics_page
 from gardenbus.docs.permissions import permissions_page
@@ -14,6 +15,7 @@ from gardenbus.docs.texts import texts_page
 WRITERS: Mapping[str, Callable[[], str]] = {
     "admission.md": admission_page,
     "commands.md": commands_page,
+    "gardener-rules.md": gardener_rules_page,
     "kinds.md": kinds_page,
     "metrics.md": metrics_page,
     "permissions.md": permissions_page,

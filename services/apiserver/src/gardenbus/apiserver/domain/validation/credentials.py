@@ -15,13 +15,13 @@ CREDENTIALS = (
 )
 
 
-def check_credentials(reference: FieldCursor) -> None:
+def check_credentials(reference: FieldCursor, *, needs_namespace: bool = True) -> None:
     """Note a reference to credentials that lacks a part, or names no object that could be."""
     if not reference:
         return
     check_reference(reference, CREDENTIALS)
     reference.text("name", rule=subdomain_problem)
-    reference.text("namespace", required=True, rule=subdomain_problem)
+    reference.text("namespace", required=needs_namespace, rule=subdomain_problem)
 
 
 def check_named(reference: FieldCursor) -> None:

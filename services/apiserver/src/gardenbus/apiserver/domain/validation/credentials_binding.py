@@ -13,7 +13,7 @@ def check_credentials_binding(manifest: FieldCursor, old: Document | None) -> No
     if _changes(manifest, old, "credentialsRef"):
         reference = manifest.section("credentialsRef", required=True)
         if reference:
-            check_credentials(reference)
+            check_credentials(reference, needs_namespace=False)
     _check_rest(manifest, old, "credentialsRef")
 
 

@@ -1,7 +1,7 @@
 """Rules of what a Seed is set up with: DNS, ingress, backup, and settings of its parts.
 
-Source: `ValidateSeedSpec` in Gardener's `pkg/api/core/validation/seed.go`. Parts that are left out altogether are not
-needed here: nothing goes by them.
+Source: `ValidateSeedSpec` in Gardener's `pkg/api/core/validation/seed.go`. What is left out, there or in a
+part, is not needed here: nothing makes records or backups by it.
 """
 
 from gardenbus.apiserver.domain.validation.credentials import check_credentials
@@ -24,13 +24,16 @@ _MOST_SERVICES = 8
 
 
 def check_settings(spec: FieldCursor) -> None:
-    """Note every problem of what a seed's spec states of its parts."""
+    """Note every problem of what a seed's spec, or a template of one, states of its parts."""
     _check_dns(spec.section("dns"))
-    _check_ingress(spec)
+    ingress = spec.section("ingress")
+    ingress.text("domain", rule=subdomain_problem)
+    ingress.section("controller").choice("kind", ("nginx",), required=True)
     spec.named_entries("extensions", "type", rule=label_problem)
     if backup := spec.section("backup"):
-        backup.text("provider", required=True)
-        _check_reference(backup)
+        if backup.content.get("provider") == "":
+            backup.add_error("provider", "is needed and is empty")
+        check_credentials(backup.section("credentialsRef"))
     settings = spec.section("settings")
     _check_reservation(settings.section("excessCapacityReservation"))
     _check_balancers(spec, settings.section("loadBalancerServices"))
@@ -40,29 +43,12 @@ def check_settings(spec: FieldCursor) -> None:
     _check_ranges(spec.section("networks"))
 
 
-def _check_reference(holder: FieldCursor) -> None:
-    check_credentials(holder.section("credentialsRef", required=True))
-
-
 def _check_dns(dns: FieldCursor) -> None:
-    if provider := dns.section("provider"):
-        provider.text("type", required=True)
-        _check_reference(provider)
-    for domain in (dns.section("internal"), *dns.entries("defaults")):
-        if domain:
-            domain.text("domain", required=True, rule=subdomain_problem)
-            domain.text("type", required=True)
-            _check_reference(domain)
-
-
-def _check_ingress(spec: FieldCursor) -> None:
-    ingress = spec.section("ingress")
-    if not ingress:
-        return
-    ingress.text("domain", required=True, rule=subdomain_problem)
-    ingress.section("controller", required=True).choice("kind", ("nginx",), required=True)
-    if not spec.section("dns").has("provider"):
-        spec.add_error("dns.provider", "is needed beside an ingress: its names are made there")
+    for holder in (dns.section("provider"), dns.section("internal"), *dns.entries("defaults")):
+        if holder.content.get("type") == "":
+            holder.add_error("type", "is needed and is empty")
+        holder.text("domain", rule=subdomain_problem)
+        check_credentials(holder.section("credentialsRef"))
 
 
 def _check_reservation(reservation: FieldCursor) -> None:
