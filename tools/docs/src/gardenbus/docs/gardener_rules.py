@@ -1,6 +1,6 @@
 """The page of what became of each function of Gardener's validation.
 
-`gardener_functions.txt` lists the functions, with the version of Gardener; `gardener_verdicts.txt` says of each whether
+`gardener_functions.txt` lists the functions, with the version of Gardener; `gardener_results.txt` says of each whether
 its rules were taken over, and by which module, or why they were not.
 """
 
@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 FUNCTIONS = Path(__file__).with_name("gardener_functions.txt")
-VERDICTS = Path(__file__).with_name("gardener_verdicts.txt")
+RESULTS = Path(__file__).with_name("gardener_results.txt")
 
 _OUTCOMES = {"=": "taken over", "~": "taken over in part", "-": "not meaningful here", "!": "absent"}
 _INTRODUCTION = """# Gardener's rules
@@ -26,7 +26,7 @@ Gardener keeps in admission plug-ins are on [another page](admission.md).
 """
 
 
-class Verdict(NamedTuple):
+class Result(NamedTuple):
     """What became of a function."""
 
     outcome: str
@@ -43,11 +43,11 @@ def version_and_functions() -> tuple[str, Mapping[str, tuple[str, ...]]]:
 
 
 @cache
-def verdicts() -> Mapping[tuple[str, str], Verdict]:
-    """Verdicts by file and function; that of a whole file has no function, ""."""
-    found: dict[tuple[str, str], Verdict] = {}
+def results() -> Mapping[tuple[str, str], Result]:
+    """Results by file and function; that of a whole file has no function, ""."""
+    found: dict[tuple[str, str], Result] = {}
     file = ""
-    for line in VERDICTS.read_text().splitlines():
+    for line in RESULTS.read_text().splitlines():
         if line.startswith("#"):
             continue
         words = line.split(" ")
@@ -56,13 +56,13 @@ def verdicts() -> Mapping[tuple[str, str], Verdict]:
         if not line.startswith(" "):
             file, names = names[0], [""]
         module, _, note = rest.partition(": ") if words[sign] in "=~" else ("", "", rest)
-        found |= {(file, name): Verdict(_OUTCOMES[words[sign]], module, note) for name in names}
+        found |= {(file, name): Result(_OUTCOMES[words[sign]], module, note) for name in names}
     return found
 
 
-def outcomes() -> Iterator[tuple[str, str, Verdict]]:
-    """Every function with its file and verdict."""
-    found = verdicts()
+def outcomes() -> Iterator[tuple[str, str, Result]]:
+    """Every function with its file and result."""
+    found = results()
     for file, names in version_and_functions()[1].items():
         for name in names:
             yield file, name, found.get((file, name)) or found[file, ""]
@@ -71,11 +71,11 @@ def outcomes() -> Iterator[tuple[str, str, Verdict]]:
 def gardener_rules_page() -> str:
     """The page as Markdown."""
     rows = list(outcomes())
-    counts = {outcome: sum(verdict.outcome == outcome for _, _, verdict in rows) for outcome in _OUTCOMES.values()}
+    counts = {outcome: sum(result.outcome == outcome for _, _, result in rows) for outcome in _OUTCOMES.values()}
     told = ", ".join(f"{outcome}: {count}" for outcome, count in counts.items())
     lines = [
-        f"| `{file}` | `{name}` | {verdict.outcome} | {_module(verdict.module)} | {verdict.note or 'none'} |"
-        for file, name, verdict in rows
+        f"| `{file}` | `{name}` | {result.outcome} | {_module(result.module)} | {result.note or 'none'} |"
+        for file, name, result in rows
     ]
     counted = f"{told}; {len(rows)} functions in all."
     return _INTRODUCTION.format(version=version_and_functions()[0], counts=counted) + "\n".join(lines) + "\n"

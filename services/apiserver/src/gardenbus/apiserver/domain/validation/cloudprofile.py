@@ -96,7 +96,10 @@ def _check_images(spec: FieldCursor) -> None:
         for version in image.entries("versions"):
             version.unique_texts("architectures", rule=_architecture_problem)
             _check_runtimes(version)
-            version.section("inPlaceUpdates").text("minVersionForUpdate", rule=_semantic_problem)
+            updates = version.section("inPlaceUpdates")
+            updates.text("minVersionForUpdate", rule=_semantic_problem)
+            if updates.content.get("minVersionForUpdate") == "":
+                updates.add_error("minVersionForUpdate", _semantic_problem(""))
             version.text("kubeletVersionConstraint", rule=_constraint_problem)
             if version.content.get("kubeletVersionConstraint") == "":
                 version.add_error("kubeletVersionConstraint", _constraint_problem(""))

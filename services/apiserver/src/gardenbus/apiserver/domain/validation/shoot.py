@@ -201,7 +201,9 @@ def _check_extensions(spec: FieldCursor) -> None:
 
 def _check_system_components(spec: FieldCursor) -> None:
     """Note suffixes that CoreDNS cannot rewrite (`ValidateCoreDNSRewritingCommonSuffixes`)."""
-    rewriting = spec.nested("systemComponents", "coreDNS", "rewriting")
+    core_dns = spec.nested("systemComponents", "coreDNS")
+    core_dns.section("autoscaling").choice("mode", ("horizontal", "cluster-proportional"), required=True)
+    rewriting = core_dns.section("rewriting")
     suffixes = rewriting.texts("commonSuffixes")
     seen: set[str] = set()
     for path, suffix in suffixes:

@@ -40,7 +40,7 @@ def check_encryption_update(spec: FieldCursor, old: Document, status: Document) 
         return
     busy = list(_under_way(status, had_resources, had_provider))
     if is_hibernation_enabled(dict(spec.content)):
-        busy.append("cannot be changed while the shoot is hibernated: wake it up first")
+        busy.append("cannot be changed while the shoot is hibernated: end its hibernation first")
     for problem in busy if resources != had_resources else ():
         spec.add_error(f"{_CONFIGURATION}.resources", problem)
     if provider == had_provider:

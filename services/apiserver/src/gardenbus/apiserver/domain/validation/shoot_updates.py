@@ -112,7 +112,7 @@ def check_state(manifest: FieldCursor, old: Document) -> None:
     check_encryption_before_sleep(spec, before, status)
     is_asleep = is_hibernation_enabled(dict(spec.content)) or status.get("hibernated") is True
     if stated_in(spec.content, _TOLERANCE) and not stated_in(before, _TOLERANCE) and is_asleep:
-        spec.add_error(_TOLERANCE, "cannot be set while the shoot is hibernated: wake it up first")
+        spec.add_error(_TOLERANCE, "cannot be set while the shoot is hibernated: end its hibernation first")
     check_pending_pools(manifest, before)
 
 

@@ -1,0 +1,62 @@
+"""The apiserver rejects what Gardener's rejects, change by change, but for the differences that are named."""
+
+import os
+from collections.abc import Sequence
+
+import pytest
+
+from gardenbus.common.api.document import Document, section
+from tests.support.gardener_results import (
+    FILES,
+    OF_STORED,
+    Case,
+    cases_of,
+    differences,
+    rejection,
+    results_of_gardener,
+)
+
+PROGRAM = os.environ.get("GARDENER_RULES", "")
+"""The program that asks Gardener's own strategies, where there is one."""
+
+
+def with_label(document: Document) -> Document:
+    metadata = document["metadata"]
+    return {**document, "metadata": {**metadata, "labels": {**metadata.get("labels", {}), "unrelated": "yes"}}}
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_each_change_has_the_result_that_gardener_gives(name: str) -> None:
+    wrong: list[str] = []
+    for case in cases_of(name):
+        found = rejection(case.document, case.old)
+        if (bool(found) is case.is_rejected) is bool(case.differs):
+            wrong.append(f"{case.name}: rejected by Gardener {case.is_rejected}, here {found[:120]!r} {case.differs}")
+    assert not wrong
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_what_is_stored_with_a_mistake_can_be_changed_elsewhere(name: str) -> None:
+    """A name cannot be wrong in a stored object: it is the key under which the object is stored."""
+    blocked: list[str] = []
+    for case in cases_of(name):
+        if case.old is None and section(case.document, "metadata").get("name") and rejection(case.document, None):
+            stored = {**case.document, "metadata": {**case.document["metadata"], **OF_STORED}}
+            if "metadata." not in (found := rejection(with_label(stored), stored)) and found:
+                blocked.append(f"{case.name}: {found[:160]}")
+    assert not blocked
+
+
+def test_each_difference_has_a_reason_and_each_reason_a_difference() -> None:
+    named = {case.differs for name in FILES for case in cases_of(name) if case.differs}
+    assert named == set(differences())
+
+
+@pytest.mark.skipif(not PROGRAM, reason="needs GARDENER_RULES, the program that answers for Gardener")
+@pytest.mark.parametrize("name", FILES)
+def test_gardener_still_says_what_was_recorded(name: str) -> None:
+    cases: Sequence[Case] = list(cases_of(name))
+    found = results_of_gardener(PROGRAM, cases)
+    assert [
+        case.name for case, is_rejected in zip(cases, found, strict=True) if case.is_rejected is not is_rejected
+    ] == []
