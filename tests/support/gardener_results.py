@@ -30,7 +30,7 @@ OF_STORED: Document = {
 }
 """Metadata that a stored object has."""
 
-_OF_A_GATE = "InPlaceNodeUpdates"
+_IN_PLACE_FEATURE = "InPlaceNodeUpdates"
 """Named by what Gardener says of a gate that counts as on here."""
 
 
@@ -100,6 +100,6 @@ def results_of_gardener(program: str, cases: Sequence[Case]) -> Sequence[bool]:
     completed = subprocess.run([program], input="\n".join(questions), capture_output=True, text=True, check=True)
     replies = sorted(map(json.loads, completed.stdout.splitlines()), key=lambda reply: int(reply["id"]))
     return [
-        bool(reply.get("error")) or any(_OF_A_GATE not in error["detail"] for error in reply["errors"])
+        bool(reply.get("error")) or any(_IN_PLACE_FEATURE not in error["detail"] for error in reply["errors"])
         for reply in replies
     ]

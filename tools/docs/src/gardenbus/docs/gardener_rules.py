@@ -26,8 +26,8 @@ Gardener keeps in admission plug-ins are on [another page](admission.md).
 """
 
 
-class Result(NamedTuple):
-    """What became of a function."""
+class FunctionResult(NamedTuple):
+    """Result of a function."""
 
     outcome: str
     module: str
@@ -43,9 +43,9 @@ def version_and_functions() -> tuple[str, Mapping[str, tuple[str, ...]]]:
 
 
 @cache
-def results() -> Mapping[tuple[str, str], Result]:
+def results() -> Mapping[tuple[str, str], FunctionResult]:
     """Results by file and function; that of a whole file has no function, ""."""
-    found: dict[tuple[str, str], Result] = {}
+    found: dict[tuple[str, str], FunctionResult] = {}
     file = ""
     for line in RESULTS.read_text().splitlines():
         if line.startswith("#"):
@@ -56,11 +56,11 @@ def results() -> Mapping[tuple[str, str], Result]:
         if not line.startswith(" "):
             file, names = names[0], [""]
         module, _, note = rest.partition(": ") if words[sign] in "=~" else ("", "", rest)
-        found |= {(file, name): Result(_OUTCOMES[words[sign]], module, note) for name in names}
+        found |= {(file, name): FunctionResult(_OUTCOMES[words[sign]], module, note) for name in names}
     return found
 
 
-def outcomes() -> Iterator[tuple[str, str, Result]]:
+def outcomes() -> Iterator[tuple[str, str, FunctionResult]]:
     """Every function with its file and result."""
     found = results()
     for file, names in version_and_functions()[1].items():
@@ -72,12 +72,12 @@ def gardener_rules_page() -> str:
     """The page as Markdown."""
     rows = list(outcomes())
     counts = {outcome: sum(result.outcome == outcome for _, _, result in rows) for outcome in _OUTCOMES.values()}
-    told = ", ".join(f"{outcome}: {count}" for outcome, count in counts.items())
+    listed = ", ".join(f"{outcome}: {count}" for outcome, count in counts.items())
     lines = [
         f"| `{file}` | `{name}` | {result.outcome} | {_module(result.module)} | {result.note or 'none'} |"
         for file, name, result in rows
     ]
-    counted = f"{told}; {len(rows)} functions in all."
+    counted = f"{listed}; {len(rows)} functions in all."
     return _INTRODUCTION.format(version=version_and_functions()[0], counts=counted) + "\n".join(lines) + "\n"
 
 

@@ -117,8 +117,6 @@ def check_combinations(spec: FieldCursor, *, complete: bool) -> None:
             "cannot be false: Gardener has removed it, and shoots get DNS on each seed; leave it out, and write"
             " dns: {providers: [{type: unmanaged}]} in shoots that shall have none",
         )
-    if section(settings.content, "topologyAwareRouting").get("enabled") is True and zones and count <= 1:
-        settings.add_error("topologyAwareRouting.enabled", "is for seeds with two zones or more")
     balancers = settings.section("loadBalancerServices")
     check_values(balancers, _BALANCERS)
     if has_zones and balancers.content.get("zones") and count <= 1:

@@ -82,11 +82,11 @@ def _check_balancers(spec: FieldCursor, balancers: FieldCursor) -> None:
         balancers.add_error("class", "is empty: name the class, or leave it out")
     balancers.text("class", rule=qualified_name_problem)
     zones = balancers.entries("zones")
-    known = {zone for _, zone in spec.section("provider").texts("zones")}
+    own_zones = {zone for _, zone in spec.section("provider").texts("zones")}
     unique(zones, "name")
     for zone in zones:
         name = zone.text("name", required=True)
-        if name and name not in known:
+        if name and name not in own_zones:
             zone.add_error("name", "is none of spec.provider.zones")
         check_annotation_keys(zone)
         zone.choice("externalTrafficPolicy", ("Cluster", "Local"))

@@ -39,7 +39,7 @@ def check_self_hosted(manifest: FieldCursor, spec: FieldCursor, old: Document) -
         _check_exposure(pool.nested("controlPlane", "exposure"))
     _check_pool(spec, pools[0])
     _check_other_pools(spec, pools)
-    _check_surroundings(spec, namespace)
+    _check_placement(spec, namespace)
     if not old.get("provider"):
         return
     before = _hosting_pool(old)
@@ -54,7 +54,7 @@ def _hosting_pool(spec: Mapping[str, Any]) -> Document | None:
     return next((pool for pool in pools if isinstance(pool.get("controlPlane"), dict)), None)
 
 
-def _check_surroundings(spec: FieldCursor, namespace: object) -> None:
+def _check_placement(spec: FieldCursor, namespace: object) -> None:
     if namespace != GARDEN_NAMESPACE:
         spec.errors.add_error("metadata.namespace", f"must be {GARDEN_NAMESPACE} for a shoot that hosts itself")
     if spec.has("seedName"):

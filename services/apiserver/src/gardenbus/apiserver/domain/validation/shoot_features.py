@@ -50,7 +50,7 @@ _GATED_FIELDS = (
     ("kubeAPIServer", "structuredAuthentication", "StructuredAuthenticationConfiguration"),
     ("kubeAPIServer", "structuredAuthorization", "StructuredAuthorizationConfiguration"),
 )
-_VERIFICATION_GATE, _VERIFIED_SINCE = "KubeletEnsureSecretPulledImages", (1, 35)
+_VERIFICATION_FEATURE, _VERIFIED_SINCE = "KubeletEnsureSecretPulledImages", (1, 35)
 _AUTOSCALER_GATES = ("CPUStartupBoost", "InPlace", "PerVPAConfig")
 
 
@@ -65,10 +65,10 @@ def check_autoscaler_gates(autoscaler: FieldCursor) -> None:
 
 def _check_gated_fields(kubernetes: FieldCursor) -> None:
     """Note fields that a feature gate of their component, which is off, takes away."""
-    for component, field, gate in _GATED_FIELDS:
+    for component, field, feature in _GATED_FIELDS:
         holder = kubernetes.section(component)
-        if holder.has(field) and holder.section("featureGates").content.get(gate) is False:
-            holder.add_error(field, f"needs the feature gate {gate}: do not switch it off")
+        if holder.has(field) and holder.section("featureGates").content.get(feature) is False:
+            holder.add_error(field, f"needs the feature gate {feature}: do not switch it off")
     proxy = kubernetes.section("kubeProxy")
     is_off = proxy.section("featureGates").content.get("NFTablesProxyMode") is False
     if proxy.content.get("mode") == "NFTables" and is_off:
@@ -83,8 +83,8 @@ def _check_pulls(kubelet: FieldCursor, version: Numbers) -> None:
         return
     if version and version[:2] < _VERIFIED_SINCE:
         kubelet.add_error(field, "is for Kubernetes 1.35 and above")
-    if kubelet.section("featureGates").content.get(_VERIFICATION_GATE) is False:
-        kubelet.add_error(field, f"needs the feature gate {_VERIFICATION_GATE}: do not switch it off")
+    if kubelet.section("featureGates").content.get(_VERIFICATION_FEATURE) is False:
+        kubelet.add_error(field, f"needs the feature gate {_VERIFICATION_FEATURE}: do not switch it off")
 
 
 def _check_plugin(plugin: FieldCursor, version: Numbers) -> None:
