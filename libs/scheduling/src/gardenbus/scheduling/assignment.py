@@ -2,19 +2,22 @@
 
 from gardenbus.scheduling.diagnosis import unschedulable
 from gardenbus.scheduling.equivalence_classes import SchedulingRequest
-from gardenbus.scheduling.feasible_seeds import feasible_seeds_of
+from gardenbus.scheduling.feasible_seeds import DistanceGroup, FeasibleSeeds, feasible_seeds_of
 from gardenbus.scheduling.results import Assignment, RunnerUp, SchedulingResult
+from gardenbus.scheduling.scores.seed_scores import scores_of
 from gardenbus.scheduling.scores.usage_heaps import least_used
+from gardenbus.scheduling.scores.usage_levels import best_seed
 from gardenbus.scheduling.snapshot import Snapshot
 
 
 def decide(request: SchedulingRequest, snapshot: Snapshot) -> SchedulingResult:
-    """Choose the least used of the nearest seeds that fit, the first by name among equals.
+    """Choose among the nearest seeds that fit: by the sum of scores, or without scores the one with the fewest shoots.
 
-    Pure: the same request and snapshot always give the same result. It does not count the assignment; the caller does,
-    with `Snapshot.assume`. An exception of a user's own filter is passed on.
+    The first by name among equals. Pure: the same request and snapshot always give the same result. It does not count
+    the assignment; the caller does, with `Snapshot.assume`. An exception of a user's own filter is passed on.
     """
-    return _assign(request, snapshot) or unschedulable(request, snapshot)
+    choose = _assign_by_scores if snapshot.landscape.scores else _assign
+    return choose(request, snapshot) or unschedulable(request, snapshot)
 
 
 def _assign(request: SchedulingRequest, snapshot: Snapshot) -> Assignment | None:
@@ -42,3 +45,44 @@ def _assign(request: SchedulingRequest, snapshot: Snapshot) -> Assignment | None
             )
         nearer += group.feasible.bit_count()
     return None
+
+
+def _assign_by_scores(request: SchedulingRequest, snapshot: Snapshot) -> Assignment | None:
+    found = feasible_seeds_of(request.constraints, snapshot.landscape)
+    nearer = 0
+    for group in found.groups:
+        if group.feasible:
+            best = _best_of(group, found, request, snapshot, nearer)
+            if best is not None:
+                return best
+            nearer += group.feasible.bit_count()
+    return None
+
+
+def _best_of(
+    group: DistanceGroup, found: FeasibleSeeds, request: SchedulingRequest, snapshot: Snapshot, nearer: int
+) -> Assignment | None:
+    landscape, usage = snapshot.landscape, snapshot.usage
+    best = best_seed(
+        group.cells, group.feasible, request.ranges, scores=landscape.scores, usage=usage, index=landscape.index
+    )
+    if best is None:
+        return None
+    seed, following = best.seed, best.next
+    used = usage.get(seed.name, 0)
+    return Assignment(
+        seed=seed.name,
+        scheduling_generation=seed.scheduling_generation,
+        strategy=found.strategy,
+        distance=group.distance,
+        usage=used,
+        considered=len(landscape.seeds),
+        eligible=group.candidate_count,
+        capacity=seed.capacity,
+        nearer=nearer,
+        runner_up=RunnerUp(following.name, usage.get(following.name, 0), best.next_total)
+        if following is not None
+        else None,
+        summary=found.summary,
+        scores=scores_of(landscape.scores, found.scores, seed, used),
+    )

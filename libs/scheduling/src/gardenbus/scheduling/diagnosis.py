@@ -49,7 +49,7 @@ def rejections_of(request: SchedulingRequest, snapshot: Snapshot) -> Mapping[str
     if diagnosis.context is None:
         return {}
     context = diagnosis.context.with_request(request, snapshot)
-    checks = (*checks_with(snapshot.landscape.filters), STRATEGY)
+    checks = (*checks_with(snapshot.landscape), STRATEGY)
     found = (_first_rejection(seed, checks, context, diagnosis) for seed in diagnosis.candidates)
     return {rejection.seed: rejection for rejection in found if rejection is not None}
 
@@ -87,7 +87,7 @@ def _diagnose(constraints: Constraints, landscape: Landscape) -> Diagnosis:
             )
     rejected = {
         rejection.seed: rejection
-        for row, before, after in narrowed(checks_with(landscape.filters), context, index, candidates)
+        for row, before, after in narrowed(checks_with(landscape), context, index, candidates)
         for seeds in _rejected_by(row, context, index.seeds_in(before & ~after))
         for rejection in seeds.rejections
     }

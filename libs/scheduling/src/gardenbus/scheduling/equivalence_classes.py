@@ -28,7 +28,7 @@ class Constraints(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     `domain_below` is the shoot's DNS domain without its first label; `domain_is_own` is whether that label is the
     shoot's name. No default domain can match more than that, so that the shoots of a project are alike. `unchecked` are
     the tolerations that count only if the Project allows them. `filter_inputs` is what users' own filters read:
-    (filter, canonical JSON).
+    (filter, canonical JSON). `purpose` is empty where no score or filter of the profile depends on it.
     """
 
     namespace: str
@@ -47,6 +47,7 @@ class Constraints(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     domain_below: str | None = None
     domain_is_own: bool = False
     filter_inputs: tuple[tuple[str, str], ...] = msgspec.field(default=(), name="wishes")
+    purpose: str = ""
 
 
 class SchedulingRequest(msgspec.Struct, frozen=True):
@@ -84,7 +85,13 @@ def pending_shoot(stored: StoredObject) -> Shoot:
     return Shoot(metadata, spec, status)
 
 
-def request_of(shoot: Shoot, document: Document | None = None, filters: Sequence[SeedFilter] = ()) -> SchedulingRequest:
+def request_of(
+    shoot: Shoot,
+    document: Document | None = None,
+    filters: Sequence[SeedFilter] = (),
+    *,
+    reads_purpose: bool = False,
+) -> SchedulingRequest:
     """Reduce a shoot to its request; `document` is needed when users' own `filters` want to read it."""
     spec = shoot.spec
     kind, profile = _profile_of(shoot)
@@ -106,6 +113,7 @@ def request_of(shoot: Shoot, document: Document | None = None, filters: Sequence
         domain_below=below,
         domain_is_own=is_own,
         filter_inputs=tuple((each.name, _encode(input_of(each, document or {})).decode()) for each in filters),
+        purpose=spec.purpose if reads_purpose else "",
     )
     return SchedulingRequest(constraints, ranges_of(shoot))
 

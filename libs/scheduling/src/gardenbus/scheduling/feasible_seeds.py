@@ -3,7 +3,8 @@
 Networks and room, which differ between the shoots of a class, are left to the choice among them.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import NamedTuple
 
 from gardenbus.common.api.bitsets import Bitset
@@ -13,26 +14,35 @@ from gardenbus.scheduling.filters.row import Filter
 from gardenbus.scheduling.filters.strategy import STRATEGY
 from gardenbus.scheduling.filters.table import FILTERS, checks_with
 from gardenbus.scheduling.results import FilterSummary, FunnelStep, Unschedulable
+from gardenbus.scheduling.scores.class_scores import Cells, ClassScore, cells_of, class_scores
 from gardenbus.scheduling.seed_index import MAX_REMEMBERED, SeedIndex
 from gardenbus.scheduling.snapshot import Landscape
 
 
 class DistanceGroup(NamedTuple):
-    """Seeds that are equally near. `candidates` passed all filters, `feasible` those of them that pass all checks."""
+    """Seeds that are equally near. `candidates` passed all filters, `feasible` those of them that pass all checks.
+
+    `cells` are the feasible ones by the sum of the scores that do not depend on usage; none without scores.
+    """
 
     distance: int | None
     candidates: Bitset
     feasible: Bitset
     candidate_count: int
+    cells: Cells = ()
 
 
 class FeasibleSeeds(NamedTuple):
-    """The result at an epoch of the index, nearest seeds first; no groups when no seed is feasible."""
+    """The result at an epoch of the index, nearest seeds first; no groups when no seed is feasible.
+
+    `scores` are those of the profile that do not depend on usage, by name.
+    """
 
     epoch: int
     strategy: str = ""
     groups: tuple[DistanceGroup, ...] = ()
     summary: FilterSummary = FilterSummary()
+    scores: Mapping[str, ClassScore] = MappingProxyType({})
 
 
 class Narrowing(NamedTuple):
@@ -46,11 +56,11 @@ class Narrowing(NamedTuple):
 def feasible_seeds_of(constraints: Constraints, landscape: Landscape) -> FeasibleSeeds:
     """The feasible seeds of a class, kept in the index until anything changes."""
     index = landscape.index
-    kept: FeasibleSeeds | None = index.feasible.get(constraints)
+    kept: FeasibleSeeds | None = landscape.feasible.get(constraints)
     if kept is None or kept.epoch != index.epoch:
-        if len(index.feasible) >= MAX_REMEMBERED:
-            index.feasible.clear()
-        kept = index.feasible[constraints] = _find(constraints, landscape, index)
+        if len(landscape.feasible) >= MAX_REMEMBERED:
+            landscape.feasible.clear()
+        kept = landscape.feasible[constraints] = _find(constraints, landscape, index)
     return kept
 
 
@@ -74,7 +84,7 @@ def _find(constraints: Constraints, landscape: Landscape, index: SeedIndex) -> F
     candidates = feasible = steps[-1].after
     if not candidates:
         return FeasibleSeeds(index.epoch)
-    checks = list(narrowed(checks_with(landscape.filters), context, index, candidates))
+    checks = list(narrowed(checks_with(landscape), context, index, candidates))
     feasible = checks[-1].after if checks else candidates
     groups = tuple(
         DistanceGroup(distance, seeds, seeds & feasible, seeds.bit_count())
@@ -85,7 +95,15 @@ def _find(constraints: Constraints, landscape: Landscape, index: SeedIndex) -> F
         return FeasibleSeeds(index.epoch)
     counts = [(each.filter.name, each.before.bit_count(), each.after.bit_count()) for each in (*steps, *checks)]
     counts.append((STRATEGY.name, feasible.bit_count(), ranked))
-    return FeasibleSeeds(index.epoch, context.ranking.strategy, groups, _summary(counts))
+    found = FeasibleSeeds(index.epoch, context.ranking.strategy, groups, _summary(counts))
+    return _scored(found, constraints, landscape) if landscape.scores else found
+
+
+def _scored(found: FeasibleSeeds, constraints: Constraints, landscape: Landscape) -> FeasibleSeeds:
+    scores, index = class_scores(constraints, landscape), landscape.index
+    cells = (cells_of(landscape.scores.static, scores, index, group.feasible) for group in found.groups)
+    groups = tuple(group._replace(cells=each) for group, each in zip(found.groups, cells, strict=True))
+    return found._replace(groups=groups, scores=scores)
 
 
 def _summary(counts: Sequence[tuple[str, int, int]]) -> FilterSummary:

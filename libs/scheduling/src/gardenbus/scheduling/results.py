@@ -57,10 +57,24 @@ class FilterSummary(msgspec.Struct, frozen=True):
 
 
 class RunnerUp(msgspec.Struct, frozen=True):
-    """The seed that would have been next, and its shoots."""
+    """The seed that would have been next, its shoots, and the sum of its scores where scores choose."""
 
     seed: str
     usage: int
+    total: int | None = None
+
+
+class SeedScore(msgspec.Struct, frozen=True, array_like=True):
+    """A score of a seed, 0 to 100, and its weight in the sum."""
+
+    name: str
+    weight: int
+    score: int
+
+    @property
+    def points(self) -> int:
+        """Its part of the sum."""
+        return self.weight * self.score
 
 
 class Assignment(msgspec.Struct, frozen=True):
@@ -68,7 +82,8 @@ class Assignment(msgspec.Struct, frozen=True):
 
     `considered` counts all seeds, `eligible` those as near that passed the filters. `nearer` seeds were feasible too,
     but had no room, or networks that clash. `runner_up` is as near as the
-    one chosen; None when there is no other, or when finding it would take long.
+    one chosen; None when there is no other, or when finding it would take long. `scores` are those of the seed in the
+    profile's order; none where the fewest shoots choose.
     """
 
     seed: str
@@ -82,6 +97,12 @@ class Assignment(msgspec.Struct, frozen=True):
     nearer: int = 0
     runner_up: RunnerUp | None = None
     summary: FilterSummary = FilterSummary()
+    scores: tuple[SeedScore, ...] = ()
+
+    @property
+    def total(self) -> int | None:
+        """The weighted sum of its scores; None where there are none."""
+        return sum(each.points for each in self.scores) if self.scores else None
 
 
 class Unschedulable(msgspec.Struct, frozen=True):

@@ -18,16 +18,21 @@ MAX_REMEMBERED = 20_000
 Region = tuple[str, str]
 """Provider type and region."""
 
+Grades = Mapping[int, Bitset]
+"""Seeds by a whole number that each of them has."""
+
 K = TypeVar("K", bound=Hashable)
+_Grade = Callable[[SeedCandidate], int]
 _Passes = Callable[[SeedCandidate], bool]
 
 
 class SeedIndex:
     """A slot for every seed, for good; a set of seeds has bit i for slot i.
 
-    `epoch` grows with every change; `changed` lists the slots that changed, in order. `owner` is the landscape that has
+    The first slots are in reverse order of names, so that the first seed of a set by name is its highest bit; seeds that
+    are added later have slots above. `epoch` grows with every change; `changed` lists the slots that changed, in order. `owner` is the landscape that has
     these seeds: when a seed is put or removed there is none until a new landscape takes the index over. `feasible`
-    belongs to feasible_seeds.py.
+    belongs to feasible_seeds.py: a mapping for each set of rules of a landscape.
     """
 
     def __init__(self, seeds: Iterable[SeedCandidate]) -> None:
@@ -37,18 +42,28 @@ class SeedIndex:
         self.epoch = 0
         self.changed: list[int] = []
         self.owner: object = None
-        self.feasible: dict[Hashable, Any] = {}
+        self.feasible: dict[Hashable, dict[Hashable, Any]] = {}
         self.regions: dict[Region, Bitset] = {}
         self._networks: dict[SeedNetworks, Bitset] = {}
         self._labels: dict[str, dict[str, Bitset]] = {}
         self._results: dict[Hashable, tuple[Bitset, _Passes]] = {}
+        self._grades: dict[Hashable, tuple[dict[int, Bitset], _Grade]] = {}
         self._compatible: dict[Ranges, tuple[int, Bitset]] = {}
-        self._index_all(list(seeds))
+        self._index_all(sorted(seeds, key=lambda seed: seed.name, reverse=True))
+        self._ordered: Bitset = self.present
 
     @property
     def is_worn(self) -> bool:
         """True when most slots belong to seeds that are gone: it is time for a new index."""
         return len(self.changed) > MAX_REMEMBERED or len(self.seeds) > 2 * len(self.slots) + 64
+
+    def first_by_name(self, bits: Bitset) -> int:
+        """The slot of the first seed by name; the set must not be empty."""
+        ordered = bits & self._ordered
+        slots = members_of(bits ^ ordered)
+        if ordered:
+            slots.append(ordered.bit_length() - 1)
+        return min(slots, key=self._name_of) if len(slots) > 1 else slots[0]
 
     def bits_of(self, seeds: Iterable[SeedCandidate]) -> Bitset:
         """Some of the seeds as bits."""
@@ -70,6 +85,21 @@ class SeedIndex:
         bits = self.bits_of(seed for seed in self.seeds if seed is not None and passes(seed))
         self._results[key] = (bits, passes)
         return bits
+
+    def graded(self, key: Hashable, grade: _Grade) -> Grades:
+        """All seeds by a number of each; `key` holds all that it depends on besides the seed itself."""
+        cached = self._grades.get(key)
+        if cached is not None:
+            return cached[0]
+        if len(self._grades) >= MAX_REMEMBERED:
+            self._grades.clear()
+        slots: dict[int, list[int]] = {}
+        for slot, seed in enumerate(self.seeds):
+            if seed is not None:
+                slots.setdefault(grade(seed), []).append(slot)
+        grades = {number: bitset_of(each, len(self.seeds)) for number, each in slots.items()}
+        self._grades[key] = (grades, grade)
+        return grades
 
     def labelled(self, key: str) -> Mapping[str, Bitset]:
         """The seeds with a label, by its value."""
@@ -106,6 +136,9 @@ class SeedIndex:
         self.present |= bit
         for key, (bits, passes) in self._results.items():
             self._results[key] = (bits | bit if passes(seed) else bits & ~bit, passes)
+        for grades, grade in self._grades.values():
+            number = grade(seed)
+            grades[number] = grades.get(number, 0) | bit
         self._join_groups(seed, bit)
         self._slot_changed(slot)
 
@@ -130,6 +163,11 @@ class SeedIndex:
     def _slot_changed(self, slot: int) -> None:
         self.changed.append(slot)
         self.touch()
+
+    def _name_of(self, slot: int) -> str:
+        seed = self.seeds[slot]
+        assert seed is not None, "a set holds seeds that are there"
+        return seed.name
 
     def _by_label(self, key: str) -> dict[str, Bitset]:
         found: dict[str, list[int]] = {}
@@ -156,6 +194,8 @@ class SeedIndex:
             value = seed.seed.metadata.labels.get(key)
             if value is not None:
                 by_value[value] &= ~bit
+        for grades, grade in self._grades.values():
+            _clear(grades, grade(seed), bit)
         _clear(self.regions, _region_of(seed), bit)
         _clear(self._networks, seed.seed.spec.networks, bit)
 

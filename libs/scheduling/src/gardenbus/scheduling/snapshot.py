@@ -13,7 +13,9 @@ from gardenbus.common.api.garden.cloudprofiles import (
     RegionConfigMap,
 )
 from gardenbus.common.api.garden.projects import Project
+from gardenbus.common.api.garden.scheduling_profiles import AddedAffinity, SchedulingProfile
 from gardenbus.common.api.garden.strategies import SAME_REGION
+from gardenbus.scheduling.score_table import NO_SCORES, ScoreTable
 from gardenbus.scheduling.seed_candidates import SeedCandidate
 from gardenbus.scheduling.seed_index import SeedIndex
 from gardenbus.scheduling.usage_index import UsageIndex
@@ -23,8 +25,8 @@ from gardenbus.scheduling.user_filters import SeedFilter
 class Landscape:
     """Seeds by name, profiles, region ConfigMaps and projects; never changed once it is made.
 
-    `strategy` and `filters` are part of it, because `diagnoses` (of diagnosis.py) depend on them. `index` may be handed
-    on from one landscape to the next, if it holds the same seeds as `seeds` by then.
+    The profile's `strategy`, `filters` and scores are part of it, because `diagnoses` (of diagnosis.py) depend on them.
+    `index` may be handed on from one landscape to the next, if it holds the same seeds as `seeds` by then.
     """
 
     def __init__(  # noqa: PLR0913  one list a kind, all by keyword
@@ -41,6 +43,9 @@ class Landscape:
     ) -> None:
         self.strategy = strategy
         self.filters = tuple(sorted(filters, key=lambda each: each.name))
+        self.scores: ScoreTable = NO_SCORES
+        self.added_affinity: tuple[AddedAffinity, ...] = ()
+        self.reads_purpose = False
         self.seeds = tuple(sorted(seeds, key=lambda seed: seed.name))
         self.seeds_by_name = {seed.name: seed for seed in self.seeds}
         self._profiles = {profile.metadata.name: profile.spec for profile in cloudprofiles}
@@ -56,33 +61,52 @@ class Landscape:
         for project in sorted(projects, key=lambda project: project.metadata.name):
             self._projects.setdefault(project.namespace, project)
         self.diagnoses: dict[Hashable, Any] = {}
+        self.feasible: dict[Hashable, Any] = {}
+        self._owner = object()
         self._index = index
         if index is not None:
-            index.owner = self
+            self._take_over(index)
 
     @property
     def index(self) -> SeedIndex:
         """The seeds as bits; an index that was handed on to a later landscape is replaced by a new one."""
-        if self._index is None or self._index.owner is not self:
+        if self._index is None or self._index.owner is not self._owner:
             self._index = SeedIndex(self.seeds)
-            self._index.owner = self
+            self._take_over(self._index)
         return self._index
 
     def without(self, seeds: Collection[str]) -> "Landscape":
         """The same landscape without some seeds."""
-        rest = copy(self)
-        rest.seeds = tuple(seed for seed in self.seeds if seed.name not in seeds)
-        rest.seeds_by_name = {seed.name: seed for seed in rest.seeds}
-        rest.diagnoses = {}
-        return rest
+        return self._with_seeds(tuple(seed for seed in self.seeds if seed.name not in seeds))
 
     def with_seed(self, seed: SeedCandidate) -> "Landscape":
         """The same landscape with one more seed, or with another of its name."""
-        more = copy(self)
-        more.seeds = tuple(sorted((*self.without({seed.name}).seeds, seed), key=lambda each: each.name))
-        more.seeds_by_name = {each.name: each for each in more.seeds}
-        more.diagnoses = {}
-        return more
+        others = (each for each in self.seeds if each.name != seed.name)
+        return self._with_seeds(tuple(sorted((*others, seed), key=lambda each: each.name)))
+
+    def with_profile(self, profile: SchedulingProfile) -> "Landscape":
+        """The same landscape for the shoots of a profile; both share the index."""
+        index, same = self.index, copy(self)
+        same.strategy = profile.strategy
+        same.filters = tuple(each for each in self.filters if profile.runs_filter(each.name))
+        same.scores = ScoreTable(profile.scores) if profile.scores else NO_SCORES
+        same.added_affinity, same.reads_purpose = profile.added_affinity, profile.reads_purpose
+        same.diagnoses = {}
+        same._take_over(index)  # noqa: SLF001  another of this class
+        return same
+
+    def _with_seeds(self, seeds: tuple[SeedCandidate, ...]) -> "Landscape":
+        other = copy(self)
+        other.seeds = seeds
+        other.seeds_by_name = {seed.name: seed for seed in seeds}
+        other.diagnoses = {}
+        other._owner = object()  # noqa: SLF001  another of this class
+        return other
+
+    def _take_over(self, index: SeedIndex) -> None:
+        index.owner = self._owner
+        rules = (self.strategy, tuple(each.name for each in self.filters), self.scores.plugins)
+        self.feasible = index.feasible.setdefault(rules, {})
 
     def profile(self, kind: str, namespace: str, name: str) -> CloudProfileSpec | None:
         """The profile that a shoot of a namespace refers to, or None."""

@@ -6,8 +6,7 @@ strategy comes last. Source: `pkg/scheduler/controller/shoot/reconciler.go` of G
 where its documentation differs.
 """
 
-from collections.abc import Sequence
-
+from gardenbus.common.api.garden.scheduling_profiles import BUILT_IN_FILTERS
 from gardenbus.scheduling.filters.access_restrictions import ACCESS_RESTRICTIONS
 from gardenbus.scheduling.filters.capacity import CAPACITY
 from gardenbus.scheduling.filters.dns import DNS_DOMAIN
@@ -15,13 +14,14 @@ from gardenbus.scheduling.filters.emergency_stop import EMERGENCY_STOPPED
 from gardenbus.scheduling.filters.networks import NETWORKS
 from gardenbus.scheduling.filters.provider import PROVIDER
 from gardenbus.scheduling.filters.row import Filter
+from gardenbus.scheduling.filters.seed_affinity import affinity_row
 from gardenbus.scheduling.filters.seed_selectors import PROFILE_SELECTOR, SHOOT_SELECTOR
 from gardenbus.scheduling.filters.strategy import STRATEGY
 from gardenbus.scheduling.filters.taints import TAINTS
 from gardenbus.scheduling.filters.usable import USABLE
 from gardenbus.scheduling.filters.user_rows import user_row
 from gardenbus.scheduling.filters.zones import ZONAL_CONTROL_PLANE, ZONES
-from gardenbus.scheduling.user_filters import SeedFilter
+from gardenbus.scheduling.snapshot import Landscape
 
 __all__ = ["CAPACITY", "CHECKS", "FILTERS", "NETWORKS", "RULES", "STRATEGY", "TAINTS", "checks_with"]
 
@@ -41,10 +41,14 @@ FILTERS = (
 CHECKS = (NETWORKS, TAINTS, CAPACITY)
 """Checks on each seed that passed the filters, in order; users' own filters come before the last one."""
 
-RULES = frozenset({"cloudprofile", "project", *(each.name for each in (*FILTERS, *CHECKS, STRATEGY))})
+RULES = frozenset(BUILT_IN_FILTERS)
 """The names of all rules that are not users' own, as rejections and explanations give them."""
 
 
-def checks_with(user_filters: Sequence[SeedFilter]) -> tuple[Filter, ...]:
-    """The checks with users' own filters, which are in the order of their names."""
-    return (*CHECKS[:-1], *map(user_row, user_filters), CHECKS[-1]) if user_filters else CHECKS
+def checks_with(landscape: Landscape) -> tuple[Filter, ...]:
+    """The checks with that of the profile's added affinity, and users' own filters in the order of their names."""
+    added, user_filters = landscape.added_affinity, landscape.filters
+    if not added and not user_filters:
+        return CHECKS
+    required = [affinity_row(added)] if any(each.required for each in added) else []
+    return (*CHECKS[:-1], *required, *map(user_row, user_filters), CHECKS[-1])

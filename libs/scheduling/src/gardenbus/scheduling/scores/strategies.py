@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from gardenbus.common.api.bitsets import Bitset
-from gardenbus.common.api.garden.strategies import MINIMAL_DISTANCE, SAME_REGION
+from gardenbus.common.api.garden.strategies import MINIMAL_DISTANCE, SAME_REGION, WEIGHTED
 from gardenbus.scheduling.equivalence_classes import Constraints
 from gardenbus.scheduling.scores.region_distance import FARTHEST, OTHER_PROVIDER, distance_by_name, parse_distances
 from gardenbus.scheduling.seed_index import SeedIndex
@@ -44,6 +44,8 @@ def ranking_of(constraints: Constraints, landscape: Landscape) -> SeedRanking:
         return _within_provider(constraints)
     if landscape.strategy == MINIMAL_DISTANCE:
         return _minimal_distance(constraints, landscape)
+    if landscape.strategy == WEIGHTED:
+        return _weighted(constraints, landscape)
     return _same_region(constraints)
 
 
@@ -80,7 +82,7 @@ def _minimal_distance(constraints: Constraints, landscape: Landscape) -> SeedRan
     That equals comparing names only when no seed of the ConfigMap is left.
     """
     try:
-        distances = _configured_distances(constraints, landscape)
+        distances = configured_distances(constraints, landscape)
     except ValueError as error:
         problem = str(error)
 
@@ -92,8 +94,7 @@ def _minimal_distance(constraints: Constraints, landscape: Landscape) -> SeedRan
     def rank(kind: str, region: str) -> Rank:
         if region in distances:
             return (0, distances[region])
-        penalty = 0 if kind == constraints.provider else OTHER_PROVIDER
-        by_name = (1, distance_by_name(region, constraints.region) + penalty)
+        by_name = (1, named_distance(kind, region, constraints))
         return by_name if by_name <= (1, FARTHEST) else f"its region {region!r} is too far away"
 
     return SeedRanking(
@@ -105,7 +106,25 @@ def _minimal_distance(constraints: Constraints, landscape: Landscape) -> SeedRan
     )
 
 
-def _configured_distances(constraints: Constraints, landscape: Landscape) -> Mapping[str, int]:
+def _weighted(constraints: Constraints, landscape: Landscape) -> SeedRanking:
+    """One group of all seeds that MinimalDistance can rank."""
+    by_distance = _minimal_distance(constraints, landscape)
+
+    def rank(kind: str, region: str) -> Rank:
+        near = by_distance.rank(kind, region)
+        return near if isinstance(near, str) else (0, 0)
+
+    none_left = by_distance.none_left.replace(f"strategy {MINIMAL_DISTANCE}", f"strategy {WEIGHTED}")
+    return SeedRanking(WEIGHTED, rank, has_distances=False, none_left=none_left)
+
+
+def named_distance(kind: str, region: str, constraints: Constraints) -> int:
+    """Distance of a provider's region to the shoot's by their names."""
+    return distance_by_name(region, constraints.region) + (0 if kind == constraints.provider else OTHER_PROVIDER)
+
+
+def configured_distances(constraints: Constraints, landscape: Landscape) -> Mapping[str, int]:
+    """Region → distance by the region ConfigMap, empty where it lacks the shoot's. Raises ValueError if malformed."""
     configmaps = landscape.region_configmaps_of(constraints.profile)
     text = configmaps[0].data.get(constraints.region) if configmaps else None
     if not text:

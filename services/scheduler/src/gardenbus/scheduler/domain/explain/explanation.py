@@ -57,7 +57,7 @@ def _ranking(
 
 def _funnel(rejections: Sequence[SeedRejection], landscape: Landscape) -> Iterator[FunnelStep]:
     """Count the seeds down, filter by filter; a rule that is not in the table (no profile, no Project) is first."""
-    order = [each.name for each in (*FILTERS, *checks_with(landscape.filters), STRATEGY)]
+    order = [each.name for each in (*FILTERS, *checks_with(landscape), STRATEGY)]
     counts = Counter(rejection.rule for rejection in rejections)
     left = len(landscape.seeds)
     for rule in sorted(counts, key=lambda rule: order.index(rule) if rule in order else -1):

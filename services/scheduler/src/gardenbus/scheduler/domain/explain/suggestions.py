@@ -28,7 +28,7 @@ def suggestions_for(request: SchedulingRequest, snapshot: Snapshot) -> tuple[str
     if isinstance(context, Unschedulable):
         return (_missing(context, constraints),)
     reasons = unschedulable_reasons(request, snapshot)
-    rows = {row.name: row for row in (*FILTERS, *checks_with(landscape.filters))}
+    rows = {row.name: row for row in (*FILTERS, *checks_with(landscape))}
     single = single_rejections(reasons)
     found = [text for rule, each in single.items() for text in _suggestions(rows[rule], each, context, landscape)]
     return (*found, *_of_distances(reasons, constraints, landscape), _new_seed(context))

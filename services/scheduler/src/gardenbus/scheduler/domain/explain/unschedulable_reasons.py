@@ -25,7 +25,7 @@ def unschedulable_reasons(request: SchedulingRequest, snapshot: Snapshot) -> Uns
     context = shared.with_request(request, snapshot)
     index = landscape.index
     found: dict[str, list[SeedRejection]] = {seed.name: [] for seed in landscape.seeds}
-    for row in (*FILTERS, *checks_with(landscape.filters), STRATEGY):
+    for row in (*FILTERS, *checks_with(landscape), STRATEGY):
         seeds = (
             landscape.seeds
             if row.narrow is None

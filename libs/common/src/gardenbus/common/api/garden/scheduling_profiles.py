@@ -1,0 +1,179 @@
+"""Scheduling profiles as values: the name of a scheduler, its strategy, and the weighted scores that choose a seed.
+
+`common.api.configuration.scheduling_profiles` reads them; the formulas are in `scheduling.scores`.
+"""
+
+from collections.abc import Iterable
+from typing import Literal
+
+import msgspec
+
+from gardenbus.common.api.garden.shoots import DEFAULT_SCHEDULER
+from gardenbus.common.api.garden.strategies import SAME_REGION
+from gardenbus.common.api.selectors import LabelSelector
+
+ALL = "*"
+"""Name that stands for all plug-ins of an extension point in a list of disabled ones."""
+
+SHOOTS = "shoots"
+"""The resource that every shoot requests one of."""
+
+SEED_AFFINITY_FILTER = "seed-affinity"
+"""Filter of the `required` terms of SeedAffinity's addedAffinity."""
+
+BUILT_IN_FILTERS = (
+    "cloudprofile",
+    "project",
+    "usable",
+    "cloudprofile-selector",
+    "shoot-selector",
+    "provider",
+    "zonal-control-plane",
+    "zones",
+    "access-restrictions",
+    "dns-domain",
+    "emergency-stop",
+    "networks",
+    "taints",
+    SEED_AFFINITY_FILTER,
+    "capacity",
+    "strategy",
+)
+"""Names of all filters that are not users' own: promises to tenants, which no profile can disable."""
+
+ScoringType = Literal["LeastAllocated", "MostAllocated", "RequestedToCapacityRatio"]
+
+
+class WeightedResource(msgspec.Struct, frozen=True):
+    """A resource of `status.allocatable`, and its weight in a mean."""
+
+    name: str
+    weight: int = 1
+
+
+class ShapePoint(msgspec.Struct, frozen=True):
+    """A point of a function of utilization (0 to 100): its score (0 to 10)."""
+
+    utilization: int
+    score: int
+
+
+class ResourcesFit(msgspec.Struct, frozen=True, kw_only=True):
+    """Arguments of SeedResourcesFit. `shape` belongs to RequestedToCapacityRatio alone."""
+
+    type: ScoringType = "LeastAllocated"
+    resources: tuple[WeightedResource, ...] = tuple(map(WeightedResource, (SHOOTS, "cpu", "memory")))
+    shape: tuple[ShapePoint, ...] = ()
+
+
+class BalancedAllocation(msgspec.Struct, frozen=True, kw_only=True):
+    """Arguments of SeedResourcesBalancedAllocation."""
+
+    resources: tuple[WeightedResource, ...] = tuple(map(WeightedResource, (SHOOTS, "cpu", "memory")))
+
+
+class RegionDistance(msgspec.Struct, frozen=True, kw_only=True):
+    """Arguments of MinimalDistance. Without `farthest` it is the distance of the farthest region that has a Seed."""
+
+    farthest: int | None = None
+
+
+class PreferredSeeds(msgspec.Struct, frozen=True):
+    """Seeds that are preferred, with a weight of 1 to 100."""
+
+    weight: int
+    preference: LabelSelector
+
+
+class AddedAffinity(msgspec.Struct, frozen=True, kw_only=True):
+    """An operator's affinity for the shoots of some purposes, of all without any. One `required` term must match."""
+
+    purposes: tuple[str, ...] = ()
+    required: tuple[LabelSelector, ...] = ()
+    preferred: tuple[PreferredSeeds, ...] = ()
+
+    def concerns(self, purpose: str) -> bool:
+        """True for shoots of a purpose."""
+        return not self.purposes or purpose in self.purposes
+
+
+class SeedAffinity(msgspec.Struct, frozen=True, kw_only=True):
+    """Arguments of SeedAffinity."""
+
+    added: tuple[AddedAffinity, ...] = ()
+
+
+class ZoneFit(msgspec.Struct, frozen=True, kw_only=True):
+    """SeedZoneFit has no arguments."""
+
+
+class AnnotationScore(msgspec.Struct, frozen=True, kw_only=True):
+    """Arguments of SeedAnnotation; `least` and `most` are thousandths."""
+
+    annotation: str
+    least: int
+    most: int
+    reverse: bool = False
+    missing: int = 0
+
+    @property
+    def valid_until(self) -> str:
+        """The annotation with the instant after which the value counts as missing."""
+        return f"{self.annotation}-valid-until"
+
+
+class WithoutGroups(msgspec.Struct, frozen=True, kw_only=True):
+    """A plug-in of a preset that compares groups of shoots, of which no shoot can be a member yet: 0 for all seeds."""
+
+
+ScoreArgs = (
+    ResourcesFit | BalancedAllocation | RegionDistance | SeedAffinity | ZoneFit | AnnotationScore | WithoutGroups
+)
+
+
+class ScorePlugin(msgspec.Struct, frozen=True):
+    """A score of a profile. `name` is `<plug-in>` or `<plug-in>/<instance>`."""
+
+    name: str
+    weight: int
+    args: ScoreArgs
+
+    @property
+    def reads_usage(self) -> bool:
+        """True where the score depends on what is used on the seed."""
+        return isinstance(self.args, ResourcesFit | BalancedAllocation)
+
+
+class SchedulingProfile(msgspec.Struct, frozen=True, kw_only=True):
+    """What the shoots of one schedulerName are scheduled by. Without `scores` the least used seed is chosen.
+
+    Users' own filters run unless they are in `disabled_filters` (`*`: all) and not in `enabled_filters`.
+    """
+
+    scheduler_name: str = DEFAULT_SCHEDULER
+    strategy: str = SAME_REGION
+    scores: tuple[ScorePlugin, ...] = ()
+    disabled_filters: tuple[str, ...] = ()
+    enabled_filters: tuple[str, ...] = ()
+
+    def runs_filter(self, name: str) -> bool:
+        """True where a user's own filter takes part."""
+        return name in self.enabled_filters or not {ALL, name} & {*self.disabled_filters}
+
+    @property
+    def added_affinity(self) -> tuple[AddedAffinity, ...]:
+        """The affinity that operators add to that of shoots."""
+        return tuple(
+            each for plugin in self.scores if isinstance(plugin.args, SeedAffinity) for each in plugin.args.added
+        )
+
+    @property
+    def reads_purpose(self) -> bool:
+        """True where shoots of different purposes may get different seeds."""
+        return any(each.purposes for each in self.added_affinity)
+
+
+def annotations_read(profiles: Iterable[SchedulingProfile]) -> frozenset[str]:
+    """The annotations of Seeds that scores of some profiles read."""
+    read = [plugin.args for each in profiles for plugin in each.scores if isinstance(plugin.args, AnnotationScore)]
+    return frozenset(name for args in read for name in (args.annotation, args.valid_until))

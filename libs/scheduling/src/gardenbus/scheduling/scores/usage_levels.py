@@ -1,0 +1,178 @@
+"""Seeds of equal usage score as bitsets, kept while usage changes: the choice is a few intersections, whatever the size.
+
+A seed whose usage changed is taken out of one set and put into another. Levels are shared by all classes, and by all
+profiles with the same usage scores. The seed chosen costs no search: slots are given in reverse order of names.
+"""
+
+from bisect import bisect_left, insort
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from gardenbus.common.api.bitsets import Bitset
+from gardenbus.common.api.garden.scheduling_profiles import ScorePlugin
+from gardenbus.common.api.garden.shoot_networks import Ranges, network_problems
+from gardenbus.scheduling.score_table import ScoreTable
+from gardenbus.scheduling.scores.class_scores import Cells
+from gardenbus.scheduling.scores.seed_scores import usage_score
+from gardenbus.scheduling.seed_candidates import SeedCandidate
+from gardenbus.scheduling.seed_index import SeedIndex
+from gardenbus.scheduling.usage_index import UsageIndex
+
+MAX_LEVELS = 256
+"""Usage levels that are kept, 5 MiB for 10,000 seeds each at most; then all are dropped, and made again on demand."""
+
+MAX_ASIDE = 8
+"""Seeds whose networks clash that are put aside for one shoot, before the set of those that do not is made."""
+
+
+class BestSeed(NamedTuple):
+    """A seed with the greatest sum of scores, and the one that would be next (None: no other)."""
+
+    seed: SeedCandidate
+    total: int
+    next: SeedCandidate | None
+    next_total: int
+
+
+def best_seed(
+    cells: Cells, seeds: Bitset, ranges: Ranges, *, scores: ScoreTable, usage: UsageIndex, index: SeedIndex
+) -> BestSeed | None:
+    """The seed with the greatest sum among those that have room and whose networks do not clash; the first by name."""
+    levels = _levels_of(scores, usage, index)
+    room = seeds & levels.open
+    first = _choose(cells, room, ranges, levels)
+    if first is None:
+        return None
+    slot, total, room = first
+    second = _choose(cells, room & ~(1 << slot), ranges, levels)
+    seed = index.seeds[slot]
+    assert seed is not None, "a set holds seeds that are there"
+    if second is None:
+        return BestSeed(seed, total, None, 0)
+    return BestSeed(seed, total, index.seeds[second[0]], second[1])
+
+
+def _choose(cells: Cells, room: Bitset, ranges: Ranges, levels: "UsageLevels") -> tuple[int, int, Bitset] | None:
+    """Slot and sum of the best seed, with the set that it was found in."""
+    index = levels.index
+    while room:
+        total, hits = _best_hits(cells, room, levels)
+        if not ranges.stated:
+            return index.first_by_name(hits), total, room
+        for _ in range(MAX_ASIDE):
+            if not hits:
+                break
+            slot = index.first_by_name(hits)
+            seed = index.seeds[slot]
+            assert seed is not None, "a set holds seeds that are there"
+            if not network_problems(ranges, seed.seed.spec.networks):
+                return slot, total, room
+            hits &= ~(1 << slot)
+        room &= index.compatible(ranges)
+    return None
+
+
+def _best_hits(cells: Cells, room: Bitset, levels: "UsageLevels") -> tuple[int, Bitset]:
+    """The greatest sum, and the seeds of a set (not empty, all of it in cells) that have it."""
+    sums, by_sum = levels.sums, levels.by_sum
+    best, hits, top = -1, 0, sums[-1]
+    for cell_sum, cell in cells:
+        if cell_sum + top < best:
+            break
+        here = cell & room
+        if not here:
+            continue
+        for usage_sum in reversed(sums):
+            total = cell_sum + usage_sum
+            if total < best:
+                break
+            if found := here & by_sum[usage_sum]:
+                best, hits = total, hits | found if total == best else found
+                break
+    return best, hits
+
+
+class UsageLevels:
+    """All seeds of an index by the weighted sum of their usage scores. `open` are those that have room.
+
+    `sums` ascend. `touches`, `assumed`, `reconciles` and `changes` are how much of the logs has been read.
+    """
+
+    __slots__ = (
+        "assumed",
+        "by_sum",
+        "changes",
+        "index",
+        "open",
+        "plugins",
+        "reconciles",
+        "sum_of",
+        "sums",
+        "touches",
+        "usage",
+    )
+
+    def __init__(self, plugins: Sequence[ScorePlugin], usage: UsageIndex, index: SeedIndex) -> None:
+        self.plugins = tuple(plugins)
+        self.usage = usage
+        self.index = index
+        self.open: Bitset = 0
+        self.by_sum: dict[int, Bitset] = {}
+        self.sums: list[int] = []
+        self.sum_of: dict[int, int] = {}
+        self._read_logs()
+        for slot in range(len(index.seeds)):
+            self._grade(slot)
+
+    def catch_up(self) -> None:
+        """Grade the seeds anew that have changed since, or whose usage has."""
+        usage, changed, slot_of = self.usage, self.index.changed, self.index.slots.get
+        names = usage.assumed[self.assumed if usage.reconciles == self.reconciles else 0 :]
+        if self.touches < len(usage.touched):
+            names += usage.touched[self.touches :]
+        slots = {slot for name in names if (slot := slot_of(name)) is not None}
+        if self.changes < len(changed):
+            slots.update(changed[self.changes :])
+        for slot in slots:
+            self._grade(slot)
+        self._read_logs()
+
+    def _read_logs(self) -> None:
+        usage = self.usage
+        self.touches, self.assumed, self.reconciles = len(usage.touched), len(usage.assumed), usage.reconciles
+        self.changes = len(self.index.changed)
+
+    def _grade(self, slot: int) -> None:
+        seed, bit = self.index.seeds[slot], 1 << slot
+        used = self.usage.get(seed.name, 0) if seed is not None else 0
+        has_room = seed is not None and (seed.capacity is None or used < seed.capacity)
+        self.open = self.open | bit if has_room else self.open & ~bit
+        before = self.sum_of.pop(slot, None)
+        after = None
+        if seed is not None and has_room:
+            after = self.sum_of[slot] = sum(each.weight * usage_score(each, seed, used) for each in self.plugins)
+        if before == after:
+            return
+        if before is not None:
+            self.by_sum[before] &= ~bit
+            if not self.by_sum[before]:
+                del self.by_sum[before]
+                del self.sums[bisect_left(self.sums, before)]
+        if after is not None:
+            if after not in self.by_sum:
+                insort(self.sums, after)
+            self.by_sum[after] = self.by_sum.get(after, 0) | bit
+
+
+def _levels_of(scores: ScoreTable, usage: UsageIndex, index: SeedIndex) -> UsageLevels:
+    if usage.levels_of is not index:
+        usage.levels_of = index
+        usage.levels.clear()
+    kept: UsageLevels | None = usage.levels.get(scores.usage_key)
+    if kept is None:
+        if len(usage.levels) >= MAX_LEVELS:
+            usage.levels.clear()
+        kept = usage.levels[scores.usage_key] = UsageLevels(scores.of_usage, usage, index)
+    else:
+        kept.catch_up()
+    return kept
