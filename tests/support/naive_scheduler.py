@@ -9,7 +9,7 @@ It says which seed a shoot gets, or None. It is what the real one is compared wi
 from collections.abc import Iterator
 from fractions import Fraction
 from ipaddress import IPv4Network, IPv6Network, ip_network
-from typing import Any
+from typing import Any, Protocol
 
 import yaml
 
@@ -17,6 +17,14 @@ Manifest = dict[str, Any]
 
 RESERVED = ["fd8f:6d53:b97a:1::/96", *(f"{first}.0.0.0/8" for first in range(240, 245))]
 FACTORS = {"m": Fraction(1, 1000), "k": Fraction(1000), "Ki": Fraction(1024)}
+
+
+class Profile(Protocol):
+    """Scores that choose instead of usage, and labels that a profile requires."""
+
+    def allows(self, shoot: Manifest, seed: Manifest) -> bool: ...
+
+    def total(self, shoot: Manifest, seed: Manifest, used: int, documents: list[Manifest]) -> int: ...
 
 
 class NoSeed(Exception):
@@ -38,7 +46,7 @@ def schedule_all(documents: list[Manifest], strategy: str) -> dict[str, str | No
     return placements
 
 
-def schedule(shoot: Manifest, documents: list[Manifest], strategy: str) -> str:
+def schedule(shoot: Manifest, documents: list[Manifest], strategy: str, profile: Profile | None = None) -> str:
     """Choose a seed; raises NoSeed."""
     spec = shoot["spec"]
     if (
@@ -77,12 +85,15 @@ def schedule(shoot: Manifest, documents: list[Manifest], strategy: str) -> str:
         for seed in seeds
         if networks_fit(shoot, seed)
         and tolerated(shoot, seed, documents)
+        and (profile is None or profile.allows(shoot, seed))
         and has_room(seed, usage[seed["metadata"]["name"]])
     )
     seeds = some(candidates(shoot, seeds, documents, strategy))
-    return min(seeds, key=lambda seed: (usage.get(seed["metadata"]["name"], 0), seed["metadata"]["name"]))["metadata"][
-        "name"
-    ]
+    names = {seed["metadata"]["name"]: seed for seed in seeds}
+    if profile is None:
+        return min(names, key=lambda name: (usage.get(name, 0), name))
+    totals = {name: profile.total(shoot, seed, usage.get(name, 0), documents) for name, seed in names.items()}
+    return min(names, key=lambda name: (-totals[name], name))
 
 
 def some(seeds: Iterator[Manifest] | list[Manifest]) -> list[Manifest]:
@@ -285,10 +296,14 @@ def candidates(shoot: Manifest, seeds: list[Manifest], documents: list[Manifest]
         return same
     if strategy == "SameRegion":
         return [seed for seed in same if seed["spec"]["provider"]["region"] == spec["region"]]
+    if strategy == "Weighted":
+        distances_for(shoot, documents)  # what cannot be read ends it
+        return seeds  # by name, all are near enough here
     return configured(shoot, seeds, documents) or by_name(shoot, seeds)
 
 
-def configured(shoot: Manifest, seeds: list[Manifest], documents: list[Manifest]) -> list[Manifest]:
+def distances_for(shoot: Manifest, documents: list[Manifest]) -> dict[str, int]:
+    """The distances of the region ConfigMap that counts, none without it; raises NoSeed if malformed."""
     region = shoot["spec"]["region"]
     reference = shoot["spec"].get("cloudProfile") or {"name": shoot["spec"].get("cloudProfileName")}
     maps = [
@@ -306,14 +321,18 @@ def configured(shoot: Manifest, seeds: list[Manifest], documents: list[Manifest]
     ]
     text = maps[0]["data"].get(region) if maps else None
     if not text:
-        return []
+        return {}
     try:
         distances = yaml.safe_load(text)
     except yaml.YAMLError as error:
         raise NoSeed from error
     if not isinstance(distances, dict) or not all(type(value) is int for value in distances.values()):  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType, reportUnknownArgumentType]
         raise NoSeed
-    existing: dict[str, int] = {region: 0} | distances
+    return {region: 0} | distances
+
+
+def configured(shoot: Manifest, seeds: list[Manifest], documents: list[Manifest]) -> list[Manifest]:
+    existing = distances_for(shoot, documents)
     listed = [seed for seed in seeds if seed["spec"]["provider"]["region"] in existing]
     nearest = min((existing[seed["spec"]["provider"]["region"]] for seed in listed), default=0)
     return [seed for seed in listed if existing[seed["spec"]["provider"]["region"]] == nearest]

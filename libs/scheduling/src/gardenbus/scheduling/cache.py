@@ -1,14 +1,17 @@
 """Cache of the landscape: the informer's objects and the store's usage, as far as decisions read them."""
 
 from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
 from typing import Protocol, TypeVar
 
 from gardenbus.common.api.document import StoredObject
 from gardenbus.common.api.garden.cloudprofiles import CloudProfile, NamespacedCloudProfile, RegionConfigMap
 from gardenbus.common.api.garden.projects import Project
+from gardenbus.common.api.garden.scheduling_profiles import SchedulingProfile, annotations_read, valid_until
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.api.views import read_view
 from gardenbus.common.errors import InvalidResource
+from gardenbus.common.ports.clock import parse_timestamp
 from gardenbus.common.ports.store import UnblockIndexes, Usage
 from gardenbus.scheduling.seed_candidates import SeedCandidate
 from gardenbus.scheduling.seed_index import SeedIndex
@@ -46,8 +49,9 @@ def _ignore(*_: object) -> None:
 class SchedulingCache:
     """Keeps a `Snapshot` current. `changed` is its informer callback, `record_usage` takes the usage of replies.
 
-    `on_change` is called after every change that decisions may depend on, `on_unreadable` with the key of an object
-    that cannot be read and the reason.
+    The callbacks of `subscribe` are called after every change that decisions may depend on, `on_unreadable` with the
+    key of an object that cannot be read and the reason. All `profiles` share the index; without a name a snapshot is
+    for shoots of no profile.
     """
 
     def __init__(
@@ -56,8 +60,13 @@ class SchedulingCache:
         strategy: str,
         filters: Sequence[SeedFilter] = (),
         on_unreadable: Callable[[ObjectKey, str], None] = _ignore,
+        profiles: Sequence[SchedulingProfile] = (),
     ) -> None:
-        self.on_change: Callable[[], None] = _ignore
+        self._on_change: list[Callable[[], None]] = []
+        self._profiles = {each.scheduler_name: each for each in profiles}
+        self._landscapes: dict[str, Landscape] = {}
+        self._annotations = annotations_read(profiles)
+        self._now: datetime | None = None
         self._informer = informer
         self._strategy = strategy
         self._filters = tuple(filters)
@@ -78,22 +87,26 @@ class SchedulingCache:
         """Users' own filters."""
         return self._filters
 
+    def subscribe(self, on_change: Callable[[], None]) -> None:
+        """Have a callback called after every change that decisions may depend on."""
+        self._on_change.append(on_change)
+
     @property
     def seen(self) -> UnblockIndexes:
         """Cluster events that are in the snapshot; read it before deciding, never after."""
         return UnblockIndexes(self._informer.unblock_index, self._usage_unblock_index)
 
-    def snapshot(self) -> Snapshot:
+    def snapshot(self, profile: str = "") -> Snapshot:
         """The landscape of this moment with a copy of the usage, for assignments to be counted in."""
-        return Snapshot(self._current(), UsageIndex(self._usage))
+        return Snapshot(self._current(profile), UsageIndex(self._usage))
 
-    def working_snapshot(self) -> Snapshot:
+    def working_snapshot(self, profile: str = "") -> Snapshot:
         """The same with usage that is kept from one working snapshot to the next: it costs little, but is shared.
 
         The next one takes back all assignments that were assumed in this one; by then the store has reported those that
         were made. Use it up before anything is awaited.
         """
-        landscape = self._current()
+        landscape = self._current(profile)
         self._working_usage.reconcile(self._usage, self._changed_usage)
         self._changed_usage.clear()
         return Snapshot(landscape, self._working_usage)
@@ -102,6 +115,13 @@ class SchedulingCache:
         """The scheduling generation of a seed; -1 when there is no such seed."""
         candidate = self._seeds.get(seed)
         return candidate.scheduling_generation if candidate is not None else -1
+
+    def expire_annotations(self, now: datetime) -> None:
+        """Take the annotations of Seeds that are valid until an earlier instant for missing, from now on."""
+        self._now = now
+        if self._annotations:
+            for seed in tuple(self._seeds.values()):
+                self._replace(seed.name, seed)
 
     def changed(self, key: ObjectKey, _old: StoredObject | None, new: StoredObject | None) -> None:
         """Apply a change of an object; one that cannot change a decision keeps what was worked out."""
@@ -131,10 +151,13 @@ class SchedulingCache:
         return await self._informer.wait_for_unblock_index(unblock_index, timeout_seconds)
 
     def _seed_changed(self, name: str, new: StoredObject | None) -> None:
+        self._replace(name, SeedCandidate.stored(name, new) if new is not None else None)
+
+    def _replace(self, name: str, new: SeedCandidate | None) -> None:
         old = self._seeds.pop(name, None)
         if new is not None:
-            self._seeds[name] = SeedCandidate.stored(name, new)
-        if _decides_alike(old, self._seeds.get(name)) and not self._filters:
+            self._seeds[name] = self._without_expired(new) if self._annotations else new
+        if self._decides_alike(old, self._seeds.get(name)) and not (self._filters and old is not new):
             return
         if self._index is not None and new is not None:
             self._index.put(self._seeds[name])
@@ -154,13 +177,19 @@ class SchedulingCache:
 
     def _outdate(self) -> None:
         self._is_outdated = True
-        self.on_change()
+        for on_change in self._on_change:
+            on_change()
 
-    def _current(self) -> Landscape:
+    def _current(self, profile: str) -> Landscape:
         if self._is_outdated:
             self._landscape = self._built()
+            self._landscapes.clear()
             self._is_outdated = False
-        return self._landscape
+        if profile not in self._profiles:
+            return self._landscape
+        if profile not in self._landscapes:
+            self._landscapes[profile] = self._landscape.with_profile(self._profiles[profile])
+        return self._landscapes[profile]
 
     def _built(self) -> Landscape:
         if self._index is None or self._index.is_worn:
@@ -175,6 +204,29 @@ class SchedulingCache:
             strategy=self._strategy,
             filters=self._filters,
         )
+
+    def _without_expired(self, seed: SeedCandidate) -> SeedCandidate:
+        annotations = seed.seed.metadata.annotations
+        expired = {name for name in self._annotations & annotations.keys() if self._is_expired(name, annotations)}
+        if not expired:
+            return seed
+        return seed.with_annotations({name: value for name, value in annotations.items() if name not in expired})
+
+    def _is_expired(self, name: str, annotations: Mapping[str, str]) -> bool:
+        until = annotations.get(valid_until(name))
+        if until is None or self._now is None:
+            return False
+        instant = parse_timestamp(until)
+        return instant is None or instant < self._now  # what cannot be read, nobody can call valid
+
+    def _decides_alike(self, one: SeedCandidate | None, other: SeedCandidate | None) -> bool:
+        if one is None or other is None:
+            return one is other
+        return (one.scheduling_generation, one.capacity, one.unreadable) == (
+            other.scheduling_generation,
+            other.capacity,
+            other.unreadable,
+        ) and not any(_annotation(one, name) != _annotation(other, name) for name in self._annotations)
 
     def _of(self, kind: type[T]) -> list[T]:
         return [view for view in self._views.values() if isinstance(view, kind)]
@@ -198,11 +250,5 @@ _VIEWS: Mapping[str, type[CloudProfile | NamespacedCloudProfile | RegionConfigMa
 }
 
 
-def _decides_alike(one: SeedCandidate | None, other: SeedCandidate | None) -> bool:
-    if one is None or other is None:
-        return one is other
-    return (one.scheduling_generation, one.capacity, one.unreadable) == (
-        other.scheduling_generation,
-        other.capacity,
-        other.unreadable,
-    )
+def _annotation(seed: SeedCandidate, name: str) -> str | None:
+    return seed.seed.metadata.annotations.get(name)

@@ -56,6 +56,11 @@ class SeedCandidate(msgspec.Struct, frozen=True, eq=False):
             )
         return cls(name, seed, read, capacity, scheduling_generation, frozenset(seed.spec.provider.zones))
 
+    def with_annotations(self, annotations: dict[str, str]) -> "SeedCandidate":
+        """The same seed with other annotations; `document` stays as it is."""
+        metadata = msgspec.structs.replace(self.seed.metadata, annotations=annotations)
+        return msgspec.structs.replace(self, seed=msgspec.structs.replace(self.seed, metadata=metadata))
+
     @property
     def document(self) -> Document:
         """The whole manifest."""

@@ -29,10 +29,11 @@ _Passes = Callable[[SeedCandidate], bool]
 class SeedIndex:
     """A slot for every seed, for good; a set of seeds has bit i for slot i.
 
-    The first slots are in reverse order of names, so that the first seed of a set by name is its highest bit; seeds that
-    are added later have slots above. `epoch` grows with every change; `changed` lists the slots that changed, in order. `owner` is the landscape that has
-    these seeds: when a seed is put or removed there is none until a new landscape takes the index over. `feasible`
-    belongs to feasible_seeds.py: a mapping for each set of rules of a landscape.
+    The first slots are in reverse order of names, so that the first seed of a set by name is its highest bit; seeds
+    that are added later have slots above. `epoch` grows with every change; `changed` lists the slots that changed, in
+    order. `owner` is the landscape that has these seeds: when a seed is put or removed there is none until a new
+    landscape takes the index over. `feasible` belongs to feasible_seeds.py: a mapping for each set of rules of a
+    landscape.
     """
 
     def __init__(self, seeds: Iterable[SeedCandidate]) -> None:

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple, TypedDict
 
 import structlog
 
+from gardenbus.common.api.garden.scheduling_profiles import SchedulingProfile, limits_of
 from gardenbus.common.controller.backoff import Backoff
 from gardenbus.common.controller.batch_consumer import BatchConsumer, BatchSettings
 from gardenbus.common.controller.dead_letter import DeadLetter, queue_object
@@ -73,37 +74,65 @@ async def start_scheduler(
         _log.info("configuration.ignored", fields=configuration.ignored)
     metrics = metrics or SchedulerMetrics()
     informer = Informer(store, connections.bus, subjects, KINDS)
-    cache = SchedulingCache(informer, configuration.strategy, filters, log_unreadable)
+    profiles = configuration.served
+    _log_limits(profiles)
+    cache = SchedulingCache(informer, configuration.strategy, filters, log_unreadable, profiles)
     informer.subscribe(cache.changed)
     await start_informers(context, informer, unready="the landscape is not cached yet")
     housekeeping = Housekeeping(store=store, cache=cache, clock=context.clock, stopping=context.stopping)
     await context.wait_for("store", housekeeping.refresh_usage)
-    queues = await _opened(context, connections, metrics)
-    parts = _Shared(
-        store=store,
-        cache=cache,
-        timers=Timers(connections.bus, subjects),
-        clock=context.clock,
-        metrics=metrics,
-        scheduler_name=configuration.scheduler_name,
-    )
-    shoots = ShootSchedulingReconciler(queue=queues.shoots, backoff=backoff, **parts)
-    unblocking = UnblockingReconciler(queue=queues.unblocking, **parts)
-    for name, consumer in _batch_consumers(context, connections, queues, shoots, unblocking).items():
-        task = context.spawn(name, consumer.run())
-        context.on_stop(name, lambda task=task: _ended(task))
-    hints = HintReceiver(shoots.bind_early, subjects, context.clock, configuration.scheduler_name)
-    await context.wait_for("nats", lambda: hints.subscribe(connections.bus))
-    context.spawn("hints", hints.run())
+    cache.expire_annotations(context.clock.now())
+    queues = {each.scheduler_name: await _opened(context, connections, each.scheduler_name) for each in profiles}
+    _measure_depth(metrics, queues)
+    for name, opened in queues.items():
+        parts = _Shared(
+            store=store,
+            cache=cache,
+            timers=Timers(connections.bus, subjects),
+            clock=context.clock,
+            metrics=metrics,
+            scheduler_name=name,
+        )
+        shoots = ShootSchedulingReconciler(queue=opened.shoots, backoff=backoff, **parts)
+        unblocking = UnblockingReconciler(queue=opened.unblocking, **parts)
+        await _start_profile(context, connections, opened, shoots, unblocking)
     context.spawn("housekeeping", housekeeping.run(context.settings.usage_poll_seconds))
-    await _serve(context, connections, cache)
+    for each in profiles:
+        await _serve(context, connections, cache, each)
     return cache
 
 
-async def _opened(
-    context: ServiceContext[SchedulerSettings], connections: Connections, metrics: SchedulerMetrics
-) -> _Queues:
-    scheduler_name = context.settings.configuration.scheduler_name
+def _log_limits(profiles: Sequence[SchedulingProfile]) -> None:
+    for profile in profiles:
+        for limit in limits_of(profile):
+            _log.warning("profile.limited", profile=profile.scheduler_name, reason=limit)
+
+
+def _measure_depth(metrics: SchedulerMetrics, queues: Mapping[str, _Queues]) -> None:
+    for name, opened in queues.items():
+        metrics.depth.labels("shoots", name).set_function(lambda opened=opened: opened.shoots.depth)
+        metrics.depth.labels("waking", name).set_function(lambda opened=opened: opened.unblocking.depth)
+
+
+async def _start_profile(
+    context: ServiceContext[SchedulerSettings],
+    connections: Connections,
+    queues: _Queues,
+    shoots: ShootSchedulingReconciler,
+    unblocking: UnblockingReconciler,
+) -> None:
+    """Consume the queues of one profile, and follow its hints; tasks of all but the first have its name."""
+    name = shoots.scheduler_name
+    suffix = "" if name == context.settings.configuration.served[0].scheduler_name else f"@{name}"
+    for queue, consumer in _batch_consumers(context, connections, queues, shoots, unblocking).items():
+        task = context.spawn(f"{queue}{suffix}", consumer.run())
+        context.on_stop(f"{queue}{suffix}", lambda task=task: _ended(task))
+    hints = HintReceiver(shoots.bind_early, connections.subjects, context.clock, name)
+    await context.wait_for("nats", lambda: hints.subscribe(connections.bus))
+    context.spawn(f"hints{suffix}", hints.run())
+
+
+async def _opened(context: ServiceContext[SchedulerSettings], connections: Connections, scheduler_name: str) -> _Queues:
     stream = connections.subjects.stream("QUEUES")
 
     async def opened(name: str, subject: str) -> WorkQueue:
@@ -111,13 +140,10 @@ async def _opened(
             "nats", lambda: connections.bus.work_queue(stream, f"{name}-{scheduler_name}", subject)
         )
 
-    queues = _Queues(
+    return _Queues(
         shoots=await opened("scheduling", connections.subjects.queue_of(f"scheduling.{scheduler_name}")),
         unblocking=await opened("waking", connections.subjects.queue("waking", "", scheduler_name)),
     )
-    metrics.depth.labels("shoots").set_function(lambda: queues.shoots.depth)
-    metrics.depth.labels("waking").set_function(lambda: queues.unblocking.depth)
-    return queues
 
 
 def _batch_consumers(
@@ -132,7 +158,7 @@ def _batch_consumers(
     dead_letter = DeadLetter(
         connections,
         reporter=REPORTER,
-        object_of=queue_object(connections.subjects, f"scheduling.{settings.configuration.scheduler_name}", "shoot"),
+        object_of=queue_object(connections.subjects, f"scheduling.{shoots.scheduler_name}", "shoot"),
         event_reason="SchedulingRejected",
         consequence="The shoot is not scheduled until it changes",
     )
@@ -149,9 +175,14 @@ def _batch_consumers(
     }
 
 
-async def _serve(context: ServiceContext[SchedulerSettings], connections: Connections, cache: SchedulingCache) -> None:
-    """Serve the requests to explain shoots and seeds of this scheduler name."""
-    scheduler_name, subjects = context.settings.configuration.scheduler_name, connections.subjects
+async def _serve(
+    context: ServiceContext[SchedulerSettings],
+    connections: Connections,
+    cache: SchedulingCache,
+    profile: SchedulingProfile,
+) -> None:
+    """Serve the requests to explain shoots and seeds of one profile."""
+    scheduler_name, subjects = profile.scheduler_name, connections.subjects
     handlers = {
         subjects.explain_of(scheduler_name): ShootExplainHandler(
             store=connections.store, bus=connections.bus, subjects=subjects, cache=cache, scheduler_name=scheduler_name
@@ -162,6 +193,8 @@ async def _serve(context: ServiceContext[SchedulerSettings], connections: Connec
     }
     name = f"scheduler-{scheduler_name}"
     about = {"schedulerName": scheduler_name, "answers": "JSON", "described-in": "docs/reference/asyncapi.yaml"}
+    if limits := limits_of(profile):
+        about["limits"] = "; ".join(limits)
     await context.wait_for("nats", lambda: connections.bus.serve(name, "1.0.0", handlers, metadata=about))
 
 

@@ -13,6 +13,9 @@ from gardenbus.scheduling.cache import SchedulingCache
 
 _log = structlog.stdlib.get_logger()
 
+EXPIRE_SECONDS = 60.0
+"""Interval of looking for annotations that have expired."""
+
 
 class Housekeeping:
     """Runs until `stopping` is set; survives outages."""
@@ -23,6 +26,7 @@ class Housekeeping:
         self._clock = clock
         self._stopping = stopping
         self._reported: dict[str, str] = {}
+        self._expired_at = clock.monotonic()
 
     async def run(self, poll_seconds: float) -> None:
         """Refresh usage and check region ConfigMaps every `poll_seconds`."""
@@ -30,9 +34,16 @@ class Housekeeping:
             try:
                 await self.refresh_usage()
                 await self.warn_of_ignored()
+                self._expire_annotations()
             except Transient as error:
                 _log.warning("usage.unreachable", reason=error.message)
             await self._clock.sleep(poll_seconds)
+
+    def _expire_annotations(self) -> None:
+        """Look once a minute for annotations of Seeds that are valid no longer."""
+        if self._clock.monotonic() - self._expired_at >= EXPIRE_SECONDS:
+            self._expired_at = self._clock.monotonic()
+            self._cache.expire_annotations(self._clock.now())
 
     async def refresh_usage(self) -> None:
         """Read what other replicas assigned."""

@@ -4,12 +4,13 @@ A decision takes some 70 µs a shoot: everything is counted once a batch or roun
 """
 
 from collections import Counter as Count
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import partial
 
 from prometheus_client import REGISTRY, CollectorRegistry, Counter, Gauge, Histogram
 
 from gardenbus.common.ports.store import BindOutcome
+from gardenbus.scheduling.results import Assignment
 
 _DECISION_SECONDS = (0.00001, 0.000025, 0.00005, 0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.01, 0.1)
 _BATCH_SECONDS = (0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
@@ -59,6 +60,17 @@ class SchedulerMetrics:
             "gardenbus_scheduler_woken_total", "Unschedulable shoots that were queued again after a cluster event."
         )
 
+        self.decisions = counter(
+            "gardenbus_scheduler_decisions_total",
+            "Shoots that were bound, by the profile that chose their seed.",
+            ("profile",),
+        )
+        self.score_points = counter(
+            "gardenbus_scheduler_score_points_total",
+            "Weighted scores of the seeds that were chosen, by profile and plug-in: they say which score decides.",
+            ("profile", "plugin"),
+        )
+
     def _add_times(self) -> None:
         histogram, gauge = partial(Histogram, registry=self._registry), partial(Gauge, registry=self._registry)
         self.decision_seconds = histogram(
@@ -81,12 +93,24 @@ class SchedulerMetrics:
         )
         self.depth = gauge(
             "gardenbus_scheduler_queue_depth",
-            "Work that waited behind what was last fetched, by queue of the scheduler.",
-            ("queue",),
+            "Work that waited behind what was last fetched, by queue and profile of the scheduler.",
+            ("queue", "profile"),
         )
         self.in_flight = gauge(
-            "gardenbus_scheduler_batch_age_seconds", "How long the batch in hand has been so, 0 without one."
+            "gardenbus_scheduler_batch_age_seconds",
+            "How long the batch in hand has been so, by profile; 0 without one.",
+            ("profile",),
         )
+
+    def count_profile(self, profile: str, bound: Sequence[Assignment]) -> None:
+        """Count shoots that were bound by a profile, with the points that its scores gave their seeds."""
+        self.decisions.labels(profile).inc(len(bound))
+        points: Count[str] = Count()
+        for each in bound:
+            for score in each.scores:
+                points[score.name] += score.points
+        for plugin, count in points.items():
+            self.score_points.labels(profile, plugin).inc(count)
 
     def count_hinted(self, shoots: int, bound: int) -> None:
         """Count shoots of hints that were decided on; only those that were bound are attempts."""

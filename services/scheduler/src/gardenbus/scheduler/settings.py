@@ -8,6 +8,7 @@ import msgspec
 from gardenbus.common.api.configuration.scheduler import SchedulerConfiguration, parse_configuration
 from gardenbus.common.runtime.configuration_file import load_configured
 from gardenbus.common.runtime.settings import CommonSettings
+from gardenbus.scheduling.installed_filters import load_filters
 
 USAGE = "usage: python -m gardenbus.scheduler --config FILE (a SchedulerConfiguration)"
 
@@ -31,7 +32,9 @@ class SchedulerSettings(CommonSettings, frozen=True, kw_only=True):
     """The longest wait: a shoot that no cluster event unblocks is still tried every five minutes."""
 
 
-load_settings = partial(
-    load_configured, SchedulerSettings, parse_configuration, usage=USAGE, is_required=True, json_format="auto"
-)
+def _parse(text: bytes) -> SchedulerConfiguration:
+    return parse_configuration(text, lambda: [each.name for each in load_filters()])
+
+
+load_settings = partial(load_configured, SchedulerSettings, _parse, usage=USAGE, is_required=True, json_format="auto")
 """Reads `--config FILE` (mandatory) and the environment; raises SettingsInvalid with all problems."""

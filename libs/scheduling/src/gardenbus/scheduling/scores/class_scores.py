@@ -1,7 +1,8 @@
 """Scores that depend on the class of a shoot and on the seed: kept as sets of seeds of equal score."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple, assert_never
+from dataclasses import dataclass
+from typing import assert_never
 
 from gardenbus.common.api.bitsets import Bitset
 from gardenbus.common.api.garden.scheduling_profiles import (
@@ -27,12 +28,16 @@ Cells = tuple[tuple[int, Bitset], ...]
 """Seeds by the sum of their scores, best first."""
 
 
-class ClassScore(NamedTuple):
-    """One score for one class: of a seed, and of all seeds of an index at once. `asked`: the class can tell seeds apart."""
+@dataclass(frozen=True, slots=True)
+class ClassScore:
+    """One score for one class: of a seed, and of all seeds of an index at once.
+
+    `is_asked` is false where shoots of the class ask for nothing that it could tell seeds apart by.
+    """
 
     score: Callable[[SeedCandidate], int]
     grades: Callable[[SeedIndex], Grades]
-    asked: bool = True
+    is_asked: bool = True
 
 
 def _class_score(plugin: ScorePlugin, constraints: Constraints, landscape: Landscape) -> ClassScore:
@@ -47,7 +52,7 @@ def _class_score(plugin: ScorePlugin, constraints: Constraints, landscape: Lands
         case AnnotationScore() as args:
             return _annotation(args)
         case WithoutGroups():
-            return ClassScore(lambda _: 0, lambda index: {0: index.present}, asked=False)
+            return ClassScore(lambda _: 0, lambda index: {0: index.present}, is_asked=False)
         case ResourcesFit() | BalancedAllocation():
             raise AssertionError(f"{plugin.name} reads usage")
         case _:
@@ -77,7 +82,7 @@ def cells_of(
 
 def _distance(args: RegionDistance, constraints: Constraints, landscape: Landscape) -> ClassScore:
     distance = _distances(constraints, landscape)
-    found = (distance(*region) for region in landscape.index.regions)
+    found = (distance(kind, region) for kind, region in landscape.index.regions if region)
     farthest = args.farthest
     if farthest is None:
         farthest = max((each for each in found if each is not None), default=0)
@@ -120,22 +125,22 @@ def _affinity(preferred: tuple[PreferredSeeds, ...]) -> ClassScore:
     def score(seed: SeedCandidate) -> int:
         return affinity_score(preferred, seed.seed.metadata.labels)
 
-    return _graded(("SeedAffinity", preferred), score, asked=bool(preferred))
+    return _graded(("SeedAffinity", preferred), score, is_asked=bool(preferred))
 
 
 def _zones(*, is_zonal: bool) -> ClassScore:
     def score(seed: SeedCandidate) -> int:
         return zone_score(len(seed.seed.spec.provider.zones), is_zonal=is_zonal)
 
-    return _graded(("SeedZoneFit", is_zonal), score, asked=not is_zonal)
+    return _graded(("SeedZoneFit", is_zonal), score, is_asked=not is_zonal)
 
 
 def _annotation(args: AnnotationScore) -> ClassScore:
     def score(seed: SeedCandidate) -> int:
         return annotation_score(args, seed.seed.metadata.annotations)
 
-    return _graded(("SeedAnnotation", args), score, asked=True)
+    return _graded(("SeedAnnotation", args), score, is_asked=True)
 
 
-def _graded(key: tuple[object, ...], score: Callable[[SeedCandidate], int], *, asked: bool) -> ClassScore:
-    return ClassScore(score, lambda index: index.graded(key, score), asked)
+def _graded(key: tuple[object, ...], score: Callable[[SeedCandidate], int], *, is_asked: bool) -> ClassScore:
+    return ClassScore(score, lambda index: index.graded(key, score), is_asked)

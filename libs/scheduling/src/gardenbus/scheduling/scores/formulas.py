@@ -3,7 +3,6 @@
 Divisions round down unless a formula says otherwise. What a shoot requests, and a seed does not state, does not count.
 """
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from math import isqrt
 from typing import NamedTuple
@@ -15,11 +14,11 @@ from gardenbus.common.api.garden.scheduling_profiles import (
     ShapePoint,
     WeightedResource,
 )
+from gardenbus.common.api.numbers import thousandths
 
 HIGHEST = 100
 
 _ENOUGH_ZONES = 3
-_DECIMAL = re.compile(r"(-?)([0-9]{1,15})(?:\.([0-9]{1,3}))?")
 _TOP_OF_SHAPES = 10
 
 
@@ -79,7 +78,7 @@ def balance_score(resources: Iterable[WeightedResource], amounts: Mapping[str, A
 
 
 def _balance(uses: Sequence[tuple[int, int]]) -> int:
-    """100 less the standard deviation of the shares in use, in per cent. Source: kube-scheduler's plug-in since 1.36."""
+    """100 less the standard deviation of the shares in use, in per cent. Source: kube-scheduler 1.36."""
     count = len(uses)
     if count < 2:  # noqa: PLR2004  one share deviates from none
         return HIGHEST
@@ -124,13 +123,3 @@ def annotation_score(args: AnnotationScore, annotations: Mapping[str, str]) -> i
         return args.missing
     score = (min(max(value, args.least), args.most) - args.least) * HIGHEST // (args.most - args.least)
     return HIGHEST - score if args.reverse else score
-
-
-def thousandths(text: str) -> int | None:
-    """A decimal of at most three places, in thousandths; None for any other text."""
-    found = _DECIMAL.fullmatch(text)
-    if found is None:
-        return None
-    sign, whole, places = found.groups()
-    value = int(whole) * 1000 + int((places or "").ljust(3, "0"))
-    return -value if sign else value

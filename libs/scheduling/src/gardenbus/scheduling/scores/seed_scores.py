@@ -1,4 +1,4 @@
-"""The scores of one seed, one after the other: what levels are made of, a decision records, and an explanation shows."""
+"""The scores of one seed, one after the other: levels are made of them, and decision records keep them."""
 
 from collections.abc import Mapping
 

@@ -1,4 +1,4 @@
-"""Seeds of equal usage score as bitsets, kept while usage changes: the choice is a few intersections, whatever the size.
+"""Seeds of equal usage score as bitsets, kept while usage changes: a choice is a few intersections, whatever the size.
 
 A seed whose usage changed is taken out of one set and put into another. Levels are shared by all classes, and by all
 profiles with the same usage scores. The seed chosen costs no search: slots are given in reverse order of names.

@@ -111,7 +111,12 @@ class ShootSchedulingReconciler:
         self._log_fields = DecisionLogFields()
         self._turn = asyncio.Lock()
         self._landscape_changed = asyncio.Event()
-        cache.on_change = self._landscape_changed.set
+        cache.subscribe(self._landscape_changed.set)
+
+    @property
+    def scheduler_name(self) -> str:
+        """The name that its shoots have in spec.schedulerName."""
+        return self._scheduler_name
 
     async def handle_batch(self, messages: Sequence[QueueMessage]) -> None:
         """Bring every shoot of a batch to an end: bound, marked unschedulable, or obsolete.
@@ -120,12 +125,13 @@ class ShootSchedulingReconciler:
         """
         began = self._clock.monotonic()
         self._metrics.wait_seconds.observe(max((queued.queued_ms for queued in messages), default=0.0) / 1000)
-        self._metrics.in_flight.set_function(lambda: self._clock.monotonic() - began)
+        age = self._metrics.in_flight.labels(self._scheduler_name)
+        age.set_function(lambda: self._clock.monotonic() - began)
         in_flight = [_pending_shoot(queued, began) for queued in messages]
         with _spans_ended(in_flight, failed="interrupted"):
             async with self._turn:
                 await self._rounds(in_flight, began)
-        self._metrics.in_flight.set_function(lambda: 0.0)
+        age.set_function(lambda: 0.0)
         self._metrics.batch_seconds.observe(self._clock.monotonic() - began)
         self._metrics.batch_shoots.observe(len(messages))
 
@@ -149,7 +155,7 @@ class ShootSchedulingReconciler:
                 for pending, stored in zip(in_flight, found, strict=True):
                     pending.stored = stored
                 undecided = [pending for pending in in_flight if not is_obsolete(pending.stored)]
-                assigned = self._decide_all(undecided, self._cache.working_snapshot()).assigned
+                assigned = self._decide_all(undecided, self._cache.working_snapshot(self._scheduler_name)).assigned
                 self._metrics.count_hinted(len(hinted), await self._bind_once(assigned) if assigned else 0)
 
     async def _bind_once(self, assigned: Sequence[AssignedShoot]) -> int:
@@ -158,6 +164,7 @@ class ShootSchedulingReconciler:
         await record_usage(self._store, self._cache, reply.usage)
         for (pending, assignment, _), outcome in zip(assigned, reply.outcomes, strict=True):
             self._report_bound(pending, assignment, outcome)
+        self._count_decisions(assigned, reply.outcomes)
         return reply.outcomes.count("bound")
 
     async def _rounds(self, left: Sequence[PendingShoot], began: float) -> None:
@@ -175,7 +182,7 @@ class ShootSchedulingReconciler:
         """Decide on all; returns those that must be decided again."""
         undecided = await self._read(undecided)
         seen = self._cache.seen
-        decided = self._decide_all(undecided, self._cache.working_snapshot())
+        decided = self._decide_all(undecided, self._cache.working_snapshot(self._scheduler_name))
         await self._finish(decided.skipped, "obsolete")
         await self._record_failed(decided.failed, seen)
         all_made, lost = await self._bind(decided.assigned)
@@ -240,9 +247,15 @@ class ShootSchedulingReconciler:
         """
         assert pending.stored is not None, "what is decided on has been read"
         if pending.request is None:
-            filters = self._cache.filters
+            landscape = snapshot.landscape
+            filters = landscape.filters
             pending.shoot = pending_shoot(pending.stored)
-            pending.request = request_of(pending.shoot, pending.stored.document() if filters else None, filters)
+            pending.request = request_of(
+                pending.shoot,
+                pending.stored.document() if filters else None,
+                filters,
+                reads_purpose=landscape.reads_purpose,
+            )
         assert pending.shoot is not None, "the request was made from it"
         if skip_reason(pending.shoot, self._scheduler_name):
             return None
@@ -283,6 +296,7 @@ class ShootSchedulingReconciler:
         superseded: set[tuple[str, int | None]] = set()
         for chunk, reply in zip(chunks, replies, strict=True):
             await record_usage(self._store, self._cache, reply.usage)
+            self._count_decisions(chunk, reply.outcomes)
             for (pending, assignment, _), outcome in zip(chunk, reply.outcomes, strict=True):
                 self._report_bound(pending, assignment, outcome)
                 all_made = all_made and outcome == "bound"
@@ -418,6 +432,11 @@ class ShootSchedulingReconciler:
             for pending in finished:
                 if pending.span is not tracing.NOT_TRACED:
                     pending.span.end(outcome=outcome)
+
+    def _count_decisions(self, assigned: Sequence[AssignedShoot], outcomes: Sequence[BindOutcome]) -> None:
+        """Count what was bound by the profile, and the points that its scores gave."""
+        bound = [each.assignment for each, outcome in zip(assigned, outcomes, strict=True) if outcome == "bound"]
+        self._metrics.count_profile(self._scheduler_name, bound)
 
     def _report_bound(self, pending: PendingShoot, assignment: Assignment, outcome: BindOutcome) -> None:
         if pending.span is not tracing.NOT_TRACED:

@@ -72,7 +72,7 @@ class UnblockingReconciler:
         return has_more
 
     async def _unblock(self, classes: Sequence[UnschedulableClass]) -> bool:
-        free_capacity = FreeCapacity(self.cache.snapshot())
+        free_capacity = FreeCapacity(self.cache.snapshot(self.scheduler_name))
         wanted = [(waiting, places) for waiting in classes if (places := self._places(waiting, free_capacity))]
         has_more = False
         for waiting, places in wanted:

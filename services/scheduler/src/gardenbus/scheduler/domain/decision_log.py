@@ -26,6 +26,7 @@ class DecisionLogFields:
             "candidates": assignment.considered,
             "eligible": assignment.eligible,
             "rejections": assignment.summary.rejections,
+            **({"total": assignment.total} if assignment.scores else {}),
         }
 
     def unschedulable(self, request: SchedulingRequest, result: Unschedulable, candidates: int) -> dict[str, Any]:

@@ -36,7 +36,7 @@ class SeedExplainHandler:
     async def __call__(self, request: Request) -> bytes:
         """Explain one seed as the cache has it."""
         name = request.subject.split(".explain-seed.", 1)[-1]
-        snapshot = self._cache.snapshot()
+        snapshot = self._cache.snapshot(self._scheduler_name)
         candidate = snapshot.landscape.seeds_by_name.get(name)
         if candidate is None:
             return failure(NotFound(f"seed {name} not found"))
@@ -63,15 +63,16 @@ class SeedExplainHandler:
         """The shoots that wait for this scheduler and could go there, if it were usable and had room."""
         found = await self._store.unschedulable_shoots(self._scheduler_name, limit=MAX_EXAMINED)
         requests: list[tuple[ObjectKey, SchedulingRequest]] = []
+        landscape = self._cache.snapshot(self._scheduler_name).landscape
         for stored in await self._store.get_many([each.key for each in found]):
             if stored is None:
                 continue
             shoot = Shoot.from_document(stored.encoded())
             if not skip_reason(shoot, self._scheduler_name):
-                filters = self._cache.filters
-                document = stored.document() if filters else None
-                requests.append((stored.key, request_of(shoot, document, filters)))
-        snapshot = self._cache.snapshot()
+                document = stored.document() if landscape.filters else None
+                request = request_of(shoot, document, landscape.filters, reads_purpose=landscape.reads_purpose)
+                requests.append((stored.key, request))
+        snapshot = self._cache.snapshot(self._scheduler_name)
         if seed not in snapshot.landscape.seeds_by_name:
             return ()
         try:

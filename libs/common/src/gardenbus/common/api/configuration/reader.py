@@ -31,6 +31,9 @@ _MOST = 100_000
 """Largest count: of workers, or of a lease's seconds, which are multiplied by the renewals that may be missed."""
 
 
+_HEAVIEST = 100
+"""Largest weight of a score."""
+
 _NO_FIELD = ": no such field"
 
 
@@ -96,10 +99,10 @@ def logging() -> dict[str, Field]:
     }
 
 
-def read_one(text: str | bytes, table: Table) -> dict[str, Any]:
+def read_one(text: str | bytes, table: Table, complete: Callable[[Reading], None] | None = None) -> dict[str, Any]:
     """Read a file of one document (YAML or JSON): its values, and the ignored paths as `ignored`.
 
-    Raises SettingsInvalid with all problems.
+    `complete` may change the values, and add problems that no table finds. Raises SettingsInvalid with all problems.
     """
     try:
         document: object = yaml.safe_load(text)
@@ -108,6 +111,8 @@ def read_one(text: str | bytes, table: Table) -> dict[str, Any]:
     if not isinstance(document, dict):
         raise SettingsInvalid((f"the configuration is no mapping but {type(document).__name__}",))
     reading = read(document, table)  # pyright: ignore[reportUnknownArgumentType]
+    if complete is not None:
+        complete(reading)
     if reading.problems:
         raise SettingsInvalid(tuple(reading.problems))
     return {**reading.values, "ignored": tuple(reading.ignored)}
@@ -276,6 +281,9 @@ flag = checked(lambda value: isinstance(value, bool), "must be true or false")
 count = _at_most(_MOST, checked(lambda value: _is_number(value, int) and value > 0, "must be a whole number above 0"))
 count_or_zero = checked(lambda value: _is_number(value, int) and value >= 0, "must be a whole number, at least 0")
 days_or_zero = _at_most(_LONGEST_DAYS, count_or_zero, _YEARS)
+weight = checked(
+    lambda value: _is_number(value, int) and 1 <= value <= _HEAVIEST, f"must be a whole number from 1 to {_HEAVIEST}"
+)
 port = checked(lambda value: _is_number(value, int) and 0 <= value <= _LARGEST_PORT, "must be a port")
 number = checked(_is_number, "must be a number")
 seconds = _at_most(
@@ -283,6 +291,7 @@ seconds = _at_most(
     checked(lambda value: _is_number(value) and 0 <= value < inf, "must be a number of seconds"),
     _YEARS,
 )
+mapping = checked(lambda value: isinstance(value, dict), "must be a mapping")
 texts = checked(lambda value: _is_mapping_of(value, str), "must be a mapping of texts")
 flags = checked(lambda value: _is_mapping_of(value, bool), "must be a map of names to true or false")
 duration = duration_from(timedelta(), "must be a duration of 0 or above")

@@ -9,7 +9,7 @@ from typing import Literal
 import msgspec
 
 from gardenbus.common.api.garden.shoots import DEFAULT_SCHEDULER
-from gardenbus.common.api.garden.strategies import SAME_REGION
+from gardenbus.common.api.garden.strategies import SAME_REGION, WEIGHTED
 from gardenbus.common.api.selectors import LabelSelector
 
 ALL = "*"
@@ -116,11 +116,6 @@ class AnnotationScore(msgspec.Struct, frozen=True, kw_only=True):
     reverse: bool = False
     missing: int = 0
 
-    @property
-    def valid_until(self) -> str:
-        """The annotation with the instant after which the value counts as missing."""
-        return f"{self.annotation}-valid-until"
-
 
 class WithoutGroups(msgspec.Struct, frozen=True, kw_only=True):
     """A plug-in of a preset that compares groups of shoots, of which no shoot can be a member yet: 0 for all seeds."""
@@ -176,4 +171,31 @@ class SchedulingProfile(msgspec.Struct, frozen=True, kw_only=True):
 def annotations_read(profiles: Iterable[SchedulingProfile]) -> frozenset[str]:
     """The annotations of Seeds that scores of some profiles read."""
     read = [plugin.args for each in profiles for plugin in each.scores if isinstance(plugin.args, AnnotationScore)]
-    return frozenset(name for args in read for name in (args.annotation, args.valid_until))
+    return frozenset(name for args in read for name in (args.annotation, valid_until(args.annotation)))
+
+
+def valid_until(annotation: str) -> str:
+    """The annotation with the instant (RFC 3339) after which the value of another counts as missing."""
+    return f"{annotation}-valid-until"
+
+
+def limits_of(profile: SchedulingProfile) -> tuple[str, ...]:
+    """What scores of a profile cannot do, for people: such a profile runs, but less may depend on it than it says."""
+    found = list[str]()
+    if profile.scores and not any(each.reads_usage for each in profile.scores):
+        found.append("no score depends on usage: seeds of equal scores are filled one after another, by name")
+    for each in profile.scores:
+        if isinstance(each.args, WithoutGroups):
+            found.append(f"{each.name} is 0 for all seeds: no shoot can state a group yet")
+        elif isinstance(each.args, SeedAffinity) and not each.args.added:
+            found.append(f"{each.name} is 0 for all seeds without addedAffinity: no shoot can state an affinity yet")
+        elif isinstance(each.args, BalancedAllocation):
+            found.append(
+                f"{each.name} is the same for all seeds with a limit: shoots request no resource but shoots yet"
+            )
+        elif isinstance(each.args, RegionDistance) and profile.strategy != WEIGHTED:
+            found.append(
+                f"{each.name} tells seeds apart only for shoots for testing: the strategy {profile.strategy} leaves the"
+                " others seeds that are equally near"
+            )
+    return tuple(found)

@@ -9,6 +9,8 @@ from gardenbus.common.api.views import LastOperation, Metadata, TypedView, read_
 
 DEFAULT_SCHEDULER = "default-scheduler"
 TESTING_PURPOSE = "testing"
+PURPOSES = ("evaluation", TESTING_PURPOSE, "development", "production", "infrastructure")
+"""Values of `spec.purpose`."""
 UNMANAGED_DNS = "unmanaged"
 
 SPEC_REVERTED = "SpecReverted"

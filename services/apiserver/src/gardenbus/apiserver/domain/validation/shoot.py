@@ -45,10 +45,10 @@ from gardenbus.common.api.garden.expirable_versions import numbers_of
 from gardenbus.common.api.garden.hibernation import schedule_problems
 from gardenbus.common.api.garden.maintenance_windows import window_problems
 from gardenbus.common.api.garden.shoot_operations import operation_problems
+from gardenbus.common.api.garden.shoots import PURPOSES
 from gardenbus.common.api.keys import GARDEN_NAMESPACE
 from gardenbus.common.api.shown_values import shown
 
-PURPOSES = ("evaluation", "testing", "development", "production", "infrastructure")
 FAILURE_TOLERANCES = ("node", "zone")
 OWN_FINALIZERS = (FINALIZER, REFERENCE_FINALIZER)
 """Finalizers that a new shoot does not bring along: whoever takes them off looks for what they hold."""

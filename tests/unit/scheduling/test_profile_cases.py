@@ -1,0 +1,214 @@
+"""Worked cases of scores: the public formulas, and a naive scorer, give their numbers and choose their seeds."""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from gardenbus.common.api.configuration.score_args import SCORES, ReadArgs
+from gardenbus.common.api.garden.scheduling_profiles import (
+    AnnotationScore,
+    BalancedAllocation,
+    PreferredSeeds,
+    RegionDistance,
+    ResourcesFit,
+    ScoreArgs,
+    SeedAffinity,
+    ShapePoint,
+    WeightedResource,
+    ZoneFit,
+)
+from gardenbus.common.api.selectors import parse_selector
+from gardenbus.scheduling.scores.formulas import (
+    Amount,
+    affinity_score,
+    annotation_score,
+    balance_score,
+    distance_score,
+    fit_score,
+    shape_score,
+    zone_score,
+)
+from tests.support import naive_scores
+from tests.support.naive_scores import NaiveSeed
+from tests.support.shared_files import SHARED, required_shared
+
+CASES = "spec/profile-cases.json"
+GROUPS = {"ShootTopologySpread", "InterShootAffinity"}
+BINPACK = (ShapePoint(0, 0), ShapePoint(90, 10), ShapePoint(100, 5))
+
+
+def cases() -> list[dict[str, Any]]:
+    path = SHARED / CASES
+    return json.loads(path.read_text())["cases"] if path.exists() else []
+
+
+def is_applicable(case: Mapping[str, Any]) -> bool:
+    """Scores of one seed alone: neither queues, nor binds, nor what shoots of a group do to each other."""
+    if case["kind"] != "score":
+        return False
+    shoot = case["given"]["shoot"]
+    names = {each["name"] for each in case["given"]["plugins"]}
+    return not names & GROUPS and not {"spread", "requiredShoots", "preferredShoots", "groups"} & shoot.keys()
+
+
+def args_of(plugin: Mapping[str, Any], given: Mapping[str, Any]) -> ScoreArgs:
+    """The arguments as a configuration would have them; resources other than `shoots` are of shoots to come."""
+    args = plugin.get("args", {})
+    kind = plugin["name"].partition("/")[0]
+    if kind == "SeedResourcesFit":
+        strategy = args["scoringStrategy"]
+        return ResourcesFit(
+            type=strategy["type"],
+            resources=tuple(WeightedResource(each["name"], each["weight"]) for each in strategy["resources"]),
+            shape=tuple(ShapePoint(each["utilization"], each["score"]) for each in strategy.get("shape", [])),
+        )
+    if kind == "SeedResourcesBalancedAllocation":
+        return BalancedAllocation(resources=tuple(WeightedResource(each["name"]) for each in args["resources"]))
+    if kind == "SeedAffinity":
+        return SeedAffinity()
+    problems: list[str] = []
+    read = SCORES[kind].read
+    found = SCORES[kind].default if read is None else read(ReadArgs(args, "args", problems))
+    assert problems == []
+    assert found is not None
+    return found
+
+
+def score_of(args: ScoreArgs, seed: NaiveSeed, given: Mapping[str, Any], requests: Mapping[str, int]) -> int:
+    amounts = {
+        name: Amount(seed.allocatable[name], seed.used.get(name, 0), amount)
+        for name, amount in requests.items()
+        if seed.allocatable.get(name, 0) > 0
+    }
+    match args:
+        case ResourcesFit():
+            return fit_score(args, amounts)
+        case BalancedAllocation():
+            return balance_score(args.resources, amounts)
+        case RegionDistance():
+            assert args.farthest is not None
+            return distance_score(seed.distance, args.farthest)
+        case SeedAffinity():
+            terms = given["shoot"].get("preferredSeeds", [])
+            preferred = [PreferredSeeds(each["weight"], parse_selector(each["preference"])) for each in terms]
+            return affinity_score(preferred, seed.labels)
+        case ZoneFit():
+            return zone_score(seed.zones, is_zonal=bool(given["shoot"].get("zonal")))
+        case AnnotationScore():
+            return annotation_score(args, seed.annotations)
+        case _:
+            raise AssertionError(args)
+
+
+def naive_score(
+    plugin: Mapping[str, Any], seed: NaiveSeed, given: Mapping[str, Any], requests: Mapping[str, int]
+) -> int:
+    args = plugin.get("args", {})
+    match plugin["name"].partition("/")[0]:
+        case "SeedResourcesFit":
+            return naive_scores.fit(args, seed, requests)
+        case "SeedResourcesBalancedAllocation":
+            return naive_scores.balance(args, seed, requests)
+        case "MinimalDistance":
+            return naive_scores.distance(args["farthest"], seed)
+        case "SeedAffinity":
+            return naive_scores.affinity(given["shoot"].get("preferredSeeds", []), seed)
+        case "SeedZoneFit":
+            return naive_scores.zone_fit(seed, is_zonal=bool(given["shoot"].get("zonal")))
+        case _:
+            return naive_scores.annotation(args, seed)
+
+
+@pytest.mark.parametrize("case", [each for each in cases() if is_applicable(each)], ids=lambda case: case["name"])
+def test_a_worked_case_has_its_scores_sums_and_seed(case: dict[str, Any]) -> None:
+    given, expected = case["given"], case["expect"]
+    requests = {"shoots": 1, **given["shoot"].get("requests", {})}
+    seeds = {name: NaiveSeed(name, each) for name, each in given["seeds"].items()}
+    open_seeds = {name: seed for name, seed in seeds.items() if seed.has_room(requests)}
+    plugins = [(each, args_of(each, given)) for each in given["plugins"]]
+    scores = {
+        name: {each["name"]: score_of(args, seed, given, requests) for each, args in plugins}
+        for name, seed in open_seeds.items()
+    }
+    sums = {name: sum(each["weight"] * scores[name][each["name"]] for each, _ in plugins) for name in open_seeds}
+    assert scores == expected["scores"]
+    assert sums == expected["totals"]
+    assert naive_scores.choose(sums, seeds, requests) == expected["chosen"]
+    assert {
+        name: {each["name"]: naive_score(each, seed, given, requests) for each, _ in plugins}
+        for name, seed in open_seeds.items()
+    } == expected["scores"]
+
+
+def test_the_worked_cases_are_at_hand() -> None:
+    required_shared(CASES)
+    assert sum(map(is_applicable, cases())) >= 10
+
+
+@pytest.mark.parametrize(
+    ("utilization", "score"), [(0, 0), (1, 1), (45, 50), (89, 98), (90, 100), (91, 95), (95, 75), (99, 55), (100, 50)]
+)
+def test_a_shape_is_linear_between_its_points_and_cut_towards_zero(utilization: int, score: int) -> None:
+    assert shape_score(BINPACK, utilization) == score
+
+
+def test_a_shape_is_flat_outside_of_its_points() -> None:
+    points = (ShapePoint(20, 3), ShapePoint(60, 9))
+    assert [shape_score(points, each) for each in (0, 20, 60, 100)] == [30, 30, 90, 90]
+
+
+@pytest.mark.parametrize(
+    ("amount", "least", "most"),
+    [
+        (Amount(10, 0, 1), 90, 10),
+        (Amount(10, 9, 1), 0, 100),
+        (Amount(3, 0, 1), 66, 33),
+        (Amount(1, 3, 1), 0, 100),
+        (Amount(2**53, 2**53 - 2, 1), 0, 99),
+    ],
+)
+def test_least_and_most_allocated_round_down(amount: Amount, least: int, most: int) -> None:
+    resources = (WeightedResource("shoots"),)
+    for kind, score in (("LeastAllocated", least), ("MostAllocated", most)):
+        assert fit_score(ResourcesFit(type=kind, resources=resources), {"shoots": amount}) == score  # pyright: ignore[reportArgumentType]
+
+
+def test_without_a_resource_that_counts_both_usage_scores_are_0() -> None:
+    resources = (WeightedResource("cpu"), WeightedResource("memory"))
+    assert fit_score(ResourcesFit(resources=resources), {"shoots": Amount(10, 0, 1)}) == 0
+    assert balance_score(resources, {"shoots": Amount(10, 0, 1)}) == 0
+
+
+def test_the_balance_of_one_resource_is_never_better_or_worse() -> None:
+    resources = (WeightedResource("shoots"), WeightedResource("cpu"))
+    assert {balance_score(resources, {"shoots": Amount(9, used, 1)}) for used in range(9)} == {75}
+
+
+@pytest.mark.parametrize(
+    ("distance", "farthest", "score"),
+    [(0, 0, 100), (5, 0, 100), (-7, 10, 100), (1, 3, 67), (2, 3, 34), (3, 3, 0), (None, 0, 0), (None, 9, 0)],
+)
+def test_distance_falls_to_0_at_the_farthest(distance: int | None, farthest: int, score: int) -> None:
+    assert distance_score(distance, farthest) == score
+
+
+@pytest.mark.parametrize(
+    ("text", "score"),
+    [
+        ("1", 50), ("0", 0), ("2", 100), ("-3", 0), ("7.5", 100), ("0.999", 49), ("1.0001", 7), ("1e0", 7), (" 1", 7),
+        ("", 7), ("one", 7), ("\u0661", 7), ("9" * 16, 7), ("+1", 7), (".5", 7), ("1.", 7),
+    ],
+)  # fmt: skip
+def test_an_annotation_is_a_decimal_of_three_places_or_missing(text: str, score: int) -> None:
+    args = AnnotationScore(annotation="load", least=0, most=2000, missing=7)
+    assert annotation_score(args, {"load": text}) == score
+    assert annotation_score(args, {}) == 7
+
+
+@pytest.mark.parametrize(
+    ("zones", "is_zonal", "score"), [(1, False, 100), (2, False, 100), (3, False, 0), (3, True, 100)]
+)
+def test_seeds_of_three_zones_are_left_to_zonal_shoots(zones: int, score: int, *, is_zonal: bool) -> None:
+    assert zone_score(zones, is_zonal=is_zonal) == score
