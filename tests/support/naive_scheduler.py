@@ -46,7 +46,7 @@ def schedule_all(documents: list[Manifest], strategy: str) -> dict[str, str | No
     return placements
 
 
-def schedule(shoot: Manifest, documents: list[Manifest], strategy: str, profile: Profile | None = None) -> str:
+def schedule(shoot: Manifest, documents: list[Manifest], strategy: str, scoring: Profile | None = None) -> str:
     """Choose a seed; raises NoSeed."""
     spec = shoot["spec"]
     if (
@@ -85,14 +85,14 @@ def schedule(shoot: Manifest, documents: list[Manifest], strategy: str, profile:
         for seed in seeds
         if networks_fit(shoot, seed)
         and tolerated(shoot, seed, documents)
-        and (profile is None or profile.allows(shoot, seed))
+        and (scoring is None or scoring.allows(shoot, seed))
         and has_room(seed, usage[seed["metadata"]["name"]])
     )
     seeds = some(candidates(shoot, seeds, documents, strategy))
     names = {seed["metadata"]["name"]: seed for seed in seeds}
-    if profile is None:
+    if scoring is None:
         return min(names, key=lambda name: (usage.get(name, 0), name))
-    totals = {name: profile.total(shoot, seed, usage.get(name, 0), documents) for name, seed in names.items()}
+    totals = {name: scoring.total(shoot, seed, usage.get(name, 0), documents) for name, seed in names.items()}
     return min(names, key=lambda name: (-totals[name], name))
 
 

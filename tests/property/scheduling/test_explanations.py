@@ -81,7 +81,7 @@ def check_one(request: SchedulingRequest, snapshot: Snapshot, seed: str | None, 
 
 
 def check_record(placement: Assignment, ranking: Any, funnel: Any) -> None:
-    recorded = decode_record(encode_record(placement), "2026-01-02T03:04:05Z")
+    recorded = decode_record(encode_record(placement, "default-scheduler"), "2026-01-02T03:04:05Z")
     assert recorded is not None
     assert (recorded["seed"], recorded["used"]) == (ranking[0].seed, ranking[0].usage)
     assert (recorded["distance"], recorded["allocatable"]) == (ranking[0].distance, ranking[0].capacity)

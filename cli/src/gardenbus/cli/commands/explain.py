@@ -10,7 +10,7 @@ from rich.text import Text
 
 from gardenbus.cli import completions
 from gardenbus.cli.client.api import ApiClient
-from gardenbus.cli.client.resource_args import get_object, parse_resource
+from gardenbus.cli.client.resource_args import get_object, object_name, parse_resource
 from gardenbus.cli.commands.options import LandscapeOptions, Namespace, Output, run_with_client
 from gardenbus.cli.explain import explanation
 from gardenbus.cli.fleet.placement_state import PlacementArg, parse_placement_arg
@@ -37,6 +37,10 @@ def explain(
     *,
     namespace: Namespace = None,
     show_all: Annotated[bool, typer.Option("--all", help="Name every seed or cluster, also of hundreds.")] = False,
+    seed: Annotated[
+        str | None,
+        typer.Option(help="Of a shoot: say why it is not on this seed.", autocompletion=completions.seeds),
+    ] = None,
     output: Output = Format.TABLE,
     landscape: LandscapeOptions,
 ) -> None:
@@ -50,6 +54,7 @@ def explain(
     applied; nothing is written, and the exit code is 1 when something would be rejected.
 
     Example: gardenbus explain shoot apollo -n garden-dev
+    Example: gardenbus explain shoot apollo -n garden-dev --seed aws-eu2
     Example: gardenbus explain seed aws-eu1
     Example: gardenbus explain placement web
     Example: gardenbus explain apply shoot.yaml
@@ -72,6 +77,9 @@ def explain(
         return as_mapping(await api.call(f"explain.shoot.{metadata.get('namespace')}.{metadata.get('name')}"))
 
     response = run_with_client(work, *landscape)
+    if seed is not None:
+        show_asked_seed(response, object_name(seed, "seed"), output)
+        return
     if printed(output, response, [str(response.get("seed") or "")]):
         return
     if kind == "seed":
@@ -133,17 +141,27 @@ def show_shoot(response: Document, now: datetime, *, show_all: bool) -> None:
         show_lines([f"  {line}" for line in lines])
     _headed(f"{'NOW: ' if response.get('seed') else ''}SEEDS LEFT (strategy {considered.get('strategy')})")
     _show_table(("LEFT", "AFTER RULE", "REMOVED", "WHY"), explanation.funnel(considered, show_all=show_all))
-    ranked = list(explanation.ranking(considered, show_all=show_all))
+    columns = explanation.ranking_columns(considered)
+    is_scored = bool(considered.get("scores"))
+    ranked = list((explanation.scored_ranking if is_scored else explanation.ranking)(considered, show_all=show_all))
     if ranked:
-        _headed("RANKING")
-        _show_table(("RANK", "SEED", "DISTANCE", "USED", "ALLOCATABLE"), ranked)
-        notes = explanation.below_ranking(response, considered, show_all=show_all)
-        show_lines([f"  {line}" for line in notes])
+        _headed("RANKING (scores of 0 to 100, by their weights)" if is_scored else "RANKING")
+        _show_table(columns, ranked)
+        notes = [*explanation.below_ranking(response, considered, show_all=show_all)]
+        show_lines([f"  {line}" for line in (*notes, *explanation.below_scores(considered))])
     _headed("DECISION")
     show_lines([f"  {line}" for line in explanation.decision(response, considered, now)])
 
 
 _UNRECORDED = ("nothing was recorded: it was bound by hand, or by a scheduler that records nothing",)
+
+
+def show_asked_seed(response: Document, seed: str, output: Format) -> None:
+    """Print why a shoot is not on a seed, or that it would be."""
+    considered = as_mapping(response.get("considered"))
+    lines = list(explanation.about_seed(considered, seed)) if considered else [str(response.get("unanswered"))]
+    if not printed(output, {"seed": seed, "reasons": lines}, [seed]):
+        show_lines(lines)
 
 
 def show_seed(response: Document, *, show_all: bool) -> None:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import msgspec
 import typer
@@ -38,6 +38,15 @@ class Strategy(StrEnum):
     MINIMAL_DISTANCE = "MinimalDistance"
 
 
+Profile = Annotated[
+    str | None,
+    typer.Option(
+        help="Schedule all shoots by this profile: a schedulerName of the files, spread, binpack, FILE or FILE:NAME.",
+        metavar="NAME",
+    ),
+]
+
+
 def simulate_command(
     files: Annotated[
         list[Path], typer.Argument(help="Each file, or folder, is one landscape of manifests.", metavar="FILE…")
@@ -49,28 +58,39 @@ def simulate_command(
             help="How candidates are chosen (default: as a SchedulerConfiguration among them, or SameRegion)."
         ),
     ] = None,
+    profile: Profile = None,
     output: Output = Format.TABLE,
 ) -> None:
     """Say offline where the pending shoots of each file would go, each placement counting for the next.
 
-    GardenletConfigurations count as Seeds whose gardenlets are ready.
+    GardenletConfigurations count as Seeds whose gardenlets are ready. Shoots are scheduled by the profile that their
+    schedulerName has in a SchedulerConfiguration of the file; with --profile all of them by that one.
 
     For a file with MemberClusters and placements it shows which clusters each placement would be on, with scores,
     and why it would not be on the others; bindings in the file are what stands already. The clusters of
     MemberAgentConfigurations count as joined and healthy. What has both gets both.
 
     Example: gardenbus simulate examples/landscape --strategy MinimalDistance
+    Example: gardenbus simulate examples/landscape --profile spread
     """
     with exit_codes():
         for file in files:
             documents = read_files([file])
             if is_landscape(documents) or not is_fleet(documents):
-                _simulate_shoots(file, documents, strategy, output)
+                _simulate_shoots(file, documents, _Scheduled(strategy, profile), output)
             if is_fleet(documents):
                 _simulate_placements(file, documents, output)
 
 
-def _simulate_shoots(file: Path, documents: Sequence[Document], strategy: Strategy | None, output: Format) -> None:
+class _Scheduled(NamedTuple):
+    """What was asked for on the command line."""
+
+    strategy: Strategy | None
+    profile: str | None
+
+
+def _simulate_shoots(file: Path, documents: Sequence[Document], wanted: _Scheduled, output: Format) -> None:
+    from gardenbus.cli.simulate.profiles import profiles_for  # noqa: PLC0415  as below
     from gardenbus.cli.simulate.ready_seeds import strategy_in, with_ready_seeds  # noqa: PLC0415  files of placements need none
     from gardenbus.cli.simulate.scheduling import simulate  # noqa: PLC0415  as above
     from gardenbus.scheduling.installed_filters import load_filters  # noqa: PLC0415  as above
@@ -80,8 +100,10 @@ def _simulate_shoots(file: Path, documents: Sequence[Document], strategy: Strate
     except SettingsInvalid as error:
         print_error(error.message)
         raise typer.Exit(Exit.USAGE) from error
-    chosen = strategy or strategy_in(documents) or Strategy.SAME_REGION
-    _print_placements(file, simulate(with_ready_seeds(documents), str(chosen), filters), output)
+    chosen = wanted.strategy or strategy_in(documents) or Strategy.SAME_REGION
+    profiles = profiles_for(wanted.profile, documents, [each.name for each in filters])
+    placements = simulate(with_ready_seeds(documents), str(chosen), filters, profiles=profiles)
+    _print_placements(file, placements, output)
 
 
 def _simulate_placements(file: Path, documents: Sequence[Document], output: Format) -> None:

@@ -12,7 +12,7 @@ from rich.text import Text
 from gardenbus.cli import completions
 from gardenbus.cli.client.resource_args import object_name
 from gardenbus.cli.commands.options import LandscapeOptions, Output, run_with_client
-from gardenbus.cli.commands.simulate_files import Strategy
+from gardenbus.cli.commands.simulate_files import Profile, Strategy
 from gardenbus.cli.manifests.files import read_files
 from gardenbus.cli.output.console import Format, counted, exit_codes, new_table, printed, show_lines, show_rows
 from gardenbus.common.api.document import section
@@ -56,6 +56,7 @@ class WhatIfOptions(NamedTuple):
         ),
     ] = ""
     strategy: Annotated[Strategy | None, typer.Option(help="Use this strategy.")] = None
+    profile: Profile = None
     show_all: Annotated[bool, typer.Option("--all", help="Show every shoot and seed, also unchanged seeds.")] = False
     output: Output = Format.TABLE
 
@@ -70,6 +71,7 @@ def what_if(*, options: WhatIfOptions, landscape: LandscapeOptions) -> None:
     Example: gardenbus simulate --add-seed new-seed.yaml --remove-seed aws-eu1
     """
     from gardenbus.cli.client.state_collector import current_documents  # noqa: PLC0415  as above
+    from gardenbus.cli.simulate.profiles import profiles_for  # noqa: PLC0415  as above
     from gardenbus.cli.simulate.ready_seeds import ready_seeds_in, strategy_in, with_ready_seeds  # noqa: PLC0415  others need not pay for it
     from gardenbus.cli.simulate.what_if import WhatIfChanges, compare_schedules  # noqa: PLC0415  as above
     from gardenbus.scheduling.installed_filters import load_filters  # noqa: PLC0415  as above
@@ -91,7 +93,8 @@ def what_if(*, options: WhatIfOptions, landscape: LandscapeOptions) -> None:
     if not options.files:
         documents, current = run_with_client(current_documents, *landscape)
     with exit_codes():
-        found = compare_schedules(documents, changes, strategy=str(current), filters=filters)
+        profiles = profiles_for(options.profile, given, [each.name for each in filters])
+        found = compare_schedules(documents, changes, strategy=str(current), filters=filters, profiles=profiles)
     places = [f"{change.shoot} {change.after or '-'}" for change in found.shoots]
     if not printed(options.output, msgspec.to_builtins(found), places):
         show_difference(

@@ -1,8 +1,8 @@
 """Text of `explain`: the funnel, the ranking, the decision then and now. Pure."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from gardenbus.cli.manifests.files import as_mapping
 from gardenbus.common.api.garden.unschedulable import brief_reason, full_reason
@@ -12,6 +12,19 @@ NAMED = 3
 
 RANKED = 10
 """Seeds of a ranking that are shown before the rest is counted."""
+
+
+_SHORT = {
+    "SeedResourcesFit": "fit",
+    "SeedResourcesBalancedAllocation": "balanced",
+    "MinimalDistance": "distance",
+    "SeedAffinity": "affinity",
+    "SeedZoneFit": "zones",
+    "SeedAnnotation": "annotation",
+    "ShootTopologySpread": "spread",
+    "InterShootAffinity": "shoots",
+}
+"""Titles of columns by plug-in."""
 
 
 class FunnelRow(NamedTuple):
@@ -78,6 +91,89 @@ def ranking(considered: Mapping[str, Any], *, show_all: bool = False) -> Iterato
         )
 
 
+def ranking_columns(considered: Mapping[str, Any]) -> tuple[str, ...]:
+    """The columns of the ranking: with a column for each score of the profile, in its order, where scores choose."""
+    scores = _scores_of(considered)
+    if not scores:
+        return ("RANK", "SEED", "DISTANCE", "USED", "ALLOCATABLE")
+    return ("RANK", "SEED", "SUM", *(f"{short_name(each)}*{each['weight']}" for each in scores), "USED", "ALLOCATABLE")
+
+
+def scored_ranking(considered: Mapping[str, Any], *, show_all: bool = False) -> Iterator[tuple[str, ...]]:
+    """The feasible seeds with their sums and scores, the chosen one first."""
+    ranked = [as_mapping(each) for each in considered.get("ranking") or ()]
+    for each, row in zip(ranked, ranking(considered, show_all=show_all), strict=False):
+        points = (str(score) for score in each.get("scores") or ())
+        yield row.rank, row.seed, str(each.get("sum")), *points, row.used, row.allocatable
+
+
+def below_scores(considered: Mapping[str, Any]) -> Iterator[str]:
+    """The scores that this shoot asks nothing of, and what put the first seed before the second."""
+    scores = _scores_of(considered)
+    unasked = [str(each["name"]) for each in scores if not each.get("asked")]
+    if unasked:
+        yield f"not asked by this shoot, the same everywhere: {', '.join(unasked)}"
+    ranked = [as_mapping(each) for each in considered.get("ranking") or ()]
+    if len(ranked) > 1:
+        yield compared(ranked[0], ranked[1], considered)
+
+
+def compared(one: Mapping[str, Any], other: Mapping[str, Any], considered: Mapping[str, Any]) -> str:
+    """The reason why one seed is ranked before another: score by score, the greatest difference first."""
+    before = f"{one.get('seed')} before {other.get('seed')}"
+    if one.get("distance") != other.get("distance"):
+        return f"{before}: nearer, and scores choose among seeds that are equally near"
+    pairs = zip(_scores_of(considered), one.get("scores") or (), other.get("scores") or (), strict=True)
+    found = [(str(each["name"]), int(each["weight"]) * (first - second)) for each, first, second in pairs]
+    differences = sorted((each for each in found if each[1]), key=lambda each: -abs(each[1]))
+    if not differences:
+        return f"{before}: all scores are equal, so the first by name"
+    sums = f", the same sum of {one.get('sum')}: the first by name" if one.get("sum") == other.get("sum") else ""
+    return f"{before}: {', '.join(f'{name} {points:+}' for name, points in differences)}{sums}"
+
+
+def about_seed(considered: Mapping[str, Any], seed: str) -> Iterator[str]:
+    """The reason why one seed is not chosen, or that it is."""
+    rejection = next((each for each in _mappings(considered.get("rejections")) if each.get("seed") == seed), None)
+    if rejection is not None:
+        yield f"{seed} is not possible: {rejection.get('rule')}: {rejection.get('detail')}"
+        return
+    ranked = _mappings(considered.get("ranking"))
+    found = next((each for each in ranked if each.get("seed") == seed), None)
+    if found is None:
+        yield f"there is no seed {seed}"
+    elif found is ranked[0]:
+        yield f"{seed} is the first of {len(ranked)} seeds that fit: {_because(considered)}"
+    else:
+        yield f"{seed} fits, at place {found.get('place')} of {len(ranked)}"
+        yield _before(ranked[0], found, considered)
+
+
+def _before(one: Mapping[str, Any], other: Mapping[str, Any], considered: Mapping[str, Any]) -> str:
+    if _scores_of(considered):
+        return compared(one, other, considered)
+    before = f"{one.get('seed')} before {other.get('seed')}"
+    if one.get("distance") != other.get("distance"):
+        return f"{before}: distance {one.get('distance')}, not {other.get('distance')}"
+    if one.get("usage") != other.get("usage"):
+        return f"{before}: {one.get('usage')} shoots, not {other.get('usage')}"
+    return f"{before}: as many shoots, so the first by name"
+
+
+def short_name(score: Mapping[str, Any]) -> str:
+    """Title of a score's column."""
+    plugin, _, instance = str(score.get("name")).partition("/")
+    return f"{_SHORT.get(plugin, plugin)}{f'/{instance}' if instance else ''}".upper()
+
+
+def _scores_of(considered: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
+    return _mappings(considered.get("scores"))
+
+
+def _mappings(values: object) -> Sequence[Mapping[str, Any]]:
+    return [as_mapping(each) for each in cast("Sequence[object]", values or ())]
+
+
 def below_ranking(
     response: Mapping[str, Any], considered: Mapping[str, Any], *, show_all: bool = False
 ) -> Iterator[str]:
@@ -125,14 +221,29 @@ def history(recorded: Mapping[str, Any], seed: str) -> Iterator[str]:
     where = f" at distance {distance}" if distance is not None else ""
     limit = "no limit" if recorded.get("allocatable") is None else f"of {recorded['allocatable']}"
     alone = recorded.get("eligible") == 1
-    why = "the only one as near" if alone else f"the fewest of the {recorded.get('eligible')} as near"
+    by_scores = recorded.get("sum") is not None
+    best = "the fewest" if not by_scores else "the greatest sum of scores"
+    why = "the only one as near" if alone else f"{best} of the {recorded.get('eligible')} as near"
     yield f"{chosen}{where} had {recorded.get('used')} shoots ({limit}), {why}"
     following = as_mapping(recorded.get("runnerUp"))
-    if following:
+    if by_scores:
+        yield from _scores_then(recorded, following)
+    elif following:
         tie = " and a name that comes later" if following.get("used") == recorded.get("used") else ""
         yield f"next would have been {following.get('seed')} with {following.get('used')} shoots{tie}"
     if chosen != seed:
         yield f"since then it was moved from {chosen} to {seed}"
+
+
+def _scores_then(recorded: Mapping[str, Any], following: Mapping[str, Any]) -> Iterator[str]:
+    """Scores of the seed with the weights of then."""
+    terms = " + ".join(
+        f"{each.get('weight')}·{each.get('score')} {each.get('name')}" for each in _mappings(recorded.get("scores"))
+    )
+    yield f"sum {recorded.get('sum')} = {terms} (profile {recorded.get('profile')})"
+    if following:
+        tie = " and a name that comes later" if following.get("sum") == recorded.get("sum") else ""
+        yield f"next would have been {following.get('seed')} with {following.get('sum')}{tie}"
 
 
 def seed_headline(response: Mapping[str, Any]) -> str:
@@ -186,6 +297,10 @@ def _because(considered: Mapping[str, Any]) -> str:
     first, second = ranked[0], ranked[1]
     if first.get("distance") != second.get("distance"):
         return f"the nearest of {len(ranked)} seeds that fit"
+    if _scores_of(considered):
+        if first.get("sum") == second.get("sum"):
+            return f"the first by name of the greatest sum {first.get('sum')}, {len(ranked)} seeds fit"
+        return f"the greatest sum {first.get('sum')} of the nearest, {len(ranked)} seeds fit"
     if first.get("usage") != second.get("usage"):
         return f"the least used of the nearest, {len(ranked)} seeds fit"
     return f"the first by name of the least used, {len(ranked)} seeds fit"

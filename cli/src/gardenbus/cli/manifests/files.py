@@ -7,7 +7,7 @@ import re
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, TypeGuard
+from typing import Any, NamedTuple, TypeGuard, cast
 
 import msgspec
 
@@ -230,17 +230,27 @@ def _check_schedulers(documents: Sequence[Document], files: Sequence[Path]) -> N
     for index, document in enumerate(documents):
         if document.get("kind") != SCHEDULER_CONFIGURATION:
             continue
-        name = scheduler_name(document)
-        before = first.setdefault(name, index)
-        if before != index:
-            places = f": {files[before]} and {files[index]}" if files else ""
-            raise BadRequest(f"{SCHEDULER_CONFIGURATION}: given twice for the schedulerName {name}{places}")
+        for name in scheduler_names(document):
+            before = first.setdefault(name, index)
+            if before != index:
+                places = f": {files[before]} and {files[index]}" if files else ""
+                raise BadRequest(f"{SCHEDULER_CONFIGURATION}: given twice for the schedulerName {name}{places}")
 
 
 def scheduler_name(configuration: Document) -> str:
-    """The schedulerName of a SchedulerConfiguration."""
+    """The name of the process of a SchedulerConfiguration: the default scheduler's, or the first of its profiles."""
+    names = scheduler_names(configuration)
+    return DEFAULT_SCHEDULER if DEFAULT_SCHEDULER in names else names[0]
+
+
+def scheduler_names(configuration: Document) -> list[str]:
+    """The schedulerNames that a SchedulerConfiguration serves."""
+    profiles = configuration.get("profiles")
+    if isinstance(profiles, list) and profiles:
+        named = (as_mapping(each) for each in cast("list[object]", profiles))
+        return [str(each.get("schedulerName") or DEFAULT_SCHEDULER) for each in named]
     shoot = as_mapping(as_mapping(configuration.get("schedulers")).get("shoot"))
-    return str(shoot.get("schedulerName") or DEFAULT_SCHEDULER)
+    return [str(shoot.get("schedulerName") or DEFAULT_SCHEDULER)]
 
 
 def _rank(document: Document) -> int:

@@ -49,8 +49,9 @@ def strategy_in(documents: Iterable[Document]) -> str | None:
         for document in documents
         if document.get("kind") == SCHEDULER_CONFIGURATION
     ]
-    by_default = [each for each in configurations if each.scheduler_name == DEFAULT_SCHEDULER]
-    return next((each.strategy for each in (*by_default, *configurations)), None)
+    profiles = [profile for each in configurations for profile in each.served]
+    by_default = [each for each in profiles if each.scheduler_name == DEFAULT_SCHEDULER]
+    return next((each.strategy for each in (*by_default, *profiles)), None)
 
 
 def _in_place_of(document: Document) -> list[Document]:

@@ -2,13 +2,14 @@
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 import msgspec
 
 from gardenbus.common.api.document import Document, opened_lists, section
 from gardenbus.common.api.garden.cloudprofiles import CloudProfile, NamespacedCloudProfile, RegionConfigMap
 from gardenbus.common.api.garden.projects import Project
+from gardenbus.common.api.garden.scheduling_profiles import SchedulingProfile
 from gardenbus.common.api.garden.shoots import DEFAULT_SCHEDULER, Shoot
 from gardenbus.common.api.garden.strategies import SAME_REGION, STRATEGIES
 from gardenbus.common.api.views import read_view
@@ -32,15 +33,27 @@ class SimulatedAssignment(msgspec.Struct, frozen=True):
     message: str | None
 
 
+class Profiles(NamedTuple):
+    """Profiles by the name of their scheduler; `for_all` schedules all shoots, whichever scheduler they name."""
+
+    by_name: Sequence[SchedulingProfile] = ()
+    for_all: SchedulingProfile | None = None
+
+
+NO_PROFILES = Profiles()
+
+
 def simulate(
     documents: Iterable[Document],
     strategy: str = SAME_REGION,
     filters: Sequence[SeedFilter] = (),
     scheduler_name: str = DEFAULT_SCHEDULER,
+    profiles: Profiles = NO_PROFILES,
 ) -> list[SimulatedAssignment]:
     """Place every shoot without seed, in the order given, each assignment counting for the next.
 
-    `documents` are manifests (Lists are opened). A manifest that cannot be read takes part as far as possible: a seed
+    `documents` are manifests (Lists are opened). Shoots of a scheduler that has no profile are not placed, but for those
+    of `scheduler_name`, which are placed by the strategy. A manifest that cannot be read takes part as far as possible: a seed
     is never chosen, a shoot is never placed, and anything else is as if it were not there. Raises ValueError for a
     strategy that there is not.
     """
@@ -48,11 +61,12 @@ def simulate(
         raise ValueError(f"{strategy!r} is no strategy; there are {', '.join(STRATEGIES)}")
     opened = list(opened_lists(documents))
     snapshot = snapshot_of(opened, strategy, filters)
+    choice = _Choice(snapshot, scheduler_name, profiles)
     assignments: list[SimulatedAssignment] = []
     for document in of_kind(opened, "Shoot"):
         if section(document, "spec").get("seedName"):
             continue
-        seed, message = _placed(document, snapshot, scheduler_name)
+        seed, message = _placed(document, choice)
         assignments.append(SimulatedAssignment(qualified_name(document), seed, message))
     return assignments
 
@@ -82,14 +96,39 @@ def usage_after(documents: Iterable[Document], assignments: Iterable[SimulatedAs
     return usage
 
 
-def _placed(document: Document, snapshot: Snapshot, scheduler_name: str) -> tuple[str | None, str | None]:
+class _Choice:
+    """The landscape by the profile of a shoot; all share the usage."""
+
+    def __init__(self, snapshot: Snapshot, scheduler_name: str, profiles: Profiles) -> None:
+        self._scheduler_name = scheduler_name
+        self._for_all = profiles.for_all
+        given = {each.scheduler_name: each for each in profiles.by_name}
+        landscape, usage = snapshot.landscape, snapshot.usage
+        self._snapshots = {name: Snapshot(landscape.with_profile(each), usage) for name, each in given.items()}
+        self._snapshots.setdefault(scheduler_name, snapshot)
+        if self._for_all is not None:
+            self._snapshots[scheduler_name] = Snapshot(landscape.with_profile(self._for_all), usage)
+
+    def of(self, shoot: Shoot) -> tuple[Snapshot, str]:
+        """The snapshot for a shoot, and the reason why it is not placed."""
+        name = shoot.scheduler_name
+        if self._for_all is None and name in self._snapshots:
+            return self._snapshots[name], skip_reason(shoot, name)
+        responsible = name if self._for_all is not None else self._scheduler_name
+        return self._snapshots[self._scheduler_name], skip_reason(shoot, responsible)
+
+
+def _placed(document: Document, choice: _Choice) -> tuple[str | None, str | None]:
     try:
         shoot = Shoot.from_document(document)
     except InvalidResource as error:
         return None, f"the manifest cannot be read: {error.message}"
-    if reason := skip_reason(shoot, scheduler_name):
+    snapshot, reason = choice.of(shoot)
+    if reason:
         return None, f"not placed: {reason}"
-    result = decide(request_of(shoot, document, snapshot.landscape.filters), snapshot)
+    landscape = snapshot.landscape
+    request = request_of(shoot, document, landscape.filters, reads_purpose=landscape.reads_purpose)
+    result = decide(request, snapshot)
     if isinstance(result, Assignment):
         if result.seed not in seeds_of(document):
             snapshot.assume(result.seed)

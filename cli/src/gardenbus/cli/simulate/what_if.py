@@ -9,7 +9,15 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from gardenbus.cli.simulate.scheduling import SimulatedAssignment, of_kind, qualified_name, simulate, usage_after
+from gardenbus.cli.simulate.scheduling import (
+    NO_PROFILES,
+    Profiles,
+    SimulatedAssignment,
+    of_kind,
+    qualified_name,
+    simulate,
+    usage_after,
+)
 from gardenbus.common.api.document import Document, opened_lists, section
 from gardenbus.common.api.garden.shoots import DEFAULT_SCHEDULER
 from gardenbus.common.api.garden.strategies import SAME_REGION
@@ -72,6 +80,7 @@ def compare_schedules(
     strategy: str = SAME_REGION,
     filters: Sequence[SeedFilter] = (),
     scheduler_name: str = DEFAULT_SCHEDULER,
+    profiles: Profiles = NO_PROFILES,
 ) -> WhatIfResult:
     """Schedule a landscape as it is and with the changes; the documents stay as they are.
 
@@ -80,8 +89,8 @@ def compare_schedules(
     present = list(opened_lists(documents))
     supposed = _changed(present, supposition)
     chosen = supposition.strategy or strategy
-    before = {each.shoot: each for each in simulate(present, strategy, filters, scheduler_name)}
-    after = {each.shoot: each for each in simulate(supposed, chosen, filters, scheduler_name)}
+    before = {each.shoot: each for each in simulate(present, strategy, filters, scheduler_name, profiles)}
+    after = {each.shoot: each for each in simulate(supposed, chosen, filters, scheduler_name, profiles)}
     homes = {qualified_name(shoot): _seed_of(shoot) for shoot in of_kind(present, "Shoot")}
     changes: list[ShootChange] = []
     for name, assignment in after.items():

@@ -7,11 +7,10 @@ from typing import Protocol, TypeVar
 from gardenbus.common.api.document import StoredObject
 from gardenbus.common.api.garden.cloudprofiles import CloudProfile, NamespacedCloudProfile, RegionConfigMap
 from gardenbus.common.api.garden.projects import Project
-from gardenbus.common.api.garden.scheduling_profiles import SchedulingProfile, annotations_read, valid_until
+from gardenbus.common.api.garden.scheduling_profiles import SchedulingProfile, annotations_read
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.api.views import read_view
 from gardenbus.common.errors import InvalidResource
-from gardenbus.common.ports.clock import parse_timestamp
 from gardenbus.common.ports.store import UnblockIndexes, Usage
 from gardenbus.scheduling.seed_candidates import SeedCandidate
 from gardenbus.scheduling.seed_index import SeedIndex
@@ -118,10 +117,11 @@ class SchedulingCache:
 
     def expire_annotations(self, now: datetime) -> None:
         """Take the annotations of Seeds that are valid until an earlier instant for missing, from now on."""
+        if not self._annotations:
+            return
         self._now = now
-        if self._annotations:
-            for seed in tuple(self._seeds.values()):
-                self._replace(seed.name, seed)
+        for seed in tuple(self._seeds.values()):
+            self._replace(seed.name, seed)
 
     def changed(self, key: ObjectKey, _old: StoredObject | None, new: StoredObject | None) -> None:
         """Apply a change of an object; one that cannot change a decision keeps what was worked out."""
@@ -156,7 +156,7 @@ class SchedulingCache:
     def _replace(self, name: str, new: SeedCandidate | None) -> None:
         old = self._seeds.pop(name, None)
         if new is not None:
-            self._seeds[name] = self._without_expired(new) if self._annotations else new
+            self._seeds[name] = new if self._now is None else new.valid_at(self._now, self._annotations)
         if self._decides_alike(old, self._seeds.get(name)) and not (self._filters and old is not new):
             return
         if self._index is not None and new is not None:
@@ -204,20 +204,6 @@ class SchedulingCache:
             strategy=self._strategy,
             filters=self._filters,
         )
-
-    def _without_expired(self, seed: SeedCandidate) -> SeedCandidate:
-        annotations = seed.seed.metadata.annotations
-        expired = {name for name in self._annotations & annotations.keys() if self._is_expired(name, annotations)}
-        if not expired:
-            return seed
-        return seed.with_annotations({name: value for name, value in annotations.items() if name not in expired})
-
-    def _is_expired(self, name: str, annotations: Mapping[str, str]) -> bool:
-        until = annotations.get(valid_until(name))
-        if until is None or self._now is None:
-            return False
-        instant = parse_timestamp(until)
-        return instant is None or instant < self._now  # what cannot be read, nobody can call valid
 
     def _decides_alike(self, one: SeedCandidate | None, other: SeedCandidate | None) -> bool:
         if one is None or other is None:

@@ -117,23 +117,36 @@ SchedulingResult = Assignment | Unschedulable
 
 
 class RankedSeed(msgspec.Struct, frozen=True):
-    """A seed that fits: its place in the ranking (1 is chosen) and what it is ranked by."""
+    """A seed that fits: its place in the ranking (1 is chosen) and what it is ranked by.
+
+    `scores` are in the profile's order; none where the fewest shoots choose.
+    """
 
     seed: str
     place: int
     distance: int | None
     usage: int
     capacity: int | None
+    scores: tuple[SeedScore, ...] = ()
+
+    @property
+    def total(self) -> int:
+        """The weighted sum of its scores."""
+        return sum(each.points for each in self.scores)
 
 
 class Explanation(msgspec.Struct, frozen=True):
-    """A decision with every seed either ranked or rejected. `funnel` are the filters that rejected any, in order."""
+    """A decision with every seed either ranked or rejected. `funnel` are the filters that rejected any, in order.
+
+    `unasked` are the scores that cannot tell seeds apart, as shoots of the class ask for nothing that they read.
+    """
 
     outcome: SchedulingResult
     strategy: str
     funnel: tuple[FunnelStep, ...]
     ranking: tuple[RankedSeed, ...]
     rejections: tuple[SeedRejection, ...]
+    unasked: tuple[str, ...] = ()
 
 
 def format_rejections(rejections: Sequence[SeedRejection]) -> str:

@@ -1,12 +1,16 @@
 """A Seed as filters and scores read it."""
 
 from collections.abc import Callable
+from collections.abc import Set as AbstractSet
+from datetime import datetime
 
 import msgspec
 
 from gardenbus.common.api.document import Document, StoredObject, section
+from gardenbus.common.api.garden.scheduling_profiles import valid_until
 from gardenbus.common.api.garden.seeds import Seed, shoot_capacity
 from gardenbus.common.errors import InvalidResource
+from gardenbus.common.ports.clock import parse_timestamp
 
 
 class SeedCandidate(msgspec.Struct, frozen=True, eq=False):
@@ -56,12 +60,25 @@ class SeedCandidate(msgspec.Struct, frozen=True, eq=False):
             )
         return cls(name, seed, read, capacity, scheduling_generation, frozenset(seed.spec.provider.zones))
 
-    def with_annotations(self, annotations: dict[str, str]) -> "SeedCandidate":
-        """The same seed with other annotations; `document` stays as it is."""
-        metadata = msgspec.structs.replace(self.seed.metadata, annotations=annotations)
+    def valid_at(self, now: datetime, names: AbstractSet[str]) -> "SeedCandidate":
+        """The same seed without those of some annotations that are not valid any more; `document` stays as it is."""
+        annotations = self.seed.metadata.annotations
+        expired = {name for name in names & annotations.keys() if _is_expired(annotations.get(valid_until(name)), now)}
+        if not expired:
+            return self
+        kept = {name: value for name, value in annotations.items() if name not in expired}
+        metadata = msgspec.structs.replace(self.seed.metadata, annotations=kept)
         return msgspec.structs.replace(self, seed=msgspec.structs.replace(self.seed, metadata=metadata))
 
     @property
     def document(self) -> Document:
         """The whole manifest."""
         return self.read()
+
+
+def _is_expired(until: str | None, now: datetime) -> bool:
+    """True after the instant; what cannot be read, nobody can call valid."""
+    if until is None:
+        return False
+    instant = parse_timestamp(until)
+    return instant is None or instant < now

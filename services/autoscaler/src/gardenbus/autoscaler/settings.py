@@ -16,7 +16,7 @@ class AutoscalerSettings(CommonSettings, frozen=True, kw_only=True):
     configuration: AutoscalerConfiguration = AutoscalerConfiguration()
     """The configuration file's content; without one, what a HorizontalPodAutoscaler would do (15 s, 10 %, 5 min)."""
 
-    candidate_determination_strategy: Literal["SameRegion", "MinimalDistance"] = "SameRegion"
+    candidate_determination_strategy: Literal["SameRegion", "MinimalDistance", "Weighted"] = "SameRegion"
     """The strategy of the schedulers for which the configuration names none."""
 
 

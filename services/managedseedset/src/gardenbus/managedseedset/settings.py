@@ -22,7 +22,7 @@ class ManagedSeedSetSettings(CommonSettings, frozen=True, kw_only=True):
     configuration: ManagedSeedSetConfiguration = ManagedSeedSetConfiguration()
     """The configuration file's content; Gardener's defaults (3 retries, 30 min) without one."""
 
-    candidate_determination_strategy: Literal["SameRegion", "MinimalDistance"] = "SameRegion"
+    candidate_determination_strategy: Literal["SameRegion", "MinimalDistance", "Weighted"] = "SameRegion"
     """The scheduler's strategy, by which the shoots of a seed that is drained find another one."""
 
     drain_moves: Annotated[int, msgspec.Meta(ge=1, le=100)] = 5

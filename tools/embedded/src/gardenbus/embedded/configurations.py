@@ -7,7 +7,14 @@ from pathlib import Path
 import yaml
 
 from gardenbus.cli.local.directory import LandscapeDirectory, write_whole
-from gardenbus.cli.manifests.files import SortedManifests, gardenlet_name, member_agent_name, read_files, scheduler_name
+from gardenbus.cli.manifests.files import (
+    SortedManifests,
+    gardenlet_name,
+    member_agent_name,
+    read_files,
+    scheduler_name,
+    scheduler_names,
+)
 from gardenbus.common.api.configuration.admission import parse_configuration as parse_admission
 from gardenbus.common.api.configuration.controller_manager import parse_controller_manager, parse_lifecycle
 from gardenbus.common.api.configuration.controller_manager import parse_managed_seed_sets as parse_managedseedset
@@ -96,7 +103,7 @@ def write_configurations(directory: LandscapeDirectory, given: SortedManifests) 
         controller_manager=_written(directory.config / "controller-manager.yaml", given.controller_manager),
         autoscaler=_written(directory.config / "autoscaler.yaml", given.autoscaler),
         admission=_written(directory.config / "admission.yaml", given.admission),
-        strategy=parse_scheduler(schedulers[DEFAULT_SCHEDULER].read_bytes()).strategy,
+        strategy=_default_strategy(schedulers[DEFAULT_SCHEDULER]),
         gardenlets=_write_groups(directory.config, ordered),
         member_agents=_write_member_agents(directory.config, given.member_agents),
     ), sorted(gardenlets)
@@ -112,8 +119,12 @@ def _written(file: Path, given: Document | None) -> Path | None:
 def _write_schedulers(folder: Path, given: Sequence[Document]) -> dict[str, Path]:
     """A file for each scheduler, by schedulerName; there is always one of the default name, which comes first."""
     kept = sorted(folder.glob("scheduler*.yaml"))
+    served = {name for each in given for name in scheduler_names(each)}
+    earlier = [each for each in read_files(kept) if served.isdisjoint(scheduler_names(each))]
     schedulers = {DEFAULT_SCHEDULER: DEFAULT_SCHEDULER_CONFIGURATION}
-    schedulers |= {scheduler_name(each): each for each in [*read_files(kept), *given]}
+    schedulers |= {scheduler_name(each): each for each in [*earlier, *given]}
+    for file in kept:
+        file.unlink()
     files = {
         name: folder / ("scheduler.yaml" if name == DEFAULT_SCHEDULER else f"scheduler@{name}.yaml")
         for name in (DEFAULT_SCHEDULER, *sorted(schedulers.keys() - {DEFAULT_SCHEDULER}))
@@ -121,6 +132,12 @@ def _write_schedulers(folder: Path, given: Sequence[Document]) -> dict[str, Path
     for name, file in files.items():
         _write(file, [schedulers[name]])
     return files
+
+
+def _default_strategy(file: Path) -> str:
+    """The strategy of the default scheduler."""
+    profiles = parse_scheduler(file.read_bytes()).served
+    return next(each.strategy for each in profiles if each.scheduler_name == DEFAULT_SCHEDULER)
 
 
 def _write_member_agents(folder: Path, given: Sequence[Document]) -> list[Path]:

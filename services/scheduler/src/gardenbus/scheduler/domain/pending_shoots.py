@@ -101,7 +101,7 @@ def binding_of(pending: PendingShoot, assignment: Assignment, landscape: Landsca
         spec=with_seed_defaults(pending.stored.document(), seed, project.metadata.name if project is not None else None)
         if needs_seed_defaults(pending.shoot, seed)
         else None,
-        decision_record=encode_record(assignment),
+        decision_record=encode_record(assignment, pending.shoot.scheduler_name),
         trace=pending.binding.traceparent,
     )
 

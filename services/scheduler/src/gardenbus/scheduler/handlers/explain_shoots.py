@@ -29,7 +29,8 @@ from gardenbus.scheduler.domain.recovery_bars import recovering, runs_elsewhere
 from gardenbus.scheduling.cache import SchedulingCache
 from gardenbus.scheduling.descheduling.relocation import hosted_seeds
 from gardenbus.scheduling.equivalence_classes import request_of, skip_reason
-from gardenbus.scheduling.results import Assignment, RankedSeed, Unschedulable
+from gardenbus.scheduling.results import Assignment, Explanation, RankedSeed, Unschedulable
+from gardenbus.scheduling.score_table import ScoreTable
 from gardenbus.scheduling.snapshot import Snapshot
 
 _encode = msgspec.json.Encoder().encode
@@ -98,6 +99,7 @@ class ShootExplainHandler:
             "ranking": [_ranked(each) for each in explanation.ranking],
             "rejections": rejections,
             "wakesOn": suggestions_for(request, left) if is_unschedulable else (),
+            **_by_scores(explanation, left.landscape.scores),
         }
 
     async def _next_attempt(self, key: ObjectKey) -> str | None:
@@ -118,6 +120,17 @@ class ShootExplainHandler:
         return [stored.document() for stored in await list_all(self._store, kind, GARDEN_NAMESPACE)]
 
 
+def _by_scores(explanation: Explanation, table: ScoreTable) -> dict[str, Any]:
+    """The scores of the profile in its order, where they choose."""
+    if not table:
+        return {}
+    scores = [
+        {"name": each.name, "weight": each.weight, "asked": each.name not in explanation.unasked}
+        for each in table.plugins
+    ]
+    return {"scores": scores}
+
+
 def _ranked(ranked: RankedSeed) -> dict[str, Any]:
     """One seed of the ranking, with the member names of the response's first form and of its present one."""
     return {
@@ -129,6 +142,7 @@ def _ranked(ranked: RankedSeed) -> dict[str, Any]:
         "used": ranked.usage,
         "capacity": ranked.capacity,
         "allocatable": ranked.capacity,
+        **({"sum": ranked.total, "scores": [each.score for each in ranked.scores]} if ranked.scores else {}),
     }
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from gardenbus.scheduling.results import Assignment
+from gardenbus.scheduling.results import Assignment, SeedScore
 
 
 class _Record(msgspec.Struct, frozen=True, array_like=True):
@@ -27,29 +27,38 @@ class _Record(msgspec.Struct, frozen=True, array_like=True):
     runner_up_usage: int = 0
 
 
+class _ScoredRecord(_Record, frozen=True, array_like=True):
+    """A decision by scores: those of the seed with their weights of then, and the sum of the runner-up."""
+
+    profile: str = ""
+    scores: tuple[SeedScore, ...] = ()
+    runner_up_sum: int | None = None
+
+
 _encode = msgspec.json.Encoder().encode
-_decode = msgspec.json.Decoder(_Record).decode
+_decode = msgspec.json.Decoder(_ScoredRecord).decode
 
 
-def encode_record(assignment: Assignment) -> bytes:
-    """The record of an assignment that is about to be made."""
+def encode_record(assignment: Assignment, profile: str) -> bytes:
+    """The record of an assignment that is about to be made; the profile is named where its scores choose."""
     summary, following = assignment.summary, assignment.runner_up
-    return _encode(
-        _Record(
-            assignment.seed,
-            assignment.strategy,
-            assignment.considered,
-            summary.rejections,
-            summary.kept,
-            assignment.nearer,
-            assignment.eligible,
-            assignment.distance,
-            assignment.usage,
-            assignment.capacity,
-            following.seed if following is not None else None,
-            following.usage if following is not None else 0,
-        )
+    fields = (
+        assignment.seed,
+        assignment.strategy,
+        assignment.considered,
+        summary.rejections,
+        summary.kept,
+        assignment.nearer,
+        assignment.eligible,
+        assignment.distance,
+        assignment.usage,
+        assignment.capacity,
+        following.seed if following is not None else None,
+        following.usage if following is not None else 0,
     )
+    if not assignment.scores:
+        return _encode(_Record(*fields))
+    return _encode(_ScoredRecord(*fields, profile, assignment.scores, following.total if following else None))
 
 
 def decode_record(record: bytes, at: str) -> Mapping[str, Any] | None:
@@ -57,7 +66,7 @@ def decode_record(record: bytes, at: str) -> Mapping[str, Any] | None:
 
     `funnel` are all filters but networks and capacity, in their order; `used` are the shoots that were on the seed
     before this one; `nearerWithoutRoom` were left after the funnel and nearer, but full or with networks that clashed;
-    `eligible` were as near.
+    `eligible` were as near. `profile`, `sum` and `scores` are there where scores chose.
     """
     try:
         read = _decode(record)
@@ -79,5 +88,20 @@ def decode_record(record: bytes, at: str) -> Mapping[str, Any] | None:
         "distance": read.distance,
         "used": read.usage,
         "allocatable": read.capacity,
-        "runnerUp": {"seed": read.runner_up, "used": read.runner_up_usage} if read.runner_up is not None else None,
+        "runnerUp": _runner_up(read),
+        **_by_scores(read),
     }
+
+
+def _runner_up(read: _ScoredRecord) -> Mapping[str, Any] | None:
+    if read.runner_up is None:
+        return None
+    total = {"sum": read.runner_up_sum} if read.runner_up_sum is not None else {}
+    return {"seed": read.runner_up, "used": read.runner_up_usage, **total}
+
+
+def _by_scores(read: _ScoredRecord) -> Mapping[str, Any]:
+    if not read.scores:
+        return {}
+    scores = [{"name": each.name, "weight": each.weight, "score": each.score} for each in read.scores]
+    return {"profile": read.profile, "sum": sum(each.points for each in read.scores), "scores": scores}

@@ -3,6 +3,8 @@
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
+import msgspec
+
 from gardenbus.scheduling.assignment import decide
 from gardenbus.scheduling.diagnosis import diagnosis_of, rejections_of
 from gardenbus.scheduling.equivalence_classes import SchedulingRequest
@@ -10,6 +12,8 @@ from gardenbus.scheduling.feasible_seeds import feasible_seeds_of
 from gardenbus.scheduling.filters.strategy import STRATEGY
 from gardenbus.scheduling.filters.table import FILTERS, checks_with
 from gardenbus.scheduling.results import Explanation, FunnelStep, RankedSeed, SeedRejection
+from gardenbus.scheduling.scores.class_scores import class_scores
+from gardenbus.scheduling.scores.seed_scores import scores_of
 from gardenbus.scheduling.snapshot import Landscape, Snapshot
 
 
@@ -40,19 +44,32 @@ def explain(request: SchedulingRequest, snapshot: Snapshot) -> Explanation:
         tuple(_funnel(rejections, landscape)),
         ranking,
         tuple(sorted(rejections, key=lambda each: each.seed)),
+        tuple(name for name, score in class_scores(request.constraints, landscape).items() if not score.is_asked),
     )
 
 
 def _ranking(
     request: SchedulingRequest, snapshot: Snapshot, against: Mapping[str, SeedRejection]
 ) -> Iterator[RankedSeed]:
-    usage, index = snapshot.usage, snapshot.landscape.index
-    place = 0
-    for group in feasible_seeds_of(request.constraints, snapshot.landscape).groups:
-        feasible = [seed for seed in index.seeds_in(group.candidates) if seed.name not in against]
-        for seed in sorted(feasible, key=lambda seed: (usage.get(seed.name, 0), seed.name)):
+    landscape, usage, place = snapshot.landscape, snapshot.usage, 0
+    found = feasible_seeds_of(request.constraints, landscape)
+    for group in found.groups:
+        ranked = [
+            RankedSeed(
+                seed.name,
+                place,
+                group.distance,
+                usage.get(seed.name, 0),
+                seed.capacity,
+                scores_of(landscape.scores, found.scores, seed, usage.get(seed.name, 0)),
+            )
+            for seed in landscape.index.seeds_in(group.candidates)
+            if seed.name not in against
+        ]
+        by_scores = bool(landscape.scores)
+        for each in sorted(ranked, key=lambda each: (-each.total if by_scores else each.usage, each.seed)):
             place += 1
-            yield RankedSeed(seed.name, place, group.distance, usage.get(seed.name, 0), seed.capacity)
+            yield msgspec.structs.replace(each, place=place)
 
 
 def _funnel(rejections: Sequence[SeedRejection], landscape: Landscape) -> Iterator[FunnelStep]:
