@@ -101,7 +101,7 @@ def _simulate_shoots(file: Path, documents: Sequence[Document], wanted: _Schedul
         print_error(error.message)
         raise typer.Exit(Exit.USAGE) from error
     chosen = wanted.strategy or strategy_in(documents) or Strategy.SAME_REGION
-    profiles = profiles_for(wanted.profile, documents, [each.name for each in filters])
+    profiles = profiles_for(wanted.profile, documents, [each.name for each in filters], str(chosen))
     placements = simulate(with_ready_seeds(documents), str(chosen), filters, profiles=profiles)
     _print_placements(file, placements, output)
 

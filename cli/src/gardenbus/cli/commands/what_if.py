@@ -93,7 +93,9 @@ def what_if(*, options: WhatIfOptions, landscape: LandscapeOptions) -> None:
     if not options.files:
         documents, current = run_with_client(current_documents, *landscape)
     with exit_codes():
-        profiles = profiles_for(options.profile, given, [each.name for each in filters])
+        profiles = profiles_for(
+            options.profile, given, [each.name for each in filters], str(options.strategy or current)
+        )
         found = compare_schedules(documents, changes, strategy=str(current), filters=filters, profiles=profiles)
     places = [f"{change.shoot} {change.after or '-'}" for change in found.shoots]
     if not printed(options.output, msgspec.to_builtins(found), places):

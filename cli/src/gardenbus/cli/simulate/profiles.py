@@ -1,4 +1,4 @@
-"""The profiles that a simulation schedules by: those of the configurations in its files, a preset, or another file's."""
+"""The profiles that a simulation schedules by: those of its files, a preset, or one of another file."""
 
 from collections.abc import Collection, Iterable
 from pathlib import Path
@@ -12,16 +12,18 @@ from gardenbus.common.api.garden.scheduling_profiles import SchedulingProfile
 from gardenbus.common.errors import BadRequest
 
 
-def profiles_for(word: str | None, documents: Iterable[Document], own_filters: Collection[str]) -> Profiles:
+def profiles_for(
+    word: str | None, documents: Iterable[Document], own_filters: Collection[str], strategy: str
+) -> Profiles:
     """The profiles for some manifests: by scheduler name, or the one that is named for all shoots.
 
-    A name is a schedulerName among the SchedulerConfigurations, a preset, or FILE or FILE:NAME of one. Raises
+    `strategy` is that of a preset. A name is a schedulerName among the SchedulerConfigurations, a preset, or FILE or FILE:NAME of one. Raises
     SettingsInvalid, and BadRequest for a name that there is not.
     """
     found = _profiles_in(documents, own_filters)
     if word is None:
         return Profiles(found)
-    named = next((each for each in found if each.scheduler_name == word), None) or _preset(word)
+    named = next((each for each in found if each.scheduler_name == word), None) or _preset(word, strategy)
     return Profiles(found, named or _of_file(word, own_filters, [each.scheduler_name for each in found]))
 
 
@@ -31,11 +33,13 @@ def _profiles_in(documents: Iterable[Document], own_filters: Collection[str]) ->
     return [profile for each in parsed for profile in each.profiles]
 
 
-def _preset(word: str) -> SchedulingProfile | None:
+def _preset(word: str, strategy: str) -> SchedulingProfile | None:
     if word not in PRESETS:
         return None
     head = {"apiVersion": "scheduler.config.gardener.cloud/v1alpha1", "kind": SCHEDULER_CONFIGURATION}
-    (found,) = parse_configuration(encode({**head, "profiles": [{"preset": word}]})).profiles
+    (found,) = parse_configuration(
+        encode({**head, "profiles": [{"preset": word, "candidateDeterminationStrategy": strategy}]})
+    ).profiles
     return found
 
 

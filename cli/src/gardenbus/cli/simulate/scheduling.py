@@ -52,9 +52,9 @@ def simulate(
 ) -> list[SimulatedAssignment]:
     """Place every shoot without seed, in the order given, each assignment counting for the next.
 
-    `documents` are manifests (Lists are opened). Shoots of a scheduler that has no profile are not placed, but for those
-    of `scheduler_name`, which are placed by the strategy. A manifest that cannot be read takes part as far as possible: a seed
-    is never chosen, a shoot is never placed, and anything else is as if it were not there. Raises ValueError for a
+    `documents` are manifests (Lists are opened). Shoots of a scheduler without a profile are not placed, but for those of
+    `scheduler_name`, which are placed by the strategy. A manifest that cannot be read takes part as far as possible: a
+    seed is never chosen, a shoot is never placed, and anything else is as if it were not there. Raises ValueError for a
     strategy that there is not.
     """
     if strategy not in STRATEGIES:
