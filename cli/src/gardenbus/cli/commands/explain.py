@@ -78,7 +78,7 @@ def explain(
 
     response = run_with_client(work, *landscape)
     if seed is not None:
-        show_asked_seed(response, object_name(seed, "seed"), output)
+        show_why_not_seed(response, object_name(seed, "seed"), output)
         return
     if printed(output, response, [str(response.get("seed") or "")]):
         return
@@ -156,7 +156,7 @@ def show_shoot(response: Document, now: datetime, *, show_all: bool) -> None:
 _UNRECORDED = ("nothing was recorded: it was bound by hand, or by a scheduler that records nothing",)
 
 
-def show_asked_seed(response: Document, seed: str, output: Format) -> None:
+def show_why_not_seed(response: Document, seed: str, output: Format) -> None:
     """Print why a shoot is not on a seed, or that it would be."""
     considered = as_mapping(response.get("considered"))
     lines = list(explanation.about_seed(considered, seed)) if considered else [str(response.get("unanswered"))]

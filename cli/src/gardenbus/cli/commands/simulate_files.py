@@ -83,7 +83,7 @@ def simulate_command(
 
 
 class _Scheduled(NamedTuple):
-    """What was asked for on the command line."""
+    """Options of the command line that decide how shoots are scheduled."""
 
     strategy: Strategy | None
     profile: str | None

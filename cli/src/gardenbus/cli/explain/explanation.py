@@ -108,11 +108,11 @@ def scored_ranking(considered: Mapping[str, Any], *, show_all: bool = False) -> 
 
 
 def below_scores(considered: Mapping[str, Any]) -> Iterator[str]:
-    """The scores that this shoot asks nothing of, and what put the first seed before the second."""
+    """The scores that this shoot has no requests for, and what put the first seed before the second."""
     scores = _scores_of(considered)
-    unasked = [str(each["name"]) for each in scores if not each.get("asked")]
-    if unasked:
-        yield f"not asked by this shoot, the same everywhere: {', '.join(unasked)}"
+    unrequested = [str(each["name"]) for each in scores if not each.get("requested")]
+    if unrequested:
+        yield f"not requested by this shoot, the same everywhere: {', '.join(unrequested)}"
     ranked = [as_mapping(each) for each in considered.get("ranking") or ()]
     if len(ranked) > 1:
         yield compared(ranked[0], ranked[1], considered)

@@ -17,8 +17,8 @@ def profiles_for(
 ) -> Profiles:
     """The profiles for some manifests: by scheduler name, or the one that is named for all shoots.
 
-    `strategy` is that of a preset. A name is a schedulerName among the SchedulerConfigurations, a preset, or FILE or FILE:NAME of one. Raises
-    SettingsInvalid, and BadRequest for a name that there is not.
+    `strategy` is that of a preset. A name is a schedulerName among the SchedulerConfigurations, a preset, or FILE or
+    FILE:NAME of one. Raises SettingsInvalid, and BadRequest for a name that there is not.
     """
     found = _profiles_in(documents, own_filters)
     if word is None:
@@ -43,13 +43,13 @@ def _preset(word: str, strategy: str) -> SchedulingProfile | None:
     return found
 
 
-def _of_file(word: str, own_filters: Collection[str], known: Iterable[str]) -> SchedulingProfile:
+def _of_file(word: str, own_filters: Collection[str], names: Iterable[str]) -> SchedulingProfile:
     file, _, name = (word, "", "") if Path(word).exists() else word.rpartition(":")
     if not file or not Path(file).exists():
-        raise BadRequest(f"--profile {word}: there are {', '.join((*known, *PRESETS))}, and FILE or FILE:NAME")
+        raise BadRequest(f"--profile {word}: there are {', '.join((*names, *PRESETS))}, and FILE or FILE:NAME")
     found = _profiles_in(read_files([Path(file)]), own_filters)
     chosen = [each for each in found if name in ("", each.scheduler_name)]
     if len(chosen) != 1:
-        names = ", ".join(each.scheduler_name for each in found) or "none"
-        raise BadRequest(f"--profile {word}: name one profile of the file as {file}:NAME; it has {names}")
+        served = ", ".join(each.scheduler_name for each in found) or "none"
+        raise BadRequest(f"--profile {word}: name one profile of the file as {file}:NAME; it has {served}")
     return chosen[0]

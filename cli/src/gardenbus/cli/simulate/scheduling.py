@@ -52,16 +52,16 @@ def simulate(
 ) -> list[SimulatedAssignment]:
     """Place every shoot without seed, in the order given, each assignment counting for the next.
 
-    `documents` are manifests (Lists are opened). Shoots of a scheduler without a profile are not placed, but for those of
-    `scheduler_name`, which are placed by the strategy. A manifest that cannot be read takes part as far as possible: a
-    seed is never chosen, a shoot is never placed, and anything else is as if it were not there. Raises ValueError for a
-    strategy that there is not.
+    `documents` are manifests (Lists are opened). Shoots of a scheduler without a profile are not placed, but for those
+    of `scheduler_name`, which are placed by the strategy. A manifest that cannot be read takes part as far as possible:
+    a seed is never chosen, a shoot is never placed, and anything else is as if it were not there. Raises ValueError for
+    a strategy that there is not.
     """
     if strategy not in STRATEGIES:
         raise ValueError(f"{strategy!r} is no strategy; there are {', '.join(STRATEGIES)}")
     opened = list(opened_lists(documents))
     snapshot = snapshot_of(opened, strategy, filters)
-    choice = _Choice(snapshot, scheduler_name, profiles)
+    choice = _Landscapes(snapshot, scheduler_name, profiles)
     assignments: list[SimulatedAssignment] = []
     for document in of_kind(opened, "Shoot"):
         if section(document, "spec").get("seedName"):
@@ -96,7 +96,7 @@ def usage_after(documents: Iterable[Document], assignments: Iterable[SimulatedAs
     return usage
 
 
-class _Choice:
+class _Landscapes:
     """The landscape by the profile of a shoot; all share the usage."""
 
     def __init__(self, snapshot: Snapshot, scheduler_name: str, profiles: Profiles) -> None:
@@ -118,7 +118,7 @@ class _Choice:
         return self._snapshots[self._scheduler_name], skip_reason(shoot, responsible)
 
 
-def _placed(document: Document, choice: _Choice) -> tuple[str | None, str | None]:
+def _placed(document: Document, choice: _Landscapes) -> tuple[str | None, str | None]:
     try:
         shoot = Shoot.from_document(document)
     except InvalidResource as error:

@@ -138,7 +138,7 @@ class RankedSeed(msgspec.Struct, frozen=True):
 class Explanation(msgspec.Struct, frozen=True):
     """A decision with every seed either ranked or rejected. `funnel` are the filters that rejected any, in order.
 
-    `unasked` are the scores that cannot tell seeds apart, as shoots of the class ask for nothing that they read.
+    `unrequested` are the scores that cannot tell seeds apart, as shoots of the class ask for nothing that they read.
     """
 
     outcome: SchedulingResult
@@ -146,7 +146,7 @@ class Explanation(msgspec.Struct, frozen=True):
     funnel: tuple[FunnelStep, ...]
     ranking: tuple[RankedSeed, ...]
     rejections: tuple[SeedRejection, ...]
-    unasked: tuple[str, ...] = ()
+    unrequested: tuple[str, ...] = ()
 
 
 def format_rejections(rejections: Sequence[SeedRejection]) -> str:

@@ -2,13 +2,13 @@
 
 from collections.abc import Sequence
 
-from gardenbus.common.api.garden.scheduling_profiles import ScorePlugin
+from gardenbus.common.api.garden.scheduling_profiles import WeightedScore
 
 
 class ScoreTable:
     """Scores in the profile's order. `usage_key` is equal for tables whose usage scores are."""
 
-    def __init__(self, plugins: Sequence[ScorePlugin] = ()) -> None:
+    def __init__(self, plugins: Sequence[WeightedScore] = ()) -> None:
         self.plugins = tuple(plugins)
         self.static = tuple(each for each in self.plugins if not each.reads_usage)
         self.of_usage = tuple(each for each in self.plugins if each.reads_usage)

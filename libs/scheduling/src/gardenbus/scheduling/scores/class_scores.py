@@ -11,8 +11,8 @@ from gardenbus.common.api.garden.scheduling_profiles import (
     PreferredSeeds,
     RegionDistance,
     ResourcesFit,
-    ScorePlugin,
     SeedAffinity,
+    WeightedScore,
     WithoutGroups,
     ZoneFit,
 )
@@ -32,15 +32,15 @@ Cells = tuple[tuple[int, Bitset], ...]
 class ClassScore:
     """One score for one class: of a seed, and of all seeds of an index at once.
 
-    `is_asked` is false where shoots of the class ask for nothing that it could tell seeds apart by.
+    `is_requested` is false where shoots of the class ask for nothing that it could tell seeds apart by.
     """
 
     score: Callable[[SeedCandidate], int]
     grades: Callable[[SeedIndex], Grades]
-    is_asked: bool = True
+    is_requested: bool = True
 
 
-def _class_score(plugin: ScorePlugin, constraints: Constraints, landscape: Landscape) -> ClassScore:
+def _class_score(plugin: WeightedScore, constraints: Constraints, landscape: Landscape) -> ClassScore:
     """The score of a plug-in that reads no usage."""
     match plugin.args:
         case RegionDistance() as args:
@@ -52,7 +52,7 @@ def _class_score(plugin: ScorePlugin, constraints: Constraints, landscape: Lands
         case AnnotationScore() as args:
             return _annotation(args)
         case WithoutGroups():
-            return ClassScore(lambda _: 0, lambda index: {0: index.present}, is_asked=False)
+            return ClassScore(lambda _: 0, lambda index: {0: index.present}, is_requested=False)
         case ResourcesFit() | BalancedAllocation():
             raise AssertionError(f"{plugin.name} reads usage")
         case _:
@@ -65,7 +65,7 @@ def class_scores(constraints: Constraints, landscape: Landscape) -> Mapping[str,
 
 
 def cells_of(
-    plugins: Sequence[ScorePlugin], scores: Mapping[str, ClassScore], index: SeedIndex, seeds: Bitset
+    plugins: Sequence[WeightedScore], scores: Mapping[str, ClassScore], index: SeedIndex, seeds: Bitset
 ) -> Cells:
     """Some seeds by the weighted sum of these scores."""
     cells: dict[int, Bitset] = {0: seeds}
@@ -125,22 +125,22 @@ def _affinity(preferred: tuple[PreferredSeeds, ...]) -> ClassScore:
     def score(seed: SeedCandidate) -> int:
         return affinity_score(preferred, seed.seed.metadata.labels)
 
-    return _graded(("SeedAffinity", preferred), score, is_asked=bool(preferred))
+    return _graded(("SeedAffinity", preferred), score, is_requested=bool(preferred))
 
 
 def _zones(*, is_zonal: bool) -> ClassScore:
     def score(seed: SeedCandidate) -> int:
         return zone_score(len(seed.seed.spec.provider.zones), is_zonal=is_zonal)
 
-    return _graded(("SeedZoneFit", is_zonal), score, is_asked=not is_zonal)
+    return _graded(("SeedZoneFit", is_zonal), score, is_requested=not is_zonal)
 
 
 def _annotation(args: AnnotationScore) -> ClassScore:
     def score(seed: SeedCandidate) -> int:
         return annotation_score(args, seed.seed.metadata.annotations)
 
-    return _graded(("SeedAnnotation", args), score, is_asked=True)
+    return _graded(("SeedAnnotation", args), score, is_requested=True)
 
 
-def _graded(key: tuple[object, ...], score: Callable[[SeedCandidate], int], *, is_asked: bool) -> ClassScore:
-    return ClassScore(score, lambda index: index.graded(key, score), is_asked)
+def _graded(key: tuple[object, ...], score: Callable[[SeedCandidate], int], *, is_requested: bool) -> ClassScore:
+    return ClassScore(score, lambda index: index.graded(key, score), is_requested)

@@ -31,7 +31,7 @@ class Amount(NamedTuple):
 
     @property
     def needed(self) -> int:
-        """What is used with the shoot there."""
+        """Use with the shoot there."""
         return self.used + self.requested
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from gardenbus.common.api.garden.scheduling_profiles import SHOOTS, BalancedAllocation, ResourcesFit, ScorePlugin
+from gardenbus.common.api.garden.scheduling_profiles import SHOOTS, BalancedAllocation, ResourcesFit, WeightedScore
 from gardenbus.scheduling.results import SeedScore
 from gardenbus.scheduling.score_table import ScoreTable
 from gardenbus.scheduling.scores.class_scores import ClassScore
@@ -24,7 +24,7 @@ def scores_of(
     )
 
 
-def usage_score(plugin: ScorePlugin, seed: SeedCandidate, used: int) -> int:
+def usage_score(plugin: WeightedScore, seed: SeedCandidate, used: int) -> int:
     """The score of a plug-in that reads usage, for a seed with so many shoots."""
     amounts = {SHOOTS: Amount(seed.capacity, used, 1)} if seed.capacity else {}
     match plugin.args:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from gardenbus.common.api.bitsets import Bitset
-from gardenbus.common.api.garden.scheduling_profiles import ScorePlugin
+from gardenbus.common.api.garden.scheduling_profiles import WeightedScore
 from gardenbus.common.api.garden.shoot_networks import Ranges, network_problems
 from gardenbus.scheduling.score_table import ScoreTable
 from gardenbus.scheduling.scores.class_scores import Cells
@@ -112,7 +112,7 @@ class UsageLevels:
         "usage",
     )
 
-    def __init__(self, plugins: Sequence[ScorePlugin], usage: UsageIndex, index: SeedIndex) -> None:
+    def __init__(self, plugins: Sequence[WeightedScore], usage: UsageIndex, index: SeedIndex) -> None:
         self.plugins = tuple(plugins)
         self.usage = usage
         self.index = index

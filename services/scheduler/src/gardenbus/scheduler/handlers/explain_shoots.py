@@ -125,7 +125,7 @@ def _by_scores(explanation: Explanation, table: ScoreTable) -> dict[str, Any]:
     if not table:
         return {}
     scores = [
-        {"name": each.name, "weight": each.weight, "asked": each.name not in explanation.unasked}
+        {"name": each.name, "weight": each.weight, "requested": each.name not in explanation.unrequested}
         for each in table.plugins
     ]
     return {"scores": scores}

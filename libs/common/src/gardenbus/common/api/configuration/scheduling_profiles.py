@@ -21,8 +21,8 @@ from gardenbus.common.api.garden.scheduling_profiles import (
     ResourcesFit,
     SchedulingProfile,
     ScoreArgs,
-    ScorePlugin,
     ShapePoint,
+    WeightedScore,
     WithoutGroups,
 )
 from gardenbus.common.api.garden.shoots import DEFAULT_SCHEDULER
@@ -118,7 +118,7 @@ def completed(
         before = first.setdefault(draft.scheduler_name, number)
         if before != number:
             problems.append(f"{path}.schedulerName: {draft.scheduler_name!r} is the name of profiles[{before}] too")
-        merged = _Merged(draft, path, own_filters, problems)
+        merged = _MergedProfile(draft, path, own_filters, problems)
         profiles.append(merged.profile(draft.strategy or strategy or SAME_REGION))
     return tuple(profiles)
 
@@ -135,7 +135,7 @@ class _Place(NamedTuple):
         return self.name.partition("/")[0]
 
 
-class _Merged:
+class _MergedProfile:
     """One profile while it is merged. `weights` are the scores so far, those of the preset first."""
 
     def __init__(self, draft: ProfileDraft, path: str, own_filters: OwnFilters | None, problems: list[str]) -> None:
@@ -157,7 +157,7 @@ class _Merged:
         return SchedulingProfile(
             scheduler_name=self._draft.scheduler_name,
             strategy=strategy,
-            scores=tuple(ScorePlugin(name, weight, args) for name, weight, args in found if args is not None),
+            scores=tuple(WeightedScore(name, weight, args) for name, weight, args in found if args is not None),
             disabled_filters=tuple(self._disabled_filters),
             enabled_filters=tuple(self._enabled_filters),
         )

@@ -126,7 +126,7 @@ ScoreArgs = (
 )
 
 
-class ScorePlugin(msgspec.Struct, frozen=True):
+class WeightedScore(msgspec.Struct, frozen=True):
     """A score of a profile. `name` is `<plug-in>` or `<plug-in>/<instance>`."""
 
     name: str
@@ -140,14 +140,14 @@ class ScorePlugin(msgspec.Struct, frozen=True):
 
 
 class SchedulingProfile(msgspec.Struct, frozen=True, kw_only=True):
-    """What the shoots of one schedulerName are scheduled by. Without `scores` the least used seed is chosen.
+    """A strategy and weighted scores for the shoots of one schedulerName. Without `scores` the least used seed is chosen.
 
     Users' own filters run unless they are in `disabled_filters` (`*`: all) and not in `enabled_filters`.
     """
 
     scheduler_name: str = DEFAULT_SCHEDULER
     strategy: str = SAME_REGION
-    scores: tuple[ScorePlugin, ...] = ()
+    scores: tuple[WeightedScore, ...] = ()
     disabled_filters: tuple[str, ...] = ()
     enabled_filters: tuple[str, ...] = ()
 
@@ -180,7 +180,7 @@ def valid_until(annotation: str) -> str:
 
 
 def limits_of(profile: SchedulingProfile) -> tuple[str, ...]:
-    """What scores of a profile cannot do, for people: such a profile runs, but less may depend on it than it says."""
+    """Limits of a profile, for people: it runs, but less may depend on its scores than it says."""
     found = list[str]()
     if profile.scores and not any(each.reads_usage for each in profile.scores):
         found.append("no score depends on usage: seeds of equal scores are filled one after another, by name")
@@ -195,7 +195,7 @@ def limits_of(profile: SchedulingProfile) -> tuple[str, ...]:
             )
         elif isinstance(each.args, RegionDistance) and profile.strategy != WEIGHTED:
             found.append(
-                f"{each.name} tells seeds apart only for shoots for testing: the strategy {profile.strategy} leaves the"
+                f"{each.name} differs only for shoots for testing: the strategy {profile.strategy} leaves the"
                 " others seeds that are equally near"
             )
     return tuple(found)

@@ -44,7 +44,7 @@ def explain(request: SchedulingRequest, snapshot: Snapshot) -> Explanation:
         tuple(_funnel(rejections, landscape)),
         ranking,
         tuple(sorted(rejections, key=lambda each: each.seed)),
-        tuple(name for name, score in class_scores(request.constraints, landscape).items() if not score.is_asked),
+        tuple(name for name, score in class_scores(request.constraints, landscape).items() if not score.is_requested),
     )
 
 
