@@ -7,6 +7,7 @@ from typing import Any, cast
 from prometheus_client import CollectorRegistry
 
 from gardenbus.common.api.document import Document, StoredObject
+from gardenbus.common.api.garden.scheduling_profiles import SchedulingProfile
 from gardenbus.common.api.keys import ObjectKey, Subjects
 from gardenbus.common.controller.timers import Timers
 from gardenbus.common.ports.bus import Bus, Message, StreamMessage
@@ -105,12 +106,19 @@ class InstantInformer:
 class SchedulerUnderTest:
     """One scheduler replica."""
 
-    def __init__(self, store: MemoryStore, *, strategy: str = "SameRegion", filters: Sequence[SeedFilter] = ()) -> None:
+    def __init__(
+        self,
+        store: MemoryStore,
+        *,
+        strategy: str = "SameRegion",
+        filters: Sequence[SeedFilter] = (),
+        profiles: Sequence[SchedulingProfile] = (),
+    ) -> None:
         self.store = store
         self.clock = FakeClock()
         self.ledger = Ledger()
         self.informer = InstantInformer(store)
-        self.cache = SchedulingCache(self.informer, strategy, filters)
+        self.cache = SchedulingCache(self.informer, strategy, filters, profiles=profiles)
         self.informer.callback = self.cache.changed
         self.subjects = Subjects()
         self.registry = CollectorRegistry()

@@ -18,6 +18,12 @@ from gardenbus.common.adapters.redis.connection import RedisConnection
 from gardenbus.common.adapters.redis.store import RedisStore
 from gardenbus.common.api.configuration.scheduler import SchedulerConfiguration
 from gardenbus.common.api.document import Document, StoredObject
+from gardenbus.common.api.garden.scheduling_profiles import (
+    ResourcesFit,
+    SchedulingProfile,
+    WeightedResource,
+    WeightedScore,
+)
 from gardenbus.common.api.garden.seed_management import REMOVAL_ANNOTATION
 from gardenbus.common.api.keys import ObjectKey, Subjects
 from gardenbus.common.errors import Unavailable
@@ -94,10 +100,14 @@ class Garden:
 
     @asynccontextmanager
     async def scheduler(
-        self, *, strategy: str = "SameRegion", scheduler_name: str = "default-scheduler"
+        self,
+        *,
+        strategy: str = "SameRegion",
+        scheduler_name: str = "default-scheduler",
+        profiles: tuple[SchedulingProfile, ...] = (),
     ) -> AsyncGenerator[ServiceContext[SchedulerSettings]]:
         """One scheduler process, inside of this one, with connections of its own."""
-        configuration = SchedulerConfiguration(strategy=strategy, scheduler_name=scheduler_name)
+        configuration = SchedulerConfiguration(strategy=strategy, scheduler_name=scheduler_name, profiles=profiles)
         settings = SchedulerSettings(prefix=self.prefix, configuration=configuration)
         context = ServiceContext("scheduler", settings, health=Health(CollectorRegistry()), clock=SystemClock())
         redis = RedisConnection(self.redis.url, self.prefix)
@@ -228,6 +238,25 @@ async def test_a_scheduler_takes_only_what_is_its_own(garden: Garden) -> None:
         await garden.expect({"a": 1, "": 1})
         async with garden.scheduler(scheduler_name="mine"):
             await garden.expect({"a": 2})
+
+
+async def test_one_process_serves_several_profiles_each_by_its_own_queue_and_scores(garden: Garden) -> None:
+    fit = ResourcesFit(type="MostAllocated", resources=(WeightedResource("shoots"),))
+    packed = SchedulingProfile(scheduler_name="packed", scores=(WeightedScore("SeedResourcesFit", 1, fit),))
+    named = {"spec": {"schedulerName": "packed"}}
+    await garden.hold(a_seed("a", shoots="4"), a_seed("b", shoots="40"))
+    await garden.hold(
+        *(a_shoot(f"packed-{n}", **named) for n in range(6)), a_shoot("others", spec={"schedulerName": "x"})
+    )
+    async with garden.scheduler(profiles=(SchedulingProfile(), packed)):
+        await garden.expect({"a": 4, "b": 2, "": 1})
+        await garden.hold(*(a_shoot(f"plain-{n}") for n in range(3)), a_shoot("packed-last", **named))
+        await garden.expect({"a": 4, "b": 6, "": 1})
+        shoot = ObjectKey("shoot", "garden-dev", "packed-0")
+        response = await garden.bus.request(garden.subjects.explain("packed", shoot), b"", timeout_seconds=5)
+        considered = msgspec.json.decode(response)["result"]
+        assert [each["name"] for each in considered["scores"]] == ["SeedResourcesFit"]
+        assert {each["seed"] for each in considered["ranking"]} >= {"b"}
 
 
 async def test_a_region_configmap_without_effect_gets_a_warning(garden: Garden) -> None:

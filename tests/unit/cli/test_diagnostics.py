@@ -36,6 +36,7 @@ from gardenbus.diagnostics.services import (
     assess_recovery,
     assess_reverted,
     assess_unknown,
+    assess_profiles,
     assess_versions,
     service_name,
 )
@@ -180,6 +181,13 @@ def test_processes_that_are_down_or_died_are_found() -> None:
     ]
     assert states(assess_processes(TARGET, rows)) == {"process relay": "failed", "process scheduler": "warning"}
     assert states(assess_processes(TARGET, rows[2:])) == {"processes": "ok"}
+
+
+def test_a_profile_without_a_score_of_usage_is_warned_of_once() -> None:
+    metadata = {"schedulerName": "cheap", "profile-warning": "no score depends on usage"}
+    info = {"endpoints": [{"metadata": metadata}, {"metadata": metadata}]}
+    (finding,) = assess_profiles([info, info, {"endpoints": [{"metadata": {"schedulerName": "mine"}}]}])
+    assert (finding.state, finding.found) == ("warning", "cheap: no score depends on usage")
 
 
 def test_replicas_are_counted_with_their_version() -> None:

@@ -10,6 +10,7 @@ import msgspec
 from gardenbus.common.api.decoding import decode_json
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.document_parts import mappings
+from gardenbus.common.api.garden.scheduling_profiles import PROFILE_WARNING
 from gardenbus.common.api.garden.shoots import DEFAULT_SCHEDULER, SPEC_REVERTED
 from gardenbus.common.api.identity.accounts import AUTH_CALLOUT, COMES_IN_BY
 from gardenbus.common.api.keys import PROBE_LEASE
@@ -217,7 +218,21 @@ def _after_loss(stream: str) -> str:
 async def versions(target: DiagnosticsTarget) -> Sequence[DiagnosticFinding]:
     """Findings for the micro services of the landscape and their versions."""
     responses = await target.admin.request_many("$SRV.INFO")
-    return assess_versions([(service_name(each), str(each.get("version"))) for each in responses])
+    found = assess_versions([(service_name(each), str(each.get("version"))) for each in responses])
+    return [*found, *assess_profiles(responses)]
+
+
+def assess_profiles(responses: Sequence[Document]) -> list[DiagnosticFinding]:
+    """Warn of scheduling profiles whose schedulers do, each once."""
+    found: dict[str, str] = {}
+    for metadata in (section(each, "metadata") for info in responses for each in mappings(info.get("endpoints"))):
+        if warning := metadata.get(PROFILE_WARNING):
+            found[str(metadata.get("schedulerName"))] = str(warning)
+    advice = "enable SeedResourcesFit in the profile"
+    return [
+        DiagnosticFinding("scheduling profile", "warning", f"{name}: {warning}", advice)
+        for name, warning in sorted(found.items())
+    ]
 
 
 async def identity(target: DiagnosticsTarget) -> Sequence[DiagnosticFinding]:

@@ -6,7 +6,13 @@ from typing import Any, NamedTuple, TypedDict
 
 import structlog
 
-from gardenbus.common.api.garden.scheduling_profiles import SchedulingProfile, limits_of
+from gardenbus.common.api.garden.scheduling_profiles import (
+    FILLED_BY_NAME,
+    PROFILE_WARNING,
+    SchedulingProfile,
+    is_filled_by_name,
+    limits_of,
+)
 from gardenbus.common.controller.backoff import Backoff
 from gardenbus.common.controller.batch_consumer import BatchConsumer, BatchSettings
 from gardenbus.common.controller.dead_letter import DeadLetter, queue_object
@@ -193,8 +199,8 @@ async def _serve(
     }
     name = f"scheduler-{scheduler_name}"
     about = {"schedulerName": scheduler_name, "answers": "JSON", "described-in": "docs/reference/asyncapi.yaml"}
-    if limits := limits_of(profile):
-        about["limits"] = "; ".join(limits)
+    if is_filled_by_name(profile):
+        about[PROFILE_WARNING] = FILLED_BY_NAME
     await context.wait_for("nats", lambda: connections.bus.serve(name, "1.0.0", handlers, metadata=about))
 
 

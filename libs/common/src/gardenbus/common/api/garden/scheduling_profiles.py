@@ -140,7 +140,7 @@ class WeightedScore(msgspec.Struct, frozen=True):
 
 
 class SchedulingProfile(msgspec.Struct, frozen=True, kw_only=True):
-    """A strategy and weighted scores for the shoots of one schedulerName. Without `scores` the least used seed is chosen.
+    """Strategy and weighted scores for the shoots of one schedulerName. Without `scores` the fewest shoots decide.
 
     Users' own filters run unless they are in `disabled_filters` (`*`: all) and not in `enabled_filters`.
     """
@@ -179,11 +179,20 @@ def valid_until(annotation: str) -> str:
     return f"{annotation}-valid-until"
 
 
+PROFILE_WARNING = "profile-warning"
+"""Metadata of a scheduler's micro service: what `doctor` warns of."""
+
+FILLED_BY_NAME = "no score depends on usage: seeds of equal scores are filled one after another, by name"
+
+
+def is_filled_by_name(profile: SchedulingProfile) -> bool:
+    """True where nothing of a profile keeps a seed from being filled before the next one by name."""
+    return bool(profile.scores) and not any(each.reads_usage for each in profile.scores)
+
+
 def limits_of(profile: SchedulingProfile) -> tuple[str, ...]:
     """Limits of a profile, for people: it runs, but less may depend on its scores than it says."""
-    found = list[str]()
-    if profile.scores and not any(each.reads_usage for each in profile.scores):
-        found.append("no score depends on usage: seeds of equal scores are filled one after another, by name")
+    found = [FILLED_BY_NAME] if is_filled_by_name(profile) else []
     for each in profile.scores:
         if isinstance(each.args, WithoutGroups):
             found.append(f"{each.name} is 0 for all seeds: no shoot can state a group yet")
