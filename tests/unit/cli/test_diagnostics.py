@@ -33,10 +33,10 @@ from gardenbus.diagnostics.services import (
     assess_heartbeats,
     assess_identity,
     assess_losses,
+    assess_profiles,
     assess_recovery,
     assess_reverted,
     assess_unknown,
-    assess_profiles,
     assess_versions,
     service_name,
 )
