@@ -203,6 +203,28 @@ def test_schedulers_of_other_names_run_beside_the_default_one_and_go_on_next_tim
     assert files.strategy == "SameRegion", "that of the default scheduler"
 
 
+def test_profiles_take_the_place_of_the_schedulers_whose_names_they_serve(tmp_path: Path):
+    directory = LandscapeDirectory(tmp_path)
+    directory.prepare()
+    write_configurations(directory, given(schedulers=[a_scheduler("mine"), a_scheduler("yours")]))
+    weighted = {"candidateDeterminationStrategy": "MinimalDistance"}
+    profiles = [{"schedulerName": "mine"}, {**weighted, "preset": "spread"}]
+    served = {**DEFAULT_SCHEDULER_CONFIGURATION, "profiles": profiles}
+
+    files, _ = write_configurations(directory, given(schedulers=[served]))
+
+    assert list(files.schedulers) == ["default-scheduler", "yours"]
+    assert yaml.safe_load(files.schedulers["default-scheduler"].read_text()) == served
+    assert files.strategy == "MinimalDistance"
+    assert sorted(each.name for each in directory.config.glob("scheduler*")) == [
+        "scheduler.yaml",
+        "scheduler@yours.yaml",
+    ]
+    files, _ = write_configurations(directory, given(schedulers=[a_scheduler("mine")]))
+    assert list(files.schedulers) == ["default-scheduler", "mine", "yours"]
+    assert yaml.safe_load(files.schedulers["default-scheduler"].read_text()) == DEFAULT_SCHEDULER_CONFIGURATION
+
+
 def test_each_scheduler_has_replicas_of_its_own(tmp_path: Path):
     schedulers = {name: tmp_path / f"{name}.yaml" for name in ("default-scheduler", "1", "mine")}
     specs = service_specs(

@@ -123,14 +123,14 @@ def _write_schedulers(folder: Path, given: Sequence[Document]) -> dict[str, Path
     earlier = [each for each in read_files(kept) if served.isdisjoint(scheduler_names(each))]
     schedulers = {DEFAULT_SCHEDULER: DEFAULT_SCHEDULER_CONFIGURATION}
     schedulers |= {scheduler_name(each): each for each in [*earlier, *given]}
-    for file in kept:
-        file.unlink()
     files = {
         name: folder / ("scheduler.yaml" if name == DEFAULT_SCHEDULER else f"scheduler@{name}.yaml")
         for name in (DEFAULT_SCHEDULER, *sorted(schedulers.keys() - {DEFAULT_SCHEDULER}))
     }
     for name, file in files.items():
         _write(file, [schedulers[name]])
+    for old in set(kept) - set(files.values()):
+        old.unlink()
     return files
 
 
