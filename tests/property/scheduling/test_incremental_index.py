@@ -202,11 +202,13 @@ def test_a_landscape_that_is_kept_up_to_date_decides_like_one_made_anew(
 def test_levels_choose_like_a_naive_scorer_whatever_changes(
     documents: list[Document], data: st.DataObject, strategy: str, scores: list[Score]
 ) -> None:
-    allowed = [("MinimalDistance", 1, dict[str, Any]()), *scores] if strategy == "Weighted" else scores
+    by_name = {score[0]: score for score in scores}
+    if strategy == "Weighted":
+        by_name.setdefault("MinimalDistance", ("MinimalDistance", 1, {}))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(usage_levels, "MAX_ASIDE", data.draw(st.sampled_from([1, 8])))
         patch.setattr(usage_index, "MAX_DECREASES", data.draw(st.sampled_from([3, 100_000])))
-        _decide_and_churn(documents, data, strategy, list({name: (name, *rest) for name, *rest in allowed}.values()))
+        _decide_and_churn(documents, data, strategy, list(by_name.values()))
 
 
 def _decide_and_churn(

@@ -27,7 +27,11 @@ MOST = {"scoringStrategy": {"type": "MostAllocated", "resources": [{"name": "sho
 COST = {"annotation": "cost", "min": 0, "max": 1, "reverse": True}
 
 
-def profile(*scores: tuple[str, int, dict[str, Any]], **fields: Any) -> SchedulingProfile:
+Score = tuple[str, int, dict[str, Any]]
+"""Name, weight, arguments."""
+
+
+def profile(*scores: Score, **fields: Any) -> SchedulingProfile:
     head = {"apiVersion": "scheduler.config.gardener.cloud/v1alpha1", "kind": "SchedulerConfiguration"}
     enabled = [{"name": name, "weight": weight} for name, weight, _ in scores]
     given = {
@@ -81,7 +85,7 @@ async def test_a_hint_is_followed_by_the_profile() -> None:
 
 
 async def test_the_record_of_a_decision_has_its_scores_with_their_weights_and_the_sum_of_the_next() -> None:
-    scores = (("SeedZoneFit", 3, {}), ("SeedResourcesFit", 2, MOST))
+    scores: list[Score] = [("SeedZoneFit", 3, {}), ("SeedResourcesFit", 2, MOST)]
     scheduler = await scheduler_of(
         profile(*scores), a_seed("a", shoots="4"), a_seed("b", shoots="2"), a_shoot("apollo")
     )
@@ -121,9 +125,9 @@ async def test_without_scores_a_record_is_byte_for_byte_what_it_was() -> None:
 async def test_explain_ranks_by_sums_and_says_what_put_the_first_before_the_second(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    narrow = {"spec": {"provider": {"type": "aws", "region": "eu-west-1", "zones": ["a"]}}}
+    narrow: Document = {"spec": {"provider": {"type": "aws", "region": "eu-west-1", "zones": ["a"]}}}
     given = profile(("SeedZoneFit", 1, {}), ("SeedResourcesFit", 2, {}), ("MinimalDistance", 1, {}))
-    far = {"spec": {"provider": {"type": "aws", "region": "us-1", "zones": ["a"]}}}
+    far: Document = {"spec": {"provider": {"type": "aws", "region": "us-1", "zones": ["a"]}}}
     seeds = (a_seed("a", shoots="10"), a_seed("b", shoots="4", **narrow), a_seed("c", **far))
     scheduler = await scheduler_of(given, *seeds, a_shoot("apollo"))
     considered = await considered_by(scheduler, "apollo")
@@ -167,7 +171,7 @@ async def test_scores_that_a_shoot_has_no_requests_for_are_named() -> None:
 
 
 async def test_required_added_affinity_is_a_filter_by_purpose() -> None:
-    gold = {"metadata": {"labels": {"tier": "gold"}}}
+    gold: Document = {"metadata": {"labels": {"tier": "gold"}}}
     added = {"addedAffinity": [{"purposes": ["production"], "required": [{"matchLabels": {"tier": "gold"}}]}]}
     given = profile(("SeedAffinity", 1, added), ("SeedResourcesFit", 1, {}))
     shoots = [a_shoot(name, spec={"purpose": name}) for name in ("production", "evaluation")]

@@ -157,7 +157,7 @@ def test_distance_beside_weighted_or_the_permission_for_any_region() -> None:
 SHAPE = [{"utilization": 50, "score": 0}, {"utilization": 50, "score": 10}]
 RATIO = {"type": "RequestedToCapacityRatio", "shape": SHAPE}
 
-BAD = [
+BAD: list[tuple[dict[str, Any], str]] = [
     ({"scheduler": "x"}, "profiles[0].scheduler: no such field"),
     ({"schedulerName": "A"}, "profiles[0].schedulerName: must be a lower-case RFC 1123 label"),
     ({"preset": "pack"}, "profiles[0].preset: must be one of spread, binpack"),
@@ -239,7 +239,7 @@ def added(**entry: Any) -> dict[str, Any]:
 
 
 GOLD = {"matchLabels": {"tier": "gold"}}
-BAD_ARGS = [
+BAD_ARGS: list[tuple[dict[str, Any], str]] = [
     (fit(type="Least"), "scoringStrategy.type: must be one of LeastAllocated, MostAllocated, RequestedToCapacityRatio"),
     (fit(kind="MostAllocated"), "scoringStrategy.kind: no such field"),
     (fit(resources=[]), "scoringStrategy.resources: must be a list of resources"),
