@@ -243,7 +243,7 @@ async def test_a_scheduler_takes_only_what_is_its_own(garden: Garden) -> None:
 async def test_one_process_serves_several_profiles_each_by_its_own_queue_and_scores(garden: Garden) -> None:
     fit = ResourcesFit(type="MostAllocated", resources=(WeightedResource("shoots"),))
     packed = SchedulingProfile(scheduler_name="packed", scores=(WeightedScore("SeedResourcesFit", 1, fit),))
-    named = {"spec": {"schedulerName": "packed"}}
+    named: Document = {"spec": {"schedulerName": "packed"}}
     await garden.hold(a_seed("a", shoots="4"), a_seed("b", shoots="40"))
     await garden.hold(
         *(a_shoot(f"packed-{n}", **named) for n in range(6)), a_shoot("others", spec={"schedulerName": "x"})

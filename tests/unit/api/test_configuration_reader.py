@@ -42,7 +42,10 @@ def test_each_component_refuses_a_field_that_it_does_not_know(
 @pytest.mark.parametrize(
     ("given", "problem"),
     [
-        ({"schedulerName": "mine"}, "schedulerName: no such field; did you mean schedulers.shoot.schedulerName?"),
+        (
+            {"schedulerName": "mine"},
+            "schedulerName: no such field; did you mean profiles.schedulerName or schedulers.shoot.schedulerName?",
+        ),
         ({"loglevel": "debug"}, "loglevel: no such field; did you mean logLevel?"),
         (
             {"schedulers": {"shoot": {"candidateStrategy": "SameRegion"}}},

@@ -110,6 +110,8 @@ def scored_ranking(considered: Mapping[str, Any], *, show_all: bool = False) -> 
 def below_scores(considered: Mapping[str, Any]) -> Iterator[str]:
     """The scores that this shoot has no requests for, and what put the first seed before the second."""
     scores = _scores_of(considered)
+    if not scores:
+        return
     unrequested = [str(each["name"]) for each in scores if not each.get("requested")]
     if unrequested:
         yield f"not requested by this shoot, the same everywhere: {', '.join(unrequested)}"
@@ -124,12 +126,16 @@ def compared(one: Mapping[str, Any], other: Mapping[str, Any], considered: Mappi
     if one.get("distance") != other.get("distance"):
         return f"{before}: nearer, and scores choose among seeds that are equally near"
     pairs = zip(_scores_of(considered), one.get("scores") or (), other.get("scores") or (), strict=True)
-    found = [(str(each["name"]), int(each["weight"]) * (first - second)) for each, first, second in pairs]
-    differences = sorted((each for each in found if each[1]), key=lambda each: -abs(each[1]))
+    found = [(str(each["name"]), int(each["weight"]) * (int(first) - int(second))) for each, first, second in pairs]
+    differences = sorted((each for each in found if each[1]), key=_by_size)
     if not differences:
         return f"{before}: all scores are equal, so the first by name"
     sums = f", the same sum of {one.get('sum')}: the first by name" if one.get("sum") == other.get("sum") else ""
     return f"{before}: {', '.join(f'{name} {points:+}' for name, points in differences)}{sums}"
+
+
+def _by_size(difference: tuple[str, int]) -> int:
+    return -abs(difference[1])
 
 
 def about_seed(considered: Mapping[str, Any], seed: str) -> Iterator[str]:
