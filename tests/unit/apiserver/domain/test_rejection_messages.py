@@ -395,10 +395,10 @@ def test_each_declared_rejection_is_given_in_some_case(plugin: AdmissionPlugin) 
 
 _MESSAGE_AT = {"Forbidden": 0, "InvalidResource": 0, "FieldProblem": 1, "WritePrecondition": 2}
 _NOT_OF_PLUGINS = {
-    *("controller_owned_kinds.py", "operators.py", "report_admission.py", "responses.py"),
+    *("controller_owned_kinds.py", "operators.py", "replaced_fields.py", "report_admission.py", "responses.py"),
     *("admit_migration", "course_of", "admit_state", "admit_deletion"),
 }
-"""Modules for requests as such and for reports; functions of a bind of a placed shoot."""
+"""Modules for requests as such, for reports, and for all that mutate; functions of a bind of a placed shoot."""
 _RULES_OF_FIELDS = {"fields", "validation"}
 """Packages whose rules concern one object alone, whatever plug-ins there are."""
 
