@@ -82,7 +82,7 @@ def test_the_configurations_of_the_page_are_read_and_its_tables_name_all_plug_in
     assert blocks[0] == EXAMPLE.read_text()
     assert all(parse_configuration(block).profiles for block in blocks)
     assert [each.scheduler_name for each in parse_configuration(EXAMPLE.read_text()).profiles] == [
-        "default-scheduler", "spread", "binpack", "cheap"
+        "spread", "binpack", "cheap"
     ]  # fmt: skip
     for profile in parse_configuration(EXAMPLE.read_text()).profiles:
         for score in profile.scores:
