@@ -14,7 +14,8 @@ from tests.support.gardenlets import Garden, a_configuration, conditions
 
 SEED = ObjectKey("seed", "", "aws-eu1")
 APOLLO = ObjectKey("shoot", "garden-dev", "apollo")
-BACKUP = {"provider": "aws", "region": "eu-west-1", "credentialsRef": {"name": "backup"}}
+SECRET = {"apiVersion": "v1", "kind": "Secret", "name": "backup", "namespace": "garden"}
+BACKUP = {"provider": "aws", "region": "eu-west-1", "credentialsRef": SECRET}
 
 
 async def test_a_gardenlet_registers_its_seed_and_reports_it_ready(garden: Garden) -> None:
@@ -34,7 +35,10 @@ async def test_a_gardenlet_registers_its_seed_and_reports_it_ready(garden: Garde
 
 @pytest.mark.parametrize("field", ["credentialsRef", "secretRef"])
 async def test_backups_are_not_ready_while_their_secret_is_missing(garden: Garden, field: str) -> None:
-    backup = {"provider": "aws", field: {"name": "later", "namespace": "garden"}}
+    reference = {"name": "later", "namespace": "garden"}
+    if field == "credentialsRef":
+        reference |= {"apiVersion": "v1", "kind": "Secret"}
+    backup = {"provider": "aws", field: reference}
     await garden.start(a_configuration(seedConfig={"spec": {"backup": backup}}))
     seed = await garden.until_ready()
     ready = next(each for each in conditions_of(seed) if each["type"] == "BackupBucketsReady")
