@@ -117,10 +117,10 @@ def test_no_places_give_units_to_each_other_in_a_circle(
 
 @st.composite
 def landscapes(draw: st.DrawFn) -> Sequence[Document]:
-    """Up to 8 seeds in two regions, some labelled; shoots in one region, some wanting the label or to stay."""
+    """Up to 6 seeds in two regions, some labelled; shoots in one region, some wanting the label or to stay."""
     documents: list[Document] = [a_project(), a_cloudprofile()]
     # Few shoots where the seeds are many: all that can become of them is tried.
-    number = draw(st.integers(2, 8))
+    number = draw(st.integers(2, 6))
     most = {2: 8, 3: 6, 4: 4}.get(number, 2)
     for seed in range(number):
         name = f"s{seed}"
