@@ -1,4 +1,4 @@
-"""Gardenlets renew certificates of a few seconds again and again while shoots are placed: no message is lost."""
+"""Gardenlets renew certificates of less than a minute again and again while shoots are placed: no message is lost."""
 
 import asyncio
 import contextlib
@@ -28,7 +28,8 @@ pytestmark = pytest.mark.filterwarnings(
     "ignore::pytest.PytestUnraisableExceptionWarning",
 )
 
-LIFE_SECONDS = 16
+LIFE_SECONDS = 40
+"""Some seconds of it are left when a certificate is renewed, which takes some on a busy machine."""
 SEEDS = ("seed-a", "seed-b")
 RENEWALS = 2
 """Of each gardenlet, at the least."""
@@ -112,7 +113,7 @@ async def test_no_message_is_lost_while_certificates_are_renewed(fleet: Fleet) -
         await fleet.place()
         assert all(len(seen) > RENEWALS for seen in fleet.serials.values()), fleet.serials
 
-    await eventually(renewed, every=0.5)
+    await eventually(renewed, within=20 * LIFE_SECONDS, every=0.5)
 
     async def done() -> None:
         assert await fleet.unfinished() == []
