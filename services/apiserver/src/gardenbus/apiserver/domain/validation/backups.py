@@ -46,13 +46,11 @@ def _check_entry(spec: FieldCursor) -> None:
 
 def _check_home(spec: FieldCursor) -> None:
     """Backups are made for a seed, or for a shoot that hosts itself."""
-    spec.text("seedName", rule=label_problem)
+    spec.text("seedName", filled=True, rule=label_problem)
     if not spec:
         return
     if spec.has("seedName") == spec.has("shootRef"):
         spec.add_error("seedName", "is needed, or shootRef of a shoot that hosts itself: state one of them")
-    elif spec.content.get("seedName") == "":
-        spec.add_error("seedName", "is needed and is empty")
     shoot = spec.section("shootRef")
     for field, value in zip(("apiVersion", "kind"), _SHOOT, strict=True):
         shoot.choice(field, (value,), required=True)

@@ -97,12 +97,8 @@ def _check_images(spec: FieldCursor) -> None:
             version.unique_texts("architectures", rule=_architecture_problem)
             _check_runtimes(version)
             updates = version.section("inPlaceUpdates")
-            updates.text("minVersionForUpdate", rule=_semantic_problem)
-            if updates.content.get("minVersionForUpdate") == "":
-                updates.add_error("minVersionForUpdate", _semantic_problem(""))
-            version.text("kubeletVersionConstraint", rule=_constraint_problem)
-            if version.content.get("kubeletVersionConstraint") == "":
-                version.add_error("kubeletVersionConstraint", _constraint_problem(""))
+            updates.text("minVersionForUpdate", filled=True, rule=_semantic_problem)
+            version.text("kubeletVersionConstraint", filled=True, rule=_constraint_problem)
 
 
 def _check_types(spec: FieldCursor) -> None:
@@ -141,9 +137,7 @@ def _check_storage(machine_type: FieldCursor) -> None:
 
 
 def _check_certificates(spec: FieldCursor) -> None:
-    spec.text("caBundle", rule=certificates_problem)
-    if spec.content.get("caBundle") == "":
-        spec.add_error("caBundle", certificates_problem(""))
+    spec.text("caBundle", filled=True, rule=certificates_problem)
 
 
 def check_bastion(spec: FieldCursor) -> None:

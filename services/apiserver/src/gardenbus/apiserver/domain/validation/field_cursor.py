@@ -98,8 +98,13 @@ class FieldCursor:
             here = here.section(field)
         return here
 
-    def text(self, field: str, *, required: bool = False, rule: StringRule | None = None) -> str | None:
-        """The string at a field, which keeps a rule; an empty one counts as absent when it is needed."""
+    def text(
+        self, field: str, *, required: bool = False, filled: bool = False, rule: StringRule | None = None
+    ) -> str | None:
+        """The string at a field, which keeps a rule; an empty one counts as absent, and is noted where it is needed.
+
+        `filled`: it may be left out, but not be empty.
+        """
         value: str | None = self.content.get(field)
         if type(value) is not str or not value:
             if value is None and not required:
@@ -107,6 +112,8 @@ class FieldCursor:
             value = self._get(field, str, "a string", required=required)
             if value == "" and required:
                 self.add_error(field, "is needed and is empty")
+            elif value == "" and filled:
+                self.add_error(field, "is empty: state it, or leave it out")
         if rule is not None and value and (problem := rule(value)):
             self.add_error(field, problem)
         return value

@@ -90,8 +90,7 @@ def check_gardenlet(gardenlet: FieldCursor) -> None:
 
 def _check_image(image: FieldCursor) -> None:
     for field in ("ref", "repository", "tag"):
-        if image.content.get(field) == "":
-            image.add_error(field, "is empty: state it, or leave it out")
+        image.text(field, filled=True)
     if image.has("ref") and (image.has("repository") or image.has("tag")):
         image.add_error("ref", "must not stand beside repository and tag: write one or the other")
     image.choice("pullPolicy", ("Always", "IfNotPresent", "Never"))

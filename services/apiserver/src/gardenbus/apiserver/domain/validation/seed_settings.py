@@ -31,8 +31,7 @@ def check_settings(spec: FieldCursor) -> None:
     ingress.section("controller").choice("kind", ("nginx",), required=True)
     spec.named_entries("extensions", "type", rule=label_problem)
     if backup := spec.section("backup"):
-        if backup.content.get("provider") == "":
-            backup.add_error("provider", "is needed and is empty")
+        backup.text("provider", filled=True)
         check_credentials(backup.section("credentialsRef"))
     settings = spec.section("settings")
     _check_reservation(settings.section("excessCapacityReservation"))
@@ -45,8 +44,7 @@ def check_settings(spec: FieldCursor) -> None:
 
 def _check_dns(dns: FieldCursor) -> None:
     for holder in (dns.section("provider"), dns.section("internal"), *dns.entries("defaults")):
-        if holder.content.get("type") == "":
-            holder.add_error("type", "is needed and is empty")
+        holder.text("type", filled=True)
         holder.text("domain", rule=subdomain_problem)
         check_credentials(holder.section("credentialsRef"))
 
@@ -78,9 +76,7 @@ def _check_toleration(toleration: FieldCursor) -> None:
 
 def _check_balancers(spec: FieldCursor, balancers: FieldCursor) -> None:
     check_annotation_keys(balancers)
-    if balancers.content.get("class") == "":
-        balancers.add_error("class", "is empty: name the class, or leave it out")
-    balancers.text("class", rule=qualified_name_problem)
+    balancers.text("class", filled=True, rule=qualified_name_problem)
     zones = balancers.entries("zones")
     own_zones = {zone for _, zone in spec.section("provider").texts("zones")}
     unique(zones, "name")

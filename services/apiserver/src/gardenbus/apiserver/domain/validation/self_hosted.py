@@ -82,9 +82,7 @@ def _check_exposure(exposure: FieldCursor) -> None:
     extension = exposure.section("extension")
     if extension and exposure.section("dns"):
         exposure.add_error("", "is by dns or by an extension: leave one of them out")
-    if extension.content.get("type") == "":
-        extension.add_error("type", "is needed and is empty")
-    extension.text("type", rule=label_problem)
+    extension.text("type", filled=True, rule=label_problem)
 
 
 def _check_pool(spec: FieldCursor, pool: FieldCursor) -> None:

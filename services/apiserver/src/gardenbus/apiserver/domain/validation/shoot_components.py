@@ -195,9 +195,7 @@ def _structured(holder: FieldCursor, field: str) -> None:
 def _service_accounts(holder: FieldCursor, field: str) -> None:
     accounts = holder.section(field)
     check_values(accounts, {"maxTokenExpiration": _token_lifetime})
-    issuer = accounts.text("issuer", rule=issuer_problem)
-    if accounts.content.get("issuer") == "":
-        accounts.add_error("issuer", issuer_problem(""))
+    issuer = accounts.text("issuer", filled=True, rule=issuer_problem)
     for path, accepted in accounts.unique_texts("acceptedIssuers", rule=issuer_problem):
         if accepted == issuer:
             accounts.errors.add_error(path, "is the issuer itself: leave it out")

@@ -40,9 +40,7 @@ def _check_credentials(provider: FieldCursor, version: Numbers) -> None:
     """Note names that no object could have, and two fields that name different ones."""
     secret, reference = provider.content.get("secretName"), provider.section("credentialsRef")
     if not reference:
-        if secret == "":
-            provider.add_error("secretName", "is empty: name the Secret, or leave the field out")
-        provider.text("secretName", rule=subdomain_problem)
+        provider.text("secretName", filled=True, rule=subdomain_problem)
         return
     check_reference(reference, CREDENTIAL_KINDS)
     reference.text("name", rule=subdomain_problem)

@@ -65,9 +65,7 @@ def check_workers(provider: FieldCursor) -> None:
             image.text("name", required=True)
         if cri := worker.section("cri"):
             cri.choice("name", ("containerd",), required=True)
-        worker.text("caBundle", rule=certificates_problem)
-        if worker.content.get("caBundle") == "":
-            worker.add_error("caBundle", certificates_problem(""))
+        worker.text("caBundle", filled=True, rule=certificates_problem)
         worker.choice("updateStrategy", UPDATE_STRATEGIES)
         _check_update(worker)
         _check_volumes(worker)
@@ -165,9 +163,7 @@ def _check_volumes(worker: FieldCursor) -> None:
     unique(data_volumes, "name")
     if data_volumes and not worker.section("volume"):
         worker.add_error("volume", "is needed where there are dataVolumes")
-    if (volume := worker.section("volume")).content.get("name") == "":
-        volume.add_error("name", "is empty: name the volume, or leave it out")
-    volume.text("name", rule=label_problem)
+    worker.section("volume").text("name", filled=True, rule=label_problem)
     for volume in (worker.section("volume"), *data_volumes):
         volume.text("size", required=True, rule=_size_problem)
     name = worker.text("kubeletDataVolumeName")
