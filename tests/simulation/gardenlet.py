@@ -15,7 +15,7 @@ from gardenbus.common.errors import GardenbusError, Unavailable
 from gardenbus.common.ports.bus import FollowRestarted, Message, ReplayDone
 from gardenbus.gardenlet.domain.operations import ObservedShoot
 from gardenbus.gardenlet.domain.shoot_record import ShootName
-from gardenbus.gardenlet.handlers.binding_cache import BindingCache, Tombstone
+from gardenbus.gardenlet.watch.binding_cache import BindingCache, Tombstone
 from tests.simulation.actor import Actor
 from tests.simulation.connections import SimulatedBus
 

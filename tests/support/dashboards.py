@@ -14,11 +14,11 @@ from gardenbus.common.ports.bus import Message as BusMessage
 from gardenbus.common.ports.clock import Clock
 from gardenbus.common.runtime.clock import SystemClock
 from gardenbus.dashboard.api_client import GardenApiClient
-from gardenbus.dashboard.cache.landscape import DashboardCache
-from gardenbus.dashboard.cache.operations import AdminConnection, OperationsApi, OperationsCache
-from gardenbus.dashboard.cache.session_registry import SessionRegistry
-from gardenbus.dashboard.cache.updater import CacheUpdater
 from gardenbus.dashboard.settings import DashboardSettings
+from gardenbus.dashboard.watch.landscape import DashboardCache
+from gardenbus.dashboard.watch.operations import AdminConnection, OperationsApi, OperationsCache
+from gardenbus.dashboard.watch.session_registry import SessionRegistry
+from gardenbus.dashboard.watch.updater import CacheUpdater
 from gardenbus.dashboard.web.application import application, landscape_views
 from gardenbus.dashboard.web.change_feed import ChangeFeed
 from gardenbus.dashboard.web.oidc import OpenIdConnect, Provider

@@ -27,8 +27,8 @@ from gardenbus.identity.adapters.callout import serve_callouts
 from gardenbus.identity.adapters.system_account import system_account
 from gardenbus.identity.controllers.connection_limits import ConnectionLimitsController
 from gardenbus.identity.domain.connection_loads import ConnectionLoads
-from gardenbus.identity.handlers.callout import CalloutHandler
-from gardenbus.identity.handlers.credentials_cache import CredentialsCache
+from gardenbus.identity.requests.callout import CalloutHandler
+from gardenbus.identity.watch.credentials_cache import CredentialsCache
 from tests.support.servers import Server, start_nats
 
 SUBJECTS = Subjects()

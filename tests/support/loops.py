@@ -9,9 +9,9 @@ from gardenbus.common.api.keys import ObjectKey, Subjects
 from gardenbus.common.controller.api_client import ApiserverClient
 from gardenbus.common.controller.controller import ReconcileRequest, ReconcileResult, Requeue
 from gardenbus.common.errors import Conflict, Transient
-from gardenbus.controllermanager.cache.cached_bindings import CachedBindings
-from gardenbus.controllermanager.cache.project_namespaces import ProjectNamespaces
-from gardenbus.controllermanager.handlers.loop import Loop, LoopContext
+from gardenbus.controllermanager.watch.cached_bindings import CachedBindings
+from gardenbus.controllermanager.watch.loop import Loop, LoopContext
+from gardenbus.controllermanager.watch.project_namespaces import ProjectNamespaces
 from gardenbus.relay.ports.outbox import EventEntry
 from tests.support.clocks import FakeClock
 from tests.support.memory.bus import MemoryBus

@@ -13,10 +13,10 @@ from gardenbus.common.controller.controller import ReconcileRequest, ReconcileRe
 from gardenbus.common.errors import Transient
 from gardenbus.common.ports.clock import Clock, timestamp
 from gardenbus.common.ports.store import Store
-from gardenbus.placement.cache.placement_cache import PlacementCache
 from gardenbus.placement.controllers.scheduling import SchedulingReconciler
 from gardenbus.placement.controllers.snapshot import SnapshotReconciler
 from gardenbus.placement.controllers.status import StatusReconciler
+from gardenbus.placement.watch.placement_cache import PlacementCache
 from tests.support.builders import merged
 from tests.support.stores import StoreUnderTest, in_memory, stored
 

@@ -24,8 +24,8 @@ from gardenbus.common.errors import Conflict, Forbidden, NotFound, Transient
 from gardenbus.common.ports.store import Page, SeedBinding
 from gardenbus.managedseedset.controllers.managed_seed_set import REPORTER, ManagedSeedSetReconciler
 from gardenbus.managedseedset.domain.actuator import ActuatorSettings
-from gardenbus.managedseedset.handlers.garden_client import USER, GardenClient
-from gardenbus.managedseedset.handlers.state_collector import StateCollector
+from gardenbus.managedseedset.garden_client import USER, GardenClient
+from gardenbus.managedseedset.watch.state_collector import StateCollector
 from gardenbus.relay.ports.outbox import EventEntry
 from gardenbus.scheduling.cache import KINDS, SchedulingCache
 from tests.support.builders import a_cloudprofile, a_condition, a_project, a_seed, a_shoot, merged

@@ -24,11 +24,11 @@ from gardenbus.common.errors import Conflict, Forbidden, GardenbusError
 from gardenbus.common.ports.bus import QueueMessage, StreamMessage, WorkQueue
 from gardenbus.common.ports.connections import Connections
 from gardenbus.gardenlet.backend.port import FencingToken
+from gardenbus.gardenlet.clients.reporter import SeedReporter
 from gardenbus.gardenlet.controllers.shoot import ShootReconciler
 from gardenbus.gardenlet.domain.operations import SeedReadiness
 from gardenbus.gardenlet.domain.shoot_record import ShootRecord
-from gardenbus.gardenlet.handlers.binding_cache import BindingCache
-from gardenbus.gardenlet.handlers.reporter import SeedReporter
+from gardenbus.gardenlet.watch.binding_cache import BindingCache
 from gardenbus.lifecycle.controllers.migration import MigrationReconciler
 from gardenbus.relay.domain.announcements import announcements
 from tests.support.builders import a_condition, a_project, a_seed, a_shoot

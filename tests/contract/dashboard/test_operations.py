@@ -14,9 +14,9 @@ from gardenbus.common.controller.timers import Timers
 from gardenbus.common.ports.bus import Message, ServiceIdentity
 from gardenbus.common.runtime.clock import SystemClock
 from gardenbus.dashboard.api_client import GardenApiClient
-from gardenbus.dashboard.cache.landscape import DashboardCache
-from gardenbus.dashboard.cache.operations import AdminConnection, OperationsApi, OperationsCache
 from gardenbus.dashboard.settings import DashboardSettings
+from gardenbus.dashboard.watch.landscape import DashboardCache
+from gardenbus.dashboard.watch.operations import AdminConnection, OperationsApi, OperationsCache
 from gardenbus.dashboard.web.application import application, landscape_views
 from gardenbus.dashboard.web.change_feed import ChangeFeed
 from gardenbus.diagnostics.findings import DiagnosticFinding

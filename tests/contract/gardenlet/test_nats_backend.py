@@ -23,9 +23,9 @@ from gardenbus.gardenlet.backend.local_files import LocalFiles
 from gardenbus.gardenlet.backend.nats.maker import MOST_REQUEST_BYTES
 from gardenbus.gardenlet.backend.port import FencingToken, Maker, MakerContext, StepFailed, StepRequest
 from gardenbus.gardenlet.backend.seed_backend import SeedBackend
+from gardenbus.gardenlet.clients.extension_requests import ExtensionRequests
 from gardenbus.gardenlet.domain.operations import ObservedShoot
 from gardenbus.gardenlet.domain.shoot_status import CheckError
-from gardenbus.gardenlet.handlers.extension_requests import ExtensionRequests
 from tests.support.builders import a_shoot
 from tests.support.clocks import FakeClock
 from tests.support.eventually import eventually

@@ -12,7 +12,7 @@ from gardenbus.agent.connections import OwnConnection
 from gardenbus.common.api.identity.principals import Principal
 from gardenbus.common.api.keys import ObjectKey, Subjects
 from gardenbus.common.errors import Forbidden, SettingsInvalid, Unavailable
-from gardenbus.gardenlet.handlers.object_lookup import ObjectLookup
+from gardenbus.gardenlet.clients.object_lookup import ObjectLookup
 from gardenbus.gardenlet.host import GardenletHost
 from tests.support.builders import a_managed_seed, a_seed, a_shoot, merged
 from tests.support.eventually import HANG_SECONDS, eventually

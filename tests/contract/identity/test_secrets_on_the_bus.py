@@ -14,8 +14,8 @@ from gardenbus.common.api.kinds import CONFIDENTIAL, SHOWN
 from gardenbus.common.errors import Unavailable
 from gardenbus.common.ports.bus import Message
 from gardenbus.dashboard.api_client import GardenApiClient
-from gardenbus.dashboard.cache.landscape import DashboardCache
-from gardenbus.dashboard.cache.updater import CacheUpdater
+from gardenbus.dashboard.watch.landscape import DashboardCache
+from gardenbus.dashboard.watch.updater import CacheUpdater
 from gardenbus.diagnostics.replay import rejected_after, rejected_message
 from tests.support.builders import a_seed
 from tests.support.eventually import eventually

@@ -19,9 +19,9 @@ from gardenbus.common.api.keys import ObjectKey, Subjects
 from gardenbus.common.controller.api_client import ApiserverClient
 from gardenbus.common.controller.controller import Requeue, RequeueAfter
 from gardenbus.common.errors import GardenbusError
-from gardenbus.controllermanager.cache.cached_bindings import CachedBindings
 from gardenbus.controllermanager.controllers import credentials, protection, reference
-from gardenbus.controllermanager.handlers.loop import BuiltLoop, Loop
+from gardenbus.controllermanager.watch.cached_bindings import CachedBindings
+from gardenbus.controllermanager.watch.loop import BuiltLoop, Loop
 from tests.support.builders import (
     CORE,
     a_cloudprofile,

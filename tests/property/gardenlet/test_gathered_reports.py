@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gardenbus.apiserver.domain.report_stamps import merge_report
-from gardenbus.gardenlet.handlers.reporter import merged
+from gardenbus.gardenlet.clients.reporter import merged
 
 conditions = st.lists(
     st.fixed_dictionaries({"type": st.sampled_from("ABC"), "status": st.sampled_from(["True", "False"])}),

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from gardenbus.autoscaler.handlers.enqueuer import seed_autoscaler_enqueuer
+from gardenbus.autoscaler.watch.enqueuer import seed_autoscaler_enqueuer
 from gardenbus.common.api.document import Document, StoredObject
 from gardenbus.common.api.keys import ObjectKey
 from tests.support.autoscaling import API, an_autoscaler

@@ -1,7 +1,7 @@
 """Shoots that count as pending, and those that count as being scheduled."""
 
 from gardenbus.autoscaler.domain.scale_up_simulation import PendingShoots
-from gardenbus.autoscaler.handlers.pending_shoots import PendingShootCounter
+from gardenbus.autoscaler.watch.pending_shoots import PendingShootCounter
 from gardenbus.common.api.configuration.seed_autoscaler import SchedulerReference
 from gardenbus.common.api.garden.managed_seed_sets import replica_shoot, template_seed
 from gardenbus.scheduling.cache import SchedulingCache

@@ -12,8 +12,8 @@ from gardenbus.cli.explain import explanation
 from gardenbus.common.api.document import Document
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.ports.bus import Bus, Message, Request
-from gardenbus.scheduler.handlers.explain_seeds import SeedExplainHandler
-from gardenbus.scheduler.handlers.explain_shoots import ShootExplainHandler
+from gardenbus.scheduler.requests.explain_seeds import SeedExplainHandler
+from gardenbus.scheduler.requests.explain_shoots import ShootExplainHandler
 from tests.support.builders import a_cloudprofile, a_project, a_seed, a_shoot
 from tests.support.memory.bus import MemoryBus
 from tests.support.scheduling import SCHEDULER, SchedulerUnderTest, stocked

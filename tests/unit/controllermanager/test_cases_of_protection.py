@@ -18,8 +18,8 @@ from gardenbus.common.errors import Unavailable
 from gardenbus.common.ports.bus import Message, StreamMessage
 from gardenbus.common.ports.clock import timestamp
 from gardenbus.controllermanager.controllers import project, protection, reference, stale_project
-from gardenbus.controllermanager.handlers.loop import Loop
 from gardenbus.controllermanager.housekeeping import CHECKS, EventExpiry
+from gardenbus.controllermanager.watch.loop import Loop
 from tests.support.builders import CORE, a_cloudprofile, a_namespaced_cloudprofile, a_project, a_shoot
 from tests.support.clocks import FakeClock
 from tests.support.loops import Garden, request_of

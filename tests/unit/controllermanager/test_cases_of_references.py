@@ -14,7 +14,7 @@ from gardenbus.common.api.document_parts import REFERENCE_FINALIZER as FINALIZER
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.controller.controller import Done
 from gardenbus.controllermanager.controllers import credentials, protection, reference
-from gardenbus.controllermanager.handlers.loop import Loop
+from gardenbus.controllermanager.watch.loop import Loop
 from tests.support.builders import CORE, a_shoot
 from tests.support.loops import Garden
 

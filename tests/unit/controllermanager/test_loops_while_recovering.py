@@ -7,7 +7,7 @@ from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.controller.controller import RequeueAfter
 from gardenbus.common.ports.recovery import RECOVERY_POLL_SECONDS
 from gardenbus.controllermanager.controllers import bastion, shoot_quota, stale_project
-from gardenbus.controllermanager.handlers.loop import Loop
+from gardenbus.controllermanager.watch.loop import Loop
 from tests.support.builders import a_project, a_shoot
 from tests.support.loops import Garden
 from tests.support.memory.recovering import begin_recovery

@@ -19,7 +19,7 @@ from gardenbus.common.controller.controller import Done, RequeueAfter
 from gardenbus.common.errors import Conflict, Unavailable
 from gardenbus.controllermanager.controllers.project import CONTENTS, LOOP
 from gardenbus.controllermanager.domain.projects import DEFAULT_QUOTA
-from gardenbus.controllermanager.handlers.namespace_contents import NamespaceContents
+from gardenbus.controllermanager.namespace_contents import NamespaceContents
 from tests.support.builders import a_project, a_shoot
 from tests.support.loops import Garden
 

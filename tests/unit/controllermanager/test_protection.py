@@ -5,9 +5,9 @@ import pytest
 from gardenbus.common.api.document import Document
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.controller.controller import Done, RequeueAfter
-from gardenbus.controllermanager.cache.cached_bindings import CachedBindings
 from gardenbus.controllermanager.controllers import credentials, protection
-from gardenbus.controllermanager.handlers.loop import Loop
+from gardenbus.controllermanager.watch.cached_bindings import CachedBindings
+from gardenbus.controllermanager.watch.loop import Loop
 from tests.support.builders import CORE, a_cloudprofile, a_namespaced_cloudprofile, a_shoot
 from tests.support.loops import Garden, request_of
 

@@ -19,7 +19,7 @@ from gardenbus.controllermanager.controllers import (
     shoot_quota,
     shoot_retry,
 )
-from gardenbus.controllermanager.handlers.loop import Loop
+from gardenbus.controllermanager.watch.loop import Loop
 from tests.support.builders import CORE, a_cloudprofile, a_project, a_seed, a_shoot, merged
 from tests.support.clocks import FakeClock
 from tests.support.loops import Garden

@@ -14,8 +14,8 @@ from gardenbus.common.api.document import Document
 from gardenbus.common.api.identity.revocations import REVOCATIONS, revocation
 from gardenbus.common.errors import TooManyRequests
 from gardenbus.common.runtime.clock import SystemClock
-from gardenbus.dashboard.cache import session_registry
-from gardenbus.dashboard.cache.session_registry import SILENT_SECONDS
+from gardenbus.dashboard.watch import session_registry
+from gardenbus.dashboard.watch.session_registry import SILENT_SECONDS
 from gardenbus.dashboard.web import open_pages
 from gardenbus.dashboard.web.body_limit import MOST_BODY_BYTES, MOST_BODY_BYTES_BEFORE_LOGIN
 from gardenbus.dashboard.web.open_pages import OpenPages

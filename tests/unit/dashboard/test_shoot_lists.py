@@ -7,8 +7,8 @@ import pytest
 
 from gardenbus.common.api.garden.rows import ShootRow, shoot_row
 from gardenbus.common.api.keys import ObjectKey
-from gardenbus.dashboard.cache.shoot_lists import ShootLists
 from gardenbus.dashboard.domain.shoot_query import ORDERS, ShootQuery, page_of, select_rows
+from gardenbus.dashboard.watch.shoot_lists import ShootLists
 from tests.support.builders import a_seed, a_shoot
 from tests.support.dashboards import Dashboard
 

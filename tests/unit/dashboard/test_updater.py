@@ -8,8 +8,8 @@ import pytest
 
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.ports.bus import Message
-from gardenbus.dashboard.cache.first_read import FirstRead, first_read
-from gardenbus.dashboard.cache.waiting import WaitingShoot
+from gardenbus.dashboard.watch.first_read import FirstRead, first_read
+from gardenbus.dashboard.watch.waiting import WaitingShoot
 from tests.support.builders import a_seed, a_shoot
 from tests.support.dashboards import Dashboard
 from tests.support.eventually import HANG_SECONDS, eventually

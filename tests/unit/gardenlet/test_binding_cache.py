@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from gardenbus.common.api.document import Document, encode
 from gardenbus.common.api.keys import Header, ObjectKey, Subjects
 from gardenbus.common.ports.bus import StreamMessage
-from gardenbus.gardenlet.handlers.binding_cache import BindingCache, Tombstone
+from gardenbus.gardenlet.watch.binding_cache import BindingCache, Tombstone
 
 SUBJECTS = Subjects()
 STATE = ObjectKey("shootstate", "garden-dev", "apollo")

@@ -9,7 +9,7 @@ from gardenbus.common.api.configuration.gardenlet import LeaseSettings
 from gardenbus.common.api.keys import Subjects
 from gardenbus.common.ports.bus import Message
 from gardenbus.gardenlet.backend.port import FencingToken
-from gardenbus.gardenlet.handlers.lease_heartbeat import LeaseHeartbeat, observed_lease
+from gardenbus.gardenlet.clients.lease_heartbeat import LeaseHeartbeat, observed_lease
 from tests.support.clocks import FakeClock
 from tests.support.memory.bus import MemoryBus, MemoryServer
 

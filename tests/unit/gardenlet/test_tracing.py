@@ -8,8 +8,8 @@ from gardenbus.common.ports import tracing
 from gardenbus.common.ports.bus import StreamMessage
 from gardenbus.gardenlet.backend.port import StepFailed
 from gardenbus.gardenlet.domain.shoot_record import ShootRecord
-from gardenbus.gardenlet.handlers.binding_cache import BindingCache, Tombstone
 from gardenbus.gardenlet.tracing import traced_step
+from gardenbus.gardenlet.watch.binding_cache import BindingCache, Tombstone
 from tests.support.builders import a_shoot
 from tests.support.spans import FROM_A_CLIENT, recorded
 

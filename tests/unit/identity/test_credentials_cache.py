@@ -9,7 +9,7 @@ import pytest
 from gardenbus.common.api.document import Document, StoredObject, split
 from gardenbus.common.api.identity.revocations import REVOCATIONS
 from gardenbus.common.api.keys import ObjectKey
-from gardenbus.identity.handlers.credentials_cache import CredentialsCache
+from gardenbus.identity.watch.credentials_cache import CredentialsCache
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 ANNS = ObjectKey("secret", "garden", "anns")

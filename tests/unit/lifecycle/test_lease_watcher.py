@@ -8,7 +8,7 @@ from gardenbus.common.api.configuration.controller_manager import LifecycleConfi
 from gardenbus.common.api.keys import Subjects
 from gardenbus.common.ports.bus import Message
 from gardenbus.common.runtime.clock import SystemClock
-from gardenbus.lifecycle.handlers.leases import LeaseWatcher
+from gardenbus.lifecycle.watch.leases import LeaseWatcher
 from tests.support.eventually import eventually
 from tests.support.memory.bus import MemoryBus
 

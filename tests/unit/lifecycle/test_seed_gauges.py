@@ -9,7 +9,7 @@ from gardenbus.common.api.document import StoredObject
 from gardenbus.common.ports.store import SeedBinding
 from gardenbus.lifecycle.domain.assessment import WatchedSeed
 from gardenbus.lifecycle.domain.freshness import LeaseRecord
-from gardenbus.lifecycle.handlers.seed_gauges import SeedGauges
+from gardenbus.lifecycle.watch.seed_gauges import SeedGauges
 from tests.support.builders import a_seed, a_shoot
 from tests.support.clocks import FakeClock
 from tests.support.memory.store import MemoryStore

@@ -8,7 +8,7 @@ import pytest
 from gardenbus.common.api.document import Document, StoredObject, split
 from gardenbus.common.api.garden.managed_seed_sets import replica_managed_seed, replica_shoot
 from gardenbus.common.api.keys import ObjectKey
-from gardenbus.managedseedset.handlers.enqueuer import managed_seed_set_enqueuer
+from gardenbus.managedseedset.watch.enqueuer import managed_seed_set_enqueuer
 from tests.support.builders import a_seed, a_shoot, merged
 from tests.support.seed_sets import SET, a_managed_seed_set
 

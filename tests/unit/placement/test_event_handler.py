@@ -8,8 +8,8 @@ from typing import Any
 from gardenbus.common.api.document import Document, StoredObject, split
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.ports.clock import timestamp
-from gardenbus.placement.cache.placement_cache import PlacementCache
-from gardenbus.placement.handlers.event_handler import PlacementEventHandler, PlacementQueues
+from gardenbus.placement.watch.event_handler import PlacementEventHandler, PlacementQueues
+from gardenbus.placement.watch.placement_cache import PlacementCache
 from tests.support.builders import merged
 from tests.support.clocks import FakeClock
 from tests.support.placements import WEB, a_crp, a_live_cluster, pick_n

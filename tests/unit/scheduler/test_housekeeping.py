@@ -6,8 +6,8 @@ import pytest
 
 from gardenbus.common.api.document import StoredObject
 from gardenbus.common.ports.store import SeedBinding
-from gardenbus.scheduler.handlers.usage_refresh import record_usage
 from gardenbus.scheduler.housekeeping import Housekeeping
+from gardenbus.scheduler.watch.usage_refresh import record_usage
 from gardenbus.scheduling.cache import SchedulingCache
 from tests.support.builders import a_seed, a_shoot
 from tests.support.clocks import FakeClock

@@ -16,7 +16,7 @@ from gardenbus.common.api.garden.scheduling_profiles import SchedulingProfile
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.ports.bus import Request
 from gardenbus.scheduler.domain.explain.decision_record import decode_record
-from gardenbus.scheduler.handlers.explain_shoots import ShootExplainHandler
+from gardenbus.scheduler.requests.explain_shoots import ShootExplainHandler
 from tests.support.builders import a_cloudprofile, a_project, a_seed, a_shoot
 from tests.support.memory.bus import MemoryBus
 from tests.support.scheduling import SCHEDULER, SchedulerUnderTest, shoot_in, stocked

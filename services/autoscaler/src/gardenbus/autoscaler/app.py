@@ -1,11 +1,11 @@
 """Composition root of the autoscaler: informer, landscape caches, and the controller of SeedAutoscalers."""
 
 from gardenbus.autoscaler.controllers.seed_autoscaler import KIND, REPORTER, SeedAutoscalerReconciler
-from gardenbus.autoscaler.handlers.enqueuer import KINDS as WATCHED_KINDS
-from gardenbus.autoscaler.handlers.enqueuer import seed_autoscaler_enqueuer
-from gardenbus.autoscaler.handlers.pending_shoots import PendingShootCounter
-from gardenbus.autoscaler.handlers.scale_client import ScaleClient
+from gardenbus.autoscaler.scale_client import ScaleClient
 from gardenbus.autoscaler.settings import AutoscalerSettings
+from gardenbus.autoscaler.watch.enqueuer import KINDS as WATCHED_KINDS
+from gardenbus.autoscaler.watch.enqueuer import seed_autoscaler_enqueuer
+from gardenbus.autoscaler.watch.pending_shoots import PendingShootCounter
 from gardenbus.common.controller.enqueuer import Enqueuer
 from gardenbus.common.controller.informer import Informer, log_unreadable
 from gardenbus.common.controller.wait import forever

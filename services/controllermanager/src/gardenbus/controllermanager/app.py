@@ -13,9 +13,6 @@ from gardenbus.common.ports.connections import Connections
 from gardenbus.common.runtime.connections import connect_all
 from gardenbus.common.runtime.controllers import start_controller, start_informers
 from gardenbus.common.runtime.service import ServiceContext
-from gardenbus.controllermanager.cache import project_namespaces
-from gardenbus.controllermanager.cache.cached_bindings import CachedBindings
-from gardenbus.controllermanager.cache.project_namespaces import ProjectNamespaces
 from gardenbus.controllermanager.controllers import (
     bastion,
     credentials,
@@ -29,9 +26,12 @@ from gardenbus.controllermanager.controllers import (
     shoot_retry,
     stale_project,
 )
-from gardenbus.controllermanager.handlers.loop import REPORTER, USER, BuiltLoop, Loop, LoopContext
 from gardenbus.controllermanager.housekeeping import EventExpiry
 from gardenbus.controllermanager.settings import ControllerManagerSettings
+from gardenbus.controllermanager.watch import project_namespaces
+from gardenbus.controllermanager.watch.cached_bindings import CachedBindings
+from gardenbus.controllermanager.watch.loop import REPORTER, USER, BuiltLoop, Loop, LoopContext
+from gardenbus.controllermanager.watch.project_namespaces import ProjectNamespaces
 
 log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 

@@ -19,15 +19,15 @@ from gardenbus.common.ports.clock import Clock
 from gardenbus.common.runtime.bus_connection import connect_bus, nats_credentials
 from gardenbus.common.runtime.service import ServiceContext
 from gardenbus.dashboard.api_client import GardenApiClient
-from gardenbus.dashboard.cache.landscape import DashboardCache
-from gardenbus.dashboard.cache.updater import CacheUpdater, keep_orders, record_fills
 from gardenbus.dashboard.settings import DashboardSettings
+from gardenbus.dashboard.watch.landscape import DashboardCache
+from gardenbus.dashboard.watch.updater import CacheUpdater, keep_orders, record_fills
 from gardenbus.dashboard.web.address import Address, first_visit, listen_on
 from gardenbus.dashboard.web.change_feed import ChangeFeed
 from gardenbus.diagnostics.login_keys import read_key
 
 if TYPE_CHECKING:
-    from gardenbus.dashboard.cache.session_registry import SessionRegistry
+    from gardenbus.dashboard.watch.session_registry import SessionRegistry
     from gardenbus.dashboard.web.login_handlers import SignOn
     from gardenbus.dashboard.web.sessions import Sessions
 
@@ -82,8 +82,8 @@ async def _serve(  # noqa: PLR0913 - the parts of a dashboard
     """Wait for the first visit; then follow the landscape and serve."""
     await first_visit(address)
     _follow(context, cache, changes, updater)
-    from gardenbus.dashboard.cache.operations import AdminConnection, OperationsApi, OperationsCache  # noqa: PLC0415 - as below
-    from gardenbus.dashboard.cache.session_registry import SessionRegistry  # noqa: PLC0415 - as below
+    from gardenbus.dashboard.watch.operations import AdminConnection, OperationsApi, OperationsCache  # noqa: PLC0415 - as below
+    from gardenbus.dashboard.watch.session_registry import SessionRegistry  # noqa: PLC0415 - as below
     from gardenbus.dashboard.web.application import application, landscape_views  # noqa: PLC0415 - loaded when it is wanted
     from gardenbus.dashboard.web.server import HttpServer  # noqa: PLC0415 - as above
 

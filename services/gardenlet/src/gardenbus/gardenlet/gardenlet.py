@@ -23,18 +23,18 @@ from gardenbus.common.ports.recovery import InventoryItem
 from gardenbus.gardenlet.backend.deployments import DeploymentStore
 from gardenbus.gardenlet.backend.port import BackendEvent, FencingToken
 from gardenbus.gardenlet.backend.seed_backend import SeedBackend
+from gardenbus.gardenlet.clients.lease_heartbeat import LeaseHeartbeat
+from gardenbus.gardenlet.clients.managed_gardenlets import GardenletsOnStreams, RequestedGardenlets
+from gardenbus.gardenlet.clients.object_lookup import ObjectLookup
+from gardenbus.gardenlet.clients.reporter import SeedReporter
 from gardenbus.gardenlet.controllers.managed_seeds import (
     ManagedSeedReconciler,
 )
 from gardenbus.gardenlet.controllers.seed import SeedReconciler
 from gardenbus.gardenlet.controllers.shoot import ShootReconciler
 from gardenbus.gardenlet.domain.shoot_record import ShootName
-from gardenbus.gardenlet.handlers.binding_cache import BINDINGS, MANAGED_SEED, SHOOT_STATE, BindingCache
-from gardenbus.gardenlet.handlers.lease_heartbeat import LeaseHeartbeat
-from gardenbus.gardenlet.handlers.managed_gardenlets import GardenletsOnStreams, RequestedGardenlets
-from gardenbus.gardenlet.handlers.object_lookup import ObjectLookup
-from gardenbus.gardenlet.handlers.reporter import SeedReporter
 from gardenbus.gardenlet.ports import GardenletDeployer, NullGardenletDeployer
+from gardenbus.gardenlet.watch.binding_cache import BINDINGS, MANAGED_SEED, SHOOT_STATE, BindingCache
 
 _log = structlog.stdlib.get_logger()
 

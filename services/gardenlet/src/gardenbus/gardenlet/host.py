@@ -34,12 +34,12 @@ from gardenbus.gardenlet.backend.installed import new_maker
 from gardenbus.gardenlet.backend.local_files import LocalFiles
 from gardenbus.gardenlet.backend.port import MOST_EVENTS, MakerContext
 from gardenbus.gardenlet.backend.seed_backend import SeedBackend
+from gardenbus.gardenlet.clients.extension_requests import ExtensionRequests
+from gardenbus.gardenlet.clients.object_lookup import ObjectLookup
 from gardenbus.gardenlet.domain.deployments import GardenletDeployment, text_of
 from gardenbus.gardenlet.gardenlet import Gardenlet
-from gardenbus.gardenlet.handlers.admin_kubeconfigs import AdminKubeconfigHandler
-from gardenbus.gardenlet.handlers.binding_cache import BINDINGS
-from gardenbus.gardenlet.handlers.extension_requests import ExtensionRequests
-from gardenbus.gardenlet.handlers.object_lookup import ObjectLookup
+from gardenbus.gardenlet.requests.admin_kubeconfigs import AdminKubeconfigHandler
+from gardenbus.gardenlet.watch.binding_cache import BINDINGS
 
 _log = structlog.stdlib.get_logger()
 

@@ -27,10 +27,10 @@ from gardenbus.identity.controllers.signing import SigningController
 from gardenbus.identity.controllers.token_requestor import TokenRequestorController
 from gardenbus.identity.domain.connection_loads import ConnectionLoads, at_once
 from gardenbus.identity.domain.requests_cache import RequestsCache
-from gardenbus.identity.handlers.callout import CalloutHandler
-from gardenbus.identity.handlers.credentials_cache import KINDS, NAMESPACES, CredentialsCache
 from gardenbus.identity.registry import IssuedCertificates
+from gardenbus.identity.requests.callout import CalloutHandler
 from gardenbus.identity.settings import IdentitySettings
+from gardenbus.identity.watch.credentials_cache import KINDS, NAMESPACES, CredentialsCache
 
 
 async def build(context: ServiceContext[IdentitySettings]) -> None:

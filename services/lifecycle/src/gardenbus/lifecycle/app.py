@@ -15,9 +15,9 @@ from gardenbus.lifecycle.controllers.gardenlet_lifecycle import REPORTER, Garden
 from gardenbus.lifecycle.controllers.migration import CONTROLLER, MigrationReconciler
 from gardenbus.lifecycle.controllers.unknown_objects import UnknownObjectsReconciler
 from gardenbus.lifecycle.domain.outage import is_probe_lost
-from gardenbus.lifecycle.handlers.leases import LeaseWatcher
-from gardenbus.lifecycle.handlers.seed_gauges import SeedGauges
 from gardenbus.lifecycle.settings import LifecycleSettings
+from gardenbus.lifecycle.watch.leases import LeaseWatcher
+from gardenbus.lifecycle.watch.seed_gauges import SeedGauges
 
 log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 

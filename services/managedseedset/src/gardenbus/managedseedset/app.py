@@ -9,10 +9,10 @@ from gardenbus.common.runtime.connections import connect_all
 from gardenbus.common.runtime.controllers import start_controller, start_informers
 from gardenbus.common.runtime.service import ServiceContext
 from gardenbus.managedseedset.controllers.managed_seed_set import KIND, REPORTER, ManagedSeedSetReconciler
-from gardenbus.managedseedset.handlers.enqueuer import KINDS, NAMESPACES, managed_seed_set_enqueuer
-from gardenbus.managedseedset.handlers.garden_client import GardenClient
-from gardenbus.managedseedset.handlers.state_collector import StateCollector
+from gardenbus.managedseedset.garden_client import GardenClient
 from gardenbus.managedseedset.settings import ManagedSeedSetSettings
+from gardenbus.managedseedset.watch.enqueuer import KINDS, NAMESPACES, managed_seed_set_enqueuer
+from gardenbus.managedseedset.watch.state_collector import StateCollector
 from gardenbus.scheduling import cache
 from gardenbus.scheduling.cache import SchedulingCache
 from gardenbus.scheduling.installed_filters import load_filters

@@ -8,9 +8,9 @@ from gardenbus.agent.activity import Activity
 from gardenbus.agent.work_loop import WorkLoop
 from gardenbus.common.controller.delaying_queue import DelayingQueue
 from gardenbus.common.errors import GardenbusError, Unavailable
+from gardenbus.memberagent.clients.agent_ports import AgentPorts
 from gardenbus.memberagent.controllers.member_cluster import RETRY_SECONDS, MemberClusterReconciler
 from gardenbus.memberagent.controllers.works import WorkApplier
-from gardenbus.memberagent.handlers.agent_ports import AgentPorts
 
 _log = structlog.stdlib.get_logger()
 

@@ -35,12 +35,12 @@ from gardenbus.memberagent.agent import MemberClusterAgent
 from gardenbus.memberagent.backend.installed import new_backend
 from gardenbus.memberagent.backend.port import BackendContext
 from gardenbus.memberagent.backend.records import ClusterRecords
-from gardenbus.memberagent.cache.cluster_cache import ClusterCache
+from gardenbus.memberagent.clients.agent_ports import AgentPorts
+from gardenbus.memberagent.clients.object_reader import ReadObject, object_reader
+from gardenbus.memberagent.clients.shoot_kubeconfigs import shoot_kubeconfig
 from gardenbus.memberagent.domain.cluster_sources import ClusterSource, ConfiguredCluster, EnrolledSeed
-from gardenbus.memberagent.handlers.agent_ports import AgentPorts
-from gardenbus.memberagent.handlers.object_reader import ReadObject, object_reader
-from gardenbus.memberagent.handlers.shoot_kubeconfigs import shoot_kubeconfig
 from gardenbus.memberagent.metrics import REPORTS
+from gardenbus.memberagent.watch.cluster_cache import ClusterCache
 
 _log = structlog.stdlib.get_logger()
 

@@ -17,7 +17,6 @@ from gardenbus.common.ports.store import Store
 from gardenbus.common.runtime.connections import connect_all
 from gardenbus.common.runtime.controllers import start_controller, start_informers
 from gardenbus.common.runtime.service import ServiceContext
-from gardenbus.placement.cache.placement_cache import WATCHED, PlacementCache
 from gardenbus.placement.controllers.eviction import EvictionReconciler
 from gardenbus.placement.controllers.override import OverrideReconciler
 from gardenbus.placement.controllers.rollout import RolloutReconciler
@@ -25,9 +24,10 @@ from gardenbus.placement.controllers.scheduling import SchedulingReconciler
 from gardenbus.placement.controllers.snapshot import SnapshotReconciler
 from gardenbus.placement.controllers.status import StatusReconciler
 from gardenbus.placement.controllers.work import WorkGeneratorReconciler
-from gardenbus.placement.handlers.change_detector import ChangeDetector
-from gardenbus.placement.handlers.event_handler import EVICTION, WORK, PlacementEventHandler, PlacementQueues
 from gardenbus.placement.settings import PlacementSettings
+from gardenbus.placement.watch.change_detector import ChangeDetector
+from gardenbus.placement.watch.event_handler import EVICTION, WORK, PlacementEventHandler, PlacementQueues
+from gardenbus.placement.watch.placement_cache import WATCHED, PlacementCache
 
 REPORTER = "placement"
 

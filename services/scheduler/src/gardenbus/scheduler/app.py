@@ -29,10 +29,10 @@ from gardenbus.common.runtime.controllers import start_informers
 from gardenbus.common.runtime.service import ServiceContext
 from gardenbus.scheduler.controllers.shoots import BackoffSeconds, ShootSchedulingReconciler
 from gardenbus.scheduler.controllers.unblocking import UnblockingReconciler
-from gardenbus.scheduler.handlers.explain_seeds import SeedExplainHandler
-from gardenbus.scheduler.handlers.explain_shoots import ShootExplainHandler
 from gardenbus.scheduler.housekeeping import Housekeeping
 from gardenbus.scheduler.metrics import SchedulerMetrics
+from gardenbus.scheduler.requests.explain_seeds import SeedExplainHandler
+from gardenbus.scheduler.requests.explain_shoots import ShootExplainHandler
 from gardenbus.scheduler.settings import SchedulerSettings
 from gardenbus.scheduling.cache import KINDS, SchedulingCache
 from gardenbus.scheduling.installed_filters import load_filters

@@ -8,7 +8,7 @@ from gardenbus.common.api.keys import GARDEN_NAMESPACE, ObjectKey
 from gardenbus.common.errors import Transient
 from gardenbus.common.ports.clock import Clock
 from gardenbus.common.ports.store import EventRecord, Store
-from gardenbus.scheduler.handlers.usage_refresh import refresh_usage
+from gardenbus.scheduler.watch.usage_refresh import refresh_usage
 from gardenbus.scheduling.cache import SchedulingCache
 
 _log = structlog.stdlib.get_logger()

@@ -26,8 +26,8 @@ from gardenbus.autoscaler.domain.manifests import (
     unschedulable_message,
 )
 from gardenbus.autoscaler.domain.status import with_decision, with_failure
-from gardenbus.autoscaler.handlers.pending_shoots import PendingShootCounter
-from gardenbus.autoscaler.handlers.scale_client import ScaleClient
+from gardenbus.autoscaler.scale_client import ScaleClient
+from gardenbus.autoscaler.watch.pending_shoots import PendingShootCounter
 from gardenbus.autoscaling.decision import ScalingDecision, decide
 from gardenbus.autoscaling.seed_set import SeedSetState
 from gardenbus.common.api.configuration.seed_autoscaler import AutoscalerConfiguration

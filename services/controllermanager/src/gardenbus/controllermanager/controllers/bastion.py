@@ -19,8 +19,8 @@ from gardenbus.controllermanager.domain.bastions import (
     decide_bastion,
     shoot_of,
 )
-from gardenbus.controllermanager.handlers.loop import BuiltLoop, Loop, LoopContext, existing, while_whole
-from gardenbus.controllermanager.registry.shoot_requests import until
+from gardenbus.controllermanager.shoot_requests import until
+from gardenbus.controllermanager.watch.loop import BuiltLoop, Loop, LoopContext, existing, while_whole
 
 NAME = KIND = "bastion"
 FOLLOWS = (KIND, "shoot")

@@ -17,7 +17,7 @@ from gardenbus.common.controller.writes import update
 from gardenbus.common.errors import Forbidden
 from gardenbus.common.ports.store import WritePrecondition
 from gardenbus.controllermanager.domain.protection import protected_credentials
-from gardenbus.controllermanager.handlers.loop import BuiltLoop, Loop, LoopContext, existing
+from gardenbus.controllermanager.watch.loop import BuiltLoop, Loop, LoopContext, existing
 
 log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 

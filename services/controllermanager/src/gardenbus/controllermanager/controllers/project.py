@@ -45,8 +45,8 @@ from gardenbus.controllermanager.domain.projects import (
     resource_quota,
     with_phase,
 )
-from gardenbus.controllermanager.handlers.loop import REPORTER, BuiltLoop, Loop, LoopContext, existing
-from gardenbus.controllermanager.handlers.namespace_contents import NamespaceContents
+from gardenbus.controllermanager.namespace_contents import NamespaceContents
+from gardenbus.controllermanager.watch.loop import REPORTER, BuiltLoop, Loop, LoopContext, existing
 
 NAME = KIND = "project"
 KEPT = ("namespace", "resourcequota")

@@ -17,7 +17,7 @@ from gardenbus.common.controller.writes import update
 from gardenbus.common.ports.clock import parse_timestamp
 from gardenbus.controllermanager.domain.protection import REFERENCE_LABEL_PREFIX
 from gardenbus.controllermanager.domain.stale_projects import last_activity_of, with_activity
-from gardenbus.controllermanager.handlers.loop import BuiltLoop, Loop, LoopContext, existing
+from gardenbus.controllermanager.watch.loop import BuiltLoop, Loop, LoopContext, existing
 
 NAME, KIND = "projectactivity", "project"
 

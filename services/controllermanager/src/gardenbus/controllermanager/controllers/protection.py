@@ -16,8 +16,8 @@ from gardenbus.common.controller.writes import update
 from gardenbus.common.errors import Forbidden
 from gardenbus.common.ports.store import WritePrecondition
 from gardenbus.controllermanager.domain.protection import labelled
-from gardenbus.controllermanager.handlers.loop import REPORTER, BuiltLoop, Loop, LoopContext, existing
-from gardenbus.controllermanager.handlers.protection_enqueuer import ProtectionEnqueuer
+from gardenbus.controllermanager.watch.loop import REPORTER, BuiltLoop, Loop, LoopContext, existing
+from gardenbus.controllermanager.watch.protection_enqueuer import ProtectionEnqueuer
 
 REFERRING_KINDS = ("shoot", "namespacedcloudprofile", *BINDING_KINDS)
 IN_USE_SECONDS = 60.0

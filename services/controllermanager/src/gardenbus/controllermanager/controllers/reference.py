@@ -24,7 +24,7 @@ from gardenbus.controllermanager.domain.references import (
     with_protection,
 )
 from gardenbus.controllermanager.domain.shoot_parts import is_status_alone, may_use_objects
-from gardenbus.controllermanager.handlers.loop import BuiltLoop, ChangeCallback, Loop, LoopContext, existing
+from gardenbus.controllermanager.watch.loop import BuiltLoop, ChangeCallback, Loop, LoopContext, existing
 
 USING_KINDS = ("shoot", "seed")
 MISSING_SECONDS = 60.0

@@ -26,8 +26,8 @@ from gardenbus.controllermanager.domain.shoot_hibernation import (
     with_trigger_time,
 )
 from gardenbus.controllermanager.domain.shoot_parts import is_status_alone
-from gardenbus.controllermanager.handlers.loop import REPORTER, BuiltLoop, Loop, LoopContext, existing
-from gardenbus.controllermanager.registry.shoot_requests import ShootRequests, until
+from gardenbus.controllermanager.shoot_requests import ShootRequests, until
+from gardenbus.controllermanager.watch.loop import REPORTER, BuiltLoop, Loop, LoopContext, existing
 
 NAME, KIND = "shoothibernation", "shoot"
 REJECTED_SECONDS = 300.0

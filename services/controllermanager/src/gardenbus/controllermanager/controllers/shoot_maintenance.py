@@ -29,9 +29,9 @@ from gardenbus.controllermanager.domain.shoot_maintenance import (
     rejected,
     without_request_patch,
 )
-from gardenbus.controllermanager.handlers.loop import REPORTER, BuiltLoop, Loop, LoopContext, existing
-from gardenbus.controllermanager.handlers.maintenance_clock import MaintenanceClock
-from gardenbus.controllermanager.registry.shoot_requests import ShootRequests
+from gardenbus.controllermanager.shoot_requests import ShootRequests
+from gardenbus.controllermanager.watch.loop import REPORTER, BuiltLoop, Loop, LoopContext, existing
+from gardenbus.controllermanager.watch.maintenance_clock import MaintenanceClock
 
 NAME, KIND = "shootmaintenance", "shoot"
 

@@ -20,9 +20,9 @@ from gardenbus.common.errors import Terminal
 from gardenbus.common.ports.clock import timestamp
 from gardenbus.controllermanager import metrics
 from gardenbus.controllermanager.domain.shoot_expiry import AnnotateExpiration, DeleteExpired, KeepShoot, decide_expiry
-from gardenbus.controllermanager.handlers.loop import REPORTER, BuiltLoop, Loop, LoopContext, existing, while_whole
-from gardenbus.controllermanager.handlers.quota_enqueuer import QuotaEnqueuer
-from gardenbus.controllermanager.registry.shoot_requests import LATE_SECONDS, ShootRequests
+from gardenbus.controllermanager.shoot_requests import LATE_SECONDS, ShootRequests
+from gardenbus.controllermanager.watch.loop import REPORTER, BuiltLoop, Loop, LoopContext, existing, while_whole
+from gardenbus.controllermanager.watch.quota_enqueuer import QuotaEnqueuer
 
 NAME, KIND = "shootquota", "shoot"
 FOLLOWS = (KIND, "credentialsbinding", "secretbinding")

@@ -21,8 +21,8 @@ from gardenbus.controllermanager.domain.shoot_retry import (
     decide_retry,
     is_rate_limited,
 )
-from gardenbus.controllermanager.handlers.loop import BuiltLoop, Loop, LoopContext, existing
-from gardenbus.controllermanager.registry.shoot_requests import ShootRequests, until
+from gardenbus.controllermanager.shoot_requests import ShootRequests, until
+from gardenbus.controllermanager.watch.loop import BuiltLoop, Loop, LoopContext, existing
 
 NAME, KIND = "shootretry", "shoot"
 REJECTED = timedelta(minutes=10)

@@ -32,7 +32,7 @@ from gardenbus.controllermanager.domain.stale_projects import (
     staleness_of,
     with_staleness,
 )
-from gardenbus.controllermanager.handlers.loop import REPORTER, BuiltLoop, Loop, LoopContext, existing, while_whole
+from gardenbus.controllermanager.watch.loop import REPORTER, BuiltLoop, Loop, LoopContext, existing, while_whole
 
 NAME, KIND = "staleproject", "project"
 

@@ -15,9 +15,9 @@ from gardenbus.common.controller.budget_use import BudgetUse
 from gardenbus.common.errors import GardenbusError
 from gardenbus.common.ports.clock import Clock
 from gardenbus.dashboard.api_client import GardenApiClient
-from gardenbus.dashboard.cache.landscape import DashboardCache
-from gardenbus.dashboard.cache.operations import OperationsCache
 from gardenbus.dashboard.settings import DashboardSettings
+from gardenbus.dashboard.watch.landscape import DashboardCache
+from gardenbus.dashboard.watch.operations import OperationsCache
 from gardenbus.dashboard.web.change_feed import ChangeFeed
 from gardenbus.dashboard.web.files import StaticFiles
 from gardenbus.dashboard.web.login_handlers import LoginHandlers, SignOn

@@ -17,8 +17,8 @@ from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.api.numbers import whole_number
 from gardenbus.common.controller.wait import forever
 from gardenbus.common.ports.clock import Clock, timestamp
-from gardenbus.dashboard.cache.landscape import DashboardCache, milliseconds
-from gardenbus.dashboard.cache.placements import ROW_OF as FLEET_ROW_OF
+from gardenbus.dashboard.watch.landscape import DashboardCache, milliseconds
+from gardenbus.dashboard.watch.placements import ROW_OF as FLEET_ROW_OF
 
 BATCH_SECONDS = 0.25
 """Interval between batches, as fast as people can read."""

@@ -18,7 +18,7 @@ from gardenbus.common.errors import BadRequest, Conflict, Forbidden
 from gardenbus.common.ports.bus import Message
 from gardenbus.common.ports.clock import Clock, timestamp
 from gardenbus.dashboard.api_client import GardenApiClient
-from gardenbus.dashboard.cache.session_registry import LOGGED_IN, LOGGED_OUT
+from gardenbus.dashboard.watch.session_registry import LOGGED_IN, LOGGED_OUT
 from gardenbus.dashboard.web.acting import session_of
 from gardenbus.dashboard.web.files import StaticFiles
 from gardenbus.dashboard.web.responses import json_response

@@ -12,7 +12,7 @@ from gardenbus.common.api.numbers import whole_number
 from gardenbus.common.api.redaction import redacted
 from gardenbus.common.errors import BadRequest, Forbidden
 from gardenbus.dashboard.api_client import GardenApiClient
-from gardenbus.dashboard.cache.operations import OperationsCache
+from gardenbus.dashboard.watch.operations import OperationsCache
 from gardenbus.dashboard.web.responses import json_response
 from gardenbus.diagnostics.rejected_messages import RejectedMessage
 from gardenbus.diagnostics.replay import rejected_after, rejected_message, replay_message

@@ -14,8 +14,8 @@ from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.errors import BadRequest, NotFound
 from gardenbus.common.ports.clock import Clock
 from gardenbus.dashboard.api_client import GardenApiClient
-from gardenbus.dashboard.cache.landscape import DashboardCache, milliseconds
 from gardenbus.dashboard.domain.placement_rows import decisions_of, is_cluster_healthy
+from gardenbus.dashboard.watch.landscape import DashboardCache, milliseconds
 from gardenbus.dashboard.web.acting import acting
 from gardenbus.dashboard.web.paging import PageQuery, page_query
 from gardenbus.dashboard.web.paths import key_in

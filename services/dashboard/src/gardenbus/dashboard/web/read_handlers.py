@@ -17,11 +17,11 @@ from gardenbus.common.api.redaction import redacted
 from gardenbus.common.errors import BadRequest, NotFound
 from gardenbus.common.ports.clock import Clock
 from gardenbus.dashboard.api_client import GardenApiClient
-from gardenbus.dashboard.cache.landscape import DashboardCache, milliseconds
 from gardenbus.dashboard.domain.decisions import outline_of, rejections_by
 from gardenbus.dashboard.domain.moves import moves_of
 from gardenbus.dashboard.domain.related_objects import Related, related_to
 from gardenbus.dashboard.domain.shoot_query import query_from
+from gardenbus.dashboard.watch.landscape import DashboardCache, milliseconds
 from gardenbus.dashboard.web.acting import acting, session_of
 from gardenbus.dashboard.web.paging import page_query
 from gardenbus.dashboard.web.paths import key_in

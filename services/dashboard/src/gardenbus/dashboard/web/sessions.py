@@ -8,7 +8,7 @@ from starlette.responses import Response
 
 from gardenbus.common.errors import Forbidden
 from gardenbus.common.ports.clock import Clock
-from gardenbus.dashboard.cache.session_registry import SessionRegistry
+from gardenbus.dashboard.watch.session_registry import SessionRegistry
 from gardenbus.diagnostics.login_tokens import (
     LINK_LIFE,
     SESSION_LIFE,

@@ -16,8 +16,8 @@ from gardenbus.common.api.identity.readable import Readable
 from gardenbus.common.controller.wait import forever
 from gardenbus.common.errors import TooManyRequests
 from gardenbus.common.ports.clock import Clock
-from gardenbus.dashboard.cache.filtered import FilteredCache
-from gardenbus.dashboard.cache.landscape import DashboardCache
+from gardenbus.dashboard.watch.filtered import FilteredCache
+from gardenbus.dashboard.watch.landscape import DashboardCache
 from gardenbus.dashboard.web.acting import session_of
 from gardenbus.dashboard.web.change_feed import BATCH_SECONDS, BEAT_SECONDS, ChangeFeed
 from gardenbus.dashboard.web.rights import Rights

@@ -11,8 +11,8 @@ from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.controller.timers import NextAttempt, Timers
 from gardenbus.common.errors import NotFound, Unavailable
 from gardenbus.dashboard.api_client import GardenApiClient
-from gardenbus.dashboard.cache.landscape import DashboardCache
-from gardenbus.dashboard.cache.waiting import WaitingShoot
+from gardenbus.dashboard.watch.landscape import DashboardCache
+from gardenbus.dashboard.watch.waiting import WaitingShoot
 from gardenbus.dashboard.web.paging import page_query
 from gardenbus.dashboard.web.responses import json_response
 

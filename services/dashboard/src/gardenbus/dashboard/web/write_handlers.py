@@ -11,7 +11,7 @@ from gardenbus.common.api.decoding import decode_json
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.errors import BadRequest, NotFound
 from gardenbus.dashboard.api_client import GardenApiClient
-from gardenbus.dashboard.cache.landscape import DashboardCache
+from gardenbus.dashboard.watch.landscape import DashboardCache
 from gardenbus.dashboard.web.acting import acting, session_of
 from gardenbus.dashboard.web.paths import key_in
 from gardenbus.dashboard.web.responses import json_response

@@ -25,6 +25,8 @@ from gardenbus.common.errors import GardenbusError
 from gardenbus.common.ports.clock import Clock
 from gardenbus.gardenlet.backend.deployments import DeploymentStore
 from gardenbus.gardenlet.backend.installed import installed_backends
+from gardenbus.gardenlet.clients.managed_gardenlets import ManagedGardenlets
+from gardenbus.gardenlet.clients.reporter import SeedReporter
 from gardenbus.gardenlet.domain.deployments import GardenletDeployment, is_bootstrapped
 from gardenbus.gardenlet.domain.managed_seeds import (
     DELETED,
@@ -49,10 +51,8 @@ from gardenbus.gardenlet.domain.managed_seeds import (
 )
 from gardenbus.gardenlet.domain.shoot_record import ShootName, ShootRecord
 from gardenbus.gardenlet.domain.shoot_status import without_times
-from gardenbus.gardenlet.handlers.binding_cache import MANAGED_SEED, BindingCache, Tombstone
-from gardenbus.gardenlet.handlers.managed_gardenlets import ManagedGardenlets
-from gardenbus.gardenlet.handlers.reporter import SeedReporter
 from gardenbus.gardenlet.ports import GardenletDeployer
+from gardenbus.gardenlet.watch.binding_cache import MANAGED_SEED, BindingCache, Tombstone
 
 _log = structlog.stdlib.get_logger()
 

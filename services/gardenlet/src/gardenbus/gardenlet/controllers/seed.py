@@ -18,6 +18,8 @@ from gardenbus.common.errors import GardenbusError, Unavailable
 from gardenbus.common.ports.clock import Clock
 from gardenbus.gardenlet.backend.port import StaleFencingToken, StepFailed
 from gardenbus.gardenlet.backend.seed_backend import SeedBackend
+from gardenbus.gardenlet.clients.object_lookup import ObjectLookup
+from gardenbus.gardenlet.clients.reporter import SeedReporter
 from gardenbus.gardenlet.domain.backup_secret import backup_secret
 from gardenbus.gardenlet.domain.operations import SeedReadiness
 from gardenbus.gardenlet.domain.seed_status import (
@@ -29,9 +31,7 @@ from gardenbus.gardenlet.domain.seed_status import (
     seed_status_patch,
 )
 from gardenbus.gardenlet.domain.shoot_status import without_times
-from gardenbus.gardenlet.handlers.binding_cache import BindingCache
-from gardenbus.gardenlet.handlers.object_lookup import ObjectLookup
-from gardenbus.gardenlet.handlers.reporter import SeedReporter
+from gardenbus.gardenlet.watch.binding_cache import BindingCache
 
 _log = structlog.stdlib.get_logger()
 

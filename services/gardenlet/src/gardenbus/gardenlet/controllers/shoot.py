@@ -29,6 +29,9 @@ from gardenbus.common.controller.backoff import Backoff
 from gardenbus.common.ports import tracing
 from gardenbus.common.ports.clock import Clock
 from gardenbus.gardenlet.backend.seed_backend import SeedBackend
+from gardenbus.gardenlet.clients.final_reports import FinalReports, result_of
+from gardenbus.gardenlet.clients.reporter import SeedReporter
+from gardenbus.gardenlet.clients.shoot_states import KEEP_AGAIN_SECONDS, SAVE_AGAIN_SECONDS, ShootStates
 from gardenbus.gardenlet.domain.flows import SAVE_STATE
 from gardenbus.gardenlet.domain.grace_periods import GracePeriods
 from gardenbus.gardenlet.domain.operation_events import (
@@ -68,14 +71,11 @@ from gardenbus.gardenlet.domain.shoot_status import (
     started,
     succeeded,
 )
-from gardenbus.gardenlet.handlers.binding_cache import BindingCache, Tombstone
-from gardenbus.gardenlet.handlers.final_reports import FinalReports, result_of
-from gardenbus.gardenlet.handlers.reporter import SeedReporter
-from gardenbus.gardenlet.handlers.shoot_states import KEEP_AGAIN_SECONDS, SAVE_AGAIN_SECONDS, ShootStates
 from gardenbus.gardenlet.metrics import observe_operation
 from gardenbus.gardenlet.operation.flow_runner import FlowResult, run_flow
 from gardenbus.gardenlet.operation.teardown import tear_down
 from gardenbus.gardenlet.tracing import claim_span, operation_span
+from gardenbus.gardenlet.watch.binding_cache import BindingCache, Tombstone
 
 _log = structlog.stdlib.get_logger()
 

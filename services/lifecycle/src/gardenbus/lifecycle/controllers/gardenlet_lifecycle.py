@@ -38,7 +38,7 @@ from gardenbus.lifecycle.domain.conditions import (
 )
 from gardenbus.lifecycle.domain.freshness import expires_at
 from gardenbus.lifecycle.domain.outage import CircuitBreaker, is_probe_lost
-from gardenbus.lifecycle.handlers.leases import LeaseWatcher
+from gardenbus.lifecycle.watch.leases import LeaseWatcher
 
 log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 

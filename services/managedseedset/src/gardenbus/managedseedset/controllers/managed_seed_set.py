@@ -39,8 +39,8 @@ from gardenbus.managedseedset.domain.actions import (
 from gardenbus.managedseedset.domain.actuator import ActuatorSettings, decide
 from gardenbus.managedseedset.domain.conditions import ConditionBuilder
 from gardenbus.managedseedset.domain.rejections import with_rejected_creation, with_rejected_update
-from gardenbus.managedseedset.handlers.garden_client import GardenClient
-from gardenbus.managedseedset.handlers.state_collector import SetState, StateCollector
+from gardenbus.managedseedset.garden_client import GardenClient
+from gardenbus.managedseedset.watch.state_collector import SetState, StateCollector
 
 log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 

@@ -15,8 +15,8 @@ from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.ports.clock import timestamp
 from gardenbus.memberagent.backend.records import REGISTERED, Registration
+from gardenbus.memberagent.clients.agent_ports import AgentPorts
 from gardenbus.memberagent.domain.heartbeat_schedule import seconds_to_next
-from gardenbus.memberagent.handlers.agent_ports import AgentPorts
 from gardenbus.memberagent.metrics import HEARTBEATS
 
 _log = structlog.stdlib.get_logger()

@@ -17,7 +17,7 @@ from gardenbus.common.controller.backoff import Backoff
 from gardenbus.common.errors import Forbidden, Unavailable
 from gardenbus.common.ports.clock import Clock, timestamp
 from gardenbus.memberagent.backend.port import ClusterBackend
-from gardenbus.memberagent.cache.cluster_cache import ClusterCache
+from gardenbus.memberagent.clients.object_reader import ReadObject
 from gardenbus.memberagent.controllers.member_cluster import RETRY_SECONDS
 from gardenbus.memberagent.domain.work_status import (
     ManifestResult,
@@ -26,8 +26,8 @@ from gardenbus.memberagent.domain.work_status import (
     status_of,
     stuck_status,
 )
-from gardenbus.memberagent.handlers.object_reader import ReadObject
 from gardenbus.memberagent.metrics import APPLIED
+from gardenbus.memberagent.watch.cluster_cache import ClusterCache
 
 QUERY_INTERVAL_SECONDS = 60.0
 

@@ -27,7 +27,6 @@ from gardenbus.fleet.binding_states import check
 from gardenbus.fleet.cycle_result import UnexpectedState
 from gardenbus.fleet.rollout import RolloutStep, lacks_clusters, plan
 from gardenbus.placement import metrics
-from gardenbus.placement.cache.placement_cache import PlacementCache
 from gardenbus.placement.domain.overrides import OverrideFailed, applicable, is_for, relevant, target_of
 from gardenbus.placement.domain.policy_snapshots import incremented, is_active
 from gardenbus.placement.domain.rollout_documents import STEP, rolled_out, with_rollout, with_strategy
@@ -35,6 +34,7 @@ from gardenbus.placement.store.binding_deletion import delete_binding
 from gardenbus.placement.store.owned_objects import placement_of
 from gardenbus.placement.store.resource_groups import ResourceGroups
 from gardenbus.placement.store.resource_snapshots import read_all, rollout_objects
+from gardenbus.placement.watch.placement_cache import PlacementCache
 
 log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 

@@ -39,11 +39,11 @@ from gardenbus.common.ports.store import Store, WritePrecondition
 from gardenbus.fleet.cycle import decide
 from gardenbus.fleet.cycle_result import CycleResult, UnexpectedState
 from gardenbus.placement import metrics
-from gardenbus.placement.cache.placement_cache import PlacementCache
 from gardenbus.placement.domain.bindings import given_up, new_binding, rebound
 from gardenbus.placement.domain.policy_snapshots import CLOSED, CYCLE, active_one, annotated, incremented
 from gardenbus.placement.domain.scheduling_status import with_failure, with_outcome
 from gardenbus.placement.store.owned_objects import PlacementParts, owned_objects, placement_of
+from gardenbus.placement.watch.placement_cache import PlacementCache
 
 log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 

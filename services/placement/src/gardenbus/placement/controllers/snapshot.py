@@ -19,7 +19,6 @@ from gardenbus.common.ports.clock import Clock, timestamp
 from gardenbus.common.ports.store import Store
 from gardenbus.fleet.rejection import PlacementRejection, recorded_rejection, rejection_of, with_rejection
 from gardenbus.placement import metrics
-from gardenbus.placement.cache.placement_cache import PlacementCache
 from gardenbus.placement.domain.placement_status import status_of
 from gardenbus.placement.domain.policy_snapshots import active_one, plan_policy, retired
 from gardenbus.placement.domain.resource_snapshots import EXTERNAL, ResourcePlan, plan_resources, selected
@@ -31,6 +30,7 @@ from gardenbus.placement.domain.unmatched_selectors import (
 )
 from gardenbus.placement.store.owned_objects import owned_objects, placement_of
 from gardenbus.placement.store.selected_resources import select
+from gardenbus.placement.watch.placement_cache import PlacementCache
 
 log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 

@@ -36,9 +36,9 @@ from gardenbus.scheduler.domain.pending_shoots import (
     unschedulable_shoot_of,
 )
 from gardenbus.scheduler.domain.recovery_bars import recovering, runs_elsewhere
-from gardenbus.scheduler.handlers.usage_refresh import record_usage
 from gardenbus.scheduler.metrics import SchedulerMetrics
 from gardenbus.scheduler.tracing import begin_attempt, begin_bind, begin_decision
+from gardenbus.scheduler.watch.usage_refresh import record_usage
 from gardenbus.scheduling.assignment import decide
 from gardenbus.scheduling.cache import SchedulingCache
 from gardenbus.scheduling.equivalence_classes import SchedulingRequest, pending_shoot, request_of, skip_reason

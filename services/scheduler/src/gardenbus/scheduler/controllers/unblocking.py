@@ -10,8 +10,8 @@ from gardenbus.common.controller.timers import Timers
 from gardenbus.common.ports.bus import QueueMessage, WorkQueue
 from gardenbus.common.ports.clock import Clock
 from gardenbus.common.ports.store import Store, UnschedulableClass
-from gardenbus.scheduler.handlers.usage_refresh import record_usage
 from gardenbus.scheduler.metrics import SchedulerMetrics
+from gardenbus.scheduler.watch.usage_refresh import record_usage
 from gardenbus.scheduling.cache import SchedulingCache
 from gardenbus.scheduling.equivalence_classes import request_from_descriptor
 from gardenbus.scheduling.free_capacity import FreeCapacity

@@ -1,1 +1,0 @@
-"""Caches of the informer, by what loops look things up."""

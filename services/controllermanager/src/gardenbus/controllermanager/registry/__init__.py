@@ -1,1 +1,0 @@
-"""Writes of the loops over Shoots: requests through admission, and the status."""

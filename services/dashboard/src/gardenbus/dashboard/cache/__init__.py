@@ -1,1 +1,0 @@
-"""In-memory cache of the landscape, kept current from the bus."""

@@ -1,0 +1,1 @@
+"""Cache of the landscape, kept current from the bus."""

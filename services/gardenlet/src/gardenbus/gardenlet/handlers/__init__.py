@@ -1,1 +1,0 @@
-"""Handlers of the gardenlet: the cache of bindings, the Lease heartbeat, reporters, ShootStates and requests."""

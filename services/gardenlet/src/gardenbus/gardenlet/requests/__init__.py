@@ -1,0 +1,1 @@
+"""Handlers of requests that the apiserver relays to a seed."""

@@ -1,0 +1,1 @@
+"""Cache of one seed: its bindings, and what follows its shoots."""

@@ -1,1 +1,0 @@
-"""Handlers of callouts and of changes to credentials."""

@@ -1,0 +1,1 @@
+"""Handler of NATS' auth callouts."""

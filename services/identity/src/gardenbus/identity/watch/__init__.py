@@ -1,0 +1,1 @@
+"""Cache of issued credentials and revocations."""

@@ -1,1 +1,0 @@
-"""Leases, the probe Lease and gauges: everything that follows events without being a reconciler."""

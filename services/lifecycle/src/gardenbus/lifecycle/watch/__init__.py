@@ -1,0 +1,1 @@
+"""Leases with the probe Lease, and gauges of the seeds."""

@@ -1,0 +1,1 @@
+"""Enqueuer of sets, and the state that a decision about a set reads."""

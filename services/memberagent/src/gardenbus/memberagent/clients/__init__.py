@@ -1,0 +1,1 @@
+"""Ways of an agent to its cluster and to the landscape."""

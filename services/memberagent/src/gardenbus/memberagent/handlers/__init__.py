@@ -1,1 +1,0 @@
-"""Handlers of the member agent: its ports, requests and reports."""

@@ -1,1 +1,0 @@
-"""Cache of the fleet and its placements, fed by an informer."""

@@ -1,1 +1,0 @@
-"""Event handlers of informer and change streams: they enqueue requests, and write nothing."""

@@ -1,0 +1,1 @@
+"""Cache of fleet and placements, and what enqueues placements on changes."""

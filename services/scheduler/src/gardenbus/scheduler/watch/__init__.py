@@ -1,0 +1,1 @@
+"""Keeps cached usage that of the store's present history."""
