@@ -105,6 +105,7 @@ check: $(WITH_DEV) ## ruff, pyright (strict), the layers and the words
 	$(BIN)/ruff format --check .
 	$(BIN)/pyright
 	$(BIN)/lint-imports
+	@for each in services/*/pyproject.toml; do $(BIN)/lint-imports --config $$each || exit; done
 	$(BIN)/python -m gardenbus.docs.vocabulary
 
 release-check: $(UV) ## build all wheels, install the client alone and run it, then with `up --example landscape`

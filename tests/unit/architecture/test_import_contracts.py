@@ -1,4 +1,4 @@
-"""The import contracts of pyproject.toml: each violation that is planted in a copy of the source is refused."""
+"""Import contracts of the workspace and of each service: each violation planted in a copy of the source is found."""
 
 import os
 import re
@@ -16,7 +16,14 @@ from tests.support.eventually import HANG_SECONDS
 
 ROOT = Path(__file__).parents[3]
 MEMBERS = sorted(path.relative_to(ROOT) for path in (*ROOT.glob("*/*/src"), ROOT / "cli" / "src"))
-CONFIGURATION: Mapping[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]
+SERVICES = sorted(path.relative_to(ROOT) for path in ROOT.glob("services/*/pyproject.toml"))
+
+
+def configuration(file: Path) -> Mapping[str, Any]:
+    return tomllib.loads((ROOT / file).read_text(encoding="utf-8"))["tool"]["importlinter"]
+
+
+CONFIGURATION = configuration(Path("pyproject.toml"))
 
 PLANTED = {
     "services/dashboard/src/gardenbus/dashboard/domain/planted.py": ("import asyncio", "import time", "import random"),
@@ -52,26 +59,31 @@ EXPECTED = {
 
 
 def lint(root: Path) -> tuple[int, str]:
-    """Run import-linter on a copy; its exit code and all that it printed, without line breaks in sentences."""
+    """Run import-linter on a copy, with each configuration; its exit codes together and all that it printed."""
     path = os.pathsep.join(str(root / member) for member in MEMBERS)
-    linted = subprocess.run(
-        [str(Path(sys.executable).parent / "lint-imports"), "--no-cache"],
-        check=False,
-        cwd=root,
-        env={**os.environ, "PYTHONPATH": path, "COLUMNS": "1000"},
-        capture_output=True,
-        text=True,
-        timeout=HANG_SECONDS,
-    )
-    return linted.returncode, re.sub(r"\s+", " ", linted.stdout + linted.stderr)
+    code, printed = 0, ""
+    for file in ("pyproject.toml", *SERVICES):
+        linted = subprocess.run(
+            [str(Path(sys.executable).parent / "lint-imports"), "--no-cache", "--config", str(file)],
+            check=False,
+            cwd=root,
+            env={**os.environ, "PYTHONPATH": path, "COLUMNS": "1000"},
+            capture_output=True,
+            text=True,
+            timeout=HANG_SECONDS,
+        )
+        code |= linted.returncode
+        printed += linted.stdout + linted.stderr
+    return code, re.sub(r"\s+", " ", printed)  # without line breaks in sentences
 
 
 @pytest.fixture(scope="module")
 def copied(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("copy")
-    shutil.copy(ROOT / "pyproject.toml", root)
     for member in MEMBERS:
         shutil.copytree(ROOT / member, root / member, ignore=shutil.ignore_patterns("__pycache__", "static"))
+    for file in (Path("pyproject.toml"), *SERVICES):
+        shutil.copy(ROOT / file, root / file)
     return root
 
 
@@ -101,7 +113,10 @@ def test_every_member_of_the_workspace_is_under_contract() -> None:
     }
     assert {*CONFIGURATION["root_packages"]} == packages
     containers: Sequence[str] = [
-        container for contract in CONFIGURATION["contracts"] for container in contract.get("containers", ())
+        container
+        for file in (Path("pyproject.toml"), *SERVICES)
+        for contract in configuration(file)["contracts"]
+        for container in contract.get("containers", ())
     ]
     assert len(containers) == len({*containers})
     assert {*containers} == packages

@@ -25,7 +25,7 @@ IMPURE = re.compile(
 )
 """What waits, reads a clock or draws lots, and what would import that."""
 ROOMS = re.compile(
-    r"gardenbus\.common\.ports\.|gardenbus\.\w+\.(adapters|backend|cache|handlers|metrics|registry|store)\."
+    r"gardenbus\.common\.ports\.|gardenbus\.\w+\.(adapters|backend|clients|handlers|metrics|registry|requests|store|watch)\."
 )
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
@@ -176,9 +176,15 @@ def test_a_module_is_declared_pure_without_exceptions() -> None:
 
 
 @pytest.mark.parametrize(
-    "room", sorted(ROOT.glob("services/*/src/gardenbus/*/handlers")), ids=lambda room: room.parts[-2]
+    "room",
+    sorted(
+        room
+        for name in ("clients", "handlers", "messages", "requests", "watch")
+        for room in ROOT.glob(f"services/*/src/gardenbus/*/{name}")
+    ),
+    ids=lambda room: "/".join(room.parts[-2:]),
 )
-def test_handlers_holds_nothing_that_belongs_into_domain(room: Path) -> None:
+def test_a_room_beside_domain_holds_nothing_that_belongs_into_domain(room: Path) -> None:
     """Such a module neither waits nor imports anything that does, nor a port of the library or another room."""
     for path in room.rglob("*.py"):
         source = path.read_text(encoding="utf-8")
