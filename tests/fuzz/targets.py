@@ -16,6 +16,7 @@ from gardenbus.apiserver.domain.bind_admission import admit_binding, admit_migra
 from gardenbus.apiserver.domain.controller_owned_kinds import reject_controller_owned
 from gardenbus.apiserver.domain.field_validation import manifest_review, patch_review, validation_of
 from gardenbus.apiserver.domain.operations import accept_operation
+from gardenbus.apiserver.domain.query_bodies import read_body
 from gardenbus.apiserver.domain.report_admission import (
     bumps_generation,
     check_object,
@@ -41,11 +42,8 @@ from gardenbus.apiserver.domain.unknown_objects import adoptable_manifest
 from gardenbus.apiserver.domain.use_as_seed import requested_seed
 from gardenbus.apiserver.domain.validation.manifest import validate, validate_status
 from gardenbus.apiserver.domain.validation.metadata import key_of, reference_of
-from gardenbus.apiserver.handlers.queries import ListQuery
 from gardenbus.apiserver.registry.dry_run import is_dry_run
 from gardenbus.apiserver.registry.preconditions import check_identity, check_size, precondition_of, version_in
-from gardenbus.apiserver.registry.scale import ScaleBody
-from gardenbus.apiserver.registry.seed_binder import BindBody
 from gardenbus.common.api.changes import change_of, creation_of
 from gardenbus.common.api.configuration import (
     controller_manager,
@@ -62,6 +60,7 @@ from gardenbus.common.api.garden.profile_parts import profile_spec_of
 from gardenbus.common.api.garden.shoot_status import with_status_label
 from gardenbus.common.api.keys import ObjectKey, Subjects
 from gardenbus.common.api.manifests.parser import parse, read_values
+from gardenbus.common.api.request_bodies import BindRequest, ListRequest, ScaleRequest
 from gardenbus.common.errors import BadRequest, GardenbusError
 from gardenbus.common.ports.bus import StreamMessage
 from tests.fuzz.generator import Input
@@ -255,8 +254,8 @@ class Targets:
     def bind(self, given: Input) -> None:
         """Read and admit a bind, or a scale."""
         try:
-            decode_json(given.body, BindBody)
-            scale = decode_json(given.body, ScaleBody)
+            decode_json(given.body, BindRequest)
+            scale = decode_json(given.body, ScaleRequest)
         except msgspec.DecodeError as error:
             raise BadRequest(str(error)) from error
         encode(scale.replicas)
@@ -285,7 +284,7 @@ class Targets:
         """Select objects of a list."""
         tail = parse_request_subject(given.subject, SUBJECTS).tail if _is_served(given.subject) else given.subject
         _, _, rest = tail.removeprefix("api.").partition(".")
-        query = ListQuery.read(given.body)
+        query = read_body(given.body, ListRequest, "list")
         encode(query.seed.encode("utf-8", "replace"))
         matches = query.matches
         for document in list(self.world.documents.values())[:: len(self.world.documents) // 4]:

@@ -22,10 +22,10 @@ from gardenbus.apiserver.domain.request_subjects import key_of_tail, parse_reque
 from gardenbus.apiserver.domain.senders import check_sender
 from gardenbus.apiserver.domain.validation import bastion
 from gardenbus.apiserver.domain.validation.issuers import certificates_problem, issuer_problem
-from gardenbus.apiserver.handlers.queries import ListQuery
 from gardenbus.apiserver.registry.preconditions import precondition_of
 from gardenbus.cli.output.jsonpath import parse_path, parse_template
 from gardenbus.cli.output.printers import parse_columns
+from gardenbus.common.api.decoding import decode_json
 from gardenbus.common.api.document import Document, canonical, encode
 from gardenbus.common.api.durations import parse_duration
 from gardenbus.common.api.field_validation import FieldValidation
@@ -46,6 +46,7 @@ from gardenbus.common.api.names import LABEL, NAME
 from gardenbus.common.api.networks import is_canonical, parse_cidr
 from gardenbus.common.api.quantities import parse_quantity
 from gardenbus.common.api.redaction import redacted
+from gardenbus.common.api.request_bodies import ListRequest
 from gardenbus.common.api.users import check_user
 from gardenbus.common.controller.dead_letter import header_text
 from gardenbus.common.errors import GardenbusError
@@ -96,7 +97,7 @@ def in_bytes(text: Callable[[int], str]) -> Callable[[int], bytes]:
 
 def selected(text: str) -> object:
     """The query of a list, as the apiserver reads it."""
-    return ListQuery.read(encode({"labelSelector": text, "fieldSelector": text})).matches
+    return decode_json(encode({"labelSelector": text, "fieldSelector": text}), ListRequest).matches
 
 
 def public_key(text: str) -> object:

@@ -10,7 +10,7 @@ import re
 from collections import defaultdict
 from dataclasses import dataclass, field
 
-from gardenbus.apiserver.handlers.durable_requests import LAST_WAIT
+from gardenbus.apiserver.messages.durable_requests import LAST_WAIT
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.keys import Header, ObjectKey
 from gardenbus.common.controller.batch_consumer import BatchSettings

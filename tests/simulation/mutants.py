@@ -10,7 +10,7 @@ from unittest.mock import patch
 
 import msgspec
 
-from gardenbus.apiserver.handlers.durable_requests import DurableRequestHandler
+from gardenbus.apiserver.messages.durable_requests import DurableRequestHandler
 from gardenbus.common.adapters.store_responses import store_is_closed
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.controller.batch_consumer import BatchConsumer

@@ -8,12 +8,12 @@ from typing import Any, cast
 
 from prometheus_client import CollectorRegistry
 
+from gardenbus.apiserver.access.audit_log import AuditLog
+from gardenbus.apiserver.access.authorizer import Authorizer
 from gardenbus.apiserver.domain.request_subjects import reported_object, reports_filter
-from gardenbus.apiserver.handlers import durable_requests
-from gardenbus.apiserver.handlers.audit_log import AuditLog
-from gardenbus.apiserver.handlers.authorizer import Authorizer
-from gardenbus.apiserver.handlers.durable_requests import DurableRequestHandler
-from gardenbus.apiserver.handlers.reports import ReportHandler
+from gardenbus.apiserver.messages import durable_requests
+from gardenbus.apiserver.messages.durable_requests import DurableRequestHandler
+from gardenbus.apiserver.messages.reports import ReportHandler
 from gardenbus.apiserver.registry.read_cache import ManifestCache
 from gardenbus.apiserver.registry.writer import Writer
 from gardenbus.common.api.keys import Subjects

@@ -4,13 +4,13 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
+from gardenbus.apiserver.access.audit_log import AuditLog
+from gardenbus.apiserver.access.authorizer import Authorizer
 from gardenbus.apiserver.domain.admission import Admission
-from gardenbus.apiserver.handlers.api import ApiHandler
-from gardenbus.apiserver.handlers.audit_log import AuditLog
-from gardenbus.apiserver.handlers.authorizer import Authorizer
 from gardenbus.apiserver.registry.read_cache import ManifestCache
 from gardenbus.apiserver.registry.seed_binder import SeedBinder
 from gardenbus.apiserver.registry.writer import Writer
+from gardenbus.apiserver.requests.api import ApiHandler
 from gardenbus.common.api.document import Document, encode
 from gardenbus.common.api.identity.roles import landscape_roles
 from gardenbus.common.api.keys import Subjects

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import NamedTuple
 
-from gardenbus.apiserver.handlers.own_consumers import OwnConsumers
+from gardenbus.apiserver.requests.own_consumers import OwnConsumers
 from gardenbus.common.adapters.nats import jetstream
 from gardenbus.common.adapters.nats.connection import Connection
 from gardenbus.common.adapters.nats.credentials import Credentials, Login, login_credentials, read_credentials

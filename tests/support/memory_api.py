@@ -3,13 +3,13 @@
 import contextlib
 from collections.abc import AsyncGenerator, Iterable
 
+from gardenbus.apiserver.access.audit_log import AuditLog
+from gardenbus.apiserver.access.authorizer import Authorizer
 from gardenbus.apiserver.domain.request_subjects import api_filters
-from gardenbus.apiserver.handlers.api import ApiHandler
-from gardenbus.apiserver.handlers.audit_log import AuditLog
-from gardenbus.apiserver.handlers.authorizer import Authorizer
 from gardenbus.apiserver.registry.read_cache import ManifestCache
 from gardenbus.apiserver.registry.seed_binder import SeedBinder
 from gardenbus.apiserver.registry.writer import Writer
+from gardenbus.apiserver.requests.api import ApiHandler
 from gardenbus.cli.client.api import ApiClient
 from gardenbus.common.api.document import Document
 from gardenbus.common.api.keys import Subjects

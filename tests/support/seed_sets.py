@@ -10,13 +10,14 @@ from typing import Any, TypeVar, cast
 from gardenbus.apiserver.registry.preconditions import Precondition
 from gardenbus.apiserver.registry.read_cache import ManifestCache, ReadCache
 from gardenbus.apiserver.registry.retry_on_conflict import UnmetDependency
-from gardenbus.apiserver.registry.seed_binder import BindBody, SeedBinder
+from gardenbus.apiserver.registry.seed_binder import SeedBinder
 from gardenbus.apiserver.registry.writer import Writer
 from gardenbus.common.api.conditions import conditions_of, get_condition, merge_conditions
 from gardenbus.common.api.document import Document, StoredObject, section
 from gardenbus.common.api.garden.managed_seeds import seed_of, with_shoot_defaults
 from gardenbus.common.api.garden.shoot_status import with_status_label
 from gardenbus.common.api.keys import ObjectKey, Subjects
+from gardenbus.common.api.request_bodies import BindRequest
 from gardenbus.common.controller.api_client import RequestPrecondition
 from gardenbus.common.controller.controller import ReconcileRequest, ReconcileResult, Requeue, RequeueAfter
 from gardenbus.common.controller.informer import Informer
@@ -150,7 +151,7 @@ class AdmittedGarden(GardenClient):
             return
 
     async def bind(self, shoot: ObjectKey, seed: str, precondition: RequestPrecondition) -> None:
-        body = BindBody(namespace=shoot.namespace, name=shoot.name, seed=seed)
+        body = BindRequest(namespace=shoot.namespace, name=shoot.name, seed=seed)
         await self._requested(self._placer.bind(body, self._reads(), user=USER, condition=_admitted(precondition)))
 
     async def _requested(self, request: Coroutine[Any, Any, Any]) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 
 from gardenbus.apiserver.domain import migration
 from gardenbus.apiserver.domain.request_subjects import reported_object
-from gardenbus.apiserver.handlers.reports import ReportHandler
+from gardenbus.apiserver.messages.reports import ReportHandler
 from gardenbus.apiserver.registry.read_cache import ManifestCache
 from gardenbus.apiserver.registry.writer import Writer
 from gardenbus.common.api.configuration.gardenlet import ShootBackendSettings, ShootSettings

@@ -9,13 +9,13 @@ from typing import Any
 
 from cryptography.hazmat.primitives.asymmetric import ec
 
+from gardenbus.apiserver.access.audit_log import AuditLog
+from gardenbus.apiserver.access.authorizer import Authorizer
 from gardenbus.apiserver.domain.request_subjects import api_filters
-from gardenbus.apiserver.handlers.api import ApiHandler
-from gardenbus.apiserver.handlers.audit_log import AuditLog
-from gardenbus.apiserver.handlers.authorizer import Authorizer
 from gardenbus.apiserver.registry.read_cache import ManifestCache
 from gardenbus.apiserver.registry.seed_binder import SeedBinder
 from gardenbus.apiserver.registry.writer import Writer
+from gardenbus.apiserver.requests.api import ApiHandler
 from gardenbus.common.api.document import Document
 from gardenbus.common.api.identity.principals import Principal
 from gardenbus.common.api.identity.revocations import revocation

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from gardenbus.apiserver.handlers import bus_lists
-from gardenbus.apiserver.handlers.bus_lists import BusLists
+from gardenbus.apiserver.registry import bus_lists
+from gardenbus.apiserver.registry.bus_lists import BusLists
 from gardenbus.common.adapters.nats.jetstream import JetStreamBus
 from gardenbus.common.api.list_selectors import ObjectPredicate, list_predicate
 from gardenbus.common.ports.bus import Message

@@ -332,7 +332,7 @@ async def test_the_shoots_of_a_seed_are_listed_by_its_usage_and_counted(apiserve
 async def test_what_is_listed_by_its_name_is_looked_up_and_not_looked_for(
     apiserver: Apiserver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("gardenbus.apiserver.handlers.queries.SCAN_LIMIT", 1)  # a scan would come to nothing
+    monkeypatch.setattr("gardenbus.apiserver.requests.queries.SCAN_LIMIT", 1)  # a scan would come to nothing
     others = [a_shoot(f"a{number}") for number in range(3)]
     await apiserver.request("apply", yaml.safe_dump_all([*LANDSCAPE, *others, a_shoot("wanted")]).encode())
     query = {"fieldSelector": "metadata.name=wanted"}

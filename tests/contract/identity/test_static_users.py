@@ -9,8 +9,8 @@ import nats.errors
 import pytest
 from typer.testing import CliRunner
 
+from gardenbus.apiserver.access.static_users import StaticUsers
 from gardenbus.apiserver.domain.senders import check_sender
-from gardenbus.apiserver.handlers.static_users import StaticUsers
 from gardenbus.cli.main import app
 from gardenbus.common.adapters.nats.connection import Connection
 from gardenbus.common.adapters.nats.credentials import read_credentials

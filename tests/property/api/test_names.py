@@ -10,8 +10,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from gardenbus.apiserver.access.static_users import StaticUsers
 from gardenbus.apiserver.domain.request_subjects import parse_request_subject
-from gardenbus.apiserver.handlers.static_users import StaticUsers
 from gardenbus.cli.commands import issued as issued_command
 from gardenbus.common.adapters.nats.credentials import Login, login_credentials
 from gardenbus.common.api.identity import names

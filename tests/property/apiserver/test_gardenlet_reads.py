@@ -4,12 +4,12 @@ import asyncio
 import json
 import random
 
-from gardenbus.apiserver.handlers.api import ApiHandler
-from gardenbus.apiserver.handlers.audit_log import AuditLog
-from gardenbus.apiserver.handlers.authorizer import Authorizer
+from gardenbus.apiserver.access.audit_log import AuditLog
+from gardenbus.apiserver.access.authorizer import Authorizer
 from gardenbus.apiserver.registry.read_cache import ManifestCache
 from gardenbus.apiserver.registry.seed_binder import SeedBinder
 from gardenbus.apiserver.registry.writer import Writer
+from gardenbus.apiserver.requests.api import ApiHandler
 from gardenbus.common.api.document import Document, encode, section
 from gardenbus.common.api.keys import ObjectKey, Subjects
 from gardenbus.common.ports.bus import Request

@@ -9,13 +9,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gardenbus.apiserver.domain.request_subjects import reported_object, reports_filter
-from gardenbus.apiserver.handlers.reports import ReportHandler
+from gardenbus.apiserver.messages.reports import ReportHandler
 from gardenbus.apiserver.registry.read_cache import ManifestCache, ReadCache
 from gardenbus.apiserver.registry.retry_on_conflict import UnmetDependency
-from gardenbus.apiserver.registry.seed_binder import BindBody, SeedBinder
+from gardenbus.apiserver.registry.seed_binder import SeedBinder
 from gardenbus.apiserver.registry.writer import Writer
 from gardenbus.common.api.document import Document, StoredObject, encode, section
 from gardenbus.common.api.keys import Header, ObjectKey, Subjects
+from gardenbus.common.api.request_bodies import BindRequest
 from gardenbus.common.controller.dead_letter import DeadLetter
 from gardenbus.common.errors import GardenbusError
 from gardenbus.common.ports.bus import Message
@@ -114,7 +115,7 @@ class World:
         self.forced = False
         if kind == "bind":
             seed, force = what
-            requested = BindBody(APOLLO.namespace, APOLLO.name, seed, force=force)
+            requested = BindRequest(APOLLO.namespace, APOLLO.name, seed, force=force)
             with suppress(GardenbusError):
                 await self.seed_binder.bind(requested, self.reads(), user="ann")
                 self.forced = force

@@ -5,12 +5,13 @@ from typing import Any
 import msgspec
 import pytest
 
-from gardenbus.apiserver.handlers.admin_kubeconfigs import AdminKubeconfigs
+from gardenbus.apiserver.requests.admin_kubeconfigs import AdminKubeconfigs
 from gardenbus.common.api.keys import ObjectKey, Subjects
 from gardenbus.common.api.responses import failure, success
 from gardenbus.common.errors import BadRequest, Conflict, Forbidden, GardenbusError, NotFound, Unavailable
 from gardenbus.common.ports.bus import Request
 from tests.support.builders import a_shoot
+from tests.support.calls import a_call
 from tests.support.clocks import FakeClock
 from tests.support.memory.bus import MemoryBus
 from tests.support.memory.store import MemoryStore
@@ -43,7 +44,7 @@ async def handler(gardenlet: Gardenlet | None = None, *, seed: str = "aws") -> A
 async def query(
     requested: AdminKubeconfigs, body: bytes = b"", tail: str = "garden-dev.apollo", *, is_operator: bool = True
 ) -> Any:
-    return await requested.respond(tail, body, user="ann", is_operator=is_operator)
+    return await requested.on_adminkubeconfig(a_call("adminkubeconfig", tail, body, "ann", is_operator=is_operator))
 
 
 async def test_the_gardenlets_response_is_passed_on() -> None:

@@ -7,10 +7,11 @@ import pytest
 from gardenbus.apiserver.registry.preconditions import Precondition
 from gardenbus.apiserver.registry.read_cache import ManifestCache, ReadCache
 from gardenbus.apiserver.registry.retry_on_conflict import StaleVersion, WriteResult
-from gardenbus.apiserver.registry.seed_binder import BindBody, SeedBinder
+from gardenbus.apiserver.registry.seed_binder import SeedBinder
 from gardenbus.apiserver.registry.writer import Writer
 from gardenbus.common.api.document import Document, StoredObject, section
 from gardenbus.common.api.keys import ObjectKey
+from gardenbus.common.api.request_bodies import BindRequest
 from gardenbus.common.errors import Conflict, Forbidden, Unavailable
 from gardenbus.common.ports.store import EventRecord, RequestOrigin, Superseded, WritePrecondition
 from tests.support.builders import a_cloudprofile, a_project, a_seed, a_shoot, merged
@@ -55,7 +56,7 @@ class Registry:
         await self.writer.apply(document, ReadCache(self.store, self.manifests), user="ann")
 
     async def bind(self, seed: str, condition: Precondition | None = None, **requested: Any) -> WriteResult:
-        body = BindBody(APOLLO.namespace, requested.pop("name", APOLLO.name), seed, **requested)
+        body = BindRequest(APOLLO.namespace, requested.pop("name", APOLLO.name), seed, **requested)
         return await self.seed_binder.bind(body, ReadCache(self.store, self.manifests), user="ann", condition=condition)
 
     async def now(self, key: ObjectKey = APOLLO) -> StoredObject:
@@ -145,7 +146,7 @@ async def test_a_shoot_moves_to_no_seed_that_it_hosts(registry: Registry) -> Non
     }
     await registry.apply(managed_seed)
     await registry.apply(a_seed("child", spec={"backup": {"provider": "aws"}}))
-    requested = BindBody("garden", "child", "child")
+    requested = BindRequest("garden", "child", "child")
 
     with pytest.raises(Forbidden, match="hosted by this shoot"):
         await registry.seed_binder.bind(requested, ReadCache(registry.store, registry.manifests), user="ann")

@@ -6,10 +6,11 @@ import pytest
 
 from gardenbus.apiserver.registry.read_cache import ManifestCache, ReadCache
 from gardenbus.apiserver.registry.retry_on_conflict import Missing, StaleVersion, UnmetDependency, WriteResult
-from gardenbus.apiserver.registry.seed_binder import BindBody, SeedBinder
+from gardenbus.apiserver.registry.seed_binder import SeedBinder
 from gardenbus.apiserver.registry.writer import REQUEST_REPLY, Writer
 from gardenbus.common.api.document import Document, StoredObject
 from gardenbus.common.api.keys import ObjectKey
+from gardenbus.common.api.request_bodies import BindRequest
 from gardenbus.common.errors import BadRequest, Conflict, Forbidden, InvalidResource, Unavailable
 from gardenbus.common.ports.store import RequestOrigin
 from tests.support.builders import a_cloudprofile, a_project, a_seed, a_shoot
@@ -43,7 +44,7 @@ class Registry:
         return await self.writer.delete(key, self.reads(), origin=origin)
 
     async def bind(self, seed: str, resource_version: str = "") -> WriteResult:
-        requested = BindBody(APOLLO.namespace, APOLLO.name, seed, resource_version)
+        requested = BindRequest(APOLLO.namespace, APOLLO.name, seed, resource_version)
         return await self.seed_binder.bind(requested, self.reads(), user="ann")
 
     async def now(self, key: ObjectKey = APOLLO) -> StoredObject:

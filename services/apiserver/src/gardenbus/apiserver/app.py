@@ -3,6 +3,9 @@
 from pathlib import Path
 from typing import NamedTuple
 
+from gardenbus.apiserver.access.audit_log import AuditLog
+from gardenbus.apiserver.access.authorizer import Authorizer
+from gardenbus.apiserver.access.static_users import StaticUsers
 from gardenbus.apiserver.controllers.garbage_collector import CONTROLLER, GarbageCollector
 from gardenbus.apiserver.controllers.informer_controller import InformerController
 from gardenbus.apiserver.controllers.namespaced_cloud_profiles import NamespacedCloudProfiles
@@ -11,19 +14,16 @@ from gardenbus.apiserver.domain.admission import Admission
 from gardenbus.apiserver.domain.plugins.table import enabled_plugins
 from gardenbus.apiserver.domain.request_subjects import api_filters, reported_object, reports_filter
 from gardenbus.apiserver.domain.senders import UserOf, as_stated
-from gardenbus.apiserver.handlers.api import ApiHandler
-from gardenbus.apiserver.handlers.audit_log import AuditLog
-from gardenbus.apiserver.handlers.authorizer import Authorizer
-from gardenbus.apiserver.handlers.durable_requests import DurableRequestHandler
-from gardenbus.apiserver.handlers.own_consumers import OwnConsumers
-from gardenbus.apiserver.handlers.reports import ReportHandler
-from gardenbus.apiserver.handlers.static_users import StaticUsers
 from gardenbus.apiserver.isolated_process import IsolatedProcess, isolated_process
+from gardenbus.apiserver.messages.durable_requests import DurableRequestHandler
+from gardenbus.apiserver.messages.reports import ReportHandler
 from gardenbus.apiserver.metrics import ConsumerMetrics
 from gardenbus.apiserver.registry.read_cache import ManifestCache
 from gardenbus.apiserver.registry.seed_binder import SeedBinder
 from gardenbus.apiserver.registry.stored_amounts import StoredAmounts
 from gardenbus.apiserver.registry.writer import Writer
+from gardenbus.apiserver.requests.api import ApiHandler
+from gardenbus.apiserver.requests.own_consumers import OwnConsumers
 from gardenbus.apiserver.settings import ApiserverSettings
 from gardenbus.common.api.identity.accounts import AUTH_CALLOUT, COMES_IN_BY
 from gardenbus.common.api.kinds import register_groups

@@ -10,27 +10,10 @@ from typing import Literal, NamedTuple
 
 from gardenbus.common.api.fleet.member_clusters import reporter_of
 from gardenbus.common.api.keys import Header, ObjectKey, Subjects
+from gardenbus.common.api.request_bodies import ListRequest, WaitingShootsRequest
 from gardenbus.common.api.scheduling_hints import SchedulingHint
-from gardenbus.docs.messages import (
-    AccessReview,
-    AdminKubeconfigRequest,
-    BindRequest,
-    EventReport,
-    HostRequest,
-    ListRequest,
-    MergePatch,
-    NamesRequest,
-    ProceedRequest,
-    Reference,
-    ResponseBody,
-    ScaleRequest,
-    SeedInventory,
-    SigningRequestName,
-    StatusReport,
-    TokenRequest,
-    WaitingShootsRequest,
-    WatchRequest,
-)
+from gardenbus.common.api.verbs import VERBS, Form, Verb
+from gardenbus.docs.messages import EventReport, Reference, ResponseBody, SeedInventory, StatusReport
 
 NUMBER = r"^(0|[1-9][0-9]*)$"
 TRACEPARENT = "traceparent"
@@ -227,87 +210,18 @@ def _durable_request_channels(subjects: Subjects) -> Sequence[Channel]:
     )
 
 
-_OBJECT = "{kind}.{namespace}.{name}"
-
-_API: Sequence[tuple[str, str, str, Payload, bool]] = (
-    ("apply", "apply", "Create or update what the body holds.", "manifests", True),
-    ("patch", "patch", "Patch the object that the body names.", MergePatch, True),
-    ("patchObject", f"patch.{_OBJECT}", "Patch one object (a JSON merge patch).", "manifests", True),
-    ("delete", "delete", "Delete what the body holds, or refers to.", "manifests", True),
-    ("deleteObject", f"delete.{_OBJECT}", "Delete one object.", "bytes", True),
-    ("get", f"get.{_OBJECT}", "One object.", "bytes", False),
-    (
-        "list",
-        "list.{kind}",
-        "Objects of a kind: the first 500, or `limit`; `continue` of the response requests the rest.",
-        ListRequest,
-        False,
-    ),
-    ("listNamespace", "list.{kind}.{namespace}", "Objects of a kind in a namespace.", ListRequest, False),
-    ("names", "names.{kind}", "Names of a kind's objects that begin with a prefix.", NamesRequest, False),
-    ("namesNamespace", "names.{kind}.{namespace}", "The same in a namespace.", NamesRequest, False),
-    ("bind", "bind", "Place a shoot, or move it.", BindRequest, True),
-    ("scale", "scale", "Read a set's replicas, or set them.", ScaleRequest, True),
-    ("explain", f"explain.{_OBJECT}", "Why a shoot is placed, or is not.", "bytes", False),
-    ("explainShoot", "explain.{namespace}.{name}", "The same of a shoot, in short.", "bytes", False),
-    ("explainSeed", "explain-seed.{name}", "Why a seed can be used, or cannot.", "bytes", False),
-    ("kinds", "kinds", "The kinds that are known.", "bytes", False),
-    ("census", "census", "How many there are of what.", "bytes", False),
-    (
-        "censusOfShoots",
-        "census.shoot",
-        "Shoots by state, and those busy the longest.",
-        "bytes",
-        False,
-    ),
-    ("usage", "usage", "How many shoots count on each seed.", "bytes", False),
-    ("waiting", "waiting", "Shoots that wait for a seed.", WaitingShootsRequest, False),
-    (
-        "waitingFor",
-        "waiting.{schedulerName}",
-        "Shoots that wait for a seed from one scheduler.",
-        WaitingShootsRequest,
-        False,
-    ),
-    ("unknown", "unknown", "What runs on seeds, and is neither stored nor remembered.", "bytes", False),
-    ("lost", "lost", "What streams, or a store, that went back have lost.", "bytes", False),
-    ("recovery", "recovery", "What a store that was restored or rebuilt waits for.", "bytes", False),
-    ("proceed", "proceed", "Have it wait for some Seeds no longer, as an operator.", ProceedRequest, False),
-    ("position", "position.{stream}", "Where a stream ends, for agents that may not look at it.", "bytes", False),
-    ("adopt", f"adopt.{_OBJECT}", "Store a shoot again as its gardenlet holds it.", HostRequest, True),
-    ("forget", f"forget.{_OBJECT}", "Have a shoot torn down that is not stored.", HostRequest, True),
-    ("createSigningRequest", "csr.create", "Request a certificate in one's own name.", "manifests", False),
-    ("getSigningRequest", "csr.get", "A request of one's own, with its certificate.", SigningRequestName, False),
-    ("approveSigningRequest", "csr.approve", "Approve a request, as an operator.", SigningRequestName, False),
-    ("denySigningRequest", "csr.deny", "Deny a request, as an operator.", SigningRequestName, False),
-    ("createToken", "token.create", "A bootstrap token for a new gardenlet or member agent.", TokenRequest, False),
-    ("readable", "readable", "Kinds, namespaces and Projects that the sender may read.", "bytes", False),
-    ("watch", "watch", "What changes, within some seconds, for those who follow no streams.", WatchRequest, False),
-    ("whoami", "whoami", "Who the sender is, as the server has proved it.", "bytes", False),
-    ("canI", "can-i", "Whether a request would be allowed, or all that would.", AccessReview, False),
-    (
-        "adminKubeconfig",
-        "adminkubeconfig.{namespace}.{name}",
-        "A kubeconfig of a shoot, as an operator.",
-        AdminKubeconfigRequest,
-        False,
-    ),
-    ("retry", f"retry.{_OBJECT}", "Have a waiting shoot decided now.", "bytes", False),
-)
-"""Requests below `garden.api.`: name, tail of the subject, summary, body, whether they write."""
-
-
 def _request_reply_channels(subjects: Subjects) -> Sequence[Channel]:
     api = [
         Channel(
-            f"api.{name}",
-            subjects.api(tail),
-            summary,
-            _request_messages(name, body, writes),
+            f"api.{form.name}",
+            subjects.api(f"{verb.name}.{form.tail}" if form.tail else verb.name),
+            form.summary,
+            _request_messages(verb, form),
             *_TO_APISERVER,
             is_request_reply=True,
         )
-        for name, tail, summary, body, writes in _API
+        for verb in VERBS.values()
+        for form in verb.forms
     ]
     anything = MessageSpec("ApiAs", "The body of that request.", "bytes", optional=WRITING)
     request_message = MessageSpec("Explain", "Nothing.", "bytes")
@@ -374,9 +288,10 @@ def _served_by_gardenlets(subjects: Subjects) -> Sequence[Channel]:
 _TO_APISERVER = ("anybody", "apiserver")
 
 
-def _request_messages(name: str, body: Payload, writes: bool) -> Sequence[MessageSpec]:  # noqa: FBT001  (a column)
-    name = f"Api{name[0].upper()}{name[1:]}"
-    request_message = MessageSpec(name, "The question.", body, optional=WRITING if writes else (TRACEPARENT,))
+def _request_messages(verb: Verb, form: Form) -> Sequence[MessageSpec]:
+    name = f"Api{form.name[0].upper()}{form.name[1:]}"
+    body = "bytes" if form.body == "nothing" else form.body
+    request_message = MessageSpec(name, "The question.", body, optional=WRITING if verb.writes else (TRACEPARENT,))
     return (
         (request_message, MessageSpec(f"{name}All", "For all there are.", None))
         if body in (ListRequest, WaitingShootsRequest)

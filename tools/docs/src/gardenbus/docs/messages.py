@@ -217,43 +217,6 @@ class Reference(TypedView, frozen=True):
     namespace: str = ""
 
 
-class ListRequest(TypedView, frozen=True):
-    """Options of a list; an empty body lists the first 500 objects. `continue` is that of the response before."""
-
-    limit: int = 500
-    continue_token: str | None = msgspec.field(default=None, name="continue")
-    label_selector: str = ""
-    field_selector: str = ""
-
-
-class NamesRequest(TypedView, frozen=True):
-    """Options of a query for names; at most 500, the first and the last of them always."""
-
-    limit: int = 500
-    prefix: str = ""
-
-
-class WaitingShootsRequest(TypedView, frozen=True):
-    """Options of a query for shoots that wait; an empty body lists the first 1,000, the longest unschedulable first."""
-
-    limit: int = 1000
-    namespace: str = ""
-    name: str = ""
-    classes: bool = False
-    """The constraints of equivalence classes come with them."""
-    grouped: bool = False
-    """They come by their reasons, without their timers: at most 10,000, whatever the limit."""
-
-
-class MergePatch(TypedView, frozen=True):
-    """A JSON merge patch for an object that the subject does not name."""
-
-    kind: str
-    name: str
-    patch: dict[str, Any]
-    namespace: str = ""
-
-
 class RunningObject(TypedView, frozen=True):
     """Something that runs on a seed."""
 
@@ -267,94 +230,6 @@ class SeedInventory(TypedView, frozen=True):
     """All that a seed runs."""
 
     items: tuple[RunningObject, ...]
-
-
-class ProceedRequest(TypedView, frozen=True):
-    """The Seeds that a recovery of the store is to wait for no longer."""
-
-    without: tuple[str, ...]
-
-
-class HostRequest(TypedView, frozen=True):
-    """The seed that an object runs on."""
-
-    seed: str
-
-
-class WatchRequestScope(TypedView, frozen=True):
-    """Objects of a kind, of one namespace or of all that the sender may read."""
-
-    kind: str = ""
-    """Any word for it; `event` for Events, which are watched apart from other kinds."""
-    namespace: str | None = None
-
-
-class WatchRequestPosition(TypedView, frozen=True):
-    """Place in the stream that has been read to: the `position` of the response before."""
-
-    created: str = ""
-    sequence: int = 0
-
-
-class WatchRequest(TypedView, frozen=True):
-    """Body of `watch`. Without `after` the response states the present position, at once."""
-
-    scopes: tuple[WatchRequestScope, ...] = ()
-    after: WatchRequestPosition | None = None
-    seconds: int = 15
-    """Longest wait of the response for a change: 1 to 15."""
-
-
-class AccessReview(TypedView, frozen=True):
-    """An action that may be allowed; without verb all that are. `user`: another user, whom operators may name."""
-
-    verb: str = ""
-    kind: str = ""
-    name: str = ""
-    namespace: str | None = None
-    user: str = ""
-    groups: tuple[str, ...] = ()
-
-
-class AdminKubeconfigRequest(TypedView, frozen=True):
-    """The life of an administrator's certificate, at least 600 s and at most a day."""
-
-    expirationSeconds: int = 3600  # noqa: N815  Gardener's name
-
-
-class SigningRequestName(TypedView, frozen=True):
-    """The name of a CertificateSigningRequest; `message` stands in the condition of a decision."""
-
-    name: str
-    message: str = ""
-
-
-class TokenRequest(TypedView, frozen=True):
-    """The seed or member cluster that a bootstrap token is bound to, and its life. Gardenlets name a seed they host."""
-
-    seed: str = ""
-    member: str = ""
-    ttl_seconds: int = 3600
-    description: str = ""
-
-
-class BindRequest(TypedView, frozen=True):
-    """Target seed of a shoot. `force` moves it without its current seed, which is lost for good."""
-
-    namespace: str
-    name: str
-    seed: str
-    resource_version: str = ""
-    force: bool = False
-
-
-class ScaleRequest(TypedView, frozen=True):
-    """Replicas of a ManagedSeedSet; without `replicas` the scale is only read."""
-
-    name: str
-    namespace: str = "garden"
-    replicas: int | None = None
-    resource_version: str = ""
 
 
 class FieldErrorDetail(TypedView, frozen=True):

@@ -8,11 +8,11 @@ an owner that was gone already).
 
 import structlog
 
+from gardenbus.apiserver.access.authorizer import Authorizer
 from gardenbus.apiserver.domain import migration
 from gardenbus.apiserver.domain.admission import Admission
 from gardenbus.apiserver.domain.authorization.actions import Action, Requester
 from gardenbus.apiserver.domain.collecting import COLLECTOR, collector_of
-from gardenbus.apiserver.handlers.authorizer import Authorizer
 from gardenbus.apiserver.registry.read_cache import ManifestCache, ReadCache
 from gardenbus.apiserver.registry.seed_removal import annotate_seed_removal
 from gardenbus.common.api.document import Document, StoredObject

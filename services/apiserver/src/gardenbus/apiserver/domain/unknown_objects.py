@@ -8,6 +8,9 @@ from gardenbus.common.ports.store import UnknownObject
 MANIFEST_LIMIT = 256 * 1024
 """Bytes of a manifest that is kept; the store keeps up to 1,000 of them."""
 
+FORGETTABLE_KINDS = ("shoot", "managedseed", "work")
+"""Kinds of which something runs at an agent."""
+
 _IDENTITY = {"creationTimestamp": str, "generation": int, "uid": str}
 
 

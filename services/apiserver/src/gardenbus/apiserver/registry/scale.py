@@ -2,14 +2,12 @@
 
 from typing import Any
 
-import msgspec
-
 from gardenbus.apiserver.registry.preconditions import Precondition
 from gardenbus.apiserver.registry.read_cache import ReadCache
 from gardenbus.apiserver.registry.retry_on_conflict import Missing, WriteResult
 from gardenbus.apiserver.registry.writer import Writer
 from gardenbus.common.api.document import Document, StoredObject, section
-from gardenbus.common.api.keys import GARDEN_NAMESPACE, ObjectKey
+from gardenbus.common.api.request_bodies import ScaleRequest
 from gardenbus.common.api.selectors import parse_selector
 from gardenbus.common.errors import BadRequest
 from gardenbus.common.ports.store import RequestOrigin
@@ -18,21 +16,7 @@ DEFAULT_REPLICAS = 1
 """Replicas of a set that states none, as Gardener defaults it."""
 
 
-class ScaleBody(msgspec.Struct, frozen=True, rename="camel"):
-    """Body of `scale`; without `replicas` it only reads."""
-
-    name: str
-    namespace: str = GARDEN_NAMESPACE
-    replicas: int | None = None
-    resource_version: str = ""
-
-    @property
-    def key(self) -> ObjectKey:
-        """The set that is scaled."""
-        return ObjectKey("managedseedset", self.namespace, self.name)
-
-
-async def read_scale(request: ScaleBody, reads: ReadCache) -> Document:
+async def read_scale(request: ScaleRequest, reads: ReadCache) -> Document:
     """The present scale of a set. Raises NotFound."""
     stored = await reads.get(request.key)
     if stored is None:
@@ -41,7 +25,7 @@ async def read_scale(request: ScaleBody, reads: ReadCache) -> Document:
 
 
 async def write_scale(  # noqa: PLR0913
-    request: ScaleBody,
+    request: ScaleRequest,
     replicas: int,
     writer: Writer,
     reads: ReadCache,

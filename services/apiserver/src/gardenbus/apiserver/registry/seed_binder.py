@@ -7,7 +7,6 @@ circularity) are checked by the store in the write itself.
 from collections.abc import Mapping
 from typing import Literal, NamedTuple
 
-import msgspec
 import structlog
 
 from gardenbus.apiserver.domain import bind_admission, migration
@@ -27,6 +26,7 @@ from gardenbus.apiserver.registry.retry_on_conflict import Missing, StaleVersion
 from gardenbus.common.api.document import Document, StoredObject
 from gardenbus.common.api.garden.profile_parts import profile_spec_of
 from gardenbus.common.api.keys import ObjectKey
+from gardenbus.common.api.request_bodies import BindRequest
 from gardenbus.common.controller.listing import list_all
 from gardenbus.common.errors import Conflict, Forbidden, GardenbusError, Unavailable
 from gardenbus.common.ports.clock import Clock, timestamp
@@ -49,30 +49,10 @@ _EVENTS: Mapping[str, tuple[Literal["Normal", "Warning"], str, str]] = {
 """Type, reason and message of the Event that is recorded of each course."""
 
 
-class BindBody(msgspec.Struct, frozen=True, rename="camel"):
-    """Body of `bind`. `force` restores the shoot without its present seed, which is lost for good."""
-
-    namespace: str
-    name: str
-    seed: str
-    resource_version: str = ""
-    force: bool = False
-
-    @property
-    def shoot(self) -> ObjectKey:
-        """The shoot that is bound."""
-        return ObjectKey("shoot", self.namespace, self.name)
-
-    @property
-    def seed_key(self) -> ObjectKey:
-        """The seed that it is bound to."""
-        return ObjectKey("seed", "", self.seed)
-
-
 class _BindContext(NamedTuple):
     """Request, shoot and seed of a bind, as they were read."""
 
-    request: BindBody
+    request: BindRequest
     shoot: StoredObject
     seed: StoredObject
     user: str
@@ -88,7 +68,7 @@ class SeedBinder:
         self._clock = clock
 
     async def bind(
-        self, request: BindBody, reads: ReadCache, *, user: str, condition: Precondition | None = None
+        self, request: BindRequest, reads: ReadCache, *, user: str, condition: Precondition | None = None
     ) -> WriteResult:
         """Place a shoot, or have it moved. Raises NotFound, Forbidden, Conflict, Unavailable."""
 

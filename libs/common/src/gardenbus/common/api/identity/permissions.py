@@ -18,6 +18,7 @@ from gardenbus.common.api.fleet.member_clusters import CLUSTER_NAMESPACE_PREFIX
 from gardenbus.common.api.identity.principals import Principal
 from gardenbus.common.api.keys import GARDEN_NAMESPACE, ObjectKey, Subjects
 from gardenbus.common.api.kinds import SHOWN
+from gardenbus.common.api.verbs import Sender, subjects_of
 from gardenbus.common.errors import BadRequest
 
 JETSTREAM_API = "$JS.API"
@@ -68,9 +69,7 @@ def permissions_of(principal: Principal, subjects: Subjects) -> Permissions:
         case "extension":
             own = _extension(principal, subjects)
         case "bootstrap":
-            own = Permissions(
-                tuple(subjects.as_user(principal.user, f"api.csr.{verb}") for verb in ("create", "get")), ()
-            )
+            own = Permissions(_own_requests(principal, subjects, "bootstrap"), ())
         case "user":
             own = _person(principal, subjects)
     shared = _every_insider(principal) if principal.account == "GARDEN" else _every_outsider(principal)
@@ -291,10 +290,6 @@ def _placement(insider: _Insider) -> Permissions:
     )
 
 
-_READS = ("get", "list", "explain", "explain-seed", "waiting", "unknown")
-_OF_LANDSCAPE = ("kinds", "census", "usage", "waiting", "unknown", "lost", "recovery")
-
-
 def _dashboard(insider: _Insider) -> Permissions:
     """It follows each kind for itself: only a consumer with one filter can be kept from Secrets."""
     return (
@@ -305,8 +300,7 @@ def _dashboard(insider: _Insider) -> Permissions:
         + insider.follow("REJECTED")
         + insider.read("REQUESTS", "REPORTS", "QUEUES", "REJECTED")
         + insider.calls(*(f"CONSUMER.LIST.{insider.stream(name)}" for name in STREAMS), "INFO", "STREAM.LIST")
-        + insider.publish(*(f"api.{verb}.>" for verb in _READS))
-        + insider.publish(*(f"api.{verb}" for verb in _OF_LANDSCAPE), "as.*.api.>")
+        + insider.publish(*(f"api.{subject}" for subject in subjects_of("dashboard")), "as.*.api.>")
         + insider.publish(f"event.login.{GARDEN_NAMESPACE}.*")
         + Permissions(("$SRV.PING", "$SRV.INFO", "$SRV.STATS"), ())
     )
@@ -412,9 +406,7 @@ def _gardenlet(principal: Principal, subjects: Subjects) -> Permissions:
             f"{subjects.prefix}.report.{seed}.>",
             *_follow_as(principal, subjects, subjects.stream("BINDINGS")),
             *_imported(f"DIRECT.GET.{subjects.stream('LEASES')}.{subjects.lease(seed)}"),
-            *_own_requests(principal, subjects),
-            subjects.as_user(principal.user, "api.get.>"),  # what its Seed leads to: the apiserver authorizes
-            subjects.as_user(principal.user, "api.token.create"),
+            *_own_requests(principal, subjects, "gardenlet"),
             subjects.extensions_of(seed),
             OUTSIDE_REPLIES,  # its responses to those in GARDEN; nobody outside may read there
         ),
@@ -423,26 +415,19 @@ def _gardenlet(principal: Principal, subjects: Subjects) -> Permissions:
 
 
 def _member_agent(principal: Principal, subjects: Subjects) -> Permissions:
-    cluster = principal.name
-    own = ObjectKey("membercluster", "", cluster).tail
-    reads = (f"work.{CLUSTER_NAMESPACE_PREFIX}{cluster}.>", own)
     return Permissions(
         (
             f"{subjects.prefix}.report.{principal.user}.>",
             *_follow_as(principal, subjects, subjects.stream("OBJECTS")),
-            *_own_requests(principal, subjects),
-            *(subjects.as_user(principal.user, f"api.get.{each}") for each in reads),
+            *_own_requests(principal, subjects, "member-agent"),
         ),
         (),
     )
 
 
-_OWN_REQUESTS = ("csr.create", "csr.get", "position.>", "whoami", "can-i", "get.>", "list.>")
-"""The apiserver returns what their seed, or their cluster, leads to."""
-
-
-def _own_requests(principal: Principal, subjects: Subjects) -> tuple[str, ...]:
-    return tuple(subjects.as_user(principal.user, f"api.{request}") for request in _OWN_REQUESTS)
+def _own_requests(principal: Principal, subjects: Subjects, sender: Sender) -> tuple[str, ...]:
+    """Requests in its own name. The apiserver returns what its seed, its cluster or its work leads to."""
+    return tuple(subjects.as_user(principal.user, f"api.{subject}") for subject in subjects_of(sender))
 
 
 def _person(principal: Principal, subjects: Subjects) -> Permissions:
@@ -453,12 +438,11 @@ def _person(principal: Principal, subjects: Subjects) -> Permissions:
 def _foreign_scheduler(principal: Principal, subjects: Subjects) -> Permissions:
     """Its queue, whose consumer the identity service makes. No timers: one could name another queue as its target."""
     queues, consumer = subjects.stream("QUEUES"), f"scheduling-{principal.name}"
-    requests = ("get.>", "list.>", "bind", "waiting.>", "retry.>", "whoami", "can-i")
     return Permissions(
         (
             *_imported(f"CONSUMER.INFO.{queues}.{consumer}", f"CONSUMER.MSG.NEXT.{queues}.{consumer}"),
             f"$JS.ACK.{queues}.{consumer}.>",
-            *(subjects.as_user(principal.user, f"api.{request}") for request in requests),
+            *_own_requests(principal, subjects, "scheduler"),
         ),
         (f"{subjects.prefix}.scheduler.{principal.name}.>",),
     )

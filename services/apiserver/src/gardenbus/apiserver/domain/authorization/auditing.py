@@ -1,9 +1,10 @@
 """Writes that the audit log has a line of: what lets somebody in, says who may do what, or takes something away."""
 
-from gardenbus.apiserver.domain.authorization.actions import BIND, WRITES, Action
+from gardenbus.apiserver.domain.authorization.actions import WRITES, Action
 from gardenbus.common.api.keys import GARDEN_NAMESPACE
+from gardenbus.common.api.verbs import VERBS
 
-_ALWAYS = frozenset({BIND, "adopt", "forget", "proceed", "csr.create", "csr.approve", "csr.deny", "token.create"})
+_ALWAYS = frozenset(verb.name for verb in VERBS.values() if verb.privileged)
 _KINDS = frozenset({"secret", "internalsecret", "project", "certificatesigningrequest", "role", "rolebinding"})
 
 

@@ -44,13 +44,14 @@ from gardenbus.common.api.identity.roles import LANDSCAPE_ROLES, LandscapeRole, 
 from gardenbus.common.api.index_keys import REGION_CONFIG_LABEL
 from gardenbus.common.api.keys import GARDEN_NAMESPACE
 from gardenbus.common.api.kinds import CONFIDENTIAL, KINDS
+from gardenbus.common.api.verbs import sent_by
 
 GLOBAL_KINDS = frozenset({"cloudprofile", "exposureclass", "seed"})
 """Read by everybody. Source: Gardener's ClusterRole `gardener.cloud:system:read-global-resources`."""
 
-LANDSCAPE_READS = frozenset({"census", "usage", "waiting", "unknown", "lost", "recovery", "explain-seed"})
-CERTIFICATE_REQUESTS = frozenset({"csr.create", "csr.get"})
-EVERYBODYS_REQUESTS = frozenset({"kinds", "whoami", "can-i", "readable", "position", *CERTIFICATE_REQUESTS})
+LANDSCAPE_READS = sent_by("viewer")
+CERTIFICATE_REQUESTS = sent_by("bootstrap")
+EVERYBODYS_REQUESTS = sent_by("everybody")
 
 SCHEDULERS_KINDS = frozenset({
     "shoot", "seed", "cloudprofile", "namespacedcloudprofile", "project", "exposureclass", "managedseed", "configmap",

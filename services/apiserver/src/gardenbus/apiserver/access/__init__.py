@@ -1,0 +1,1 @@
+"""Who may do what, in which turn: authorizer, audit log, users of the server's configuration, slots."""

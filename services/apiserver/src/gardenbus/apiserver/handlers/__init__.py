@@ -1,1 +1,0 @@
-"""Handlers of requests and reports: they read a message, have the registry write, and respond or acknowledge."""

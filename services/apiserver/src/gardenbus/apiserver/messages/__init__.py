@@ -1,0 +1,1 @@
+"""Handlers of durable requests, reports and inventories: messages of JetStream that are acknowledged."""

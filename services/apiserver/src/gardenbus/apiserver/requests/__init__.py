@@ -1,0 +1,1 @@
+"""Handlers of API requests, one method a verb, and the requests for consumers of outsiders."""

@@ -1,0 +1,387 @@
+"""What a gardenlet may read and write: the vertices of Gardener's graph of seeds, and the kinds of SeedRestriction.
+
+Source: `pkg/admissioncontroller/webhook/auth/seed/{authorizer,graph/graph}_test.go` and
+`pkg/admissioncontroller/webhook/admission/seedrestriction/handler_test.go`. A gardenlet writes by reports here.
+"""
+
+from typing import Any
+
+import pytest
+
+from gardenbus.apiserver.domain.request_subjects import reported_object
+from gardenbus.apiserver.messages.reports import ReportHandler
+from gardenbus.apiserver.registry.read_cache import ManifestCache
+from gardenbus.apiserver.registry.writer import Writer
+from gardenbus.common.api.document import Document, encode
+from gardenbus.common.api.keys import Header, ObjectKey, Subjects
+from gardenbus.common.api.kinds import KINDS
+from gardenbus.common.controller.dead_letter import DeadLetter
+from gardenbus.common.ports.bus import Message
+from gardenbus.common.ports.connections import Connections
+from tests.support.authorized_apiserver import AuthorizedApiserver, a_binding, a_secret
+from tests.support.builders import a_cloudprofile, a_namespaced_cloudprofile, a_project, a_seed, a_shoot, a_shoot_state
+from tests.support.clocks import FakeClock
+from tests.support.memory.bus import MemoryBus
+from tests.support.memory.store import MemoryStore
+
+OURS, THEIRS = "seed-1", "seed-2"
+SECURITY = "security.gardener.cloud/v1alpha1"
+
+
+def an_object(kind: str, name: str, namespace: str = "", **more: Any) -> Document:
+    metadata = {"name": name} | ({"namespace": namespace} if namespace else {}) | more.pop("metadata", {})
+    return {"apiVersion": KINDS[kind.lower()].api_version, "kind": kind, "metadata": metadata, **more}
+
+
+def a_reference(kind: str, name: str, namespace: str = "") -> Document:
+    version = SECURITY if kind == "WorkloadIdentity" else "v1"
+    return {"apiVersion": version, "kind": kind, "name": name} | ({"namespace": namespace} if namespace else {})
+
+
+def a_resource(kind: str, name: str) -> Document:
+    return {"name": name, "resourceRef": a_reference(kind, name)}
+
+
+API_SERVER: Document = {
+    "auditConfig": {"auditPolicy": {"configMapRef": {"name": "audit"}}},
+    "structuredAuthentication": {"configMapName": "authn"},
+    "structuredAuthorization": {"configMapName": "authz", "kubeconfigs": [{"secretName": "webhook"}]},
+}
+FIELDS: dict[str, tuple[Any, tuple[str, ...]]] = {
+    "cloudProfile": (
+        {"kind": "NamespacedCloudProfile", "name": "own"},
+        ("namespacedcloudprofile.garden-dev.own",),
+    ),
+    "secretBindingName": ("b1", ("secretbinding.garden-dev.b1", "secret.garden-keys.of-b1")),
+    "credentialsBindingName": (
+        "b2",
+        ("credentialsbinding.garden-dev.b2", "workloadidentity.garden-keys.of-b2", "quota.garden-keys.limit"),
+    ),
+    "kubernetes": (
+        {"version": "1.34.1", "kubeAPIServer": API_SERVER},
+        (
+            *(f"configmap.garden-dev.{name}" for name in ("audit", "authn", "authz")),
+            "secret.garden-dev.webhook",
+        ),
+    ),
+    "dns": (
+        {"providers": [{"secretName": "dns-1"}, {"credentialsRef": a_reference("WorkloadIdentity", "dns-2")}]},
+        ("secret.garden-dev.dns-1", "workloadidentity.garden-dev.dns-2"),
+    ),
+    "resources": (
+        [a_resource("Secret", "r-1"), a_resource("ConfigMap", "r-2")],
+        ("secret.garden-dev.r-1", "configmap.garden-dev.r-2"),
+    ),
+}
+"""Fields of a shoot, and what they lead to."""
+
+OF_SHOOT = ("shoot.garden-dev.apollo", "shootstate.garden-dev.apollo", "namespace._.garden-dev", "project._.dev")
+OF_SEED = (
+    *("backupbucket._.bucket", "backupentry.garden-dev.entry", "bastion.garden-dev.bastion"),
+    *("controllerinstallation._.installation", f"lease.gardener-system-seed-lease.{OURS}"),
+    *("secret.garden.backup", "secret.garden.seed-dns", "secret.garden.r-3", "configmap.garden.r-4"),
+)
+OF_MANAGED_SEED = ("managedseed.garden.child", "lease.gardener-system-seed-lease.child", "secret.garden.child-backup")
+EVERYBODYS = ("cloudprofile._.aws", "exposureclass._.public", f"seed._.{OURS}", f"seed._.{THEIRS}")
+
+NARROWER = {
+    "nothing here installs extensions": ("controllerregistration._.registration", "controllerdeployment._.deployment"),
+    "no backups are made of buckets": ("secret.garden-keys.of-bucket", "secret.garden-keys.generated"),
+    "an entry is of the seed that it names": ("backupentry.garden-dev.elsewhere", "backupbucket._.elsewhere"),
+    "nothing acts on Gardenlets": (f"gardenlet.garden.{OURS}", "secret.garden.gardenlet-backup"),
+    "credentials of shoots are requested, not stored": (
+        *(f"secret.garden-dev.apollo.{suffix}" for suffix in ("kubeconfig", "ca-cluster", "ssh-keypair", "monitoring")),
+        *("internalsecret.garden-dev.apollo.ca-client", "configmap.garden-dev.apollo.ca-cluster"),
+    ),
+    "issuers are not published": ("secret.gardener-system-shoot-issuer.dev--uid",),
+    "seeds have no namespace in the garden": (f"namespace._.seed-{OURS}", f"secret.seed-{OURS}.copied"),
+    "the identity of the garden is no secret of a seed": ("configmap.kube-system.cluster-identity",),
+    "tokens are handed over once": ("secret.kube-system.bootstrap-token-2d9418",),
+    "a Seed is written by its gardenlet": ("secret.garden-prod.foreign",),
+}
+"""Vertices that Gardener's graph leads to and the one here does not, by the reason."""
+
+
+def key_of(tail: str) -> ObjectKey:
+    kind, namespace, name = tail.split(".", 2)
+    return ObjectKey(kind, namespace.removeprefix("_"), name)
+
+
+def shoot_on(seed: str, left_out: str = "") -> Document:
+    spec = {field: value for field, (value, _) in FIELDS.items() if field != left_out}
+    spec.setdefault("cloudProfile", {"kind": "CloudProfile", "name": "aws"})
+    return a_shoot(spec={**spec, "seedName": seed, "exposureClassName": "public"}, status={"seedName": seed})
+
+
+def of_bindings() -> list[Document]:
+    reference = a_reference("WorkloadIdentity", "of-b2", "garden-keys")
+    quotas = [{"name": "limit", "namespace": "garden-keys"}]
+    return [
+        a_binding("b1", "of-b1", secret_namespace="garden-keys"),
+        an_object("CredentialsBinding", "b2", "garden-dev", credentialsRef=reference, quotas=quotas),
+    ]
+
+
+def of_backups() -> list[Document]:
+    secret = {"secretRef": {"name": "of-bucket", "namespace": "garden-keys"}}
+    generated = {"generatedSecretRef": {"name": "generated", "namespace": "garden-keys"}}
+    owner = {"apiVersion": "core.gardener.cloud/v1beta1", "kind": "Shoot", "name": "apollo", "uid": "u"}
+    return [
+        an_object("BackupBucket", "bucket", spec={"seedName": OURS, **secret}, status=generated),
+        an_object("BackupBucket", "elsewhere", spec={"seedName": THEIRS, **secret}),
+        an_object("BackupEntry", "entry", "garden-dev", spec={"seedName": OURS, "bucketName": "elsewhere"}),
+        an_object(
+            "BackupEntry",
+            "elsewhere",
+            "garden-dev",
+            metadata={"ownerReferences": [owner]},
+            spec={"seedName": THEIRS, "bucketName": "bucket"},
+        ),
+    ]
+
+
+def of_seeds() -> list[Document]:
+    def backup(name: str, namespace: str = "garden") -> Document:
+        return {"backup": {"credentialsRef": a_reference("Secret", name, namespace)}}
+
+    config: Document = {"seedConfig": {"spec": backup("child-backup")}}
+    dns = {"provider": {"type": "x", "secretRef": {"name": "seed-dns", "namespace": "garden"}}}
+    defaults = [
+        {"type": "x", "domain": "example.org", "credentialsRef": a_reference("Secret", "foreign", "garden-prod")}
+    ]
+    resources = [a_resource("Secret", "r-3"), a_resource("ConfigMap", "r-4")]
+    refs = {"registrationRef": {"name": "registration"}, "deploymentRef": {"name": "deployment"}}
+    gardenlet = {"config": {"seedConfig": {"spec": backup("gardenlet-backup")}}}
+    return [
+        a_seed(OURS, spec={**backup("backup"), "dns": {**dns, "defaults": defaults}, "resources": resources}),
+        a_seed(THEIRS),
+        a_shoot("host", "garden", spec={"seedName": OURS}, status={"seedName": OURS}),
+        an_object("ManagedSeed", "child", "garden", spec={"shoot": {"name": "host"}, "gardenlet": {"config": config}}),
+        an_object("ControllerInstallation", "installation", spec={"seedRef": {"name": OURS}, **refs}),
+        an_object("Bastion", "bastion", "garden-dev", spec={"seedName": OURS, "shootRef": {"name": "apollo"}}),
+        an_object("Gardenlet", OURS, "garden", spec=gardenlet),
+    ]
+
+
+KIND_NAMES = {
+    "secret": "Secret",
+    "configmap": "ConfigMap",
+    "internalsecret": "InternalSecret",
+    "workloadidentity": "WorkloadIdentity",
+    "namespace": "Namespace",
+    "quota": "Quota",
+    "lease": "Lease",
+    "exposureclass": "ExposureClass",
+    "controllerregistration": "ControllerRegistration",
+    "controllerdeployment": "ControllerDeployment",
+}
+VERTICES = (
+    *(tail for _, tails in FIELDS.values() for tail in tails),
+    *(*OF_SHOOT, *OF_SEED, *OF_MANAGED_SEED, *EVERYBODYS),
+    *(tail for tails in NARROWER.values() for tail in tails),
+)
+
+
+async def landscape(shoot: Document) -> AuthorizedApiserver:
+    """All vertices, and all edges of Gardener's graph."""
+    apiserver = AuthorizedApiserver()
+    await apiserver.create([
+        a_cloudprofile(),
+        a_namespaced_cloudprofile(),
+        a_project(),
+        a_project("garden", "garden"),
+        *of_seeds(),
+        shoot,
+        a_shoot_state(),
+        *of_bindings(),
+        *of_backups(),
+    ])  # fmt: skip
+    for key in map(key_of, VERTICES):
+        if key.kind in KIND_NAMES and await apiserver.store.get(key) is None:
+            spec: Document = {"spec": {}} if KINDS[key.kind].has_spec else {}
+            await apiserver.create([an_object(KIND_NAMES[key.kind], key.name, key.namespace, **spec)])
+    for key in map(key_of, VERTICES):
+        assert await apiserver.store.get(key) is not None, key
+    return apiserver
+
+
+async def readable(apiserver: AuthorizedApiserver, tails: tuple[str, ...], seed: str = OURS) -> set[str]:
+    codes = {tail: await apiserver.code(f"seed:{seed}", f"get.{tail}") for tail in tails}
+    heartbeats = {404 for tail in tails if tail.startswith("lease.")}  # allowed, and nobody has sent one
+    assert set(codes.values()) <= {200, 403} | heartbeats, codes
+    return {tail for tail, code in codes.items() if code != 403}
+
+
+async def test_a_gardenlet_reads_what_gardeners_graph_leads_to_but_for_what_is_stated() -> None:
+    apiserver = await landscape(shoot_on(OURS))
+    stated = {tail for tails in NARROWER.values() for tail in tails}
+    assert await readable(apiserver, VERTICES) == set(VERTICES) - stated
+
+
+async def test_another_seeds_gardenlet_reads_none_of_it() -> None:
+    apiserver = await landscape(shoot_on(OURS))
+    its_own = {"backupbucket._.elsewhere", "backupentry.garden-dev.elsewhere"}
+    assert await readable(apiserver, VERTICES, THEIRS) == {*EVERYBODYS, *its_own}
+
+
+@pytest.mark.parametrize("field", FIELDS)
+async def test_an_edge_goes_with_the_field_that_makes_it(field: str) -> None:
+    apiserver = await landscape(shoot_on(OURS, left_out=field))
+    kept = {tail for other, (_, tails) in FIELDS.items() if other != field for tail in tails}
+    assert await readable(apiserver, (*FIELDS[field][1], *kept)) == kept
+
+
+@pytest.mark.parametrize(
+    ("spec", "status", "ours"),
+    [(OURS, None, True), (None, OURS, True), (THEIRS, OURS, True), (THEIRS, THEIRS, False), (None, None, False)],
+)
+async def test_a_shoot_is_of_the_seed_in_its_spec_and_of_the_one_in_its_status(
+    spec: str | None, status: str | None, *, ours: bool
+) -> None:
+    shoot = shoot_on(OURS)
+    shoot["spec"].pop("seedName")
+    shoot["spec"] |= {"seedName": spec} if spec else {}
+    shoot["status"] = {"seedName": status} if status else {}
+    apiserver = await landscape(shoot)
+    tails = ("shoot.garden-dev.apollo", "shootstate.garden-dev.apollo", "secret.garden-keys.of-b1", "project._.dev")
+    assert await readable(apiserver, tails) == (set(tails) if ours else set())
+
+
+# ------------------------------------------------------------------------------------------------ SeedRestriction
+
+CREATED = {
+    "BackupBucket": ("", "bucket-2"),
+    "BackupEntry": ("garden-dev", "entry-2"),
+    "Bastion": ("garden-dev", "bastion-2"),
+    "ConfigMap": ("garden-dev", "apollo.ca-cluster"),
+    "ClusterRoleBinding": ("", "seed-bootstrapper-child"),
+    "InternalSecret": ("garden-dev", "apollo.ca-client"),
+    "Gardenlet": ("garden", OURS),
+    "Lease": ("gardener-system-seed-lease", OURS),
+    "Secret": ("garden-dev", "apollo.kubeconfig"),
+    "Seed": ("", OURS),
+    "ServiceAccount": ("garden", "gardenlet-bootstrap-child"),
+    "ShootState": ("garden-dev", "apollo"),
+}
+
+
+@pytest.mark.parametrize("kind", CREATED)
+async def test_a_gardenlet_applies_changes_and_deletes_nothing_by_request_not_even_its_own(kind: str) -> None:
+    apiserver = await landscape(shoot_on(OURS))
+    namespace, name = CREATED[kind]
+    body = an_object(kind, name, namespace, spec={"seedName": OURS})
+    where = f"{kind.lower()}.{namespace or '_'}.{name}"
+    before = await apiserver.store.get(key_of(where))
+    for tail, content in (("apply", body), (f"patch.{where}", {"metadata": {"labels": {"a": "b"}}})):
+        response = await apiserver.response(f"seed:{OURS}", tail, content)
+        assert not response["ok"], tail
+        error: Document = response.get("error") or response["result"][0]["error"]
+        assert error["code"] == 403, response
+    assert await apiserver.code(f"seed:{OURS}", f"delete.{where}") == 403
+    assert await apiserver.store.get(key_of(where)) == before
+
+
+@pytest.mark.parametrize("name", [OURS, THEIRS])
+async def test_a_certificate_is_asked_for_by_csr_create_and_by_no_manifest(name: str) -> None:
+    apiserver = await landscape(shoot_on(OURS))
+    request = an_object("CertificateSigningRequest", "mine", spec={"username": f"seed:{name}"})
+    assert await apiserver.code(f"seed:{OURS}", "apply", request) == 403
+
+
+class Reports:
+    """Reports of gardenlets, and an apiserver that accepts or rejects them."""
+
+    def __init__(self, store: MemoryStore) -> None:
+        self.store = store
+        self.bus = MemoryBus(FakeClock())
+        self.subjects = Subjects()
+
+    async def send(self, seed: str, verb: str, document: Document) -> bool:
+        """Send one; whether it was accepted."""
+        queue = await self.bus.work_queue("REPORTS", "apiserver", "garden.report.>")
+        connections = Connections(self.store, self.bus, self.subjects)
+        handler = ReportHandler(
+            bus=self.bus,
+            store=self.store,
+            subjects=self.subjects,
+            queue=queue,
+            writer=Writer(self.store, FakeClock()),
+            manifests=ManifestCache(self.store),
+            dead_letter=DeadLetter(connections, reporter="apiserver", object_of=reported_object(self.subjects)),
+            concurrency=1,
+        )
+        metadata = document["metadata"]
+        key = ObjectKey(document["kind"].lower(), metadata.get("namespace", ""), metadata["name"])
+        await self.bus.publish(Message(self.subjects.report(seed, key), encode(document), {Header.VERB: verb}))
+        await handler.handle(await queue.fetch(10, 0))
+        return not self.bus.server.stream("REJECTED").messages
+
+
+def a_seed_of(name: str) -> Document:
+    return a_seed(name, ready=False)
+
+
+CHILD = ObjectKey("managedseed", "garden", "child")
+ACCEPTED: list[tuple[str, str, Document, str]] = [
+    ("its own Seed", "apply", a_seed_of(OURS), ""),
+    ("the Seed of a ManagedSeed here", "apply", a_seed_of("child"), ""),
+    ("the Seed of a ManagedSeed that leaves", "delete", a_seed_of("child"), "leaving"),
+    ("the state of a shoot here", "apply", a_shoot_state(), ""),
+    ("the state of a shoot that moves away", "apply", a_shoot_state(), "moving"),
+]
+REJECTED: list[tuple[str, str, Document, str]] = [
+    ("another Seed", "apply", a_seed_of(THEIRS), ""),
+    ("its own Seed's deletion", "delete", a_seed_of(OURS), ""),
+    ("another Seed's deletion", "delete", a_seed_of(THEIRS), ""),
+    ("the deletion of a Seed whose ManagedSeed stays", "delete", a_seed_of("child"), ""),
+    ("a Seed whose ManagedSeed leaves", "apply", a_seed_of("child"), "leaving"),
+    ("a Seed whose ManagedSeed is elsewhere", "apply", a_seed_of("child"), "hosted elsewhere"),
+    ("its deletion", "delete", a_seed_of("child"), "hosted elsewhere, leaving"),
+    ("the state of a shoot elsewhere", "apply", a_shoot_state(), "elsewhere"),
+    ("the state of no shoot", "apply", a_shoot_state("none"), ""),
+    ("a Secret", "apply", a_secret("apollo.kubeconfig"), ""),
+    ("a BackupBucket", "apply", an_object("BackupBucket", "bucket-2", spec={"seedName": OURS}), ""),
+    ("a Bastion", "apply", an_object("Bastion", "b", "garden-dev", spec={"seedName": OURS}), ""),
+    ("a Lease", "apply", an_object("Lease", OURS, "gardener-system-seed-lease", spec={}), ""),
+]
+
+
+MOVES = {"hosted elsewhere": ("garden/host", THEIRS), "elsewhere": ("garden-dev/apollo", THEIRS)}
+MOVES["moving"] = ("garden-dev/apollo", OURS)
+"""The shoot whose spec names another seed, and the seed that its status names."""
+
+
+async def meddled(store: MemoryStore, case: str) -> None:
+    """Have a ManagedSeed leave, or a shoot be elsewhere."""
+    for each in filter(None, case.split(", ")):
+        key = CHILD if each == "leaving" else ObjectKey("shoot", *MOVES[each][0].split("/"))
+        stored = await store.get(key)
+        assert stored is not None
+        if each == "leaving":
+            await store.delete(stored)
+            continue
+        document = stored.document()
+        document["spec"]["seedName"], document["status"]["seedName"] = THEIRS, MOVES[each][1]
+        await store.update(stored, document)
+
+
+@pytest.mark.parametrize(
+    ("verb", "document", "case", "accepted"),
+    [(*case[1:], is_accepted) for cases, is_accepted in ((ACCEPTED, True), (REJECTED, False)) for case in cases],
+    ids=[name for name, *_ in (*ACCEPTED, *REJECTED)],
+)
+async def test_a_gardenlet_reports_on_its_own_and_on_what_it_hosts(
+    verb: str, document: Document, case: str, *, accepted: bool
+) -> None:
+    apiserver = await landscape(shoot_on(OURS))
+    store = apiserver.store
+    child = await store.get(CHILD)
+    assert child is not None
+    await store.update(child, {**child.document(), "metadata": {**child.document()["metadata"], "finalizers": ["x"]}})
+    if verb == "delete" and document["metadata"]["name"] == "child":
+        await apiserver.create([a_seed_of("child")])
+    registration = await store.get(key_of("controllerregistration._.registration"))
+    assert registration is not None
+    await store.delete(registration)  # with none, extensions of any type are there
+    await meddled(store, case)
+    assert await Reports(store).send(OURS, verb, document) is accepted
