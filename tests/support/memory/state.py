@@ -21,7 +21,7 @@ from gardenbus.common.ports import tracing
 from gardenbus.common.ports.bus import StreamPosition
 from gardenbus.common.ports.clock import Clock, timestamp
 from gardenbus.common.ports.store import BindRecord, EventRecord, RequestOrigin, UnknownObject
-from gardenbus.relay.ports.outbox import EventEntry, ObjectEntry, OutboxEntry, QueueEntry, Verb
+from gardenbus.relay.ports.outbox import ChangeType, EventEntry, ObjectEntry, OutboxEntry, QueueEntry
 from tests.support.memory.copies import copied_table
 from tests.support.memory.followed_shoots import followed_shoot
 
@@ -199,7 +199,7 @@ class MemoryState:
     def announce(
         self,
         row: ObjectRow,
-        verb: Verb = "modified",
+        verb: ChangeType = "modified",
         *,
         with_binding: bool = True,
         left: Iterable[str] = (),
@@ -211,7 +211,14 @@ class MemoryState:
         )
 
     def announce_key(
-        self, key: ObjectKey, version: int, uid: str, verb: Verb, *, with_binding: bool = True, left: Iterable[str] = ()
+        self,
+        key: ObjectKey,
+        version: int,
+        uid: str,
+        verb: ChangeType,
+        *,
+        with_binding: bool = True,
+        left: Iterable[str] = (),
     ) -> None:
         """Append the entry of a write or removal."""
         self.append(

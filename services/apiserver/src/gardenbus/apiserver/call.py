@@ -13,7 +13,7 @@ from gardenbus.common.api.field_validation import FieldValidation
 from gardenbus.common.api.verbs import Verb
 from gardenbus.common.ports.bus import Headers
 
-Body = TypeVar("Body", bound=msgspec.Struct)
+Fields = TypeVar("Fields", bound=msgspec.Struct)
 
 
 class RequestOptions(NamedTuple):
@@ -47,7 +47,7 @@ class Call(NamedTuple):
         """The user who sent it."""
         return self.options.user
 
-    def read(self, wanted: type[Body]) -> Body:
+    def read(self, wanted: type[Fields]) -> Fields:
         """The body, which may be empty where no field is required. Raises BadRequest."""
         fields = ", ".join(field.encode_name for field in msgspec.structs.fields(wanted))
         return read_body(self.body, wanted, f"the body of {self.verb.name} is {{{fields}}}")

@@ -24,13 +24,13 @@ from gardenbus.common.api.request_bodies import (
 )
 from gardenbus.common.api.watches import WatchQuery
 
-Body = type[RequestBody] | type[WatchQuery] | Literal["manifests", "nothing"]
+BodyForm = type[RequestBody] | type[WatchQuery] | Literal["manifests", "nothing"]
 
 Sender = Literal["everybody", "viewer", "dashboard", "gardenlet", "member-agent", "scheduler", "bootstrap"]
 """Senders by role. `everybody`: whoever is known, but for bootstrappers and extensions; `viewer` of the landscape."""
 
 Scope = Literal["documents", "object", "explained", "kind", "scheduler", "subject", "landscape"]
-"""What a request is about, and so what is authorized before it is carried out.
+"""Subject of a request, and so what is authorized before it is carried out.
 
 | scope | the tail of its subject | authorized |
 |---|---|---|
@@ -50,7 +50,7 @@ class Form(NamedTuple):
     name: str
     tail: str
     summary: str
-    body: Body = "nothing"
+    body: BodyForm = "nothing"
 
 
 class Verb(NamedTuple):

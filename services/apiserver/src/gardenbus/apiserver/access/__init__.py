@@ -1,1 +1,1 @@
-"""Who may do what, in which turn: authorizer, audit log, users of the server's configuration, slots."""
+"""Access to the API, and turns at it: authorizer, audit log, users of the server's configuration, slots."""

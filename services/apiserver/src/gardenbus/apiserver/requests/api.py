@@ -76,12 +76,12 @@ _WATCH = "watch"
 _FIRST_WORDS = frozenset(name.partition(".")[0] for name in VERBS)
 _INSTEAD: dict[str, str] = dict.fromkeys(("bind", "retry"), ": `explain` shows which seeds would accept the shoot")
 
-Handler = Callable[[Call], Awaitable[Any]]
+CallHandler = Callable[[Call], Awaitable[Any]]
 
 
-def handlers_of(*owners: object) -> Mapping[str, Handler]:
+def handlers_of(*owners: object) -> Mapping[str, CallHandler]:
     """The handler of each verb: the only method `on_<verb>` of the owners. Raises ValueError where there is none."""
-    found: dict[str, Handler] = {}
+    found: dict[str, CallHandler] = {}
     for name in VERBS:
         method = f"on_{name.replace('-', '_').replace('.', '_')}"
         (found[name],) = (getattr(owner, method) for owner in owners if hasattr(owner, method))

@@ -1,1 +1,1 @@
-"""What enqueues for loops, by changes and by the clock, and caches of what loops look up."""
+"""Enqueuers of the loops, by changes and by the clock, and caches of what loops look up."""

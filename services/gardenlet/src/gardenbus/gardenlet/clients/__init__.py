@@ -1,1 +1,1 @@
-"""What a gardenlet sends: reports, heartbeats, ShootStates, lookups, and requests to extensions."""
+"""Senders of a gardenlet: reports, heartbeats, ShootStates, lookups, and requests to extensions."""

@@ -16,7 +16,7 @@ from gardenbus.common.ports.recovery import Recovery
 from gardenbus.common.ports.store import EventRecord
 from gardenbus.common.ports.stream_history import StreamHistories, StreamLoss
 
-Verb = Literal["added", "modified", "deleted"]
+ChangeType = Literal["added", "modified", "deleted"]
 
 
 class ObjectEntry(msgspec.Struct, frozen=True):
@@ -29,7 +29,7 @@ class ObjectEntry(msgspec.Struct, frozen=True):
     key: ObjectKey
     version: int
     uid: str
-    verb: Verb
+    verb: ChangeType
     with_binding: bool
     left: tuple[str, ...]
     unblock_index: int
