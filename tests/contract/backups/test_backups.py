@@ -4,13 +4,14 @@ import asyncio
 import itertools
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 from contextlib import asynccontextmanager
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from gardenbus.common.adapters.redis.backups import RedisBackups
+from gardenbus.common.api.identity.revocations import REVOCATIONS, revocation, revocations_in
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.backups.catalog import Chain
 from gardenbus.common.backups.creating import BackupSource, create_delta, create_full, latest_of, read_catalog
@@ -313,6 +314,40 @@ async def test_a_backup_of_a_store_that_only_a_newer_version_reads_is_not_restor
     with pytest.raises(Conflict, match="format 6, which this version of gardenbus does not read"):
         await restored_elsewhere(kit, elsewhere, destination)
     assert await content(elsewhere) == {}
+
+
+async def revoke(kit: StoreUnderTest, user: str) -> None:
+    document, stored = revocation(user, now(), "stolen"), await kit.store.get(REVOCATIONS)
+    await (kit.created(document) if stored is None else kit.changed(stored, merged(stored.document(), document)))
+
+
+@pytest.mark.parametrize("is_damaged", [False, True], ids=["", "and the latest backup is damaged"])
+async def test_who_was_revoked_after_the_backup_that_is_restored_stays_revoked(
+    kit: StoreUnderTest, elsewhere: StoreUnderTest, destination: DirectoryDestination, *, is_damaged: bool
+) -> None:
+    await a_landscape(kit)
+    latest = (await create_full(source_of(kit), destination, now)).latest
+    chain = await latest_chain(destination)
+    await revoke(kit, "seed:aws-eu2")
+    delta = await create_delta(source_of(kit), destination, now, latest)
+    assert delta is not None
+    await revoke(kit, "ann")
+    last = await create_delta(source_of(kit), destination, now, delta.latest)
+    assert last is not None
+    name = last.latest.backup.name
+    if is_damaged:
+        file = Path(destination.place) / name
+        file.write_bytes(file.read_bytes()[:-20])
+    assert elsewhere.connection is not None
+    backups = RedisBackups(elsewhere.connection)
+    done = await restore(backups, destination, chain, source_of(kit).prefix)
+    assert done.unread == ((name,) if is_damaged else ())
+    await elsewhere.open()
+    found = revocations_in(await elsewhere.now(REVOCATIONS))
+    before = now() - timedelta(hours=1)
+    assert found.rejects("seed:aws-eu2", issued_at=before)
+    assert found.rejects("ann", issued_at=before) is not is_damaged
+    assert not found.rejects("seed:aws-eu2", issued_at=now() + timedelta(hours=1))
 
 
 async def test_a_restore_that_died_keeps_the_store_closed_until_it_is_ended(

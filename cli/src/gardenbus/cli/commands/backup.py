@@ -187,6 +187,7 @@ def restore_command(
             [
                 f"{counted(done.objects, 'object')} restored from {backups}",
                 *(waiting if done.requests else ()),
+                *(f"{name} could not be read: who was revoked since may come in again." for name in done.unread),
                 f"The store is as it was at {done.taken_at}: what was written after that is gone, unless NATS has it.",
                 "Start the services. `gardenbus doctor` names what gardenlets run and the store does not know.",
             ]

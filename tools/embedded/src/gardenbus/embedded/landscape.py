@@ -376,6 +376,8 @@ class EmbeddedLandscape:
         except (GardenbusError, OSError) as error:
             raise StartFailed(f"nothing is restored from {self._options.restored_from}: {error}") from error
         self._notify(f"{done.objects} objects and {done.requests} requests restored, as of {done.taken_at}")
+        for name in done.unread:
+            self._notify(f"{name} could not be read: who was revoked since may come in again")
 
     async def _admit(self, admitting: Sequence[ManagedProcess], deadline: float) -> None:
         """Have tokens lie ready for agents that start for the first time, once somebody can make and check them."""

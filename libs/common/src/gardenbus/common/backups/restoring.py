@@ -7,14 +7,17 @@ stays closed: the same restore, begun again, goes over it once more. Requests th
 import asyncio
 import tempfile
 import uuid
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Iterator, Sequence
 from contextlib import asynccontextmanager
+from itertools import chain as chain_of
 from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
 from gardenbus.common.backups.catalog import Backup, Catalog, Chain, chain_to, problems_of
+from gardenbus.common.backups.creating import read_catalog
 from gardenbus.common.backups.files import BackupInvalid, BackupReader, BackupTrailer, joined
+from gardenbus.common.backups.later_revocations import later_revocations
 from gardenbus.common.backups.requests import WaitingRequests
 from gardenbus.common.errors import NotFound
 from gardenbus.common.ports.backups import BackupDestination, BackupRecord, BackupStore, RestoreResult
@@ -40,6 +43,8 @@ class RestoredChain(NamedTuple):
     taken_at: str
     objects: int
     requests: int = 0
+    unread: tuple[str, ...] = ()
+    """Later backups that could not be read: what was revoked since then is not known."""
 
 
 def chosen_chain(catalog: Catalog, name: str, place: str) -> Chain:
@@ -87,6 +92,7 @@ async def restore(
 ) -> RestoredChain:
     """Check a chain, store it in an empty store, and put back the requests that waited at its end (None: left out).
 
+    Who was revoked after the chain's end, as a later backup has it, stays revoked.
     Who tries again after a failure does so as the same `leader`, whose lead stays for a while; "" is a new one.
     Raises BackupInvalid, Conflict, NotFound, Unavailable.
     """
@@ -99,11 +105,12 @@ async def restore(
                 f"{chain.last.name} is of the landscape {header.prefix}, and this is {prefix}: restore it with "
                 f"--prefix {header.prefix}"
             )
+        later = await later_revocations(destination, await read_catalog(destination), chain, prefix)
         newest_format = max(reader.header.store_format for reader in readers)
         await store.begin_restore(chain.last.name, leader or f"restore-{uuid.uuid4().hex[:8]}", newest_format)
         owners: set[str] = set()
         count = removals = 0
-        records = joined(readers)
+        records = _with_later(joined(readers), later.record)
         while page := await asyncio.to_thread(list, islice(records, _TOGETHER)):
             await store.restore(page)
             owners.update(owner for record in page for owner in _owners(record))
@@ -115,7 +122,15 @@ async def restore(
         result = await store.finish_restore(
             trailer.state, trailer.taken_at, sorted(owners), restored, put_back=put_back
         )
-    return RestoredChain(chain, trailer.taken_at, result.objects, (trailer.requests or 0) if put_back else 0)
+    waiting = (trailer.requests or 0) if put_back else 0
+    return RestoredChain(chain, trailer.taken_at, result.objects, waiting, later.unread)
+
+
+def _with_later(records: Iterator[BackupRecord], later: BackupRecord | None) -> Iterator[BackupRecord]:
+    """Records, one of them (or one more) as a later backup has it."""
+    if later is None:
+        return records
+    return chain_of((record for record in records if record.key != later.key), (later,))
 
 
 async def _put_back(reader: BackupReader, requests: WaitingRequests) -> str:
