@@ -80,6 +80,14 @@ def test_ends_are_told_by_exit_codes(tmp_path: Path, code: int, arguments: list[
     assert runner.invoke(app, [*arguments, "--dir", str(tmp_path / "nothing")]).exit_code == code
 
 
+def test_a_landscape_file_that_is_no_text_is_none(tmp_path: Path):
+    file = LandscapeDirectory(tmp_path).landscape_file
+    file.write_bytes(b'{"nats_url":"nats://here:1\xff","redis_url":""}')
+    assert LandscapeDirectory(tmp_path).read() is None
+    shown = runner.invoke(app, ["status", "--dir", str(tmp_path)])
+    assert isinstance(shown.exception, SystemExit)
+
+
 def test_addresses_in_the_status_can_be_opened_and_have_no_passwords(tmp_path: Path):
     services = (
         ServiceEntry(name="scheduler", health_url="http://127.0.0.1:1"),

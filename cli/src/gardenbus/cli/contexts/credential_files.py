@@ -15,6 +15,7 @@ from typing import Literal
 
 import msgspec
 
+from gardenbus.common.api.decoding import decode_json
 from gardenbus.common.api.identity.issued_credentials import login_in
 from gardenbus.common.errors import BadRequest
 from gardenbus.common.ports.clock import parse_timestamp
@@ -44,7 +45,7 @@ def expiry_of(file: Path) -> datetime | None:
     match kind_of(file):
         case "login":
             try:
-                return parse_timestamp(msgspec.json.decode(login_in(content) or b"", type=_Expiring).expires)
+                return parse_timestamp(decode_json(login_in(content) or b"", _Expiring).expires)
             except msgspec.MsgspecError:
                 return None
         case "certificate":

@@ -15,6 +15,7 @@ from urllib.parse import quote
 
 import msgspec
 
+from gardenbus.common.api.decoding import decode_json
 from gardenbus.credentials.owned_directories import ForeignPath, foreign_path
 
 LandscapeState = Literal["starting", "ready", "stopping", "stopped"]
@@ -149,7 +150,7 @@ class LandscapeDirectory:
     def read(self) -> LandscapeFile | None:
         """Read landscape.json; None when there is none that can be read."""
         try:
-            return msgspec.json.decode(self.landscape_file.read_bytes(), type=LandscapeFile)
+            return decode_json(self.landscape_file.read_bytes(), LandscapeFile)
         except (OSError, msgspec.MsgspecError):
             return None
 

@@ -20,6 +20,7 @@ from typing import NamedTuple
 import msgspec
 from cryptography import x509
 
+from gardenbus.common.api.decoding import decode_json
 from gardenbus.common.api.identity.nkeys import KeyPair, KeyPurpose, key_pair
 from gardenbus.common.api.identity.principals import OPERATOR
 from gardenbus.common.errors import BadRequest, SettingsInvalid
@@ -164,7 +165,7 @@ def kept_operator(file: Path) -> OperatorLogin:
         made = OperatorLogin(OPERATOR, secrets.token_urlsafe(_PASSWORD_BYTES))
         secret_files.write(file, msgspec.json.encode(made))
     try:
-        return msgspec.json.decode(_content(file), type=OperatorLogin)
+        return decode_json(_content(file), OperatorLogin)
     except msgspec.MsgspecError as error:
         raise SettingsInvalid((f"{file}: {error}; remove it, and another password is made",)) from error
 

@@ -10,6 +10,7 @@ import msgspec
 from gardenbus.common.adapters.nats.connection import NOBODY, Connection
 from gardenbus.common.adapters.nats.credentials import NO_CREDENTIALS, Credentials
 from gardenbus.common.adapters.nats.messages import RawMessage, publish_command
+from gardenbus.common.api.decoding import decode_json
 
 SILENCE_SECONDS = 0.3
 """Wait for another response after the latest one."""
@@ -86,6 +87,6 @@ async def connect_admin(url: str, name: str, credentials: Credentials = NO_CREDE
 
 def _decoded(body: bytes) -> dict[str, Any]:
     try:
-        return msgspec.json.decode(body, type=dict[str, Any])
+        return decode_json(body, dict[str, Any])
     except msgspec.MsgspecError:
         return {}

@@ -80,7 +80,7 @@ async def unknown_objects(target: DiagnosticsTarget) -> Sequence[DiagnosticFindi
     """Finding for what runs at agents where the store neither has it nor remembers that it left."""
     reply = await target.api.bus.request(target.api.subjects.api("unknown"), b"", timeout_seconds=5.0)
     try:
-        found = msgspec.json.decode(reply, type=_UnknownResponse).result.items
+        found = decode_json(reply, _UnknownResponse).result.items
     except msgspec.DecodeError:
         return [DiagnosticFinding("unknown", "skipped", "no apiserver reports unknown objects")]
     return assess_unknown(target, found)
@@ -117,7 +117,7 @@ async def recovery(target: DiagnosticsTarget) -> Sequence[DiagnosticFinding]:
     """Finding for a store that was restored or rebuilt, and waits for its seeds."""
     reply = await target.api.bus.request(target.api.subjects.api("recovery"), b"", timeout_seconds=5.0)
     try:
-        found = msgspec.json.decode(reply, type=_RecoveryResponse).result.recovery
+        found = decode_json(reply, _RecoveryResponse).result.recovery
     except msgspec.DecodeError:
         return [DiagnosticFinding("recovery", "skipped", "no apiserver reports whether the store recovers")]
     return assess_recovery(target, found)
@@ -160,7 +160,7 @@ async def lost_messages(target: DiagnosticsTarget) -> Sequence[DiagnosticFinding
     """Finding for what was acknowledged, and then lost with a stream or a store that went back."""
     reply = await target.api.bus.request(target.api.subjects.api("lost"), b"", timeout_seconds=5.0)
     try:
-        losses = msgspec.json.decode(reply, type=_LossResponse).result.items
+        losses = decode_json(reply, _LossResponse).result.items
     except msgspec.DecodeError:
         return [DiagnosticFinding("lost", "skipped", "no apiserver reports lost messages")]
     now = datetime.now(UTC)
@@ -191,7 +191,7 @@ async def _reverted_shoots(target: DiagnosticsTarget) -> Sequence[DiagnosticFind
     query = msgspec.json.encode({"fieldSelector": f"reason={SPEC_REVERTED}", "limit": REVERTED_READ})
     reply = await target.api.bus.request(target.api.subjects.api("list.event"), query, timeout_seconds=10.0)
     try:
-        events = msgspec.json.decode(reply, type=_EventResponse).result.items
+        events = decode_json(reply, _EventResponse).result.items
     except msgspec.DecodeError:  # of those who may not read Events
         return []
     return assess_reverted(events)
@@ -306,7 +306,7 @@ async def gardenlets(target: DiagnosticsTarget) -> Sequence[DiagnosticFinding]:
 async def _has_ended_certificate(target: DiagnosticsTarget, seed: str, now: datetime) -> bool:
     reply = await target.api.bus.request(target.api.subjects.api(f"get.seed._.{seed}"), b"", timeout_seconds=5.0)
     try:
-        status = section(msgspec.json.decode(reply, type=_SeedResponse).result, "status")
+        status = section(decode_json(reply, _SeedResponse).result, "status")
     except msgspec.DecodeError:
         return False
     ends = parse_timestamp(status.get("clientCertificateExpirationTimestamp"))

@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import msgspec
 
+from gardenbus.common.api.decoding import decode_json
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.identity.issued_credentials import CREDENTIALS, PURPOSE_LABEL
 from gardenbus.common.api.keys import GARDEN_NAMESPACE
@@ -34,7 +35,7 @@ async def static_credentials(target: DiagnosticsTarget) -> Sequence[DiagnosticFi
     while True:
         reply = await target.api.bus.request(subject, msgspec.json.encode(query), timeout_seconds=5.0)
         try:
-            page = msgspec.json.decode(reply, type=_SecretsResponse).result
+            page = decode_json(reply, _SecretsResponse).result
         except msgspec.DecodeError:
             return [DiagnosticFinding("credentials", "skipped", "no apiserver reports issued credentials")]
         found += page.items

@@ -17,6 +17,7 @@ from typing import BinaryIO, Protocol
 
 import msgspec
 
+from gardenbus.common.api.decoding import decode_json
 from gardenbus.embedded.fork_server import ALLOWED, LARGEST_MESSAGE, ROOM_FOR_COMMANDS, ForkRequest, ForkResponse
 
 FORK_SECONDS = 20.0
@@ -206,7 +207,7 @@ def _response(ours: socket.socket) -> asyncio.Future[ForkedProcess]:
     def receive() -> None:
         loop.remove_reader(ours)
         try:
-            process = ForkedProcess(msgspec.json.decode(ours.recv(LARGEST_MESSAGE), type=ForkResponse).pid)
+            process = ForkedProcess(decode_json(ours.recv(LARGEST_MESSAGE), ForkResponse).pid)
         except (OSError, msgspec.MsgspecError) as error:
             response.set_exception(error)
         else:

@@ -24,6 +24,7 @@ import aiohttp
 import msgspec
 
 from gardenbus.cli.local.directory import LandscapeDirectory, ServiceEntry
+from gardenbus.common.api.decoding import decode_json, json_decoder
 from gardenbus.embedded.forking import Child, ForkServer
 from gardenbus.embedded.full_disk import WriteState, WriteWatch, is_write_error, room_of, storage_trouble
 from gardenbus.embedded.ports import LOOPBACK
@@ -50,6 +51,8 @@ between looks at what runs, was a fifth of a server's processor time, and most o
 
 _PR_SET_PDEATHSIG, _PR_SET_TIMERSLACK = 1, 29
 _LIBC: ctypes.CDLL | None = ctypes.CDLL(None) if sys.platform == "linux" else None
+
+_decode = json_decoder()
 
 
 class _HealthFile(msgspec.Struct, frozen=True):
@@ -291,7 +294,7 @@ class ManagedProcess:
 
     def _reported_url(self) -> str | None:
         try:
-            reported = msgspec.json.decode(self.health_file.read_bytes(), type=_HealthFile)
+            reported = decode_json(self.health_file.read_bytes(), _HealthFile)
         except (OSError, msgspec.MsgspecError):
             return None
         return reported.health_url if reported.pid == self.pid else None
@@ -333,7 +336,7 @@ async def _page(session: aiohttp.ClientSession, url: str) -> bytes:
 
 def _reasons(body: bytes) -> str:
     try:
-        decoded = msgspec.json.decode(body)
+        decoded = _decode(body)
         if "error" in decoded:  # NATS
             return str(decoded["error"])
         checks = decoded["checks"]
@@ -352,7 +355,7 @@ def _last_line(log: Path) -> str:
         return ""
     line = next((each.strip() for each in reversed(lines) if each.strip()), "")
     try:
-        members = msgspec.json.decode(line, type=dict[str, Any])
+        members = decode_json(line, dict[str, Any])
     except msgspec.MsgspecError:
         return line[:LAST_LINE_SHOWN]
     shown = [

@@ -23,6 +23,7 @@ from gardenbus.agent.kubernetes.errors import (
     field_conflicts,
     retry_after,
 )
+from gardenbus.common.api.decoding import decode_json, json_decoder
 from gardenbus.common.api.document import Document
 from gardenbus.common.errors import (
     BadRequest,
@@ -57,6 +58,8 @@ _BY_CODE: Mapping[int, type[GardenbusError]] = {
 _NOT_IN_SCHEMA = "field not declared in schema"
 """Text of a response 500 that no repetition changes: an applied field that the kind does not have."""
 _NO_RESPONSE = (TimeoutError, asyncio.IncompleteReadError, aiohttp.ClientError, OSError, ValueError)
+
+_decode = json_decoder()
 
 
 class KubernetesClient:
@@ -239,7 +242,7 @@ def client_tls(*, authority: str, certificate: str, key: str) -> ssl.SSLContext:
 def _error(status: int, content: bytes, request: str, again: str | None = None) -> GardenbusError:
     message, details = content.decode(errors="replace").strip(), dict[str, Any]()
     with contextlib.suppress(msgspec.MsgspecError):
-        details = msgspec.json.decode(content, type=dict[str, Any])
+        details = decode_json(content, dict[str, Any])
         message = str(details.get("message") or message)
     text = f"{request}: {status} {' '.join(message.split())[:500]}"
     if status == _FIRST_SERVER_ERROR and _NOT_IN_SCHEMA in message:
@@ -256,7 +259,7 @@ def _error(status: int, content: bytes, request: str, again: str | None = None) 
 
 def _document(content: bytes, request: str) -> Document:
     try:
-        document: Any = msgspec.json.decode(content)
+        document = _decode(content)
     except msgspec.DecodeError as error:
         raise Unavailable(f"{request}: the response is no JSON: {error}") from error
     return cast("Document", document) if isinstance(document, dict) else {}

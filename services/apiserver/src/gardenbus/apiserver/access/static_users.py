@@ -7,6 +7,7 @@ from pathlib import Path
 import msgspec
 import structlog
 
+from gardenbus.common.api.decoding import decode_json
 from gardenbus.common.api.identity.names import issued
 from gardenbus.common.errors import BadRequest, SettingsInvalid
 
@@ -42,7 +43,7 @@ class StaticUsers:
         status = self._file.stat()
         version = (status.st_mtime_ns, status.st_ino)
         if version != self._version:
-            self._users = _checked(msgspec.json.decode(self._file.read_bytes(), type=dict[str, str]))
+            self._users = _checked(decode_json(self._file.read_bytes(), dict[str, str]))
             self._version = version
 
 

@@ -34,6 +34,7 @@ from gardenbus.common.api.configuration.failure_injection import (
     parse_manifest_failures,
 )
 from gardenbus.common.api.configuration.member_agent import MemberBackendSettings
+from gardenbus.common.api.decoding import decode_json
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.fleet.apply_strategies import DEFAULT_STRATEGY, ApplyStrategy
 from gardenbus.common.ports.clock import Clock
@@ -248,13 +249,13 @@ class LocalClusterBackend:
             if file.name.startswith("."):
                 continue
             try:
-                held = msgspec.json.decode(file.read_bytes(), type=StoredManifest)
+                held = decode_json(file.read_bytes(), StoredManifest)
                 self._held[key_of(held.manifest)] = held
             except (msgspec.MsgspecError, ValueError) as error:
                 _log.warning("manifest.unreadable", cluster=self._cluster, file=file.name, reason=str(error))
                 file.unlink()
         try:
-            self._failed = msgspec.json.decode((self._directory / "failed.json").read_bytes(), type=dict[str, int])
+            self._failed = decode_json((self._directory / "failed.json").read_bytes(), dict[str, int])
         except (FileNotFoundError, msgspec.MsgspecError):
             self._failed = {}
 

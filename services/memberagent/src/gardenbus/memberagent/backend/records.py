@@ -11,6 +11,7 @@ from typing import NamedTuple
 import msgspec
 
 from gardenbus.agent.files import make_directory, replace_file, try_lock
+from gardenbus.common.api.decoding import decode_json
 
 REGISTERED = "registered.json"
 
@@ -70,7 +71,7 @@ class ClusterRecords:
 
     def _read(self) -> Registration | None:
         try:
-            text = msgspec.json.decode((self._directory / REGISTERED).read_bytes(), type=dict[str, str])
+            text = decode_json((self._directory / REGISTERED).read_bytes(), dict[str, str])
             return Registration(**text)
         except (FileNotFoundError, msgspec.MsgspecError, TypeError):
             return None

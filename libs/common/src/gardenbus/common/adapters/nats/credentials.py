@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
+from gardenbus.common.api.decoding import decode_json
 from gardenbus.common.api.identity.issued_credentials import login_in
 from gardenbus.common.api.identity.names import carried, certified
 from gardenbus.common.api.identity.permissions import IMPORTED_JETSTREAM_API, JETSTREAM_API
@@ -168,7 +169,7 @@ def _certified(certificate: "x509.Certificate") -> Principal:
 
 def _login(content: bytes) -> Login:
     try:
-        return msgspec.json.decode(content, type=Login)
+        return decode_json(content, Login)
     except msgspec.MsgspecError as error:
         raise BadRequest(f'write {{"user": …, "password": …}}: {error}') from error
 

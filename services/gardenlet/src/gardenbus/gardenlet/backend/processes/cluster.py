@@ -25,6 +25,7 @@ import msgspec
 import structlog
 
 from gardenbus.agent.files import make_directory, replace_file
+from gardenbus.common.api.decoding import decode_json
 from gardenbus.common.api.document import Document
 from gardenbus.common.ports.clock import Clock
 from gardenbus.gardenlet.backend.pki import Secrets, write_keys, write_kubeconfig
@@ -248,7 +249,7 @@ class Cluster:
 
     def _load(self) -> ClusterState | None:
         try:
-            return msgspec.json.decode((self.directory / "cluster.json").read_bytes(), type=ClusterState)
+            return decode_json((self.directory / "cluster.json").read_bytes(), ClusterState)
         except FileNotFoundError:
             return None
         except msgspec.MsgspecError as error:

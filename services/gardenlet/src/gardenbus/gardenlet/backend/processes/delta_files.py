@@ -14,6 +14,7 @@ from pathlib import Path
 import msgspec
 
 from gardenbus.agent.files import replace_file
+from gardenbus.common.api.decoding import decode_json
 from gardenbus.common.backups.files import BackupInvalid
 from gardenbus.gardenlet.domain.etcd_events import Changes
 
@@ -51,13 +52,13 @@ class Spool:
         try:
             lines = file.read_bytes().split(b"\n")
             spool = cls(file)
-            spool.after = spool.through = msgspec.json.decode(lines[0], type=_SpoolHeader).after
+            spool.after = spool.through = decode_json(lines[0], _SpoolHeader).after
         except (FileNotFoundError, msgspec.MsgspecError):
             return None
         whole = [lines[0]]
         for line in lines[1:-1]:
             try:
-                spool.through = msgspec.json.decode(line, type=Changes).revision
+                spool.through = decode_json(line, Changes).revision
             except msgspec.MsgspecError:
                 break
             whole.append(line)
@@ -74,7 +75,7 @@ class Spool:
         replace_file(file, content)
         spool = cls(file)
         spool.after, spool.size = after, len(content)
-        spool.through = msgspec.json.decode(changes[-1], type=Changes).revision if changes else after
+        spool.through = decode_json(changes[-1], Changes).revision if changes else after
         return spool
 
     def append(self, changes: Changes) -> None:
@@ -87,7 +88,7 @@ class Spool:
 
     def without(self, revision: int) -> "Spool":
         """Drop what is up to a revision."""
-        left = [line for line in self.lines() if msgspec.json.decode(line, type=Changes).revision > revision]
+        left = [line for line in self.lines() if decode_json(line, Changes).revision > revision]
         return Spool.begin(self._file, max(self.after, revision), left)
 
     def lines(self) -> Iterator[bytes]:
@@ -111,7 +112,7 @@ def pack(spool: Spool, target: Path, *, entry: str, previous: str) -> None:
 
         write(msgspec.json.encode(_DeltaHeader(FORMAT, entry, spool.after, previous)))
         for line in spool.lines():
-            events += len(msgspec.json.decode(line, type=Changes).events)
+            events += len(decode_json(line, Changes).events)
             write(line)
         packed.write(msgspec.json.encode(_DeltaTrailer(spool.through, events, digest.hexdigest())) + b"\n")
 
@@ -121,9 +122,9 @@ def unpack(file: Path, name: str, *, entry: str, after: int, through: int) -> li
     try:
         with gzip.open(file, "rb") as packed:
             lines = packed.read().splitlines()
-        header = msgspec.json.decode(lines[0], type=_DeltaHeader)
-        trailer = msgspec.json.decode(lines[-1], type=_DeltaTrailer)
-        changes = [msgspec.json.decode(line, type=Changes) for line in lines[1:-1]]
+        header = decode_json(lines[0], _DeltaHeader)
+        trailer = decode_json(lines[-1], _DeltaTrailer)
+        changes = [decode_json(line, Changes) for line in lines[1:-1]]
     except (EOFError, OSError, IndexError, zlib.error, msgspec.MsgspecError) as error:
         raise BackupInvalid(f"{name} is cut or damaged ({error}): put its copy there, or remove it") from error
     found = hashlib.sha256(b"".join(line + b"\n" for line in lines[:-1])).hexdigest()
