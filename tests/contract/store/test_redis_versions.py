@@ -7,9 +7,10 @@ from datetime import timedelta
 import pytest
 
 from gardenbus.common.adapters.redis.function_library import LIBRARY, Library, join_files, texts
+from gardenbus.common.api.budgets import StoredOverBudget
 from gardenbus.common.api.document import Document, StoredObject
 from gardenbus.common.errors import Unavailable
-from gardenbus.common.ports.store import VERSION_LEAP
+from gardenbus.common.ports.store import VERSION_LEAP, DemandLimits, WritePrecondition
 from gardenbus.relay.adapters.library_pruner import LibraryPruner
 from tests.support.builders import a_project, a_seed, a_shoot, merged
 from tests.support.servers import Server
@@ -23,6 +24,20 @@ FORMAT = int(texts()["opening.lua"].split("local FORMAT = ")[1].split()[0])
 OTHER_FORMAT = join_files(
     {name: text.replace(f"local FORMAT = {FORMAT} ", f"local FORMAT = {FORMAT + 1} ") for name, text in texts().items()}
 )
+
+WITHOUT_AMOUNTS = """
+local function nothing() return '' end
+local amounts = {size_with = nothing, count_as = nothing, count_object = nothing, uncount_object = nothing,
+                 stored_rejection = function() end}
+"""
+BEFORE_AMOUNTS = join_files(
+    {
+        **texts(),
+        "opening.lua": texts()["opening.lua"].replace(f"local FORMAT = {FORMAT} ", f"local FORMAT = {FORMAT - 1} "),
+        "stored_amounts.lua": WITHOUT_AMOUNTS,
+    }
+)
+"""The format before, whose writes count nothing."""
 
 
 class Landscape:
@@ -241,6 +256,38 @@ async def test_data_in_a_newer_format_refuse_the_older_version_and_say_so(landsc
     assert late.connection is not None
     with pytest.raises(Unavailable, match=f"format {FORMAT + 1}"):
         await late.connection.ensure_ready()
+
+
+async def test_what_an_older_format_stored_while_versions_stood_side_by_side_is_counted_and_bounded(
+    landscape: Landscape,
+) -> None:
+    old, new = landscape.seen_by(BEFORE_AMOUNTS), landscape.seen_by(LIBRARY, "new-relay")
+    await old.open()
+    shoots = [await old.created(a_shoot(f"old-{number}")) for number in range(3)]
+    await rejected(new, a_shoot("early"))
+    await old.outbox.resign()
+    assert not (await new.outbox.lead(60)).is_open, "the older format stays open for those who know it"
+    shoots.append(await old.created(a_shoot("between")))
+    await new.outbox.open(0, 0)
+    await rejected(old, a_shoot("late"), rf"format {FORMAT}.*format {FORMAT - 1}")
+    written = await new.changed(shoots[0], merged(shoots[0].document(), {"metadata": {"labels": {"a": "b"}}}))
+    assert await new.store.delete(shoots[1]) is None
+    while await new.outbox.count_older():
+        pass
+    amount = (await new.store.stored_amounts())["garden-dev"]
+    assert amount.objects == 3
+    limits = DemandLimits(most={"storedObjects": 4, "storedBytes": 2**30})
+    within = (WritePrecondition("stored", "garden-dev", "", limits=limits),)
+    await new.store.create(a_shoot("new"), preconditions=within)
+    with pytest.raises(StoredOverBudget, match="storedObjects"):
+        await new.store.create(a_shoot("beyond"), preconditions=within)
+    assert await new.store.delete(written) is None
+    await new.store.create(a_shoot("beyond"), preconditions=within)
+    fresh = landscape.seen_by(LIBRARY, prefix="fresh")
+    await fresh.open()
+    for name in ("old-2", "between", "new", "beyond"):
+        await fresh.created(a_shoot(name))
+    assert await fresh.store.stored_amounts() == await new.store.stored_amounts(), "as if all were new"
 
 
 async def test_the_newer_format_is_remembered_over_a_crash(landscape: Landscape) -> None:
