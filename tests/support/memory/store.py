@@ -7,6 +7,7 @@ together), forgets everything at the end of the process, and serves one event lo
 import dataclasses
 import uuid
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -31,6 +32,7 @@ from gardenbus.common.ports.store import (
     WritePrecondition,
 )
 from gardenbus.common.ports.stream_history import StreamEntry, StreamHistory, StreamLoss
+from gardenbus.common.side_thread import beside_loop
 from tests.support.memory.followed_shoots import followed_shoot
 from tests.support.memory.quotas import recount, with_quota_status
 from tests.support.memory.recovery import drop_unknown, note_unknown, ordered_after
@@ -111,7 +113,8 @@ class MemoryStore(MemoryScheduling):
         generation: int = 1,
         created_at: str = "",
     ) -> StoredObject | Superseded:
-        state, change, key = self.state, creation_of(document), key_of(document)
+        state, key = self.state, key_of(document)
+        change = await beside_loop(len(last_applied), partial(creation_of, document))
         state.check_open()
         superseded = check_write(
             state,
@@ -184,7 +187,8 @@ class MemoryStore(MemoryScheduling):
         preconditions: Sequence[WritePrecondition] = (),
     ) -> StoredObject | Superseded:
         """Replace an object."""
-        state, key, change = self.state, base.key, change_of(base, document)
+        state, key = self.state, base.key
+        change = await beside_loop(base.size + len(last_applied or b""), partial(change_of, base, document))
         differs = change.differs or bump_generation
         private = {"last_applied": last_applied, "report_stamps": report_stamps, "owner_setters": owner_setters}
         private = {name: text for name, text in private.items() if text is not None}

@@ -10,7 +10,7 @@ import pytest
 
 ROOT = Path(__file__).parents[3]
 ATTACKS = tuple(f"A{number}" for number in range(1, 20))
-BAD_CASES = tuple(f"B{number}" for number in range(1, 25))
+BAD_CASES = tuple(f"B{number}" for number in range(1, 26))
 _NAMED = re.compile(r"`(tests/[^`]+)`")
 _ROW = re.compile(r"^\| ([AB]\d+) \| .+ \| (.+) \|$", re.MULTILINE)
 

@@ -196,6 +196,12 @@ class StoredObject(msgspec.Struct, frozen=True, kw_only=True):
         """The annotations, decoded alone."""
         return _decode_annotated(b"{%b}" % self.parts.meta).annotations or {}
 
+    @property
+    def size(self) -> int:
+        """Bytes of its parts: about as many as the whole manifest has."""
+        parts = self.parts
+        return len(parts.meta) + len(parts.labels) + len(parts.spec) + len(parts.status) + len(parts.rest)
+
     def encoded(self) -> bytes:
         """The whole manifest as JSON, assembled without parsing."""
         parts = self.parts

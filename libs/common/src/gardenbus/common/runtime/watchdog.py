@@ -4,12 +4,15 @@ A thread that holds the interpreter ends neither itself nor another one; the ker
 processor time of this process (and so neither waits for servers nor the time for which a machine was stopped) is wound
 up by the event loop again and again. When it runs out, its signal is handled without the interpreter: the stack of each
 thread is written to stderr, then the process exits with the number of the signal. What it handled is delivered again.
+Work in the side thread counts by itself, as the event loop goes on beside it.
 """
 
 import asyncio
 import ctypes
 import faulthandler
 import signal
+
+from gardenbus.common.side_thread import computing_seconds
 
 EXIT_CODE = int(signal.SIGPROF)
 """Exit code of a process that was ended."""
@@ -18,6 +21,7 @@ LONGEST_INTERVAL_SECONDS = 1.0
 _TURNS = 10
 """Times that an idle loop winds the timer up before it would run out."""
 
+_AT_ONCE_SECONDS = 1e-6
 _STDERR = 2
 
 
@@ -44,7 +48,8 @@ class Watchdog:
             signal.setitimer(signal.ITIMER_PROF, 0)
 
     def _wind(self) -> None:
-        signal.setitimer(signal.ITIMER_PROF, self._seconds)
+        is_over = computing_seconds() >= self._seconds
+        signal.setitimer(signal.ITIMER_PROF, _AT_ONCE_SECONDS if is_over else self._seconds)
         self._winding = asyncio.get_running_loop().call_later(self._interval_seconds, self._wind)
 
 

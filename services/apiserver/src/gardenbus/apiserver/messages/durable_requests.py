@@ -10,6 +10,7 @@ import asyncio
 import contextlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import chain, groupby
 from typing import NamedTuple
 
@@ -27,6 +28,7 @@ from gardenbus.apiserver.domain.senders import UserOf, as_stated, check_sender
 from gardenbus.apiserver.domain.validation.metadata import key_of
 from gardenbus.apiserver.registry.batch_creator import BatchCreator, NewObject
 from gardenbus.apiserver.registry.dry_run import reject_durable_dry_run
+from gardenbus.apiserver.registry.loop_turn import LoopTurn
 from gardenbus.apiserver.registry.read_cache import ManifestCache, ReadCache
 from gardenbus.apiserver.registry.retry_on_conflict import StaleVersion, UnmetDependency, WriteResult
 from gardenbus.apiserver.registry.stored_kinds import stored_reference
@@ -53,6 +55,7 @@ from gardenbus.common.ports import tracing
 from gardenbus.common.ports.bus import Bus, QueueMessage, StreamMessage, WorkQueue
 from gardenbus.common.ports.clock import Clock
 from gardenbus.common.ports.store import RequestOrigin, Store
+from gardenbus.common.side_thread import beside_loop
 
 _log = structlog.stdlib.get_logger()
 
@@ -248,9 +251,11 @@ class DurableRequestHandler:
         """Read a batch in one round trip: where its messages belong, and what they are about."""
         rejected: list[RejectedDocument] = []
         parsed: list[_ParsedMessage | None] = []
+        turn = LoopTurn()
         for number, queued in enumerate(queued_messages, 1):
             if number % READ_TOGETHER == 0:
                 await asyncio.sleep(0)
+            await turn.let_others_in()
             parsed.append(await self._parsed(queued, rejected))
         reads = ReadCache(self.store, self.manifests)
         messages = [message for message in parsed if message is not None]
@@ -291,13 +296,15 @@ class DurableRequestHandler:
             check_sender(message.headers, sender.user, self.user_of)
             reject_durable_dry_run(message.headers)
             validation = validation_of(message.headers, FieldValidation.WARN)
-            documents = parse(message.body)
+            documents = await beside_loop(len(message.body), partial(parse, message.body))
             requester = self.authorizer.requester(sender, message.headers, f"requests/{message.sequence}")
         except Terminal as error:
             rejected.append(RejectedDocument(queued, error))
             return None
         parsed: list[_ParsedDocument] = []
+        turn = LoopTurn()
         for number, document in enumerate(documents):
+            await turn.let_others_in()
             try:
                 key = key_of(document) if verb == "apply" else await stored_reference(self.store, document)
             except Terminal as error:

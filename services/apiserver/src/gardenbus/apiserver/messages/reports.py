@@ -8,6 +8,7 @@ import asyncio
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import structlog
 
@@ -53,6 +54,7 @@ from gardenbus.common.errors import BadRequest, Conflict, Forbidden, NotFound, T
 from gardenbus.common.ports import tracing
 from gardenbus.common.ports.bus import Bus, QueueMessage, WorkQueue
 from gardenbus.common.ports.store import EventRecord, Store, UnknownObject
+from gardenbus.common.side_thread import beside_loop
 
 _log = structlog.stdlib.get_logger()
 
@@ -123,7 +125,8 @@ class ReportHandler:
                     raise Forbidden(_not_current(seed, token))
                 if token:
                     is_current[seed, ""] = False
-                reports.append(read_report(queued, seed, key, incarnation))
+                read = partial(read_report, queued, seed, key, incarnation)
+                reports.append(await beside_loop(len(queued.message.body), read))
             except Terminal as error:
                 rejected.append(RejectedReport(queued, error))
         return reports, rejected

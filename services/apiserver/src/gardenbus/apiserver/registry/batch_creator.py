@@ -12,6 +12,7 @@ from typing import NamedTuple
 import msgspec
 
 from gardenbus.apiserver.domain.related_objects import RelatedQuery
+from gardenbus.apiserver.registry.loop_turn import LoopTurn
 from gardenbus.apiserver.registry.read_cache import ReadCache
 from gardenbus.apiserver.registry.retry_on_conflict import UnmetDependency, WriteResult
 from gardenbus.apiserver.registry.writer import ANY_CHANGE, ChangeChecks, Writer
@@ -76,7 +77,9 @@ class BatchCreator:
 
     async def _admitted(self, new_objects: Sequence[NewObject], reads: ReadCache) -> list[_AdmittedCreation]:
         ready: list[_AdmittedCreation] = []
+        turn = LoopTurn()
         for one in new_objects:
+            await turn.let_others_in()
             try:
                 admitted = await self._writer.new_object(
                     one.document,

@@ -5,6 +5,7 @@ comes as `UnmetDependency`, since an earlier request may still be about to chang
 """
 
 from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 from typing import NamedTuple
 
 import msgspec
@@ -58,6 +59,7 @@ from gardenbus.common.controller.agent_credentials import AgentCredentials
 from gardenbus.common.errors import Conflict, Forbidden, NotFound
 from gardenbus.common.ports.clock import Clock
 from gardenbus.common.ports.store import Creation, Objects, RequestOrigin, Superseded, WritePrecondition
+from gardenbus.common.side_thread import beside_loop
 
 NO_VERSION = 2**52
 """A version that no object ever has: a write based on it checks the order of requests, and then conflicts."""
@@ -118,6 +120,8 @@ class _WriteIntent(NamedTuple):
     last_applied: bytes | None
     review: Review
     checks: ChangeChecks
+    size: int
+    """Bytes of what was sent."""
     condition: Precondition | None = None
 
 
@@ -185,16 +189,9 @@ class Writer:
         """
         key = key or key_of(given)
         reject_controller_owned(key)
-        turn = LoopTurn()
         wanted = version_in(given)
-        sent = merging.without_system_fields(given)
-        last_applied = encode(sent)
-        if may_exceed(last_applied):
-            await turn.let_others_in()
-            check_entries(sent)
-        await turn.let_others_in()
+        sent, last_applied = await self._sent(given)
         review = reported_review(given) if validation is None else manifest_review(given, key, validation)
-        await turn.let_others_in()
 
         def merge(base: StoredObject | None, current: Document | None) -> Document:
             check_version(key, base, wanted)
@@ -205,7 +202,10 @@ class Writer:
             return post_merge(current, merging.apply_three_way(current, last, sent))
 
         return await self._write(
-            _WriteIntent(key, merge, user, _RequestOrder(origin), last_applied, review, checks, condition), reads
+            _WriteIntent(
+                key, merge, user, _RequestOrder(origin), last_applied, review, checks, len(last_applied), condition
+            ),
+            reads,
         )
 
     async def new_object(  # noqa: PLR0913
@@ -226,15 +226,14 @@ class Writer:
         """
         reject_controller_owned(key)
         check_version(key, None, version_in(given))
-        sent = merging.without_system_fields(given)
-        last_applied = encode(sent)
-        if may_exceed(last_applied):
-            check_entries(sent)
-        notices = manifest_review(given, key, validation)(None)
-        merged = merging.new_object(sent, last_applied)
+        sent, last_applied = await self._sent(given)
+        size = len(last_applied)
+        notices = await beside_loop(size, lambda: manifest_review(given, key, validation)(None))
+        merged = await beside_loop(size, partial(merging.new_object, sent, last_applied))
         checks.change(None, merged)
         is_as_given = merged is sent and merging.is_sent_whole(sent, given)
-        admitted = await self._admitted(merged, None, reads, user, checks, queries if is_as_given else None)
+        queries = queries if is_as_given else None
+        admitted = await self._admitted(merged, None, reads, user, checks, size=size, queries=queries)
         if section(admitted.document, "spec").get("seedName"):
             return None
         creation = Creation(
@@ -279,7 +278,8 @@ class Writer:
             return patched
 
         return await self._write(
-            _WriteIntent(key, merge, user, _RequestOrder(origin), None, review, checks, condition), reads
+            _WriteIntent(key, merge, user, _RequestOrder(origin), None, review, checks, len(encode(patch)), condition),
+            reads,
         )
 
     async def delete(
@@ -346,16 +346,15 @@ class Writer:
         async def attempt() -> WriteResult:
             await check_precondition(intent.condition, reads)
             base = await reads.get(intent.key)
-            current = base.document() if base is not None else None
-            turn = LoopTurn()
-            merged = intent.merge(base, current)
+            size = intent.size + (base.size if base is not None else 0)
+            current = await beside_loop(size, base.document) if base is not None else None
+            merged = await beside_loop(size, partial(intent.merge, base, current))
             if intent.last_applied is None:
-                check_entries(merged, current)
-            await turn.let_others_in()
-            intent.checks.change(current, merged)
-            notices = (*intent.review(current), *_unknown_configuration(intent, base))
-            await turn.let_others_in()
-            admitted = await self._admitted(merged, current, reads, intent.user, intent.checks)
+                await beside_loop(size, partial(check_entries, merged, current))
+            await beside_loop(size, partial(intent.checks.change, current, merged))
+            notices = await beside_loop(size, partial(intent.review, current))
+            notices = (*notices, *_unknown_configuration(intent, base))
+            admitted = await self._admitted(merged, current, reads, intent.user, intent.checks, size=size)
             admitted = admitted._replace(warnings=(*notices, *admitted.warnings), notices=notices)
             depends_on.extend(
                 ObjectKey.from_stored(guard.name) for guard in admitted.preconditions if guard.kind == "version"
@@ -373,31 +372,48 @@ class Writer:
         warnings = await self.follow_up(written, reads, intent.user)
         return written._replace(warnings=(*written.warnings, *warnings)) if warnings else written
 
-    async def _admitted(
+    async def _sent(self, given: Document) -> tuple[Document, bytes]:
+        """A manifest without what the system fills in, and as JSON. Raises InvalidResource for too many entries."""
+        sent = merging.without_system_fields(given)
+        last_applied = encode(sent)
+        if may_exceed(last_applied):
+            await beside_loop(len(last_applied), partial(check_entries, sent))
+        return sent, last_applied
+
+    async def _admitted(  # noqa: PLR0913
         self,
         document: Document,
         current: Document | None,
         reads: ReadCache,
         user: str,
         checks: ChangeChecks,
+        *,
+        size: int,
         queries: Sequence[RelatedQuery] | None = None,
     ) -> _Admitted:
+        """Admit a document of so many bytes, with what is stored of it."""
         admission, now = self.admission, self._clock.now()
-        related = await reads.related(admission.related_queries(document, current) if queries is None else queries)
+        if queries is None:
+            queries = await beside_loop(size, partial(admission.related_queries, document, current))
+        related = await reads.related(queries)
+        mutate = partial(admission.mutate, document, current, related, user=user, now=now)
         turn = LoopTurn()
         with dependent():
-            mutated = admission.mutate(document, current, related, user=user, now=now)
+            mutated = await beside_loop(size, mutate)
         await turn.let_others_in()
-        validate(mutated.document, current)
+        await beside_loop(size, partial(validate, mutated.document, current))
         await turn.let_others_in()
+        admit = partial(
+            admission.admit, mutated.document, current, related, user=user, now=now, check_verbs=checks.verbs
+        )
         with dependent():
-            admission.admit(mutated.document, current, related, user=user, now=now, check_verbs=checks.verbs)
+            await beside_loop(size, admit)
         await turn.let_others_in()
         admitted = with_status_label(mutated.document) if mutated.document["kind"] == "Shoot" else mutated.document
         if current is not None:  # a new object was measured when it was read
             check_size(admitted)
-        guards = (*admission.write_guards(admitted, current, related, user=user), *checks.preconditions)
-        return _Admitted(admitted, mutated.warnings, guards)
+        guards = await beside_loop(size, partial(admission.write_guards, admitted, current, related, user=user))
+        return _Admitted(admitted, mutated.warnings, (*guards, *checks.preconditions))
 
     async def _create(self, intent: _WriteIntent, admitted: _Admitted, reads: ReadCache) -> WriteResult:
         document = admitted.document
@@ -462,7 +478,7 @@ class Writer:
         origin: RequestOrigin | None,
         condition: Precondition | None,
     ) -> StoredObject | Superseded | None:
-        document = base.document()
+        document = await beside_loop(base.size, base.document)
         related = await reads.related(self.admission.deletion_queries(document))
         with dependent((Forbidden,)):
             self.admission.admit_deletion(document, related, user=user)

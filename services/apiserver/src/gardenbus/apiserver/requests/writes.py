@@ -7,6 +7,7 @@ names is authorized by itself.
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Iterable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple
 
 import msgspec
@@ -35,6 +36,7 @@ from gardenbus.common.errors import BadRequest, Forbidden, GardenbusError
 from gardenbus.common.ports.bus import StreamPosition
 from gardenbus.common.ports.clock import Clock
 from gardenbus.common.ports.store import RequestOrigin, Store
+from gardenbus.common.side_thread import beside_loop
 
 
 class WriteSession(NamedTuple):
@@ -86,9 +88,8 @@ class WriteRequests:
 
     async def on_apply(self, call: Call) -> RequestResponse:
         """Create or update what the body holds."""
-        turn, options = LoopTurn(), call.options
-        documents = parse(call.body)
-        await turn.let_others_in()
+        options = call.options
+        documents = await beside_loop(len(call.body), partial(parse, call.body))
         session = await self._write_session(options)
         return await _written_together(
             (self._applied(document, session, options) for document in documents), session.trace
@@ -119,9 +120,10 @@ class WriteRequests:
         options = call.options
         if call.tail:
             key = await self._names.key(call.tail)
-            patch = read_object(call.body, "send a JSON merge patch: one JSON object")
+            otherwise = "send a JSON merge patch: one JSON object"
+            patch = await beside_loop(len(call.body), partial(read_object, call.body, otherwise))
         else:
-            wanted = call.read(MergePatch)
+            wanted = await beside_loop(len(call.body), partial(call.read, MergePatch))
             key = reference_of({"kind": wanted.kind, "namespace": wanted.namespace, "name": wanted.name})
             patch = wanted.patch
         session = await self._write_session(options)
@@ -143,7 +145,9 @@ class WriteRequests:
         """Delete what the subject names, or what the body holds or refers to."""
         options = call.options
         deletions = [(await self._names.key(call.tail), False)] if call.tail else []
-        for document in () if call.tail else parse(call.body):
+        turn = LoopTurn()
+        for document in () if call.tail else await beside_loop(len(call.body), partial(parse, call.body)):
+            await turn.let_others_in()
             confirms = _confirms(document)
             deletions.append((await stored_reference(self.store, document), confirms))
         session = await self._write_session(options)

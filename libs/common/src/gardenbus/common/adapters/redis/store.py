@@ -5,6 +5,7 @@ Python works out what a write changes (resources/changes.py), the functions chec
 
 import uuid
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, cast
 
 import msgspec
@@ -55,6 +56,7 @@ from gardenbus.common.ports.store import (
     UnschedulableShoot,
     WritePrecondition,
 )
+from gardenbus.common.side_thread import beside_loop
 
 
 def origin_text(origin: RequestOrigin | None) -> str:
@@ -91,7 +93,7 @@ class RedisStore(RedisReads):
         preconditions: Sequence[WritePrecondition] = (),
     ) -> StoredObject | Superseded:
         """Store a new object."""
-        change, key = creation_of(document), key_of(document)
+        change, key = await beside_loop(len(last_applied), partial(creation_of, document)), key_of(document)
         beside = Creation(document, origin, last_applied, owner_setters)
         operation = self._creation(key, change, beside, self._now())
         operation["guards"] = guards(preconditions)
@@ -102,7 +104,10 @@ class RedisStore(RedisReads):
     async def create_many(self, creations: Sequence[Creation]) -> Sequence[CreateResult]:
         """Store new objects in one call."""
         now = self._now()
-        changes = [(key_of(one.document), creation_of(one.document), one) for one in creations]
+        changes = [
+            (key_of(one.document), await beside_loop(len(one.last_applied), partial(creation_of, one.document)), one)
+            for one in creations
+        ]
         operations = [self._creation(key, change, one, now) for key, change, one in changes]
         for operation, creation in zip(operations, creations, strict=True):
             if creation.trace:
@@ -183,7 +188,7 @@ class RedisStore(RedisReads):
         preconditions: Sequence[WritePrecondition] = (),
     ) -> StoredObject | Superseded:
         """Replace an object."""
-        change = change_of(base, document)
+        change = await beside_loop(base.size + len(last_applied or b""), partial(change_of, base, document))
         base = msgspec.structs.replace(
             base,
             last_applied=base.last_applied if last_applied is None else last_applied,
