@@ -8,7 +8,8 @@ else replaced; None takes a field away).
 from collections.abc import Mapping
 from typing import Any
 
-from gardenbus.common.api.document import Document
+from gardenbus.common.api.document import Document, canonical
+from gardenbus.common.api.garden.scheduling_requirements import RESOLVED
 
 NOW = "2026-01-02T03:04:05Z"
 CORE = "core.gardener.cloud/v1beta1"
@@ -173,6 +174,16 @@ def a_managed_seed(name: str = "aws-eu1", shoot: str | None = None, **changes: A
         "spec": {"shoot": {"name": shoot or name}, "gardenlet": {}},
     }
     return merged(managed_seed, changes)
+
+
+def resolved_as(requirements: Document) -> Document:
+    """Changes that give a shoot resolved requirements."""
+    return {"annotations": {RESOLVED: canonical(requirements).decode()}}
+
+
+def a_requesting_shoot(name: str, requests: Mapping[str, int], **changes: Any) -> Document:
+    """A shoot that requests amounts of resources, as admission resolves it."""
+    return merged(a_shoot(name, **changes), {"metadata": resolved_as({"requests": dict(requests)})})
 
 
 def a_shoot_state(name: str = "apollo", namespace: str = "garden-dev", **changes: Any) -> Document:

@@ -147,7 +147,8 @@ class MemoryOutbox:
         new = ObjectRow(stored, index_keys, origin, prior=prior) if stored else None
         before = row.seeds if row else frozenset[str]()
         if key.kind == "shoot":
-            state.move_usage(key, before, new.seeds if new else ())
+            requested = row.index_keys.requests if row else ()
+            state.move_usage(key, before, new.seeds if new else (), requested, index_keys.requests)
         state.reindex(key, row.index_keys if row else IndexKeys(), index_keys)
         if row:
             del state.rows[key], state.uids[row.stored.uid]

@@ -27,7 +27,7 @@ from gardenbus.common.ports.store import (
     Usage,
 )
 from tests.support.memory.quotas import demand_of
-from tests.support.memory.recovery import MemoryRecoveries, unknown_places
+from tests.support.memory.recovery import MemoryRecoveries, requested_on, unknown_places
 from tests.support.memory.state import MemoryState, member_of
 from tests.support.memory.stored_amounts import amount_in
 
@@ -87,7 +87,13 @@ class MemoryReads(MemoryRecoveries):
             for seed, version in state.usage_changed.items()
             if version > since
         }
-        return Usage(state.usage_version, changed, UnblockIndexes(state.unblock_objects, state.unblock_usage))
+        requested = {
+            seed: dict(requested_on(state, seed))
+            for seed, version in state.requested_changed.items()
+            if version > since
+        }
+        indexes = UnblockIndexes(state.unblock_objects, state.unblock_usage)
+        return Usage(state.usage_version, changed, indexes, requested)
 
     async def _usage_since(self, since: int | None) -> Usage:
         return Usage(0, {}, UnblockIndexes(0, 0)) if since is None else await self.usage(since)

@@ -1,9 +1,11 @@
 """Recoveries in memory: what functions/recovery.lua and recovering.lua do."""
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from gardenbus.common.adapters.store_responses import is_gone
+from gardenbus.common.api.garden.scheduling_requirements import resolved_of
 from gardenbus.common.api.keys import GARDEN_NAMESPACE, ObjectKey
 from gardenbus.common.ports.recovery import QUERIED, InventoryItem, InventoryResult, Recovery
 from gardenbus.common.ports.store import BindOutcome, EventRecord, RequestOrigin, UnknownObject
@@ -184,6 +186,16 @@ def unknown_places(state: MemoryState, seed: str) -> int:
     """Number of unknown shoots that take a place of a seed, beside those that are stored on it."""
     found = [(key, each.uid) for (on, key), each in state.unknown.items() if on == seed and key.kind == "shoot"]
     return sum(key not in state.usage[seed] and not state.is_settled(key, seed, uid) for key, uid in found)
+
+
+def requested_on(state: MemoryState, seed: str, *, but: ObjectKey | None = None) -> Counter[str]:
+    """What the shoots of a seed request of its resources, unknown ones (but one) included."""
+    sums = Counter(state.requested[seed])
+    for (on, key), each in state.unknown.items():
+        is_unknown = on == seed and key.kind == "shoot" and not state.is_settled(key, seed, each.uid)
+        if is_unknown and key != but and key not in state.usage[seed]:
+            sums.update(dict(resolved_of(each.manifest).requests))
+    return sums
 
 
 def unknown_rejection(state: MemoryState, shoot: ObjectKey, uid: str, seed: str) -> tuple[BindOutcome | None, bool]:

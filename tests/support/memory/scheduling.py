@@ -56,10 +56,11 @@ class MemoryScheduling(MemoryReads):
         if row.stored.generation != binding.generation:
             return "changed"
         placed = PlacedShoot(row.stored.uid, row.after)
-        rejection = seed_rejection_reason(state, binding.seed, binding.scheduling_generation, key, placed)
+        requested = row.index_keys.requests
+        rejection = seed_rejection_reason(state, binding.seed, binding.scheduling_generation, key, placed, requested)
         if rejection is None:
             self._bind_shoot(row, binding)
-        return rejection or "bound"
+        return "full" if rejection == "short" else rejection or "bound"
 
     def _bind_shoot(self, row: ObjectRow, binding: SeedBinding) -> None:
         state, old, seeds = self.state, row.stored, row.seeds
@@ -77,7 +78,7 @@ class MemoryScheduling(MemoryReads):
             generation=old.generation + 1,
         )
         self._clear_unschedulable(row)
-        state.move_usage(old.key, seeds, row.seeds)
+        state.move_usage(old.key, seeds, row.seeds, row.index_keys.requests, row.index_keys.requests)
         state.announce(row)
         now = state.now()
         row.bind_record = BindRecord(now, binding.decision_record) if binding.decision_record else None

@@ -6,7 +6,7 @@ The Python twin of the Redis Functions. Every method runs without awaiting: it i
 import asyncio
 import hashlib
 from collections import Counter, defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
@@ -15,6 +15,7 @@ import msgspec
 
 from gardenbus.common.adapters.store_responses import EVENT_SECONDS, OUTBOX_MAX, outbox_is_full, store_is_closed
 from gardenbus.common.api.document import Parts, StoredObject
+from gardenbus.common.api.garden.resource_amounts import amounts_of
 from gardenbus.common.api.index_keys import IndexKeys
 from gardenbus.common.api.keys import CLUSTER_SCOPE, GARDEN_NAMESPACE, ObjectKey
 from gardenbus.common.ports import tracing
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 
 _STORED = (
     *("version", "usage_version", "unblock_objects", "unblock_usage", "rows", "tombstones", "uids", "kinds", "usage"),
-    *("quotas", "demands"),
+    *("quotas", "demands", "requested", "requested_changed"),
     *("references", "owned", "claims", "usage_changed", "waiting", "fencing_tokens", "unknown", "lost_fencing_tokens"),
     *("outbox", "positions", "_entries", "_events", "recovery", "alive_at"),
 )
@@ -130,6 +131,8 @@ class MemoryState:
         self.uids: dict[str, ObjectKey] = {}
         self.kinds: set[str] = set()
         self.usage: defaultdict[str, set[ObjectKey]] = defaultdict(set)
+        self.requested: defaultdict[str, Counter[str]] = defaultdict(Counter)
+        self.requested_changed: dict[str, int] = {}
         self.references: defaultdict[str, set[ObjectKey]] = defaultdict(set)
         self.owned: defaultdict[str, set[ObjectKey]] = defaultdict(set)
         self.claims: dict[str, ObjectKey] = {}
@@ -270,9 +273,17 @@ class MemoryState:
         self.version += 1
         return self.version
 
-    def move_usage(self, key: ObjectKey, before: Iterable[str], after: Iterable[str]) -> bool:
-        """Add a shoot to or remove it from the seeds' usage; returns True if a place became free."""
-        left, entered = set(before) - set(after), set(after) - set(before)
+    def move_usage(
+        self,
+        key: ObjectKey,
+        before: Iterable[str],
+        after: Iterable[str],
+        requested: tuple[str, ...] = (),
+        requests_now: tuple[str, ...] = (),
+    ) -> bool:
+        """Add a shoot to or remove it from the seeds' usage, with its requests; returns True if room became free."""
+        left, entered, stays = set(before) - set(after), set(after) - set(before), set(before) & set(after)
+        was, will = amounts_of(requested), amounts_of(requests_now)
         for seed in left:
             self.usage[seed].discard(key)
         for seed in entered:
@@ -280,14 +291,25 @@ class MemoryState:
         for seed in sorted(left | entered):
             self.usage_version += 1
             self.usage_changed[seed] = self.usage_version
-        if left:
-            self.unblock_usage += 1
-        return bool(left)
+            self._count_requests(seed, was if seed in left else {}, will if seed in entered else {})
+        for seed in sorted(stays) if requested != requests_now else ():
+            self.usage_version += 1
+            self._count_requests(seed, was, will)
+        freed = bool(left) or (bool(stays) and any(will.get(each, 0) < amount for each, amount in was.items()))
+        self.unblock_usage += freed
+        return freed
+
+    def _count_requests(self, seed: str, before: Mapping[str, int], after: Mapping[str, int]) -> None:
+        if before or after:
+            self.requested[seed].subtract(before)
+            self.requested[seed].update(after)
+            self.requested[seed] = +self.requested[seed]
+            self.requested_changed[seed] = self.usage_version
 
     def change_usage(self, seed: str) -> None:
         """Have a seed's usage read again, as the unknown shoots on it changed."""
         self.usage_version += 1
-        self.usage_changed[seed] = self.usage_version
+        self.usage_changed[seed] = self.requested_changed[seed] = self.usage_version
 
     def leave_class(self, row: ObjectRow) -> None:
         """Take a shoot out of its class, and the class away when it was the last."""
@@ -417,7 +439,7 @@ class MemoryState:
         left, prior = tuple(sorted(self.audience_of(key))), self.prior_uids(key, row.stored.uid)
         self.forget_settled(key)
         self.leave_class(row)
-        freed = is_shoot and self.move_usage(key, row.seeds, ())
+        freed = is_shoot and self.move_usage(key, row.seeds, (), row.index_keys.requests)
         del self.rows[key]
         del self.uids[row.stored.uid]
         self.reindex(key, row.index_keys, IndexKeys())

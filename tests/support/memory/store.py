@@ -146,7 +146,7 @@ class MemoryStore(MemoryScheduling):
         state.place(row)
         state.reindex(key, IndexKeys(), change.index_keys)
         with_quota_status(state, row)
-        state.move_usage(key, (), row.seeds)
+        state.move_usage(key, (), row.seeds, (), change.index_keys.requests)
         self._announce_write(row, change, None)
         recount(state, key)
         for owner in change.index_keys.owners:
@@ -222,7 +222,7 @@ class MemoryStore(MemoryScheduling):
         return row.stored
 
     def _replace(self, row: ObjectRow, change: ObjectChange, *, bumped: bool) -> None:
-        state, old, seeds = self.state, row.stored, row.seeds
+        state, old, seeds, requested = self.state, row.stored, row.seeds, row.index_keys.requests
         followed = followed_shoot(old.key, row.index_keys)
         index_keys = change.index_keys._replace(scheduler_name=row.index_keys.scheduler_name)
         state.reindex(old.key, row.index_keys, index_keys)
@@ -238,7 +238,7 @@ class MemoryStore(MemoryScheduling):
         with_quota_status(state, row)
         if change.parts.seed_name:
             self._clear_unschedulable(row)
-        freed = state.move_usage(old.key, seeds, row.seeds)
+        freed = state.move_usage(old.key, seeds, row.seeds, requested, index_keys.requests)
         if bumped:
             state.leave_class(row)
         change = change._replace(beyond_status=change.beyond_status or bumped)

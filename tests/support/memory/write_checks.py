@@ -1,7 +1,7 @@
 """Checks of a write to the memory store: what functions/write_checks.lua checks before it changes anything."""
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from gardenbus.common.adapters.store_responses import (
     NAMED_MEMBERS,
@@ -19,11 +19,18 @@ from gardenbus.common.adapters.store_responses import (
     seed_rejection,
 )
 from gardenbus.common.api.changes import ObjectChange
+from gardenbus.common.api.garden.resource_amounts import amounts_of
 from gardenbus.common.api.keys import GARDEN_NAMESPACE, ObjectKey
 from gardenbus.common.ports.store import BindOutcome, RequestOrigin, Superseded, WritePrecondition
 from tests.support.memory.followed_shoots import followed_shoot
 from tests.support.memory.quotas import check_demands, check_quotas
-from tests.support.memory.recovery import ordered_after, recovery_rejection, unknown_places, unknown_rejection
+from tests.support.memory.recovery import (
+    ordered_after,
+    recovery_rejection,
+    requested_on,
+    unknown_places,
+    unknown_rejection,
+)
 from tests.support.memory.state import MemoryState, ObjectRow, member_of, origin_of_tombstone
 from tests.support.memory.stored_amounts import check_stored
 
@@ -75,8 +82,13 @@ class PlacedShoot(NamedTuple):
 
 
 def seed_rejection_reason(
-    state: MemoryState, seed: str, scheduling_generation: int | None, shoot: ObjectKey, placed: PlacedShoot | None
-) -> BindOutcome | None:
+    state: MemoryState,
+    seed: str,
+    scheduling_generation: int | None,
+    shoot: ObjectKey,
+    placed: PlacedShoot | None,
+    requested: tuple[str, ...],
+) -> BindOutcome | Literal["short"] | None:
     """Reason for which a seed accepts no more shoots; None when it does. `placed` None: what is adopted."""
     row = state.rows.get(ObjectKey("seed", "", seed))
     if row is None or row.stored.is_deleting or row.index_keys.removal_owner:
@@ -93,7 +105,25 @@ def seed_rejection_reason(
         return "seed-changed"
     used, capacity = state.usage[seed], row.index_keys.capacity
     taken = len(used) + unknown_places(state, seed) - (placed is None)
-    return "full" if capacity and taken >= int(capacity) and shoot not in used else None
+    if shoot in used:
+        return None
+    if capacity and taken >= int(capacity):
+        return "full"
+    return "short" if are_lacking(state, seed, shoot, amounts_of(requested), {}) else None
+
+
+def are_lacking(
+    state: MemoryState, seed: str, shoot: ObjectKey, requests: Mapping[str, int], counted: Mapping[str, int]
+) -> bool:
+    """True if a seed lacks what a shoot requests beyond what is counted of it there."""
+    row = state.rows.get(ObjectKey("seed", "", seed))
+    stated = amounts_of(row.index_keys.allocatable) if row else {}
+    taken = requested_on(state, seed, but=shoot)
+    return any(
+        amount > counted.get(resource, 0)
+        and taken[resource] + amount - counted.get(resource, 0) > stated.get(resource, 0)
+        for resource, amount in requests.items()
+    )
 
 
 def _reported_seed_rejection(state: MemoryState, seed: str, shoot: ObjectKey) -> BindOutcome | None:
@@ -189,9 +219,13 @@ def _check_seeds(
 ) -> None:
     """Check the seeds that a shoot comes to name, and those that the shoot of a ManagedSeed is on."""
     wanted, reported = change.parts.seed_name, change.parts.status_seed_name
-    rejection: BindOutcome | None = None
+    rejection: BindOutcome | Literal["short"] | None = None
+    requested, counted = change.index_keys.requests, row.index_keys.requests if row else ()
     if wanted and not (row and wanted == row.stored.parts.seed_name):
-        rejection = seed_rejection_reason(state, wanted, scheduling_generation, key, placed)
+        rejection = seed_rejection_reason(state, wanted, scheduling_generation, key, placed, requested)
+    if not rejection and row and requested != counted:
+        more, already = amounts_of(requested), amounts_of(counted)
+        rejection = "short" if any(are_lacking(state, on, key, more, already) for on in row.seeds) else None
     if not rejection and reported and not (row and reported in row.seeds):
         rejection = _reported_seed_rejection(state, reported, key)
     if key.kind == "managedseed" and key.namespace == GARDEN_NAMESPACE:

@@ -35,6 +35,7 @@ _REJECTIONS = {
     "seed-gone": "the seed does not exist, is being deleted, or is marked for removal",
     "seed-changed": "the seed changed meanwhile",
     "full": "the seed already has the maximum number of shoots scheduled on it",
+    "short": "the seed has less left of a resource than the shoot requests (gardenbus explain names it)",
     "circular": "the seed is hosted by this shoot, directly or through further ManagedSeeds",
     "runs-elsewhere": "a seed runs it, where the store has lost it: adopt it, or forget it, there (gardenbus doctor)",
     "recovering": "it was ordered before the store was restored, and may run somewhere: see gardenbus recovery",

@@ -7,6 +7,7 @@ from gardenbus.common.api.decoding import json_decoder
 from gardenbus.common.api.document import NO_SPEC, Document, Parts, StoredObject, section, split
 from gardenbus.common.api.document_parts import FINALIZER
 from gardenbus.common.api.garden.migration_feasibility import READY_FOR_MIGRATION
+from gardenbus.common.api.garden.scheduling_requirements import RESOLVED
 from gardenbus.common.api.index_keys import ChangeEffects, IndexKeys, effects_of, index_keys_of
 
 _decode = json_decoder()
@@ -15,7 +16,8 @@ _decode = json_decoder()
 class ObjectChange(NamedTuple):
     """A computed write.
 
-    `parts` and `index_keys` are those of the new object; `differs`: anything changes; `spec`: the generation grows;
+    `parts` and `index_keys` are those of the new object; `differs`: anything changes; `spec`: the generation grows (of a Shoot
+    without seed also with its requirements);
     `beyond_status`: observers without the status need the change, too (as the source of a migration needs that of its
     destination).
     """
@@ -58,7 +60,7 @@ def change_of(base: StoredObject, document: Document) -> ObjectChange:
             spec=False,
             beyond_status=False,
         )
-    spec = (parts.spec, parts.seed_name) != (base.parts.spec, base.parts.seed_name)
+    spec = (parts.spec, parts.seed_name) != (base.parts.spec, base.parts.seed_name) or _requires_another_decision(base, parts)
     removes = base.is_deleting and not parts.finalizers
     return ObjectChange(
         parts=parts,
@@ -68,6 +70,17 @@ def change_of(base: StoredObject, document: Document) -> ObjectChange:
         spec=spec,
         beyond_status=parts._replace(status=base.parts.status) != base.parts or _readiness_changed(base.parts, parts),
     )
+
+
+def _requires_another_decision(base: StoredObject, parts: Parts) -> bool:
+    """True where the requirements of a Shoot without seed change: a decision on those of before binds it no more."""
+    if base.parts.kind != "Shoot" or base.parts.seed_name or RESOLVED.encode() not in base.parts.meta + parts.meta:
+        return False
+    return _resolved(base.parts) != _resolved(parts)
+
+
+def _resolved(parts: Parts) -> object:
+    return section(_decode(b"{%b}" % parts.meta), "annotations").get(RESOLVED)
 
 
 def _readiness_changed(old: Parts, new: Parts) -> bool:

@@ -14,7 +14,15 @@ from gardenbus.common.api.garden.credentials_bindings import references_of
 from gardenbus.common.api.garden.named_references import named_reference, named_references
 from gardenbus.common.api.garden.profile_parts import binding_keys, part_references, profile_key, used_parts
 from gardenbus.common.api.garden.quotas import demand_of
-from gardenbus.common.api.garden.seeds import may_unblock, removal_owner, scheduling_content, shoot_capacity
+from gardenbus.common.api.garden.resource_amounts import lines_of
+from gardenbus.common.api.garden.scheduling_requirements import resolved_requirements
+from gardenbus.common.api.garden.seeds import (
+    allocatable_resources,
+    may_unblock,
+    removal_owner,
+    scheduling_content,
+    shoot_capacity,
+)
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.api.resource_quotas import quota_lines
 from gardenbus.common.api.uids import is_uid
@@ -58,6 +66,8 @@ class IndexKeys(NamedTuple):
     operation: str = ""  # Shoot: what it is counted by (`busy_shoots.operation_key`)
     quota: tuple[str, ...] = ()  # ResourceQuota: `resource_quotas.quota_lines`
     demands: tuple[str, ...] = ()  # Shoot: `<binding> <count> <unit>`, its demand through each binding
+    requests: tuple[str, ...] = ()  # Shoot: `<resource> <amount>` of each that it requests besides `shoots`
+    allocatable: tuple[str, ...] = ()  # Seed: the same of each that is allocatable there
 
 
 class ChangeEffects(NamedTuple):
@@ -84,6 +94,7 @@ def index_keys_of(document: Document) -> IndexKeys:
                 owners=owners,
                 operation=operation_key(section(document, "status", "lastOperation")),
                 demands=_demands(metadata["namespace"], spec),
+                requests=lines_of(resolved_requirements(section(metadata, "annotations")).requests),
             )
         case "Seed":
             capacity = shoot_capacity(document)
@@ -92,6 +103,7 @@ def index_keys_of(document: Document) -> IndexKeys:
                 references=_named(document),
                 owners=owners,
                 removal_owner=removal_owner(document),
+                allocatable=lines_of(allocatable_resources(document)),
             )
         case "Project":
             namespace = spec.get("namespace")

@@ -104,7 +104,7 @@ BindOutcome = Literal[
     "deleting",
     "seed-gone",  # missing, deleting or marked for removal
     "seed-changed",  # the scheduling generation differs: read it again
-    "full",
+    "full",  # of shoots, or of a resource that the shoot requests
     "circular",  # the seed is hosted by this very shoot
     "runs-elsewhere",  # it is unknown on another seed, which runs it: to be adopted or forgotten there first
     "recovering",  # it was ordered before the store was restored: bound nowhere until all seeds have responded
@@ -133,11 +133,15 @@ class StoredAmount(NamedTuple):
 
 
 class Usage(msgspec.Struct, frozen=True):
-    """Shoots per seed, for seeds whose usage changed after `since`; pass `version` as `since` next time."""
+    """Shoots per seed, for seeds whose usage changed after `since`; pass `version` as `since` next time.
+
+    `requested`: for those where it changed, what their shoots request of resources, in units of account.
+    """
 
     version: int
     seeds: Mapping[str, int]
     unblock_indexes: UnblockIndexes
+    requested: Mapping[str, Mapping[str, int]] = {}
 
     def follows(self, version: int) -> bool:
         """False if the store was opened anew since usage of this version was read: then all of it must be."""

@@ -271,6 +271,8 @@ def _indexed(record: StoredObject) -> dict[str, Any]:
         "claims": "\n".join(index_keys.claims),
         "quota": "\n".join(index_keys.quota),
         "demand": "\n".join(index_keys.demands),
+        "rq": "\n".join(index_keys.requests),
+        "alc": "\n".join(index_keys.allocatable),
     }
 
 

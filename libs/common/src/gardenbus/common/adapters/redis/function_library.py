@@ -18,6 +18,7 @@ FILES = (
     "outbox_entries.lua",
     "indexes.lua",
     "stored_amounts.lua",
+    "requests.lua",
     "usage.lua",
     "shoot_states.lua",
     "quotas.lua",

@@ -202,5 +202,12 @@ class RedisReads(RedisStreamHistories, RedisRecoveries):
 
 def usage_of(reply: Sequence[Any]) -> Usage:
     """The usage in a reply of Redis."""
-    seeds = {name.decode(): int(used) for name, used in zip(reply[3::2], reply[4::2], strict=True)}
-    return Usage(int(reply[0]), seeds, UnblockIndexes(int(reply[1]), int(reply[2])))
+    seeds: dict[str, int] = {}
+    requested: dict[str, dict[str, int]] = {}
+    for name, used in zip(map(bytes.decode, reply[3::2]), reply[4::2], strict=True):
+        if isinstance(used, int):
+            seeds[name] = used
+        else:
+            sums = zip(used[::2], used[1::2], strict=True)
+            requested[name.partition(" ")[0]] = {resource.decode(): int(amount) for resource, amount in sums}
+    return Usage(int(reply[0]), seeds, UnblockIndexes(int(reply[1]), int(reply[2])), requested)

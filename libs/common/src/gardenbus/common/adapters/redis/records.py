@@ -103,6 +103,8 @@ def written_fields(parts: Parts, index_keys: IndexKeys) -> dict[str, str]:
         "op": index_keys.operation,
         "quota": "\n".join(index_keys.quota),
         "demand": "\n".join(index_keys.demands),
+        "rq": "\n".join(index_keys.requests),
+        "alc": "\n".join(index_keys.allocatable),
     }
 
 

@@ -35,6 +35,8 @@ from gardenbus.common.adapters.store_responses import (
 )
 from gardenbus.common.api.changes import ObjectChange, change_of, creation_of
 from gardenbus.common.api.document import UNKNOWN_LAST_APPLIED, Document, Parts, StoredObject, encode, split
+from gardenbus.common.api.garden.resource_amounts import lines_of
+from gardenbus.common.api.garden.scheduling_requirements import resolved_of
 from gardenbus.common.api.index_keys import effects_of
 from gardenbus.common.api.keys import CLUSTER_SCOPE, ObjectKey
 from gardenbus.common.errors import GardenbusError, Unsupported
@@ -468,12 +470,15 @@ class RedisStore(RedisReads):
 
 
 def _held(unknown: UnknownObject) -> str:
-    return encode({"uid": unknown.uid, "manifest": unknown.manifest}).decode()
+    requested = "\n".join(lines_of(resolved_of(unknown.manifest).requests))
+    of_shoot = {"rq": requested} if requested else {}
+    return encode({"uid": unknown.uid, "manifest": unknown.manifest, **of_shoot}).decode()
 
 
 def _unknown(field: bytes, held: bytes) -> UnknownObject:
     seed, _, stored = field.decode().partition(" ")
-    found = UnknownObject(key=ObjectKey.from_stored(stored), seed=seed, **msgspec.json.decode(held))
+    fields = {name: value for name, value in msgspec.json.decode(held).items() if name != "rq"}
+    found = UnknownObject(key=ObjectKey.from_stored(stored), seed=seed, **fields)
     return msgspec.structs.replace(found, is_adoptable=found.is_adoptable or bool(found.manifest))
 
 

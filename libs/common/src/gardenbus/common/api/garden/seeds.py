@@ -7,6 +7,7 @@ import msgspec
 
 from gardenbus.common.api.conditions import condition_status, conditions_of
 from gardenbus.common.api.document import Document, canonical
+from gardenbus.common.api.garden.resource_amounts import allocatable_amounts
 from gardenbus.common.api.garden.seed_management import REMOVAL_ANNOTATION
 from gardenbus.common.api.quantities import whole_count
 from gardenbus.common.api.views import ConditionView, LastOperation, Metadata, TypedView, mapping_or_empty, read_view
@@ -186,6 +187,11 @@ def shoot_capacity(document: Document) -> int | None:
     return None if quantity is None else min(max(whole_count(quantity), 0), MOST_SHOOTS)
 
 
+def allocatable_resources(document: Document) -> dict[str, int]:
+    """Amounts of status.allocatable but `shoots`, in units of account; what is no quantity cannot be had there."""
+    return allocatable_amounts(mapping_or_empty(mapping_or_empty(document.get("status")).get("allocatable")), (SHOOTS,))
+
+
 def removal_owner(document: Document) -> str:
     """Owner of the seed's removal annotation; "" without one."""
     metadata = mapping_or_empty(document.get("metadata"))
@@ -223,7 +229,10 @@ def may_unblock(old: Document | None, new: Document | None) -> bool:
         return was_open or is_open
     if not is_open:
         return False
-    return scheduling_content(old) != scheduling_content(new) or _capacity_or_zero(new) > _capacity_or_zero(old)
+    if scheduling_content(old) != scheduling_content(new) or _capacity_or_zero(new) > _capacity_or_zero(old):
+        return True
+    before = allocatable_resources(old)
+    return any(amount > before.get(resource, 0) for resource, amount in allocatable_resources(new).items())
 
 
 def document_is_ready(document: Document) -> bool:

@@ -1,7 +1,7 @@
 -- Shoots are placed on seeds.
 
 local PLACED = {'ver', 'uid', 'gen', 'del', 'seed', 'sseed', 'fin', 'sched', 'fol', 'class', 'pend', 'tries',
-                'created', 'op', 'cnt', 'after', 'size'}
+                'created', 'op', 'cnt', 'after', 'size', 'rq'}
 
 -- Binds one shoot under numbers that nobody else has had: `version` and `usage_version`. The Event that says so goes
 -- with the change of the shoot, in one outbox entry. Returns the outcome, whether the seed's usage grew by it, and whether
@@ -14,8 +14,8 @@ local function bind_one(P, item, version, usage_version, unblock_index)
   if object.del ~= '' then return 'deleting' end
   if object.seed ~= '' then return 'scheduled' end
   if tonumber(object.gen) ~= item.gen then return 'changed' end
-  local rejection = bind_rejection(P, item, item.seed, item.gate, object)
-  if rejection then return rejection end
+  local rejection = bind_rejection(P, item, item.seed, item.gate, object, object.rq)
+  if rejection then return rejection == 'short' and 'full' or rejection end
 
   redis.call('ZADD', P .. ':by_version', version, key)
   local finalizers = object.fin
@@ -37,7 +37,10 @@ local function bind_one(P, item, version, usage_version, unblock_index)
   if object.pend ~= '' or object.tries ~= '' then redis.call('HDEL', object_key, 'pend', 'pmsg', 'tries', 'tried') end
   if unknown_index and unknown_index.by_key[key] then unknown_index = nil end
   local is_new = redis.call('SADD', P .. ':usage:' .. item.seed, member) == 1
-  if is_new then redis.call('ZADD', P .. ':usage_changed', usage_version, item.seed) end
+  if is_new then
+    redis.call('ZADD', P .. ':usage_changed', usage_version, item.seed)
+    requests.add(P, item.seed, object.rq, '', usage_version)
+  end
   carried = item.trace or ''
   add_entry(P, 'k', key, 'v', version, 'u', object.uid, 'a', 'modified', 'b', '1', 'l', '',
             'g', unblock_index, 'to', item.seed, 'by', item.by, 'at', item.now)

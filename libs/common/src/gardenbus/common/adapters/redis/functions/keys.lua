@@ -8,7 +8,8 @@
 --
 -- Keys (all below P:)
 --   o:<kind>:<ns>:<name>   hash   one object, in the parts of resources/document.py, and what it was indexed by;
---                                 of a seed `cap` and `mark` (takes so many shoots; is about to be removed), of a shoot
+--                                 of a seed `cap`, `alc` and `mark` (takes so many shoots, and so much of other resources; is
+--                                 about to be removed), of a shoot `rq` (what it requests of these),
 --                                 `fol` (something follows it), `why` (when and on what grounds it was bound), `op` and `cnt`
 --                                 (its operation, what it is counted as) and `tp` (the trace that it waits with), of both
 --                                 `past` (seeds that it was taken from); `prior` has the uids of the last removed of its name,
@@ -21,7 +22,8 @@
 --   owned:<uid>, refs:<key>, refs:<key>#<part>, usage:<seed>, pending:<scheduler>   sets; a part is one of a profile
 --   hard:<ns>:<kind>       hash   "<ResourceQuota> <resource>" -> how many objects of the kind it allows there
 --   demand:<key>            hash   unit -> how many of them those want that name <key> in their field `demand`
---   usage_changed          zset   seed by usage version
+--   taken:<seed>           hash   resource -> what the shoots in usage:<seed> request of it (requests.lua)
+--   usage_changed          zset   seed by usage version, "<seed> requests" by that of its `taken`
 --   migrating              set    "<ns>/<name>" of the shoots whose spec and status name different seeds
 --   states                 hash   state -> number of shoots;  busy  zset "<began> <ns> <name>" (shoot_states.lua)
 --   claims                 hash   what only one object may have -> its <key>

@@ -32,7 +32,11 @@ local function index_object(P, item)
   claim_what_is_free(P, item.claims, item.key)
   reindex_demand(P, object.demand, item.demand)
   if item.kind == 'resourcequota' then reindex_quota(P, item, object.quota, item.quota) end
-  write_fields(object_key, {refs = item.refs, claims = item.claims, demand = item.demand, quota = item.quota})
+  if item.kind == 'shoot' and object.rq ~= item.rq then
+    for seed in pairs(seeds_of(object.seed, object.sseed)) do requests.replace(P, seed, object.rq, item.rq) end
+  end
+  write_fields(object_key, {refs = item.refs, claims = item.claims, demand = item.demand, quota = item.quota, rq = item.rq,
+                            alc = item.alc})
   if item.quota ~= '' then redis.call('HSET', object_key, 'status', quota_status(P, item.ns, item.quota)) end
 end
 

@@ -30,18 +30,27 @@ local function seeds_with(seeds, joined)
   return seeds
 end
 
--- Adds a shoot to a seed's usage or removes it; returns whether a place became free.
-local function move_usage(P, member, before, after)
+-- Adds a shoot to a seed's usage or removes it, with what it requested before and requests now (lines); returns whether a place,
+-- or some of a resource, became free.
+local function move_usage(P, member, before, after, requested, requests_now)
   local freed = false
   for seed in pairs(before) do
-    if not after[seed] and redis.call('SREM', P .. ':usage:' .. seed, member) == 1 then
+    if not after[seed] then
+      if redis.call('SREM', P .. ':usage:' .. seed, member) == 1 then
+        freed = true
+        local version = redis.call('INCR', P .. ':usage_version')
+        redis.call('ZADD', P .. ':usage_changed', version, seed)
+        requests.add(P, seed, requested, '-', version)
+      end
+    elseif requested ~= requests_now and requests.replace(P, seed, requested, requests_now) then
       freed = true
-      redis.call('ZADD', P .. ':usage_changed', redis.call('INCR', P .. ':usage_version'), seed)
     end
   end
   for seed in pairs(after) do
     if not before[seed] and redis.call('SADD', P .. ':usage:' .. seed, member) == 1 then
-      redis.call('ZADD', P .. ':usage_changed', redis.call('INCR', P .. ':usage_version'), seed)
+      local version = redis.call('INCR', P .. ':usage_version')
+      redis.call('ZADD', P .. ':usage_changed', version, seed)
+      requests.add(P, seed, requests_now, '', version)
     end
   end
   if freed then redis.call('INCR', P .. ':gain_usage') end
@@ -66,16 +75,20 @@ local unknown_places
 local function usage_reply(P, since)
   if not since then return {0, 0, 0} end
   local reply = {counter(P, 'usage_version'), counter(P, 'gain_objects'), counter(P, 'gain_usage')}
-  for _, seed in ipairs(redis.call('ZRANGEBYSCORE', P .. ':usage_changed', '(' .. since, '+inf')) do
-    reply[#reply + 1] = seed
-    reply[#reply + 1] = redis.call('SCARD', P .. ':usage:' .. seed) + unknown_places(P, seed)
+  for _, changed in ipairs(redis.call('ZRANGEBYSCORE', P .. ':usage_changed', '(' .. since, '+inf')) do
+    local requested = string.match(changed, '^(%S+) requests$')
+    reply[#reply + 1] = changed
+    reply[#reply + 1] = requested and requests.sums(P, requested)
+                        or redis.call('SCARD', P .. ':usage:' .. changed) + unknown_places(P, changed)
   end
   return reply
 end
 
 -- Has a seed's usage read again, as the unknown shoots on it changed; `freed`: a place became free.
 local function change_usage(P, seed, freed)
-  redis.call('ZADD', P .. ':usage_changed', redis.call('INCR', P .. ':usage_version'), seed)
+  local version = redis.call('INCR', P .. ':usage_version')
+  redis.call('ZADD', P .. ':usage_changed', version, seed)
+  requests.announce(P, seed, version)
   if freed then redis.call('INCR', P .. ':gain_usage') end
 end
 

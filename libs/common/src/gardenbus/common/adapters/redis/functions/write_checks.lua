@@ -2,7 +2,7 @@
 
 -- Fields that a write needs of the stored object.
 local CURRENT = {'ver', 'uid', 'gen', 'del', 'fin', 'seed', 'sseed', 'sched', 'refs', 'own', 'claims', 'req',
-                 'mark', 'fol', 'past', 'created', 'pend', 'op', 'cnt', 'quota', 'demand', 'after', 'size'}
+                 'mark', 'fol', 'past', 'created', 'pend', 'op', 'cnt', 'quota', 'demand', 'after', 'size', 'rq'}
 
 -- Hosts of some seeds: they themselves, the shoots that they are (by their ManagedSeeds), the seeds that those
 -- shoots are on, and so on; as a set of keys.
@@ -57,22 +57,25 @@ local function is_settled(P, at, seed, uid)
   return (uid == '' or uid == object.uid) and seeds_with({}, object.past)[seed] ~= nil
 end
 
--- What is unknown of shoots: `by_key`, pairs of seed and uid, and `by_seed`, their "<ns>/<name>"; nil where there is nothing.
+-- What is unknown of shoots: `by_key`, pairs of seed and uid, `by_seed`, their "<ns>/<name>", and `requested`, the lines of what
+-- each requests by "<seed> <ns>/<name>"; nil where there is nothing.
 local function unknown_shoots_index(P)
   if redis.call('EXISTS', P .. ':unknown') == 0 then return end
   if unknown_index then return unknown_index end
-  unknown_index = {by_key = {}, by_seed = {}}
+  unknown_index = {by_key = {}, by_seed = {}, requested = {}}
   local fields = redis.call('HGETALL', P .. ':unknown')
   for i = 1, #fields, 2 do
     local seed, ns, name = string.match(fields[i], '^(%S+) shoot:([^:]*):(.*)$')
     if seed then
       local at = {key = 'shoot:' .. ns .. ':' .. name, kind = 'shoot', ns = ns, name = name}
-      local uid = cjson.decode(fields[i + 1]).uid
+      local held = cjson.decode(fields[i + 1])
+      local uid = held.uid
       if not is_settled(P, at, seed, uid) then
         unknown_index.by_key[at.key] = unknown_index.by_key[at.key] or {}
         table.insert(unknown_index.by_key[at.key], {seed = seed, uid = uid})
         unknown_index.by_seed[seed] = unknown_index.by_seed[seed] or {}
         table.insert(unknown_index.by_seed[seed], ns .. '/' .. name)
+        unknown_index.requested[seed .. ' ' .. ns .. '/' .. name] = held.rq
       end
     end
   end
@@ -95,6 +98,17 @@ unknown_places = function(P, seed)
   return places
 end
 
+requests.of_unknown = function(P, seed, except)
+  local index, sums = unknown_shoots_index(P), {}
+  for _, member in ipairs(index and index.by_seed[seed] or {}) do
+    local lines = index.requested[seed .. ' ' .. member]
+    if lines and member ~= except and redis.call('SISMEMBER', P .. ':usage:' .. seed, member) == 0 then
+      for resource, amount in requests.each(lines) do sums[resource] = (sums[resource] or 0) + tonumber(amount) end
+    end
+  end
+  return sums
+end
+
 -- Reason for which a shoot that runs on a seed, and that the store has lost there, may not come to this one, or nil; and whether
 -- it is this one, where it may come whatever else is so: it takes a place there already.
 local function unknown_rejection(P, shoot, uid, seed)
@@ -107,9 +121,9 @@ local function unknown_rejection(P, shoot, uid, seed)
 end
 
 -- Reason for which a seed accepts no more shoots (`shoot` has its ns and name), or nil. `placed`: what is stored of the shoot, its
--- `uid` and the mark `after` of recovery.lua; nil for one that is adopted.
-local function bind_rejection(P, shoot, seed, generation, placed)
-  local stored = read_fields(P .. ':o:seed:_:' .. seed, {'ver', 'del', 'gate', 'cap', 'mark'})
+-- `uid` and the mark `after` of recovery.lua; nil for one that is adopted. `requested`: the lines of what it requests.
+local function bind_rejection(P, shoot, seed, generation, placed, requested)
+  local stored = read_fields(P .. ':o:seed:_:' .. seed, {'ver', 'del', 'gate', 'cap', 'mark', 'alc'})
   if stored.ver == '' or stored.del ~= '' or stored.mark ~= '' then return 'seed-gone' end
   if is_hosted_by(P, seed, shoot) then return 'circular' end
   if placed then
@@ -119,11 +133,15 @@ local function bind_rejection(P, shoot, seed, generation, placed)
     if rejection then return rejection end
   end
   if generation and tonumber(stored.gate) ~= generation then return 'seed-changed' end
-  if stored.cap == '' then return end
-  local taken = redis.call('SCARD', P .. ':usage:' .. seed) + unknown_places(P, seed)
-  if not placed then taken = taken - 1 end -- what is adopted takes its place already
-  if taken >= tonumber(stored.cap)
-     and redis.call('SISMEMBER', P .. ':usage:' .. seed, shoot.ns .. '/' .. shoot.name) == 0 then return 'full' end
+  local usage, member = P .. ':usage:' .. seed, shoot.ns .. '/' .. shoot.name
+  if stored.cap ~= '' then
+    local taken = redis.call('SCARD', usage) + unknown_places(P, seed)
+    if not placed then taken = taken - 1 end -- what is adopted takes its place already
+    if taken >= tonumber(stored.cap) and redis.call('SISMEMBER', usage, member) == 0 then return 'full' end
+  end
+  if requests.are_lacking(P, seed, member, stored.alc, requested, '') and redis.call('SISMEMBER', usage, member) == 0 then
+    return 'short'
+  end
 end
 
 -- Reason for which a shoot may not be where it is reported to be, or nil: fewer than for a seed that it is assigned to.
@@ -134,11 +152,17 @@ end
 
 -- Reason by which the seeds that a put names reject it, or nil: of a shoot, and of a ManagedSeed's shoot.
 local function seeds_rejection(P, op, object)
-  local seed, reported = op.set.seed or '', op.set.sseed or ''
+  local seed, reported, requested = op.set.seed or '', op.set.sseed or '', op.set.rq or object.rq
   if seed ~= '' and seed ~= object.seed then
     local placed = not op.unknown and {uid = object.uid ~= '' and object.uid or op.uid, after = op.base == 0 and op.set.after or object.after}
-    local rejection = bind_rejection(P, op, seed, op.gate_seen, placed)
+    local rejection = bind_rejection(P, op, seed, op.gate_seen, placed, requested)
     if rejection then return rejection end
+  end
+  if requested ~= object.rq then -- more than before only where the seeds have it
+    for on in pairs(seeds_of(object.seed, object.sseed)) do
+      local allocatable = redis.call('HGET', P .. ':o:seed:_:' .. on, 'alc') or ''
+      if requests.are_lacking(P, on, op.ns .. '/' .. op.name, allocatable, requested, object.rq) then return 'short' end
+    end
   end
   if reported ~= '' and reported ~= object.sseed and reported ~= object.seed then
     local rejection = report_rejection(P, op, reported)

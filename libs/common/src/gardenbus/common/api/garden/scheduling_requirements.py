@@ -1,0 +1,174 @@
+"""Scheduling requirements of a Shoot: what its annotation states, over the defaults of its Project.
+
+`REQUIREMENTS` on a Shoot, and `DEFAULTS` on a Project, hold a document in YAML or JSON. Admission checks it and writes what
+holds, as canonical JSON in units of account, into `RESOLVED`: the one that services read.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple, cast
+
+import msgspec
+
+from gardenbus.common.api.decoding import json_decoder
+from gardenbus.common.api.document import Document, canonical, section
+from gardenbus.common.api.garden.resource_amounts import RESOURCE, requested_amount
+from gardenbus.common.api.garden.seeds import SHOOTS
+from gardenbus.common.api.manifests.strict_yaml import read_yaml
+from gardenbus.common.errors import BadRequest, FieldProblem
+
+REQUIREMENTS = "scheduling.gardenbus.io/requirements"
+"""On a Shoot: what it requires."""
+
+DEFAULTS = "scheduling.gardenbus.io/defaults"
+"""On a Project: what its Shoots require that state nothing else."""
+
+RESOLVED = "scheduling.gardenbus.io/resolved"
+"""On a Shoot: what holds. Only admission writes it."""
+
+MOST_BYTES = 8 * 1024
+MOST_REQUESTS = 8
+
+Requests = tuple[tuple[str, int], ...]
+"""Resource and amount of each, in the order of names; every shoot requests one of `shoots` besides."""
+
+
+class Requirements(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
+    """Requirements that hold for a shoot."""
+
+    requests: Requests = ()
+
+
+NO_REQUIREMENTS = Requirements()
+
+
+class _Resolved(msgspec.Struct, frozen=True):
+    requests: dict[str, int] = {}
+
+
+_decode = json_decoder(_Resolved)
+
+
+def resolved_requirements(annotations: Mapping[str, Any]) -> Requirements:
+    """The requirements that admission has resolved; none where they cannot be read."""
+    text = annotations.get(RESOLVED)
+    if not isinstance(text, str):
+        return NO_REQUIREMENTS
+    try:
+        read = _decode(text.encode())
+    except msgspec.MsgspecError:
+        return NO_REQUIREMENTS
+    requests = {name: amount for name, amount in read.requests.items() if RESOURCE.fullmatch(name) and amount > 0}
+    return Requirements(requests=tuple(sorted(requests.items())))
+
+
+def resolved_of(document: Document) -> Requirements:
+    """The resolved requirements of a Shoot's manifest."""
+    return resolved_requirements(section(document, "metadata", "annotations"))
+
+
+def resolve(stated: Any, defaults: Any) -> str | None:
+    """What holds, of the texts of a Shoot's and its Project's annotation; None where nothing does.
+
+    Fields of the Shoot replace those of the Project as a whole. A text with problems counts as none.
+    """
+    fields = {**_valid(defaults), **_valid(stated)}
+    held = {name: value for name, value in fields.items() if value}
+    return canonical(held).decode() if held else None
+
+
+def with_resolved(shoot: Document, project: Document | None) -> Document:
+    """A Shoot as admission resolves it; the same object where it has no requirements."""
+    annotations = section(shoot, "metadata", "annotations")
+    defaults = section(project or {}, "metadata", "annotations").get(DEFAULTS)
+    text = resolve(annotations.get(REQUIREMENTS), defaults)
+    if annotations.get(RESOLVED) == text:
+        return shoot
+    kept = {name: value for name, value in annotations.items() if name != RESOLVED}
+    annotated = kept if text is None else {**kept, RESOLVED: text}
+    return {**shoot, "metadata": {**section(shoot, "metadata"), "annotations": annotated}}
+
+
+def requirement_problems(text: Any, annotation: str) -> Sequence[FieldProblem]:
+    """Problems of the text of an annotation, each with its path."""
+    problems: list[FieldProblem] = []
+    _read(text, f"metadata.annotations[{annotation}]", problems)
+    return problems
+
+
+def _valid(text: Any) -> Document:
+    problems: list[FieldProblem] = []
+    fields = _read(text, "", problems) if text is not None else {}
+    return {} if problems else fields
+
+
+class _Place(NamedTuple):
+    """A place of the document, and the list for what is wrong there."""
+
+    path: str
+    problems: list[FieldProblem]
+
+    def report(self, below: str, problem: str) -> None:
+        """Add a problem of a field below, or ("") of the place itself."""
+        self.problems.append(FieldProblem(f"{self.path}{below}", problem))
+
+    def at(self, below: str) -> "_Place":
+        """A place below."""
+        return _Place(f"{self.path}{below}", self.problems)
+
+
+def _read(text: Any, path: str, problems: list[FieldProblem]) -> Document:
+    """The fields of a document as they are resolved; problems are added."""
+    place = _Place(path, problems)
+    document = _document(text, place)
+    fields: Document = {}
+    for name, value in document.items():
+        read = _FIELDS.get(name)
+        if read is None:
+            place.report(f".{name[:80]}", f"no such field; there are {', '.join(_FIELDS)}")
+        elif value is not None:
+            fields[name] = read(value, place.at(f".{name}"))
+    return fields
+
+
+def _document(text: Any, place: _Place) -> Document:
+    if not isinstance(text, str) or len(text.encode()) > MOST_BYTES:
+        place.report("", f"must be a text of at most {MOST_BYTES} bytes")
+        return {}
+    try:
+        documents = read_yaml(text, 1)
+    except BadRequest as error:
+        place.report("", f"is neither YAML nor JSON: {error.message}")
+        return {}
+    found = documents[0] if documents else {}
+    if not isinstance(found, dict):
+        place.report("", "must be a mapping, as requests: {cpu: '4'}")
+        return {}
+    return cast("Document", found)
+
+
+def _requests(value: Any, place: _Place) -> dict[str, int]:
+    if not isinstance(value, dict):
+        place.report("", "must be a mapping of resources to quantities")
+        return {}
+    quantities = cast("dict[str, Any]", value)
+    if len(quantities) > MOST_REQUESTS:
+        place.report("", f"must not have more than {MOST_REQUESTS} resources")
+    amounts: dict[str, int] = {}
+    for resource, quantity in quantities.items():
+        below = f".{resource[:80]}"
+        if resource == SHOOTS:
+            place.report(below, "every shoot requests one: leave it out")
+        elif not RESOURCE.fullmatch(resource):
+            place.report(below, "is not the name of a resource, as cpu or example.com/load-balancers")
+        elif not isinstance(quantity, str | int | float) or isinstance(quantity, bool):
+            place.report(below, "must be a quantity, as 4, 500m or 16Gi")
+        else:
+            try:
+                amounts[resource] = requested_amount(resource, quantity)
+            except ValueError as error:
+                place.report(below, str(error))
+    return amounts
+
+
+_FIELDS: Mapping[str, Callable[[Any, _Place], Any]] = {"requests": _requests}
+"""Fields of the document, by the function that reads each into its resolved form."""
