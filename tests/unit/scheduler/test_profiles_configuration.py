@@ -243,7 +243,6 @@ BAD_ARGS: list[tuple[dict[str, Any], str]] = [
     (fit(type="Least"), "scoringStrategy.type: must be one of LeastAllocated, MostAllocated, RequestedToCapacityRatio"),
     (fit(kind="MostAllocated"), "scoringStrategy.kind: no such field"),
     (fit(resources=[]), "scoringStrategy.resources: must be a list of resources"),
-    (fit(resources=[{"name": "cpu"}]), "scoringStrategy.resources: must have shoots"),
     (
         fit(resources=[{"name": "shoots"}, {"name": "shoots"}]),
         "scoringStrategy.resources[1].name: shoots is named twice",
@@ -268,7 +267,6 @@ BAD_ARGS: list[tuple[dict[str, Any], str]] = [
         args("SeedResourcesBalancedAllocation", resources=[{"name": "shoots", "weight": 2}]),
         "resources[0].weight: must be 1",
     ),
-    (args("SeedResourcesBalancedAllocation", resources=[{"name": "cpu"}]), "args.resources: must have shoots"),
     (args("MinimalDistance", farthest=0), "args.farthest: must be a whole number above 0"),
     (args("SeedAnnotation", **{**COST, "min": "2.10"}), "args.min: must be below max"),
     (args("SeedAnnotation", **{**COST, "min": "0.1234"}), "args.min: must be a decimal of at most three places"),
@@ -306,7 +304,7 @@ def test_an_argument_that_does_not_fit_is_named_with_its_path(profile: Any, prob
 def test_all_problems_of_all_profiles_are_found_at_once() -> None:
     found = problems_of(
         {"schedulerName": "one", "preset": "none"},
-        {"schedulerName": "one", **fit(type="None", resources=[{"name": "cpu"}])},
+        {"schedulerName": "one", **fit(type="None", resources=[{"name": "cpu"}, {"name": "cpu"}])},
         enabled({"name": "Other", "weight": 1000}),
         schedulers={"shoot": {"schedulerName": "mine", "candidateDeterminationStrategy": "Near"}},
         logLevel="loud",
@@ -316,7 +314,7 @@ def test_all_problems_of_all_profiles_are_found_at_once() -> None:
         "profiles[0].preset",
         "profiles[1].schedulerName",
         "profiles[1].pluginConfig[0].args.scoringStrategy.type",
-        "profiles[1].pluginConfig[0].args.scoringStrategy.resources",
+        "profiles[1].pluginConfig[0].args.scoringStrategy.resources[1].name",
         "profiles[2].plugins.score.enabled[0].name",
         "profiles[2].plugins.score.enabled[0].weight",
         "schedulers.shoot.schedulerName",
@@ -344,7 +342,7 @@ def test_limits_of_a_profile_are_said_where_less_depends_on_it_than_it_says() ->
     )
     named = [[limit.partition(" ")[0] for limit in limits_of(each)] for each in (spread, binpack, plain, near, empty)]
     groups = ["SeedAffinity", "InterShootAffinity", "ShootTopologySpread"]
-    assert named == [[*groups, "SeedResourcesBalancedAllocation"], groups, [], ["no", "MinimalDistance"], []]
+    assert named == [groups, groups, [], ["no", "MinimalDistance"], []]
 
 
 def test_the_filters_that_no_profile_disables_are_those_of_the_table() -> None:

@@ -16,6 +16,7 @@ import msgspec
 
 from gardenbus.cli.migrations.balancing import BalancePlan, Bounds, UnitGroup, balance_counts, least_moves
 from gardenbus.common.api.document import Document, section
+from gardenbus.common.api.garden.scheduling_requirements import resolved_of
 from gardenbus.common.api.garden.shoots import Shoot
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.errors import InvalidResource
@@ -29,8 +30,10 @@ from gardenbus.scheduling.descheduling.relocation import (
 from gardenbus.scheduling.feasible_seeds import feasible_seeds_of
 from gardenbus.scheduling.filters.emergency_stop import stopped_because
 from gardenbus.scheduling.filters.usable import unusable_because
+from gardenbus.scheduling.room import has_room
 from gardenbus.scheduling.seed_candidates import SeedCandidate
 from gardenbus.scheduling.snapshot import Landscape, Snapshot
+from gardenbus.scheduling.usage_index import Requests, UsageIndex
 
 PROTECT_FROM_REBALANCING = "scheduling.gardener.cloud/protect-from-rebalancing"
 """Ours, on a Shoot: exactly "true" keeps it where it is when seeds are rebalanced. Draining moves it all the same."""
@@ -100,7 +103,7 @@ def plan_rebalancing(
         lower_bound += plan.lower_bound
         moves += _moves_of(plan.balanced, units)
         shares += [SeedShare(seed, group[0], capacities[seed], used[seed], used[seed], False, False) for seed in group]
-    ordered = _in_order(moves, snapshot.usage, capacities)[:max_moves]
+    ordered = _in_order(moves, snapshot, _requests_of(shoots))[:max_moves]
     return RebalancingPlan(ordered, lower_bound, _with_outcome(shares, ordered, band), left_out)
 
 
@@ -253,17 +256,31 @@ def _moves_of(balanced: BalancePlan, units: Mapping[UnitGroup, Sequence[ObjectKe
     ]
 
 
-def _in_order(moves: Iterable[Move], usage: Mapping[str, int], capacities: Mapping[str, int]) -> list[Move]:
-    """First the moves whose targets have room, then those for which they make it."""
-    used = Counter(usage)
+def _requests_of(shoots: Iterable[Document]) -> Mapping[tuple[str, str], Requests]:
+    """What each shoot requests, by namespace and name; those without requests are left out."""
+    found = ((section(shoot, "metadata"), resolved_of(shoot).requests) for shoot in shoots)
+    return {(str(of.get("namespace")), str(of.get("name"))): requests for of, requests in found if requests}
+
+
+def _in_order(
+    moves: Iterable[Move], snapshot: Snapshot, requests: Mapping[tuple[str, str], Requests]
+) -> list[Move]:
+    """First the moves whose targets have room, then those for which they make it.
+
+    Bands count shoots: a move to a seed that never has what the shoot requests is left out.
+    """
+    usage, seeds = UsageIndex(snapshot.usage), snapshot.landscape.seeds_by_name
     pending = sorted(moves, key=lambda move: (move.namespace, move.name))
     ordered: list[Move] = []
     while pending:
-        # Seeds never give to each other in a circle, so there is always one that has room.
-        following = next((move for move in pending if used[move.target] < capacities[move.target]), pending[0])
+        wanted = {move: requests.get((move.namespace, move.name), ()) for move in pending}
+        # Seeds never give to each other in a circle, so there is always one that has room, but for what is requested.
+        following = next((move for move in pending if has_room(seeds[move.target], usage, wanted[move])), None)
+        following = following or next((move for move in pending if not wanted[move]), None)
+        if following is None:
+            break
         pending.remove(following)
-        used[following.target] += 1
-        used[following.source] -= 1
+        usage.move(following.source, following.target, wanted[following])
         ordered.append(following)
     return ordered
 

@@ -1,7 +1,7 @@
 """Simulated scheduling of a whole landscape of manifests: the same decisions as the live service makes."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple, TypeVar
 
 import msgspec
@@ -10,6 +10,7 @@ from gardenbus.common.api.document import Document, opened_lists, section
 from gardenbus.common.api.garden.cloudprofiles import CloudProfile, NamespacedCloudProfile, RegionConfigMap
 from gardenbus.common.api.garden.projects import Project
 from gardenbus.common.api.garden.scheduling_profiles import SchedulingProfile
+from gardenbus.common.api.garden.scheduling_requirements import resolved_of, with_resolved
 from gardenbus.common.api.garden.shoots import DEFAULT_SCHEDULER, Shoot
 from gardenbus.common.api.garden.strategies import SAME_REGION, STRATEGIES
 from gardenbus.common.api.views import read_view
@@ -59,7 +60,7 @@ def simulate(
     """
     if strategy not in STRATEGIES:
         raise ValueError(f"{strategy!r} is no strategy; there are {', '.join(STRATEGIES)}")
-    opened = list(opened_lists(documents))
+    opened = _admitted(list(opened_lists(documents)))
     snapshot = snapshot_of(opened, strategy, filters)
     choice = _Landscapes(snapshot, scheduler_name, profiles)
     assignments: list[SimulatedAssignment] = []
@@ -84,7 +85,31 @@ def snapshot_of(
         strategy=strategy,
         filters=filters,
     )
-    return Snapshot(landscape, UsageIndex(usage_after(documents)))
+    return Snapshot(landscape, UsageIndex(usage_after(documents), _requested(documents)))
+
+
+def _admitted(documents: Sequence[Document]) -> list[Document]:
+    """The manifests, with the requirements of shoots resolved as admission would do it now."""
+    projects = {
+        str(section(project, "spec").get("namespace") or f"garden-{qualified_name(project)[1:]}"): project
+        for project in reversed(of_kind(documents, "Project"))
+    }
+    return [
+        with_resolved(document, projects.get(str(section(document, "metadata").get("namespace") or "")))
+        if document.get("kind") == "Shoot"
+        else document
+        for document in documents
+    ]
+
+
+def _requested(documents: Iterable[Document]) -> Mapping[str, Mapping[str, int]]:
+    """What the placed shoots of each seed request."""
+    requested: dict[str, Counter[str]] = {}
+    for shoot in of_kind(documents, "Shoot"):
+        if requests := resolved_of(shoot).requests:
+            for seed in seeds_of(shoot):
+                requested.setdefault(seed, Counter()).update(dict(requests))
+    return requested
 
 
 def usage_after(documents: Iterable[Document], assignments: Iterable[SimulatedAssignment] = ()) -> Counter[str]:
@@ -131,7 +156,7 @@ def _placed(document: Document, choice: _Landscapes) -> tuple[str | None, str | 
     result = decide(request, snapshot)
     if isinstance(result, Assignment):
         if result.seed not in seeds_of(document):
-            snapshot.assume(result.seed)
+            snapshot.assume(result.seed, request.requests)
         return result.seed, None
     return None, result.message
 

@@ -22,7 +22,7 @@ class ReplicaState(msgspec.Struct, frozen=True, kw_only=True):
     """One replica of a set.
 
     `is_built`: its seed was ready at some time. `is_leaving`: it is being removed. `allocatable` None: its seed never
-    reported a capacity. `usage` is the gardenlet's report, by resource.
+    reported a capacity. `usage` is the gardenlet's report, by resource, else what shoots request.
     """
 
     name: str = ""

@@ -13,10 +13,10 @@ from gardenbus.scheduling.snapshot import Snapshot
 def decide(request: SchedulingRequest, snapshot: Snapshot) -> SchedulingResult:
     """Choose among the nearest seeds that fit: by the sum of scores, or without scores the one with the fewest shoots.
 
-    The first by name among equals. Pure: the same request and snapshot always give the same result. It does not count
+    The first by name among equals. Fewest shoots are found by heaps, or for shoots that request resources by levels. Pure: the same request and snapshot always give the same result. It does not count
     the assignment; the caller does, with `Snapshot.assume`. An exception of a user's own filter is passed on.
     """
-    choose = _assign_by_scores if snapshot.landscape.scores else _assign
+    choose = _assign_by_levels if snapshot.landscape.scores or request.requests else _assign
     return choose(request, snapshot) or unschedulable(request, snapshot)
 
 
@@ -47,7 +47,7 @@ def _assign(request: SchedulingRequest, snapshot: Snapshot) -> Assignment | None
     return None
 
 
-def _assign_by_scores(request: SchedulingRequest, snapshot: Snapshot) -> Assignment | None:
+def _assign_by_levels(request: SchedulingRequest, snapshot: Snapshot) -> Assignment | None:
     found = feasible_seeds_of(request.constraints, snapshot.landscape)
     nearer = 0
     for group in found.groups:
@@ -63,26 +63,25 @@ def _best_of(
     group: DistanceGroup, found: FeasibleSeeds, request: SchedulingRequest, snapshot: Snapshot, nearer: int
 ) -> Assignment | None:
     landscape, usage = snapshot.landscape, snapshot.usage
-    best = best_seed(
-        group.cells, group.feasible, request.ranges, scores=landscape.scores, usage=usage, index=landscape.index
-    )
+    cells = group.cells or ((0, group.feasible),)
+    best = best_seed(cells, group.feasible, request, scores=landscape.scores, usage=usage, index=landscape.index)
     if best is None:
         return None
     seed, following = best.seed, best.next
-    used = usage.get(seed.name, 0)
+    total = best.next_total if landscape.scores else None
     return Assignment(
         seed=seed.name,
         scheduling_generation=seed.scheduling_generation,
         strategy=found.strategy,
         distance=group.distance,
-        usage=used,
+        usage=usage.get(seed.name, 0),
         considered=len(landscape.seeds),
         eligible=group.candidate_count,
         capacity=seed.capacity,
         nearer=nearer,
-        runner_up=RunnerUp(following.name, usage.get(following.name, 0), best.next_total)
+        runner_up=RunnerUp(following.name, usage.get(following.name, 0), total)
         if following is not None
         else None,
         summary=found.summary,
-        scores=scores_of(landscape.scores, found.scores, seed, used),
+        scores=scores_of(landscape.scores, found.scores, seed, usage, request.requests),
     )

@@ -76,6 +76,7 @@ class SchedulingCache:
         self._is_outdated = True
         self._index: SeedIndex | None = None
         self._usage: dict[str, int] = {}
+        self._requested: dict[str, Mapping[str, int]] = {}
         self._usage_unblock_index = 0
         self._working_usage = UsageIndex()
         self._changed_usage: set[str] = set()
@@ -97,7 +98,7 @@ class SchedulingCache:
 
     def snapshot(self, profile: str = "") -> Snapshot:
         """The landscape of this moment with a copy of the usage, for assignments to be counted in."""
-        return Snapshot(self._current(profile), UsageIndex(self._usage))
+        return Snapshot(self._current(profile), UsageIndex(self._usage, self._requested))
 
     def working_snapshot(self, profile: str = "") -> Snapshot:
         """The same with usage that is kept from one working snapshot to the next: it costs little, but is shared.
@@ -106,7 +107,7 @@ class SchedulingCache:
         were made. Use it up before anything is awaited.
         """
         landscape = self._current(profile)
-        self._working_usage.reconcile(self._usage, self._changed_usage)
+        self._working_usage.reconcile(self._usage, self._changed_usage, self._requested)
         self._changed_usage.clear()
         return Snapshot(landscape, self._working_usage)
 
@@ -136,13 +137,16 @@ class SchedulingCache:
             return
         self._usage.update(usage.seeds)
         self._changed_usage.update(usage.seeds)
+        self._requested.update(usage.requested)
+        self._changed_usage.update(usage.requested)
         self.usage_version = usage.version
         self._usage_unblock_index = max(self._usage_unblock_index, usage.unblock_indexes.usage)
 
     def reset_usage(self, usage: Usage) -> None:
         """Start over with all usage there is (the store came back older than it was)."""
-        self._changed_usage.update(self._usage, usage.seeds)
+        self._changed_usage.update(self._usage, usage.seeds, self._requested, usage.requested)
         self._usage = dict(usage.seeds)
+        self._requested = dict(usage.requested)
         self.usage_version = usage.version
         self._usage_unblock_index = usage.unblock_indexes.usage
 
@@ -208,10 +212,11 @@ class SchedulingCache:
     def _decides_alike(self, one: SeedCandidate | None, other: SeedCandidate | None) -> bool:
         if one is None or other is None:
             return one is other
-        return (one.scheduling_generation, one.capacity, one.unreadable) == (
+        return (one.scheduling_generation, one.capacity, one.unreadable, one.allocatable) == (
             other.scheduling_generation,
             other.capacity,
             other.unreadable,
+            other.allocatable,
         ) and not any(_annotation(one, name) != _annotation(other, name) for name in self._annotations)
 
     def _of(self, kind: type[T]) -> list[T]:

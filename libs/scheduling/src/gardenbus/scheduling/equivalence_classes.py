@@ -1,7 +1,7 @@
 """Equivalence classes of shoots: a request holds all that a decision reads, so that equal requests share the result.
 
 A request has two parts. The `Constraints` are what shoots of one kind share (profile, region, selector, …): the seeds
-that meet them are worked out once. The `Ranges` often differ from shoot to shoot and are checked last.
+that meet them are worked out once. The `Ranges` often differ from shoot to shoot and are checked last, like `requests`.
 """
 
 from collections.abc import Sequence
@@ -12,6 +12,7 @@ import msgspec
 from gardenbus.common.api.decoding import json_decoder
 from gardenbus.common.api.document import NO_SPEC, Document, StoredObject
 from gardenbus.common.api.garden.feasibility import Tolerations
+from gardenbus.common.api.garden.scheduling_requirements import RESOLVED, Requests, resolved_requirements
 from gardenbus.common.api.garden.shoot_networks import Ranges, ranges_of
 from gardenbus.common.api.garden.shoots import TESTING_PURPOSE, Shoot, ShootSpec, ShootStatus
 from gardenbus.common.api.garden.tolerations import UNCHECKED_TOLERATIONS, unchecked_in
@@ -50,18 +51,19 @@ class Constraints(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     purpose: str = ""
 
 
-class SchedulingRequest(msgspec.Struct, frozen=True):
+class SchedulingRequest(msgspec.Struct, frozen=True, omit_defaults=True):
     """All that a decision reads from a shoot; stored with shoots that wait, under the names of its first version."""
 
     constraints: Constraints = msgspec.field(name="demand")
     ranges: Ranges
+    requests: Requests = ()
 
 
 _decode = json_decoder(SchedulingRequest)
 _decode_metadata = json_decoder(Metadata)
 _decode_spec = json_decoder(ShootSpec)
 _decode_status = json_decoder(ShootStatus)
-_NOTE = UNCHECKED_TOLERATIONS.encode()
+_READ_ANNOTATIONS = (UNCHECKED_TOLERATIONS.encode(), RESOLVED.encode())
 
 
 def pending_shoot(stored: StoredObject) -> Shoot:
@@ -73,7 +75,8 @@ def pending_shoot(stored: StoredObject) -> Shoot:
     try:
         spec = ShootSpec() if parts.spec == NO_SPEC else _decode_spec(b"{" + parts.spec + b"}")
         status = _decode_status(b"{" + parts.status + b"}") if b'"networking"' in parts.status else ShootStatus()
-        annotations = _decode_metadata(b"{" + parts.meta + b"}").annotations if _NOTE in parts.meta else {}
+        is_annotated = any(name in parts.meta for name in _READ_ANNOTATIONS)
+        annotations = _decode_metadata(b"{" + parts.meta + b"}").annotations if is_annotated else {}
     except msgspec.ValidationError:  # a null, or a mistake that has to be reported
         return Shoot.from_document(stored.encoded())
     metadata = Metadata(
@@ -115,7 +118,7 @@ def request_of(
         filter_inputs=tuple((each.name, _encode(input_of(each, document or {})).decode()) for each in filters),
         purpose=spec.purpose if reads_purpose else "",
     )
-    return SchedulingRequest(constraints, ranges_of(shoot))
+    return SchedulingRequest(constraints, ranges_of(shoot), resolved_requirements(shoot.metadata.annotations).requests)
 
 
 def descriptor(request: SchedulingRequest) -> bytes:

@@ -3,6 +3,7 @@
 from gardenbus.common.api.bitsets import bitset_of, members_of
 from gardenbus.scheduling.equivalence_classes import SchedulingRequest
 from gardenbus.scheduling.feasible_seeds import feasible_seeds_of
+from gardenbus.scheduling.seed_candidates import SeedCandidate
 from gardenbus.scheduling.snapshot import Snapshot
 
 
@@ -11,6 +12,7 @@ class FreeCapacity:
 
     def __init__(self, snapshot: Snapshot) -> None:
         self._landscape = snapshot.landscape
+        self._usage = snapshot.usage
         index = snapshot.landscape.index
         unlimited: list[int] = []
         self._free: dict[int, int] = {}
@@ -33,6 +35,20 @@ class FreeCapacity:
         bits &= self._unlimited | self._open
         if bits and request.ranges.stated:
             bits &= index.compatible(request.ranges)
+        if request.requests:
+            return sum(self._fitting(slot, request) for slot in members_of(bits))
         if bits & self._unlimited:
             return None
         return sum(self._free[slot] for slot in members_of(bits))
+
+    def _fitting(self, slot: int, request: SchedulingRequest) -> int:
+        """Shoots that fit on a seed by what they request of each resource, and by their number."""
+        seed: SeedCandidate | None = self._landscape.index.seeds[slot]
+        assert seed is not None, "a set holds seeds that are there"
+        taken = self._usage.taken(seed.name)
+        left = (
+            max(seed.allocatable.get(resource, 0) - taken.get(resource, 0), 0) // amount
+            for resource, amount in request.requests
+        )
+        fitting = min(left)
+        return min(fitting, self._free[slot]) if slot in self._free else fitting

@@ -12,7 +12,7 @@ class ScoreTable:
         self.plugins = tuple(plugins)
         self.static = tuple(each for each in self.plugins if not each.reads_usage)
         self.of_usage = tuple(each for each in self.plugins if each.reads_usage)
-        self.usage_key = repr(self.of_usage)
+        self.usage_key = repr(self.of_usage) if self.plugins else ""
 
     def __bool__(self) -> bool:
         """True where scores choose among seeds, false where the fewest shoots do."""

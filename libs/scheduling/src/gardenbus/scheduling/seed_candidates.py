@@ -1,6 +1,6 @@
 """A Seed as filters and scores read it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from collections.abc import Set as AbstractSet
 from datetime import datetime
 
@@ -8,13 +8,13 @@ import msgspec
 
 from gardenbus.common.api.document import Document, StoredObject, section
 from gardenbus.common.api.garden.scheduling_profiles import valid_until
-from gardenbus.common.api.garden.seeds import Seed, shoot_capacity
+from gardenbus.common.api.garden.seeds import Seed, allocatable_resources, shoot_capacity
 from gardenbus.common.errors import InvalidResource
 from gardenbus.common.ports.clock import parse_timestamp
 
 
 class SeedCandidate(msgspec.Struct, frozen=True, eq=False):
-    """A Seed with what the filters need, precomputed. `capacity` None: no limit.
+    """A Seed with what the filters need, precomputed. `capacity` None: no limit. `allocatable`: other resources.
 
     `scheduling_generation` numbers its changes that matter to scheduling; None: nobody does.
 
@@ -29,6 +29,7 @@ class SeedCandidate(msgspec.Struct, frozen=True, eq=False):
     scheduling_generation: int | None = None
     zones: frozenset[str] = frozenset()
     unreadable: str = ""
+    allocatable: Mapping[str, int] = {}
 
     @classmethod
     def of(cls, document: Document, scheduling_generation: int | None = None) -> "SeedCandidate":
@@ -47,7 +48,8 @@ class SeedCandidate(msgspec.Struct, frozen=True, eq=False):
     ) -> "SeedCandidate":
         try:
             seed = Seed.from_document(manifest)
-            capacity = shoot_capacity({"status": {"allocatable": seed.status.allocatable}})
+            status = {"status": {"allocatable": seed.status.allocatable}}
+            capacity, allocatable = shoot_capacity(status), allocatable_resources(status)
         except InvalidResource as error:
             return cls(name, Seed(), read, scheduling_generation=scheduling_generation, unreadable=error.message)
         except ValueError as error:
@@ -58,7 +60,8 @@ class SeedCandidate(msgspec.Struct, frozen=True, eq=False):
                 scheduling_generation=scheduling_generation,
                 unreadable=f"status.allocatable.shoots: {error}",
             )
-        return cls(name, seed, read, capacity, scheduling_generation, frozenset(seed.spec.provider.zones))
+        zones = frozenset(seed.spec.provider.zones)
+        return cls(name, seed, read, capacity, scheduling_generation, zones, allocatable=allocatable)
 
     def valid_at(self, now: datetime, names: AbstractSet[str]) -> "SeedCandidate":
         """The same seed without those of some annotations that are not valid any more; `document` stays as it is."""

@@ -18,7 +18,7 @@ from gardenbus.common.api.garden.strategies import SAME_REGION
 from gardenbus.scheduling.score_table import NO_SCORES, ScoreTable
 from gardenbus.scheduling.seed_candidates import SeedCandidate
 from gardenbus.scheduling.seed_index import SeedIndex
-from gardenbus.scheduling.usage_index import UsageIndex
+from gardenbus.scheduling.usage_index import Requests, UsageIndex
 from gardenbus.scheduling.user_filters import SeedFilter
 
 
@@ -141,6 +141,6 @@ class Snapshot(msgspec.Struct, frozen=True, eq=False):
     landscape: Landscape
     usage: UsageIndex = msgspec.field(default_factory=UsageIndex)
 
-    def assume(self, seed: str) -> None:
-        """Count one more shoot on a seed."""
-        self.usage.assume(seed)
+    def assume(self, seed: str, requests: Requests = ()) -> None:
+        """Count one more shoot on a seed, with what it requests there."""
+        self.usage.assume(seed, requests)

@@ -1,14 +1,20 @@
 """Shoots per seed, with a log of decreases for orderings that are kept incrementally."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Any
 
 MAX_DECREASES = 100_000
 """Decreases that are remembered; then every ordering is worked out anew."""
 
 
+Requests = Sequence[tuple[str, int]]
+"""Resource and amount of each that a shoot requests besides `shoots`."""
+
+NOTHING: Mapping[str, int] = {}
+
+
 class UsageIndex(dict[str, int]):
-    """Shoots per seed. An ordering notices an increase by itself when the seed comes first in it; it reads decreases.
+    """Shoots per seed, and what they request of its resources (`taken`). An ordering notices an increase by itself when the seed comes first in it; it reads decreases.
 
     `decreased` are the seeds that have fewer shoots than before, in that order; `assumed` those that a decision has
     counted a shoot on since the last `reconcile`, of which there were so many as `reconciles` says. `heaps` and
@@ -16,15 +22,21 @@ class UsageIndex(dict[str, int]):
     levels, `touched` has all seeds whose usage was set.
     """
 
-    def __init__(self, usage: Mapping[str, int] | Iterable[tuple[str, int]] = ()) -> None:
+    def __init__(
+        self,
+        usage: Mapping[str, int] | Iterable[tuple[str, int]] = (),
+        requested: Mapping[str, Mapping[str, int]] = {},
+    ) -> None:
         super().__init__(usage)
+        taken = usage.requested if isinstance(usage, UsageIndex) else requested
+        self.requested: dict[str, dict[str, int]] = {seed: dict(sums) for seed, sums in taken.items() if sums}
         self.decreased: list[str] = []
         self.assumed: list[str] = []
         self.touched: list[str] = []
         self.reconciles = 0
         self.heaps: dict[int, Any] = {}
         self.heaps_of: object = None
-        self.levels: dict[str, Any] = {}
+        self.levels: dict[Hashable, Any] = {}
         self.levels_of: object = None
 
     def __setitem__(self, seed: str, usage: int) -> None:
@@ -37,13 +49,36 @@ class UsageIndex(dict[str, int]):
     def __delitem__(self, seed: str) -> None:
         self[seed] = 0
 
-    def assume(self, seed: str) -> None:
-        """Count one more shoot on a seed."""
+    def taken(self, seed: str) -> Mapping[str, int]:
+        """What the shoots of a seed request of its resources."""
+        return self.requested.get(seed, NOTHING)
+
+    def assume(self, seed: str, requests: Requests = ()) -> None:
+        """Count one more shoot on a seed, with what it requests there."""
         self.assumed.append(seed)
         super().__setitem__(seed, self.get(seed, 0) + 1)
+        if requests:
+            self._take(seed, requests, 1)
 
-    def reconcile(self, observed: Mapping[str, int], changed: Iterable[str]) -> None:
-        """Set the changed seeds, and all that were assumed on, to the usage that was observed."""
+    def move(self, source: str, target: str, requests: Requests = ()) -> None:
+        """Count a shoot on another seed ("": none)."""
+        for seed, sign in ((source, -1), (target, 1)):
+            if seed:
+                self._take(seed, requests, sign)
+                self[seed] = max(self.get(seed, 0) + sign, 0)
+
+    def _take(self, seed: str, requests: Requests, sign: int) -> None:
+        sums = self.requested.setdefault(seed, {}) if requests else {}
+        for resource, amount in requests:
+            sums[resource] = max(sums.get(resource, 0) + sign * amount, 0)
+
+    def reconcile(
+        self,
+        observed: Mapping[str, int],
+        changed: Iterable[str],
+        requested: Mapping[str, Mapping[str, int]] = {},
+    ) -> None:
+        """Set the changed seeds, and all that were assumed on, to the usage and the requests that were observed."""
         decreased, usage_of, store = self.decreased, self.get, super().__setitem__
         for seeds in (self.assumed, changed):
             for seed in seeds:
@@ -51,6 +86,8 @@ class UsageIndex(dict[str, int]):
                 if usage < usage_of(seed, 0):
                     decreased.append(seed)
                 store(seed, usage)
+                if seed in self.requested or seed in requested:
+                    self.requested[seed] = dict(requested.get(seed, NOTHING))
         if self.levels:
             self.touched += self.assumed
             self.touched += changed

@@ -15,8 +15,8 @@ from gardenbus.common.errors import InvalidResource
 from gardenbus.scheduling.assignment import decide
 from gardenbus.scheduling.equivalence_classes import SchedulingRequest, request_of
 from gardenbus.scheduling.feasible_seeds import feasible_seeds_of
-from gardenbus.scheduling.filters.capacity import full_because
 from gardenbus.scheduling.results import Assignment
+from gardenbus.scheduling.room import has_room
 from gardenbus.scheduling.seed_candidates import SeedCandidate
 from gardenbus.scheduling.snapshot import Landscape, Snapshot
 from gardenbus.scheduling.usage_index import UsageIndex
@@ -103,7 +103,7 @@ def migration_request(shoot: Shoot, document: Document, landscape: Landscape) ->
     ranges = request.ranges
     if ranges.in_use is not None and not any(ranges.in_use):
         ranges = msgspec.structs.replace(ranges, in_use=None)
-    return SchedulingRequest(request.constraints, ranges)
+    return msgspec.structs.replace(request, ranges=ranges)
 
 
 def immovable_reason(shoot: Shoot, source: str) -> tuple[str, bool] | None:
@@ -259,21 +259,24 @@ class _Planner:
             if seed.name in seen:
                 continue
             seen.add(seed.name)
-            if not full_because(self._usage.get(seed.name, 0), seed.capacity):
+            if self._has_room(relocation, seed):
                 self._send(relocation, seed.name)
                 return True
             for other in self._planned:
                 # A shoot that hosts seeds keeps its place: others may have been kept off because of it.
                 if other.target == seed.name and other.key not in self._forbidden and self._make_room(other, seen):
+                    if not self._has_room(relocation, seed):
+                        continue  # the other requests less, and is as well where it is now
                     self._send(relocation, seed.name)
                     return True
         return False
 
+    def _has_room(self, relocation: _Relocation, seed: SeedCandidate) -> bool:
+        return has_room(seed, self._usage, relocation.alternatives.request.requests)
+
     def _send(self, relocation: _Relocation, target: str) -> None:
-        if relocation.target:
-            self._usage[relocation.target] -= 1
+        self._usage.move(relocation.target, target, relocation.alternatives.request.requests)
         relocation.target = target
-        self._usage[target] = self._usage.get(target, 0) + 1
 
     def _add_hosted(self, relocation: _Relocation) -> None:
         """Record that the hosts of the target now host the seeds of this shoot, too."""

@@ -1,7 +1,5 @@
 """The input of a filter: a shoot's constraints with the objects that they refer to."""
 
-from collections.abc import Mapping
-
 import msgspec
 
 from gardenbus.common.api.garden.cloudprofiles import CloudProfileSpec
@@ -12,15 +10,16 @@ from gardenbus.scheduling.equivalence_classes import Constraints, SchedulingRequ
 from gardenbus.scheduling.results import Unschedulable
 from gardenbus.scheduling.scores.strategies import SeedRanking, ranking_of
 from gardenbus.scheduling.snapshot import Landscape, Snapshot
+from gardenbus.scheduling.usage_index import Requests, UsageIndex
 
 _NO_RANGES = Ranges(stated=False)
-_NO_USAGE: Mapping[str, int] = {}
+_NO_USAGE = UsageIndex()
 
 
 class FilterContext(msgspec.Struct, frozen=True, eq=False):
     """Constraints with the profile and Project that they refer to. `tolerations` are those that count in the Project.
 
-    `ranges` and `usage` are empty in what all shoots of a class share; see `with_request`.
+    `ranges`, `requests` and `usage` are empty in what all shoots of a class share; see `with_request`.
     """
 
     constraints: Constraints
@@ -29,7 +28,8 @@ class FilterContext(msgspec.Struct, frozen=True, eq=False):
     tolerations: Tolerations
     ranking: SeedRanking
     ranges: Ranges = _NO_RANGES
-    usage: Mapping[str, int] = _NO_USAGE
+    usage: UsageIndex = _NO_USAGE
+    requests: Requests = ()
 
     @property
     def profile_name(self) -> str:
@@ -38,7 +38,7 @@ class FilterContext(msgspec.Struct, frozen=True, eq=False):
 
     def with_request(self, request: SchedulingRequest, snapshot: Snapshot) -> "FilterContext":
         """The context of one shoot of the class: with its networks, and the usage of the seeds."""
-        return msgspec.structs.replace(self, ranges=request.ranges, usage=snapshot.usage)
+        return msgspec.structs.replace(self, ranges=request.ranges, usage=snapshot.usage, requests=request.requests)
 
 
 def filter_context_of(constraints: Constraints, landscape: Landscape) -> FilterContext | Unschedulable:

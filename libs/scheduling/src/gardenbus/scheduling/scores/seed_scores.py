@@ -8,25 +8,35 @@ from gardenbus.scheduling.score_table import ScoreTable
 from gardenbus.scheduling.scores.class_scores import ClassScore
 from gardenbus.scheduling.scores.formulas import Amount, balance_score, fit_score
 from gardenbus.scheduling.seed_candidates import SeedCandidate
+from gardenbus.scheduling.usage_index import Requests, UsageIndex
 
 
 def scores_of(
-    table: ScoreTable, by_class: Mapping[str, ClassScore], seed: SeedCandidate, used: int
+    table: ScoreTable,
+    by_class: Mapping[str, ClassScore],
+    seed: SeedCandidate,
+    usage: UsageIndex,
+    requests: Requests = (),
 ) -> tuple[SeedScore, ...]:
-    """All scores of a profile in its order, for a seed with so many shoots besides this one."""
+    """All scores of a profile in its order, for a seed with its usage besides this shoot."""
     return tuple(
         SeedScore(
             each.name,
             each.weight,
-            usage_score(each, seed, used) if each.reads_usage else by_class[each.name].score(seed),
+            usage_score(each, seed, usage, requests) if each.reads_usage else by_class[each.name].score(seed),
         )
         for each in table.plugins
     )
 
 
-def usage_score(plugin: WeightedScore, seed: SeedCandidate, used: int) -> int:
-    """The score of a plug-in that reads usage, for a seed with so many shoots."""
-    amounts = {SHOOTS: Amount(seed.capacity, used, 1)} if seed.capacity else {}
+def usage_score(plugin: WeightedScore, seed: SeedCandidate, usage: UsageIndex, requests: Requests = ()) -> int:
+    """The score of a plug-in that reads usage. A resource takes part where the seed states it, and the shoot requests it."""
+    amounts = {SHOOTS: Amount(seed.capacity, usage.get(seed.name, 0), 1)} if seed.capacity else {}
+    if requests:
+        taken = usage.taken(seed.name)
+        for resource, amount in requests:
+            if stated := seed.allocatable.get(resource):
+                amounts[resource] = Amount(stated, taken.get(resource, 0), amount)
     match plugin.args:
         case ResourcesFit() as args:
             return fit_score(args, amounts)

@@ -1,16 +1,18 @@
 """Seeds of equal usage score as bitsets, kept while usage changes: a choice is a few intersections, whatever the size.
 
-A seed whose usage changed is taken out of one set and put into another. Levels are shared by all classes, and by all
-profiles with the same usage scores. The seed chosen costs no search: slots are given in reverse order of names.
+A seed whose usage changed is taken out of one set and put into another. Levels are shared by all classes with the same
+requests, and by all profiles with the same usage scores. The seed chosen costs no search: slots are given in reverse order
+of names. A profile without scores chooses by the fewest shoots: here for shoots that request more than a place.
 """
 
 from bisect import bisect_left, insort
-from collections.abc import Sequence
 from typing import NamedTuple
 
 from gardenbus.common.api.bitsets import Bitset
-from gardenbus.common.api.garden.scheduling_profiles import WeightedScore
+from gardenbus.common.api.garden.scheduling_requirements import Requests
 from gardenbus.common.api.garden.shoot_networks import Ranges, network_problems
+from gardenbus.scheduling.equivalence_classes import SchedulingRequest
+from gardenbus.scheduling.room import has_room
 from gardenbus.scheduling.score_table import ScoreTable
 from gardenbus.scheduling.scores.class_scores import Cells
 from gardenbus.scheduling.scores.seed_scores import usage_score
@@ -35,10 +37,16 @@ class BestSeed(NamedTuple):
 
 
 def best_seed(
-    cells: Cells, seeds: Bitset, ranges: Ranges, *, scores: ScoreTable, usage: UsageIndex, index: SeedIndex
+    cells: Cells,
+    seeds: Bitset,
+    request: SchedulingRequest,
+    *,
+    scores: ScoreTable,
+    usage: UsageIndex,
+    index: SeedIndex,
 ) -> BestSeed | None:
     """The seed with the greatest sum among those that have room and whose networks do not clash; the first by name."""
-    levels = _levels_of(scores, usage, index)
+    levels, ranges = _levels_of(scores, request.requests, usage, index), request.ranges
     room = seeds & levels.open
     first = _choose(cells, room, ranges, levels)
     if first is None:
@@ -75,7 +83,7 @@ def _choose(cells: Cells, room: Bitset, ranges: Ranges, levels: "UsageLevels") -
 def _best_hits(cells: Cells, room: Bitset, levels: "UsageLevels") -> tuple[int, Bitset]:
     """The greatest sum, and the seeds of a set (not empty, all of it in cells) that have it."""
     sums, by_sum = levels.sums, levels.by_sum
-    best, hits, top = -1, 0, sums[-1]
+    best, hits, top = cells[-1][0] + sums[0] - 1, 0, sums[-1]
     for cell_sum, cell in cells:
         if cell_sum + top < best:
             break
@@ -104,16 +112,18 @@ class UsageLevels:
         "changes",
         "index",
         "open",
-        "plugins",
         "reconciles",
+        "requests",
+        "scores",
         "sum_of",
         "sums",
         "touches",
         "usage",
     )
 
-    def __init__(self, plugins: Sequence[WeightedScore], usage: UsageIndex, index: SeedIndex) -> None:
-        self.plugins = tuple(plugins)
+    def __init__(self, scores: ScoreTable, requests: Requests, usage: UsageIndex, index: SeedIndex) -> None:
+        self.scores = scores
+        self.requests = requests
         self.usage = usage
         self.index = index
         self.open: Bitset = 0
@@ -144,13 +154,12 @@ class UsageLevels:
 
     def _grade(self, slot: int) -> None:
         seed, bit = self.index.seeds[slot], 1 << slot
-        used = self.usage.get(seed.name, 0) if seed is not None else 0
-        has_room = seed is not None and (seed.capacity is None or used < seed.capacity)
-        self.open = self.open | bit if has_room else self.open & ~bit
+        is_open = seed is not None and has_room(seed, self.usage, self.requests)
+        self.open = self.open | bit if is_open else self.open & ~bit
         before = self.sum_of.pop(slot, None)
         after = None
-        if seed is not None and has_room:
-            after = self.sum_of[slot] = sum(each.weight * usage_score(each, seed, used) for each in self.plugins)
+        if seed is not None and is_open:
+            after = self.sum_of[slot] = self._sum_of(seed)
         if before == after:
             return
         if before is not None:
@@ -164,15 +173,23 @@ class UsageLevels:
             self.by_sum[after] = self.by_sum.get(after, 0) | bit
 
 
-def _levels_of(scores: ScoreTable, usage: UsageIndex, index: SeedIndex) -> UsageLevels:
+    def _sum_of(self, seed: SeedCandidate) -> int:
+        if not self.scores:
+            return -self.usage.get(seed.name, 0)
+        plugins = self.scores.of_usage
+        return sum(each.weight * usage_score(each, seed, self.usage, self.requests) for each in plugins)
+
+
+def _levels_of(scores: ScoreTable, requests: Requests, usage: UsageIndex, index: SeedIndex) -> UsageLevels:
     if usage.levels_of is not index:
         usage.levels_of = index
         usage.levels.clear()
-    kept: UsageLevels | None = usage.levels.get(scores.usage_key)
+    key = (scores.usage_key, requests)
+    kept: UsageLevels | None = usage.levels.get(key)
     if kept is None:
         if len(usage.levels) >= MAX_LEVELS:
             usage.levels.clear()
-        kept = usage.levels[scores.usage_key] = UsageLevels(scores.of_usage, usage, index)
+        kept = usage.levels[key] = UsageLevels(scores, requests, usage, index)
     else:
         kept.catch_up()
     return kept

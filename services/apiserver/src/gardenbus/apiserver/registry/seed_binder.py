@@ -25,6 +25,7 @@ from gardenbus.apiserver.registry.read_cache import ReadCache
 from gardenbus.apiserver.registry.retry_on_conflict import Missing, StaleVersion, WriteResult, retry_on_conflict
 from gardenbus.common.api.document import Document, StoredObject
 from gardenbus.common.api.garden.profile_parts import profile_spec_of
+from gardenbus.common.api.garden.scheduling_requirements import resolved_of
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.api.request_bodies import BindRequest
 from gardenbus.common.controller.listing import list_all
@@ -111,6 +112,8 @@ class SeedBinder:
             spec=spec,
         )
         outcome = (await self._store.bind([wanted])).outcomes[0]
+        if outcome == "full" and resolved_of(context.shoot.document()).requests:
+            raise Forbidden(_NO_ROOM.format(shoot=context.shoot.key, seed=context.seed.key))
         if outcome != "bound":
             raise _bind_error(outcome, context.shoot.key, context.seed.key)
         reads.invalidate(context.shoot.key)
@@ -228,6 +231,10 @@ class SeedBinder:
         except Unavailable as error:  # the bind itself is done
             _log.warning("event.lost", object=str(context.shoot.key), reason=error.message)
 
+
+_NO_ROOM = (
+    "{seed} has no room for {shoot}: it has no place left, or less of a resource than is requested: gardenbus explain names it"
+)
 
 _ERRORS: Mapping[BindOutcome, tuple[type[GardenbusError], str]] = {
     "gone": (Missing, "{shoot} not found"),

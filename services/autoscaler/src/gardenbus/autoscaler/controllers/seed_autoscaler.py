@@ -116,11 +116,18 @@ class SeedAutoscalerReconciler:
         unscheduled = await self.pending_shoots.count(new_seed, garden_shoots=shoots, managed_seeds=managed_seeds)
         on_seeds = await asyncio.gather(*(self.store.shoots_on(shoot.key.name) for shoot in own))
         by_name = {each.key.name: each.document() for each in managed_seeds}
+        requested = (await self.store.usage()).requested
         busy_with = pending_replica(document)
         return SeedSetState(
             ordered=ordered_replicas(document),
             replicas=[
-                replica_of(shoot.document(), by_name.get(shoot.key.name), seed.document() if seed else None, busy_with)
+                replica_of(
+                    shoot.document(),
+                    by_name.get(shoot.key.name),
+                    seed.document() if seed else None,
+                    busy_with,
+                    requested.get(shoot.key.name, {}),
+                )
                 for shoot, seed in zip(own, seeds, strict=True)
             ],
             new_seed=amounts(section(new_seed, "status", "allocatable")),

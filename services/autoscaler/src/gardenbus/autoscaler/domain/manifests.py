@@ -7,6 +7,7 @@ from typing import Any
 from gardenbus.autoscaling.seed_set import ReplicaState
 from gardenbus.common.api.conditions import TRUE, conditions_of, get_condition
 from gardenbus.common.api.document import Document, section
+from gardenbus.common.api.garden.resource_amounts import CPU, THOUSANDTHS
 from gardenbus.common.api.garden.seed_management import CORDONED_BY, CORDONED_BY_OPERATOR, REMOVAL_ANNOTATION
 from gardenbus.common.api.garden.seeds import document_is_ready
 from gardenbus.common.api.owners import controller_of
@@ -43,8 +44,16 @@ def pending_replica(managed_seed_set: Document) -> str:
     return "" if section(status, "replicaRecords", name).get("established") is True else name
 
 
-def replica_of(shoot: Document, managed_seed: Document | None, seed: Document | None, pending: str) -> ReplicaState:
+def replica_of(
+    shoot: Document,
+    managed_seed: Document | None,
+    seed: Document | None,
+    pending: str,
+    requested: Mapping[str, int] = {},
+) -> ReplicaState:
     """State of one replica; `pending` is the one under construction.
+
+    What its shoots request of a resource that the seed states counts as used where its gardenlet does not report usage.
 
     A seed that its set drains accepts no shoots, like one that is not built yet: both will if the set is to keep as
     many. One that an operator cordoned may stay so for ever.
@@ -62,7 +71,7 @@ def replica_of(shoot: Document, managed_seed: Document | None, seed: Document | 
         is_built=was_ready and annotations.get(CORDONED_BY) in (None, "", CORDONED_BY_OPERATOR),
         is_leaving=is_leaving or bool(annotations.get(REMOVAL_ANNOTATION)),
         allocatable=allocatable,
-        usage=amounts(section(seed, "status", "usage")),
+        usage=_requested(allocatable or {}, requested) | amounts(section(seed, "status", "usage")),
     )
 
 
@@ -76,6 +85,12 @@ def amounts(quantities: Mapping[str, Any]) -> dict[str, Fraction]:
             except ValueError:
                 continue
     return read
+
+
+def _requested(stated: Mapping[str, Fraction], requested: Mapping[str, int]) -> dict[str, Fraction]:
+    return {
+        resource: Fraction(requested.get(resource, 0), THOUSANDTHS if resource == CPU else 1) for resource in stated
+    }
 
 
 def owner_sets(document: Document) -> Sequence[str]:

@@ -51,5 +51,5 @@ class ScaleUpSimulation:
             outcome = decide(request, self._current)
             if not isinstance(outcome, Assignment):
                 return placed
-            self._current.assume(outcome.seed)
+            self._current.assume(outcome.seed, request.requests)
         return min(places, unscheduled)

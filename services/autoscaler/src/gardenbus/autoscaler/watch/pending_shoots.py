@@ -55,7 +55,7 @@ class PendingShootCounter:
             usage = await self._store.usage()
             if not await current.wait_for_objects(usage.unblock_indexes.objects, CATCH_UP_SECONDS):
                 raise Unavailable("events of the landscape arrive late")
-            current_snapshot = Snapshot(current.snapshot().landscape, UsageIndex(usage.seeds))
+            current_snapshot = Snapshot(current.snapshot().landscape, UsageIndex(usage.seeds, usage.requested))
             waiting = await self._store.unschedulable_classes(scheduler.scheduler_name)
             for_managed_seeds = self._for_managed_seeds(garden_shoots, cluster_shoots, scheduler, current)
             unattempted = await self._store.pending(scheduler.scheduler_name) - sum(each.count for each in waiting)

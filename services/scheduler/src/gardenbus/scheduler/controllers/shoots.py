@@ -273,7 +273,7 @@ class ShootSchedulingReconciler:
         pending.binding = begin_bind(pending.span, outcome.seed)
         binding = binding_of(pending, outcome, snapshot.landscape)
         if outcome.seed != pending.stored.parts.status_seed_name:  # else it counts there already
-            snapshot.assume(outcome.seed)
+            snapshot.assume(outcome.seed, pending.request.requests)
         return AssignedShoot(pending, outcome, binding)
 
     async def _bind(self, assigned: Sequence[AssignedShoot]) -> tuple[bool, list[PendingShoot]]:

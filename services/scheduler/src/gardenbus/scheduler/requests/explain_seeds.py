@@ -45,7 +45,7 @@ class SeedExplainHandler:
         except GardenbusError as error:
             return failure(error)
         usage = snapshot.usage.get(name, 0)
-        rules = checks_of_seed(candidate, usage)
+        rules = checks_of_seed(candidate, usage, snapshot.usage.taken(name))
         return success(
             {
                 "seed": name,

@@ -78,12 +78,12 @@ class ShootExplainHandler:
     def _explained(self, document: Document, left_out: LeftOut, bar: Unschedulable | None) -> dict[str, Any]:
         shoot = Shoot.from_document(document)
         snapshot = self._cache.snapshot(self._scheduler_name)
-        for seed in {shoot.spec.seed_name, shoot.status.seed_name} & snapshot.usage.keys():
-            snapshot.usage[seed] = max(snapshot.usage[seed] - 1, 0)  # it does not stand in its own way
         left_out = {seed: rule for seed, rule in left_out.items() if seed in snapshot.landscape.seeds_by_name}
         left = Snapshot(snapshot.landscape.without(left_out), snapshot.usage) if left_out else snapshot
         landscape = snapshot.landscape
         request = request_of(shoot, document, landscape.filters, reads_purpose=landscape.reads_purpose)
+        for seed in {shoot.spec.seed_name, shoot.status.seed_name} & snapshot.usage.keys():
+            snapshot.usage.move(seed, "", request.requests)  # it does not stand in its own way
         explanation = explain(request, left)
         outcome = bar or with_left_out(left_out, explanation.outcome)
         rejections = sorted((*explanation.rejections, *left_out_rejections(left_out)), key=lambda each: each.seed)

@@ -40,6 +40,7 @@ ADMISSION_PLUGINS: Mapping[str, bool] = {
     "UseAsSeed": True,
     "ShootQuotaValidator": True,
     "ShootMutator": True,
+    "SchedulingRequirements": True,
     "FinalizerRemoval": True,
     "ShootValidator": True,
     "SeedValidator": True,

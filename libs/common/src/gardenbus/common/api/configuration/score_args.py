@@ -9,7 +9,6 @@ from gardenbus.common.api.configuration import reader
 from gardenbus.common.api.configuration.reader import Entries, Field, Table
 from gardenbus.common.api.document import Document
 from gardenbus.common.api.garden.scheduling_profiles import (
-    SHOOTS,
     AddedAffinity,
     AnnotationScore,
     BalancedAllocation,
@@ -100,7 +99,7 @@ _SHAPE = Entries(
 
 
 def _resources(read: ReadArgs, values: Mapping[str, Any], place: str) -> tuple[WeightedResource, ...] | None:
-    """The resources; None where none are named. Only what shoots can request counts: `shoots`."""
+    """The resources; None where none are named."""
     named: Sequence[_Resource] | None = values.get("resources")
     if named is None:
         return None
@@ -108,8 +107,6 @@ def _resources(read: ReadArgs, values: Mapping[str, Any], place: str) -> tuple[W
     for number, name in enumerate(names):
         if name in names[:number]:
             read.report(f"{place}[{number}].name", f"{name} is named twice")
-    if SHOOTS not in names:
-        read.report(place, f"must have {SHOOTS}: it is the only resource that shoots request yet")
     return tuple(WeightedResource(each.name, each.weight) for each in named)
 
 

@@ -16,7 +16,8 @@ MOST_AMOUNT = 2**53
 RESOURCE = re.compile(r"([a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
 """Name of a resource, as `cpu` or `example.com/load-balancers`."""
 
-_THOUSANDTHS = 1000
+THOUSANDTHS = 1000
+"""Units of account of one cpu."""
 
 Amounts = Mapping[str, int]
 """Resource → amount."""
@@ -64,4 +65,4 @@ def amounts_of(lines: Iterable[str]) -> dict[str, int]:
 
 
 def _units(resource: str) -> int:
-    return _THOUSANDTHS if resource == CPU else 1
+    return THOUSANDTHS if resource == CPU else 1

@@ -198,10 +198,6 @@ def limits_of(profile: SchedulingProfile) -> tuple[str, ...]:
             found.append(f"{each.name} is 0 for all seeds: no shoot can state a group yet")
         elif isinstance(each.args, SeedAffinity) and not each.args.added:
             found.append(f"{each.name} is 0 for all seeds without addedAffinity: no shoot can state an affinity yet")
-        elif isinstance(each.args, BalancedAllocation):
-            found.append(
-                f"{each.name} is the same for all seeds with a limit: shoots request no resource but shoots yet"
-            )
         elif isinstance(each.args, RegionDistance) and profile.strategy != WEIGHTED:
             found.append(
                 f"{each.name} differs only for shoots for testing: the strategy {profile.strategy} leaves the"

@@ -95,6 +95,16 @@ def requirement_problems(text: Any, annotation: str) -> Sequence[FieldProblem]:
     return problems
 
 
+def new_requirement_problems(
+    document: Mapping[str, Any], old: Document | None, annotation: str
+) -> Sequence[FieldProblem]:
+    """Problems of an annotation of a manifest, where it differs from what is stored."""
+    text = section(document, "metadata", "annotations").get(annotation)
+    if text is None or text == section(old or {}, "metadata", "annotations").get(annotation):
+        return ()
+    return requirement_problems(text, annotation)
+
+
 def _valid(text: Any) -> Document:
     problems: list[FieldProblem] = []
     fields = _read(text, "", problems) if text is not None else {}

@@ -14,6 +14,7 @@ from msgspec import Meta, Struct
 from gardenbus.apiserver.domain.validation.limits import MOST_MACHINES
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.garden.maintenance_windows import window_problems
+from gardenbus.common.api.garden.scheduling_requirements import REQUIREMENTS
 from gardenbus.common.api.garden.shoot_operations import FORCE_DELETION, OPERATIONS
 from gardenbus.common.api.keys import RESERVED_TAINT
 from gardenbus.common.api.networks import ip_family_of, is_canonical, overlap
@@ -22,7 +23,7 @@ _LABEL = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?"
 _SUBDOMAIN = rf"{_LABEL}(\.{_LABEL})*"
 _QUALIFIED = r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?"
 _MOST_ANNOTATIONS = 256 * 1024
-_WATCHED_ANNOTATIONS = {*OPERATIONS, FORCE_DELETION}
+_WATCHED_ANNOTATIONS = {*OPERATIONS, FORCE_DELETION, REQUIREMENTS}
 
 _Text = Annotated[str, Meta(min_length=1)]
 _Label = Annotated[str, Meta(max_length=63, pattern=rf"\A{_LABEL}\Z")]

@@ -61,7 +61,7 @@ def _ranking(
                 group.distance,
                 usage.get(seed.name, 0),
                 seed.capacity,
-                scores_of(landscape.scores, found.scores, seed, usage.get(seed.name, 0)),
+                scores_of(landscape.scores, found.scores, seed, usage, request.requests),
             )
             for seed in landscape.index.seeds_in(group.candidates)
             if seed.name not in against

@@ -1,22 +1,25 @@
 """Checks of one seed, whatever shoot is to be placed, and the waiting shoots that it could take."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
 
 from gardenbus.common.api.conditions import TRUE
+from gardenbus.common.api.garden.resource_amounts import quantity_of
 from gardenbus.common.api.garden.seed_management import REMOVAL_ANNOTATION
 from gardenbus.common.api.garden.seeds import BACKUP_BUCKETS_READY, EMERGENCY_STOP, GARDENLET_READY
 from gardenbus.common.api.garden.shoot_networks import network_problems
 from gardenbus.common.api.views import ConditionView, LastOperation
 from gardenbus.scheduling.equivalence_classes import SchedulingRequest
 from gardenbus.scheduling.feasible_seeds import feasible_seeds_of
-from gardenbus.scheduling.filters.capacity import CAPACITY, full_because
+from gardenbus.scheduling.filters.capacity import CAPACITY
 from gardenbus.scheduling.filters.emergency_stop import EMERGENCY_STOPPED, is_stopped
 from gardenbus.scheduling.filters.taints import TAINTS
 from gardenbus.scheduling.filters.usable import unusable_because
+from gardenbus.scheduling.room import full_because
 from gardenbus.scheduling.seed_candidates import SeedCandidate
 from gardenbus.scheduling.snapshot import Snapshot
+from gardenbus.scheduling.usage_index import NOTHING
 
 
 class SeedCheck(msgspec.Struct, frozen=True):
@@ -27,12 +30,14 @@ class SeedCheck(msgspec.Struct, frozen=True):
     message: str
 
 
-def checks_of_seed(candidate: SeedCandidate, usage: int) -> tuple[SeedCheck, ...]:
+def checks_of_seed(
+    candidate: SeedCandidate, usage: int, requested: Mapping[str, int] = NOTHING
+) -> tuple[SeedCheck, ...]:
     """Every check that does not depend on the shoot; the seed takes shoots when all are ok.
 
     Taints are listed too: they keep out only shoots that do not tolerate them.
     """
-    return tuple(_checks(candidate, usage))
+    return (*_checks(candidate, usage), *_resources(candidate, requested))
 
 
 def _checks(candidate: SeedCandidate, usage: int) -> Iterator[SeedCheck]:
@@ -68,6 +73,14 @@ def _checks(candidate: SeedCandidate, usage: int) -> Iterator[SeedCheck]:
     yield SeedCheck(CAPACITY.name, ok=not full, message=f"{usage} shoots, {limit}")
     taints = ", ".join(f"{taint.key}={taint.value}" if taint.value else taint.key for taint in seed.spec.taints)
     yield SeedCheck(TAINTS.name, ok=True, message=f"only for shoots that tolerate {taints}" if taints else "none")
+
+
+def _resources(candidate: SeedCandidate, requested: Mapping[str, int]) -> Iterator[SeedCheck]:
+    """What is taken of each resource that shoots request: a seed without enough of it takes those that request less."""
+    for resource, amount in sorted(requested.items()):
+        stated = candidate.allocatable.get(resource)
+        limit = "none allocatable" if stated is None else f"{quantity_of(resource, stated)} allocatable"
+        yield SeedCheck(resource, ok=True, message=f"{quantity_of(resource, amount)} requested, {limit}")
 
 
 def _condition(candidate: SeedCandidate, kind: str) -> SeedCheck:

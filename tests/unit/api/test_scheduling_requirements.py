@@ -1,0 +1,89 @@
+"""Requirements of shoots: what is stated, over the defaults of a project, and what is wrong with it."""
+
+import pytest
+
+from gardenbus.common.api.garden.resource_amounts import allocatable_amounts, requested_amount
+from gardenbus.common.api.garden.scheduling_requirements import (
+    DEFAULTS,
+    MOST_BYTES,
+    REQUIREMENTS,
+    RESOLVED,
+    Requirements,
+    requirement_problems,
+    resolve,
+    resolved_of,
+    resolved_requirements,
+    with_resolved,
+)
+from tests.support.builders import a_project, a_shoot
+
+STATED = "requests: {cpu: '4', memory: 16Gi, example.com/lb: 2}"
+PATH = f"metadata.annotations[{REQUIREMENTS}]"
+
+
+def test_requests_are_resolved_to_canonical_json_in_units_of_account() -> None:
+    assert resolve(STATED, None) == '{"requests":{"cpu":4000,"example.com/lb":2,"memory":17179869184}}'
+    assert resolve('{"requests": {"memory": "16Gi", "example.com/lb": 2, "cpu": 4}}', None) == resolve(STATED, None)
+
+
+def test_fields_of_a_shoot_replace_those_of_its_project_as_a_whole() -> None:
+    assert resolve("requests: {cpu: 1}", STATED) == '{"requests":{"cpu":1000}}'
+    assert resolve("{}", "requests: {cpu: 1}") == '{"requests":{"cpu":1000}}'
+    assert resolve(None, "requests: {cpu: 1}") == '{"requests":{"cpu":1000}}'
+    assert resolve("requests: {}", "requests: {cpu: 1}") is None
+    assert resolve(None, None) is None
+
+
+def test_a_text_with_problems_counts_as_none() -> None:
+    assert resolve("requests: {cpu: many}", "requests: {cpu: 1}") == '{"requests":{"cpu":1000}}'
+
+
+def test_a_shoot_is_resolved_with_its_projects_defaults_and_only_once() -> None:
+    shoot = a_shoot(metadata={"annotations": {REQUIREMENTS: "requests: {cpu: 500m}"}})
+    project = a_project("dev", metadata={"annotations": {DEFAULTS: "requests: {cpu: 1}"}})
+    resolved = with_resolved(shoot, project)
+    assert resolved_of(resolved) == Requirements(requests=(("cpu", 500),))
+    assert with_resolved(resolved, project) is resolved
+    plain = a_shoot()
+    assert with_resolved(plain, None) is plain
+    without = with_resolved({**resolved, "metadata": {**plain["metadata"], "annotations": {RESOLVED: "{}"}}}, None)
+    assert without["metadata"]["annotations"] == {}
+
+
+@pytest.mark.parametrize("text", ["", "null", "[]", "{", '{"requests": {"cpu": "4"}}', '{"requests": {"c p u": 4}}', "1"])
+def test_what_admission_has_not_written_requires_nothing(text: str) -> None:
+    assert resolved_requirements({RESOLVED: text}) == Requirements()
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("requests: {cpu: many}", ".requests.cpu: 'many' is not a quantity"),
+        ("requests: {cpu: 0}", ".requests.cpu: 0 must be above 0"),
+        ("requests: {cpu: -1}", ".requests.cpu: -1 must be above 0"),
+        ("requests: {cpu: true}", ".requests.cpu: must be a quantity"),
+        ("requests: {cpu: 1e30}", ".requests.cpu: 1e+30 is too large"),
+        ("requests: {shoots: 2}", ".requests.shoots: every shoot requests one: leave it out"),
+        ("requests: {'c p u': 2}", ".requests.c p u: is not the name of a resource"),
+        ("requests: [cpu]", ".requests: must be a mapping"),
+        (f"requests: {{{', '.join(f'r{number}: 1' for number in range(9))}}}", ".requests: must not have more than 8"),
+        ("request: {cpu: 1}", ".request: no such field; there are requests"),
+        ("- requests", ": must be a mapping"),
+        ("requests: {cpu: 1", ": is neither YAML nor JSON"),
+        ("requests: {cpu: 1, cpu: 2}", ": is neither YAML nor JSON"),
+        ("a: &a [x]\nb: !!python/object:os.system []", ": is neither YAML nor JSON"),
+        ("requests: {}\n---\nrequests: {}", ": is neither YAML nor JSON"),
+        (f"# {'x' * MOST_BYTES}", f": must be a text of at most {MOST_BYTES} bytes"),
+    ],
+)
+def test_what_cannot_be_meant_is_named_with_its_path(text: str, problem: str) -> None:
+    found = [f"{each.field}: {each.message}" for each in requirement_problems(text, REQUIREMENTS)]
+    assert any(each.startswith(f"{PATH}{problem}") for each in found), found
+
+
+def test_requests_are_rounded_up_and_what_is_allocatable_down() -> None:
+    assert requested_amount("cpu", "1.0001") == 1001
+    assert requested_amount("memory", "1500m") == 2
+    assert requested_amount("example.com/lb", 0.1) == 1
+    stated = {"cpu": "1.9999", "memory": "1500m", "shoots": "5", "bad": "x", "worse": None, "example.com/lb": 3, "a b": 1}
+    assert allocatable_amounts(stated, ("shoots",)) == {"cpu": 1999, "memory": 1, "example.com/lb": 3}
