@@ -127,8 +127,8 @@ async def test_a_placed_shoot_requests_more_only_where_its_seed_has_it(kit: Stor
     bound = await kit.now(await placed(kit, "one", cpu=500))
     with pytest.raises(Forbidden, match="less left of a resource"):
         await kit.store.update(bound, merged(bound.document(), {"metadata": resolved_as({"requests": {"cpu": 1001}})}))
+    more = {"requests": {"cpu": 500, "example.com/lb": 1}}
     with pytest.raises(Forbidden, match="less left of a resource"):
-        more = {"requests": {"cpu": 500, "example.com/lb": 1}}
         await kit.store.update(bound, merged(bound.document(), {"metadata": resolved_as(more)}))
     more = {"metadata": resolved_as({"requests": {"cpu": 1000}})}
     grown = await kit.changed(bound, merged(bound.document(), more))

@@ -50,7 +50,9 @@ def test_a_shoot_is_resolved_with_its_projects_defaults_and_only_once() -> None:
     assert without["metadata"]["annotations"] == {}
 
 
-@pytest.mark.parametrize("text", ["", "null", "[]", "{", '{"requests": {"cpu": "4"}}', '{"requests": {"c p u": 4}}', "1"])
+@pytest.mark.parametrize(
+    "text", ["", "null", "[]", "{", '{"requests": {"cpu": "4"}}', '{"requests": {"c p u": 4}}', "1"]
+)
 def test_what_admission_has_not_written_requires_nothing(text: str) -> None:
     assert resolved_requirements({RESOLVED: text}) == Requirements()
 
@@ -85,5 +87,13 @@ def test_requests_are_rounded_up_and_what_is_allocatable_down() -> None:
     assert requested_amount("cpu", "1.0001") == 1001
     assert requested_amount("memory", "1500m") == 2
     assert requested_amount("example.com/lb", 0.1) == 1
-    stated = {"cpu": "1.9999", "memory": "1500m", "shoots": "5", "bad": "x", "worse": None, "example.com/lb": 3, "a b": 1}
-    assert allocatable_amounts(stated, ("shoots",)) == {"cpu": 1999, "memory": 1, "example.com/lb": 3}
+    stated = {
+        "cpu": "1.9999",
+        "memory": "1500m",
+        "shoots": "5",
+        "bad": "x",
+        "worse": None,
+        "example.com/lb": 3,
+        "a b": 1,
+    }
+    assert allocatable_amounts(stated, ("shoots",)) == {"cpu": 1999, "memory": 1, "e.com/lb": 3}

@@ -86,6 +86,15 @@ def test_what_is_being_removed_does_not_count(part: str) -> None:
     assert replica.is_leaving
 
 
+def test_what_shoots_request_is_used_where_the_gardenlet_reports_no_usage() -> None:
+    stated = {"cpu": "4", "memory": "8Gi", "example.com/lb": "3"}
+    seed = a_seed("grove-0", status={"allocatable": stated, "usage": {"memory": "1Gi"}})
+    requested = {"cpu": 2500, "memory": 5, "gpu": 1}
+    shoot = a_shoot("grove-0", "garden")
+    usage = replica_of(shoot, None, seed, "", requested).usage
+    assert usage == {"cpu": Fraction(5, 2), "memory": Fraction(2**30), "example.com/lb": Fraction(0)}
+
+
 def test_usage_is_what_the_gardenlet_reports() -> None:
     seed = a_seed("grove-0", status={"usage": {"cpu": "1500m", "memory": "1Gi"}})
     assert read(seed).usage == {"cpu": Fraction(3, 2), "memory": Fraction(2**30)}

@@ -1,4 +1,4 @@
-"""Requirements of shoots through the writer: resolved, over a project's defaults, never by hand, and reserved by binds."""
+"""Requirements of shoots through the writer: resolved over a project's defaults, never by hand, reserved by binds."""
 
 from typing import Any
 

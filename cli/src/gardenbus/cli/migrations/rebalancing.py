@@ -262,9 +262,7 @@ def _requests_of(shoots: Iterable[Document]) -> Mapping[tuple[str, str], Request
     return {(str(of.get("namespace")), str(of.get("name"))): requests for of, requests in found if requests}
 
 
-def _in_order(
-    moves: Iterable[Move], snapshot: Snapshot, requests: Mapping[tuple[str, str], Requests]
-) -> list[Move]:
+def _in_order(moves: Iterable[Move], snapshot: Snapshot, requests: Mapping[tuple[str, str], Requests]) -> list[Move]:
     """First the moves whose targets have room, then those for which they make it.
 
     Bands count shoots: a move to a seed that never has what the shoot requests is left out.

@@ -13,8 +13,9 @@ from gardenbus.scheduling.snapshot import Snapshot
 def decide(request: SchedulingRequest, snapshot: Snapshot) -> SchedulingResult:
     """Choose among the nearest seeds that fit: by the sum of scores, or without scores the one with the fewest shoots.
 
-    The first by name among equals. Fewest shoots are found by heaps, or for shoots that request resources by levels. Pure: the same request and snapshot always give the same result. It does not count
-    the assignment; the caller does, with `Snapshot.assume`. An exception of a user's own filter is passed on.
+    The first by name among equals. The fewest shoots are found by heaps, or by levels for shoots that request
+    resources. Pure: the same request and snapshot always give the same result. It does not count the assignment; the
+    caller does, with `Snapshot.assume`. An exception of a user's own filter is passed on.
     """
     choose = _assign_by_levels if snapshot.landscape.scores or request.requests else _assign
     return choose(request, snapshot) or unschedulable(request, snapshot)
@@ -79,9 +80,7 @@ def _best_of(
         eligible=group.candidate_count,
         capacity=seed.capacity,
         nearer=nearer,
-        runner_up=RunnerUp(following.name, usage.get(following.name, 0), total)
-        if following is not None
-        else None,
+        runner_up=RunnerUp(following.name, usage.get(following.name, 0), total) if following is not None else None,
         summary=found.summary,
         scores=scores_of(landscape.scores, found.scores, seed, usage, request.requests),
     )

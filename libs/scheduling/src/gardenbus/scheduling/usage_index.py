@@ -14,12 +14,13 @@ NOTHING: Mapping[str, int] = {}
 
 
 class UsageIndex(dict[str, int]):
-    """Shoots per seed, and what they request of its resources (`taken`). An ordering notices an increase by itself when the seed comes first in it; it reads decreases.
+    """Shoots per seed, and what they request of its resources (`taken`).
 
-    `decreased` are the seeds that have fewer shoots than before, in that order; `assumed` those that a decision has
-    counted a shoot on since the last `reconcile`, of which there were so many as `reconciles` says. `heaps` and
-    `heaps_of` belong to scores/usage_heaps.py, `levels` and `levels_of` to scores/usage_levels.py; while there are
-    levels, `touched` has all seeds whose usage was set.
+    An ordering notices an increase by itself when the seed comes first in it; it reads decreases. `decreased` are the
+    seeds that have fewer shoots than before, in that order; `assumed` those that a decision has counted a shoot on
+    since the last `reconcile`, of which there were so many as `reconciles` says. `heaps` and `heaps_of` belong to
+    scores/usage_heaps.py, `levels` and `levels_of` to scores/usage_levels.py; while there are levels, `touched` has all
+    seeds whose usage was set.
     """
 
     def __init__(

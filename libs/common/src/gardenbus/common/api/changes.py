@@ -16,10 +16,9 @@ _decode = json_decoder()
 class ObjectChange(NamedTuple):
     """A computed write.
 
-    `parts` and `index_keys` are those of the new object; `differs`: anything changes; `spec`: the generation grows (of a Shoot
-    without seed also with its requirements);
-    `beyond_status`: observers without the status need the change, too (as the source of a migration needs that of its
-    destination).
+    `parts` and `index_keys` are those of the new object; `differs`: anything changes; `spec`: the generation grows
+    (that of a Shoot without seed also with its requirements); `beyond_status`: observers without the status need the
+    change, too (as the source of a migration needs that of its destination).
     """
 
     parts: Parts
@@ -60,14 +59,14 @@ def change_of(base: StoredObject, document: Document) -> ObjectChange:
             spec=False,
             beyond_status=False,
         )
-    spec = (parts.spec, parts.seed_name) != (base.parts.spec, base.parts.seed_name) or _requires_another_decision(base, parts)
+    spec = (parts.spec, parts.seed_name) != (base.parts.spec, base.parts.seed_name)
     removes = base.is_deleting and not parts.finalizers
     return ObjectChange(
         parts=parts,
         index_keys=index_keys,
         effects=effects_of(base.key.kind, base.document(), None if removes else document),
         differs=True,
-        spec=spec,
+        spec=spec or _requires_another_decision(base, parts),
         beyond_status=parts._replace(status=base.parts.status) != base.parts or _readiness_changed(base.parts, parts),
     )
 

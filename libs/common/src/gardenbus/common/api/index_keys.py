@@ -103,7 +103,7 @@ def index_keys_of(document: Document) -> IndexKeys:
                 references=_named(document),
                 owners=owners,
                 removal_owner=removal_owner(document),
-                allocatable=lines_of(allocatable_resources(document)),
+                allocatable=lines_of(allocatable_resources(document).items()),
             )
         case "Project":
             namespace = spec.get("namespace")

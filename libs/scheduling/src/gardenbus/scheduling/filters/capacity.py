@@ -1,4 +1,4 @@
-"""A seed takes shoots while its usage is below status.allocatable.shoots, and has what they request of other resources."""
+"""A seed takes shoots while there are fewer than status.allocatable.shoots, and it has what they request besides."""
 
 from collections.abc import Sequence
 

@@ -1,8 +1,8 @@
 """Seeds of equal usage score as bitsets, kept while usage changes: a choice is a few intersections, whatever the size.
 
 A seed whose usage changed is taken out of one set and put into another. Levels are shared by all classes with the same
-requests, and by all profiles with the same usage scores. The seed chosen costs no search: slots are given in reverse order
-of names. A profile without scores chooses by the fewest shoots: here for shoots that request more than a place.
+requests, and by all profiles with the same usage scores. The seed chosen costs no search: slots are given in reverse
+order of names. A profile without scores chooses by the fewest shoots: here for shoots that request more than a place.
 """
 
 from bisect import bisect_left, insort
@@ -171,7 +171,6 @@ class UsageLevels:
             if after not in self.by_sum:
                 insort(self.sums, after)
             self.by_sum[after] = self.by_sum.get(after, 0) | bit
-
 
     def _sum_of(self, seed: SeedCandidate) -> int:
         if not self.scores:

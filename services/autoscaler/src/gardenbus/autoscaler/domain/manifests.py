@@ -9,7 +9,7 @@ from gardenbus.common.api.conditions import TRUE, conditions_of, get_condition
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.garden.resource_amounts import CPU, THOUSANDTHS
 from gardenbus.common.api.garden.seed_management import CORDONED_BY, CORDONED_BY_OPERATOR, REMOVAL_ANNOTATION
-from gardenbus.common.api.garden.seeds import document_is_ready
+from gardenbus.common.api.garden.seeds import SHOOTS, document_is_ready
 from gardenbus.common.api.owners import controller_of
 from gardenbus.common.api.quantities import parse_quantity
 
@@ -89,7 +89,9 @@ def amounts(quantities: Mapping[str, Any]) -> dict[str, Fraction]:
 
 def _requested(stated: Mapping[str, Fraction], requested: Mapping[str, int]) -> dict[str, Fraction]:
     return {
-        resource: Fraction(requested.get(resource, 0), THOUSANDTHS if resource == CPU else 1) for resource in stated
+        resource: Fraction(requested.get(resource, 0), THOUSANDTHS if resource == CPU else 1)
+        for resource in stated
+        if resource != SHOOTS
     }
 
 

@@ -34,7 +34,7 @@ def requested_amount(resource: str, quantity: str | float) -> int:
 
 
 def allocatable_amounts(quantities: Mapping[str, object], besides: Iterable[str] = ()) -> dict[str, int]:
-    """The amounts that quantities of a seed make allocatable, without some resources; what is no quantity is left out."""
+    """The amounts that quantities of a seed make allocatable, but for some; what is no quantity is left out."""
     found: dict[str, int] = {}
     for resource in sorted(quantities.keys() - set(besides)):
         quantity = quantities[resource]
@@ -53,10 +53,9 @@ def quantity_of(resource: str, amount: int) -> str:
     return f"{amount:,}{'m' if resource == CPU else ''}"
 
 
-def lines_of(amounts: Mapping[str, int] | Iterable[tuple[str, int]]) -> tuple[str, ...]:
+def lines_of(amounts: Iterable[tuple[str, int]]) -> tuple[str, ...]:
     """Amounts as the store has them: `<resource> <amount>`, in the order of names."""
-    pairs = amounts.items() if isinstance(amounts, Mapping) else amounts
-    return tuple(f"{resource} {amount}" for resource, amount in sorted(pairs))
+    return tuple(f"{resource} {amount}" for resource, amount in sorted(amounts))
 
 
 def amounts_of(lines: Iterable[str]) -> dict[str, int]:

@@ -1,7 +1,7 @@
 """Scheduling requirements of a Shoot: what its annotation states, over the defaults of its Project.
 
-`REQUIREMENTS` on a Shoot, and `DEFAULTS` on a Project, hold a document in YAML or JSON. Admission checks it and writes what
-holds, as canonical JSON in units of account, into `RESOLVED`: the one that services read.
+`REQUIREMENTS` on a Shoot, and `DEFAULTS` on a Project, hold a document in YAML or JSON. Admission checks it and writes
+what holds, as canonical JSON in units of account, into `RESOLVED`: the one that services read.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -149,7 +149,7 @@ def _document(text: Any, place: _Place) -> Document:
     except BadRequest as error:
         place.report("", f"is neither YAML nor JSON: {error.message}")
         return {}
-    found = documents[0] if documents else {}
+    found: object = documents[0] if documents else {}
     if not isinstance(found, dict):
         place.report("", "must be a mapping, as requests: {cpu: '4'}")
         return {}

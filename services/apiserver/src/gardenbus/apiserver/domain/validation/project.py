@@ -5,10 +5,10 @@ from collections.abc import Sequence
 
 from gardenbus.apiserver.domain.validation.field_cursor import FieldCursor
 from gardenbus.apiserver.domain.validation.metadata import label_problem, subdomain_problem
-from gardenbus.apiserver.domain.validation.shared import check_label_selector, check_tolerations
+from gardenbus.apiserver.domain.validation.shared import check_label_selector, check_requirements, check_tolerations
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.document_parts import only_text
-from gardenbus.common.api.garden.scheduling_requirements import DEFAULTS, new_requirement_problems
+from gardenbus.common.api.garden.scheduling_requirements import DEFAULTS
 from gardenbus.common.api.identity.principals import SERVICE_ACCOUNT_PREFIX
 from gardenbus.common.api.keys import GARDEN_NAMESPACE
 from gardenbus.common.api.shown_values import shown
@@ -26,8 +26,7 @@ _RBAC = "rbac.authorization.k8s.io"
 
 def check(manifest: FieldCursor, old: Document | None) -> None:
     """Note every problem of a Project; its namespace stays."""
-    for problem in new_requirement_problems(manifest.content, old, DEFAULTS):
-        manifest.errors.add_error(problem.field, problem.message)
+    check_requirements(manifest, old, DEFAULTS)
     spec, before = manifest.section("spec"), section(old or {}, "spec")
     if not spec:
         if before.get("namespace"):

@@ -6,9 +6,10 @@ from typing import Any, NamedTuple
 
 from gardenbus.apiserver.domain.validation.field_cursor import FieldCursor, unique
 from gardenbus.apiserver.domain.validation.metadata import label_value_problem, qualified_name_problem
-from gardenbus.common.api.document import section
+from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.document_parts import only_text
 from gardenbus.common.api.garden.named_references import REFERABLE_KINDS
+from gardenbus.common.api.garden.scheduling_requirements import new_requirement_problems
 from gardenbus.common.api.kinds import KINDS
 from gardenbus.common.api.networks import ip_family_of, is_canonical, is_cidr, overlap, parse_cidr
 from gardenbus.common.api.quantities import parse_quantity
@@ -113,6 +114,12 @@ def check_annotation_keys(holder: FieldCursor, field: str = "annotations") -> No
     for key in holder.text_map(field):
         if problem := qualified_name_problem(key.lower()):
             holder.errors.add_error(f"{path}[{key[:80]}]", problem)
+
+
+def check_requirements(manifest: FieldCursor, old: Document | None, annotation: str) -> None:
+    """Note what is wrong with scheduling requirements in an annotation, where it changes."""
+    for problem in new_requirement_problems(manifest.content, old, annotation):
+        manifest.errors.add_error(problem.field, problem.message)
 
 
 def check_resources(holder: FieldCursor) -> None:

@@ -12,6 +12,7 @@ from gardenbus.apiserver.domain.validation.shared import (
     check_disjoint,
     check_ip_families,
     check_ranges,
+    check_requirements,
     check_resources,
     check_seed_selector,
     check_tolerations,
@@ -44,7 +45,7 @@ from gardenbus.common.api.document_parts import FINALIZER, REFERENCE_FINALIZER, 
 from gardenbus.common.api.garden.expirable_versions import numbers_of
 from gardenbus.common.api.garden.hibernation import schedule_problems
 from gardenbus.common.api.garden.maintenance_windows import window_problems
-from gardenbus.common.api.garden.scheduling_requirements import REQUIREMENTS, new_requirement_problems
+from gardenbus.common.api.garden.scheduling_requirements import REQUIREMENTS
 from gardenbus.common.api.garden.shoot_operations import operation_problems
 from gardenbus.common.api.garden.shoots import PURPOSES
 from gardenbus.common.api.keys import GARDEN_NAMESPACE
@@ -63,8 +64,7 @@ def check(manifest: FieldCursor, old: Document | None) -> None:
     metadata = section(manifest.content, "metadata")
     for problem in operation_problems(dict(manifest.content), old):
         manifest.errors.add_error(problem.field, problem.message)
-    for problem in new_requirement_problems(manifest.content, old, REQUIREMENTS):
-        manifest.errors.add_error(problem.field, problem.message)
+    check_requirements(manifest, old, REQUIREMENTS)
     if spec.content.get("purpose") == "infrastructure" and metadata.get("namespace") != GARDEN_NAMESPACE:
         spec.add_error("purpose", f"infrastructure is for shoots in the namespace {GARDEN_NAMESPACE} alone")
     if old is None:
