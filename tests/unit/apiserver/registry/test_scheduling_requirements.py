@@ -89,7 +89,7 @@ async def test_what_was_read_may_be_edited_and_applied_again(registry: Registry)
 
 async def test_a_bind_by_name_reserves_and_says_that_there_is_too_little(registry: Registry) -> None:
     await registry.apply(annotated(requirements="requests: {cpu: 3}"))
-    with pytest.raises(Forbidden, match="less of a resource than is requested"):
+    with pytest.raises(Forbidden, match="less than is requested of a resource"):
         await registry.bind("aws-eu1")
     await registry.apply(annotated(requirements="requests: {cpu: 2}"))
     await registry.bind("aws-eu1")

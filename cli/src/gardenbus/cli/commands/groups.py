@@ -3,7 +3,7 @@
 import typer
 
 from gardenbus.cli.commands import auth as auth_commands
-from gardenbus.cli.commands import seed_sets, simulate_autoscaler, simulate_files, what_if
+from gardenbus.cli.commands import seed_sets, simulate_autoscaler, simulate_comparison, simulate_files, what_if
 from gardenbus.cli.lazy import HELP_OPTIONS, help_of, new_group
 
 auth = new_group("Show what the landscape lets a user do, and who the current user is.")
@@ -27,4 +27,5 @@ simulate.command(simulate_autoscaler.WHAT_IF, help=help_of(what_if.what_if))(wha
 simulate.command(simulate_autoscaler.LANDSCAPES, help=help_of(simulate_files.simulate_command))(
     simulate_files.simulate_command
 )
+simulate.command("compare", help=help_of(simulate_comparison.compare))(simulate_comparison.compare)
 simulate.command("autoscaler", help=help_of(simulate_autoscaler.autoscaler))(simulate_autoscaler.autoscaler)

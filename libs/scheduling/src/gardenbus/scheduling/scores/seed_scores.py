@@ -30,7 +30,7 @@ def scores_of(
 
 
 def usage_score(plugin: WeightedScore, seed: SeedCandidate, usage: UsageIndex, requests: Requests = ()) -> int:
-    """The score of a plug-in that reads usage. A resource takes part where the seed states, and the shoot requests it."""
+    """The score of a plug-in that reads usage. A resource counts where the seed states, and the shoot requests it."""
     amounts = {SHOOTS: Amount(seed.capacity, usage.get(seed.name, 0), 1)} if seed.capacity else {}
     if requests:
         taken = usage.taken(seed.name)

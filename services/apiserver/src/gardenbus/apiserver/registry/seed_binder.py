@@ -232,7 +232,7 @@ class SeedBinder:
             _log.warning("event.lost", object=str(context.shoot.key), reason=error.message)
 
 
-_NO_ROOM = "{seed} has no room for {shoot}: it has no place left, or less of a resource than is requested (gardenbus explain)"
+_NO_ROOM = "{seed} has no room for {shoot}: it has no place left, or less than is requested of a resource (see explain)"
 
 _ERRORS: Mapping[BindOutcome, tuple[type[GardenbusError], str]] = {
     "gone": (Missing, "{shoot} not found"),

@@ -27,6 +27,7 @@ def suggestions_for(request: SchedulingRequest, snapshot: Snapshot) -> tuple[str
     context = filter_context_of(constraints, landscape)
     if isinstance(context, Unschedulable):
         return (_missing(context, constraints),)
+    context = context.with_request(request, snapshot)
     reasons = unschedulable_reasons(request, snapshot)
     rows = {row.name: row for row in (*FILTERS, *checks_with(landscape))}
     single = single_rejections(reasons)
