@@ -111,10 +111,10 @@ def test_decisions_agree_with_a_naive_scheduler_while_shoots_come_and_leave(
 
 def test_a_class_of_shoots_without_requests_has_its_name_of_before() -> None:
     plain = request_of(Shoot.from_document(a_shoot()))
-    asking = request_of(Shoot.from_document(a_requesting_shoot("apollo", {"cpu": 5})))
+    requesting = request_of(Shoot.from_document(a_requesting_shoot("apollo", {"cpu": 5})))
     assert b"requests" not in descriptor(plain)
-    assert equivalence_class(plain) != equivalence_class(asking)
-    for request in (plain, asking):
+    assert equivalence_class(plain) != equivalence_class(requesting)
+    for request in (plain, requesting):
         assert request_from_descriptor(descriptor(request)) == request
 
 

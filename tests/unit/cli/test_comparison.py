@@ -1,4 +1,4 @@
-"""Two profiles on one landscape: the shoots that differ, and the figures of both outcomes."""
+"""Two profiles on one landscape: the shoots that differ, and stats of both outcomes."""
 
 from pathlib import Path
 
@@ -49,16 +49,16 @@ def test_the_same_profile_twice_differs_in_nothing() -> None:
     assert found.first.without_seed == 5
 
 
-def test_seeds_without_a_limit_or_a_cost_have_no_figure_of_it() -> None:
+def test_seeds_without_a_limit_or_a_cost_have_no_stats_of_it() -> None:
     documents = [a_project(), a_cloudprofile(), a_seed("a", shoots=None), a_shoot()]
-    figures = compare_profiles(documents, a_profile("spread"), a_profile("binpack")).first
-    assert (figures.least_used, figures.median_used, figures.most_used, figures.cost_a_month) == (
+    stats = compare_profiles(documents, a_profile("spread"), a_profile("binpack")).first
+    assert (stats.least_used, stats.median_used, stats.most_used, stats.cost_a_month) == (
         None,
         None,
         None,
         None,
     )
-    assert (figures.seeds_in_use, figures.without_seed) == (1, 0)
+    assert (stats.seeds_in_use, stats.without_seed) == (1, 0)
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from gardenbus.cli.output.console import PROGRAMS, Format, exit_codes, new_table
 from gardenbus.common.errors import BadRequest
 
 if TYPE_CHECKING:
-    from gardenbus.cli.simulate.comparison import ProfileComparison, ProfileFigures
+    from gardenbus.cli.simulate.comparison import ProfileComparison, ProfileStats
     from gardenbus.common.api.garden.scheduling_profiles import SchedulingProfile
 
 _TWO = 2
@@ -32,7 +32,7 @@ def compare(
     ] = None,
     output: Output = Format.TABLE,
 ) -> None:
-    """Compare two profiles offline: the shoots that go elsewhere by the second one, and figures of both.
+    """Compare two profiles offline: the shoots that go elsewhere by the second one, and stats of both.
 
     All shoots without a seed are placed by the one, and again by the other, in the order of the files.
 
@@ -66,7 +66,7 @@ def _show(comparison: "ProfileComparison", output: Format) -> None:
         show_lines([each.shoot for each in comparison.shoots])
         return
     first, second = comparison.first, comparison.second
-    table = new_table("FIGURE", first.profile, second.profile)
+    table = new_table("STAT", first.profile, second.profile)
     for (name, one), (_, other) in zip(_rows(first), _rows(second), strict=True):
         table.add_row(name, one, other)
     show_rows(table)
@@ -78,13 +78,13 @@ def _show(comparison: "ProfileComparison", output: Format) -> None:
         show_rows(differing)
 
 
-def _rows(figures: "ProfileFigures") -> list[tuple[str, str]]:
-    shares = (figures.least_used, figures.median_used, figures.most_used)
-    skew = f"{figures.worst_skew} ({figures.skewed})" if figures.worst_skew else "0"
+def _rows(stats: "ProfileStats") -> list[tuple[str, str]]:
+    shares = (stats.least_used, stats.median_used, stats.most_used)
+    skew = f"{stats.worst_skew} ({stats.skewed})" if stats.worst_skew else "0"
     return [
-        ("shoots without a seed", str(figures.without_seed)),
-        ("seeds in use", f"{figures.seeds_in_use}/{figures.seeds}"),
+        ("shoots without a seed", str(stats.without_seed)),
+        ("seeds in use", f"{stats.seeds_in_use}/{stats.seeds}"),
         ("used, least/median/most", "/".join("-" if each is None else f"{each}%" for each in shares)),
         ("worst skew of a project", skew),
-        ("cost a month", "not stated" if figures.cost_a_month is None else f"{figures.cost_a_month:,.2f}"),
+        ("cost a month", "not stated" if stats.cost_a_month is None else f"{stats.cost_a_month:,.2f}"),
     ]

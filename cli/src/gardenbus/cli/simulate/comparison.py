@@ -1,4 +1,4 @@
-"""Comparison of two profiles on one landscape of manifests: shoots that go elsewhere, and figures of both outcomes."""
+"""Comparison of two profiles on one landscape of manifests: shoots that go elsewhere, and stats of both outcomes."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -39,7 +39,7 @@ class OtherSeed(msgspec.Struct, frozen=True, rename="camel"):
     second: str | None
 
 
-class ProfileFigures(msgspec.Struct, frozen=True, rename="camel"):
+class ProfileStats(msgspec.Struct, frozen=True, rename="camel"):
     """What a landscape is like once a profile has placed all that waits.
 
     Shares are per cent of allocatable shoots, of the seeds that state any. `worst_skew` is the greatest difference
@@ -63,8 +63,8 @@ class ProfileComparison(msgspec.Struct, frozen=True, rename="camel"):
     """Both outcomes, and the shoots that differ, by name."""
 
     shoots: tuple[OtherSeed, ...]
-    first: ProfileFigures
-    second: ProfileFigures
+    first: ProfileStats
+    second: ProfileStats
 
 
 def compare_profiles(
@@ -83,17 +83,17 @@ def compare_profiles(
     by_shoot = ({each.shoot: each.seed for each in outcome} for outcome in outcomes)
     here, there = by_shoot
     differing = (OtherSeed(shoot, here[shoot], there[shoot]) for shoot in sorted(here) if here[shoot] != there[shoot])
-    figures = (_figures(name, opened, outcome) for (name, _), outcome in zip((first, second), outcomes, strict=True))
-    return ProfileComparison(tuple(differing), next(figures), next(figures))
+    stats = (_stats_of(name, opened, outcome) for (name, _), outcome in zip((first, second), outcomes, strict=True))
+    return ProfileComparison(tuple(differing), next(stats), next(stats))
 
 
-def _figures(name: str, documents: Sequence[Document], assignments: Sequence[SimulatedAssignment]) -> ProfileFigures:
+def _stats_of(name: str, documents: Sequence[Document], assignments: Sequence[SimulatedAssignment]) -> ProfileStats:
     usage = usage_after(documents, assignments)
     seeds = [SeedCandidate.of(document) for document in of_kind(documents, "Seed")]
     in_use = [seed for seed in seeds if usage[seed.name]]
     shares = sorted(Fraction(_PER_CENT * usage[seed.name], seed.capacity) for seed in seeds if seed.capacity)
     skew, skewed = _worst_skew(documents, assignments, seeds)
-    return ProfileFigures(
+    return ProfileStats(
         profile=name,
         without_seed=sum(each.seed is None for each in assignments),
         seeds_in_use=len(in_use),

@@ -76,7 +76,7 @@ def _checks(candidate: SeedCandidate, usage: int) -> Iterator[SeedCheck]:
 
 
 def _resources(candidate: SeedCandidate, requested: Mapping[str, int]) -> Iterator[SeedCheck]:
-    """What is taken of each resource that shoots request: a seed without enough of it takes those that request less."""
+    """Checks of each resource that shoots request: a seed without enough of it takes those that request less."""
     for resource, amount in sorted(requested.items()):
         stated = candidate.allocatable.get(resource)
         limit = "none allocatable" if stated is None else f"{quantity_of(resource, stated)} allocatable"
