@@ -8,7 +8,7 @@ from gardenbus.common.api.garden.scheduling_requirements import (
     MOST_BYTES,
     REQUIREMENTS,
     RESOLVED,
-    Requirements,
+    SchedulingRequirements,
     requirement_problems,
     resolve,
     resolved_of,
@@ -42,7 +42,7 @@ def test_a_shoot_is_resolved_with_its_projects_defaults_and_only_once() -> None:
     shoot = a_shoot(metadata={"annotations": {REQUIREMENTS: "requests: {cpu: 500m}"}})
     project = a_project("dev", metadata={"annotations": {DEFAULTS: "requests: {cpu: 1}"}})
     resolved = with_resolved(shoot, project)
-    assert resolved_of(resolved) == Requirements(requests=(("cpu", 500),))
+    assert resolved_of(resolved) == SchedulingRequirements(requests=(("cpu", 500),))
     assert with_resolved(resolved, project) is resolved
     plain = a_shoot()
     assert with_resolved(plain, None) is plain
@@ -54,7 +54,7 @@ def test_a_shoot_is_resolved_with_its_projects_defaults_and_only_once() -> None:
     "text", ["", "null", "[]", "{", '{"requests": {"cpu": "4"}}', '{"requests": {"c p u": 4}}', "1"]
 )
 def test_what_admission_has_not_written_requires_nothing(text: str) -> None:
-    assert resolved_requirements({RESOLVED: text}) == Requirements()
+    assert resolved_requirements({RESOLVED: text}) == SchedulingRequirements()
 
 
 @pytest.mark.parametrize(

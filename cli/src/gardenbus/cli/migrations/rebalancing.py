@@ -16,7 +16,7 @@ import msgspec
 
 from gardenbus.cli.migrations.balancing import BalancePlan, Bounds, UnitGroup, balance_counts, least_moves
 from gardenbus.common.api.document import Document, section
-from gardenbus.common.api.garden.scheduling_requirements import resolved_of
+from gardenbus.common.api.garden.scheduling_requirements import Requests, resolved_of
 from gardenbus.common.api.garden.shoots import Shoot
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.errors import InvalidResource
@@ -33,7 +33,7 @@ from gardenbus.scheduling.filters.usable import unusable_because
 from gardenbus.scheduling.room import has_room
 from gardenbus.scheduling.seed_candidates import SeedCandidate
 from gardenbus.scheduling.snapshot import Landscape, Snapshot
-from gardenbus.scheduling.usage_index import Requests, UsageIndex
+from gardenbus.scheduling.usage_index import UsageIndex
 
 PROTECT_FROM_REBALANCING = "scheduling.gardener.cloud/protect-from-rebalancing"
 """Ours, on a Shoot: exactly "true" keeps it where it is when seeds are rebalanced. Draining moves it all the same."""
@@ -257,7 +257,7 @@ def _moves_of(balanced: BalancePlan, units: Mapping[UnitGroup, Sequence[ObjectKe
 
 
 def _requests_of(shoots: Iterable[Document]) -> Mapping[tuple[str, str], Requests]:
-    """What each shoot requests, by namespace and name; those without requests are left out."""
+    """Requests of each shoot, by namespace and name; shoots without requests are left out."""
     found = ((section(shoot, "metadata"), resolved_of(shoot).requests) for shoot in shoots)
     return {(str(of.get("namespace")), str(of.get("name"))): requests for of, requests in found if requests}
 

@@ -40,7 +40,7 @@ class OtherSeed(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class ProfileStats(msgspec.Struct, frozen=True, rename="camel"):
-    """What a landscape is like once a profile has placed all that waits.
+    """Stats of a landscape once a profile has placed all that waits.
 
     Shares are per cent of allocatable shoots, of the seeds that state any. `worst_skew` is the greatest difference
     between two seeds of one region in shoots of a project that has shoots there, of which `skewed` is the namespace.

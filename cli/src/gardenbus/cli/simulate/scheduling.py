@@ -103,7 +103,7 @@ def _admitted(documents: Sequence[Document]) -> list[Document]:
 
 
 def _requested(documents: Iterable[Document]) -> Mapping[str, Mapping[str, int]]:
-    """What the placed shoots of each seed request."""
+    """Sums that the placed shoots of each seed request."""
     requested: dict[str, Counter[str]] = {}
     for shoot in of_kind(documents, "Shoot"):
         if requests := resolved_of(shoot).requests:

@@ -36,12 +36,12 @@ class FreeCapacity:
         if bits and request.ranges.stated:
             bits &= index.compatible(request.ranges)
         if request.requests:
-            return sum(self._fitting(slot, request) for slot in members_of(bits))
+            return sum(self._places(slot, request) for slot in members_of(bits))
         if bits & self._unlimited:
             return None
         return sum(self._free[slot] for slot in members_of(bits))
 
-    def _fitting(self, slot: int, request: SchedulingRequest) -> int:
+    def _places(self, slot: int, request: SchedulingRequest) -> int:
         """Shoots that fit on a seed by what they request of each resource, and by their number."""
         seed: SeedCandidate | None = self._landscape.index.seeds[slot]
         assert seed is not None, "a set holds seeds that are there"
@@ -50,5 +50,5 @@ class FreeCapacity:
             max(seed.allocatable.get(resource, 0) - taken.get(resource, 0), 0) // amount
             for resource, amount in request.requests
         )
-        fitting = min(left)
-        return min(fitting, self._free[slot]) if slot in self._free else fitting
+        places = min(left)
+        return min(places, self._free[slot]) if slot in self._free else places

@@ -3,8 +3,9 @@
 from collections.abc import Mapping
 
 from gardenbus.common.api.garden.resource_amounts import quantity_of
+from gardenbus.common.api.garden.scheduling_requirements import Requests
 from gardenbus.scheduling.seed_candidates import SeedCandidate
-from gardenbus.scheduling.usage_index import Requests, UsageIndex
+from gardenbus.scheduling.usage_index import UsageIndex
 
 
 def full_because(usage: int, capacity: int | None) -> str:

@@ -14,11 +14,12 @@ from gardenbus.common.api.garden.cloudprofiles import (
 )
 from gardenbus.common.api.garden.projects import Project
 from gardenbus.common.api.garden.scheduling_profiles import AddedAffinity, SchedulingProfile
+from gardenbus.common.api.garden.scheduling_requirements import Requests
 from gardenbus.common.api.garden.strategies import SAME_REGION
 from gardenbus.scheduling.score_table import NO_SCORES, ScoreTable
 from gardenbus.scheduling.seed_candidates import SeedCandidate
 from gardenbus.scheduling.seed_index import SeedIndex
-from gardenbus.scheduling.usage_index import Requests, UsageIndex
+from gardenbus.scheduling.usage_index import UsageIndex
 from gardenbus.scheduling.user_filters import SeedFilter
 
 

@@ -1,14 +1,13 @@
 """Shoots per seed, with a log of decreases for orderings that are kept incrementally."""
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping
 from typing import Any
+
+from gardenbus.common.api.garden.scheduling_requirements import Requests
 
 MAX_DECREASES = 100_000
 """Decreases that are remembered; then every ordering is worked out anew."""
 
-
-Requests = Sequence[tuple[str, int]]
-"""Resource and amount of each that a shoot requests besides `shoots`."""
 
 NOTHING: Mapping[str, int] = {}
 
@@ -51,7 +50,7 @@ class UsageIndex(dict[str, int]):
         self[seed] = 0
 
     def taken(self, seed: str) -> Mapping[str, int]:
-        """What the shoots of a seed request of its resources."""
+        """Sums that the shoots of a seed request of its resources."""
         return self.requested.get(seed, NOTHING)
 
     def assume(self, seed: str, requests: Requests = ()) -> None:

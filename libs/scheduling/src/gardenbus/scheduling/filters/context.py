@@ -4,13 +4,14 @@ import msgspec
 
 from gardenbus.common.api.garden.cloudprofiles import CloudProfileSpec
 from gardenbus.common.api.garden.feasibility import Tolerations
+from gardenbus.common.api.garden.scheduling_requirements import Requests
 from gardenbus.common.api.garden.shoot_networks import Ranges
 from gardenbus.common.api.garden.tolerations import effective_tolerations
 from gardenbus.scheduling.equivalence_classes import Constraints, SchedulingRequest
 from gardenbus.scheduling.results import Unschedulable
 from gardenbus.scheduling.scores.strategies import SeedRanking, ranking_of
 from gardenbus.scheduling.snapshot import Landscape, Snapshot
-from gardenbus.scheduling.usage_index import Requests, UsageIndex
+from gardenbus.scheduling.usage_index import UsageIndex
 
 _NO_RANGES = Ranges(stated=False)
 _NO_USAGE = UsageIndex()

@@ -3,12 +3,13 @@
 from collections.abc import Mapping
 
 from gardenbus.common.api.garden.scheduling_profiles import SHOOTS, BalancedAllocation, ResourcesFit, WeightedScore
+from gardenbus.common.api.garden.scheduling_requirements import Requests
 from gardenbus.scheduling.results import SeedScore
 from gardenbus.scheduling.score_table import ScoreTable
 from gardenbus.scheduling.scores.class_scores import ClassScore
 from gardenbus.scheduling.scores.formulas import Amount, balance_score, fit_score
 from gardenbus.scheduling.seed_candidates import SeedCandidate
-from gardenbus.scheduling.usage_index import Requests, UsageIndex
+from gardenbus.scheduling.usage_index import UsageIndex
 
 
 def scores_of(

@@ -19,9 +19,6 @@ RESOURCE = re.compile(r"([a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?/)?[A-Za-z0-9]([-A-
 THOUSANDTHS = 1000
 """Units of account of one cpu."""
 
-Amounts = Mapping[str, int]
-"""Resource → amount."""
-
 
 def requested_amount(resource: str, quantity: str | float) -> int:
     """The amount that a quantity requests. Raises ValueError unless it is a quantity above 0 and not too large."""

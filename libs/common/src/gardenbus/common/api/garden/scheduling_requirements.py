@@ -32,13 +32,13 @@ Requests = tuple[tuple[str, int], ...]
 """Resource and amount of each, in the order of names; every shoot requests one of `shoots` besides."""
 
 
-class Requirements(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
-    """Requirements that hold for a shoot."""
+class SchedulingRequirements(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
+    """SchedulingRequirements that hold for a shoot."""
 
     requests: Requests = ()
 
 
-NO_REQUIREMENTS = Requirements()
+NO_REQUIREMENTS = SchedulingRequirements()
 
 
 class _Resolved(msgspec.Struct, frozen=True):
@@ -48,7 +48,7 @@ class _Resolved(msgspec.Struct, frozen=True):
 _decode = json_decoder(_Resolved)
 
 
-def resolved_requirements(annotations: Mapping[str, Any]) -> Requirements:
+def resolved_requirements(annotations: Mapping[str, Any]) -> SchedulingRequirements:
     """The requirements that admission has resolved; none where they cannot be read."""
     text = annotations.get(RESOLVED)
     if not isinstance(text, str):
@@ -58,16 +58,16 @@ def resolved_requirements(annotations: Mapping[str, Any]) -> Requirements:
     except msgspec.MsgspecError:
         return NO_REQUIREMENTS
     requests = {name: amount for name, amount in read.requests.items() if RESOURCE.fullmatch(name) and amount > 0}
-    return Requirements(requests=tuple(sorted(requests.items())))
+    return SchedulingRequirements(requests=tuple(sorted(requests.items())))
 
 
-def resolved_of(document: Document) -> Requirements:
+def resolved_of(document: Document) -> SchedulingRequirements:
     """The resolved requirements of a Shoot's manifest."""
     return resolved_requirements(section(document, "metadata", "annotations"))
 
 
 def resolve(stated: Any, defaults: Any) -> str | None:
-    """What holds, of the texts of a Shoot's and its Project's annotation; None where nothing does.
+    """The requirements that hold, of the texts of a Shoot's and its Project's annotation; None where nothing does.
 
     Fields of the Shoot replace those of the Project as a whole. A text with problems counts as none.
     """
@@ -111,7 +111,7 @@ def _valid(text: Any) -> Document:
     return {} if problems else fields
 
 
-class _Place(NamedTuple):
+class _FieldPlace(NamedTuple):
     """A place of the document, and the list for what is wrong there."""
 
     path: str
@@ -121,14 +121,14 @@ class _Place(NamedTuple):
         """Add a problem of a field below, or ("") of the place itself."""
         self.problems.append(FieldProblem(f"{self.path}{below}", problem))
 
-    def at(self, below: str) -> "_Place":
+    def at(self, below: str) -> "_FieldPlace":
         """A place below."""
-        return _Place(f"{self.path}{below}", self.problems)
+        return _FieldPlace(f"{self.path}{below}", self.problems)
 
 
 def _read(text: Any, path: str, problems: list[FieldProblem]) -> Document:
     """The fields of a document as they are resolved; problems are added."""
-    place = _Place(path, problems)
+    place = _FieldPlace(path, problems)
     document = _document(text, place)
     fields: Document = {}
     for name, value in document.items():
@@ -140,7 +140,7 @@ def _read(text: Any, path: str, problems: list[FieldProblem]) -> Document:
     return fields
 
 
-def _document(text: Any, place: _Place) -> Document:
+def _document(text: Any, place: _FieldPlace) -> Document:
     if not isinstance(text, str) or len(text.encode()) > MOST_BYTES:
         place.report("", f"must be a text of at most {MOST_BYTES} bytes")
         return {}
@@ -156,7 +156,7 @@ def _document(text: Any, place: _Place) -> Document:
     return cast("Document", found)
 
 
-def _requests(value: Any, place: _Place) -> dict[str, int]:
+def _requests(value: Any, place: _FieldPlace) -> dict[str, int]:
     if not isinstance(value, dict):
         place.report("", "must be a mapping of resources to quantities")
         return {}
@@ -180,5 +180,5 @@ def _requests(value: Any, place: _Place) -> dict[str, int]:
     return amounts
 
 
-_FIELDS: Mapping[str, Callable[[Any, _Place], Any]] = {"requests": _requests}
+_FIELDS: Mapping[str, Callable[[Any, _FieldPlace], Any]] = {"requests": _requests}
 """Fields of the document, by the function that reads each into its resolved form."""
