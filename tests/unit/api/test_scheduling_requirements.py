@@ -69,7 +69,32 @@ def test_what_admission_has_not_written_requires_nothing(text: str) -> None:
         ("requests: {'c p u': 2}", ".requests.c p u: is not the name of a resource"),
         ("requests: [cpu]", ".requests: must be a mapping"),
         (f"requests: {{{', '.join(f'r{number}: 1' for number in range(9))}}}", ".requests: must not have more than 8"),
-        ("request: {cpu: 1}", ".request: no such field; there are requests"),
+        ("request: {cpu: 1}", ".request: no such field; there are requests, affinity"),
+        (
+            "affinity: {seedAffinity: {required: [{}]}}",
+            ".affinity.seedAffinity.required[0]: must be a label selector that",
+        ),
+        ("affinity: {seedAffinity: {required: [x]}}", ".affinity.seedAffinity.required[0]: must be a mapping"),
+        ("affinity: {seedAffinity: {required: {a: b}}}", ".affinity.seedAffinity.required: must be a list"),
+        ("affinity: {seedAffinity: {needed: []}}", ".affinity.seedAffinity.needed: no such field; there are required"),
+        ("affinity: {podAffinity: {}}", ".affinity.podAffinity: no such field; there are seedAffinity"),
+        ("affinity: []", ".affinity: must be a mapping"),
+        (
+            "affinity: {seedAffinity: {preferred: [{weight: 0, preference: {matchLabels: {a: b}}}]}}",
+            ".affinity.seedAffinity.preferred[0].weight: must be a whole number from 1 to 100",
+        ),
+        (
+            "affinity: {seedAffinity: {preferred: [{weight: 1}]}}",
+            ".affinity.seedAffinity.preferred[0].preference: must be a mapping",
+        ),
+        (
+            "affinity: {seedAffinity: {required: [{matchExpressions: [{key: a, operator: Near}]}]}}",
+            ".affinity.seedAffinity.required[0]: matchExpressions[0].operator",
+        ),
+        (
+            f"affinity: {{seedAffinity: {{required: [{', '.join(['{matchLabels: {a: b}}'] * 9)}]}}}}",
+            ".affinity.seedAffinity.required: must not have more than 8 entries",
+        ),
         ("- requests", ": must be a mapping"),
         ("requests: {cpu: 1", ": is neither YAML nor JSON"),
         ("requests: {cpu: 1, cpu: 2}", ": is neither YAML nor JSON"),
@@ -83,6 +108,22 @@ def test_what_cannot_be_meant_is_named_with_its_path(text: str, problem: str) ->
     assert any(each.startswith(f"{PATH}{problem}") for each in found), found
 
 
+def test_an_affinity_is_resolved_and_read_back() -> None:
+    stated = """
+    affinity:
+      seedAffinity:
+        required: [{matchLabels: {tier: gold}}, {matchExpressions: [{key: env, operator: In, values: [prod]}]}]
+        preferred: [{weight: 80, preference: {matchLabels: {rack: "7"}}}]
+    """
+    text = resolve(stated, "requests: {cpu: 1}")
+    assert text is not None
+    found = resolved_requirements({RESOLVED: text})
+    assert found.requests == (("cpu", 1000),)
+    assert list(map(str, found.required_seeds)) == ["tier=gold", "env in (prod)"]
+    assert [(each.weight, str(each.preference)) for each in found.preferred_seeds] == [(80, "rack=7")]
+    assert resolve("affinity: {seedAffinity: {required: []}}", None) is None
+
+
 def test_requests_are_rounded_up_and_what_is_allocatable_down() -> None:
     assert requested_amount("cpu", "1.0001") == 1001
     assert requested_amount("memory", "1500m") == 2
@@ -93,7 +134,7 @@ def test_requests_are_rounded_up_and_what_is_allocatable_down() -> None:
         "shoots": "5",
         "bad": "x",
         "worse": None,
-        "example.com/lb": 3,
+        "e.com/lb": 3,
         "a b": 1,
     }
     assert allocatable_amounts(stated, ("shoots",)) == {"cpu": 1999, "memory": 1, "e.com/lb": 3}

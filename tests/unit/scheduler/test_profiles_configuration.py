@@ -207,7 +207,6 @@ BAD: list[tuple[dict[str, Any], str]] = [
         {"preset": "binpack", "pluginConfig": [{"name": "Nothing"}]},
         "pluginConfig[0].name: there is no such plug-in: Nothing",
     ),
-    (enabled({"name": "SeedAffinity"}), "pluginConfig: SeedAffinity needs args.addedAffinity"),
     (
         enabled({"name": "SeedAnnotation/cost"}),
         "pluginConfig: SeedAnnotation/cost needs args with annotation, min and max",
@@ -274,7 +273,6 @@ BAD_ARGS: list[tuple[dict[str, Any], str]] = [
     (args("SeedAnnotation", **{**COST, "missing": 101}), "args.missing: must be a whole number from 0 to 100"),
     (args("SeedAnnotation", min="1", max="2"), "args.annotation: must be a text"),
     (args("SeedAffinity", addedAffinity=[]), "args.addedAffinity: must be a list of affinities"),
-    (args("SeedAffinity"), "args.addedAffinity: is needed"),
     (added(), "addedAffinity[0]: needs required or preferred terms"),
     (added(purposes=["prod"], required=[GOLD]), "addedAffinity[0].purposes: must be a list of purposes"),
     (added(required=[{}]), "addedAffinity[0].required[0]: must be a label selector that is not empty"),
@@ -341,7 +339,7 @@ def test_limits_of_a_profile_are_said_where_less_depends_on_it_than_it_says() ->
         {"schedulerName": "empty"},
     )
     named = [[limit.partition(" ")[0] for limit in limits_of(each)] for each in (spread, binpack, plain, near, empty)]
-    groups = ["SeedAffinity", "InterShootAffinity", "ShootTopologySpread"]
+    groups = ["InterShootAffinity", "ShootTopologySpread"]
     assert named == [groups, groups, [], ["no", "MinimalDistance"], []]
 
 

@@ -7,6 +7,7 @@ import pytest
 from gardenbus.apiserver.registry.retry_on_conflict import UnmetDependency
 from gardenbus.common.api.document import Document
 from gardenbus.common.api.garden.scheduling_requirements import DEFAULTS, REQUIREMENTS, RESOLVED
+from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.errors import Forbidden, InvalidResource
 from tests.support.builders import a_cloudprofile, a_project, a_seed, a_shoot, merged
 from tests.unit.apiserver.registry.test_writer import APOLLO, Registry
@@ -85,6 +86,15 @@ async def test_what_was_read_may_be_edited_and_applied_again(registry: Registry)
     assert await resolved(registry) == '{"requests":{"cpu":2000}}'
     await registry.patch(APOLLO, {"metadata": {"annotations": {RESOLVED: None}}})
     assert await resolved(registry) == '{"requests":{"cpu":2000}}'
+
+
+async def test_a_bind_by_name_keeps_to_the_seeds_that_a_shoot_requires(registry: Registry) -> None:
+    await registry.apply(annotated(requirements="affinity: {seedAffinity: {required: [{matchLabels: {tier: gold}}]}}"))
+    with pytest.raises(Forbidden, match="do not match the seedAffinity that the shoot requires"):
+        await registry.bind("aws-eu1")
+    seed = await registry.now(ObjectKey("seed", "", "aws-eu1"))
+    await registry.store.update(seed, merged(seed.document(), {"metadata": {"labels": {"tier": "gold"}}}))
+    await registry.bind("aws-eu1")
 
 
 async def test_a_bind_by_name_reserves_and_says_that_there_is_too_little(registry: Registry) -> None:

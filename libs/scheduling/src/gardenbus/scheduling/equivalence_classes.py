@@ -12,6 +12,7 @@ import msgspec
 from gardenbus.common.api.decoding import json_decoder
 from gardenbus.common.api.document import NO_SPEC, Document, StoredObject
 from gardenbus.common.api.garden.feasibility import Tolerations
+from gardenbus.common.api.garden.scheduling_profiles import PreferredSeeds
 from gardenbus.common.api.garden.scheduling_requirements import RESOLVED, Requests, resolved_requirements
 from gardenbus.common.api.garden.shoot_networks import Ranges, ranges_of
 from gardenbus.common.api.garden.shoots import TESTING_PURPOSE, Shoot, ShootSpec, ShootStatus
@@ -49,6 +50,8 @@ class Constraints(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     domain_is_own: bool = False
     filter_inputs: tuple[tuple[str, str], ...] = msgspec.field(default=(), name="wishes")
     purpose: str = ""
+    required_seeds: tuple[LabelSelector, ...] = ()
+    preferred_seeds: tuple[PreferredSeeds, ...] = ()
 
 
 class SchedulingRequest(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -97,6 +100,7 @@ def request_of(
 ) -> SchedulingRequest:
     """Reduce a shoot to its request; `document` is needed when users' own `filters` want to read it."""
     spec = shoot.spec
+    requirements = resolved_requirements(shoot.metadata.annotations)
     kind, profile = _profile_of(shoot)
     below, is_own = _domain_of(shoot)
     constraints = Constraints(
@@ -117,8 +121,10 @@ def request_of(
         domain_is_own=is_own,
         filter_inputs=tuple((each.name, _encode(input_of(each, document or {})).decode()) for each in filters),
         purpose=spec.purpose if reads_purpose else "",
+        required_seeds=requirements.required_seeds,
+        preferred_seeds=requirements.preferred_seeds,
     )
-    return SchedulingRequest(constraints, ranges_of(shoot), resolved_requirements(shoot.metadata.annotations).requests)
+    return SchedulingRequest(constraints, ranges_of(shoot), requirements.requests)
 
 
 def descriptor(request: SchedulingRequest) -> bytes:

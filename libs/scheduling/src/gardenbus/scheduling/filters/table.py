@@ -14,7 +14,7 @@ from gardenbus.scheduling.filters.emergency_stop import EMERGENCY_STOPPED
 from gardenbus.scheduling.filters.networks import NETWORKS
 from gardenbus.scheduling.filters.provider import PROVIDER
 from gardenbus.scheduling.filters.row import Filter
-from gardenbus.scheduling.filters.seed_affinity import affinity_row
+from gardenbus.scheduling.filters.seed_affinity import SEED_AFFINITY, affinity_row
 from gardenbus.scheduling.filters.seed_selectors import PROFILE_SELECTOR, SHOOT_SELECTOR
 from gardenbus.scheduling.filters.strategy import STRATEGY
 from gardenbus.scheduling.filters.taints import TAINTS
@@ -38,7 +38,7 @@ FILTERS = (
 )
 """Filters that narrow, in order; each has a sentence for the case that none is left."""
 
-CHECKS = (NETWORKS, TAINTS, CAPACITY)
+CHECKS = (NETWORKS, TAINTS, SEED_AFFINITY, CAPACITY)
 """Checks on each seed that passed the filters, in order; users' own filters come before the last one."""
 
 RULES = frozenset(BUILT_IN_FILTERS)
@@ -50,5 +50,5 @@ def checks_with(landscape: Landscape) -> tuple[Filter, ...]:
     added, user_filters = landscape.added_affinity, landscape.filters
     if not added and not user_filters:
         return CHECKS
-    required = [affinity_row(added)] if any(each.required for each in added) else []
-    return (*CHECKS[:-1], *required, *map(user_row, user_filters), CHECKS[-1])
+    affinity = affinity_row(added) if any(each.required for each in added) else SEED_AFFINITY
+    return (NETWORKS, TAINTS, affinity, *map(user_row, user_filters), CAPACITY)

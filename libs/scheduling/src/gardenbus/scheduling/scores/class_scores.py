@@ -118,7 +118,8 @@ def _distances(constraints: Constraints, landscape: Landscape) -> Callable[[str,
 
 
 def _preferred(args: SeedAffinity, constraints: Constraints) -> tuple[PreferredSeeds, ...]:
-    return tuple(term for each in args.added if each.concerns(constraints.purpose) for term in each.preferred)
+    added = (term for each in args.added if each.concerns(constraints.purpose) for term in each.preferred)
+    return (*constraints.preferred_seeds, *added)
 
 
 def _affinity(preferred: tuple[PreferredSeeds, ...]) -> ClassScore:

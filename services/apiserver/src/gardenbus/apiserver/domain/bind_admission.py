@@ -17,6 +17,7 @@ from gardenbus.common.api.document_parts import name_of, namespace_of
 from gardenbus.common.api.garden.feasibility import ANY_PROVIDER, restriction_problem, taint_problem, zonal_problem
 from gardenbus.common.api.garden.migration_feasibility import migration_problems
 from gardenbus.common.api.garden.projects import Project
+from gardenbus.common.api.garden.scheduling_requirements import resolved_requirements
 from gardenbus.common.api.garden.seeds import Seed, removal_owner, shoot_capacity
 from gardenbus.common.api.garden.shoot_networks import network_problems, ranges_of
 from gardenbus.common.api.garden.shoots import SeedSelector, Shoot
@@ -136,6 +137,9 @@ def _reasons(
     yield from _profile_problems(profile_spec, seed)
     if shoot.spec.seed_selector is not None:
         yield from provider_type_problems(shoot.spec.seed_selector, seed)
+    required = resolved_requirements(shoot.metadata.annotations).required_seeds
+    if required and not any(term.meets(seed.metadata.labels) for term in required):
+        yield f"its labels do not match the seedAffinity that the shoot requires ({' or '.join(map(str, required))})"
     yield from control_plane_problems(shoot, seed)
     yield from network_problems_on(shoot, seed)
     yield from domain_problems(shoot, seed, project)

@@ -187,10 +187,7 @@ _ADDED: Table = {
 
 
 def _affinity(read: ReadArgs) -> ScoreArgs | None:
-    before = len(read.problems)
     entries: Sequence[_Added] = read.values(_ADDED).get("added", ())
-    if not entries and len(read.problems) == before:
-        read.report("addedAffinity", "is needed: shoots cannot state an affinity yet")
     return SeedAffinity(
         added=tuple(_added(each, f"addedAffinity[{number}]", read) for number, each in enumerate(entries))
     )
@@ -256,7 +253,7 @@ SCORES: Mapping[str, ScoreKind] = {
     "SeedResourcesFit": ScoreKind(ResourcesFit(), _fit),
     "SeedResourcesBalancedAllocation": ScoreKind(BalancedAllocation(), _balanced),
     "MinimalDistance": ScoreKind(RegionDistance(), _distance),
-    "SeedAffinity": ScoreKind(SeedAffinity(), _affinity, "args.addedAffinity: shoots cannot state an affinity yet"),
+    "SeedAffinity": ScoreKind(SeedAffinity(), _affinity),
     "SeedZoneFit": ScoreKind(ZoneFit()),
     "SeedAnnotation": ScoreKind(WithoutGroups(), _annotation, "args with annotation, min and max"),
     "ShootTopologySpread": ScoreKind(WithoutGroups(), needs_groups=True),

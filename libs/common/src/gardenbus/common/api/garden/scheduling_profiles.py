@@ -19,7 +19,7 @@ SHOOTS = "shoots"
 """The resource that every shoot requests one of."""
 
 SEED_AFFINITY_FILTER = "seed-affinity"
-"""Filter of the `required` terms of SeedAffinity's addedAffinity."""
+"""Filter of the labels that a shoot requires of its seed, and those that SeedAffinity's addedAffinity requires."""
 
 BUILT_IN_FILTERS = (
     "cloudprofile",
@@ -196,8 +196,6 @@ def limits_of(profile: SchedulingProfile) -> tuple[str, ...]:
     for each in profile.scores:
         if isinstance(each.args, WithoutGroups):
             found.append(f"{each.name} is 0 for all seeds: no shoot can state a group yet")
-        elif isinstance(each.args, SeedAffinity) and not each.args.added:
-            found.append(f"{each.name} is 0 for all seeds without addedAffinity: no shoot can state an affinity yet")
         elif isinstance(each.args, RegionDistance) and profile.strategy != WEIGHTED:
             found.append(
                 f"{each.name} differs only for shoots for testing: the strategy {profile.strategy} leaves the"

@@ -12,8 +12,10 @@ import msgspec
 from gardenbus.common.api.decoding import json_decoder
 from gardenbus.common.api.document import Document, canonical, section
 from gardenbus.common.api.garden.resource_amounts import RESOURCE, requested_amount
+from gardenbus.common.api.garden.scheduling_profiles import PreferredSeeds
 from gardenbus.common.api.garden.seeds import SHOOTS
 from gardenbus.common.api.manifests.strict_yaml import read_yaml
+from gardenbus.common.api.selectors import LabelSelector, parse_selector
 from gardenbus.common.errors import BadRequest, FieldProblem
 
 REQUIREMENTS = "scheduling.gardenbus.io/requirements"
@@ -27,6 +29,8 @@ RESOLVED = "scheduling.gardenbus.io/resolved"
 
 MOST_BYTES = 8 * 1024
 MOST_REQUESTS = 8
+MOST_TERMS = 8
+MOST_WEIGHT = 100
 
 Requests = tuple[tuple[str, int], ...]
 """Resource and amount of each, in the order of names; every shoot requests one of `shoots` besides."""
@@ -36,13 +40,32 @@ class SchedulingRequirements(msgspec.Struct, frozen=True, omit_defaults=True, kw
     """SchedulingRequirements that hold for a shoot."""
 
     requests: Requests = ()
+    required_seeds: tuple[LabelSelector, ...] = ()
+    """One of these must match the labels of its seed, besides spec.seedSelector."""
+
+    preferred_seeds: tuple[PreferredSeeds, ...] = ()
 
 
 NO_REQUIREMENTS = SchedulingRequirements()
 
 
+class _PreferredTerm(msgspec.Struct, frozen=True):
+    weight: int
+    preference: Document
+
+
+class _SeedAffinity(msgspec.Struct, frozen=True):
+    required: tuple[Document, ...] = ()
+    preferred: tuple[_PreferredTerm, ...] = ()
+
+
+class _Affinity(msgspec.Struct, frozen=True, rename="camel"):
+    seed_affinity: _SeedAffinity = _SeedAffinity()
+
+
 class _Resolved(msgspec.Struct, frozen=True):
     requests: dict[str, int] = {}
+    affinity: _Affinity = _Affinity()
 
 
 _decode = json_decoder(_Resolved)
@@ -55,10 +78,15 @@ def resolved_requirements(annotations: Mapping[str, Any]) -> SchedulingRequireme
         return NO_REQUIREMENTS
     try:
         read = _decode(text.encode())
-    except msgspec.MsgspecError:
+        seeds = read.affinity.seed_affinity
+        required = tuple(parse_selector(each) for each in seeds.required)
+        preferred = tuple(PreferredSeeds(each.weight, parse_selector(each.preference)) for each in seeds.preferred)
+    except (msgspec.MsgspecError, ValueError):
         return NO_REQUIREMENTS
     requests = {name: amount for name, amount in read.requests.items() if RESOURCE.fullmatch(name) and amount > 0}
-    return SchedulingRequirements(requests=tuple(sorted(requests.items())))
+    return SchedulingRequirements(
+        requests=tuple(sorted(requests.items())), required_seeds=required, preferred_seeds=preferred
+    )
 
 
 def resolved_of(document: Document) -> SchedulingRequirements:
@@ -180,5 +208,59 @@ def _requests(value: Any, place: _FieldPlace) -> dict[str, int]:
     return amounts
 
 
-_FIELDS: Mapping[str, Callable[[Any, _FieldPlace], Any]] = {"requests": _requests}
+def _mapping(value: Any, place: _FieldPlace, fields: Sequence[str]) -> Document:
+    """A mapping without other fields than some, and without nulls."""
+    if not isinstance(value, dict):
+        place.report("", f"must be a mapping of {', '.join(fields)}")
+        return {}
+    given = cast("Document", value)
+    for name in given.keys() - set(fields):
+        place.report(f".{name[:80]}", f"no such field; there are {', '.join(fields)}")
+    return {name: given[name] for name in fields if given.get(name) is not None}
+
+
+def _list(value: Any, place: _FieldPlace, most: int) -> list[tuple[Any, _FieldPlace]]:
+    """The entries of a list that is not too long, each with its place."""
+    if not isinstance(value, list):
+        place.report("", "must be a list")
+        return []
+    entries = cast("list[Any]", value)
+    if len(entries) > most:
+        place.report("", f"must not have more than {most} entries")
+        return []
+    return [(entry, place.at(f"[{number}]")) for number, entry in enumerate(entries)]
+
+
+def _selector(value: Any, place: _FieldPlace) -> Document:
+    fields = _mapping(value, place, ("matchLabels", "matchExpressions"))
+    try:
+        if parse_selector(fields) == LabelSelector():
+            place.report("", "must be a label selector that is not empty")
+    except ValueError as error:
+        place.report("", str(error))
+    return fields
+
+
+def _preferred(value: Any, place: _FieldPlace) -> Document:
+    term = _mapping(value, place, ("weight", "preference"))
+    weight = term.get("weight")
+    if not isinstance(weight, int) or isinstance(weight, bool) or not 1 <= weight <= MOST_WEIGHT:
+        place.report(".weight", f"must be a whole number from 1 to {MOST_WEIGHT}")
+    return {"weight": weight, "preference": _selector(term.get("preference"), place.at(".preference"))}
+
+
+def _affinity(value: Any, place: _FieldPlace) -> Document:
+    found = _mapping(value, place, ("seedAffinity",))
+    if "seedAffinity" not in found:
+        return {}
+    place = place.at(".seedAffinity")
+    seeds = _mapping(found["seedAffinity"], place, ("required", "preferred"))
+    affinity: Document = {}
+    for name, read in (("required", _selector), ("preferred", _preferred)):
+        if terms := [read(*entry) for entry in _list(seeds.get(name, []), place.at(f".{name}"), MOST_TERMS)]:
+            affinity[name] = terms
+    return {"seedAffinity": affinity} if affinity else {}
+
+
+_FIELDS: Mapping[str, Callable[[Any, _FieldPlace], Any]] = {"requests": _requests, "affinity": _affinity}
 """Fields of the document, by the function that reads each into its resolved form."""
