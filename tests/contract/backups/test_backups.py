@@ -22,7 +22,7 @@ from gardenbus.common.ports.backups import BackupPage
 from gardenbus.common.ports.bus import StreamPosition
 from gardenbus.common.ports.store import WritePrecondition
 from gardenbus.common.ports.stream_history import StreamEntry
-from tests.support.builders import a_seed, a_shoot, merged
+from tests.support.builders import a_requesting_shoot, a_seed, a_shoot, merged
 from tests.support.servers import Server, start_redis
 from tests.support.stores import StoreUnderTest, on_redis
 
@@ -151,6 +151,10 @@ async def a_landscape(kit: StoreUnderTest) -> None:
     await kit.changed(reported, merged(reported.document(), {"spec": {"seedName": "aws-eu2"}}))
     await kit.store.delete(await kit.now(ObjectKey("shoot", "garden-dev", "leaves")))
     await kit.store.delete(await kit.now(ObjectKey("shoot", "garden-dev", "gone")))
+    cpu = {"cpu": "4"}
+    await kit.created(merged(a_seed("sized"), {"status": {"capacity": cpu, "allocatable": cpu}}))
+    requesting = await kit.created(a_requesting_shoot("requesting", {"cpu": 1500}))
+    assert await kit.bound(requesting, "sized") == "bound"
 
 
 async def test_a_restored_store_is_as_it_was_in_every_index(
@@ -311,7 +315,7 @@ async def test_a_backup_of_a_store_that_only_a_newer_version_reads_is_not_restor
     assert kit.connection is not None
     newer = source._replace(store=Newer(kit.connection))
     await create_full(newer, destination, now)
-    with pytest.raises(Conflict, match="format 6, which this version of gardenbus does not read"):
+    with pytest.raises(Conflict, match="format 7, which this version of gardenbus does not read"):
         await restored_elsewhere(kit, elsewhere, destination)
     assert await content(elsewhere) == {}
 
