@@ -52,11 +52,17 @@ def propose_replicas(spec: SeedAutoscalerSpec, seeds: SeedSetState, tolerance: T
 
 
 def replicas_for_placed(seeds: SeedSetState) -> int:
-    """Replicas that must stay to hold the shoots on the set's seeds, whichever seeds stay."""
+    """Replicas that must stay to hold the shoots on the set's seeds, and what they request, whichever seeds stay."""
     places: Counter[Fraction | None] = Counter()
     for capacity, replicas in seeds.capacities(SHOOTS).items():
         places[None if capacity is None else Fraction(ceil(capacity))] += replicas
-    return fewest_to_hold(seeds.shoots, places)
+    held = [fewest_to_hold(seeds.shoots, places)]
+    for resource, amount in seeds.requested.items():
+        stated: Counter[Fraction] = Counter()
+        for capacity, replicas in seeds.capacities(resource).items():
+            stated[capacity or Fraction()] += replicas  # a seed that does not state it has none of it
+        held.append(fewest_to_hold(amount, stated))
+    return max(held)
 
 
 def _requested(measurement: Measured | Unmeasured, seeds: SeedSetState) -> tuple[int, str]:

@@ -22,7 +22,7 @@ class ReplicaState(msgspec.Struct, frozen=True, kw_only=True):
     """One replica of a set.
 
     `is_built`: its seed was ready at some time. `is_leaving`: it is being removed. `allocatable` None: its seed never
-    reported a capacity. `usage` is the gardenlet's report, by resource, else what shoots request.
+    reported a capacity. `usage` is the gardenlet's report, by resource, else what is `requested` by the shoots there.
     """
 
     name: str = ""
@@ -30,6 +30,7 @@ class ReplicaState(msgspec.Struct, frozen=True, kw_only=True):
     is_leaving: bool = False
     allocatable: Amounts | None = None
     usage: Amounts = NO_AMOUNTS
+    requested: Amounts = NO_AMOUNTS
 
 
 class SeedSetState(msgspec.Struct, frozen=True, kw_only=True):
@@ -53,6 +54,15 @@ class SeedSetState(msgspec.Struct, frozen=True, kw_only=True):
     def staying(self) -> Sequence[ReplicaState]:
         """The replicas that are not being removed, those under construction included."""
         return [replica for replica in self.replicas if not replica.is_leaving]
+
+    @property
+    def requested(self) -> Amounts:
+        """Sums of what the shoots on all its seeds request; one that moves between two of them counts on both."""
+        sums: dict[str, Fraction] = {}
+        for replica in self.replicas:
+            for resource, amount in replica.requested.items():
+                sums[resource] = sums.get(resource, Fraction()) + amount
+        return sums
 
     @property
     def count(self) -> int:

@@ -66,12 +66,17 @@ def replica_of(
     annotations = section(seed, "metadata", "annotations")
     allocatable = amounts(section(seed, "status", "allocatable")) if "allocatable" in section(seed, "status") else None
     was_ready = document_is_ready(seed) or (allocatable is not None and name != pending)
+    stated = (allocatable or {}).keys() - {SHOOTS}
+    taken = dict.fromkeys(sorted(stated), Fraction()) | {
+        resource: amount for resource, amount in _in_units(requested).items() if resource in stated
+    }
     return ReplicaState(
         name=name,
         is_built=was_ready and annotations.get(CORDONED_BY) in (None, "", CORDONED_BY_OPERATOR),
         is_leaving=is_leaving or bool(annotations.get(REMOVAL_ANNOTATION)),
         allocatable=allocatable,
-        usage=_requested(allocatable or {}, requested) | amounts(section(seed, "status", "usage")),
+        usage={**taken, **amounts(section(seed, "status", "usage"))},
+        requested=_in_units(requested),
     )
 
 
@@ -87,12 +92,9 @@ def amounts(quantities: Mapping[str, Any]) -> dict[str, Fraction]:
     return read
 
 
-def _requested(stated: Mapping[str, Fraction], requested: Mapping[str, int]) -> dict[str, Fraction]:
-    return {
-        resource: Fraction(requested.get(resource, 0), THOUSANDTHS if resource == CPU else 1)
-        for resource in stated
-        if resource != SHOOTS
-    }
+def _in_units(requested: Mapping[str, int]) -> dict[str, Fraction]:
+    """Amounts in units of account, as quantities count them."""
+    return {resource: Fraction(amount, THOUSANDTHS if resource == CPU else 1) for resource, amount in requested.items()}
 
 
 def owner_sets(document: Document) -> Sequence[str]:
