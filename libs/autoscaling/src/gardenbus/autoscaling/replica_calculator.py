@@ -58,7 +58,7 @@ def replicas_for_placed(seeds: SeedSetState) -> int:
         places[None if capacity is None else Fraction(ceil(capacity))] += replicas
     held = [fewest_to_hold(seeds.shoots, places)]
     for resource, amount in seeds.requested.items():
-        stated: Counter[Fraction] = Counter()
+        stated: Counter[Fraction | None] = Counter()
         for capacity, replicas in seeds.capacities(resource).items():
             stated[capacity or Fraction()] += replicas  # a seed that does not state it has none of it
         held.append(fewest_to_hold(amount, stated))
