@@ -395,7 +395,8 @@ def test_each_declared_rejection_is_given_in_some_case(plugin: AdmissionPlugin) 
 
 _MESSAGE_AT = {"Forbidden": 0, "InvalidResource": 0, "FieldProblem": 1, "WritePrecondition": 2}
 _NOT_OF_PLUGINS = {
-    *("controller_owned_kinds.py", "operators.py", "replaced_fields.py", "report_admission.py", "responses.py"),
+    *("controller_owned_kinds.py", "member_reports.py", "operators.py", "replaced_fields.py", "report_admission.py"),
+    "responses.py",
     *("admit_migration", "course_of", "admit_state", "admit_deletion"),
 }
 """Modules for requests as such, for reports, and for all that mutate; functions of a bind of a placed shoot."""
