@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from gardenbus.bench.options import ScenarioName
-from tests.support.landscape import GARDENBUS
+from tests.support.commands import gardenbus_program
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
 
@@ -43,7 +43,7 @@ AMONG_THE_LONG = {
 
 async def bench(*arguments: str) -> tuple[int, str, str]:
     process = await asyncio.create_subprocess_exec(
-        str(GARDENBUS),
+        str(gardenbus_program()),
         "bench",
         *arguments,
         stdin=asyncio.subprocess.DEVNULL,

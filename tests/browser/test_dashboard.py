@@ -19,8 +19,9 @@ from gardenbus.common.adapters.nats.credentials import NO_CREDENTIALS
 from gardenbus.common.adapters.nats.jetstream import connect
 from gardenbus.common.api.document import Document
 from gardenbus.common.ports.bus import Message
+from tests.support.commands import gardenbus_program
 from tests.support.dashboard_process import running_dashboard
-from tests.support.landscape import GARDENBUS, address_of, authorities_of
+from tests.support.landscape import address_of, authorities_of
 from tests.support.page_checks import CUT_OFF, NAMELESS
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.timeout(400)]
@@ -77,7 +78,7 @@ Keep = Callable[[Page, str], None]
 
 
 def gardenbus(*arguments: str) -> str:
-    ended = subprocess.run([GARDENBUS, *arguments], capture_output=True, text=True, timeout=240, check=False)
+    ended = subprocess.run([gardenbus_program(), *arguments], capture_output=True, text=True, timeout=240, check=False)
     assert ended.returncode == 0, (arguments, ended.stdout, ended.stderr)
     return ended.stdout
 

@@ -13,8 +13,8 @@ import yaml
 from testcontainers.compose import DockerCompose
 
 from tests.docker.deployment import COMPOSE_DIRECTORY, Deployment, has_engine_with_compose
+from tests.support.commands import gardenbus_program
 from tests.support.eventually import eventually
-from tests.support.landscape import GARDENBUS
 from tests.support.sessions import ROOT
 
 SERVICES = ("relay", "apiserver", "scheduler", "lifecycle", "gardenlet-earth")
@@ -52,7 +52,7 @@ class Person:
 
     def run(self, *arguments: str) -> str:
         """Run `gardenbus`. Raises AssertionError where it fails."""
-        command = [str(GARDENBUS), *arguments]
+        command = [str(gardenbus_program()), *arguments]
         done = subprocess.run(command, env=self._environ, capture_output=True, text=True, timeout=60, check=False)
         assert done.returncode == 0, f"{arguments}: {done.stdout}{done.stderr}"
         return done.stdout

@@ -18,8 +18,8 @@ from testcontainers.compose import DockerCompose
 from tests.docker.deployment import COMPOSE_DIRECTORY, OWN_SERVICES, Deployment, docker, has_engine_with_compose
 from tests.docker.test_compose import SEEDS, apply, profile_of, shoot_of, until_ready, until_reconciled
 from tests.support.builders import a_project
+from tests.support.commands import gardenbus_program
 from tests.support.eventually import eventually
-from tests.support.landscape import GARDENBUS
 
 pytestmark = [pytest.mark.docker, pytest.mark.slow, pytest.mark.timeout(900)]
 
@@ -122,7 +122,7 @@ def test_the_command_line_of_the_host_is_the_operators(deployment: Deployment, o
     url = deployment.nats_url().replace("nats://", "tls://")
     for arguments in (("config", "set-context", "compose", "--nats-url", url, *trust, "--current"), ("get", "seeds")):
         done = subprocess.run(
-            [str(GARDENBUS), *arguments], env=environ, capture_output=True, text=True, timeout=60, check=False
+            [str(gardenbus_program()), *arguments], env=environ, capture_output=True, text=True, timeout=60, check=False
         )
         assert done.returncode == 0, done
     assert "aws-eu1" in done.stdout

@@ -8,8 +8,9 @@ import pytest
 import yaml
 
 from tests.support.builders import a_cloudprofile, a_gardenlet_configuration, a_project
+from tests.support.commands import gardenbus_program
 from tests.support.eventually import HANG_SECONDS
-from tests.support.landscape import GARDENBUS, Document, Landscape, attached, violations
+from tests.support.landscape import Document, Landscape, attached, violations
 
 SESSION = Path(__file__).parents[2] / "examples" / "session"
 FRAIL = "frail"
@@ -34,10 +35,10 @@ def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     file = parent / "landscape.yaml"
     file.write_text(yaml.safe_dump_all([a_gardenlet_configuration(), _a_frail_seed(), a_project(), a_cloudprofile()]))
     at = ("--dir", str(parent / "state"))
-    up = [str(GARDENBUS), "up", *at, "--detach", "-f", str(file), "-f", str(SESSION / "gardenlet.yaml")]
+    up = [str(gardenbus_program()), "up", *at, "--detach", "-f", str(file), "-f", str(SESSION / "gardenlet.yaml")]
     subprocess.run(up, check=True, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, timeout=HANG_SECONDS)
     yield parent / "state"
-    subprocess.run([str(GARDENBUS), "down", *at], check=True, stdout=subprocess.DEVNULL, timeout=HANG_SECONDS)
+    subprocess.run([str(gardenbus_program()), "down", *at], check=True, stdout=subprocess.DEVNULL, timeout=HANG_SECONDS)
     assert violations(parent / "state") == [], "a service or a command asked for what its identity may not"
 
 

@@ -18,8 +18,9 @@ import yaml
 from gardenbus.common.backups.catalog import Backup, backup_of
 from gardenbus.common.ports.clock import timestamp
 from tests.support.builders import merged
+from tests.support.commands import gardenbus_program
 from tests.support.eventually import HANG_SECONDS, eventually
-from tests.support.landscape import GARDENBUS, Ended, Landscape, RequestRejected, attached_to, ended
+from tests.support.landscape import Ended, Landscape, RequestRejected, attached_to, ended
 from tests.support.servers import Server, start_nats, start_redis
 
 SESSION = Path(__file__).parents[2] / "examples" / "session"
@@ -38,7 +39,7 @@ class Site(NamedTuple):
     async def call(self, *arguments: str, within: float = HANG_SECONDS) -> Ended:
         """Run `gardenbus` to its end."""
         process = await asyncio.create_subprocess_exec(
-            str(GARDENBUS),
+            str(gardenbus_program()),
             *arguments,
             stdin=asyncio.subprocess.DEVNULL,
             stdout=asyncio.subprocess.PIPE,

@@ -15,8 +15,8 @@ import pytest
 
 from tests.e2e.test_up import described, gardenbus, pid_of
 from tests.support.builders import a_cloudprofile, a_gardenlet_configuration, a_project, a_shoot
+from tests.support.commands import INSTALLED, gardenbus_program
 from tests.support.eventually import HANG_SECONDS, eventually
-from tests.support.landscape import GARDENBUS
 from tests.support.sessions import ROOT
 
 SERVERS = (
@@ -50,7 +50,7 @@ async def apply_shoot(directory: Path, name: str) -> None:
     file.write_text(json.dumps(a_shoot(name)))
 
     async def applied() -> None:
-        command = (str(GARDENBUS), "apply", "--dir", str(directory), "-f", str(file))
+        command = (str(gardenbus_program()), "apply", "--dir", str(directory), "-f", str(file))
         process = await asyncio.create_subprocess_exec(*command)
         try:
             assert await asyncio.wait_for(process.wait(), HANG_SECONDS) == 0
@@ -144,7 +144,7 @@ async def test_servers_are_upgraded_one_by_one_under_load(tmp_path: Path) -> Non
         def replaced() -> list[str]:
             return [name for name, pid in before.items() if pid_of(place, name) != pid]
 
-        environ = {**os.environ, "PATH": f"{GARDENBUS.parent}:{os.environ['PATH']}"}
+        environ = {**os.environ, "PATH": f"{gardenbus_program().parent}:{INSTALLED.parent}:{os.environ['PATH']}"}
         script = await asyncio.create_subprocess_exec(
             "sh", "-e", "-c", the_documented_script(), cwd=tmp_path, env=environ
         )

@@ -23,8 +23,8 @@ from gardenbus.common.ports.bus import ReplayDone
 from gardenbus.common.runtime import event_loop
 from tests.support.builders import a_cloudprofile, a_gardenlet_configuration, a_project, a_shoot, merged
 from tests.support.cancelling import assert_cancellable, closed_sockets, sockets
+from tests.support.commands import gardenbus_program
 from tests.support.eventually import HANG_SECONDS
-from tests.support.landscape import GARDENBUS
 
 pytestmark = pytest.mark.slow
 
@@ -46,7 +46,7 @@ Call = Callable[..., CommandResult]
 
 def gardenbus(*words: str, given: str | None = None, environ: dict[str, str] | None = None) -> CommandResult:
     ended = subprocess.run(
-        [str(GARDENBUS), *words],
+        [str(gardenbus_program()), *words],
         input=given,
         stdin=subprocess.DEVNULL if given is None else None,
         capture_output=True,
@@ -131,7 +131,7 @@ def test_get_chooses_by_labels_and_fields_and_prints_what_a_template_says(call: 
 
 def test_get_goes_on_with_what_changes(call: Call, place: Path):
     shoots(call, "watched")
-    command = [str(GARDENBUS), "get", "shoot", "watched", "-w", "--dir", str(place), "--no-headers", "-o"]
+    command = [str(gardenbus_program()), "get", "shoot", "watched", "-w", "--dir", str(place), "--no-headers", "-o"]
     command.append("custom-columns=NAME:.metadata.name,NOTE:.metadata.annotations.note")
     with going_on(command) as watching:
         assert watching.stdout is not None
@@ -314,7 +314,7 @@ def an_editor(directory: Path, script: str) -> dict[str, str]:
 
 def test_an_edit_sends_what_was_changed_and_keeps_what_others_did_meanwhile(call: Call, place: Path, tmp_path: Path):
     shoots(call, "edited")
-    others = f"{GARDENBUS} label shoot edited -n garden-dev meanwhile=yes --dir {place} >/dev/null"
+    others = f"{gardenbus_program()} label shoot edited -n garden-dev meanwhile=yes --dir {place} >/dev/null"
     environ = an_editor(tmp_path, f"{others}\nsed -i 's/purpose: evaluation/purpose: testing/' \"$file\"")
 
     reported = call("edit", "shoot", "edited", "-n", "garden-dev", environ=environ)
@@ -329,7 +329,7 @@ def test_an_edit_sends_what_was_changed_and_keeps_what_others_did_meanwhile(call
 def test_a_refused_edit_is_kept_in_a_file_that_is_named(call: Call, place: Path, tmp_path: Path):
     shoots(call, "fought", metadata={"labels": {"tier": "gold"}})
     at = ("edit", "shoot", "fought", "-n", "garden-dev")
-    others = f"{GARDENBUS} label shoot fought -n garden-dev tier=iron --overwrite --dir {place} >/dev/null"
+    others = f"{gardenbus_program()} label shoot fought -n garden-dev tier=iron --overwrite --dir {place} >/dev/null"
     contested = an_editor(tmp_path, f"{others}\nsed -i 's/tier: gold/tier: mine/' \"$file\"")
 
     fought = call(*at, environ=contested)
@@ -377,7 +377,7 @@ def test_what_admission_makes_of_a_manifest_is_explained_as_the_documentation_sh
 def test_events_are_about_one_object_and_go_on(call: Call, place: Path):
     shoots(call, "eventful")
     assert call("wait", "shoot/eventful", "--for", "scheduled").code == 0
-    watch = [str(GARDENBUS), "events", "-w", "--for", "shoot/later", "-n", "garden-dev", "--dir", str(place)]
+    watch = [str(gardenbus_program()), "events", "-w", "--for", "shoot/later", "-n", "garden-dev", "--dir", str(place)]
 
     about = call("events", "--for", "shoot/eventful")
     with going_on(watch) as watching:

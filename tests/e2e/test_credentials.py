@@ -9,7 +9,8 @@ from pathlib import Path
 from gardenbus.common.api.identity.principals import Principal
 from gardenbus.credentials.certificates import Authority, new_authority
 from gardenbus.credentials.identity_directory import IdentityDirectory
-from tests.support.landscape import GARDENBUS, Ended, Landscape, authorities_of, ended
+from tests.support.commands import gardenbus_program
+from tests.support.landscape import Ended, Landscape, authorities_of, ended
 
 WITHIN_SECONDS = 60
 ELEANOR = Principal("user", "eleanor")
@@ -26,7 +27,7 @@ class Client:
         """Run `gardenbus` to its end."""
         outside = {name: value for name, value in os.environ.items() if not name.startswith("GARDENBUS_")}
         process = await asyncio.create_subprocess_exec(
-            str(GARDENBUS),
+            str(gardenbus_program()),
             *arguments,
             cwd=self.directory,
             env={**outside, "GARDENBUS_CONFIG": str(self.config), **environment},

@@ -4,7 +4,6 @@ import os
 import re
 import shutil
 import subprocess
-import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ import pytest
 import yaml
 
 from gardenbus.common.api.document import Document
+from tests.support.commands import INSTALLED, gardenbus_program
 from tests.support.shared_files import required_shared
 
 ENDS_A_HANG = 300
@@ -35,8 +35,8 @@ class Landscape:
 
     def __init__(self, directory: Path, cases: Path) -> None:
         self._directory, self.cases = directory, cases
-        bin_directory = Path(sys.executable).parent
-        self._environment = {**os.environ, "PATH": f"{bin_directory}{os.pathsep}{os.environ['PATH']}"}
+        directories = f"{gardenbus_program().parent}{os.pathsep}{INSTALLED.parent}"
+        self._environment = {**os.environ, "PATH": f"{directories}{os.pathsep}{os.environ['PATH']}"}
 
     def run(self, *words: str, body: str | None = None) -> subprocess.CompletedProcess[str]:
         """Run a command there."""

@@ -17,9 +17,10 @@ import yaml
 from nats.aio.msg import Msg
 
 from tests.support.builders import a_cloudprofile, a_project, a_shoot
+from tests.support.commands import gardenbus_program
 from tests.support.control_planes import ControlPlanes, GardenletProcesses
 from tests.support.eventually import HANG_SECONDS, eventually
-from tests.support.landscape import GARDENBUS, Landscape, RequestRejected, a_landscape, attached, ended
+from tests.support.landscape import Landscape, RequestRejected, a_landscape, attached, ended
 
 pytestmark = pytest.mark.slow
 
@@ -131,10 +132,10 @@ def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     directory = tmp_path_factory.mktemp("migration") / "state"
     file = directory.with_name("landscape.yaml")
     file.write_text(yaml.safe_dump_all(STANDARD))
-    up = [str(GARDENBUS), "up", "--dir", str(directory), "--detach", "-f", str(file)]
+    up = [str(gardenbus_program()), "up", "--dir", str(directory), "--detach", "-f", str(file)]
     subprocess.run(up, check=True, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, timeout=HANG_SECONDS)
     yield directory
-    subprocess.run([str(GARDENBUS), "down", "--dir", str(directory)], check=True, timeout=HANG_SECONDS)
+    subprocess.run([str(gardenbus_program()), "down", "--dir", str(directory)], check=True, timeout=HANG_SECONDS)
 
 
 @pytest.fixture

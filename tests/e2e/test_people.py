@@ -11,8 +11,9 @@ from typing import NamedTuple
 import pytest
 
 from tests.support.builders import a_project, a_shoot
+from tests.support.commands import gardenbus_program
 from tests.support.eventually import eventually
-from tests.support.landscape import GARDENBUS, Ended, Landscape, ended
+from tests.support.landscape import Ended, Landscape, ended
 
 WITHIN_SECONDS = 90
 CREW = "garden-crew"
@@ -34,7 +35,7 @@ class People(NamedTuple):
     async def start(self, *arguments: str, **given: str) -> asyncio.subprocess.Process:
         """Start `gardenbus`."""
         return await asyncio.create_subprocess_exec(
-            str(GARDENBUS),
+            str(gardenbus_program()),
             *arguments,
             cwd=self.directory,
             env=self.environment(**given),

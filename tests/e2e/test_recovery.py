@@ -11,8 +11,9 @@ import redis
 
 from tests.e2e.test_backups import Load, Site, a_shoot, a_site, control_planes, until_built, until_unknown
 from tests.support.builders import merged
+from tests.support.commands import gardenbus_program
 from tests.support.eventually import eventually
-from tests.support.landscape import GARDENBUS, Landscape, RequestRejected, attached_to
+from tests.support.landscape import Landscape, RequestRejected, attached_to
 
 ROUNDS = 8
 KILLED_IN = 3
@@ -35,7 +36,7 @@ async def restore_killed_half_way(site: Site) -> None:
     client = redis.Redis.from_url(site.redis.url)  # pyright: ignore[reportUnknownMemberType]
     for _ in range(20):
         process = await asyncio.create_subprocess_exec(
-            *(str(GARDENBUS), "backup", "restore", "-d", str(site.backups)),
+            *(str(gardenbus_program()), "backup", "restore", "-d", str(site.backups)),
             *("--nats-url", site.nats.url, "--redis-url", site.redis.url),
             stdout=asyncio.subprocess.DEVNULL,
             stderr=asyncio.subprocess.DEVNULL,

@@ -3,7 +3,6 @@
 import asyncio
 import json
 import subprocess
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -12,9 +11,9 @@ import pytest
 
 from gardenbus.common.api.conditions import condition_status, conditions_of
 from gardenbus.common.api.document import Document, section
+from tests.support.commands import gardenbus_program
 from tests.support.eventually import HANG_SECONDS, eventually
 
-GARDENBUS = Path(sys.executable).with_name("gardenbus")
 EXAMPLE = Path(__file__).parents[2] / "examples" / "landscape"
 AWAY_SECONDS = 45
 """More than the 40 s after which a Lease has ended."""
@@ -34,7 +33,7 @@ MOVES = {
 
 async def run(place: Path, *words: str) -> str:
     """Run a command on the landscape."""
-    command = [str(GARDENBUS), *words, "--dir", str(place)]
+    command = [str(gardenbus_program()), *words, "--dir", str(place)]
     ended = await asyncio.to_thread(
         subprocess.run, command, capture_output=True, text=True, check=False, timeout=HANG_SECONDS
     )

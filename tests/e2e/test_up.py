@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 import pytest
 
 from tests.support.builders import a_cloudprofile, a_gardenlet_configuration, a_project, a_shoot
+from tests.support.commands import gardenbus_program
 from tests.support.eventually import HANG_SECONDS, eventually
 from tests.support.files import open_to_others
-from tests.support.landscape import GARDENBUS
 from tests.support.landscape_processes import processes_of
 from tests.support.servers import Server
 
@@ -30,7 +30,7 @@ class Ended(NamedTuple):
 
 async def gardenbus(*arguments: str, within: float = HANG_SECONDS) -> Ended:
     process = await asyncio.create_subprocess_exec(
-        str(GARDENBUS),
+        str(gardenbus_program()),
         *arguments,
         stdin=asyncio.subprocess.DEVNULL,
         stdout=asyncio.subprocess.PIPE,
@@ -98,7 +98,7 @@ async def test_a_landscape_settles_and_goes_on_where_it_was(place: Path, tmp_pat
 async def interrupted(directory: Path, *arguments: str, once: Callable[[], bool], with_signal: signal.Signals) -> Ended:
     """What comes of an `up` that is told to end as soon as something is so."""
     process = await asyncio.create_subprocess_exec(
-        *[str(GARDENBUS), "up", "--dir", str(directory), *arguments],
+        *[str(gardenbus_program()), "up", "--dir", str(directory), *arguments],
         stdin=asyncio.subprocess.DEVNULL,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
@@ -243,7 +243,12 @@ async def test_running_servers_are_used_under_a_prefix_of_their_own(
 
 async def test_ctrl_c_stops_everything(place: Path):
     process = await asyncio.create_subprocess_exec(
-        str(GARDENBUS), "up", "--dir", str(place), stdout=asyncio.subprocess.DEVNULL, stdin=asyncio.subprocess.DEVNULL
+        str(gardenbus_program()),
+        "up",
+        "--dir",
+        str(place),
+        stdout=asyncio.subprocess.DEVNULL,
+        stdin=asyncio.subprocess.DEVNULL,
     )
 
     async def ready() -> None:

@@ -6,7 +6,6 @@ import json
 import os
 import signal
 import ssl
-import sys
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -16,9 +15,8 @@ import nats.errors
 import yaml
 from nats.aio.client import Client
 
+from tests.support.commands import gardenbus_program
 from tests.support.eventually import HANG_SECONDS, eventually
-
-GARDENBUS = Path(sys.executable).parent / "gardenbus"
 
 Document = dict[str, Any]
 Connect = Callable[[], Awaitable[Client]]
@@ -114,7 +112,7 @@ class Landscape:
     async def begin(self, *arguments: str) -> asyncio.subprocess.Process:
         """Start a `gardenbus` command on this landscape."""
         return await asyncio.create_subprocess_exec(
-            str(GARDENBUS),
+            str(gardenbus_program()),
             *arguments,
             *("--dir", str(self.directory)),
             stdin=asyncio.subprocess.DEVNULL,
@@ -213,7 +211,7 @@ async def a_landscape(
     """Start `gardenbus up` in a directory, with `-f` until it has applied the files, and stop it in the end."""
     log = (directory.parent / f"{directory.name}-up.log").open("wb")
     process = await asyncio.create_subprocess_exec(
-        str(GARDENBUS),
+        str(gardenbus_program()),
         "up",
         "--dir",
         str(directory),

@@ -26,6 +26,7 @@ from typing import Any, NamedTuple, cast
 
 import yaml
 
+from tests.support.commands import gardenbus_program
 from tests.support.eventually import eventually
 from tests.support.servers import free_port
 
@@ -112,7 +113,9 @@ class Reader:
         self._directory = directory
         for name in ("examples", "deploy"):
             (directory / name).symlink_to(ROOT / name)
-        self._path = f"{Path(sys.executable).parent}:{ROOT / '.tools/bin'}:{os.environ['PATH']}"
+        self._path = (
+            f"{gardenbus_program().parent}:{Path(sys.executable).parent}:{ROOT / '.tools/bin'}:{os.environ['PATH']}"
+        )
         self._port = free_port()
         self.lacks_nats = shutil.which("nats", path=self._path) is None
 

@@ -26,8 +26,9 @@ from gardenbus.relay.adapters.redis_outbox import RedisOutbox
 from gardenbus.relay.backups import BackupKeeper, BackupPlan
 from tests.support.builders import a_project
 from tests.support.clocks import FakeClock
+from tests.support.commands import gardenbus_program
 from tests.support.eventually import eventually
-from tests.support.landscape import GARDENBUS, ended
+from tests.support.landscape import ended
 from tests.support.redis_replicas import RedisReplicas, start_redis_replicas
 
 PLAN = BackupPlan(parse_window("220000+0000/220100+0000"), delta_seconds=0.0)
@@ -195,7 +196,7 @@ async def test_a_backup_by_the_command_line_prints_its_result_alone(servers: Red
         await written(connection, ["one"])
     where = ("--nats-url", "nats://127.0.0.1:1", "--prefix", "printed", "--redis-url", servers.url)
     process = await asyncio.create_subprocess_exec(
-        str(GARDENBUS),
+        str(gardenbus_program()),
         *("backup", "create", "--without-requests", "-d", str(tmp_path / "backups"), *where),
         stdin=asyncio.subprocess.DEVNULL,
         stdout=asyncio.subprocess.PIPE,

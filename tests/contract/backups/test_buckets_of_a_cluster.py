@@ -13,8 +13,9 @@ import pytest
 from nats.js import JetStreamContext
 
 from gardenbus.common.backups.destinations import destination_of
+from tests.support.commands import gardenbus_program
 from tests.support.eventually import eventually
-from tests.support.landscape import GARDENBUS, ended
+from tests.support.landscape import ended
 from tests.support.nats_cluster import NatsCluster, start_nats_cluster
 
 LARGE = 40_000_000
@@ -92,7 +93,7 @@ async def test_a_backup_is_whole_though_the_leader_dies_while_it_is_written(
         fetched = await place.fetch("second", tmp_path / "fetched")
         assert fetched.read_bytes() == file.read_bytes()
         ls = await asyncio.create_subprocess_exec(
-            *(str(GARDENBUS), "backup", "ls", "-d", address),
+            *(str(gardenbus_program()), "backup", "ls", "-d", address),
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,
         )

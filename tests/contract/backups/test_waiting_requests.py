@@ -21,7 +21,8 @@ from gardenbus.common.backups.restoring import RestoredChain, chosen_chain, rest
 from gardenbus.common.ports.backups import WaitingRequest
 from tests.contract.apiserver.conftest import Apiserver, an_idle_apiserver
 from tests.support.builders import a_project, merged
-from tests.support.landscape import GARDENBUS, ended
+from tests.support.commands import gardenbus_program
+from tests.support.landscape import ended
 from tests.support.servers import Server, start_nats, start_redis
 
 CONFIRMED = {"metadata": {"annotations": {"confirmation.gardener.cloud/deletion": "true"}}}
@@ -69,7 +70,7 @@ class Site:
         servers = ("--nats-url", self._nats.url, "--redis-url", self._redis.url, "--prefix", self.prefix)
         where = servers if verb in ("create", "restore") else ()
         process = await asyncio.create_subprocess_exec(
-            *(str(GARDENBUS), "backup", verb, "-d", self.destination.place, *where, *options),
+            *(str(gardenbus_program()), "backup", verb, "-d", self.destination.place, *where, *options),
             stdin=asyncio.subprocess.DEVNULL,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,

@@ -17,10 +17,11 @@ from gardenbus.common.errors import Unavailable
 from gardenbus.common.ports.bus import Bus, Message
 from gardenbus.credentials.certificates import is_issued_by, read_certificate
 from tests.support.builders import a_seed
+from tests.support.commands import gardenbus_program
 from tests.support.eventually import HANG_SECONDS, eventually
 from tests.support.guarded_landscape import GuardedLandscape, guarded_landscape
 from tests.support.identities import SUBJECTS
-from tests.support.landscape import GARDENBUS, Ended, ended
+from tests.support.landscape import Ended, ended
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore:unclosed:ResourceWarning",  # the client leaves sockets of rejected connections to the collector
@@ -36,7 +37,7 @@ async def gardenbus(landscape: GuardedLandscape, *arguments: str) -> Ended:
     file = landscape.directory / "operator.json"
     file.write_text(json.dumps({"user": "operator", "password": "the operator's"}))
     process = await asyncio.create_subprocess_exec(
-        str(GARDENBUS),
+        str(gardenbus_program()),
         *arguments,
         *("--identity-dir", str(landscape.directory)),
         stdin=asyncio.subprocess.DEVNULL,

@@ -11,7 +11,8 @@ from typing import Any, NamedTuple
 import pytest
 import yaml
 
-from tests.support.landscape import GARDENBUS, Document
+from tests.support.commands import gardenbus_program
+from tests.support.landscape import Document
 
 SESSION = Path(__file__).parents[3] / "examples" / "session"
 WITHIN_SECONDS = 60
@@ -39,7 +40,7 @@ class Operator:
     def call(self, *arguments: str, given: str | None = None, **environment: str) -> Called:
         """Run `gardenbus` to its end."""
         done = subprocess.run(
-            [str(GARDENBUS), *arguments, "--dir", str(self.directory)],
+            [str(gardenbus_program()), *arguments, "--dir", str(self.directory)],
             check=False,
             capture_output=True,
             text=True,

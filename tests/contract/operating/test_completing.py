@@ -14,7 +14,8 @@ from gardenbus.cli.client.targets import LandscapeTarget
 from gardenbus.cli.contexts.config import ContextEntry, ContextsConfig, url_of, write_config
 from gardenbus.common.errors import Unavailable
 from tests.contract.operating.conftest import WITHIN_SECONDS, Operator
-from tests.support.landscape import GARDENBUS, address_of, authorities_of
+from tests.support.commands import gardenbus_program
+from tests.support.landscape import address_of, authorities_of
 from tests.support.servers import Server, start_nats
 
 
@@ -32,7 +33,7 @@ def offered(config: Path, line: str, seconds: str = "") -> list[str]:
     requested = {"_GARDENBUS_COMPLETE": "complete_bash", "COMP_WORDS": line, "COMP_CWORD": str(line.count(" "))}
     outside = {name: value for name, value in os.environ.items() if not name.startswith("GARDENBUS_")}
     done = subprocess.run(
-        [str(GARDENBUS)],
+        [str(gardenbus_program())],
         check=True,
         capture_output=True,
         text=True,
@@ -81,7 +82,7 @@ def test_nothing_is_offered_where_one_does_not_wait(config: Path) -> None:
 
 def test_a_command_goes_where_its_context_says(config: Path) -> None:
     def got(*words: str) -> str:
-        command = [str(GARDENBUS), "get", "seeds", "-o", "name", *words]
+        command = [str(gardenbus_program()), "get", "seeds", "-o", "name", *words]
         environ = {**os.environ, "GARDENBUS_CONFIG": str(config)}
         return subprocess.run(
             command, check=True, capture_output=True, text=True, cwd=config.parent, timeout=WITHIN_SECONDS, env=environ
@@ -94,7 +95,7 @@ def test_a_command_goes_where_its_context_says(config: Path) -> None:
 def test_a_context_by_directory_lets_doctor_and_top_see_the_processes(operator: Operator, config: Path) -> None:
     def printed(*words: str) -> str:
         environ = {**os.environ, "GARDENBUS_CONFIG": str(config)}
-        command = [str(GARDENBUS), *words, "--context", "near", "-o", "json"]
+        command = [str(gardenbus_program()), *words, "--context", "near", "-o", "json"]
         return subprocess.run(
             command, check=False, capture_output=True, text=True, cwd=config.parent, timeout=WITHIN_SECONDS, env=environ
         ).stdout

@@ -10,9 +10,9 @@ import pytest
 
 from gardenbus.cli.contexts.config import ContextEntry, ContextsConfig, write_config
 from gardenbus.cli.main import COMMANDS, COMPLETING
+from tests.support.commands import INSTALLED, gardenbus_program
 from tests.support.eventually import HANG_SECONDS
 
-GARDENBUS = Path(sys.executable).with_name("gardenbus")
 SHELLS = ("bash", "zsh", "fish")
 
 
@@ -24,7 +24,7 @@ def environ(tmp_path: Path) -> dict[str, str]:
         file, ContextsConfig("lab", {"lab": ContextEntry(nats_url="127.0.0.1:1"), "moon": ContextEntry(dir="/nowhere")})
     )
     outside = {name: value for name, value in os.environ.items() if not name.startswith("GARDENBUS_")}
-    path = f"{GARDENBUS.parent}{os.pathsep}{outside.get('PATH', '')}"
+    path = f"{gardenbus_program().parent}{os.pathsep}{outside.get('PATH', '')}"
     return {**outside, "GARDENBUS_CONFIG": str(file), "PATH": path}
 
 
@@ -38,7 +38,7 @@ def completion_environ(shell: str, line: str) -> dict[str, str]:
 
 def responded(environ: dict[str, str], shell: str, line: str) -> str:
     done = subprocess.run(
-        [str(GARDENBUS)],
+        [str(gardenbus_program())],
         check=True,
         capture_output=True,
         text=True,
@@ -121,7 +121,7 @@ def test_fish_is_told_whether_it_is_to_offer_files(environ: dict[str, str]):
     def ends(line: str) -> int:
         requested = {**environ, **completion_environ("fish", line), "_TYPER_COMPLETE_FISH_ACTION": "is-args"}
         return subprocess.run(
-            [str(GARDENBUS)], check=False, capture_output=True, env=requested, timeout=HANG_SECONDS
+            [str(gardenbus_program())], check=False, capture_output=True, env=requested, timeout=HANG_SECONDS
         ).returncode
 
     assert ends("gardenbus get sho") == 0
@@ -158,7 +158,7 @@ def test_the_script_for_bash_does_it_in_bash(environ: dict[str, str]):
 )
 def test_a_script_asks_in_the_words_that_are_understood(environ: dict[str, str], shell: str, part: str):
     done = subprocess.run(
-        [str(GARDENBUS), "completion", shell],
+        [str(gardenbus_program()), "completion", shell],
         check=True,
         capture_output=True,
         text=True,
@@ -172,7 +172,7 @@ def test_a_script_asks_in_the_words_that_are_understood(environ: dict[str, str],
 
 def test_commands_and_kinds_are_offered_without_importing_who_speaks_to_a_landscape(environ: dict[str, str]):
     def imported(line: str) -> set[str]:
-        program = [sys.executable, "-X", "importtime", str(GARDENBUS)]
+        program = [sys.executable, "-X", "importtime", str(INSTALLED)]
         done = subprocess.run(
             program,
             check=True,

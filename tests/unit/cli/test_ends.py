@@ -5,21 +5,19 @@ import pty
 import socket
 import socketserver
 import subprocess
-import sys
 import threading
 from pathlib import Path
 
 import pytest
 
+from tests.support.commands import INSTALLED, gardenbus_program
 from tests.support.eventually import HANG_SECONDS
 from tests.support.servers import start_nats
-
-COMMAND = (sys.executable, "-m", "gardenbus.cli.main")
 
 
 def gardenbus(*words: str, environ: dict[str, str] | None = None) -> "subprocess.CompletedProcess[str]":
     return subprocess.run(
-        [*COMMAND, *words],
+        [str(gardenbus_program()), *words],
         capture_output=True,
         text=True,
         timeout=HANG_SECONDS,
@@ -120,7 +118,7 @@ def test_who_reads_no_further_ends_a_command_without_a_word(tmp_path: Path):
             "-c",
             '"$@" < ' + str(lines) + ' | head -n 1 >/dev/null; echo "${PIPESTATUS[0]}"',
             "-",
-            *COMMAND,
+            str(gardenbus_program()),
             "logs",
             "-",
         ],
@@ -150,8 +148,11 @@ def test_nobody_who_reads_what_it_prints_changes_how_it_ends(words: list[str], c
     outside, inside = os.pipe()
     os.close(outside)
     try:
-        assert subprocess.run([*COMMAND, *words], stdout=inside, stderr=inside, check=False).returncode == code
-        ended = subprocess.run([*COMMAND, *words], stdout=inside, stderr=subprocess.PIPE, check=False)
+        assert (
+            subprocess.run([str(gardenbus_program()), *words], stdout=inside, stderr=inside, check=False).returncode
+            == code
+        )
+        ended = subprocess.run([str(gardenbus_program()), *words], stdout=inside, stderr=subprocess.PIPE, check=False)
         assert ended.returncode == code
         assert b"Traceback" not in ended.stderr
     finally:
@@ -169,7 +170,7 @@ def on_a_terminal(words: list[str], environ: dict[str, str]) -> bytes:
     kept = {name: value for name, value in os.environ.items() if name != "NO_COLOR"}
     outside, inside = pty.openpty()
     with subprocess.Popen(
-        [*COMMAND, *words], stdin=inside, stdout=inside, stderr=inside, env={**kept, "TERM": "xterm", **environ}
+        [INSTALLED, *words], stdin=inside, stdout=inside, stderr=inside, env={**kept, "TERM": "xterm", **environ}
     ) as process:
         os.close(inside)
         written = b""
