@@ -7,7 +7,7 @@ import urllib.request
 import pytest
 
 from tests.e2e.conftest import FRAIL
-from tests.support.eventually import eventually
+from tests.support.eventually import HANG_SECONDS, eventually
 from tests.support.landscape import Landscape
 
 pytestmark = pytest.mark.slow
@@ -20,7 +20,7 @@ async def test_one_sick_seed_fails_its_own_health_and_leaves_the_process_healthy
 
     def fetch(path: str) -> tuple[int, str]:
         try:
-            with urllib.request.urlopen(process["health_url"] + path, timeout=30) as response:
+            with urllib.request.urlopen(process["health_url"] + path, timeout=HANG_SECONDS) as response:
                 return response.status, response.read().decode()
         except urllib.error.HTTPError as error:
             return error.code, error.read().decode()

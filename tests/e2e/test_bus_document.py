@@ -112,7 +112,9 @@ async def held(landscape: Landscape, stream: str) -> list[Seen]:
     number = 1
     while True:
         question = json.dumps({"seq": number, "next_by_subj": ">"}).encode()
-        response = json.loads((await landscape.client.request(f"$JS.API.STREAM.MSG.GET.{stream}", question)).data)
+        response = json.loads(
+            (await landscape.client.request(f"$JS.API.STREAM.MSG.GET.{stream}", question, timeout=HANG_SECONDS)).data
+        )
         if "message" not in response:
             return found
         message = response["message"]

@@ -140,7 +140,7 @@ def test_get_goes_on_with_what_changes(call: Call, place: Path):
         announced = next(line for line in watching.stdout if "hello" in line)
         watching.send_signal(signal.SIGINT)
         watching.stdout.read()
-        assert watching.wait(20) == 130
+        assert watching.wait(HANG_SECONDS) == 130
 
     assert first == ["watched", "<none>"]
     assert announced.split() == ["watched", "hello"]
@@ -387,7 +387,7 @@ def test_events_are_about_one_object_and_go_on(call: Call, place: Path):
         announced = next(line for line in watching.stdout if "SchedulingSuccessful" in line)
         watching.send_signal(signal.SIGINT)
         watching.stdout.read()
-        watching.wait(20)
+        watching.wait(HANG_SECONDS)
 
     assert "SchedulingSuccessful" in about.stdout
     assert all("garden-dev/eventful" in line for line in about.lines[2:])

@@ -68,7 +68,7 @@ async def test_the_example_settles_and_nobody_asks_for_what_they_may_not(tmp_pat
 def _users(landscape: Landscape) -> list[str]:
     """Who is connected, a line a connection."""
     (monitoring,) = [each["health_url"] for each in landscape.describe()["services"] if each["name"] == "nats"]
-    with urllib.request.urlopen(f"{monitoring}/connz?auth=1&limit=10000", timeout=30) as response:
+    with urllib.request.urlopen(f"{monitoring}/connz?auth=1&limit=10000", timeout=HANG_SECONDS) as response:
         return [each.get("authorized_user", "") for each in json.load(response)["connections"]]
 
 
@@ -144,7 +144,7 @@ async def test_an_insecure_landscape_says_so_and_keeps_its_streams_when_it_no_lo
 
 async def _created_at(landscape: Landscape) -> str:
     """When the stream of objects was made: another moment for one that was made anew."""
-    response = await landscape.client.request("$JS.API.STREAM.INFO.OBJECTS", b"", timeout=10)
+    response = await landscape.client.request("$JS.API.STREAM.INFO.OBJECTS", b"", timeout=HANG_SECONDS)
     return json.loads(response.data)["created"]
 
 
@@ -169,7 +169,7 @@ async def test_no_port_tells_a_page_in_a_browser_anything(hosting: Landscape):
         for path in ("", "/metrics", "/readyz", "/connz", "/varz", "/jsz", "/healthz"):
             request = urllib.request.Request(url + path, headers={"Host": "evil.example"})
             with pytest.raises(urllib.error.HTTPError) as rejected:
-                urllib.request.urlopen(request, timeout=30)
+                urllib.request.urlopen(request, timeout=HANG_SECONDS)
             rejected.value.close()
             assert rejected.value.code in (404, 421), (name, path)
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from nats.aio.msg import Msg
 
-from tests.support.eventually import eventually
+from tests.support.eventually import HANG_SECONDS, eventually
 from tests.support.landscape import Landscape
 
 SERVICES = {
@@ -57,8 +57,12 @@ async def test_every_service_says_who_it_is_and_what_it_answers(hosting: Landsca
     assert explain["subject"] == "garden.scheduler.default-scheduler.explain.>"
     assert explain["queue_group"] == "scheduler-default-scheduler"
     assert explain["metadata"]
-    before = json.loads((await hosting.client.request("$SRV.STATS.apiserver", b"")).data)["endpoints"][0]
+    before = json.loads((await hosting.client.request("$SRV.STATS.apiserver", b"", timeout=HANG_SECONDS)).data)[
+        "endpoints"
+    ][0]
     await hosting.query("census")
-    after = json.loads((await hosting.client.request("$SRV.STATS.apiserver", b"")).data)["endpoints"][0]
+    after = json.loads((await hosting.client.request("$SRV.STATS.apiserver", b"", timeout=HANG_SECONDS)).data)[
+        "endpoints"
+    ][0]
     assert after["num_requests"] >= before["num_requests"]
     assert after["processing_time"] >= before["processing_time"]

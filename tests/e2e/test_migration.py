@@ -409,7 +409,7 @@ async def test_a_drain_goes_on_after_ctrl_c_and_a_cordon_over_a_restart(place: P
 
     await eventually(begun, every=0.05)
     drain.send_signal(signal.SIGINT)
-    interrupted = await ended(drain, within=20)
+    interrupted = await ended(drain, within=HANG_SECONDS)
     assert interrupted.code == 130, interrupted
     assert "go on by themselves" in interrupted.stderr
     assert f"gardenbus drain {source}" in interrupted.stderr

@@ -88,7 +88,9 @@ async def test_a_shoot_with_another_scheduler_name_is_bound_by_that_scheduler_al
 
         await eventually(bound)
         late = {"namespace": "garden-dev", "name": "mine", "seed": "earth-1", "resourceVersion": stale}
-        response = json.loads((await landscape.client.request("garden.api.bind", json.dumps(late).encode())).data)
+        response = json.loads(
+            (await landscape.client.request("garden.api.bind", json.dumps(late).encode(), timeout=HANG_SECONDS)).data
+        )
         assert response["error"]["code"] == 409, response
         await bound()
         scheduler.cancel()

@@ -10,6 +10,7 @@ import urllib.request
 from collections.abc import Generator
 from pathlib import Path
 
+from tests.support.eventually import HANG_SECONDS
 from tests.support.servers import free_port
 
 TIMEOUT_SECONDS = 120
@@ -35,7 +36,7 @@ def running_dashboard(
         yield url
     finally:
         process.terminate()
-        process.wait(30)
+        process.wait(HANG_SECONDS)
 
 
 def _wait_for_start(log: Path) -> None:

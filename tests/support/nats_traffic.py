@@ -14,7 +14,6 @@ from tests.support.eventually import eventually
 from tests.support.nats_cluster import NatsCluster
 
 SUBJECTS = Subjects("garden")
-SETTLED_SECONDS = 30.0
 
 
 class Traffic:

@@ -5,6 +5,7 @@ import http.client
 import sys
 from pathlib import Path
 
+from tests.support.eventually import HANG_SECONDS
 from tests.support.servers import Server, free_port
 
 KEYS = {"AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test", "AWS_REGION": "eu-west-1"}
@@ -23,7 +24,7 @@ def start_s3(directory: Path) -> Server:
 
 def make_bucket(server: Server, name: str) -> str:
     """Make a bucket; returns its address."""
-    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=10)
+    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=HANG_SECONDS)
     with contextlib.closing(connection):
         authorization = "AWS4-HMAC-SHA256 Credential=test/x/us-east-1/s3"
         connection.request("PUT", f"/{name}", headers={"Authorization": authorization})

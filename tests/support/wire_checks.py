@@ -4,6 +4,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from tests.support.eventually import HANG_SECONDS
 from tests.support.landscape import Landscape
 
 QUEUES = ("scheduling.default-scheduler", "waking", "migration", "garbage", "managedseedset", "autoscaler", "placement")
@@ -26,7 +27,9 @@ async def unfinished(landscape: Landscape) -> list[str]:
     """Subjects with messages in work queues that somebody serves."""
     found: list[str] = []
     for stream in ("REQUESTS", "REPORTS", "QUEUES"):
-        response = await landscape.client.request(f"$JS.API.STREAM.INFO.{stream}", b'{"subjects_filter": ">"}')
+        response = await landscape.client.request(
+            f"$JS.API.STREAM.INFO.{stream}", b'{"subjects_filter": ">"}', timeout=HANG_SECONDS
+        )
         subjects: dict[str, int] = json.loads(response.data)["state"].get("subjects") or {}
         found += subjects
     return [subject for subject in found if not subject.startswith(("garden.later.", "garden.queue."))] + [

@@ -7,7 +7,7 @@ from gardenbus.common.api.keys import ObjectKey
 from gardenbus.relay.ports.outbox import Restored
 from tests.contract.apiserver.conftest import Apiserver
 from tests.support.builders import a_cloudprofile, a_project, a_seed, a_shoot
-from tests.support.eventually import eventually
+from tests.support.eventually import HANG_SECONDS, eventually
 
 APOLLO = ObjectKey("shoot", "garden-dev", "apollo")
 CONFIRM = {"annotations": {"confirmation.gardener.cloud/deletion": "true"}}
@@ -74,7 +74,7 @@ async def test_an_apply_that_is_delivered_again_does_not_raise_what_was_deleted(
     queue = await bus.work_queue(stream, "apiserver", ">")
     await idle_apiserver.contexts.pop().close()
     await idle_apiserver.publish("apply", a_shoot(metadata={**CONFIRM, "labels": {"late": "1"}}))
-    (held,) = await queue.fetch(1, 5)
+    (held,) = await queue.fetch(1, HANG_SECONDS)
     await idle_apiserver.start()
     await idle_apiserver.request("delete.shoot.garden-dev.apollo")
     await held.release()
@@ -170,7 +170,7 @@ async def test_a_durable_request_before_an_answered_one_is_superseded(idle_apise
     queue = await bus.work_queue(idle_apiserver.subjects.stream("REQUESTS"), "apiserver", ">")
     await idle_apiserver.contexts.pop().close()
     await idle_apiserver.publish("apply", a_shoot(metadata={"labels": {"from": "durable"}}))
-    (held,) = await queue.fetch(1, 5)
+    (held,) = await queue.fetch(1, HANG_SECONDS)
     await idle_apiserver.start()
     await idle_apiserver.request("apply", json.dumps(a_shoot(metadata={"labels": {"from": "answered"}})).encode())
     await held.release()

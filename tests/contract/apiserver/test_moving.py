@@ -9,6 +9,7 @@ from gardenbus.common.api.keys import ObjectKey
 from gardenbus.relay.ports.outbox import EventEntry, ObjectEntry
 from tests.contract.apiserver.conftest import Apiserver
 from tests.support.builders import a_cloudprofile, a_condition, a_project, a_seed, a_shoot
+from tests.support.eventually import HANG_SECONDS
 
 APOLLO = ObjectKey("shoot", "garden-dev", "apollo")
 STATE = ObjectKey("shootstate", "garden-dev", "apollo")
@@ -123,7 +124,7 @@ async def test_a_handover_that_is_delivered_again_is_no_refusal(idle_apiserver: 
     handover = {"seedName": "there", **operation("Migrate", "Succeeded", 100)}
     uid = (await idle_apiserver.now(APOLLO)).uid
     await idle_apiserver.report("here", APOLLO, {"status": handover}, uid=uid)
-    (held,) = await queue.fetch(1, 5)
+    (held,) = await queue.fetch(1, HANG_SECONDS)
     stored = await idle_apiserver.now(APOLLO)
     fences = b'[%d,[%d,-1,{"seedName":%d}]]' % (
         (await bus.position(idle_apiserver.subjects.stream("REPORTS"))).created,

@@ -8,6 +8,7 @@ from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.errors import Unavailable
 from tests.contract.apiserver.conftest import Apiserver
 from tests.support.builders import NOW, a_cloudprofile, a_condition, a_project, a_seed, a_shoot, a_shoot_state
+from tests.support.eventually import HANG_SECONDS
 
 APOLLO = ObjectKey("shoot", "garden-dev", "apollo")
 SEED = ObjectKey("seed", "", "aws-eu1")
@@ -73,7 +74,7 @@ async def test_an_old_report_after_a_newer_one_changes_nothing(idle_apiserver: A
         idle_apiserver.subjects.stream("REPORTS"), "apiserver", f"{idle_apiserver.subjects.prefix}.report.>"
     )
     await idle_apiserver.report("aws-eu1", APOLLO, {"status": {"lastOperation": {"progress": 10}}}, uid=uid)
-    (held,) = await queue.fetch(1, 5)
+    (held,) = await queue.fetch(1, HANG_SECONDS)
     await idle_apiserver.start()
     await idle_apiserver.report("aws-eu1", APOLLO, {"status": {"lastOperation": {"progress": 90}}}, uid=uid)
     await idle_apiserver.kit.store.get(APOLLO)
@@ -108,7 +109,7 @@ async def test_a_redelivered_registration_does_not_raise_a_seed_that_was_removed
         idle_apiserver.subjects.stream("REPORTS"), "apiserver", f"{idle_apiserver.subjects.prefix}.report.>"
     )
     await idle_apiserver.report("aws-eu1", SEED, a_seed(ready=False), verb="apply")
-    (held,) = await queue.fetch(1, 5)
+    (held,) = await queue.fetch(1, HANG_SECONDS)
     await held.release()
     await idle_apiserver.start()
     await idle_apiserver.until_handled()

@@ -14,9 +14,9 @@ from gardenbus.common.adapters.nats.streams import StreamSettings
 from gardenbus.common.api.keys import Subjects
 from gardenbus.common.errors import Conflict
 from gardenbus.common.ports.bus import Message, QueueMessage, WorkQueue
-from tests.support.eventually import eventually
+from tests.support.eventually import HANG_SECONDS, eventually
 from tests.support.nats_cluster import NAMES, NatsCluster, start_nats_cluster
-from tests.support.nats_traffic import SETTLED_SECONDS, SUBJECTS, current, traffic
+from tests.support.nats_traffic import SUBJECTS, current, traffic
 from tests.support.servers import Server, start_nats
 
 
@@ -127,7 +127,7 @@ async def test_a_connection_that_is_closed_acknowledges_what_it_has_collected(
 async def fetched(queue: WorkQueue, count: int) -> Sequence[QueueMessage]:
     """So many messages, in as many fetches as it takes."""
     found: list[QueueMessage] = []
-    async with asyncio.timeout(SETTLED_SECONDS):
+    async with asyncio.timeout(HANG_SECONDS):
         while len(found) < count:
             found += await queue.fetch(count - len(found), 1.0)
     return found

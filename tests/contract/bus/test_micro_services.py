@@ -121,7 +121,7 @@ async def test_the_statistics_tell_how_long_answers_took_and_which_failed(live: 
     bus, client = live
     await bus.bus.serve("apiserver", "0.1.0", {"garden.api.>": echo})
     for body in (b"a", b"b", b"no"):
-        await client.request("garden.api.echo", body)
+        await client.request("garden.api.echo", body, timeout=HANG_SECONDS)
 
     (stats,) = await request_control(client, "STATS")
 
@@ -135,7 +135,7 @@ async def test_an_error_carries_the_headers_that_micro_clients_look_for(live: tu
     bus, client = live
     await bus.bus.serve("apiserver", "0.1.0", {"garden.api.>": echo})
 
-    response = await client.request("garden.api.echo", b"no")
+    response = await client.request("garden.api.echo", b"no", timeout=HANG_SECONDS)
 
     assert response.headers == {"Nats-Service-Error": "not this", "Nats-Service-Error-Code": "400"}
 
@@ -150,7 +150,7 @@ async def test_all_lines_of_one_request_have_an_id_of_its_own(live: tuple[BusUnd
     bus, client = live
     await bus.bus.serve("apiserver", "0.1.0", {"garden.api.>": report_id})
 
-    responses = await asyncio.gather(*(client.request("garden.api.id", b"") for _ in range(3)))
+    responses = await asyncio.gather(*(client.request("garden.api.id", b"", timeout=HANG_SECONDS) for _ in range(3)))
 
     assert [len(response.data) for response in responses] == [16, 16, 16]
     assert len({response.data for response in responses}) == 3

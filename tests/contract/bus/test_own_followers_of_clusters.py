@@ -21,8 +21,6 @@ from tests.support.eventually import eventually
 from tests.support.nats_cluster import NatsCluster, start_nats_cluster
 from tests.support.servers import Server
 
-WITHIN_SECONDS = 45.0
-
 
 @pytest.fixture
 def cluster(tmp_path: Path) -> Iterator[NatsCluster]:

@@ -11,6 +11,7 @@ from gardenbus.common.adapters.nats.work_queue import JetStreamQueue
 from gardenbus.common.errors import BadRequest, Conflict, SettingsInvalid, Unavailable
 from gardenbus.common.ports.bus import Message
 from tests.support.buses import BusUnderTest, until_true
+from tests.support.eventually import HANG_SECONDS
 from tests.support.servers import Server
 
 
@@ -46,16 +47,16 @@ async def test_a_message_replaced_in_hand_gives_its_slot_to_the_new_one(jetstrea
     connection = jetstream.bus._connection  # pyright: ignore[reportPrivateUsage]
     queue = JetStreamQueue(connection, stream, "one", jetstream.subjects.queue_of("look"))
     await jetstream.bus.publish(Message(jetstream.work("a"), b"old"))
-    (old,) = await queue.fetch(1, 1.0)
+    (old,) = await queue.fetch(1, HANG_SECONDS)
     await jetstream.bus.publish(Message(jetstream.work("b"), b"waits"))
     assert await queue.fetch(1, 0.3) == []
 
     await jetstream.bus.publish(Message(jetstream.work("a"), b"new"))
 
-    (next_one,) = await queue.fetch(1, 1.0)
+    (next_one,) = await queue.fetch(1, HANG_SECONDS)
     await old.ack()
     await next_one.ack()
-    (last_one,) = await queue.fetch(1, 1.0)
+    (last_one,) = await queue.fetch(1, HANG_SECONDS)
     assert {next_one.message.body, last_one.message.body} == {b"waits", b"new"}
 
 

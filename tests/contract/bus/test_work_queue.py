@@ -10,6 +10,7 @@ import pytest
 from gardenbus.common.adapters.nats import work_queue
 from gardenbus.common.ports.bus import Message, WorkQueue
 from tests.support.buses import BusUnderTest, fetch_until, names, until_true
+from tests.support.eventually import HANG_SECONDS
 from tests.support.memory import streams
 
 ACK_WAIT_SECONDS = 4.0
@@ -72,7 +73,7 @@ async def test_work_in_hand_is_given_to_nobody_else_and_ended_work_never_again(u
     other = await under_test.queue(bus=under_test.another)
     await enqueue(under_test, "a", "b")
 
-    (mine,) = await queue.fetch(1, 1.0)
+    (mine,) = await queue.fetch(1, HANG_SECONDS)
     theirs = await other.fetch(10, 1.0)
     assert names([mine, *theirs]) == ["a", "b"]
     assert await other.fetch(10, 0.2) == []
@@ -91,7 +92,7 @@ async def test_released_work_comes_again_at_once_to_anybody(under_test: BusUnder
     queue = await under_test.queue()
     other = await under_test.queue(bus=under_test.another)
     await enqueue(under_test, "a")
-    (work,) = await queue.fetch(1, 1.0)
+    (work,) = await queue.fetch(1, HANG_SECONDS)
 
     await work.release()
 
@@ -115,7 +116,7 @@ async def test_a_newer_message_comes_while_the_older_is_in_hand_and_the_older_en
 ):
     queue = await under_test.queue()
     await enqueue(under_test, "a", body=b"old")
-    (old,) = await queue.fetch(1, 1.0)
+    (old,) = await queue.fetch(1, HANG_SECONDS)
 
     await enqueue(under_test, "a", body=b"new")
     (new,) = await fetch_until(queue, 1)

@@ -18,7 +18,7 @@ from gardenbus.embedded.processes import ManagedProcess
 from gardenbus.embedded.redis_users import redis_users
 from gardenbus.embedded.servers import NATS, REDIS, find_server
 from tests.support.disks import SmallDisk, small_disk
-from tests.support.eventually import eventually
+from tests.support.eventually import HANG_SECONDS, eventually
 
 NAMES = ("nats-1", "nats-2", "nats-3")
 BODY = b"x" * 50_000
@@ -85,7 +85,7 @@ async def client(cluster: SupervisedCluster) -> AsyncIterator[Client]:
 
 
 async def stream(client: Client) -> dict[str, Any]:
-    response = await client.request("$JS.API.STREAM.INFO.JOBS", b"", timeout=5)
+    response = await client.request("$JS.API.STREAM.INFO.JOBS", b"", timeout=HANG_SECONDS)
     return json.loads(response.data)
 
 

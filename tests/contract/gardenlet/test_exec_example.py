@@ -16,7 +16,7 @@ import pytest
 
 from gardenbus.common.api.configuration.gardenlet import ShootBackendSettings
 from gardenbus.gardenlet.backend.seed_backend import SeedBackend
-from tests.support.eventually import eventually
+from tests.support.eventually import HANG_SECONDS, eventually
 from tests.support.maker_conformance import MakerConformance
 from tests.support.seed_backends import a_local_backend
 from tests.support.stand_ins import STAND_IN, servers_below
@@ -122,6 +122,6 @@ async def test_a_shoot_keeps_its_authority_on_another_seed(tmp_path: Path) -> No
 
     await eventually(responses)
     url = (destination / "shoot--dev--apollo" / "url").read_text()
-    with urlopen(f"{url}/shoot.json", context=trusted, timeout=10) as response:
+    with urlopen(f"{url}/shoot.json", context=trusted, timeout=HANG_SECONDS) as response:
         assert json.load(response) == {"region": "there"}
     remove(destination)

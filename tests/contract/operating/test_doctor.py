@@ -152,9 +152,9 @@ async def test_work_that_comes_back_again_and_again_is_found(ward: Ward) -> None
     queue = await ward.bus.work_queue("QUEUES", "migration", SUBJECTS.queue_of("migration"))
     await ward.bus.publish(Message(QUEUE))
     for _ in range(3):
-        (work,) = await queue.fetch(1, 30)
+        (work,) = await queue.fetch(1, HANG_SECONDS)
         await work.release()
-    (held,) = await queue.fetch(1, 30)
+    (held,) = await queue.fetch(1, HANG_SECONDS)
     listening = asyncio.create_task(queue.fetch(1, 120))
     try:
 

@@ -15,6 +15,7 @@ import uvloop
 
 from gardenbus.common.adapters.redis.connection import RedisConnection
 from gardenbus.common.errors import Unavailable
+from tests.support.eventually import HANG_SECONDS
 
 RESET = struct.pack("ii", 1, 0)
 """SO_LINGER: closing sends a reset, whatever has not been read or sent."""
@@ -25,7 +26,7 @@ ROUNDS = 20
 
 def converse(client: socket.socket, replies: Sequence[bytes]) -> None:
     """Reply to each of the client's messages with the next of `replies`, then reset the connection."""
-    client.settimeout(5)
+    client.settimeout(HANG_SECONDS)
     client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, RESET)
     try:
         for reply in replies:
@@ -57,7 +58,8 @@ def a_resetting_server(replies: Sequence[bytes]) -> Generator[str]:
     finally:
         listener.shutdown(socket.SHUT_RDWR)
         listener.close()
-        thread.join(timeout=10)
+        thread.join(HANG_SECONDS)
+        assert not thread.is_alive(), "a connection that was accepted neither sends nor ends"
 
 
 async def failures(url: str) -> list[BaseException | None]:

@@ -272,7 +272,7 @@ def tls_that_never_ends(server: Server, directory: Path) -> Generator[int]:
                     inner.sendall(outer.recv(65536))
                     received = inner.recv(65536)
                     outer.sendall(received)
-            released.wait(30)
+            released.wait(HANG_SECONDS)
 
     with socket.create_server(("127.0.0.1", 0)) as listener:
         thread = threading.Thread(target=serve, args=(listener,))

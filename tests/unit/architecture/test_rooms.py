@@ -130,7 +130,8 @@ def is_declared_pure(name: str) -> bool:
 
 def declares_purity(source: str) -> bool:
     """True where a module's docstring says so of all that is in it; a package's is about its modules."""
-    return re.search(r"\b(Pure|PURE)\b(?!,? but)", ast.get_docstring(ast.parse(source)) or "") is not None
+    declaration = re.compile(r"\b(Pure|PURE)\b(?!,? but)")
+    return bool(declaration.search(source) and declaration.search(ast.get_docstring(ast.parse(source)) or ""))
 
 
 def module_of(path: Path) -> str:

@@ -182,6 +182,6 @@ def on_a_terminal(words: list[str], environ: dict[str, str]) -> bytes:
             if not part:
                 break
             written += part
-        process.wait(30)
+        process.wait(HANG_SECONDS)
     os.close(outside)
     return written
