@@ -34,7 +34,13 @@ _PR_SET_PDEATHSIG = 1
 def main() -> None:
     """Serve until the end of the process that started this one."""
     path, parent = sys.argv[1], int(sys.argv[2])
-    signal.signal(signal.SIGTERM, lambda *_: _end(path))
+
+    def end(number: int, frame: object) -> NoReturn:
+        del number, frame
+        shutil.rmtree(Path(path).parent, ignore_errors=True)
+        os._exit(0)
+
+    signal.signal(signal.SIGTERM, end)
     _die_with(parent, signal.SIGTERM)
     with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listening:
         listening.bind(path)
@@ -53,11 +59,6 @@ def main() -> None:
                 listening.close()
                 _attend(connection)
             connection.close()
-
-
-def _end(path: str) -> NoReturn:
-    shutil.rmtree(Path(path).parent, ignore_errors=True)
-    os._exit(0)
 
 
 def _import_commands() -> None:
@@ -131,7 +132,7 @@ def _run(body: bytes, streams: Sequence[int]) -> NoReturn:
     for thread in threading.enumerate():
         if not thread.daemon and thread is not threading.current_thread():
             thread.join()
-    for finish in (atexit._run_exitfuncs, sys.stdout.flush, sys.stderr.flush):
+    for finish in (atexit._run_exitfuncs, sys.stdout.flush, sys.stderr.flush):  # pyright: ignore[reportPrivateUsage]
         with contextlib.suppress(OSError, ValueError):
             finish()
     os._exit(code)
