@@ -48,17 +48,18 @@ def main() -> None:
         _import_commands()
         gc.collect()
         gc.freeze()
-        signal.signal(signal.SIGCHLD, signal.SIG_IGN)
         server = os.getpid()
         while True:
             connection, _ = listening.accept()
             if not os.fork():
                 signal.signal(signal.SIGTERM, signal.SIG_DFL)
-                signal.signal(signal.SIGCHLD, signal.SIG_DFL)
                 _die_with(server, signal.SIGKILL)
                 listening.close()
                 _attend(connection)
             connection.close()
+            with contextlib.suppress(ChildProcessError):
+                while os.waitpid(-1, os.WNOHANG)[0]:
+                    pass
 
 
 def _import_commands() -> None:
