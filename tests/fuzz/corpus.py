@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
-from gardenbus.apiserver.domain.fields.kinds import kind_shape, kinds_with_shape
-from gardenbus.apiserver.domain.fields.shapes import FieldType, ListOf, MapOf, Shape
 from gardenbus.common.api.document import Document, encode
+from gardenbus.common.api.fields.kinds import kind_shape, kinds_with_shape
+from gardenbus.common.api.fields.shapes import FieldType, ListOf, MapOf, Shape
 from gardenbus.common.api.kinds import resolve
 from gardenbus.common.api.manifests.strict_yaml import read_yaml
 from gardenbus.common.errors import GardenbusError

@@ -11,8 +11,8 @@ from typing import Any, cast
 
 import msgspec
 
-from gardenbus.apiserver.domain.fields.shapes import FieldType, Shape
 from gardenbus.common.api.document import Document, encode
+from gardenbus.common.api.fields.shapes import FieldType, Shape
 from tests.fuzz.corpus import Path_, Template, value_of
 
 TEXTS: Sequence[str] = (

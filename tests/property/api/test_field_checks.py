@@ -7,8 +7,8 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from gardenbus.apiserver.domain.fields.check import field_faults, path_text
-from gardenbus.apiserver.domain.fields.kinds import kind_shape, kinds_with_shape
-from gardenbus.apiserver.domain.fields.shapes import FieldType, ListOf, MapOf, Shape
+from gardenbus.common.api.fields.kinds import kind_shape, kinds_with_shape
+from gardenbus.common.api.fields.shapes import FieldType, ListOf, MapOf, Shape
 from gardenbus.common.api.manifests.strict_json import ValuePath
 from gardenbus.common.api.shown_values import with_article
 

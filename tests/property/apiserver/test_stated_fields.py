@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gardenbus.apiserver.domain.admission import Admission
-from gardenbus.apiserver.domain.fields.kinds import kind_shape, kinds_with_shape
 from gardenbus.apiserver.domain.replaced_fields import replaced_fields
 from gardenbus.common.api.document import Document, section
+from gardenbus.common.api.fields.kinds import kind_shape, kinds_with_shape
 from gardenbus.common.api.kinds import resolve
 from gardenbus.common.errors import Forbidden, InvalidResource
 from tests.fuzz.corpus import value_of

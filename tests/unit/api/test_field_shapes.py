@@ -9,13 +9,13 @@ from typing import Any, Union, cast, get_args, get_origin, get_type_hints
 import msgspec
 import pytest
 
-from gardenbus.apiserver.domain.fields import gardener
 from gardenbus.apiserver.domain.fields.check import field_faults
-from gardenbus.apiserver.domain.fields.kinds import kinds_with_shape, sent_shape
-from gardenbus.apiserver.domain.fields.shapes import FieldType, ListOf, MapOf, Shape
 from gardenbus.apiserver.domain.fields.unused import DEPRECATED, UNUSED, found_fields
 from gardenbus.apiserver.domain.kind_actors import ACTORS
 from gardenbus.common.api.document import Document
+from gardenbus.common.api.fields import gardener
+from gardenbus.common.api.fields.kinds import kinds_with_shape, sent_shape
+from gardenbus.common.api.fields.shapes import FieldType, ListOf, MapOf, Shape
 from gardenbus.common.api.kinds import KINDS, understood_kinds
 from gardenbus.common.api.manifests.parser import parse
 from gardenbus.docs.gardener_fields import module_text

@@ -5,9 +5,9 @@ import itertools
 import pytest
 
 from gardenbus.apiserver.domain.fields.check import field_faults, path_text
-from gardenbus.apiserver.domain.fields.kinds import sent_shape
 from gardenbus.bench.manifests.shoots import CLASSES, MAPPED, Mix, basics, placed, seed, shoot
 from gardenbus.common.api.document import Document, encode
+from gardenbus.common.api.fields.kinds import sent_shape
 from gardenbus.common.api.garden.shoots import Shoot
 from gardenbus.scheduling.assignment import decide
 from gardenbus.scheduling.equivalence_classes import SchedulingRequest, request_of

@@ -6,9 +6,9 @@ import tracemalloc
 
 from gardenbus.apiserver.domain.field_validation import manifest_review
 from gardenbus.apiserver.domain.fields.check import compiled_shapes, field_faults
-from gardenbus.apiserver.domain.fields.kinds import sent_shape
 from gardenbus.common.api.document import Document
 from gardenbus.common.api.field_validation import FieldValidation
+from gardenbus.common.api.fields.kinds import sent_shape
 from gardenbus.common.api.garden.seeds import SeedNetworks
 from gardenbus.common.api.garden.shoot_networks import Ranges, network_problems
 from gardenbus.common.api.keys import ObjectKey

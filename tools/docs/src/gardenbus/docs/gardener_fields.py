@@ -1,4 +1,4 @@
-"""Writes `gardenbus.apiserver.domain.fields.gardener`: the fields of Gardener's kinds, from a JSON file of them.
+"""Writes `gardenbus.common.api.fields.gardener`: the fields of Gardener's kinds, from a JSON file of them.
 
 The file maps `<apiVersion> <kind>` to nested objects of fields: a type's name, a list of one type, or `{"*": type}` for
 a mapping with free keys. Mappings with the same fields become one definition.

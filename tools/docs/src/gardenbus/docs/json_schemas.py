@@ -9,8 +9,8 @@ from typing import Any, cast
 
 import msgspec
 
-from gardenbus.apiserver.domain.fields.kinds import sent_shape
-from gardenbus.apiserver.domain.fields.shapes import FieldType, ListOf, MapOf, Shape
+from gardenbus.common.api.fields.kinds import sent_shape
+from gardenbus.common.api.fields.shapes import FieldType, ListOf, MapOf, Shape
 from gardenbus.common.api.fleet.member_clusters import MemberCluster
 from gardenbus.common.api.fleet.overrides import ClusterOverride, NamespacedOverride, OverrideSnapshot
 from gardenbus.common.api.fleet.placement_parts import (

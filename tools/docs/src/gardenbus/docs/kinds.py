@@ -6,8 +6,8 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 
 import msgspec
 
-from gardenbus.apiserver.domain.fields.kinds import sent_shape
 from gardenbus.apiserver.domain.kind_actors import actors_of
+from gardenbus.common.api.fields.kinds import sent_shape
 from gardenbus.common.api.garden.cloudprofiles import CloudProfile, NamespacedCloudProfile, RegionConfigMap
 from gardenbus.common.api.garden.projects import Project
 from gardenbus.common.api.garden.seed_autoscalers import SeedAutoscaler

@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
 
 from gardenbus.apiserver.domain.fields.check import FieldFault, field_faults, path_text
-from gardenbus.apiserver.domain.fields.kinds import sent_shape
 from gardenbus.apiserver.domain.fields.unknown import check_unknown_fields
 from gardenbus.apiserver.domain.fields.unused import found_fields
 from gardenbus.apiserver.domain.kind_actors import actors_of
@@ -15,6 +14,7 @@ from gardenbus.apiserver.domain.validation.field_cursor import invalid
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.document_parts import is_deleting
 from gardenbus.common.api.field_validation import FieldValidation, parse_field_validation
+from gardenbus.common.api.fields.kinds import sent_shape
 from gardenbus.common.api.keys import Header, ObjectKey
 from gardenbus.common.api.kinds import resolve
 from gardenbus.common.api.manifests.strict_json import ValuePath

@@ -1,4 +1,5 @@
-"""The fields of understood kinds: which there are, of what type, and which of them nothing acts on.
+"""Checks of the fields of understood kinds: which are unknown, of another type, or without an effect.
 
-Data and pure checks. Rules about values belong to `validation`, what is read to the typed views.
+Pure. The fields themselves are in `common/api/fields`; rules about values belong to `validation`, what is read to the
+typed views.
 """

@@ -11,9 +11,9 @@ from typing import Annotated, Any, NamedTuple
 
 import msgspec
 
-from gardenbus.apiserver.domain.fields.shapes import FieldType, ListOf, MapOf, Shape
 from gardenbus.apiserver.domain.fields.suggestions import suggestion
 from gardenbus.common.api.durations import DURATION_PATTERN, LONGEST_DURATION
+from gardenbus.common.api.fields.shapes import FieldType, ListOf, MapOf, Shape
 from gardenbus.common.api.manifests.strict_json import ValuePath
 from gardenbus.common.api.quantities import LONGEST_QUANTITY, QUANTITY_PATTERN
 from gardenbus.common.api.shown_values import shown, with_article

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from Levenshtein import distance
 
-from gardenbus.apiserver.domain.fields.shapes import ListOf, MapOf, Shape
+from gardenbus.common.api.fields.shapes import ListOf, MapOf, Shape
 
 _FEW = 12
 """Fields that are listed where none is similar."""

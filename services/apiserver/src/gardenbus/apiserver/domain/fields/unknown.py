@@ -10,9 +10,9 @@ from typing import Any, NamedTuple, cast
 import msgspec
 
 from gardenbus.apiserver.domain.fields.check import path_text
-from gardenbus.apiserver.domain.fields.kinds import kind_shape, sent_shape
-from gardenbus.apiserver.domain.fields.shapes import FieldType, ListOf, MapOf, Shape
 from gardenbus.common.api.document import encode
+from gardenbus.common.api.fields.kinds import kind_shape, sent_shape
+from gardenbus.common.api.fields.shapes import FieldType, ListOf, MapOf, Shape
 from gardenbus.common.api.fleet.member_clusters import MemberClusterStatus
 from gardenbus.common.api.fleet.works import WorkStatus
 from gardenbus.common.api.manifests.strict_json import ValuePath

@@ -3,9 +3,9 @@
 from collections.abc import Mapping, Sequence
 from functools import cache
 
-from gardenbus.apiserver.domain.fields.gardener import GARDENER
-from gardenbus.apiserver.domain.fields.own import OWN
-from gardenbus.apiserver.domain.fields.shapes import FieldType, Notation, Shape, with_fields
+from gardenbus.common.api.fields.gardener import GARDENER
+from gardenbus.common.api.fields.own import OWN
+from gardenbus.common.api.fields.shapes import FieldType, Notation, Shape, with_fields
 
 _OWN = Notation(OWN)
 _NOTATIONS = (Notation(GARDENER), _OWN)
