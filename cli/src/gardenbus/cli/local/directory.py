@@ -32,7 +32,7 @@ class ServiceEntry(msgspec.Struct, frozen=True, kw_only=True):
     pid: int | None = None
     health_url: str | None = None
     url: str | msgspec.UnsetType = msgspec.UNSET
-    """Address for people, of what has a page: the dashboard."""
+    """Address for people and their programs: of the dashboard's page, and of the Kubernetes API."""
     restarts: int = 0
     """Times that it ended by itself, and was started again."""
     note: str | msgspec.UnsetType = msgspec.UNSET
@@ -64,7 +64,7 @@ class LandscapeFile(msgspec.Struct, frozen=True, kw_only=True):
     state: LandscapeState = "starting"
     supervisor_pid: int | None = None
     ports: dict[str, int] = {}
-    """Ports of last time: nats, nats-monitor, redis (unless it has a socket), dashboard; in a cluster nats-1, …"""
+    """Ports of last time: nats, nats-monitor, redis (unless it has a socket), dashboard, kubeapi; in a cluster nats-1, …"""
     nats_user: str = ""
     """The operator's name for NATS; "" where everybody is let in."""
     nats_password: str = ""

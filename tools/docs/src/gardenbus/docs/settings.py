@@ -9,10 +9,10 @@ import msgspec
 
 from gardenbus.apiserver.settings import ApiserverSettings
 from gardenbus.autoscaler.settings import AutoscalerSettings
+from gardenbus.common.api.field_docs import field_docs
 from gardenbus.common.runtime.settings import ENVIRONMENT_PREFIX, CommonSettings
 from gardenbus.controllermanager.settings import ControllerManagerSettings
 from gardenbus.dashboard.settings import DashboardSettings
-from gardenbus.docs.field_docs import field_docs
 from gardenbus.docs.markdown import row, table
 from gardenbus.gardenlet.settings import GardenletSettings
 from gardenbus.identity.settings import IdentitySettings

@@ -99,8 +99,8 @@ def _address(entry: ServiceEntry) -> str:
 
 
 def _pages(landscape: LandscapeFile) -> list[str]:
-    """URLs of the services that have a page."""
-    return [entry.url for entry in landscape.services if entry.url]
+    """URLs of the services that have a page for browsers."""
+    return [entry.url for entry in landscape.services if entry.url and entry.name == "dashboard"]
 
 
 def down(
@@ -134,8 +134,8 @@ def down(
 def status(*, directory: Directory = None, output: Output = Format.TABLE) -> None:
     """Show the processes of a landscape and how they are; exit code 3 when it is not up.
 
-    ADDRESS is the dashboard's page, and of the other services what they say of their health; of the servers of a
-    cluster their role: who leads, and what others lack.
+    ADDRESS is the dashboard's page, where the Kubernetes API is served, and of the other services what they say of their
+    health; of the servers of a cluster their role: who leads, and what others lack.
 
     Example: gardenbus status -o json
     """

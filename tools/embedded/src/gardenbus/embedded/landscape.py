@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
+from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
 
@@ -37,6 +38,7 @@ from gardenbus.embedded.process_specs import (
     Addresses,
     ProcessSpec,
     dashboard_spec,
+    kubeapi_spec,
     service_specs,
     unknown_schedulers,
 )
@@ -62,6 +64,8 @@ START_SECONDS = 60.0
 NEWCOMER_SECONDS = 0.1
 """Further time for each agent that has to be let in first."""
 
+KUBERNETES_PORT = 6443
+
 SERVERS = ("nats", "redis", "sentinel")
 
 ADMITTING = ("apiserver", "identity")
@@ -85,6 +89,7 @@ class UpOptions(NamedTuple):
     nats_port: int | None = None
     redis_port: int | None = None
     dashboard_port: int | None = None
+    kube_port: int | None = None
     prefix: str = "garden"
     durability: Durability = Durability.PROCESS
     is_insecure: bool = False
@@ -161,6 +166,8 @@ class EmbeddedLandscape:
         )
         services = [self._redis_users.admitted(spec) for spec in services] if self._redis_users else services
         services.append(self._dashboard_spec())
+        if self._identities and find_spec("gardenbus.kubeapi"):
+            services.append(self._kubeapi_spec())
         if self._identities:
             agents = agents_of(self.directory, configurations, self.seeds)
             self._newcomers = without_credentials(agents, self._identities.authorities(), datetime.now(UTC))
@@ -335,6 +342,18 @@ class EmbeddedLandscape:
         )
         self.dashboard_url = spec.url or ""
         return spec
+
+    def _kubeapi_spec(self) -> ProcessSpec:
+        """The Kubernetes API, which serves those alone who prove who they are: on its usual port where that is free."""
+        previous = self._ports.get("kubeapi", KUBERNETES_PORT)
+        port = self._ports["kubeapi"] = choose_port(self._options.kube_port, previous, self._ports_in_use)
+        return kubeapi_spec(
+            self.directory,
+            addresses=self._addresses,
+            host=LOOPBACK,
+            port=port,
+            log_level=self._options.log_level,
+        )
 
     async def _start_all(self, specs: Sequence[ProcessSpec]) -> None:
         fork_server = ForkServer()

@@ -25,7 +25,7 @@ SCALABLE = (
     "gardenlet",
     "memberagent",
 )
-"""Services that `--replicas` accepts: the dashboard is one process on one port."""
+"""Services that `--replicas` accepts: the dashboard and the Kubernetes API are one process each, on one port."""
 MOST_REPLICAS = 100
 STOP_ORDER: Sequence[frozenset[str]] = (
     frozenset(
@@ -40,6 +40,7 @@ STOP_ORDER: Sequence[frozenset[str]] = (
             "scheduler",
             "apiserver",
             "dashboard",
+            "kubeapi",
         }
     ),
     frozenset({"relay", "identity"}),
@@ -217,6 +218,28 @@ def dashboard_spec(
         command=[sys.executable, "-m", f"gardenbus.{name}"],
         environ=environ | _own_environ(directory, name, log_level) | own,
         url=f"http://{host}:{port}",
+    )
+
+
+def kubeapi_spec(
+    directory: LandscapeDirectory, *, addresses: Addresses, host: str, port: int, log_level: str | None = None
+) -> ProcessSpec:
+    """The Kubernetes API, on the port given, with NATS' certificate; it connects to the bus only."""
+    name, identity = "kubeapi", directory.identity
+    environ = {key: value for key, value in addresses.environ(name).items() if key != "GARDENBUS_REDIS_URL"}
+    own = {
+        "GARDENBUS_KUBEAPI_HOST": host,
+        "GARDENBUS_KUBEAPI_PORT": str(port),
+        "GARDENBUS_KUBEAPI_CERTIFICATE": str(identity / "server.crt"),
+        "GARDENBUS_KUBEAPI_KEY": str(identity / "server.key"),
+        "GARDENBUS_KUBEAPI_CLIENT_CA": str(identity / "ca.crt"),
+    }
+    return ProcessSpec(
+        name=name,
+        role=name,
+        command=[sys.executable, "-m", f"gardenbus.{name}"],
+        environ=environ | _own_environ(directory, name, log_level) | own,
+        url=f"https://{host}:{port}",
     )
 
 

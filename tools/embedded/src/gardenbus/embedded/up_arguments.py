@@ -43,6 +43,10 @@ class UpArguments(NamedTuple):
     redis_port: Annotated[
         int | None, typer.Option(min=1, max=65535, help="Redis' port (default: a socket in --dir).")
     ] = None
+    kube_port: Annotated[
+        int | None,
+        typer.Option(min=1, max=65535, help="The port of the Kubernetes API (default: 6443, or a free one)."),
+    ] = None
     dashboard_port: Annotated[
         int | None, typer.Option(min=1, max=65535, help="The dashboard's port (default: a free one).")
     ] = None
@@ -97,6 +101,7 @@ def read_options(arguments: UpArguments) -> "UpOptions":
         nats_port=arguments.nats_port,
         redis_port=arguments.redis_port,
         dashboard_port=arguments.dashboard_port,
+        kube_port=arguments.kube_port,
         prefix=arguments.prefix,
         durability=arguments.durability,
         log_level=arguments.log_level,
@@ -143,6 +148,7 @@ def detached_arguments(options: "UpOptions", files: list[Path]) -> list[str]:
         "--nats-port": options.nats_port,
         "--redis-port": options.redis_port,
         "--dashboard-port": options.dashboard_port,
+        "--kube-port": options.kube_port,
         "--prefix": options.prefix,
         "--durability": options.durability.value,
         "--log-level": options.log_level,

@@ -233,4 +233,5 @@ class Header:
     SUBJECT = "Gardenbus-Subject"  # rejected: where it came from
     SHA256 = "Gardenbus-Sha256"  # rejected: of the whole message
     TOO_LARGE = "Gardenbus-Too-Large"  # changed: the body was left out, fetch it
+    SETTLED = "Gardenbus-Settled"  # changed: every change up to this version has been announced by here
     RECONCILE_ID = "Gardenbus-Reconcile-Id"

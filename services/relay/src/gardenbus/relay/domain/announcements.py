@@ -78,6 +78,8 @@ def announcements(page: OutboxPage, subjects: Subjects, *, announced_unblock_ind
                 merged[key], contents[key], subjects, unblock_index=unblock_index if last else announced_unblock_index
             )
         )
+    if changed:
+        changed[-1] = _settling(changed[-1], page)
     for key, entry in merged.items():
         if key.kind in FOLLOWING_KINDS or key.kind in _BINDING_KINDS:
             content = contents.get(key) or _content(
@@ -92,6 +94,15 @@ def announcements(page: OutboxPage, subjects: Subjects, *, announced_unblock_ind
     loose = [_work(entry, subjects) for entry, shoot in work if shoot is None or not shoot.parts.seed_name]
     loose += [_event(entries, subjects) for entries in page.entries if isinstance(entries, EventEntry)]
     return Announcements(changed, bindings, loose, unblock_index if carried else announced_unblock_index)
+
+
+def _settling(last: Message, page: OutboxPage) -> Message:
+    """The last message of a page, with the version up to which everything has been announced by then.
+
+    The outbox is in the order of versions; the messages of a page are not, as each has its object's current version.
+    """
+    settled = max(entry.version for entry in page.entries if isinstance(entry, ObjectEntry))
+    return msgspec.structs.replace(last, headers={**last.headers, Header.SETTLED: str(settled)})
 
 
 def shoots_bound_soon(page: OutboxPage, *, announced_unblock_index: int) -> frozenset[ObjectKey]:

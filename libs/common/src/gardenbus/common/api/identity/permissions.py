@@ -306,6 +306,11 @@ def _dashboard(insider: _Insider) -> Permissions:
     )
 
 
+def _kubeapi(insider: _Insider) -> Permissions:
+    """It serves whoever logs in there, as themselves, also what only some may read: it decides by the apiserver."""
+    return insider.info() + insider.follow("OBJECTS") + insider.follow("EVENTS") + insider.publish("as.*.api.>")
+
+
 def _identity(insider: _Insider) -> Permissions:
     queues = insider.stream("QUEUES")
     consumers = (f"CONSUMER.CREATE.{queues}.*", f"CONSUMER.CREATE.{queues}.*.>")  # those of schedulers of one's own
@@ -330,6 +335,7 @@ _SERVICES: Mapping[str, Callable[[_Insider], Permissions]] = {
     "autoscaler": _controller("autoscaler"),
     "placement": _placement,
     "dashboard": _dashboard,
+    "kubeapi": _kubeapi,
     "identity": _identity,
 }
 

@@ -1,0 +1,196 @@
+"""Logins: who the bearer of a token, or the holder of a certificate, is.
+
+A token is the user and password that the landscape issued, as JSON or as base64 of `user:password`. NATS decides if
+they are valid, by a connection that is closed again: so what is revoked, or has ended, is known in one place. Its decision
+counts for some seconds. A certificate is of an authority that the TLS server trusts; its names are read here, and the
+revocations.
+"""
+
+import asyncio
+import base64
+import binascii
+import hashlib
+import ssl
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable, Mapping
+from datetime import UTC, datetime
+from typing import Any, NamedTuple
+
+import msgspec
+
+from gardenbus.common.adapters.nats.connection import Connection
+from gardenbus.common.adapters.nats.credentials import Login, login_credentials
+from gardenbus.common.api.identity.names import certified
+from gardenbus.common.api.identity.principals import Principal, groups_of, principal_of
+from gardenbus.common.api.identity.revocations import Revocations
+from gardenbus.common.errors import BadRequest, CredentialsRejected, GardenbusError, Unavailable
+from gardenbus.common.ports.clock import Clock
+
+FRESH_SECONDS = 10.0
+"""Time for which a login counts: what is revoked is let in no longer than that."""
+
+STALE_SECONDS = 60.0
+"""Time for which it counts while NATS cannot be reached."""
+
+MOST_LOGINS = 10_000
+AT_ONCE = 4
+"""Logins that are checked at the same time."""
+
+
+class Unauthorized(GardenbusError):
+    """Nobody is known by what was sent."""
+
+    code = 401
+    reason = "Unauthorized"
+
+
+class User(NamedTuple):
+    """Somebody who is logged in. `proof` is what it is checked by again: it is nobody's to read."""
+
+    name: str
+    groups: tuple[str, ...] = ()
+    proof: "Proof | None" = None
+
+
+class Proof(NamedTuple):
+    """A login, or a certificate's serial number and the time of its issue."""
+
+    login: Login | None = None
+    serial: str = ""
+    issued_at: datetime | None = None
+
+
+class _Known(NamedTuple):
+    user: User | None
+    at: float
+
+
+Check = Callable[[Login], Awaitable[None]]
+"""Raises CredentialsRejected for a login that is not valid, Unavailable when nobody can say."""
+
+
+class Logins:
+    """Finds users. One for all requests."""
+
+    def __init__(self, check: Check, revocations: Callable[[], Revocations], clock: Clock) -> None:
+        self._check = check
+        self._revocations = revocations
+        self._clock = clock
+        self._known: OrderedDict[bytes, _Known] = OrderedDict()
+        self._slots = asyncio.Semaphore(AT_ONCE)
+        self._running: dict[bytes, asyncio.Task[User | None]] = {}
+
+    async def user_of(self, authorization: str, certificate: Mapping[str, Any] | None) -> User | None:
+        """The user of a request; None where nothing says who it is. Raises Unauthorized, Unavailable."""
+        if authorization:
+            login = read_token(authorization)
+            return await self._by_login(login)
+        return self._by_certificate(certificate) if certificate else None
+
+    async def by_token(self, token: str) -> User:
+        """The user of a bearer's token. Raises Unauthorized, Unavailable."""
+        return await self._by_login(read_token(f"Bearer {token}"))
+
+    async def is_valid(self, user: User) -> bool:
+        """True while a user is still let in. Raises Unavailable."""
+        proof = user.proof
+        if proof is None:
+            return True
+        if proof.login is None:
+            return not self._revocations().rejects(user.name, proof.serial, proof.issued_at)
+        try:
+            await self._by_login(proof.login)
+        except Unauthorized:
+            return False
+        return True
+
+    def _by_certificate(self, certificate: Mapping[str, Any]) -> User:
+        subject = [pair for part in certificate.get("subject", ()) for pair in part]
+        names = [value for name, value in subject if name == "commonName"]
+        organizations = tuple(value for name, value in subject if name == "organizationName")
+        try:
+            principal = certified(names[0] if names else "", organizations)
+        except BadRequest as error:
+            raise Unauthorized(f"the certificate lets nobody in: {error.message}") from error
+        serial = str(certificate.get("serialNumber", "")).lower()
+        issued_at = datetime.fromtimestamp(ssl.cert_time_to_seconds(certificate["notBefore"]), UTC)
+        if self._revocations().rejects(principal.user, serial, issued_at):
+            raise Unauthorized(f"the credentials of {principal.user} were revoked")
+        return _user(principal, Proof(serial=serial, issued_at=issued_at))
+
+    async def _by_login(self, login: Login) -> User:
+        digest = hashlib.sha256(msgspec.json.encode(login)).digest()
+        known, now = self._known.get(digest), self._clock.monotonic()
+        if known is None or now - known.at >= FRESH_SECONDS:
+            known = await self._checked(digest, login, known, now)
+        if known.user is None:
+            raise Unauthorized("the token is not valid")
+        return known.user
+
+    async def _checked(self, digest: bytes, login: Login, known: _Known | None, now: float) -> _Known:
+        task = self._running.get(digest)
+        if task is None:
+            task = self._running[digest] = asyncio.create_task(self._user(login), name="login")
+            task.add_done_callback(lambda _: self._running.pop(digest, None))
+        try:
+            user = await asyncio.shield(task)
+        except Unavailable:
+            if known is not None and known.user is not None and now - known.at < STALE_SECONDS:
+                return known
+            raise
+        self._known.pop(digest, None)
+        self._known[digest] = found = _Known(user, self._clock.monotonic())
+        while len(self._known) > MOST_LOGINS:
+            self._known.popitem(last=False)
+        return found
+
+    async def _user(self, login: Login) -> User | None:
+        async with self._slots:
+            try:
+                await self._check(login)
+            except CredentialsRejected:
+                return None
+            except BadRequest:
+                return None
+        return _user(principal_of(login.user), Proof(login))
+
+
+def _user(principal: Principal, proof: Proof) -> User:
+    return User(principal.user, groups_of(principal), proof)
+
+
+def read_token(authorization: str) -> Login:
+    """The user and password of a header `Authorization`. Raises Unauthorized."""
+    scheme, _, token = authorization.partition(" ")
+    token = token.strip()
+    try:
+        if scheme.lower() not in ("bearer", "basic"):
+            raise Unauthorized(f"Authorization: {scheme[:20]!r} is neither Bearer nor Basic")
+        if token.startswith("{"):
+            return msgspec.json.decode(token, type=Login)
+        user, colon, password = base64.b64decode(token, validate=True).decode().partition(":")
+    except (msgspec.MsgspecError, binascii.Error, ValueError) as error:
+        raise Unauthorized("the token is none that the landscape has issued") from error
+    if not colon:
+        raise Unauthorized("the token is none that the landscape has issued")
+    return Login(user, password)
+
+
+def nats_check(url: str, name: str, ca: str | None) -> Check:
+    """A check that connects to NATS with a login, and closes the connection again."""
+
+    async def check(login: Login) -> None:
+        connection = Connection()
+        try:
+            await connection.open(
+                url,
+                name,
+                on_reconnect=lambda: None,
+                credentials=login_credentials(login, ca),
+                fails_unauthorized=True,
+                fails_unreachable=True,
+            )
+        finally:
+            await connection.close()
+
+    return check

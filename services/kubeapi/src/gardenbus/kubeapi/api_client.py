@@ -1,0 +1,96 @@
+"""Client of `garden.api.` that acts as the user of each request, and passes manifests on as they come."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import msgspec
+
+from gardenbus.common.api.decoding import json_decoder
+from gardenbus.common.api.field_validation import FieldValidation
+from gardenbus.common.api.keys import Header, ObjectKey, Subjects
+from gardenbus.common.errors import Unavailable
+from gardenbus.common.ports.bus import Bus
+from gardenbus.kubeapi.domain.statuses import Rejected
+
+REQUEST_SECONDS = 10.0
+
+
+class WriteOptions(NamedTuple):
+    """Options of a write: the version that its object must have (0: none there), a dry run, unknown fields."""
+
+    condition: "tuple[ObjectKey, int] | None" = None
+    is_dry_run: bool = False
+    validation: FieldValidation = FieldValidation.WARN
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """The request's headers."""
+        found = {Header.VALIDATE: self.validation.value}
+        if self.is_dry_run:
+            found[Header.DRY_RUN] = "true"
+        if self.condition is not None:
+            key, version = self.condition
+            found[Header.CONDITION] = f"{key.tail}={version}"
+        return found
+
+
+class ApiResult(NamedTuple):
+    """What a request resulted in, as JSON, and the warnings about it."""
+
+    body: bytes
+    warnings: Sequence[str] = ()
+
+
+class _Response(msgspec.Struct, frozen=True):
+    ok: bool = False
+    result: msgspec.Raw = msgspec.Raw(b"null")
+    error: dict[str, Any] = {}
+    warnings: tuple[str, ...] = ()
+
+
+_decode = json_decoder(_Response)
+_decode_any = json_decoder()
+
+
+class ApiClient:
+    """Requests as users."""
+
+    def __init__(self, bus: Bus, subjects: Subjects) -> None:
+        self._bus = bus
+        self._subjects = subjects
+
+    async def request(
+        self, user: str, tail: str, body: object = None, options: WriteOptions | None = None
+    ) -> ApiResult:
+        """Send a request. Raises Rejected with the response's error, Unavailable without a readable one."""
+        headers: Mapping[str, str] = options.headers if options is not None else {}
+        payload = b"" if body is None else body if isinstance(body, bytes) else msgspec.json.encode(body)
+        subject = self._subjects.as_user(user, f"api.{tail}")
+        try:
+            response = _decode(
+                await self._bus.request(subject, payload, headers=headers, timeout_seconds=REQUEST_SECONDS)
+            )
+        except msgspec.MsgspecError as error:
+            raise Unavailable(f"{tail}: the response cannot be read: {error}") from error
+        if response.ok:
+            return ApiResult(bytes(response.result), response.warnings)
+        raise _rejected(response.error)
+
+    async def result(self, user: str, tail: str, body: object = None) -> Any:
+        """Send a request that reads; its result, decoded."""
+        return _decode_any((await self.request(user, tail, body)).body)
+
+
+def _rejected(error: Mapping[str, Any]) -> Rejected:
+    code = error.get("code")
+    causes = [
+        {"reason": "FieldValueInvalid", "message": str(each.get("message", "")), "field": str(each.get("field", ""))}
+        for each in error.get("details") or ()
+    ]
+    return Rejected(
+        code if isinstance(code, int) else 500,
+        str(error.get("reason") or "InternalError"),
+        str(error.get("message") or "rejected without a reason"),
+        causes,
+        int(error.get("retryAfterSeconds") or 0),
+    )

@@ -1,0 +1,143 @@
+"""Wires the Kubernetes API: caches and what feeds them, logins and rights, handlers, and the HTTPS server.
+
+Until the first request of somebody who is logged in it only listens: then the announcements are read, and followed.
+"""
+
+import asyncio
+from collections.abc import Awaitable
+from pathlib import Path
+
+import structlog
+
+from gardenbus.common.api.document import Document
+from gardenbus.common.api.identity.revocations import REVOCATIONS, Revocations, read_revocations
+from gardenbus.common.api.keys import ObjectKey, Subjects
+from gardenbus.common.errors import GardenbusError, SettingsInvalid
+from gardenbus.common.ports.bus import Bus
+from gardenbus.common.runtime.bus_connection import connect_bus, identity_of
+from gardenbus.common.runtime.service import ServiceContext
+from gardenbus.kubeapi import metrics
+from gardenbus.kubeapi.access.logins import Logins, nats_check
+from gardenbus.kubeapi.access.rights import Rights
+from gardenbus.kubeapi.api_client import ApiClient
+from gardenbus.kubeapi.handlers.reads import Reads
+from gardenbus.kubeapi.handlers.reviews import Reviews
+from gardenbus.kubeapi.handlers.watches import Watches
+from gardenbus.kubeapi.settings import KubeApiSettings
+from gardenbus.kubeapi.watch.caches import Caches
+from gardenbus.kubeapi.watch.updater import EventsUpdater, ObjectsUpdater
+from gardenbus.kubeapi.watch.watch_cache import WatchCache
+from gardenbus.kubeapi.web.application import Handlers, KubeApplication
+from gardenbus.kubeapi.web.server import HttpsServer, listen_on
+from gardenbus.kubeapi.web.tls import server_context
+
+STREAMS = ("OBJECTS", "EVENTS")
+"""Followed streams; others create them."""
+
+KUBERNETES = ("1", "34", "v1.34.4")
+"""Version of Kubernetes whose protocol is spoken: clients choose by it what they send."""
+
+_log = structlog.stdlib.get_logger()
+
+
+async def build(context: ServiceContext[KubeApiSettings]) -> None:
+    """Connect to the bus, as soon as it and its streams are there, and start."""
+    bus, subjects = await connect_bus(context, manages_streams=False, awaited_streams=STREAMS)
+    await start_kubeapi(context, bus=bus, subjects=subjects)
+
+
+async def start_kubeapi(context: ServiceContext[KubeApiSettings], *, bus: Bus, subjects: Subjects) -> int:
+    """Start everything on the context's tasks; returns the port. Raises SettingsInvalid."""
+    settings, clock = context.settings, context.clock
+    tls = server_context(Path(settings.kubeapi_certificate), Path(settings.kubeapi_key), settings.kubeapi_client_ca)
+    try:
+        listening = listen_on(settings.kubeapi_host, settings.kubeapi_port)
+    except OSError as error:
+        place = f"{settings.kubeapi_host}:{settings.kubeapi_port}"
+        raise SettingsInvalid((f"kubeapi_port: cannot listen on {place}: {error.strerror}",)) from error
+    context.stack.callback(listening.close)
+    api = ApiClient(bus, subjects)
+    caches = Caches(WatchCache(clock.now), WatchCache(clock.now))
+    metrics.OBJECTS.set_function(lambda: caches.objects.count)
+    visited = asyncio.Event()
+    _follow(context, bus, subjects, caches, visited)
+    name = f"kubeapi-login-{context.instance}"
+    logins = Logins(nats_check(settings.nats_url, name, settings.nats_ca or None), _Revoked(caches.objects).now, clock)
+    rights = Rights(api, clock)
+    watches = Watches(rights, logins, caches, clock.now, most=settings.kubeapi_watches)
+    context.spawn("reviews", _after(visited, watches.run()))
+    reads = Reads(api, rights, caches, clock.now)
+    application = KubeApplication(
+        Handlers(reads, watches, Reviews(api, logins), logins),
+        caches,
+        visited.set,
+        _version(context),
+        most_requests=settings.kubeapi_requests,
+    )
+    server = HttpsServer(application.application(), listening, tls)
+
+    async def stop() -> None:
+        await watches.stop()
+        await server.stop()
+
+    context.on_stop("https", stop)
+    await server.start()
+    port: int = listening.getsockname()[1]
+    _log.info("kubeapi.started", url=f"https://{settings.kubeapi_host}:{port}")
+    return port
+
+
+def _follow(
+    context: ServiceContext[KubeApiSettings], bus: Bus, subjects: Subjects, caches: Caches, visited: asyncio.Event
+) -> None:
+    api = ApiClient(bus, subjects)
+
+    async def fetched(key: ObjectKey) -> bytes | None:
+        try:
+            return (await api.request("kubeapi", f"get.{key.tail}")).body
+        except GardenbusError:
+            return None  # gone meanwhile, or announced again when the API is back
+
+    objects = ObjectsUpdater(bus, subjects, caches.objects, fetched)
+    context.spawn("objects", _after(visited, objects.run()))
+    context.spawn("events", _after(visited, EventsUpdater(bus, subjects, caches.events).run()))
+
+
+async def _after(visited: asyncio.Event, work: Awaitable[object]) -> None:
+    await visited.wait()
+    await work
+
+
+class _Revoked:
+    """Revocations, read again when their ConfigMap is another."""
+
+    def __init__(self, cache: WatchCache) -> None:
+        self._cache = cache
+        self._version = 0
+        self._found = Revocations()
+
+    def now(self) -> Revocations:
+        """The revocations; what was revoked stays so while the ConfigMap cannot be read."""
+        stored = self._cache.get(REVOCATIONS)
+        version = stored.version if stored is not None else 0
+        if version != self._version:
+            lines: object = stored.document().get("data") if stored is not None else {}
+            if isinstance(lines, dict):
+                self._found = read_revocations({str(name): str(line) for name, line in lines.items()})
+            self._version = version
+        return self._found
+
+
+def _version(context: ServiceContext[KubeApiSettings]) -> Document:
+    major, minor, version = KUBERNETES
+    return {
+        "major": major,
+        "minor": minor,
+        "gitVersion": version,
+        "gitCommit": f"gardenbus-{identity_of('kubeapi', context.instance, context.settings.prefix).version}",
+        "gitTreeState": "clean",
+        "buildDate": "1970-01-01T00:00:00Z",
+        "goVersion": "",
+        "compiler": "",
+        "platform": "linux/amd64",
+    }

@@ -1,0 +1,1 @@
+"""Pure: what the Kubernetes protocol is made of."""

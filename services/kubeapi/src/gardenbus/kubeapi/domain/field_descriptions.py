@@ -1,0 +1,73 @@
+"""Descriptions of fields for `kubectl explain`: the sentences of the typed views, which the reference shows as well."""
+
+import types
+from collections.abc import Iterator, Mapping
+from functools import cache
+from typing import Any, Union, get_args, get_origin, get_type_hints
+
+import msgspec
+
+from gardenbus.common.api.field_docs import field_docs
+from gardenbus.common.api.garden.cloudprofiles import CloudProfile, NamespacedCloudProfile
+from gardenbus.common.api.garden.projects import Project
+from gardenbus.common.api.garden.seed_autoscalers import SeedAutoscaler
+from gardenbus.common.api.garden.seeds import Seed
+from gardenbus.common.api.garden.shoots import Shoot
+
+_VIEWS: Mapping[str, type[msgspec.Struct]] = {
+    "Shoot": Shoot,
+    "Seed": Seed,
+    "CloudProfile": CloudProfile,
+    "NamespacedCloudProfile": NamespacedCloudProfile,
+    "Project": Project,
+    "SeedAutoscaler": SeedAutoscaler,
+}
+
+METADATA: Mapping[str, str] = {
+    "annotations": "Free key-value pairs for tools; what is not for selecting.",
+    "creationTimestamp": "Time at which the server stored the object first.",
+    "deletionTimestamp": "Time at which the deletion was requested; finalizers hold the object for a while.",
+    "finalizers": "Names of those who have work to do before the object is removed.",
+    "generateName": "Prefix of a name that the server completes.",
+    "generation": "Number that grows with each change of the spec.",
+    "labels": "Key-value pairs that selectors match.",
+    "name": "Name of the object, unique within its kind and namespace.",
+    "namespace": "Namespace of the object; a Project has one.",
+    "ownerReferences": "Objects that this one depends on: it is removed with the last of them.",
+    "resourceVersion": "Version of the object; a write that states another one is rejected with a conflict.",
+    "uid": "Id of the object, never used twice.",
+}
+"""Of metadata, the same for all kinds."""
+
+_TOP = {"spec": "What is wanted.", "status": "What was observed last; the server and the agents write it."}
+
+
+@cache
+def descriptions_of(kind: str) -> Mapping[str, str]:
+    """Descriptions by path (`spec.dns.domain`); "" is the kind's own. Of a kind without a view there are few."""
+    view = _VIEWS.get(kind)
+    if view is None:
+        return _TOP
+    return {**_TOP, "": (view.__doc__ or "").strip(), **dict(_described(view, ""))}
+
+
+def _described(view: type[msgspec.Struct], prefix: str) -> Iterator[tuple[str, str]]:
+    docs, hints = field_docs(view), get_type_hints(view, include_extras=True)
+    for field in msgspec.structs.fields(view):
+        path, inner = f"{prefix}{field.encode_name}", _inside(hints[field.name])
+        if text := docs.get(field.name):
+            yield path, text
+        if inner is None or path == "metadata":
+            continue
+        if not text and inner.__doc__:
+            yield path, inner.__doc__.strip()
+        yield from _described(inner, f"{path}.")
+
+
+def _inside(hint: Any) -> type[msgspec.Struct] | None:
+    """The view in a type, also of its list or its alternative to None."""
+    if isinstance(hint, type) and issubclass(hint, msgspec.Struct):
+        return hint
+    if get_origin(hint) in (Union, types.UnionType, tuple, list, dict) or hasattr(hint, "__metadata__"):
+        return next(filter(None, map(_inside, get_args(hint))), None)
+    return None

@@ -1,0 +1,177 @@
+"""Decodes bodies in Kubernetes' protobuf: the envelope, and the messages that typed clients send.
+
+Answers are never encoded so: every client that prefers protobuf also takes JSON. A message is a row of `_MESSAGES`:
+number of a field, its name and type (`proto` files of Kubernetes' API). Empty strings, and times and structures without
+content, stand in protobuf where JSON leaves them out, and are dropped; `false` and 0 may be meant, and are kept.
+"""
+
+import base64
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from gardenbus.common.api.document import Document
+from gardenbus.common.errors import BadRequest
+
+MEDIA_TYPE = "application/vnd.kubernetes.protobuf"
+MAGIC = b"k8s\x00"
+
+_VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
+_LONGEST_VARINT = 70
+
+_MESSAGES: Mapping[str, str] = {
+    "ObjectMeta": "1 name, 2 generateName, 3 namespace, 5 uid, 6 resourceVersion, 7 generation:int,"
+    " 8 creationTimestamp:Time, 9 deletionTimestamp:Time, 10 deletionGracePeriodSeconds:int, 11 labels:{string},"
+    " 12 annotations:{string}, 13 ownerReferences:[OwnerReference], 14 finalizers:[string]",
+    "OwnerReference": "1 kind, 3 name, 4 uid, 5 apiVersion, 6 controller:bool, 7 blockOwnerDeletion:bool",
+    "Status": "",
+    "DeleteOptions": "1 gracePeriodSeconds:int, 2 preconditions:Preconditions, 3 orphanDependents:bool,"
+    " 4 propagationPolicy, 5 dryRun:[string]",
+    "Preconditions": "1 uid, 2 resourceVersion",
+    "ConfigMap": "1 metadata:ObjectMeta, 2 data:{string}, 3 binaryData:{bytes}, 4 immutable:bool",
+    "Secret": "1 metadata:ObjectMeta, 2 data:{bytes}, 3 type, 4 stringData:{string}, 5 immutable:bool",
+    "Namespace": "1 metadata:ObjectMeta, 2 spec:NamespaceSpec",
+    "NamespaceSpec": "1 finalizers:[string]",
+    "ServiceAccount": "1 metadata:ObjectMeta, 2 secrets:[ObjectReference], 3 imagePullSecrets:[LocalReference],"
+    " 4 automountServiceAccountToken:bool",
+    "ObjectReference": "1 kind, 2 namespace, 3 name, 4 uid, 5 apiVersion, 6 resourceVersion, 7 fieldPath",
+    "LocalReference": "1 name",
+    "Lease": "1 metadata:ObjectMeta, 2 spec:LeaseSpec",
+    "LeaseSpec": "1 holderIdentity, 2 leaseDurationSeconds:int, 3 acquireTime:MicroTime, 4 renewTime:MicroTime,"
+    " 5 leaseTransitions:int, 6 strategy, 7 preferredHolder",
+    "SelfSubjectReview": "1 metadata:ObjectMeta",
+    "SelfSubjectAccessReview": "1 metadata:ObjectMeta, 2 spec:AccessReviewSpec",
+    "SubjectAccessReview": "1 metadata:ObjectMeta, 2 spec:AccessReviewSpec",
+    "AccessReviewSpec": "1 resourceAttributes:ResourceAttributes, 2 nonResourceAttributes:NonResourceAttributes,"
+    " 3 user, 4 groups:[string]",
+    "ResourceAttributes": "1 namespace, 2 verb, 3 group, 4 version, 5 resource, 6 subresource, 7 name",
+    "NonResourceAttributes": "1 path, 2 verb",
+    "SelfSubjectRulesReview": "1 metadata:ObjectMeta, 2 spec:RulesReviewSpec",
+    "RulesReviewSpec": "1 namespace",
+    "TokenReview": "1 metadata:ObjectMeta, 2 spec:TokenReviewSpec",
+    "TokenReviewSpec": "1 token, 2 audiences:[string]",
+}
+"""Fields of each message; a type is `string` unless another is named, `[…]` a list, `{…}` a map of strings to it."""
+
+
+def _fields_of(text: str) -> Mapping[int, tuple[str, str]]:
+    found: dict[int, tuple[str, str]] = {}
+    for part in filter(None, (each.strip() for each in text.split(","))):
+        number, _, field = part.partition(" ")
+        name, _, kind = field.partition(":")
+        found[int(number)] = (name, kind or "string")
+    return found
+
+
+_FIELDS = {name: _fields_of(text) for name, text in _MESSAGES.items()}
+
+
+def decode_protobuf(body: bytes) -> Document:
+    """The object in a body. Raises BadRequest for what is cut short, or of a kind that comes as JSON alone."""
+    if not body.startswith(MAGIC):
+        raise BadRequest("the body is no protobuf of Kubernetes': it does not begin with k8s")
+    envelope = {number: value for number, _, value in _entries(body[len(MAGIC) :])}
+    types = {number: value for number, _, value in _entries(_bytes(envelope.get(1, b"")))}
+    api_version, kind = _text(types.get(1, b"")), _text(types.get(2, b""))
+    if kind not in _FIELDS:
+        raise BadRequest(f"a {kind[:80] or 'body without a kind'} is not read as protobuf: send application/json")
+    return {"apiVersion": api_version, "kind": kind, **_message(_bytes(envelope.get(2, b"")), kind)}
+
+
+def _message(body: bytes, name: str) -> Document:
+    found: Document = {}
+    for number, _, value in _entries(body):
+        field = _FIELDS[name].get(number)
+        if field is None:
+            continue
+        key, kind = field
+        if kind.startswith("["):
+            found.setdefault(key, []).append(_value(value, kind[1:-1]))
+        elif kind.startswith("{"):
+            entry = {part: content for part, _, content in _entries(_bytes(value))}
+            found.setdefault(key, {})[_text(entry.get(1, b""))] = _value(entry.get(2, b""), kind[1:-1])
+        elif (read := _value(value, kind)) not in ("", None, {}):
+            found[key] = read
+    return found
+
+
+def _value(value: "int | bytes", kind: str) -> Any:
+    match kind:
+        case "string":
+            return _text(value)
+        case "bytes":
+            return base64.b64encode(_bytes(value)).decode()
+        case "int":
+            number = _number(value)
+            return number - 2**64 if number >= 2**63 else number
+        case "bool":
+            return bool(_number(value))
+        case "Time" | "MicroTime":
+            return _time(_bytes(value), has_micros=kind == "MicroTime")
+        case _:
+            return _message(_bytes(value), kind)
+
+
+def _time(body: bytes, *, has_micros: bool) -> str | None:
+    parts = {number: _number(value) for number, _, value in _entries(body)}
+    if not parts.get(1):
+        return None
+    try:
+        instant = datetime.fromtimestamp(parts[1], UTC).replace(microsecond=min(parts.get(2, 0) // 1000, 999_999))
+    except (ValueError, OverflowError, OSError) as error:
+        raise BadRequest(f"the body has a time that is none: {error}") from error
+    return instant.isoformat(timespec="microseconds" if has_micros else "seconds").removesuffix("+00:00") + "Z"
+
+
+def _entries(body: bytes) -> Iterator[tuple[int, int, "int | bytes"]]:
+    """Number, wire type and value of each field."""
+    at = 0
+    while at < len(body):
+        tag, at = _varint(body, at)
+        number, wire = tag >> 3, tag & 7
+        if wire == _VARINT:
+            value, at = _varint(body, at)
+            yield number, wire, value
+            continue
+        if wire == _BYTES:
+            size, at = _varint(body, at)
+        elif wire in (_FIXED32, _FIXED64):
+            size = 4 if wire == _FIXED32 else 8
+        else:
+            raise BadRequest("the body is no protobuf: a field has an unknown type")
+        if at + size > len(body):
+            raise BadRequest("the body is cut short")
+        yield number, wire, body[at : at + size]
+        at += size
+
+
+def _varint(body: bytes, at: int) -> tuple[int, int]:
+    value = 0
+    for shift in range(0, _LONGEST_VARINT, 7):
+        if at >= len(body):
+            raise BadRequest("the body is cut short")
+        byte = body[at]
+        at += 1
+        value |= (byte & 0x7F) << shift
+        if byte < 0x80:  # noqa: PLR2004 - the last byte of a number
+            return value & (2**64 - 1), at
+    raise BadRequest("the body is no protobuf: a number has no end")
+
+
+def _bytes(value: "int | bytes") -> bytes:
+    if isinstance(value, int):
+        raise BadRequest("the body is no protobuf of that kind: a field has another type")
+    return value
+
+
+def _text(value: "int | bytes") -> str:
+    try:
+        return _bytes(value).decode()
+    except UnicodeDecodeError as error:
+        raise BadRequest("the body has a text that is not UTF-8") from error
+
+
+def _number(value: "int | bytes") -> int:
+    if isinstance(value, bytes):
+        raise BadRequest("the body is no protobuf of that kind: a field has another type")
+    return value

@@ -1,0 +1,111 @@
+"""Watches: from the cache, for whom the apiserver lets watch; reviewed again every few seconds while they go on."""
+
+import asyncio
+import random
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
+from datetime import datetime
+from typing import NoReturn
+
+from gardenbus.common.errors import Forbidden, Unavailable
+from gardenbus.kubeapi import metrics
+from gardenbus.kubeapi.access.logins import Logins, Unauthorized, User
+from gardenbus.kubeapi.access.rights import Review, Rights
+from gardenbus.kubeapi.domain.list_options import list_options
+from gardenbus.kubeapi.domain.statuses import Rejected
+from gardenbus.kubeapi.handlers.answers import ApiRequest
+from gardenbus.kubeapi.handlers.reads import included_in
+from gardenbus.kubeapi.watch.caches import WAIT_SECONDS, Caches
+from gardenbus.kubeapi.watch.watch_cache import WatchCache
+from gardenbus.kubeapi.watch.watchers import Watcher, Watchers, WatchForm
+
+LEAST_SECONDS = 1800
+"""Life of a watch without a timeout: so long, and at random up to twice that."""
+
+REVIEW_SECONDS = 10.0
+"""Interval at which it is reviewed who watches: a right that is withdrawn ends a watch within that and its caches."""
+
+BOOKMARK_REVIEWS = 6
+"""Reviews between two bookmarks."""
+
+
+class Watches:
+    """Handles watches. `run` reviews those that go on, and sends bookmarks, for ever."""
+
+    def __init__(
+        self, rights: Rights, logins: Logins, caches: Caches, now: Callable[[], datetime], *, most: int
+    ) -> None:
+        self._rights = rights
+        self._logins = logins
+        self._caches = caches
+        self._now = now
+        self._most = most
+        self._watchers = Watchers()
+        self._owners: dict[Watcher, tuple[User, Review]] = {}
+        for cache in (caches.objects, caches.events):
+            cache.on_reset(lambda cache=cache: self._watchers.expire(cache, self._cache_of))
+        metrics.WATCHES.set_function(lambda: len(self._watchers))
+
+    def _cache_of(self, watcher: Watcher) -> WatchCache:
+        return self._caches.of(watcher.resource.singular)
+
+    @asynccontextmanager
+    async def open(self, request: ApiRequest) -> AsyncGenerator[tuple[Watcher, float]]:
+        """A watch that has begun, and its longest life in seconds. Raises Forbidden, Expired, BadRequest, Rejected."""
+        info, user = request.info, request.user
+        options = list_options(info.query, watch=True)
+        review = Review(user.name, "watch", info.resource.singular, info.namespace)
+        await self._rights.require(review)
+        cache = self._caches.of(info.resource.singular)
+        if not cache.synced and not await self._caches.wait_for(cache, 0):
+            raise Unavailable(f"the announcements were not read within {WAIT_SECONDS:g} s: try again")
+        if len(self._watchers) >= self._most:
+            raise Rejected(429, "TooManyRequests", f"there are {self._most} watches: try again")
+        form = WatchForm(request.accepted.form, included_in(request))
+        watcher = Watcher(info.resource, info.namespace, options, form, self._now)
+        end = watcher.start(cache)
+        self._watchers.add(watcher)
+        self._owners[watcher] = (user, review)
+        try:
+            yield watcher, float(options.timeout_seconds or random.uniform(LEAST_SECONDS, 2 * LEAST_SECONDS))
+        finally:
+            end()
+            self._watchers.remove(watcher)
+            del self._owners[watcher]
+            if watcher.is_slow:
+                metrics.SLOW.inc()
+
+    def last_bookmark(self, watcher: Watcher) -> None:
+        """Send a bookmark to a watch that is about to end, if it takes them."""
+        if watcher.allows_bookmarks:
+            watcher.bookmark(self._cache_of(watcher).mark)
+
+    async def run(self) -> NoReturn:
+        """Review watches and send bookmarks, for ever."""
+        number = 0
+        while True:
+            await asyncio.sleep(REVIEW_SECONDS)
+            number += 1
+            for user, review in set(self._owners.values()):
+                await self._review(user, review)
+            if number % BOOKMARK_REVIEWS == 0:
+                self._watchers.bookmark(self._cache_of)
+
+    async def _review(self, user: User, review: Review) -> None:
+        error: Forbidden | Unauthorized | None = None
+        try:
+            if await self._logins.is_valid(user):
+                await self._rights.require(review)
+            else:
+                error = Unauthorized("the credentials are not valid any more")
+        except Forbidden as forbidden:
+            error = forbidden
+        except Unavailable:
+            return  # the watch goes on: what it shows is what it was allowed to
+        if error is not None:
+            for watcher in [each for each, owner in self._owners.items() if owner == (user, review)]:
+                watcher.end(error)
+
+    async def stop(self) -> None:
+        """End all watches."""
+        self._watchers.end_all()

@@ -1,0 +1,1 @@
+"""The watch cache, and what feeds it from the bus."""

@@ -1,0 +1,154 @@
+"""Feeds the caches from the bus: OBJECTS for all kinds, and EVENTS, for ever and through outages.
+
+Events have no version of the store: theirs is their place in the stream.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any, NoReturn
+
+import structlog
+
+from gardenbus.common.api.decoding import json_decoder
+from gardenbus.common.api.document import encode, section
+from gardenbus.common.api.keys import Header, ObjectKey, Subjects
+from gardenbus.common.api.numbers import whole_number
+from gardenbus.common.controller.unreadable import skip_unreadable
+from gardenbus.common.errors import NotFound, Transient
+from gardenbus.common.ports.bus import Bus, FollowRestarted, ReplayDone, StreamMessage
+from gardenbus.kubeapi.watch.watch_cache import CachedObject, Change, Restart, WatchCache
+
+_log = structlog.stdlib.get_logger()
+_decode = json_decoder(dict[str, Any])
+
+RETRY_SECONDS = 0.5
+AT_ONCE = 100
+"""Messages between two pauses for requests."""
+
+MOST_EVENTS = 20_000
+"""Events of the past that are read; the stream has them for a day."""
+
+REOPENED_SECONDS = 30.0
+"""Time after which a store that was opened anew is read once more: what it lost is removed from the stream by then."""
+
+Fetch = Callable[[ObjectKey], Awaitable[bytes | None]]
+
+
+class ObjectsUpdater:
+    """Follows OBJECTS. `fetch` reads an object whose announcement was too large for its body."""
+
+    def __init__(self, bus: Bus, subjects: Subjects, cache: WatchCache, fetch: Fetch) -> None:
+        self._bus = bus
+        self._subjects = subjects
+        self._cache = cache
+        self._fetch = fetch
+        self._prefix = f"{subjects.prefix}.changed."
+        self.sequence = 0
+        """Place in the stream up to which all was received."""
+
+    async def run(self) -> NoReturn:
+        """Follow for ever."""
+        while True:
+            try:
+                await self._follow()
+            except Restart:
+                _log.info("watches.expired", reason="the store was opened anew")
+                await self._follow_for(REOPENED_SECONDS)
+            except (Transient, NotFound) as error:
+                _log.warning("stream.interrupted", content="objects", reason=error.message)
+                await asyncio.sleep(RETRY_SECONDS)
+
+    async def _follow_for(self, seconds: float) -> None:
+        """Follow for a while, and then anew."""
+        try:
+            async with asyncio.timeout(seconds):
+                await self._follow()
+        except (TimeoutError, Restart):
+            pass
+
+    async def _follow(self) -> None:
+        stream = self._subjects.stream("OBJECTS")
+        self._cache.begin_replay()
+        async with self._bus.follow(stream, [f"{self._prefix}>"], last_per_subject=True) as follower:
+            number = 0
+            async for event in follower:
+                match event:
+                    case ReplayDone():
+                        self.sequence = event.sequence
+                        self._cache.end_replay()
+                    case FollowRestarted():
+                        _log.info("watches.expired", reason=event.reason)
+                        self._cache.begin_replay()
+                    case StreamMessage():
+                        if event.marker is None:
+                            with skip_unreadable(event):
+                                await self._receive(event)
+                        self.sequence = event.sequence
+                number += 1
+                if number % AT_ONCE == 0:
+                    await asyncio.sleep(0)
+
+    async def _receive(self, message: StreamMessage) -> None:
+        self._cache.receive(await self._change(message), whole_number(message.headers.get(Header.SETTLED)))
+
+    async def _change(self, message: StreamMessage) -> Change | None:
+        headers = message.headers
+        if Header.VERSION not in headers:
+            return None  # a foreign message
+        key = ObjectKey.from_tail(message.subject.removeprefix(self._prefix))
+        verb, version, uid = headers.get(Header.VERB), int(headers[Header.VERSION]), headers[Header.UID]
+        body: bytes | None = message.body
+        if verb == "deleted":
+            return Change(CachedObject(key, uid, version, b""), message.at, is_removed=True)
+        if Header.TOO_LARGE in headers:
+            body = await self._fetch(key)
+        if not body:
+            return None
+        return Change(CachedObject(key, uid, version, body), message.at, is_added=verb == "added")
+
+
+class EventsUpdater:
+    """Follows EVENTS, beginning with a bounded number of past ones."""
+
+    def __init__(self, bus: Bus, subjects: Subjects, cache: WatchCache) -> None:
+        self._bus = bus
+        self._subjects = subjects
+        self._cache = cache
+
+    async def run(self) -> NoReturn:
+        """Follow for ever."""
+        while True:
+            try:
+                await self._follow()
+            except (Transient, NotFound) as error:
+                _log.warning("stream.interrupted", content="events", reason=error.message)
+            await asyncio.sleep(RETRY_SECONDS)
+
+    async def _follow(self) -> None:
+        stream = self._subjects.stream("EVENTS")
+        after = max(0, (await self._bus.position(stream)).sequence - MOST_EVENTS)
+        self._cache.begin_replay()
+        async with self._bus.follow(stream, [f"{self._subjects.prefix}.event.>"], after_sequence=after) as follower:
+            async for event in follower:
+                match event:
+                    case ReplayDone():
+                        self._cache.end_replay()
+                    case FollowRestarted():
+                        self._cache.begin_replay()
+                    case StreamMessage() if event.marker is None:
+                        with skip_unreadable(event):
+                            self._cache.receive(_event(event), event.sequence)
+                    case StreamMessage():
+                        pass
+
+
+def _event(message: StreamMessage) -> Change | None:
+    document = _decode(message.body)
+    metadata = section(document, "metadata")
+    name = metadata.get("name")
+    if not name:
+        return None  # a login is one, and of nobody's object
+    uid = str(metadata.get("uid") or name)
+    metadata |= {"uid": uid, "resourceVersion": str(message.sequence)}
+    key = ObjectKey("event", str(metadata.get("namespace") or "default"), str(name))
+    return Change(CachedObject(key, uid, message.sequence, encode(document)), message.at)

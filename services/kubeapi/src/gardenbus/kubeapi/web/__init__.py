@@ -1,0 +1,1 @@
+"""HTTPS server: routing, encodings, limits."""

@@ -1,0 +1,208 @@
+"""Routes requests: who sent them, what they are about, and within which limits they are handled."""
+
+import asyncio
+from collections.abc import Callable, Mapping
+from time import perf_counter
+from typing import Any, NamedTuple
+
+import structlog
+from aiohttp import web
+
+from gardenbus.common.api.document import Document
+from gardenbus.common.errors import GardenbusError, NotFound, Unavailable
+from gardenbus.kubeapi import metrics
+from gardenbus.kubeapi.access.logins import Logins, Unauthorized, User
+from gardenbus.kubeapi.domain import discovery, openapi
+from gardenbus.kubeapi.domain.negotiation import DISCOVERY, JSON, METADATA, TABLE, Accepted, accepted
+from gardenbus.kubeapi.domain.request_info import MethodNotAllowed, RequestInfo, request_info
+from gardenbus.kubeapi.domain.resources import REVIEWS
+from gardenbus.kubeapi.domain.statuses import Rejected, status_of
+from gardenbus.kubeapi.handlers.answers import Answer, ApiRequest, answer
+from gardenbus.kubeapi.handlers.reads import Reads
+from gardenbus.kubeapi.handlers.reviews import Reviews
+from gardenbus.kubeapi.handlers.watches import Watches
+from gardenbus.kubeapi.watch.caches import Caches
+from gardenbus.kubeapi.web.responses import encoded, rejection
+from gardenbus.kubeapi.web.streaming import stream
+
+MOST_BODY_BYTES = 3 * 1024 * 1024
+BODY_SECONDS = 30.0
+
+_HEALTH = frozenset({"/healthz", "/livez", "/readyz"})
+_log = structlog.stdlib.get_logger()
+
+
+class Handlers(NamedTuple):
+    """Handlers of requests about resources."""
+
+    reads: Reads
+    watches: Watches
+    reviews: Reviews
+    logins: Logins
+
+
+class KubeApplication:
+    """One HTTP application; `handle` takes every request."""
+
+    def __init__(
+        self,
+        handlers: Handlers,
+        caches: Caches,
+        visit: Callable[[], None],
+        version: Document,
+        *,
+        most_requests: int,
+    ) -> None:
+        self._handlers = handlers
+        self._caches = caches
+        self._visit = visit
+        """To be called with the first request of somebody who is known: from then on the announcements are followed."""
+        self._version = version
+        self._most_requests = most_requests
+        self._in_flight = 0
+
+    def application(self) -> web.Application:
+        """As aiohttp serves it."""
+        application = web.Application(client_max_size=MOST_BODY_BYTES)
+        application.router.add_route("*", "/{path:.*}", self.handle)
+        return application
+
+    async def handle(self, request: web.Request) -> web.StreamResponse:
+        """Respond to one request, whatever it is."""
+        began = perf_counter()
+        info: RequestInfo | None = None
+        try:
+            if (public := await self._public(request)) is not None:
+                return public
+            user = await self._user(request)
+            if (found := self._documents(request) or _openapi(request)) is not None:
+                return found if isinstance(found, web.Response) else await encoded(request, *found)
+            info = request_info(request.method, request.rel_url.raw_path, request.query)
+            response = await self._respond(request, info, user)
+        except GardenbusError as error:
+            response = self._rejected(error, info)
+        except web.HTTPRequestEntityTooLarge:
+            error = Rejected(413, "RequestEntityTooLarge", f"the body has more than {MOST_BODY_BYTES:,} bytes")
+            response = self._rejected(error, info)
+        except (asyncio.CancelledError, ConnectionError):
+            raise
+        except Exception as error:  # noqa: BLE001 - every request gets a response, and the service goes on
+            _log.exception("request.failed", path=request.path[:200])
+            response = self._rejected(Rejected(500, "InternalError", f"an unexpected {type(error).__name__}"), info)
+        if info is None or info.verb != "watch":
+            verb = info.verb if info is not None else "other"
+            metrics.REQUEST_SECONDS.labels(verb, response.status).observe(perf_counter() - began)
+        return response
+
+    async def _public(self, request: web.Request) -> web.Response | None:
+        """What is for everybody: health and version."""
+        if request.path in _HEALTH or request.path.startswith(("/livez/", "/readyz/")):
+            return web.Response(text="ok")
+        if request.path == "/version":
+            return await encoded(request, answer(self._version), Accepted())
+        return None
+
+    async def _user(self, request: web.Request) -> User:
+        transport = request.transport
+        certificate: Mapping[str, Any] | None = transport.get_extra_info("peercert") if transport else None
+        authorization = request.headers.get("Authorization", "")
+        if certificate and not authorization:
+            await self._known_revocations()
+        user = await self._handlers.logins.user_of(authorization, certificate)
+        if user is None:
+            raise Unauthorized("Unauthorized")
+        self._visit()
+        if any(name.lower().startswith("impersonate-") for name in request.headers):
+            raise Rejected(403, "Forbidden", f'user "{user.name}" cannot impersonate others here')
+        return user
+
+    async def _known_revocations(self) -> None:
+        """Wait until it is known which certificates are revoked. Raises Unavailable."""
+        if not self._caches.objects.synced:
+            self._visit()
+            if not await self._caches.wait_for(self._caches.objects, 0):
+                raise Unavailable("the announcements have not been read yet: try again")
+
+    def _documents(self, request: web.Request) -> tuple[Answer, Accepted] | None:
+        """Discovery, None where the path is about a resource."""
+        parts = request.path.strip("/").split("/")
+        form = accepted(request.headers.get("Accept", ""), DISCOVERY, TABLE, METADATA)
+        plain = form if not form.form else Accepted(form.media_type)
+        match parts:
+            case ["api"] | ["apis"] if form.form == DISCOVERY:
+                return answer(discovery.aggregated(form.version, core=parts == ["api"])), form
+            case ["api"]:
+                found: Document | None = discovery.api_versions(request.host)
+            case ["apis"]:
+                found = discovery.group_list()
+            case ["api", version]:
+                found = discovery.resource_list("", version)
+            case ["apis", group]:
+                found = discovery.group(group)
+            case ["apis", group, version]:
+                found = discovery.resource_list(group, version)
+            case _:
+                return None
+        if found is None:
+            raise NotFound("the server could not find the requested resource")
+        return answer(found), plain
+
+    async def _respond(self, request: web.Request, info: RequestInfo, user: User) -> web.StreamResponse:
+        form = accepted(request.headers.get("Accept", ""), TABLE, METADATA)
+        if info.verb == "watch":
+            asked = ApiRequest(info, user, form)
+            return await stream(request, self._handlers.watches, asked)
+        if self._in_flight >= self._most_requests:
+            metrics.REJECTED.inc()
+            raise Rejected(429, "TooManyRequests", "there are too many requests at the same time: try again")
+        self._in_flight += 1
+        try:
+            asked = ApiRequest(info, user, form, await _body(request), request.headers.get("Content-Type", ""))
+            return await encoded(request, await self._answer(asked), form if form.form == "" else Accepted())
+        finally:
+            self._in_flight -= 1
+
+    async def _answer(self, request: ApiRequest) -> Answer:
+        info, handlers = request.info, self._handlers
+        if info.resource.plural in REVIEWS and info.resource is REVIEWS[info.resource.plural]:
+            return await handlers.reviews.create(request)
+        match info.verb:
+            case "get":
+                return await handlers.reads.get(request)
+            case "list":
+                return await handlers.reads.list(request)
+            case _:
+                raise MethodNotAllowed("the server does not allow this method on the requested resource")
+
+    @staticmethod
+    def _rejected(error: GardenbusError, info: RequestInfo | None) -> web.Response:
+        status = status_of(error, info.resource, info.name) if info is not None else status_of(error)
+        return rejection(error, status)
+
+
+async def _body(request: web.Request) -> bytes:
+    if not request.body_exists:
+        return b""
+    try:
+        async with asyncio.timeout(BODY_SECONDS):
+            return await request.read()
+    except TimeoutError as error:
+        raise Rejected(408, "Timeout", f"the body did not come within {BODY_SECONDS:g} s") from error
+
+
+def _openapi(request: web.Request) -> "web.Response | tuple[Answer, Accepted] | None":
+    path = request.path.rstrip("/")
+    if path == "/openapi/v3":
+        return answer(openapi.index()), Accepted()
+    if path == "/openapi/v2":
+        raise Rejected(406, "NotAcceptable", "only OpenAPI v3 is served: /openapi/v3")
+    if not path.startswith("/openapi/v3/"):
+        return None
+    try:
+        body = openapi.document(path.removeprefix("/openapi/v3/"))
+    except KeyError:
+        return None
+    headers = {"Content-Type": JSON}
+    if "hash" in request.query:
+        headers["Cache-Control"] = "public, immutable, max-age=31536000"
+    return web.Response(body=body, headers=headers)
