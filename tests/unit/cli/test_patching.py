@@ -2,7 +2,8 @@ from typing import Any
 
 import pytest
 
-from gardenbus.cli.manifests.patches import contested, patched, split_pairs
+from gardenbus.cli.manifests.patches import contested, split_pairs
+from gardenbus.common.api.json_patches import patched
 from gardenbus.common.api.merge_patches import merge_patch_between
 from gardenbus.common.errors import BadRequest
 

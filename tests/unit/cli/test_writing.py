@@ -13,9 +13,9 @@ from gardenbus.cli.commands import create, options
 from gardenbus.cli.commands.create import as_new
 from gardenbus.cli.main import app
 from gardenbus.cli.manifests.differences import unified_diff
-from gardenbus.cli.manifests.patches import replacing_patch
 from gardenbus.common.api.document import Document
 from gardenbus.common.api.keys import ObjectKey
+from gardenbus.common.api.merge_patches import replacing_patch
 from tests.support.builders import a_project, a_seed, a_shoot, merged
 from tests.support.fake_api import FakeApi
 

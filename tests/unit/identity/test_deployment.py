@@ -36,7 +36,7 @@ def made(tmp_path: Path) -> Path:
 
 def test_each_holder_has_its_own_and_nobody_elses_and_no_authority(made: Path) -> None:
     found = contents(made)
-    with_store = {name for name in service_names() if name != "dashboard"}
+    with_store = {name for name in service_names() if name not in ("dashboard", "kubeapi")}
     for name in service_names():
         own = {file.partition("/")[2] for file in found if file.startswith(f"{name}/")}
         assert own == {"ca.crt", "nats.nk", *(["redis.password"] if name in with_store else [])}, name

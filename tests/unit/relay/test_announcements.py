@@ -300,3 +300,12 @@ def test_no_hint_is_awaited_for_a_shoot_that_was_unblocked() -> None:
     shoot = a_stored("Shoot", "apollo", namespace="garden-dev")
     entries = [entry_of(shoot, verb="modified"), queued("scheduling.default-scheduler.garden-dev.apollo")]
     assert shoots_bound_soon(OutboxPage(entries, {shoot.key: shoot}), announced_unblock_index=0) == frozenset()
+
+
+def test_the_last_message_of_a_page_says_up_to_which_version_everything_has_been_announced() -> None:
+    seed = a_stored("Seed", "aws", version=12)
+    shoot = a_stored("Shoot", "apollo", namespace="garden-dev", version=30)
+    older = msgspec.structs.replace(entry_of(shoot), version=14)
+    page = OutboxPage([entry_of(seed), older], {seed.key: seed, shoot.key: shoot})
+    changed = announcements(page, SUBJECTS, announced_unblock_index=0).changed
+    assert [message.headers.get(Header.SETTLED) for message in changed] == [None, "14"]

@@ -20,7 +20,7 @@ def imported_by(services: set[str]) -> set[str]:
 def test_services_import_nothing_that_they_do_not_need():
     imported = imported_by(SERVICES)
 
-    assert len(SERVICES) == 12
+    assert len(SERVICES) == 13
     assert {"nats", "redis", "structlog"} <= imported
     assert imported.isdisjoint(NEEDLESS)
 

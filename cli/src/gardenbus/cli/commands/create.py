@@ -23,11 +23,11 @@ from gardenbus.cli.commands.options import (
     validation_of,
 )
 from gardenbus.cli.manifests.files import as_mapping
-from gardenbus.cli.manifests.patches import replacing_patch
 from gardenbus.cli.output.console import Format, exit_codes, fail_unless
 from gardenbus.cli.wait.conditions import parse_condition, progress_text
 from gardenbus.cli.wait.waiter import key_of, wait_until
 from gardenbus.common.api.document import Document, encode
+from gardenbus.common.api.merge_patches import replacing_patch
 from gardenbus.common.errors import BadRequest, Conflict
 
 Sent = tuple[Document, ApiResponse]

@@ -30,10 +30,11 @@ from gardenbus.cli.commands.options import (
     validation_of,
 )
 from gardenbus.cli.manifests.files import as_mapping, title
-from gardenbus.cli.manifests.patches import contested, patched, split_pairs
+from gardenbus.cli.manifests.patches import contested, split_pairs
 from gardenbus.cli.output.console import Exit, Format, errors, exit_codes, fail_unless, show_lines
 from gardenbus.cli.wait.waiter import key_of
 from gardenbus.common.api.document import SERVER_METADATA, Document
+from gardenbus.common.api.json_patches import patched
 from gardenbus.common.api.merge_patches import merge_patch_between
 from gardenbus.common.errors import BadRequest, Conflict, GardenbusError
 

@@ -64,7 +64,7 @@ class LandscapeFile(msgspec.Struct, frozen=True, kw_only=True):
     state: LandscapeState = "starting"
     supervisor_pid: int | None = None
     ports: dict[str, int] = {}
-    """Ports of last time: nats, nats-monitor, redis (unless it has a socket), dashboard, kubeapi; in a cluster nats-1, …"""
+    """Last ports: nats, nats-monitor, redis (unless it has a socket), dashboard, kubeapi; of a cluster nats-1, …"""
     nats_user: str = ""
     """The operator's name for NATS; "" where everybody is let in."""
     nats_password: str = ""

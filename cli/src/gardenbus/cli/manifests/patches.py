@@ -1,21 +1,12 @@
-"""Changes of documents: JSON patches (RFC 6902), patches that replace a manifest, labels to set. Pure."""
+"""Changes of documents: labels to set, and fields that two changes are about. Pure."""
 
-import copy
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, cast
 
-from gardenbus.cli.manifests.files import as_mapping
-from gardenbus.common.api.document import SEED_LABEL_PREFIX, STATUS_LABEL, Document
-from gardenbus.common.api.garden.tolerations import UNCHECKED_TOLERATIONS
-from gardenbus.common.api.merge_patches import merge_patch_between
+from gardenbus.common.api.document import Document
 from gardenbus.common.errors import BadRequest
 
-_OPERATIONS = ("add", "remove", "replace", "move", "copy", "test")
 _ABSENT = object()
-_SYSTEM_PAIRS = frozenset(
-    {STATUS_LABEL, "gardener.cloud/created-by", "deletion.gardener.cloud/confirmed-by", UNCHECKED_TOLERATIONS}
-)
-"""Labels and annotations that only the apiserver writes."""
 
 
 class Pairs(NamedTuple):
@@ -54,30 +45,6 @@ def split_pairs(words: Sequence[str]) -> tuple[list[str], Pairs]:
     return objects, Pairs(given, gone)
 
 
-def replacing_patch(present: Document, given: Document) -> Document:
-    """The merge patch that makes `present` what a manifest says, but for what the system sets; {} when it is that.
-
-    Finalizers and owners, the system's labels and annotations and a placed shoot's seed stay unless the manifest has
-    them.
-    """
-    old, new = as_mapping(present.get("metadata")), as_mapping(given.get("metadata"))
-    kept = {name: old[name] for name in ("finalizers", "ownerReferences") if name in old and name not in new}
-    pairs = {
-        name: {**_system_pairs(as_mapping(old.get(name))), **as_mapping(new.get(name))}
-        for name in ("labels", "annotations")
-        if name in old or name in new
-    }
-    after = {**given, "metadata": {**new, **kept, **pairs}}
-    spec, seed = as_mapping(given.get("spec")), as_mapping(present.get("spec")).get("seedName")
-    if present.get("kind") == "Shoot" and seed and "seedName" not in spec:
-        after["spec"] = {**spec, "seedName": seed}
-    return merge_patch_between(present, after)
-
-
-def _system_pairs(pairs: Document) -> Document:
-    return {key: value for key, value in pairs.items() if key in _SYSTEM_PAIRS or key.startswith(SEED_LABEL_PREFIX)}
-
-
 def contested(base: Document, current: Document, patch: Document, path: str = "") -> Iterator[str]:
     """Fields that a patch is about and that have changed since the document it was made from."""
     for key, value in patch.items():
@@ -87,43 +54,3 @@ def contested(base: Document, current: Document, patch: Document, path: str = ""
             yield from contested(cast("Document", old), cast("Document", new), cast("Document", value), here)
         elif new not in (old, value):
             yield here
-
-
-def patched(document: Document, operations: object) -> Document:
-    """A document after a JSON patch. Raises BadRequest with the operation that cannot be carried out."""
-    import jsonpatch  # noqa: PLC0415  few commands patch
-    from jsonpointer import JsonPointerException  # noqa: PLC0415  as above
-
-    if not isinstance(operations, list):
-        raise BadRequest("a JSON patch is a list of operations: [{op: replace, path: /spec/purpose, value: testing}]")
-    result: Any = copy.deepcopy(document)
-    for number, each in enumerate(cast("list[Any]", operations)):
-        operation = as_mapping(each)
-        name, path = operation.get("op"), operation.get("path")
-        try:
-            result = jsonpatch.JsonPatch([_checked(operation)]).apply(result, in_place=True)
-        except jsonpatch.JsonPatchTestFailed as error:
-            raise BadRequest(f"operation {number} ({name}): {_difference(result, operation)}") from error
-        except (jsonpatch.JsonPatchException, JsonPointerException, KeyError, TypeError, ValueError) as error:
-            raise BadRequest(f"operation {number} ({name}): there is no {path}") from error
-        except BadRequest as error:
-            raise BadRequest(f"operation {number} ({name}): {error.message}") from error
-    return result
-
-
-def _checked(operation: Document) -> Document:
-    path = operation.get("path")
-    if operation.get("op") not in _OPERATIONS or not isinstance(path, str):
-        raise BadRequest(f"op is one of {', '.join(_OPERATIONS)}, and path a text")
-    if path and not path.startswith("/"):
-        raise BadRequest(f"path {path!r}: begins with /")
-    return operation
-
-
-def _difference(document: Document, operation: Document) -> str:
-    """Message of a failed `test`."""
-    from jsonpointer import resolve_pointer  # noqa: PLC0415  few commands patch
-
-    path = operation["path"]
-    value: Any = resolve_pointer(document, path, _ABSENT)
-    return f"there is no {path}" if value is _ABSENT else f"{path} is {value!r}, not {operation.get('value')!r}"

@@ -22,7 +22,9 @@ from gardenbus.kubeapi.access.rights import Rights
 from gardenbus.kubeapi.api_client import ApiClient
 from gardenbus.kubeapi.handlers.reads import Reads
 from gardenbus.kubeapi.handlers.reviews import Reviews
+from gardenbus.kubeapi.handlers.subresources import Subresources
 from gardenbus.kubeapi.handlers.watches import Watches
+from gardenbus.kubeapi.handlers.writes import Writes
 from gardenbus.kubeapi.settings import KubeApiSettings
 from gardenbus.kubeapi.watch.caches import Caches
 from gardenbus.kubeapi.watch.updater import EventsUpdater, ObjectsUpdater
@@ -68,7 +70,7 @@ async def start_kubeapi(context: ServiceContext[KubeApiSettings], *, bus: Bus, s
     context.spawn("reviews", _after(visited, watches.run()))
     reads = Reads(api, rights, caches, clock.now)
     application = KubeApplication(
-        Handlers(reads, watches, Reviews(api, logins), logins),
+        Handlers(reads, watches, Reviews(api, logins), Writes(api, reads), Subresources(api), logins),
         caches,
         visited.set,
         _version(context),

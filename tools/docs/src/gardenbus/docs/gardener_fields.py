@@ -3,7 +3,7 @@
 The file maps `<apiVersion> <kind>` to nested objects of fields: a type's name, a list of one type, or `{"*": type}` for
 a mapping with free keys. Mappings with the same fields become one definition.
 
-    python -m gardenbus.docs.gardener_fields fields.json > …/apiserver/domain/fields/gardener.py
+    python -m gardenbus.docs.gardener_fields fields.json > …/common/api/fields/gardener.py
 """
 
 import json

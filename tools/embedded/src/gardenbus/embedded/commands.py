@@ -134,8 +134,8 @@ def down(
 def status(*, directory: Directory = None, output: Output = Format.TABLE) -> None:
     """Show the processes of a landscape and how they are; exit code 3 when it is not up.
 
-    ADDRESS is the dashboard's page, where the Kubernetes API is served, and of the other services what they say of their
-    health; of the servers of a cluster their role: who leads, and what others lack.
+    ADDRESS is the dashboard's page and the Kubernetes API, and of the other services what they say of their health; of
+    the servers of a cluster their role: who leads, and what others lack.
 
     Example: gardenbus status -o json
     """

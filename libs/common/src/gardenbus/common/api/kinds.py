@@ -148,7 +148,7 @@ _UNDERSTOOD = (
     _kind("ShootState", _CORE_V1BETA1, understood=True),
     _kind("ManagedSeed", _SEED_MANAGEMENT_V1ALPHA1, "ms", understood=True),
     _kind("ManagedSeedSet", _SEED_MANAGEMENT_V1ALPHA1, "mss", understood=True),
-    _kind("SeedAutoscaler", _SEED_MANAGEMENT_V1ALPHA1, "sa", understood=True),
+    _kind("SeedAutoscaler", _SEED_MANAGEMENT_V1ALPHA1, "sas", understood=True),
     _kind("MemberCluster", f"{CLUSTER}/v1beta1", "mcl", namespaced=False, understood=True),
     _kind("ClusterResourcePlacement", _PLACEMENT_V1BETA1, "crp", namespaced=False, understood=True),
     _kind("ResourcePlacement", _PLACEMENT_V1BETA1, "rp", understood=True),
@@ -216,7 +216,7 @@ _STORED = (
             ("ReplicationController", ("rc",)),
             ("ResourceQuota", ()),
             ("Service", ("svc",)),
-            ("ServiceAccount", ()),
+            ("ServiceAccount", ("sa",)),
         )
     ),
     *(

@@ -1,8 +1,14 @@
-"""Merge patches (RFC 7396) between two states of a document."""
+"""Merge patches (RFC 7396) between two states of a document, and those that put a manifest in the place of another."""
 
 from typing import Any, cast
 
-from gardenbus.common.api.document import Document
+from gardenbus.common.api.document import SEED_LABEL_PREFIX, STATUS_LABEL, Document, section
+from gardenbus.common.api.garden.tolerations import UNCHECKED_TOLERATIONS
+
+_SYSTEM_PAIRS = frozenset(
+    {STATUS_LABEL, "gardener.cloud/created-by", "deletion.gardener.cloud/confirmed-by", UNCHECKED_TOLERATIONS}
+)
+"""Labels and annotations that only the apiserver writes."""
 
 
 def merge_patch_between(before: Any, after: Any) -> Document:
@@ -18,6 +24,30 @@ def merge_patch_between(before: Any, after: Any) -> Document:
         elif value != old[key]:
             patch[key] = value
     return patch
+
+
+def replacing_patch(present: Document, given: Document) -> Document:
+    """The merge patch that makes `present` what a manifest says, but for what the system sets; {} when it is that.
+
+    Finalizers and owners, the system's labels and annotations and a placed shoot's seed stay unless the manifest has
+    them.
+    """
+    old, new = section(present, "metadata"), section(given, "metadata")
+    kept = {name: old[name] for name in ("finalizers", "ownerReferences") if name in old and name not in new}
+    pairs = {
+        name: {**_system_pairs(section(old, name)), **section(new, name)}
+        for name in ("labels", "annotations")
+        if name in old or name in new
+    }
+    after = {**given, "metadata": {**new, **kept, **pairs}}
+    spec, seed = section(given, "spec"), section(present, "spec").get("seedName")
+    if present.get("kind") == "Shoot" and seed and "seedName" not in spec:
+        after["spec"] = {**spec, "seedName": seed}
+    return merge_patch_between(present, after)
+
+
+def _system_pairs(pairs: Document) -> Document:
+    return {key: value for key, value in pairs.items() if key in _SYSTEM_PAIRS or key.startswith(SEED_LABEL_PREFIX)}
 
 
 def _mapping(value: Any) -> Document:

@@ -1,9 +1,9 @@
 """Logins: who the bearer of a token, or the holder of a certificate, is.
 
 A token is the user and password that the landscape issued, as JSON or as base64 of `user:password`. NATS decides if
-they are valid, by a connection that is closed again: so what is revoked, or has ended, is known in one place. Its decision
-counts for some seconds. A certificate is of an authority that the TLS server trusts; its names are read here, and the
-revocations.
+they are valid, by a connection that is closed again: so what is revoked, or has ended, is known in one place. Its
+decision counts for some seconds. A certificate is of an authority that the TLS server trusts; its names are read here,
+and the revocations.
 """
 
 import asyncio

@@ -39,6 +39,41 @@ METADATA: Mapping[str, str] = {
 }
 """Of metadata, the same for all kinds."""
 
+_MORE: Mapping[str, Mapping[str, str]] = {
+    "Shoot": {
+        "spec.addons": "Additional components that are installed in the cluster.",
+        "spec.controlPlane": "Settings of the control plane: its high availability, and zones of the seed.",
+        "spec.dns": "Domain of the cluster and the providers of its records; without one it gets one of the landscape.",
+        "spec.dns.domain": "Domain of the API server and the ingresses of the cluster; it never changes.",
+        "spec.dns.providers": "DNS providers of the domain, and the Secrets with which records are made there.",
+        "spec.extensions": "Extensions of the cluster, each with its own configuration.",
+        "spec.hibernation": "Whether the cluster is hibernated, and schedules by which it is.",
+        "spec.kubernetes": "Version of Kubernetes and the configuration of its components.",
+        "spec.kubernetes.version": "Version of Kubernetes; it can be raised by one minor version at a time.",
+        "spec.maintenance": "Time window of maintenance, and which versions are raised in it.",
+        "spec.monitoring": "Settings of alerts about the cluster.",
+        "spec.networking": "Network of the cluster: its type, and the ranges of nodes, pods and services.",
+        "spec.provider": "Infrastructure provider, with its configuration and the worker pools.",
+        "spec.resources": "Objects of the Project that extensions of the cluster refer to.",
+        "spec.systemComponents": "Settings of the components that each cluster has.",
+        "status.conditions": "Conditions of the control plane and the nodes, as they were observed last.",
+        "status.lastOperation": "The last operation on the cluster: its type, state and progress.",
+        "status.lastErrors": "Errors of the last operation, with Gardener's codes.",
+    },
+    "Seed": {
+        "spec.backup": "Where the etcds of control planes on this seed are backed up to.",
+        "spec.dns": "DNS provider and domain of what runs on the seed.",
+        "spec.ingress": "Domain and controller of the seed's ingresses.",
+        "spec.networks": "Ranges of the seed's network, and defaults for its shoots.",
+        "spec.provider": "Infrastructure provider of the seed, its region and zones.",
+        "spec.settings": "Settings of the seed: whether shoots are scheduled to it, excess capacity, load balancers.",
+        "spec.taints": "Taints that a shoot has to tolerate to be placed here.",
+        "status.capacity": "Shoots that the seed has room for.",
+        "status.conditions": "Conditions of the gardenlet, backups, extensions and system components.",
+    },
+}
+"""Of fields that no view describes: those that are asked for first."""
+
 _TOP = {"spec": "What is wanted.", "status": "What was observed last; the server and the agents write it."}
 
 
@@ -48,7 +83,8 @@ def descriptions_of(kind: str) -> Mapping[str, str]:
     view = _VIEWS.get(kind)
     if view is None:
         return _TOP
-    return {**_TOP, "": (view.__doc__ or "").strip(), **dict(_described(view, ""))}
+    own = {path: text for path, text in _described(view, "") if not text.strip("`.").startswith(("spec", "status"))}
+    return {**_TOP, "": (view.__doc__ or "").strip(), **own, **_MORE.get(kind, {})}
 
 
 def _described(view: type[msgspec.Struct], prefix: str) -> Iterator[tuple[str, str]]:

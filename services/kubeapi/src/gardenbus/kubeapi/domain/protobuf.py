@@ -50,6 +50,9 @@ _MESSAGES: Mapping[str, str] = {
     "RulesReviewSpec": "1 namespace",
     "TokenReview": "1 metadata:ObjectMeta, 2 spec:TokenReviewSpec",
     "TokenReviewSpec": "1 token, 2 audiences:[string]",
+    "CertificateSigningRequest": "1 metadata:ObjectMeta, 3 status:SigningStatus",
+    "SigningStatus": "1 conditions:[SigningCondition]",
+    "SigningCondition": "1 type, 2 reason, 3 message, 6 status",
 }
 """Fields of each message; a type is `string` unless another is named, `[…]` a list, `{…}` a map of strings to it."""
 

@@ -49,8 +49,9 @@ class Resource(NamedTuple):
 _VERBS: Mapping[str, tuple[str, ...]] = {
     "event": READ_VERBS,
     "lease": ("get", "list", *WRITE_VERBS),
+    "namespace": (*READ_VERBS, "create", "update", "patch", "delete"),
 }
-"""Kinds whose objects are not all in the store: Events are recorded, Leases of seeds live on the bus."""
+"""Kinds without some verbs: Events are recorded, Leases of seeds live on the bus, Namespaces go one by one."""
 
 _STATUS = Subresource("status", ("get",))
 _SUBRESOURCES: Mapping[str, tuple[Subresource, ...]] = {

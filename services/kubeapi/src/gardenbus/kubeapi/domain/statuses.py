@@ -28,6 +28,7 @@ _REASONS: Mapping[int, str] = {
 _OWN_REASONS = frozenset({*_REASONS.values(), "AlreadyExists"})
 
 RETRY_SECONDS = 1
+_INVALID = 422
 
 
 class Rejected(GardenbusError):
@@ -92,8 +93,10 @@ def retry_seconds(error: GardenbusError) -> int:
 def _causes(error: GardenbusError) -> list[Mapping[str, str]]:
     if isinstance(error, TooLargeVersion):
         return [{"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}]
-    if isinstance(error, Rejected):
+    if isinstance(error, Rejected) and (error.causes or error.code != _INVALID):
         return [*error.causes]
+    if isinstance(error, Rejected):
+        return [{"reason": "FieldValueInvalid", "message": error.message}]
     if isinstance(error, InvalidResource):
         return [
             {"reason": "FieldValueInvalid", "message": each.message, "field": each.field} for each in error.problems

@@ -58,8 +58,6 @@ class Reads:
         """One object. Raises NotFound, Forbidden, Unavailable."""
         info = request.info
         body = await self._object(request)
-        if info.subresource is not None and info.subresource.name == "scale":
-            return Answer(body)
         if not request.accepted.form:
             return Answer(body)
         document: Document = decode(body)
@@ -72,9 +70,6 @@ class Reads:
     async def _object(self, request: ApiRequest) -> bytes:
         info, user = request.info, request.user.name
         key = key_of(request)
-        if info.subresource is not None and info.subresource.name == "scale":
-            body = {"name": info.name, "namespace": info.namespace}
-            return (await self._api.request(user, "scale", body)).body
         if key.kind == "event" or info.query.get("resourceVersion") == "0":
             await self._rights.require(Review(user, "get", info.resource.singular, info.namespace, info.name))
             cached = self._caches.of(key.kind).get(key)

@@ -1,7 +1,7 @@
 """Routes requests: who sent them, what they are about, and within which limits they are handled."""
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from time import perf_counter
 from typing import Any, NamedTuple
 
@@ -14,13 +14,15 @@ from gardenbus.kubeapi import metrics
 from gardenbus.kubeapi.access.logins import Logins, Unauthorized, User
 from gardenbus.kubeapi.domain import discovery, openapi
 from gardenbus.kubeapi.domain.negotiation import DISCOVERY, JSON, METADATA, TABLE, Accepted, accepted
-from gardenbus.kubeapi.domain.request_info import MethodNotAllowed, RequestInfo, request_info
+from gardenbus.kubeapi.domain.request_info import RequestInfo, request_info
 from gardenbus.kubeapi.domain.resources import REVIEWS
 from gardenbus.kubeapi.domain.statuses import Rejected, status_of
 from gardenbus.kubeapi.handlers.answers import Answer, ApiRequest, answer
 from gardenbus.kubeapi.handlers.reads import Reads
 from gardenbus.kubeapi.handlers.reviews import Reviews
+from gardenbus.kubeapi.handlers.subresources import Subresources
 from gardenbus.kubeapi.handlers.watches import Watches
+from gardenbus.kubeapi.handlers.writes import Writes
 from gardenbus.kubeapi.watch.caches import Caches
 from gardenbus.kubeapi.web.responses import encoded, rejection
 from gardenbus.kubeapi.web.streaming import stream
@@ -38,6 +40,8 @@ class Handlers(NamedTuple):
     reads: Reads
     watches: Watches
     reviews: Reviews
+    writes: Writes
+    subresources: Subresources
     logins: Logins
 
 
@@ -166,13 +170,18 @@ class KubeApplication:
         info, handlers = request.info, self._handlers
         if info.resource.plural in REVIEWS and info.resource is REVIEWS[info.resource.plural]:
             return await handlers.reviews.create(request)
-        match info.verb:
-            case "get":
-                return await handlers.reads.get(request)
-            case "list":
-                return await handlers.reads.list(request)
-            case _:
-                raise MethodNotAllowed("the server does not allow this method on the requested resource")
+        if info.subresource is not None and (found := await handlers.subresources.handle(request)) is not None:
+            return found
+        by_verb: Mapping[str, Callable[[ApiRequest], Awaitable[Answer]]] = {
+            "get": handlers.reads.get,
+            "list": handlers.reads.list,
+            "create": handlers.writes.create,
+            "update": handlers.writes.update,
+            "patch": handlers.writes.patch,
+            "delete": handlers.writes.delete,
+            "deletecollection": handlers.writes.delete_collection,
+        }
+        return await by_verb[info.verb](request)
 
     @staticmethod
     def _rejected(error: GardenbusError, info: RequestInfo | None) -> web.Response:

@@ -1,0 +1,1 @@
+"""Patches: a document, and what a patch makes of it."""

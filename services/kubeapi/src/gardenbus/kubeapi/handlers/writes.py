@@ -1,0 +1,235 @@
+"""Writes: each is one or several requests to the apiserver as the user, on the version that it was decided on."""
+
+import asyncio
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from gardenbus.common.api.decoding import json_decoder
+from gardenbus.common.api.document import Document, section
+from gardenbus.common.api.field_validation import FieldValidation, parse_field_validation
+from gardenbus.common.api.json_patches import patched
+from gardenbus.common.api.keys import ObjectKey
+from gardenbus.common.errors import AlreadyExists, BadRequest, Conflict, GardenbusError, NotFound
+from gardenbus.kubeapi.api_client import ApiClient, ApiResult, WriteOptions
+from gardenbus.kubeapi.domain import manifests, statuses
+from gardenbus.kubeapi.domain.bodies import UnsupportedMediaType, read_body, read_json
+from gardenbus.kubeapi.domain.delete_options import DeleteOptions, delete_options, is_dry_run
+from gardenbus.kubeapi.domain.patches.merge import merged
+from gardenbus.kubeapi.domain.patches.strategic import merged_strategically
+from gardenbus.kubeapi.domain.statuses import Rejected
+from gardenbus.kubeapi.handlers.answers import Answer, ApiRequest, answer
+from gardenbus.kubeapi.handlers.reads import Reads, key_of
+
+_decode = json_decoder(Document)
+
+MOST_ATTEMPTS = 8
+"""Attempts of a change that states no version, while others change the object."""
+
+DELETED_TOGETHER = 4
+_CREATED = 201
+_CONFLICT, _NOT_FOUND = 409, 404
+
+JSON_PATCH = "application/json-patch+json"
+MERGE_PATCH = "application/merge-patch+json"
+STRATEGIC_PATCH = "application/strategic-merge-patch+json"
+APPLY_PATCH = "application/apply-patch+yaml"
+
+_MERGES: Mapping[str, Callable[[Any, Document], Document]] = {
+    MERGE_PATCH: merged,
+    STRATEGIC_PATCH: merged_strategically,
+}
+
+MODIFIED = "the object has been modified; please apply your changes to the latest version and try again"
+
+Change = Callable[[Document], Document]
+"""What a patch makes of an object."""
+
+
+class Writes:
+    """Handles writes."""
+
+    def __init__(self, api: ApiClient, reads: Reads) -> None:
+        self._api = api
+        self._reads = reads
+
+    async def create(self, request: ApiRequest) -> Answer:
+        """Create an object. Raises AlreadyExists, and what the apiserver rejects it with."""
+        given = manifests.created(manifests.named_in(read_body(request.body, request.content_type), request.info))
+        for attempt in range(MOST_ATTEMPTS):
+            document, is_generated = manifests.with_generated_name(given)
+            try:
+                result = await self._create(request, document)
+            except AlreadyExists:
+                if not is_generated or attempt == MOST_ATTEMPTS - 1:
+                    raise
+            else:
+                return Answer(result.body, _CREATED, result.warnings)
+        raise AssertionError
+
+    async def _create(self, request: ApiRequest, document: Document) -> ApiResult:
+        key = ObjectKey(request.info.resource.singular, request.info.namespace, section(document, "metadata")["name"])
+        options = _options(request)._replace(condition=(key, 0))
+        try:
+            return await self._api.request(request.user.name, "apply", document, options)
+        except Rejected as error:
+            if error.code == _CONFLICT and await self._present(request.user.name, key) is not None:
+                about = f'{request.info.resource.qualified} "{key.name}" already exists'
+                raise AlreadyExists(about) from error
+            raise
+
+    async def update(self, request: ApiRequest) -> Answer:
+        """Put an object in the place of what is stored. Raises NotFound, Conflict, and what it is rejected with."""
+        given = manifests.named_in(read_body(request.body, request.content_type), request.info)
+        return await self._change(request, given, lambda present: manifests.replacement(present, given))
+
+    async def patch(self, request: ApiRequest) -> Answer:
+        """Patch an object. Raises UnsupportedMediaType, NotFound, Conflict, and what it is rejected with."""
+        media_type = request.content_type.partition(";")[0].strip().lower()
+        if media_type == APPLY_PATCH:
+            return await self._apply(request)
+        if media_type == JSON_PATCH:
+            operations = read_json(request.body)
+            return await self._change(request, {}, lambda present: _json_patched(present, operations))
+        merge = _MERGES.get(media_type)
+        if merge is None:
+            known = ", ".join((JSON_PATCH, *_MERGES, APPLY_PATCH))
+            raise UnsupportedMediaType(f"{media_type[:80]!r} is no patch: there are {known}")
+        patch = _mapping(read_json(request.body))
+        own = _body_of(patch)
+        return await self._change(request, patch, lambda present: manifests.difference(present, merge(present, own)))
+
+    async def _apply(self, request: ApiRequest) -> Answer:
+        """Merge a manifest over the object, which is created where it is not there."""
+        if not request.info.query.get("fieldManager"):
+            raise BadRequest("fieldManager: is required for an apply")
+        given = manifests.named_in(read_body(request.body, APPLY_PATCH), request.info)
+        for _ in range(MOST_ATTEMPTS):
+            if await self._present(request.user.name, key_of(request)) is None:
+                try:
+                    result = await self._create(request, manifests.created(given))
+                except AlreadyExists:
+                    continue
+                return Answer(result.body, _CREATED, result.warnings)
+            break
+        own = _body_of(given)
+        return await self._change(
+            request, given, lambda present: manifests.difference(present, merged_strategically(present, own))
+        )
+
+    async def _change(self, request: ApiRequest, given: Document, patch_of: Change) -> Answer:
+        """Change an object on the version that it states, or on any, until nobody else has changed it meanwhile."""
+        key, user = key_of(request), request.user.name
+        metadata = section(given, "metadata")
+        wanted, uid = str(metadata.get("resourceVersion") or ""), str(metadata.get("uid") or "")
+        for attempt in range(MOST_ATTEMPTS):
+            body = (await self._api.request(user, f"get.{key.tail}")).body
+            present = _decode(body)
+            stored = section(present, "metadata")
+            if (wanted and wanted != stored.get("resourceVersion")) or (uid and uid != stored.get("uid")):
+                raise Conflict(MODIFIED)
+            patch = patch_of(present)
+            if not patch:
+                return Answer(body)
+            options = _options(request)._replace(condition=(key, int(stored["resourceVersion"])))
+            try:
+                result = await self._api.request(user, f"patch.{key.tail}", patch, options)
+            except Rejected as error:
+                if error.code != _CONFLICT:
+                    raise
+                if wanted or attempt == MOST_ATTEMPTS - 1:
+                    raise Conflict(MODIFIED) from error
+            else:
+                return Answer(result.body, warnings=result.warnings)
+        raise AssertionError
+
+    async def delete(self, request: ApiRequest) -> Answer:
+        """Delete an object. Raises NotFound, Conflict, InvalidResource, and what it is rejected with."""
+        options = self._delete_options(request)
+        return await self._delete(request, key_of(request), options)
+
+    async def delete_collection(self, request: ApiRequest) -> Answer:
+        """Delete what a list selects, some at a time; stops at the first error but NotFound."""
+        options = self._delete_options(request)
+        listed = _decode((await self._reads.list(request._replace(accepted=request.accepted._replace(form="")))).body)
+        objects: list[Document] = listed["items"]
+        for first in range(0, len(objects), DELETED_TOGETHER):
+            together = objects[first : first + DELETED_TOGETHER]
+            await asyncio.gather(*(self._delete_listed(request, each, options) for each in together))
+        return answer(listed)
+
+    async def _delete_listed(self, request: ApiRequest, document: Document, options: DeleteOptions) -> None:
+        metadata = section(document, "metadata")
+        key = ObjectKey(request.info.resource.singular, str(metadata.get("namespace") or ""), str(metadata["name"]))
+        try:
+            await self._delete(request, key, options)
+        except GardenbusError as error:
+            if error.code != _NOT_FOUND:
+                raise
+
+    @staticmethod
+    def _delete_options(request: ApiRequest) -> DeleteOptions:
+        body = read_body(request.body, request.content_type) if request.body else {}
+        return delete_options(body, request.info.query)
+
+    async def _delete(self, request: ApiRequest, key: ObjectKey, options: DeleteOptions) -> Answer:
+        user, resource = request.user.name, request.info.resource
+        stored = section(await self._must_be_present(user, key), "metadata")
+        uid, version = str(stored.get("uid") or ""), str(stored.get("resourceVersion") or "")
+        if options.uid not in ("", uid) or options.version not in ("", version):
+            raise Conflict(f"the UID or the version in the precondition is not that of the object: {uid}, {version}")
+        condition = (key, int(version)) if options.uid or options.version else None
+        write = WriteOptions(condition, options.is_dry_run)
+        result = await self._api.request(user, f"delete.{key.tail}", options=write)
+        left = _decode(result.body)
+        if left.get("deleted") is True or options.is_dry_run or "metadata" not in left:
+            return answer(statuses.success(resource, key.name, uid), warnings=result.warnings)
+        return Answer(result.body, warnings=result.warnings)
+
+    async def _present(self, user: str, key: ObjectKey) -> Document | None:
+        try:
+            return _decode((await self._api.request(user, f"get.{key.tail}")).body)
+        except Rejected as error:
+            if error.code == _NOT_FOUND:
+                return None
+            raise
+
+    async def _must_be_present(self, user: str, key: ObjectKey) -> Document:
+        present = await self._present(user, key)
+        if present is None:
+            raise NotFound(f"{key} not found")
+        return present
+
+
+def _options(request: ApiRequest) -> WriteOptions:
+    query = request.info.query
+    text = query.get("fieldValidation", "").lower()
+    validation = parse_field_validation(text, name="fieldValidation") if text else FieldValidation.WARN
+    return WriteOptions(is_dry_run=is_dry_run(query.get("dryRun", "")), validation=validation)
+
+
+def _json_patched(present: Document, operations: Any) -> Document:
+    try:
+        after = patched(present, operations)
+    except BadRequest as error:
+        if not isinstance(operations, list):
+            raise
+        raise Rejected(422, "Invalid", error.message) from error
+    return manifests.difference(present, after)
+
+
+def _body_of(patch: Document) -> Document:
+    """A patch without the version and uid that it depends on."""
+    if "metadata" not in patch:
+        return patch
+    kept = {
+        name: value
+        for name, value in section(patch, "metadata").items()
+        if name not in ("resourceVersion", "uid", "managedFields", "creationTimestamp")
+    }
+    return {**patch, "metadata": kept}
+
+
+def _mapping(value: Any) -> Document:
+    if not isinstance(value, dict):
+        raise BadRequest("the patch is no object")
+    return value  # pyright: ignore[reportUnknownVariableType]

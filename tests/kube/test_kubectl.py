@@ -1,0 +1,121 @@
+"""kubectl on the Kubernetes API of a landscape: an operator's session."""
+
+import json
+import os
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.kubernetes_manifests import find_kubectl
+from tests.support.landscape import GARDENBUS
+
+WITHIN_SECONDS = 120
+Kubectl = Callable[..., "subprocess.CompletedProcess[str]"]
+
+
+def _gardenbus(directory: Path, *arguments: str) -> "subprocess.CompletedProcess[str]":
+    command = [str(GARDENBUS), *arguments, "--dir", str(directory)]
+    return subprocess.run(command, check=True, capture_output=True, text=True, timeout=WITHIN_SECONDS)
+
+
+@pytest.fixture(scope="module")
+def kubectl(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kubectl]:
+    """kubectl as the operator of a landscape with the example."""
+    program = find_kubectl()
+    if program is None:
+        pytest.skip("there is no kubectl: .ci/kube builds it")
+    place = tmp_path_factory.mktemp("kubectl")
+    directory, file = place / "gb", place / "kubeconfig"
+    _gardenbus(directory, "up", "--example", "landscape", "--detach")
+    try:
+        _gardenbus(directory, "kubeconfig", "--landscape", "-n", "garden-dev", "--file", str(file))
+        environ = {**os.environ, "KUBECONFIG": str(file), "KUBECACHEDIR": str(place / "cache")}
+
+        def run(*arguments: str, given: Any = None) -> "subprocess.CompletedProcess[str]":
+            return subprocess.run(
+                [program, *arguments],
+                check=False,
+                capture_output=True,
+                text=True,
+                timeout=WITHIN_SECONDS,
+                env=environ,
+                input=None if given is None else json.dumps(given),
+            )
+
+        yield run
+    finally:
+        _gardenbus(directory, "down")
+
+
+def test_it_says_who_one_is_and_what_one_may(kubectl: Kubectl) -> None:
+    assert "operator" in kubectl("auth", "whoami").stdout
+    assert kubectl("auth", "can-i", "create", "shoots").stdout.strip() == "yes"
+    assert kubectl("version").returncode == 0
+
+
+def test_it_shows_tables_with_gardeners_columns(kubectl: Kubectl) -> None:
+    heading = kubectl("get", "shoots", "-A").stdout.splitlines()[0].split("  ")
+    assert [each.strip() for each in heading if each.strip()] == [
+        *("NAMESPACE", "NAME", "CLOUDPROFILE", "PROVIDER", "REGION", "K8S VERSION"),
+        *("HIBERNATION", "LAST OPERATION", "STATUS", "AGE"),
+    ]
+    assert "aws-cork" in kubectl("get", "seeds").stdout
+
+
+def test_it_selects_describes_and_explains(kubectl: Kubectl) -> None:
+    named = kubectl("get", "shoots", "-A", "-o", "name", "--chunk-size", "3").stdout.split()
+    assert len(named) == len(set(named)) > 3
+    assert "Kind:         Shoot" in kubectl("describe", "shoot", "apollo").stdout
+    assert "Domain" in kubectl("explain", "shoot.spec.dns").stdout
+    missing = kubectl("get", "shoot", "nosuch")
+    assert missing.returncode == 1
+    assert 'shoots.core.gardener.cloud "nosuch" not found' in missing.stderr
+
+
+def test_it_creates_changes_watches_and_deletes(kubectl: Kubectl) -> None:
+    assert kubectl("create", "configmap", "one", "--from-literal=a=b").returncode == 0
+    again = kubectl("create", "configmap", "one", "--from-literal=a=b")
+    assert "already exists" in again.stderr
+    assert kubectl("patch", "cm", "one", "-p", '{"data":{"c":"d"}}').returncode == 0
+    failed = kubectl("patch", "cm", "one", "--type=json", "-p", '[{"op":"test","path":"/data/a","value":"x"}]')
+    assert "/data/a" in failed.stderr
+    data = kubectl("get", "cm", "one", "-o", "jsonpath={.data}").stdout
+    assert json.loads(data) == {"a": "b", "c": "d"}
+    assert kubectl("delete", "cm", "one").returncode == 0
+    assert kubectl("wait", "cm/one", "--for=delete", "--timeout=60s").returncode == 0
+
+
+def test_a_shoot_is_applied_placed_and_deleted_on_confirmation(kubectl: Kubectl) -> None:
+    apollo = json.loads(kubectl("get", "shoot", "apollo", "-o", "json").stdout)
+    spec = {name: value for name, value in apollo["spec"].items() if name not in ("seedName", "dns")}
+    given = {
+        **{name: apollo[name] for name in ("apiVersion", "kind")},
+        "metadata": {"name": "hermione", "namespace": "garden-dev"},
+        "spec": spec,
+    }
+    assert "created" in kubectl("apply", "-f", "-", given=given).stdout
+    placed = kubectl("wait", "shoot/hermione", "--for=jsonpath={.spec.seedName}", "--timeout=60s")
+    assert placed.returncode == 0, placed.stderr
+    assert "unchanged" in kubectl("apply", "-f", "-", given=given).stdout
+    assert "confirmation.gardener.cloud/deletion" in kubectl("delete", "shoot", "hermione").stderr
+    kubectl("annotate", "shoot", "hermione", "confirmation.gardener.cloud/deletion=true")
+    assert kubectl("delete", "shoot", "hermione", "--timeout=90s").returncode == 0
+
+
+def test_a_misspelt_field_is_rejected(kubectl: Kubectl) -> None:
+    given = {
+        "apiVersion": "core.gardener.cloud/v1beta1",
+        "kind": "ExposureClass",
+        "metadata": {"name": "a"},
+        "handlr": "b",
+    }
+    assert "handlr" in kubectl("create", "-f", "-", "--validate=strict", given=given).stderr
+
+
+def test_nobody_gets_in_without_credentials(kubectl: Kubectl) -> None:
+    stranger = kubectl("get", "shoots", "--token", "nobody")
+    assert stranger.returncode == 1
+    assert "Unauthorized" in stranger.stderr or "must be logged in" in stranger.stderr
