@@ -43,7 +43,7 @@ SHOOTS = "/apis/core.gardener.cloud/v1beta1/namespaces/garden-dev/shoots"
         ("GET", "/apis/core.gardener.cloud/v1beta1/seeds/a%2Eb", {}, "get", "Seed", "", "a.b"),
     ],
 )
-def test_a_path_names_a_verb_and_an_object(
+def test_a_path_names_a_verb_and_an_object(  # noqa: PLR0917 - a row of the table
     method: str, path: str, query: dict[str, str], verb: str, kind: str, namespace: str, name: str
 ) -> None:
     found = request_info(method, path, query)
@@ -158,7 +158,7 @@ def test_protobuf_that_is_cut_in_half_is_rejected_or_read_as_less(size: int) -> 
 
 
 def test_a_kind_that_is_not_read_from_protobuf_is_named() -> None:
-    with pytest.raises(BadRequest, match="Pod.*application/json"):
+    with pytest.raises(BadRequest, match=r"Pod.*application/json"):
         decode_protobuf(_envelope(b"v1", b"Pod", b""))
 
 

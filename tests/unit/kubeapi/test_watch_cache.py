@@ -37,8 +37,8 @@ def cache() -> WatchCache:
     return found
 
 
-def a_watcher(cache: WatchCache, *, form: WatchForm = WatchForm(), **query: str) -> Watcher:
-    watcher = Watcher(resource_named("configmap"), "", list_options(query, watch=True), form, lambda: NOW)
+def a_watcher(cache: WatchCache, *, form: str = "", **query: str) -> Watcher:
+    watcher = Watcher(resource_named("configmap"), "", list_options(query, watch=True), WatchForm(form), lambda: NOW)
     watcher.start(cache)
     return watcher
 
@@ -96,7 +96,7 @@ async def test_one_object_is_watched_by_its_name(cache: WatchCache) -> None:
 
 
 async def test_rows_of_a_watched_table_have_columns_the_first_time_alone(cache: WatchCache) -> None:
-    watcher = a_watcher(cache, form=WatchForm(TABLE))
+    watcher = a_watcher(cache, form=TABLE)
     cache.receive(a_change("two", 6), 6)
     first, second = (msgspec.json.decode(line)["object"] for line in await watcher.lines())
     assert first["columnDefinitions"]
