@@ -74,7 +74,7 @@ def test_an_unknown_directive_is_named() -> None:
 def test_an_update_without_finalizers_and_labels_removes_them_and_nothing_that_the_server_owns() -> None:
     given = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "one", "namespace": "garden"}, "data": {}}
     patch = replacement(STORED, given)
-    assert patch["metadata"] == {"finalizers": [], "labels": None}
+    assert patch["metadata"] == {"finalizers": [], "labels": {"x": None}}
     assert patch["data"] == {"a": None}
     assert "status" not in patch
 

@@ -26,6 +26,7 @@ from gardenbus.kubeapi.handlers.subresources import Subresources
 from gardenbus.kubeapi.handlers.watches import Watches
 from gardenbus.kubeapi.handlers.writes import Writes
 from gardenbus.kubeapi.settings import KubeApiSettings
+from gardenbus.kubeapi.watch.barrier import Barrier
 from gardenbus.kubeapi.watch.caches import Caches
 from gardenbus.kubeapi.watch.updater import EventsUpdater, ObjectsUpdater
 from gardenbus.kubeapi.watch.watch_cache import WatchCache
@@ -62,13 +63,13 @@ async def start_kubeapi(context: ServiceContext[KubeApiSettings], *, bus: Bus, s
     caches = Caches(WatchCache(clock.now), WatchCache(clock.now))
     metrics.OBJECTS.set_function(lambda: caches.objects.count)
     visited = asyncio.Event()
-    _follow(context, bus, subjects, caches, visited)
+    barrier = _follow(context, bus, subjects, caches, visited)
     name = f"kubeapi-login-{context.instance}"
     logins = Logins(nats_check(settings.nats_url, name, settings.nats_ca or None), _Revoked(caches.objects).now, clock)
     rights = Rights(api, clock)
     watches = Watches(rights, logins, caches, clock.now, most=settings.kubeapi_watches)
     context.spawn("reviews", _after(visited, watches.run()))
-    reads = Reads(api, rights, caches, clock.now)
+    reads = Reads(api, rights, caches, clock.now, barrier)
     application = KubeApplication(
         Handlers(reads, watches, Reviews(api, logins), Writes(api, reads), Subresources(api), logins),
         caches,
@@ -91,7 +92,7 @@ async def start_kubeapi(context: ServiceContext[KubeApiSettings], *, bus: Bus, s
 
 def _follow(
     context: ServiceContext[KubeApiSettings], bus: Bus, subjects: Subjects, caches: Caches, visited: asyncio.Event
-) -> None:
+) -> Barrier:
     api = ApiClient(bus, subjects)
 
     async def fetched(key: ObjectKey) -> bytes | None:
@@ -100,9 +101,10 @@ def _follow(
         except GardenbusError:
             return None  # gone meanwhile, or announced again when the API is back
 
-    objects = ObjectsUpdater(bus, subjects, caches.objects, fetched)
+    objects = ObjectsUpdater(bus, subjects, caches.objects, fetched, caches.note_moved)
     context.spawn("objects", _after(visited, objects.run()))
     context.spawn("events", _after(visited, EventsUpdater(bus, subjects, caches.events).run()))
+    return Barrier(bus, subjects, caches, objects)
 
 
 async def _after(visited: asyncio.Event, work: Awaitable[object]) -> None:

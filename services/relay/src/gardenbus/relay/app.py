@@ -17,12 +17,13 @@ from gardenbus.diagnostics.replication import sentinel_facts
 from gardenbus.relay import metrics
 from gardenbus.relay.adapters.library_pruner import LibraryPruner
 from gardenbus.relay.adapters.redis_outbox import RedisOutbox
-from gardenbus.relay.adapters.redis_stats import replication_info, store_stats
+from gardenbus.relay.adapters.redis_stats import outbox_times, replication_info, store_stats
 from gardenbus.relay.backups import BackupKeeper, BackupPlan
 from gardenbus.relay.relay import Relay, RelaySettings
 from gardenbus.relay.replica_report import report_replicas
 from gardenbus.relay.server_stats import export_server_stats, record_announced
 from gardenbus.relay.settings import RelayServiceSettings
+from gardenbus.relay.settled import SettledRequests
 
 
 async def build(context: ServiceContext[RelayServiceSettings]) -> None:
@@ -62,6 +63,13 @@ async def build(context: ServiceContext[RelayServiceSettings]) -> None:
     if context.settings.backup_destination:
         keeper = _backup_keeper(context, connections, outbox, lambda: relay.leading)
         context.spawn("backups", keeper.run())
+    settled = SettledRequests(
+        lambda: outbox_times(connections.redis),
+        lambda: connections.bus.position(connections.subjects.stream("OBJECTS")),
+        context.clock,
+    )
+    handlers = {connections.subjects.settled: settled.handle}
+    context.spawn("settled", context.wait_for("nats", lambda: connections.bus.serve("relay", "1.0.0", handlers)))
     context.spawn("libraries", LibraryPruner(connections.redis, context.clock).run())
 
     async def resign() -> None:

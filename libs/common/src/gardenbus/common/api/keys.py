@@ -157,6 +157,11 @@ class Subjects:
         """Filter for all requests for steps of a seed's shoots."""
         return self.extension(seed, "*")
 
+    @property
+    def settled(self) -> str:
+        """Subject of a request that is responded to once all that was stored before it has been announced."""
+        return f"{self.prefix}.relay.settled"
+
     def binding(self, seed: str, namespace: str, name: str) -> str:
         """Subject of a shoot's binding for the gardenlet of `seed`."""
         return f"{self.prefix}.binding.{seed}.{namespace}.{name}"

@@ -16,6 +16,7 @@ from gardenbus.kubeapi.domain.resources import Resource
 from gardenbus.kubeapi.domain.statuses import Expired, TooLargeVersion
 from gardenbus.kubeapi.domain.tables import Included, partial, table
 from gardenbus.kubeapi.handlers.answers import Answer, ApiRequest, answer
+from gardenbus.kubeapi.watch.barrier import Barrier
 from gardenbus.kubeapi.watch.caches import Caches
 from gardenbus.kubeapi.watch.watch_cache import CachedObject, WatchCache
 
@@ -48,7 +49,9 @@ class Reads:
         rights: Rights,
         caches: Caches,
         now: Callable[[], datetime],
+        barrier: Barrier,
     ) -> None:
+        self._barrier = barrier
         self._api = api
         self._rights = rights
         self._caches = caches
@@ -107,6 +110,8 @@ class Reads:
             if not cache.synced:
                 raise Unavailable("the announcements have not been read yet: try again")
             raise TooLargeVersion(f"Too large resource version: {version}, current: {cache.mark}")
+        if options.version is None and cache is self._caches.objects:
+            await self._barrier.pass_through()
 
     async def _leases(self, request: ApiRequest, options: ListOptions) -> Answer:
         info = request.info

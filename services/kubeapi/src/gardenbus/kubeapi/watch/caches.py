@@ -10,13 +10,13 @@ WAIT_SECONDS = 3.0
 
 
 class Caches:
-    """Both caches, and waits for their versions."""
+    """Both caches, and waits for what comes into them."""
 
     def __init__(self, objects: WatchCache, events: WatchCache) -> None:
         self.objects, self.events = objects, events
-        self._moved: dict[int, asyncio.Event] = {}
+        self._moved = asyncio.Event()
         for cache in (objects, events):
-            cache.on_mark(self._waker(cache))
+            cache.on_mark(self.note_moved)
 
     def of(self, kind: str) -> WatchCache:
         """The cache of a kind."""
@@ -24,18 +24,19 @@ class Caches:
 
     async def wait_for(self, cache: WatchCache, version: int) -> bool:
         """Wait until a cache stands at a version; False when that takes too long."""
+        return await self.wait_until(lambda: cache.synced and cache.mark >= version)
+
+    async def wait_until(self, is_reached: Callable[[], bool]) -> bool:
+        """Wait until something has come in; False when that takes too long."""
         try:
             async with asyncio.timeout(WAIT_SECONDS):
-                while cache.mark < version or not cache.synced:
-                    await self._moved.setdefault(id(cache), asyncio.Event()).wait()
+                while not is_reached():
+                    await self._moved.wait()
         except TimeoutError:
             return False
         return True
 
-    def _waker(self, cache: WatchCache) -> Callable[[], None]:
-        def wake() -> None:
-            moved = self._moved.pop(id(cache), None)
-            if moved is not None:
-                moved.set()
-
-        return wake
+    def note_moved(self) -> None:
+        """Something has come in: those who wait look again."""
+        self._moved.set()
+        self._moved = asyncio.Event()

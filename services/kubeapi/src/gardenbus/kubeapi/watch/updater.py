@@ -37,7 +37,11 @@ Fetch = Callable[[ObjectKey], Awaitable[bytes | None]]
 class ObjectsUpdater:
     """Follows OBJECTS. `fetch` reads an object whose announcement was too large for its body."""
 
-    def __init__(self, bus: Bus, subjects: Subjects, cache: WatchCache, fetch: Fetch) -> None:
+    def __init__(
+        self, bus: Bus, subjects: Subjects, cache: WatchCache, fetch: Fetch, moved: Callable[[], None]
+    ) -> None:
+        self._moved = moved
+        """To be called when `sequence` has grown."""
         self._bus = bus
         self._subjects = subjects
         self._cache = cache
@@ -74,8 +78,8 @@ class ObjectsUpdater:
             async for event in follower:
                 match event:
                     case ReplayDone():
-                        self.sequence = event.sequence
                         self._cache.end_replay()
+                        self._note(event.sequence)
                     case FollowRestarted():
                         _log.info("watches.expired", reason=event.reason)
                         self._cache.begin_replay()
@@ -83,10 +87,15 @@ class ObjectsUpdater:
                         if event.marker is None:
                             with skip_unreadable(event):
                                 await self._receive(event)
-                        self.sequence = event.sequence
+                        self._note(event.sequence)
                 number += 1
                 if number % AT_ONCE == 0:
                     await asyncio.sleep(0)
+
+    def _note(self, sequence: int) -> None:
+        if self._cache.synced:
+            self.sequence = sequence
+            self._moved()
 
     async def _receive(self, message: StreamMessage) -> None:
         self._cache.receive(await self._change(message), whole_number(message.headers.get(Header.SETTLED)))

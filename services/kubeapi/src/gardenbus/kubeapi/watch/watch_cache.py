@@ -147,9 +147,9 @@ class WatchCache:
         return sum(map(len, self._state.objects.values()))
 
     @property
-    def has_pending(self) -> bool:
-        """True while an object was announced in a version that is not settled yet."""
-        return bool((self._next or self._state).pending)
+    def highest(self) -> int:
+        """The highest version that was announced; it may not be settled yet."""
+        return self._state.highest
 
     def on_reset(self, callback: Callable[[], None]) -> None:
         """Call back when everything was read anew."""

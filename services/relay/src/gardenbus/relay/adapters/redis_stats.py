@@ -44,6 +44,13 @@ async def store_stats(connection: RedisConnection) -> StoreStats:
     )
 
 
+async def outbox_times(connection: RedisConnection) -> tuple[int, int | None]:
+    """Redis' clock, and the time of the oldest entry that is not announced yet (None: there is none), in ms."""
+    clock, oldest = await connection.pipeline([("TIME",), ("XRANGE", connection.key("outbox"), "-", "+", "COUNT", 1)])
+    now = int(clock[0]) * 1000 + int(clock[1]) // 1000
+    return now, int(oldest[0][0].decode().partition("-")[0]) if oldest else None
+
+
 async def replication_info(connection: RedisConnection) -> Mapping[str, str]:
     """Redis' INFO about its replicas. Raises Unavailable."""
     return _facts(await connection.command("INFO", "replication"))

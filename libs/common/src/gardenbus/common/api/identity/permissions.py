@@ -192,6 +192,7 @@ def _relay(insider: _Insider) -> Permissions:
         + insider.follow("BINDINGS")
         + insider.follow("EVENTS")
         + insider.publish(*(f"{family}.>" for family in ("changed", "binding", "view", "event", "queue", "later")))
+        + insider.subscribe("relay.settled")
     )
 
 
@@ -308,7 +309,12 @@ def _dashboard(insider: _Insider) -> Permissions:
 
 def _kubeapi(insider: _Insider) -> Permissions:
     """It serves whoever logs in there, as themselves, also what only some may read: it decides by the apiserver."""
-    return insider.info() + insider.follow("OBJECTS") + insider.follow("EVENTS") + insider.publish("as.*.api.>")
+    return (
+        insider.info()
+        + insider.follow("OBJECTS")
+        + insider.follow("EVENTS")
+        + insider.publish("as.*.api.>", "relay.settled")
+    )
 
 
 def _identity(insider: _Insider) -> Permissions:
