@@ -1,0 +1,118 @@
+"""A Kubernetes API over a landscape in memory: apiserver and relay on one bus, and requests over HTTP."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncGenerator
+from typing import Any
+
+from aiohttp.test_utils import TestClient, TestServer
+
+from gardenbus.apiserver.access.audit_log import AuditLog
+from gardenbus.apiserver.access.authorizer import Authorizer
+from gardenbus.apiserver.domain.request_subjects import api_filters
+from gardenbus.apiserver.registry.read_cache import ManifestCache
+from gardenbus.apiserver.registry.seed_binder import SeedBinder
+from gardenbus.apiserver.registry.writer import Writer
+from gardenbus.apiserver.requests.api import ApiHandler
+from gardenbus.common.adapters.nats.credentials import Login
+from gardenbus.common.api.identity.revocations import Revocations
+from gardenbus.common.api.keys import Subjects
+from gardenbus.common.errors import CredentialsRejected
+from gardenbus.common.runtime.clock import SystemClock
+from gardenbus.kubeapi.access.logins import Logins
+from gardenbus.kubeapi.access.rights import Rights
+from gardenbus.kubeapi.api_client import ApiClient
+from gardenbus.kubeapi.handlers.reads import Reads
+from gardenbus.kubeapi.handlers.reviews import Reviews
+from gardenbus.kubeapi.handlers.subresources import Subresources
+from gardenbus.kubeapi.handlers.watches import Watches
+from gardenbus.kubeapi.handlers.writes import Writes
+from gardenbus.kubeapi.watch.barrier import Barrier
+from gardenbus.kubeapi.watch.caches import Caches
+from gardenbus.kubeapi.watch.updater import EventsUpdater, ObjectsUpdater
+from gardenbus.kubeapi.watch.watch_cache import WatchCache
+from gardenbus.kubeapi.web.application import Handlers, KubeApplication
+from gardenbus.relay.relay import Relay, RelaySettings
+from gardenbus.relay.settled import SettledRequests
+from tests.support.memory.bus import MemoryBus, MemoryServer
+from tests.support.memory.outbox import MemoryOutbox
+from tests.support.memory.store import MemoryStore
+
+SUBJECTS = Subjects()
+PASSWORD = "right"
+
+
+class KubeApi:
+    """Requests of users over HTTP."""
+
+    def __init__(self, client: "TestClient[Any, Any]", store: MemoryStore) -> None:
+        self.client = client
+        self.store = store
+
+    def request(self, method: str, path: str, *, user: str = "operator", **options: Any) -> Any:
+        """Send a request as a user ("" is nobody)."""
+        token = {"Authorization": f'Bearer {{"user":"{user}","password":"{PASSWORD}"}}'} if user else {}
+        return self.client.request(method, path, headers={**token, **options.pop("headers", {})}, **options)
+
+
+async def _check(login: Login) -> None:
+    if login.password != PASSWORD:
+        raise CredentialsRejected("user or password is wrong")
+
+
+@contextlib.asynccontextmanager
+async def a_kube_api(*, most_requests: int = 10, most_watches: int = 10) -> AsyncGenerator[KubeApi]:
+    """A Kubernetes API; everybody's password is PASSWORD."""
+    clock = SystemClock()
+    server = MemoryServer(clock)
+    store = MemoryStore(clock, is_open=True)
+    bus = MemoryBus(clock, server=server)
+    await bus.ensure_streams()
+    handler = ApiHandler(
+        bus=bus,
+        store=store,
+        clock=clock,
+        subjects=SUBJECTS,
+        writer=Writer(store, clock, None),
+        seed_binder=SeedBinder(store, clock),
+        manifests=ManifestCache(store),
+        authorizer=Authorizer(store, AuditLog(clock), is_enforced=True),
+        concurrency=8,
+    )
+    await bus.serve("apiserver", "1.0.0", dict.fromkeys(api_filters(SUBJECTS), handler.handle))
+    outbox = MemoryOutbox(store)
+
+    async def times() -> tuple[int, int | None]:
+        page = await outbox.head(1)
+        return 0, 0 if page.entries else None
+
+    settled = SettledRequests(times, lambda: bus.position("OBJECTS"), clock)
+    await bus.serve("relay", "1.0.0", {SUBJECTS.settled: settled.handle})
+    relay = Relay(outbox, MemoryBus(clock, server=server), SUBJECTS, clock, RelaySettings(idle_seconds=0.01))
+    caches = Caches(WatchCache(clock.now), WatchCache(clock.now))
+    api = ApiClient(bus, SUBJECTS)
+
+    async def fetched(_key: object) -> bytes | None:
+        return None
+
+    objects = ObjectsUpdater(bus, SUBJECTS, caches.objects, fetched, caches.note_moved)
+    logins = Logins(_check, Revocations, clock)
+    rights = Rights(api, clock)
+    watches = Watches(rights, logins, caches, clock.now, most=most_watches)
+    reads = Reads(api, rights, caches, clock.now, Barrier(bus, SUBJECTS, caches, objects))
+    handlers = Handlers(reads, watches, Reviews(api, logins), Writes(api, reads), Subresources(api), logins)
+    application = KubeApplication(
+        handlers, caches, lambda: None, {"gitVersion": "v1.34.4"}, most_requests=most_requests
+    )
+    tasks = [
+        asyncio.create_task(each)
+        for each in (relay.run(), objects.run(), EventsUpdater(bus, SUBJECTS, caches.events).run())
+    ]
+    try:
+        async with TestClient(TestServer(application.application())) as client:
+            yield KubeApi(client, store)
+            await watches.stop()
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)

@@ -1,0 +1,203 @@
+"""Requests over HTTP, from the socket to the store and back."""
+
+import asyncio
+import base64
+import gzip
+import json
+from collections.abc import AsyncGenerator
+from typing import Any
+
+import pytest
+
+from tests.support.kube_apis import KubeApi, a_kube_api
+
+MAPS = "/api/v1/namespaces/dev/configmaps"
+MERGE = {"Content-Type": "application/merge-patch+json"}
+
+
+@pytest.fixture
+async def kube() -> AsyncGenerator[KubeApi]:
+    async with a_kube_api(most_watches=1) as found:
+        yield found
+
+
+def a_map(name: str, **data: str) -> dict[str, Any]:
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": data}
+
+
+async def created(kube: KubeApi, name: str, **data: str) -> dict[str, Any]:
+    response = await kube.request("POST", MAPS, json=a_map(name, **data))
+    assert response.status == 201, await response.text()
+    return await response.json()
+
+
+async def test_health_and_version_are_for_everybody_and_nothing_else_is(kube: KubeApi) -> None:
+    assert (await kube.request("GET", "/livez", user="")).status == 200
+    assert (await (await kube.request("GET", "/version", user="")).json())["gitVersion"] == "v1.34.4"
+    for path in ("/api", "/apis", MAPS, "/openapi/v3", "/nothing"):
+        response = await kube.request("GET", path, user="")
+        assert response.status == 401
+        assert (await response.json())["reason"] == "Unauthorized"
+
+
+async def test_a_wrong_password_and_impersonation_are_rejected(kube: KubeApi) -> None:
+    wrong = base64.b64encode(b"operator:wrong").decode()
+    response = await kube.request("GET", MAPS, user="", headers={"Authorization": f"Bearer {wrong}"})
+    assert response.status == 401
+    response = await kube.request("GET", MAPS, headers={"Impersonate-User": "ann"})
+    assert response.status == 403
+
+
+async def test_what_was_written_is_in_the_next_list(kube: KubeApi) -> None:
+    for number in range(5):
+        await created(kube, f"map-{number}")
+        listed = await (await kube.request("GET", MAPS)).json()
+        assert [each["metadata"]["name"] for each in listed["items"]] == [f"map-{each}" for each in range(number + 1)]
+
+
+async def test_a_list_goes_on_where_its_page_ended(kube: KubeApi) -> None:
+    for number in range(5):
+        await created(kube, f"map-{number}")
+    names: list[str] = []
+    query = {"limit": "2"}
+    while True:
+        listed = await (await kube.request("GET", MAPS, params=query)).json()
+        names += [each["metadata"]["name"] for each in listed["items"]]
+        if "continue" not in listed["metadata"]:
+            break
+        query["continue"] = listed["metadata"]["continue"]
+    assert names == [f"map-{number}" for number in range(5)]
+
+
+async def test_an_object_is_created_once_and_changed_on_its_version(kube: KubeApi) -> None:
+    first = await created(kube, "one", a="b")
+    again = await kube.request("POST", MAPS, json=a_map("one"))
+    assert (again.status, (await again.json())["reason"]) == (409, "AlreadyExists")
+    patched = await kube.request("PATCH", f"{MAPS}/one", data=b'{"data":{"c":"d"}}', headers=MERGE)
+    assert (await patched.json())["data"] == {"a": "b", "c": "d"}
+    stale = await kube.request("PUT", f"{MAPS}/one", json={**first, "data": {}})
+    assert (stale.status, (await stale.json())["reason"]) == (409, "Conflict")
+    replaced = await kube.request("PUT", f"{MAPS}/one", json=a_map("one", e="f"))
+    assert (await replaced.json())["data"] == {"e": "f"}
+
+
+async def test_a_dry_run_writes_nothing(kube: KubeApi) -> None:
+    response = await kube.request("POST", MAPS, params={"dryRun": "All"}, json=a_map("one"))
+    assert response.status == 201
+    assert (await kube.request("GET", f"{MAPS}/one")).status == 404
+
+
+async def test_a_failed_test_of_a_patch_is_invalid(kube: KubeApi) -> None:
+    await created(kube, "one", a="b")
+    patch = b'[{"op":"test","path":"/data/a","value":"x"}]'
+    headers = {"Content-Type": "application/json-patch+json"}
+    response = await kube.request("PATCH", f"{MAPS}/one", data=patch, headers=headers)
+    assert response.status == 422
+    assert "/data/a" in (await response.json())["message"]
+
+
+async def test_an_apply_needs_its_manager_and_creates_what_is_not_there(kube: KubeApi) -> None:
+    headers = {"Content-Type": "application/apply-patch+yaml"}
+    body = json.dumps(a_map("one", a="b")).encode()
+    missing = await kube.request("PATCH", f"{MAPS}/one", data=body, headers=headers)
+    assert missing.status == 400
+    applied = await kube.request("PATCH", f"{MAPS}/one", data=body, headers=headers, params={"fieldManager": "me"})
+    assert applied.status == 201
+    again = await kube.request("PATCH", f"{MAPS}/one", data=body, headers=headers, params={"fieldManager": "me"})
+    assert again.status == 200
+
+
+async def test_a_deletion_depends_on_its_preconditions(kube: KubeApi) -> None:
+    one = await created(kube, "one")
+    wrong = await kube.request("DELETE", f"{MAPS}/one", json={"preconditions": {"uid": "another"}})
+    assert wrong.status == 409
+    right = await kube.request("DELETE", f"{MAPS}/one", json={"preconditions": {"uid": one["metadata"]["uid"]}})
+    assert (right.status, (await right.json())["status"]) == (200, "Success")
+    assert (await kube.request("DELETE", f"{MAPS}/one")).status == 404
+
+
+async def test_a_collection_is_deleted_by_its_selector(kube: KubeApi) -> None:
+    for name, label in (("one", "x"), ("two", "y"), ("three", "x")):
+        document = a_map(name)
+        document["metadata"]["labels"] = {"l": label}
+        assert (await kube.request("POST", MAPS, json=document)).status == 201
+    assert (await kube.request("DELETE", MAPS, params={"labelSelector": "l=x"})).status == 200
+    listed = await (await kube.request("GET", MAPS)).json()
+    assert [each["metadata"]["name"] for each in listed["items"]] == ["two"]
+
+
+async def test_a_watch_follows_a_list_and_ends_when_its_time_is_over(kube: KubeApi) -> None:
+    await created(kube, "one")
+    version = (await (await kube.request("GET", MAPS)).json())["metadata"]["resourceVersion"]
+    query = {"watch": "true", "resourceVersion": version, "timeoutSeconds": "1", "allowWatchBookmarks": "true"}
+    async with kube.request("GET", MAPS, params=query) as response:
+        await created(kube, "two")
+        lines = [json.loads(line) async for line in response.content]
+    assert [(each["type"], each["object"]["metadata"].get("name")) for each in lines] == [
+        ("ADDED", "two"),
+        ("BOOKMARK", None),
+    ]
+
+
+async def test_watches_beyond_the_limit_are_told_to_come_again(kube: KubeApi) -> None:
+    async with kube.request("GET", MAPS, params={"watch": "1"}):
+        second = await kube.request("GET", MAPS, params={"watch": "1"})
+        assert second.status == 429
+        assert second.headers["Retry-After"] == "1"
+
+
+async def test_people_see_what_their_rights_allow(kube: KubeApi) -> None:
+    await created(kube, "one")
+    for path in (MAPS, f"{MAPS}/one"):
+        response = await kube.request("GET", path, user="ann")
+        assert (response.status, (await response.json())["reason"]) == (403, "Forbidden")
+    watch = await kube.request("GET", MAPS, user="ann", params={"watch": "true"})
+    assert watch.status == 403
+    seeds = await kube.request("GET", "/apis/core.gardener.cloud/v1beta1/seeds", user="ann")
+    assert seeds.status == 200
+
+
+async def test_reviews_say_who_one_is_and_what_one_may(kube: KubeApi) -> None:
+    path = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
+    myself = await (await kube.request("POST", path, user="ann", json={})).json()
+    assert myself["status"]["userInfo"]["username"] == "ann"
+    path = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
+    for verb, resource, allowed in (("list", "seeds", True), ("delete", "seeds", False), ("list", "nothings", False)):
+        spec = {"resourceAttributes": {"verb": verb, "resource": resource}}
+        review = await (await kube.request("POST", path, user="ann", json={"spec": spec})).json()
+        assert review["status"]["allowed"] is allowed
+    token = await kube.request("POST", "/apis/authentication.k8s.io/v1/tokenreviews", user="ann", json={})
+    assert token.status == 403
+
+
+async def test_forms_and_encodings_are_those_that_a_client_takes(kube: KubeApi) -> None:
+    await created(kube, "one", a="x" * 200_000)
+    accept = {"Accept": "application/json;as=Table;v=v1;g=meta.k8s.io,application/json"}
+    shown = await (await kube.request("GET", MAPS, headers=accept)).json()
+    assert shown["kind"] == "Table"
+    assert shown["rows"][0]["cells"][:2] == ["one", 1]
+    text = await (await kube.request("GET", f"{MAPS}/one", headers={"Accept": "application/yaml"})).text()
+    assert text.startswith("apiVersion: v1")
+    response = await kube.request("GET", MAPS, headers={"Accept-Encoding": "gzip"})
+    assert response.headers["Content-Encoding"] == "gzip"
+    accept = {"Accept": "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"}
+    response = await kube.request("GET", "/apis", headers=accept)
+    assert "as=APIGroupDiscoveryList" in response.headers["Content-Type"]
+
+
+async def test_a_body_that_is_too_long_inflated_or_broken_is_rejected(kube: KubeApi) -> None:
+    bomb = gzip.compress(b" " * (4 * 1024 * 1024))
+    headers = {"Content-Type": "application/json", "Content-Encoding": "gzip"}
+    response = await kube.request("POST", MAPS, data=bomb, headers=headers)
+    assert response.status == 413
+    broken = await kube.request("POST", MAPS, data=b"{", headers={"Content-Type": "application/json"})
+    assert (broken.status, (await broken.json())["reason"]) == (400, "BadRequest")
+    odd = await kube.request("POST", MAPS, data=b"{}", headers={"Content-Type": "application/cbor"})
+    assert odd.status == 415
+
+
+async def test_a_list_of_a_version_that_nobody_has_seen_is_too_large(kube: KubeApi) -> None:
+    await created(kube, "one")
+    response = await asyncio.wait_for(kube.request("GET", MAPS, params={"resourceVersion": "99999999999999999"}), 60)
+    assert response.status == 504
+    assert (await response.json())["details"]["causes"][0]["reason"] == "ResourceVersionTooLarge"
