@@ -39,7 +39,8 @@ def test_each_holder_has_its_own_and_nobody_elses_and_no_authority(made: Path) -
     with_store = {name for name in service_names() if name not in ("dashboard", "kubeapi")}
     for name in service_names():
         own = {file.partition("/")[2] for file in found if file.startswith(f"{name}/")}
-        assert own == {"ca.crt", "nats.nk", *(["redis.password"] if name in with_store else [])}, name
+        served = ["server.crt", "server.key"] if name == "kubeapi" else []
+        assert own == {"ca.crt", "nats.nk", *served, *(["redis.password"] if name in with_store else [])}, name
     secrets = [found[f"{name}/nats.nk"] for name in service_names()]
     assert len(set(secrets)) == len(secrets)
     signing = found["authority/ca.key"]

@@ -1,7 +1,7 @@
 """Keys of a landscape in containers: a directory for each holder, which is all that its container gets to see.
 
     authority       all of it (`identity_directory`): for `identity`, and for whoever makes the keys
-    <service>       nats.nk, redis.password (where it is a user of Redis), ca.crt
+    <service>       nats.nk, redis.password (where it is a user of Redis), ca.crt; kubeapi: server.crt, server.key
     nats            server.crt, server.key, authorization.conf; for a cluster routes.{conf,crt,key,ca.crt}
     redis           server.crt, server.key, ca.crt, users.acl; for a cluster replication.conf, and sentinel.conf
     operator        operator.json, redis.password, ca.crt
@@ -36,6 +36,8 @@ from gardenbus.credentials.server_configuration import (
 
 AUTHORITY, NATS, REDIS, OPERATOR = "authority", "nats", "redis", "operator"
 AGENTS_CREDENTIALS = "credentials.pem"
+_HTTPS = ("kubeapi",)
+"""Services that serve HTTPS themselves, with the servers' certificate."""
 KEYS_OF_NATS = Path("/etc/nats/keys")
 """Directory of the keys in the container of NATS."""
 MASTER = "garden"
@@ -74,6 +76,8 @@ def make_keys(directory: Path, deployment: Deployment, now: datetime, owners: Ow
         _write(holder / "nats.nk", identity.service(name).read_bytes())
         if (password := users.passwords.get(cast("RedisUser", name))) is not None:
             _write(holder / "redis.password", password.read_bytes())
+        if name in _HTTPS:
+            _copy(server, holder)
     operator = _holder(directory / OPERATOR)
     _copy((identity.operator, *ca), operator)
     _write(operator / "redis.password", users.passwords["operator"].read_bytes())
