@@ -34,7 +34,8 @@ STALE_SECONDS = 60.0
 
 MOST_LOGINS = 10_000
 AT_ONCE = 4
-"""Logins that are checked at the same time."""
+"""Logins that are checked at the same time; those that were valid before have as many places of their own: NATS takes
+its time to reject, and strangers must not have others wait."""
 
 
 class Unauthorized(GardenbusError):
@@ -77,7 +78,7 @@ class Logins:
         self._revocations = revocations
         self._clock = clock
         self._known: OrderedDict[bytes, _Known] = OrderedDict()
-        self._slots = asyncio.Semaphore(AT_ONCE)
+        self._slots = {was_valid: asyncio.Semaphore(AT_ONCE) for was_valid in (True, False)}
         self._running: dict[bytes, asyncio.Task[User | None]] = {}
 
     async def user_of(self, authorization: str, certificate: Mapping[str, Any] | None) -> User | None:
@@ -130,7 +131,9 @@ class Logins:
     async def _checked(self, digest: bytes, login: Login, known: _Known | None, now: float) -> _Known:
         task = self._running.get(digest)
         if task is None:
-            task = self._running[digest] = asyncio.create_task(self._user(login), name="login")
+            task = self._running[digest] = asyncio.create_task(
+                self._user(login, was_valid=known is not None and known.user is not None), name="login"
+            )
             task.add_done_callback(lambda _: self._running.pop(digest, None))
         try:
             user = await asyncio.shield(task)
@@ -144,8 +147,8 @@ class Logins:
             self._known.popitem(last=False)
         return found
 
-    async def _user(self, login: Login) -> User | None:
-        async with self._slots:
+    async def _user(self, login: Login, *, was_valid: bool) -> User | None:
+        async with self._slots[was_valid]:
             try:
                 await self._check(login)
             except CredentialsRejected:
