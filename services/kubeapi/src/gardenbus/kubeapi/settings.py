@@ -1,9 +1,12 @@
 """Settings of the Kubernetes API: its address, its certificate, and whose certificates let in."""
 
-from collections.abc import Mapping
+import sys
+from collections.abc import Mapping, Sequence
 
 from gardenbus.common.errors import SettingsInvalid
 from gardenbus.common.runtime.settings import CommonSettings, Port, load
+
+USAGE = "usage: python -m gardenbus.kubeapi"
 
 
 class KubeApiSettings(CommonSettings, frozen=True, kw_only=True):
@@ -31,8 +34,10 @@ class KubeApiSettings(CommonSettings, frozen=True, kw_only=True):
     """Watches at the same time."""
 
 
-def load_settings(environ: Mapping[str, str] | None = None) -> KubeApiSettings:
-    """Read the environment; raises SettingsInvalid with all problems."""
+def load_settings(arguments: Sequence[str] | None = None, environ: Mapping[str, str] | None = None) -> KubeApiSettings:
+    """Read the environment; raises SettingsInvalid with all problems, and for arguments."""
+    if list(sys.argv[1:] if arguments is None else arguments):
+        raise SettingsInvalid((USAGE,))
     settings = load(KubeApiSettings, environ=environ)
     problems = [
         f"GARDENBUS_{field.upper()}: name the file; the Kubernetes API is served over TLS alone"
