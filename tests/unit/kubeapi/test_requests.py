@@ -40,7 +40,7 @@ SHOOTS = "/apis/core.gardener.cloud/v1beta1/namespaces/garden-dev/shoots"
         ("DELETE", f"{SHOOTS}/apollo", {}, "delete", "Shoot", "garden-dev", "apollo"),
         ("DELETE", SHOOTS, {}, "deletecollection", "Shoot", "garden-dev", ""),
         ("POST", f"{SHOOTS}/apollo/adminkubeconfig", {}, "create", "Shoot", "garden-dev", "apollo"),
-        ("GET", "/apis/core.gardener.cloud/v1beta1/seeds/a%2Eb", {}, "get", "Seed", "", "a.b"),
+        ("GET", "/apis/core.gardener.cloud/v1beta1/seeds/a.b", {}, "get", "Seed", "", "a.b"),
     ],
 )
 def test_a_path_names_a_verb_and_an_object(  # noqa: PLR0917 - a row of the table

@@ -8,10 +8,10 @@ import typer
 from gardenbus.agent.files import replace_file
 from gardenbus.cli import completions
 from gardenbus.cli.client.api import ApiClient
+from gardenbus.cli.client.kubeconfigs import landscape_kubeconfig
 from gardenbus.cli.client.resource_args import ResourceArgs, get_object, object_name
 from gardenbus.cli.client.targets import find_landscape
 from gardenbus.cli.commands.options import LandscapeOptions, Namespace, run_with_client
-from gardenbus.cli.contexts.kubeconfigs import landscape_kubeconfig
 from gardenbus.cli.manifests.files import as_mapping
 from gardenbus.cli.output.console import exit_codes, show_lines
 from gardenbus.cli.output.terminal import write_document

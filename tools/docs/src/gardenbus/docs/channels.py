@@ -255,16 +255,20 @@ def _request_reply_channels(subjects: Subjects) -> Sequence[Channel]:
             "scheduler",
             is_request_reply=True,
         ),
-        Channel(
-            "relay.settled",
-            subjects.settled,
-            "The place in OBJECTS up to which all is announced that was stored before the request.",
-            [request_message],
-            "kubeapi",
-            "relay",
-            is_request_reply=True,
-        ),
+        _served_by_relays(subjects, request_message),
         *_served_by_gardenlets(subjects),
+    )
+
+
+def _served_by_relays(subjects: Subjects, request_message: MessageSpec) -> Channel:
+    return Channel(
+        "relay.settled",
+        subjects.settled,
+        "The place in OBJECTS up to which all is announced that was stored before the request.",
+        [request_message],
+        "kubeapi",
+        "relay",
+        is_request_reply=True,
     )
 
 

@@ -29,6 +29,7 @@ SERVICES = (
     "relay",
     "identity",
     "dashboard",
+    "kubeapi",
 )
 _SHARED = "gardenbus.common.runtime.connections"
 """Imports what takes time, and registers what all services have."""

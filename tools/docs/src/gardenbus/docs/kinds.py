@@ -7,7 +7,6 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 import msgspec
 
 from gardenbus.apiserver.domain.kind_actors import actors_of
-from gardenbus.common.api.field_docs import field_docs
 from gardenbus.common.api.fields.kinds import sent_shape
 from gardenbus.common.api.garden.cloudprofiles import CloudProfile, NamespacedCloudProfile, RegionConfigMap
 from gardenbus.common.api.garden.projects import Project
@@ -19,6 +18,7 @@ from gardenbus.common.api.views import Metadata, TypedView
 from gardenbus.docs.json_schemas import FLEET_VIEWS
 from gardenbus.docs.markdown import row, table
 from gardenbus.docs.settings import type_text
+from gardenbus.kubeapi.domain.field_docs import field_docs
 
 VIEWS: Mapping[str, type[TypedView]] = {
     "Shoot": Shoot,

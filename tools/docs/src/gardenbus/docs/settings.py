@@ -9,13 +9,14 @@ import msgspec
 
 from gardenbus.apiserver.settings import ApiserverSettings
 from gardenbus.autoscaler.settings import AutoscalerSettings
-from gardenbus.common.api.field_docs import field_docs
 from gardenbus.common.runtime.settings import ENVIRONMENT_PREFIX, CommonSettings
 from gardenbus.controllermanager.settings import ControllerManagerSettings
 from gardenbus.dashboard.settings import DashboardSettings
 from gardenbus.docs.markdown import row, table
 from gardenbus.gardenlet.settings import GardenletSettings
 from gardenbus.identity.settings import IdentitySettings
+from gardenbus.kubeapi.domain.field_docs import field_docs
+from gardenbus.kubeapi.settings import KubeApiSettings
 from gardenbus.lifecycle.settings import LifecycleSettings
 from gardenbus.managedseedset.settings import ManagedSeedSetSettings
 from gardenbus.memberagent.settings import MemberAgentSettings
@@ -36,6 +37,7 @@ SERVICES: Mapping[str, type[CommonSettings]] = {
     "relay": RelayServiceSettings,
     "identity": IdentitySettings,
     "dashboard": DashboardSettings,
+    "kubeapi": KubeApiSettings,
 }
 
 _HEAD = """# Settings

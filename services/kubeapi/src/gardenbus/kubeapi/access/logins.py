@@ -20,8 +20,8 @@ import msgspec
 
 from gardenbus.common.adapters.nats.connection import Connection
 from gardenbus.common.adapters.nats.credentials import Login, login_credentials
-from gardenbus.common.api.identity.names import certified
-from gardenbus.common.api.identity.principals import Principal, groups_of, principal_of
+from gardenbus.common.api.identity.names import carried, certified
+from gardenbus.common.api.identity.principals import Principal, groups_of
 from gardenbus.common.api.identity.revocations import Revocations
 from gardenbus.common.errors import BadRequest, CredentialsRejected, GardenbusError, Unavailable
 from gardenbus.common.ports.clock import Clock
@@ -150,12 +150,11 @@ class Logins:
     async def _user(self, login: Login, *, was_valid: bool) -> User | None:
         async with self._slots[was_valid]:
             try:
+                principal = carried(login.user)
                 await self._check(login)
-            except CredentialsRejected:
+            except (BadRequest, CredentialsRejected):
                 return None
-            except BadRequest:
-                return None
-        return _user(principal_of(login.user), Proof(login))
+        return _user(principal, Proof(login))
 
 
 def _user(principal: Principal, proof: Proof) -> User:

@@ -7,12 +7,12 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 
 import msgspec
 
-from gardenbus.common.api.field_docs import field_docs
 from gardenbus.common.api.garden.cloudprofiles import CloudProfile, NamespacedCloudProfile
 from gardenbus.common.api.garden.projects import Project
 from gardenbus.common.api.garden.seed_autoscalers import SeedAutoscaler
 from gardenbus.common.api.garden.seeds import Seed
 from gardenbus.common.api.garden.shoots import Shoot
+from gardenbus.kubeapi.domain.field_docs import field_docs
 
 _VIEWS: Mapping[str, type[msgspec.Struct]] = {
     "Shoot": Shoot,

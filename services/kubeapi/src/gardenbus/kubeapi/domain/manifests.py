@@ -1,7 +1,6 @@
 """Objects as clients send them, made ready for the apiserver: what stands in the path, and what the server owns."""
 
 import base64
-import secrets
 from typing import Any
 
 from gardenbus.common.api.document import SERVER_METADATA, Document, section
@@ -9,8 +8,6 @@ from gardenbus.common.api.merge_patches import merge_patch_between, replacing_pa
 from gardenbus.common.errors import BadRequest
 from gardenbus.kubeapi.domain.request_info import RequestInfo
 
-_LETTERS = "bcdfghjklmnpqrstvwxz2456789"
-_GENERATED = 5
 _LONGEST_PREFIX = 58
 
 
@@ -43,15 +40,14 @@ def _with_data(secret: Document) -> Document:
     return {**rest, "data": {**section(secret, "data"), **encoded}}
 
 
-def with_generated_name(document: Document) -> tuple[Document, bool]:
-    """The object with a name, and whether that was made of `generateName`. Raises BadRequest without both."""
+def with_generated_name(document: Document, end: str) -> tuple[Document, bool]:
+    """The object with a name, and whether that was made of `generateName` and `end`. Raises BadRequest without both."""
     metadata = section(document, "metadata")
     if metadata.get("name"):
         return document, False
     prefix = str(metadata.get("generateName") or "")
     if not prefix:
         raise BadRequest("metadata.name: name or generateName is required")
-    end = "".join(secrets.choice(_LETTERS) for _ in range(_GENERATED))
     return {**document, "metadata": {**metadata, "name": f"{prefix[:_LONGEST_PREFIX]}{end}"}}, True
 
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from typing import NamedTuple
-from urllib.parse import unquote
 
 from gardenbus.common.errors import BadRequest, NotFound
 from gardenbus.kubeapi.domain.resources import Resource, Subresource, resource_at
@@ -55,9 +54,9 @@ def flag_of(text: str, name: str) -> bool:
     return text in _TRUE
 
 
-def request_info(method: str, raw_path: str, query: Mapping[str, str]) -> RequestInfo:
+def request_info(method: str, path: str, query: Mapping[str, str]) -> RequestInfo:
     """The request of a path below `/api/` or `/apis/`. Raises NotFound, MethodNotAllowed, BadRequest."""
-    parts = [unquote(part) for part in raw_path.strip("/").split("/")]
+    parts = path.strip("/").split("/")
     if parts[0] not in ("api", "apis"):
         raise _unknown()
     group, rest = ("", parts[1:]) if parts[0] == "api" else (parts[1] if parts[1:] else "", parts[2:])

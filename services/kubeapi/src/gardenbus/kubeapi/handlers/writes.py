@@ -1,6 +1,7 @@
 """Writes: each is one or several requests to the apiserver as the user, on the version that it was decided on."""
 
 import asyncio
+import secrets
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -26,6 +27,9 @@ MOST_ATTEMPTS = 8
 """Attempts of a change that states no version, while others change the object."""
 
 DELETED_TOGETHER = 4
+_LETTERS = "bcdfghjklmnpqrstvwxz2456789"
+_GENERATED = 5
+"""Letters of a generated name, none of which makes a word, and their number."""
 _CREATED = 201
 _CONFLICT, _NOT_FOUND = 409, 404
 
@@ -56,7 +60,7 @@ class Writes:
         """Create an object. Raises AlreadyExists, and what the apiserver rejects it with."""
         given = manifests.created(manifests.named_in(read_body(request.body, request.content_type), request.info))
         for attempt in range(MOST_ATTEMPTS):
-            document, is_generated = manifests.with_generated_name(given)
+            document, is_generated = manifests.with_generated_name(given, _generated_end())
             try:
                 result = await self._create(request, document)
             except AlreadyExists:
@@ -198,6 +202,10 @@ class Writes:
         if present is None:
             raise NotFound(f"{key} not found")
         return present
+
+
+def _generated_end() -> str:
+    return "".join(secrets.choice(_LETTERS) for _ in range(_GENERATED))
 
 
 def _options(request: ApiRequest) -> WriteOptions:

@@ -81,7 +81,7 @@ class KubeApplication:
             user = await self._user(request)
             if (found := self._documents(request) or _openapi(request)) is not None:
                 return found if isinstance(found, web.Response) else await encoded(request, *found)
-            info = request_info(request.method, request.rel_url.raw_path, request.query)
+            info = request_info(request.method, request.path, request.query)
             response = await self._respond(request, info, user)
         except GardenbusError as error:
             response = self._rejected(error, info)
