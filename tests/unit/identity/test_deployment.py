@@ -68,7 +68,7 @@ def test_a_later_start_replaces_what_ended_and_hands_a_new_certificate_to_the_se
     assert {name for name in after if after[name] != before[name]} == {
         "gardenlet-earth/earth/credentials.pem",
         "memberagent/harbour/credentials.pem",
-        *(f"{place}/server.{end}" for place in ("authority", "nats", "redis") for end in ("crt", "key")),
+        *(f"{place}/server.{end}" for place in ("authority", "nats", "redis", "kubeapi") for end in ("crt", "key")),
     }
 
 
