@@ -15,10 +15,10 @@ class Outbox:
 
     def __init__(self, *oldest: int | None) -> None:
         self._oldest = list(oldest)
-        self.looks = 0
+        self.probes = 0
 
     async def times(self) -> tuple[int, int | None]:
-        self.looks += 1
+        self.probes += 1
         return 10, self._oldest.pop(0) if len(self._oldest) > 1 else self._oldest[0]
 
 
@@ -30,14 +30,14 @@ async def test_it_responds_once_what_was_stored_before_is_announced_whatever_cam
     outbox = Outbox(9, 10, 11)
     response = json.loads(await SettledRequests(outbox.times, place, FakeClock()).handle(REQUEST))
     assert response["result"] == {"created": "3", "sequence": 7}
-    assert outbox.looks == 3
+    assert outbox.probes == 3
 
 
 async def test_those_who_wait_at_the_same_time_share_a_look():
     outbox = Outbox(None)
     requests = SettledRequests(outbox.times, place, FakeClock())
     await asyncio.gather(*(requests.handle(REQUEST) for _ in range(20)))
-    assert outbox.looks <= 2
+    assert outbox.probes <= 2
 
 
 async def test_a_relay_that_lags_is_unavailable():

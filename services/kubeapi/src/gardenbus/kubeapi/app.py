@@ -9,7 +9,7 @@ from pathlib import Path
 
 import structlog
 
-from gardenbus.common.api.document import Document
+from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.identity.revocations import REVOCATIONS, Revocations, read_revocations
 from gardenbus.common.api.keys import ObjectKey, Subjects
 from gardenbus.common.errors import GardenbusError, SettingsInvalid
@@ -125,9 +125,8 @@ class _Revoked:
         stored = self._cache.get(REVOCATIONS)
         version = stored.version if stored is not None else 0
         if version != self._version:
-            lines: object = stored.document().get("data") if stored is not None else {}
-            if isinstance(lines, dict):
-                self._found = read_revocations({str(name): str(line) for name, line in lines.items()})
+            lines = section(stored.document(), "data") if stored is not None else {}
+            self._found = read_revocations({name: str(line) for name, line in lines.items()})
             self._version = version
         return self._found
 

@@ -112,7 +112,7 @@ class Logins:
         try:
             principal = certified(names[0] if names else "", organizations)
         except BadRequest as error:
-            raise Unauthorized(f"the certificate lets nobody in: {error.message}") from error
+            raise Unauthorized(f"the certificate is not accepted: {error.message}") from error
         serial = str(certificate.get("serialNumber", "")).lower()
         issued_at = datetime.fromtimestamp(ssl.cert_time_to_seconds(certificate["notBefore"]), UTC)
         if self._revocations().rejects(principal.user, serial, issued_at):

@@ -16,6 +16,7 @@ Cell = Callable[[Document, datetime], object]
 Included = Literal["None", "Metadata", "Object"]
 
 UNKNOWN = "<unknown>"
+_WAKING = "Resuming"
 
 
 class Column(NamedTuple):
@@ -93,7 +94,7 @@ def _hibernation(document: Document, _now: datetime) -> object:
     is_hibernated = section(document, "status").get("isHibernated") is True
     if wanted:
         return "Hibernated" if is_hibernated else "Hibernating"
-    return "Waking Up" if is_hibernated else "Awake"
+    return _WAKING if is_hibernated else "Awake"
 
 
 def _profile(document: Document, _now: datetime) -> object:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable
 from datetime import datetime
-from typing import Any, cast
+from typing import Any
 
 from gardenbus.common.api.decoding import json_decoder
 from gardenbus.common.api.document import Document, encode
@@ -31,7 +31,7 @@ def included_in(request: ApiRequest) -> Included:
     given = request.info.query.get("includeObject") or "Metadata"
     if given not in ("None", "Metadata", "Object"):
         raise BadRequest(f"includeObject: {given[:40]!r} is none of None, Metadata, Object")
-    return cast("Included", given)
+    return given
 
 
 def key_of(request: ApiRequest) -> ObjectKey:

@@ -99,7 +99,7 @@ class KubeApplication:
         return response
 
     async def _public(self, request: web.Request) -> web.Response | None:
-        """What is for everybody: health and version."""
+        """Health and version, which are for everybody."""
         if request.path in _HEALTH or request.path.startswith(("/livez/", "/readyz/")):
             return web.Response(text="ok")
         if request.path == "/version":
@@ -162,11 +162,11 @@ class KubeApplication:
         self._in_flight += 1
         try:
             asked = ApiRequest(info, user, form, await _body(request), request.headers.get("Content-Type", ""))
-            return await encoded(request, await self._answer(asked), form if form.form == "" else Accepted())
+            return await encoded(request, await self._handled(asked), form if form.form == "" else Accepted())
         finally:
             self._in_flight -= 1
 
-    async def _answer(self, request: ApiRequest) -> Answer:
+    async def _handled(self, request: ApiRequest) -> Answer:
         info, handlers = request.info, self._handlers
         if info.resource.plural in REVIEWS and info.resource is REVIEWS[info.resource.plural]:
             return await handlers.reviews.create(request)
@@ -199,7 +199,7 @@ async def _body(request: web.Request) -> bytes:
         raise Rejected(408, "Timeout", f"the body did not come within {BODY_SECONDS:g} s") from error
 
 
-def _openapi(request: web.Request) -> "web.Response | tuple[Answer, Accepted] | None":
+def _openapi(request: web.Request) -> web.Response | tuple[Answer, Accepted] | None:
     path = request.path.rstrip("/")
     if path == "/openapi/v3":
         return answer(openapi.index()), Accepted()

@@ -21,17 +21,17 @@ _CLOSING = frozenset({408, 413})
 """Codes after which what the client still sends is not read."""
 
 
-async def encoded(request: web.Request, answer: Answer, accepted: Accepted) -> web.Response:
+async def encoded(request: web.Request, found: Answer, accepted: Accepted) -> web.Response:
     """The response of an answer."""
-    body = answer.body
+    body = found.body
     if accepted.media_type == YAML:
         body = yaml.safe_dump(_decode(body), sort_keys=False, allow_unicode=True).encode()
     headers = {"Content-Type": accepted.content_type, "Vary": "Accept", "Cache-Control": "no-cache, private"}
     if len(body) >= COMPRESSED_FROM and "gzip" in request.headers.get("Accept-Encoding", ""):
         body = await asyncio.to_thread(gzip.compress, body, 1)
         headers |= {"Content-Encoding": "gzip", "Vary": "Accept, Accept-Encoding"}
-    response = web.Response(status=answer.status, body=body, headers=headers)
-    for warning in answer.warnings:
+    response = web.Response(status=found.status, body=body, headers=headers)
+    for warning in found.warnings:
         response.headers.add("Warning", f'299 - "{_quoted(warning)}"')
     return response
 

@@ -13,9 +13,9 @@ UNREAD_SECONDS = 60.0
 """Time after which a client that reads nothing is cut off."""
 
 
-async def stream(request: web.Request, watches: Watches, asked: ApiRequest) -> web.StreamResponse:
+async def stream(request: web.Request, watches: Watches, watched: ApiRequest) -> web.StreamResponse:
     """Serve a watch to its end. Raises what opening it raises, before anything is sent."""
-    async with watches.open(asked) as (watcher, seconds):
+    async with watches.open(watched) as (watcher, seconds):
         response = web.StreamResponse(headers={"Content-Type": JSON, "Cache-Control": "no-cache, private"})
         response.enable_chunked_encoding()
         await response.prepare(request)

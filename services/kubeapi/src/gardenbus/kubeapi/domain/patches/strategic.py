@@ -77,7 +77,7 @@ def _merged_list(name: str, old: Sequence[Any], new: Sequence[Any], order: Seque
             found.pop(place, None)
         else:
             found[place] = merged_strategically(found.get(place), each)
-    wanted = [str(each.get(key)) for each in order if isinstance(each, dict)]
+    wanted = [str(cast("Document", each).get(key)) for each in order if isinstance(each, dict)]
     places = sorted(found, key=lambda place: wanted.index(place) if place in wanted else len(wanted))
     return [found[place] for place in places]
 
