@@ -9,15 +9,15 @@ from typing import Any
 
 import pytest
 
+from tests.support.commands import INSTALLED
 from tests.support.kubernetes_manifests import find_kubectl
-from tests.support.landscape import GARDENBUS
 
 WITHIN_SECONDS = 120
 Kubectl = Callable[..., "subprocess.CompletedProcess[str]"]
 
 
 def _gardenbus(directory: Path, *arguments: str) -> "subprocess.CompletedProcess[str]":
-    command = [str(GARDENBUS), *arguments, "--dir", str(directory)]
+    command = [str(INSTALLED), *arguments, "--dir", str(directory)]
     return subprocess.run(command, check=True, capture_output=True, text=True, timeout=WITHIN_SECONDS)
 
 

@@ -19,18 +19,18 @@ from gardenbus.common.api.identity.revocations import Revocations
 from gardenbus.common.api.keys import Subjects
 from gardenbus.common.errors import CredentialsRejected
 from gardenbus.common.runtime.clock import SystemClock
+from gardenbus.kubeapi.access.authorizer import DelegatingAuthorizer
 from gardenbus.kubeapi.access.logins import Logins
-from gardenbus.kubeapi.access.rights import Rights
-from gardenbus.kubeapi.api_client import ApiClient
-from gardenbus.kubeapi.handlers.reads import Reads
-from gardenbus.kubeapi.handlers.reviews import Reviews
-from gardenbus.kubeapi.handlers.subresources import Subresources
-from gardenbus.kubeapi.handlers.watches import Watches
-from gardenbus.kubeapi.handlers.writes import Writes
+from gardenbus.kubeapi.api_client import ImpersonatingClient
+from gardenbus.kubeapi.requests.reads import Reads
+from gardenbus.kubeapi.requests.reviews import Reviews
+from gardenbus.kubeapi.requests.subresources import Subresources
+from gardenbus.kubeapi.requests.watches import WatchServer
+from gardenbus.kubeapi.requests.writes import Writes
 from gardenbus.kubeapi.watch.barrier import Barrier
+from gardenbus.kubeapi.watch.cacher import Cacher
 from gardenbus.kubeapi.watch.caches import Caches
 from gardenbus.kubeapi.watch.updater import EventsUpdater, ObjectsUpdater
-from gardenbus.kubeapi.watch.watch_cache import WatchCache
 from gardenbus.kubeapi.web.application import Handlers, KubeApplication
 from gardenbus.relay.relay import Relay, RelaySettings
 from gardenbus.relay.settled import SettledRequests
@@ -89,17 +89,17 @@ async def a_kube_api(*, most_requests: int = 10, most_watches: int = 10) -> Asyn
     settled = SettledRequests(times, lambda: bus.position("OBJECTS"), clock)
     await bus.serve("relay", "1.0.0", {SUBJECTS.settled: settled.handle})
     relay = Relay(outbox, MemoryBus(clock, server=server), SUBJECTS, clock, RelaySettings(idle_seconds=0.01))
-    caches = Caches(WatchCache(clock.now), WatchCache(clock.now))
-    api = ApiClient(bus, SUBJECTS)
+    caches = Caches(Cacher(clock.now), Cacher(clock.now))
+    api = ImpersonatingClient(bus, SUBJECTS)
 
     async def fetched(_key: object) -> bytes | None:
         return None
 
     objects = ObjectsUpdater(bus, SUBJECTS, caches.objects, fetched, caches.note_moved)
     logins = Logins(_check, Revocations, clock)
-    rights = Rights(api, clock)
-    watches = Watches(rights, logins, caches, clock.now, most=most_watches)
-    reads = Reads(api, rights, caches, clock.now, Barrier(bus, SUBJECTS, caches, objects))
+    authorizer = DelegatingAuthorizer(api, clock)
+    watches = WatchServer(authorizer, logins, caches, clock.now, most=most_watches)
+    reads = Reads(api, authorizer, caches, clock.now, Barrier(bus, SUBJECTS, caches, objects))
     handlers = Handlers(reads, watches, Reviews(api, logins), Writes(api, reads), Subresources(api), logins)
     application = KubeApplication(
         handlers, caches, lambda: None, {"gitVersion": "v1.34.4"}, most_requests=most_requests

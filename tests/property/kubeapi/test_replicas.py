@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gardenbus.common.api.keys import ObjectKey
-from gardenbus.kubeapi.watch.watch_cache import CachedObject, CacheEvent, Change, WatchCache
+from gardenbus.kubeapi.watch.cacher import Announcement, CachedObject, CacheEvent, Cacher
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 NAMES = "abcd"
@@ -19,7 +19,7 @@ Write = tuple[str, bool]
 
 
 class Announced(NamedTuple):
-    change: Change
+    change: Announcement
     settled: int
 
 
@@ -50,17 +50,17 @@ def announced(writes: list[Write], chance: random.Random) -> list[Announced]:
             name: version for version, (name, gone) in enumerate(writes, 1) if gone and version <= at + size
         }
         newest = {name: (version, gone) for version, (name, gone) in page}
-        messages: list[Change] = []
+        messages: list[Announcement] = []
         for name, (version, gone) in newest.items():
             if name in now:
                 current, uid = now[name]
                 metadata = {"name": name, "namespace": "dev", "resourceVersion": str(current), "uid": uid}
                 body = msgspec.json.encode({"kind": "ConfigMap", "metadata": metadata})
                 messages.append(
-                    Change(CachedObject(a_key(name), uid, current, body), NOW, is_added=chance.random() < 0.5)
+                    Announcement(CachedObject(a_key(name), uid, current, body), NOW, is_added=chance.random() < 0.5)
                 )
             elif gone and version >= last_removals.get(name, 0):
-                messages.append(Change(CachedObject(a_key(name), "", version, b""), NOW, is_removed=True))
+                messages.append(Announcement(CachedObject(a_key(name), "", version, b""), NOW, is_removed=True))
         chance.shuffle(messages)
         settled = page[-1][0]
         found += [Announced(each, settled if each is messages[-1] else 0) for each in messages]
@@ -75,7 +75,7 @@ class Client:
         self.version: int | None = None
         self.objects: dict[str, int] = {}
 
-    def list(self, cache: WatchCache) -> None:
+    def list(self, cache: Cacher) -> None:
         self.objects = {each.key.name: each.version for each in cache.objects("configmap", "")}
         self.version = cache.mark
 
@@ -98,7 +98,7 @@ writes = st.lists(st.tuples(st.sampled_from(NAMES), st.sampled_from((False, Fals
 def test_a_client_that_changes_replicas_misses_nothing_and_sees_nothing_twice(history: list[Write], seed: int) -> None:
     chance = random.Random(seed)
     messages = announced(history, chance)
-    replicas = [WatchCache(lambda: NOW) for _ in range(2)]
+    replicas = [Cacher(lambda: NOW) for _ in range(2)]
     places = [0, 0]
     for replica in replicas:
         replica.begin_replay()

@@ -8,7 +8,7 @@ import pytest
 from gardenbus.common.errors import Conflict, Forbidden, GardenbusError, NotFound
 from gardenbus.kubeapi.domain import discovery, openapi
 from gardenbus.kubeapi.domain.resources import RESOURCES, groups, resource_named
-from gardenbus.kubeapi.domain.statuses import Expired, Rejected, TooLargeVersion, status_of
+from gardenbus.kubeapi.domain.statuses import Rejected, ResourceExpired, TooLargeVersion, status_of
 from gardenbus.kubeapi.domain.tables import columns_of, human_duration, table
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -89,6 +89,16 @@ def test_a_shoot_has_gardeners_columns() -> None:
     assert found["metadata"] == {"resourceVersion": "7"}
 
 
+@pytest.mark.parametrize(
+    ("enabled", "hibernated", "shown"),
+    [(False, False, "Awake"), (True, False, "Hibernating"), (True, True, "Hibernated"), (False, True, "Waking Up")],
+)
+def test_hibernation_is_shown_in_gardeners_words(enabled: bool, hibernated: bool, shown: str) -> None:
+    shoot = {**SHOOT, "spec": {"hibernation": {"enabled": enabled}}, "status": {"isHibernated": hibernated}}
+    found = table("shoot", [shoot], NOW, version=7)
+    assert shown in found["rows"][0]["cells"]
+
+
 def test_every_kind_has_a_name_among_its_columns_and_a_cell_for_an_empty_object() -> None:
     for each in RESOURCES:
         names = [column.name for column in columns_of(each.singular)]
@@ -119,7 +129,7 @@ def test_ages_are_written_as_kubectl_does(seconds: int, text: str) -> None:
         (NotFound("x"), 404, "NotFound", 'shoots.core.gardener.cloud "apollo" not found'),
         (Forbidden("no"), 403, "Forbidden", 'shoots.core.gardener.cloud "apollo" is forbidden: no'),
         (Conflict("old"), 409, "Conflict", 'Operation cannot be fulfilled on shoots.core.gardener.cloud "apollo": old'),
-        (Expired("old"), 410, "Expired", "old"),
+        (ResourceExpired("old"), 410, "Expired", "old"),
         (Rejected(400, "Unsupported", "what"), 400, "BadRequest", "what"),
         (Rejected(422, "Invalid", "bad"), 422, "Invalid", 'Shoot.core.gardener.cloud "apollo" is invalid: bad'),
     ],

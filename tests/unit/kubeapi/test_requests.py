@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from gardenbus.common.errors import BadRequest, GardenbusError, InvalidResource, NotFound
-from gardenbus.kubeapi.access.logins import Unauthorized, read_token
+from gardenbus.kubeapi.access.logins import Unauthenticated, read_token
 from gardenbus.kubeapi.domain.bodies import UnsupportedMediaType, read_body
 from gardenbus.kubeapi.domain.delete_options import delete_options
 from gardenbus.kubeapi.domain.list_options import Continue, list_options
@@ -178,5 +178,5 @@ def test_a_token_is_json_or_user_and_password() -> None:
     assert read_token(f"Bearer {encoded}").password == "a:b"
     assert read_token('Bearer {"user":"ann","password":"c"}').user == "ann"
     for wrong in ("Bearer x", "Digest abc", f"Bearer {base64.b64encode(b'nobody').decode()}", "Bearer {"):
-        with pytest.raises(Unauthorized):
+        with pytest.raises(Unauthenticated):
             read_token(wrong)

@@ -35,24 +35,24 @@ class WriteOptions(NamedTuple):
 
 
 class ApiResult(NamedTuple):
-    """What a request resulted in, as JSON, and the warnings about it."""
+    """Result of a request, as JSON, and the warnings about it."""
 
     body: bytes
     warnings: Sequence[str] = ()
 
 
-class _Response(msgspec.Struct, frozen=True):
+class _ApiResponse(msgspec.Struct, frozen=True):
     ok: bool = False
     result: msgspec.Raw = msgspec.Raw(b"null")
     error: dict[str, Any] = {}
     warnings: tuple[str, ...] = ()
 
 
-_decode = json_decoder(_Response)
+_decode = json_decoder(_ApiResponse)
 _decode_any = json_decoder()
 
 
-class ApiClient:
+class ImpersonatingClient:
     """Requests as users."""
 
     def __init__(self, bus: Bus, subjects: Subjects) -> None:

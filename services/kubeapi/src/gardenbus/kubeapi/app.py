@@ -1,4 +1,4 @@
-"""Wires the Kubernetes API: caches and what feeds them, logins and rights, handlers, and the HTTPS server.
+"""Wires the Kubernetes API: caches and what feeds them, logins and authorizer, handlers, and the HTTPS server.
 
 Until the first request of somebody who is logged in it only listens: then the announcements are read, and followed.
 """
@@ -17,19 +17,19 @@ from gardenbus.common.ports.bus import Bus
 from gardenbus.common.runtime.bus_connection import connect_bus, identity_of
 from gardenbus.common.runtime.service import ServiceContext
 from gardenbus.kubeapi import metrics
+from gardenbus.kubeapi.access.authorizer import DelegatingAuthorizer
 from gardenbus.kubeapi.access.logins import Logins, nats_check
-from gardenbus.kubeapi.access.rights import Rights
-from gardenbus.kubeapi.api_client import ApiClient
-from gardenbus.kubeapi.handlers.reads import Reads
-from gardenbus.kubeapi.handlers.reviews import Reviews
-from gardenbus.kubeapi.handlers.subresources import Subresources
-from gardenbus.kubeapi.handlers.watches import Watches
-from gardenbus.kubeapi.handlers.writes import Writes
+from gardenbus.kubeapi.api_client import ImpersonatingClient
+from gardenbus.kubeapi.requests.reads import Reads
+from gardenbus.kubeapi.requests.reviews import Reviews
+from gardenbus.kubeapi.requests.subresources import Subresources
+from gardenbus.kubeapi.requests.watches import WatchServer
+from gardenbus.kubeapi.requests.writes import Writes
 from gardenbus.kubeapi.settings import KubeApiSettings
 from gardenbus.kubeapi.watch.barrier import Barrier
+from gardenbus.kubeapi.watch.cacher import Cacher
 from gardenbus.kubeapi.watch.caches import Caches
 from gardenbus.kubeapi.watch.updater import EventsUpdater, ObjectsUpdater
-from gardenbus.kubeapi.watch.watch_cache import WatchCache
 from gardenbus.kubeapi.web.application import Handlers, KubeApplication
 from gardenbus.kubeapi.web.server import HttpsServer, listen_on
 from gardenbus.kubeapi.web.tls import server_context
@@ -59,17 +59,17 @@ async def start_kubeapi(context: ServiceContext[KubeApiSettings], *, bus: Bus, s
         place = f"{settings.kubeapi_host}:{settings.kubeapi_port}"
         raise SettingsInvalid((f"kubeapi_port: cannot listen on {place}: {error.strerror}",)) from error
     context.stack.callback(listening.close)
-    api = ApiClient(bus, subjects)
-    caches = Caches(WatchCache(clock.now), WatchCache(clock.now))
+    api = ImpersonatingClient(bus, subjects)
+    caches = Caches(Cacher(clock.now), Cacher(clock.now))
     metrics.OBJECTS.set_function(lambda: caches.objects.count)
     visited = asyncio.Event()
     barrier = _follow(context, bus, subjects, caches, visited)
     name = f"kubeapi-login-{context.instance}"
     logins = Logins(nats_check(settings.nats_url, name, settings.nats_ca or None), _Revoked(caches.objects).now, clock)
-    rights = Rights(api, clock)
-    watches = Watches(rights, logins, caches, clock.now, most=settings.kubeapi_watches)
+    authorizer = DelegatingAuthorizer(api, clock)
+    watches = WatchServer(authorizer, logins, caches, clock.now, most=settings.kubeapi_watches)
     context.spawn("reviews", _after(visited, watches.run()))
-    reads = Reads(api, rights, caches, clock.now, barrier)
+    reads = Reads(api, authorizer, caches, clock.now, barrier)
     application = KubeApplication(
         Handlers(reads, watches, Reviews(api, logins), Writes(api, reads), Subresources(api), logins),
         caches,
@@ -93,7 +93,7 @@ async def start_kubeapi(context: ServiceContext[KubeApiSettings], *, bus: Bus, s
 def _follow(
     context: ServiceContext[KubeApiSettings], bus: Bus, subjects: Subjects, caches: Caches, visited: asyncio.Event
 ) -> Barrier:
-    api = ApiClient(bus, subjects)
+    api = ImpersonatingClient(bus, subjects)
 
     async def fetched(key: ObjectKey) -> bytes | None:
         try:
@@ -115,7 +115,7 @@ async def _after(visited: asyncio.Event, work: Awaitable[object]) -> None:
 class _Revoked:
     """Revocations, read again when their ConfigMap is another."""
 
-    def __init__(self, cache: WatchCache) -> None:
+    def __init__(self, cache: Cacher) -> None:
         self._cache = cache
         self._version = 0
         self._found = Revocations()

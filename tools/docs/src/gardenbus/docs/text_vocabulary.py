@@ -17,6 +17,7 @@ EXCEPTIONS: Mapping[str, str] = {
     "wish and refuse are named": "the names that an older protocol of filters had",
     "`wish` and `refuse`": "the names that an older protocol of filters had",
     "Waking up cluster due to schedule": "Gardener's Event",
+    "Waking Up": "Gardener's text in the printer column `Hibernation` of a Shoot",
     "wakes up": "a hibernated shoot does",
     "wake it first": "of a hibernated shoot",
     "woken up, by their schedules": "of hibernated shoots",

@@ -1,1 +1,1 @@
-"""Logins, and rights to read."""
+"""Logins, and the authorizer of reads."""

@@ -1,7 +1,7 @@
 """Logins: who the bearer of a token, or the holder of a certificate, is.
 
 A token is the user and password that the landscape issued, as JSON or as base64 of `user:password`. NATS decides if
-they are valid, by a connection that is closed again: so what is revoked, or has ended, is known in one place. Its
+they are valid, by a connection that is closed again: so what is revoked, or has ended, is decided in one place. Its
 decision counts for some seconds. A certificate is of an authority that the TLS server trusts; its names are read here,
 and the revocations.
 """
@@ -38,8 +38,8 @@ AT_ONCE = 4
 its time to reject, and strangers must not have others wait."""
 
 
-class Unauthorized(GardenbusError):
-    """Nobody is known by what was sent."""
+class Unauthenticated(GardenbusError):
+    """A request by whose credentials nobody is identified."""
 
     code = 401
     reason = "Unauthorized"
@@ -61,35 +61,35 @@ class Proof(NamedTuple):
     issued_at: datetime | None = None
 
 
-class _Known(NamedTuple):
+class _CachedLogin(NamedTuple):
     user: User | None
     at: float
 
 
-Check = Callable[[Login], Awaitable[None]]
+LoginAuthenticator = Callable[[Login], Awaitable[None]]
 """Raises CredentialsRejected for a login that is not valid, Unavailable when nobody can say."""
 
 
 class Logins:
     """Finds users. One for all requests."""
 
-    def __init__(self, check: Check, revocations: Callable[[], Revocations], clock: Clock) -> None:
+    def __init__(self, check: LoginAuthenticator, revocations: Callable[[], Revocations], clock: Clock) -> None:
         self._check = check
         self._revocations = revocations
         self._clock = clock
-        self._known: OrderedDict[bytes, _Known] = OrderedDict()
+        self._cache: OrderedDict[bytes, _CachedLogin] = OrderedDict()
         self._slots = {was_valid: asyncio.Semaphore(AT_ONCE) for was_valid in (True, False)}
         self._running: dict[bytes, asyncio.Task[User | None]] = {}
 
     async def user_of(self, authorization: str, certificate: Mapping[str, Any] | None) -> User | None:
-        """The user of a request; None where nothing says who it is. Raises Unauthorized, Unavailable."""
+        """The user of a request; None where nothing says who it is. Raises Unauthenticated, Unavailable."""
         if authorization:
             login = read_token(authorization)
             return await self._by_login(login)
         return self._by_certificate(certificate) if certificate else None
 
     async def by_token(self, token: str) -> User:
-        """The user of a bearer's token. Raises Unauthorized, Unavailable."""
+        """The user of a bearer's token. Raises Unauthenticated, Unavailable."""
         return await self._by_login(read_token(f"Bearer {token}"))
 
     async def is_valid(self, user: User) -> bool:
@@ -101,7 +101,7 @@ class Logins:
             return not self._revocations().rejects(user.name, proof.serial, proof.issued_at)
         try:
             await self._by_login(proof.login)
-        except Unauthorized:
+        except Unauthenticated:
             return False
         return True
 
@@ -112,39 +112,39 @@ class Logins:
         try:
             principal = certified(names[0] if names else "", organizations)
         except BadRequest as error:
-            raise Unauthorized(f"the certificate is not accepted: {error.message}") from error
+            raise Unauthenticated(f"the certificate is not accepted: {error.message}") from error
         serial = str(certificate.get("serialNumber", "")).lower()
         issued_at = datetime.fromtimestamp(ssl.cert_time_to_seconds(certificate["notBefore"]), UTC)
         if self._revocations().rejects(principal.user, serial, issued_at):
-            raise Unauthorized(f"the credentials of {principal.user} were revoked")
+            raise Unauthenticated(f"the credentials of {principal.user} were revoked")
         return _user(principal, Proof(serial=serial, issued_at=issued_at))
 
     async def _by_login(self, login: Login) -> User:
         digest = hashlib.sha256(msgspec.json.encode(login)).digest()
-        known, now = self._known.get(digest), self._clock.monotonic()
-        if known is None or now - known.at >= FRESH_SECONDS:
-            known = await self._checked(digest, login, known, now)
-        if known.user is None:
-            raise Unauthorized("the token is not valid")
-        return known.user
+        cached, now = self._cache.get(digest), self._clock.monotonic()
+        if cached is None or now - cached.at >= FRESH_SECONDS:
+            cached = await self._checked(digest, login, cached, now)
+        if cached.user is None:
+            raise Unauthenticated("the token is not valid")
+        return cached.user
 
-    async def _checked(self, digest: bytes, login: Login, known: _Known | None, now: float) -> _Known:
+    async def _checked(self, digest: bytes, login: Login, cached: _CachedLogin | None, now: float) -> _CachedLogin:
         task = self._running.get(digest)
         if task is None:
             task = self._running[digest] = asyncio.create_task(
-                self._user(login, was_valid=known is not None and known.user is not None), name="login"
+                self._user(login, was_valid=cached is not None and cached.user is not None), name="login"
             )
             task.add_done_callback(lambda _: self._running.pop(digest, None))
         try:
             user = await asyncio.shield(task)
         except Unavailable:
-            if known is not None and known.user is not None and now - known.at < STALE_SECONDS:
-                return known
+            if cached is not None and cached.user is not None and now - cached.at < STALE_SECONDS:
+                return cached
             raise
-        self._known.pop(digest, None)
-        self._known[digest] = found = _Known(user, self._clock.monotonic())
-        while len(self._known) > MOST_LOGINS:
-            self._known.popitem(last=False)
+        self._cache.pop(digest, None)
+        self._cache[digest] = found = _CachedLogin(user, self._clock.monotonic())
+        while len(self._cache) > MOST_LOGINS:
+            self._cache.popitem(last=False)
         return found
 
     async def _user(self, login: Login, *, was_valid: bool) -> User | None:
@@ -162,23 +162,23 @@ def _user(principal: Principal, proof: Proof) -> User:
 
 
 def read_token(authorization: str) -> Login:
-    """The user and password of a header `Authorization`. Raises Unauthorized."""
+    """The user and password of a header `Authorization`. Raises Unauthenticated."""
     scheme, _, token = authorization.partition(" ")
     token = token.strip()
     try:
         if scheme.lower() not in ("bearer", "basic"):
-            raise Unauthorized(f"Authorization: {scheme[:20]!r} is neither Bearer nor Basic")
+            raise Unauthenticated(f"Authorization: {scheme[:20]!r} is neither Bearer nor Basic")
         if token.startswith("{"):
             return msgspec.json.decode(token, type=Login)
         user, colon, password = base64.b64decode(token, validate=True).decode().partition(":")
     except (msgspec.MsgspecError, binascii.Error, ValueError) as error:
-        raise Unauthorized("the token is none that the landscape has issued") from error
+        raise Unauthenticated("the token is none that the landscape has issued") from error
     if not colon:
-        raise Unauthorized("the token is none that the landscape has issued")
+        raise Unauthenticated("the token is none that the landscape has issued")
     return Login(user, password)
 
 
-def nats_check(url: str, name: str, ca: str | None) -> Check:
+def nats_check(url: str, name: str, ca: str | None) -> LoginAuthenticator:
     """A check that connects to NATS with a login, and closes the connection again."""
 
     async def check(login: Login) -> None:

@@ -7,15 +7,15 @@ from gardenbus.common.api.document import Document, section
 from gardenbus.common.errors import BadRequest, InvalidResource
 
 
-class DeleteOptions(NamedTuple):
-    """What a deletion depends on, and whether it only tries."""
+class DeleteRequestOptions(NamedTuple):
+    """Preconditions of a deletion, and whether it only tries."""
 
     uid: str = ""
     version: str = ""
     is_dry_run: bool = False
 
 
-def delete_options(body: Document, query: Mapping[str, str]) -> DeleteOptions:
+def delete_options(body: Document, query: Mapping[str, str]) -> DeleteRequestOptions:
     """Read the options. Raises InvalidResource for what is not done here, BadRequest."""
     policy = body.get("propagationPolicy") or query.get("propagationPolicy") or ""
     orphans: Any = body.get("orphanDependents")
@@ -23,9 +23,9 @@ def delete_options(body: Document, query: Mapping[str, str]) -> DeleteOptions:
         named = str(policy or "Orphan")[:40]
         raise InvalidResource(f"propagationPolicy: {named} is not supported: dependents go in the background")
     preconditions = section(body, "preconditions")
-    asked: Any = body.get("dryRun") or query.get("dryRun") or []
-    return DeleteOptions(
-        str(preconditions.get("uid") or ""), str(preconditions.get("resourceVersion") or ""), is_dry_run(asked)
+    dry_run: Any = body.get("dryRun") or query.get("dryRun") or []
+    return DeleteRequestOptions(
+        str(preconditions.get("uid") or ""), str(preconditions.get("resourceVersion") or ""), is_dry_run(dry_run)
     )
 
 

@@ -5,7 +5,7 @@ from functools import cache
 from typing import Any
 
 from gardenbus.common.api.document import Document
-from gardenbus.kubeapi.domain.resources import Resource, Subresource, groups
+from gardenbus.kubeapi.domain.resources import ApiResource, Subresource, groups
 
 AGGREGATED_VERSIONS = ("v2", "v2beta1")
 
@@ -32,7 +32,7 @@ def aggregated(version: str, *, core: bool) -> Document:
     }
 
 
-def _aggregated(resource: Resource) -> Document:
+def _aggregated(resource: ApiResource) -> Document:
     subresources = [
         {"subresource": each.name, "responseKind": _kind_of(resource, each), "verbs": [*each.verbs]}
         for each in resource.subresources
@@ -51,7 +51,7 @@ def _aggregated(resource: Resource) -> Document:
     return found
 
 
-def _kind_of(resource: Resource, subresource: Subresource) -> Mapping[str, str]:
+def _kind_of(resource: ApiResource, subresource: Subresource) -> Mapping[str, str]:
     if not subresource.kind:
         return {"group": resource.group, "version": resource.version, "kind": resource.kind}
     return {"group": subresource.group, "version": subresource.version, "kind": subresource.kind}
@@ -75,7 +75,7 @@ def group(name: str) -> Document | None:
     return None if versions is None else {"kind": "APIGroup", "apiVersion": "v1", **_group(name, versions)}
 
 
-def _group(name: str, versions: Mapping[str, Sequence[Resource]]) -> Document:
+def _group(name: str, versions: Mapping[str, Sequence[ApiResource]]) -> Document:
     listed = [{"groupVersion": f"{name}/{version}", "version": version} for version in versions]
     return {"name": name, "versions": listed, "preferredVersion": listed[0]}
 
@@ -90,7 +90,7 @@ def resource_list(group_name: str, version: str) -> Document | None:
     return {"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": named, "resources": listed}
 
 
-def _entries(resource: Resource) -> list[Document]:
+def _entries(resource: ApiResource) -> list[Document]:
     own: dict[str, Any] = {
         "name": resource.plural,
         "singularName": resource.singular,

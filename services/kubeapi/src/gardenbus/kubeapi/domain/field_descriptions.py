@@ -3,7 +3,7 @@
 import types
 from collections.abc import Iterator, Mapping
 from functools import cache
-from typing import Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Union, get_args, get_origin, get_type_hints
 
 import msgspec
 
@@ -104,6 +104,6 @@ def _inside(hint: object) -> type[msgspec.Struct] | None:
     """The view in a type, also of its list or its alternative to None."""
     if isinstance(hint, type) and issubclass(hint, msgspec.Struct):
         return hint
-    if get_origin(hint) in (Union, types.UnionType, tuple, list, dict) or getattr(hint, "__metadata__", None):
+    if get_origin(hint) in (Union, types.UnionType, tuple, list, dict, Annotated):
         return next(filter(None, map(_inside, get_args(hint))), None)
     return None

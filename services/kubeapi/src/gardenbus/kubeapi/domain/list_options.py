@@ -34,7 +34,7 @@ class ListOptions(NamedTuple):
 
 
 class Continue(msgspec.Struct, array_like=True):
-    """Where a list goes on: the version of its beginning, and the last object that was sent."""
+    """Point at which a list goes on: the version of its beginning, and the last object that was sent."""
 
     version: int
     namespace: str

@@ -1,6 +1,6 @@
-"""Content negotiation: the form of an answer by the Accept header.
+"""Content negotiation: the form of a response by the Accept header.
 
-Answers are JSON or YAML, never protobuf: every client that prefers protobuf also takes JSON.
+Responses are JSON or YAML, never protobuf: every client that prefers protobuf also takes JSON.
 """
 
 from typing import NamedTuple
@@ -17,14 +17,14 @@ _VERSIONS = {"meta.k8s.io": ("v1", "v1beta1"), "apidiscovery.k8s.io": ("v2", "v2
 
 
 class NotAcceptable(BadRequest):
-    """No form of the answer is one that the client takes."""
+    """No form of the response is one that the client takes."""
 
     code = 406
     reason = "NotAcceptable"
 
 
 class Accepted(NamedTuple):
-    """The form of an answer: its media type, and what it is shown as."""
+    """The form of a response: its media type, and what it is shown as."""
 
     media_type: str = JSON
     form: str = OBJECT
@@ -32,7 +32,7 @@ class Accepted(NamedTuple):
 
     @property
     def content_type(self) -> str:
-        """The header of the answer; discovery names its form there, as clients look for it."""
+        """The header of the response; discovery names its form there, as clients look for it."""
         if self.form == DISCOVERY:
             return f"{self.media_type};g=apidiscovery.k8s.io;v={self.version};as={DISCOVERY}"
         return self.media_type

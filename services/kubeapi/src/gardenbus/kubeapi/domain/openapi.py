@@ -11,7 +11,7 @@ from gardenbus.common.api.document import Document
 from gardenbus.common.api.fields.kinds import kind_shape
 from gardenbus.common.api.fields.shapes import FieldType, ListOf, MapOf, Shape
 from gardenbus.kubeapi.domain.field_descriptions import METADATA, descriptions_of
-from gardenbus.kubeapi.domain.resources import Resource, groups
+from gardenbus.kubeapi.domain.resources import ApiResource, groups
 
 _META = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
 _LIST_META = "io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta"
@@ -103,14 +103,14 @@ def _object_meta() -> Document:
     return found
 
 
-def _schema_name(resource: Resource) -> str:
+def _schema_name(resource: ApiResource) -> str:
     if not resource.group:
         return f"io.k8s.api.core.{resource.version}.{resource.kind}"
     reversed_group = ".".join(reversed(resource.group.split(".")))
     return f"{reversed_group}.{resource.version}.{resource.kind}"
 
 
-def _schemas(resource: Resource) -> Mapping[str, Document]:
+def _schemas(resource: ApiResource) -> Mapping[str, Document]:
     """The schemas of a kind and of its list."""
     shape = kind_shape(resource.api_version, resource.kind)
     described = descriptions_of(resource.kind)
@@ -158,7 +158,7 @@ def _of_type(kind: FieldType, described: Mapping[str, str], path: str) -> Docume
     return {**found, "description": described[path]} if path in described else found
 
 
-def _paths(resource: Resource, prefix: str) -> Mapping[str, Document]:
+def _paths(resource: ApiResource, prefix: str) -> Mapping[str, Document]:
     """The paths of a resource: its collection, one object, subresources."""
     place = f"{prefix}/namespaces/{{namespace}}" if resource.namespaced else prefix
     collection, one = f"{place}/{resource.plural}", f"{place}/{resource.plural}/{{name}}"
@@ -175,7 +175,7 @@ def _paths(resource: Resource, prefix: str) -> Mapping[str, Document]:
     return {path: operations for path, operations in found.items() if operations}
 
 
-def _operation(resource: Resource, action: str) -> Document:
+def _operation(resource: ApiResource, action: str) -> Document:
     body = {"schema": {"$ref": f"#/components/schemas/{_schema_name(resource)}"}}
     found: dict[str, Any] = {
         "x-kubernetes-action": action,

@@ -1,6 +1,6 @@
 """Decodes bodies in Kubernetes' protobuf: the envelope, and the messages that typed clients send.
 
-Answers are never encoded so: every client that prefers protobuf also takes JSON. A message is a row of `_MESSAGES`:
+Responses are never encoded so: every client that prefers protobuf also takes JSON. A message is a row of `_MESSAGES`:
 number of a field, its name and type (`proto` files of Kubernetes' API). Empty strings, and times and structures without
 content, stand in protobuf where JSON leaves them out, and are dropped; `false` and 0 may be meant, and are kept.
 """

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from gardenbus.common.errors import BadRequest, NotFound
-from gardenbus.kubeapi.domain.resources import Resource, Subresource, resource_at
+from gardenbus.kubeapi.domain.resources import ApiResource, Subresource, resource_at
 
 _TRUE = frozenset({"1", "t", "T", "true", "TRUE", "True"})
 _FALSE = frozenset({"0", "f", "F", "false", "FALSE", "False", ""})
@@ -24,7 +24,7 @@ class RequestInfo(NamedTuple):
     """A request about a resource. `namespace` "" is all of them, or none; `name` "" is the collection."""
 
     verb: str
-    resource: Resource
+    resource: ApiResource
     namespace: str = ""
     name: str = ""
     subresource: Subresource | None = None
@@ -81,7 +81,7 @@ def _unknown() -> NotFound:
     return NotFound("the server could not find the requested resource")
 
 
-def _subresource(resource: Resource, name: str) -> Subresource | None:
+def _subresource(resource: ApiResource, name: str) -> Subresource | None:
     if not name:
         return None
     for each in resource.subresources:
@@ -90,7 +90,9 @@ def _subresource(resource: Resource, name: str) -> Subresource | None:
     raise _unknown()
 
 
-def _verb(method: str, resource: Resource, name: str, subresource: Subresource | None, query: Mapping[str, str]) -> str:
+def _verb(
+    method: str, resource: ApiResource, name: str, subresource: Subresource | None, query: Mapping[str, str]
+) -> str:
     of_collection, of_object = _VERBS.get(method, ("", ""))
     verb = of_object if name else of_collection
     if method == "POST" and subresource is not None:

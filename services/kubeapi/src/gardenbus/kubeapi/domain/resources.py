@@ -22,8 +22,8 @@ class Subresource(NamedTuple):
     kind: str = ""
 
 
-class Resource(NamedTuple):
-    """A resource; a review is one whose objects are answered and not stored."""
+class ApiResource(NamedTuple):
+    """A resource; the objects of a review are not stored: they come back with a status."""
 
     group: str
     version: str
@@ -66,9 +66,9 @@ _SUBRESOURCES: Mapping[str, tuple[Subresource, ...]] = {
 }
 
 
-def _resource(spec: KindSpec) -> Resource:
+def _resource(spec: KindSpec) -> ApiResource:
     own = (_STATUS,) if spec.has_spec else ()
-    return Resource(
+    return ApiResource(
         spec.group,
         spec.version,
         spec.kind,
@@ -81,11 +81,11 @@ def _resource(spec: KindSpec) -> Resource:
     )
 
 
-def _review(group: str, kind: str) -> Resource:
-    return Resource(group, "v1", kind, f"{kind.lower()}s", kind.lower(), (), namespaced=False, verbs=("create",))
+def _review(group: str, kind: str) -> ApiResource:
+    return ApiResource(group, "v1", kind, f"{kind.lower()}s", kind.lower(), (), namespaced=False, verbs=("create",))
 
 
-REVIEWS: Mapping[str, Resource] = {
+REVIEWS: Mapping[str, ApiResource] = {
     each.plural: each
     for each in (
         _review(AUTHENTICATION, "SelfSubjectReview"),
@@ -95,31 +95,31 @@ REVIEWS: Mapping[str, Resource] = {
         _review(AUTHORIZATION, "SubjectAccessReview"),
     )
 }
-"""Resources that answer who somebody is, and what they may do."""
+"""Resources that report who somebody is, and what they may do."""
 
-RESOURCES: tuple[Resource, ...] = (*map(_resource, KINDS.values()), *REVIEWS.values())
+RESOURCES: tuple[ApiResource, ...] = (*map(_resource, KINDS.values()), *REVIEWS.values())
 
-_BY_PATH: Mapping[tuple[str, str, str], Resource] = {
+_BY_PATH: Mapping[tuple[str, str, str], ApiResource] = {
     (each.group, each.version, each.plural): each for each in RESOURCES
 }
-_BY_SINGULAR: Mapping[str, Resource] = {each.singular: each for each in RESOURCES}
+_BY_SINGULAR: Mapping[str, ApiResource] = {each.singular: each for each in RESOURCES}
 
 _FIRST = ("", CORE, SEED_MANAGEMENT)
 
 
-def resource_at(group: str, version: str, plural: str) -> Resource | None:
+def resource_at(group: str, version: str, plural: str) -> ApiResource | None:
     """The resource of a path; None where there is none."""
     return _BY_PATH.get((group, version, plural))
 
 
-def resource_named(singular: str) -> Resource:
+def resource_named(singular: str) -> ApiResource:
     """The resource of a registered kind."""
     return _BY_SINGULAR[singular]
 
 
-def groups() -> Mapping[str, Mapping[str, tuple[Resource, ...]]]:
+def groups() -> Mapping[str, Mapping[str, tuple[ApiResource, ...]]]:
     """Resources by group and version, in the order in which clients look for a word: Kubernetes' first."""
-    found: dict[str, dict[str, tuple[Resource, ...]]] = {}
+    found: dict[str, dict[str, tuple[ApiResource, ...]]] = {}
     for each in sorted(RESOURCES, key=lambda each: (_rank(each.group), each.group, each.plural)):
         versions = found.setdefault(each.group, {})
         versions[each.version] = (*versions.get(each.version, ()), each)

@@ -5,7 +5,7 @@ from typing import Any
 
 from gardenbus.common.api.document import Document
 from gardenbus.common.errors import GardenbusError, InvalidResource
-from gardenbus.kubeapi.domain.resources import Resource
+from gardenbus.kubeapi.domain.resources import ApiResource
 
 _REASONS: Mapping[int, str] = {
     400: "BadRequest",
@@ -44,8 +44,8 @@ class Rejected(GardenbusError):
         self.retry_seconds = retry_seconds
 
 
-class Expired(GardenbusError):
-    """What followed a version is not known any more: list again."""
+class ResourceExpired(GardenbusError):
+    """A version whose later changes are not kept any more: list again."""
 
     code = 410
     reason = "Expired"
@@ -58,7 +58,7 @@ class TooLargeVersion(GardenbusError):
     reason = "Timeout"
 
 
-def status_of(error: GardenbusError, resource: Resource | None = None, name: str = "", uid: str = "") -> Document:
+def status_of(error: GardenbusError, resource: ApiResource | None = None, name: str = "", uid: str = "") -> Document:
     """The Status of an error about an object."""
     code = error.code
     reason = error.reason if error.reason in _OWN_REASONS else _REASONS.get(code, "InternalError")
@@ -104,7 +104,7 @@ def _causes(error: GardenbusError) -> list[Mapping[str, str]]:
     return []
 
 
-def _message(error: GardenbusError, reason: str, resource: Resource | None, name: str) -> str:
+def _message(error: GardenbusError, reason: str, resource: ApiResource | None, name: str) -> str:
     if resource is None or not name:
         return error.message
     about = f'{resource.qualified} "{name}"'
@@ -125,7 +125,7 @@ def _message(error: GardenbusError, reason: str, resource: Resource | None, name
             return error.message
 
 
-def success(resource: Resource, name: str, uid: str) -> Document:
+def success(resource: ApiResource, name: str, uid: str) -> Document:
     """The Status of a deletion that is done."""
     kind = {"group": resource.group, "kind": resource.plural} if resource.group else {"kind": resource.plural}
     details = {"name": name, **kind, **({"uid": uid} if uid else {})}

@@ -12,18 +12,17 @@ from gardenbus.common.api.document import STATUS_LABEL, Document, section
 from gardenbus.common.api.garden.rows import condition
 from gardenbus.common.ports.clock import parse_timestamp
 
-Cell = Callable[[Document, datetime], object]
+CellPrinter = Callable[[Document, datetime], object]
 Included = Literal["None", "Metadata", "Object"]
 
 UNKNOWN = "<unknown>"
-_WAKING = "Resuming"
 
 
 class Column(NamedTuple):
     """One column; those of a higher priority are shown on `-o wide` alone."""
 
     name: str
-    cell: Cell
+    cell: CellPrinter
     type: str = "string"
     priority: int = 0
     format: str = ""
@@ -55,7 +54,7 @@ def _value(document: Document, path: str) -> object:
     return section(document, *parents).get(last)
 
 
-def _field(path: str, *, default: str = "") -> Cell:
+def _field(path: str, *, default: str = "") -> CellPrinter:
     def cell(document: Document, _now: datetime) -> object:
         value = _value(document, path)
         if isinstance(value, list):
@@ -65,7 +64,7 @@ def _field(path: str, *, default: str = "") -> Cell:
     return cell
 
 
-def _age(path: str) -> Cell:
+def _age(path: str) -> CellPrinter:
     def cell(document: Document, now: datetime) -> object:
         instant = parse_timestamp(_value(document, path))
         return UNKNOWN if instant is None else human_duration(now - instant)
@@ -73,11 +72,11 @@ def _age(path: str) -> Cell:
     return cell
 
 
-def _condition(name: str, part: str = "status") -> Cell:
+def _condition(name: str, part: str = "status") -> CellPrinter:
     return lambda document, _now: str(condition(document, name).get(part) or UNKNOWN)
 
 
-def _count(*paths: str) -> Cell:
+def _count(*paths: str) -> CellPrinter:
     return lambda document, _now: sum(len(section(document, path)) for path in paths)
 
 
@@ -94,7 +93,7 @@ def _hibernation(document: Document, _now: datetime) -> object:
     is_hibernated = section(document, "status").get("isHibernated") is True
     if wanted:
         return "Hibernated" if is_hibernated else "Hibernating"
-    return _WAKING if is_hibernated else "Awake"
+    return "Waking Up" if is_hibernated else "Awake"
 
 
 def _profile(document: Document, _now: datetime) -> object:
@@ -129,7 +128,7 @@ _AGE = Column("Age", _age("metadata.creationTimestamp"))
 _NAME = Column("Name", _field("metadata.name"), format="name")
 
 
-def _columns(*columns: tuple[str, str | Cell] | tuple[str, str | Cell, int]) -> Sequence[Column]:
+def _columns(*columns: tuple[str, str | CellPrinter] | tuple[str, str | CellPrinter, int]) -> Sequence[Column]:
     """A field's path, or a cell; with a priority where it is wide."""
     return [
         Column(name, _field(cell) if isinstance(cell, str) else cell, priority=(*rest, 0)[0])

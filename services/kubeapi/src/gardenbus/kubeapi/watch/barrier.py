@@ -20,7 +20,7 @@ class _Settled(msgspec.Struct, frozen=True):
 
 
 class Barrier:
-    """Asks a relay up to where all is announced, once for all who wait, and waits until that was read."""
+    """Requests of a relay up to where all is announced, once for all who wait, and waits until that was read."""
 
     def __init__(self, bus: Bus, subjects: Subjects, caches: Caches, updater: ObjectsUpdater) -> None:
         self._bus = bus

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Callable
 
-from gardenbus.kubeapi.watch.watch_cache import WatchCache
+from gardenbus.kubeapi.watch.cacher import Cacher
 
 WAIT_SECONDS = 3.0
 """Longest wait for a version that a client has seen elsewhere."""
@@ -12,17 +12,17 @@ WAIT_SECONDS = 3.0
 class Caches:
     """Both caches, and waits for what comes into them."""
 
-    def __init__(self, objects: WatchCache, events: WatchCache) -> None:
+    def __init__(self, objects: Cacher, events: Cacher) -> None:
         self.objects, self.events = objects, events
         self._moved = asyncio.Event()
         for cache in (objects, events):
             cache.on_mark(self.note_moved)
 
-    def of(self, kind: str) -> WatchCache:
+    def of(self, kind: str) -> Cacher:
         """The cache of a kind."""
         return self.events if kind == "event" else self.objects
 
-    async def wait_for(self, cache: WatchCache, version: int) -> bool:
+    async def wait_for(self, cache: Cacher, version: int) -> bool:
         """Wait until a cache stands at a version; False when that takes too long."""
         return await self.wait_until(lambda: cache.synced and cache.mark >= version)
 

@@ -16,7 +16,7 @@ from gardenbus.common.api.numbers import whole_number
 from gardenbus.common.controller.unreadable import skip_unreadable
 from gardenbus.common.errors import NotFound, Transient
 from gardenbus.common.ports.bus import Bus, FollowRestarted, ReplayDone, StreamMessage
-from gardenbus.kubeapi.watch.watch_cache import CachedObject, Change, Restart, WatchCache
+from gardenbus.kubeapi.watch.cacher import Announcement, CachedObject, Cacher, Restart
 
 _log = structlog.stdlib.get_logger()
 _decode = json_decoder(dict[str, Any])
@@ -37,9 +37,7 @@ Fetch = Callable[[ObjectKey], Awaitable[bytes | None]]
 class ObjectsUpdater:
     """Follows OBJECTS. `fetch` reads an object whose announcement was too large for its body."""
 
-    def __init__(
-        self, bus: Bus, subjects: Subjects, cache: WatchCache, fetch: Fetch, moved: Callable[[], None]
-    ) -> None:
+    def __init__(self, bus: Bus, subjects: Subjects, cache: Cacher, fetch: Fetch, moved: Callable[[], None]) -> None:
         self._moved = moved
         """To be called when `sequence` has grown."""
         self._bus = bus
@@ -100,7 +98,7 @@ class ObjectsUpdater:
     async def _receive(self, message: StreamMessage) -> None:
         self._cache.receive(await self._change(message), whole_number(message.headers.get(Header.SETTLED)))
 
-    async def _change(self, message: StreamMessage) -> Change | None:
+    async def _change(self, message: StreamMessage) -> Announcement | None:
         headers = message.headers
         if Header.VERSION not in headers:
             return None  # a foreign message
@@ -108,18 +106,18 @@ class ObjectsUpdater:
         verb, version, uid = headers.get(Header.VERB), int(headers[Header.VERSION]), headers[Header.UID]
         body: bytes | None = message.body
         if verb == "deleted":
-            return Change(CachedObject(key, uid, version, b""), message.at, is_removed=True)
+            return Announcement(CachedObject(key, uid, version, b""), message.at, is_removed=True)
         if Header.TOO_LARGE in headers:
             body = await self._fetch(key)
         if not body:
             return None
-        return Change(CachedObject(key, uid, version, body), message.at, is_added=verb == "added")
+        return Announcement(CachedObject(key, uid, version, body), message.at, is_added=verb == "added")
 
 
 class EventsUpdater:
     """Follows EVENTS, beginning with a bounded number of past ones."""
 
-    def __init__(self, bus: Bus, subjects: Subjects, cache: WatchCache) -> None:
+    def __init__(self, bus: Bus, subjects: Subjects, cache: Cacher) -> None:
         self._bus = bus
         self._subjects = subjects
         self._cache = cache
@@ -151,7 +149,7 @@ class EventsUpdater:
                         pass
 
 
-def _event(message: StreamMessage) -> Change | None:
+def _event(message: StreamMessage) -> Announcement | None:
     document = _decode(message.body)
     metadata = section(document, "metadata")
     name = metadata.get("name")
@@ -160,4 +158,4 @@ def _event(message: StreamMessage) -> Change | None:
     uid = str(metadata.get("uid") or name)
     metadata |= {"uid": uid, "resourceVersion": str(message.sequence)}
     key = ObjectKey("event", str(metadata.get("namespace") or "default"), str(name))
-    return Change(CachedObject(key, uid, message.sequence, encode(document)), message.at)
+    return Announcement(CachedObject(key, uid, message.sequence, encode(document)), message.at)

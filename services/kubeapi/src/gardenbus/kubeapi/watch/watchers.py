@@ -13,10 +13,10 @@ from gardenbus.common.api.document import Document, encode
 from gardenbus.common.errors import GardenbusError
 from gardenbus.kubeapi.domain.list_options import ListOptions
 from gardenbus.kubeapi.domain.negotiation import METADATA, TABLE
-from gardenbus.kubeapi.domain.resources import Resource
-from gardenbus.kubeapi.domain.statuses import Expired, status_of
+from gardenbus.kubeapi.domain.resources import ApiResource
+from gardenbus.kubeapi.domain.statuses import ResourceExpired, status_of
 from gardenbus.kubeapi.domain.tables import Included, partial, table
-from gardenbus.kubeapi.watch.watch_cache import CacheEvent, WatchCache
+from gardenbus.kubeapi.watch.cacher import CacheEvent, Cacher
 
 MOST_LINES = 1_000
 MOST_BYTES = 4 * 1024 * 1024
@@ -33,7 +33,7 @@ class Watcher:
     """One watch. `lines` hands over what has come; it ends when the watch has ended."""
 
     def __init__(
-        self, resource: Resource, namespace: str, options: ListOptions, form: WatchForm, now: Callable[[], datetime]
+        self, resource: ApiResource, namespace: str, options: ListOptions, form: WatchForm, now: Callable[[], datetime]
     ) -> None:
         self.resource, self.namespace, self.options = resource, namespace, options
         self._form = form
@@ -48,8 +48,8 @@ class Watcher:
         self.is_slow = False
         """It was ended because its client did not read."""
 
-    def start(self, cache: WatchCache) -> Callable[[], None]:
-        """Begin: initial events, or what came after the version, then all that comes. Raises Expired."""
+    def start(self, cache: Cacher) -> Callable[[], None]:
+        """Begin: initial events, or what came after the version, then all that comes. Raises ResourceExpired."""
         options = self.options
         if options.sends_initial_events or not options.version:
             for each in cache.objects(self.resource.singular, self.namespace):
@@ -67,7 +67,7 @@ class Watcher:
         if len(self._queue) > MOST_LINES or self._bytes > MOST_BYTES:
             self._queue.clear()
             self.is_slow = True
-            self.end(Expired("the client does not read what it watches"))
+            self.end(ResourceExpired("the client does not read what it watches"))
 
     def receive(self, event: CacheEvent) -> None:
         """Queue an event, if it concerns this watch."""
@@ -104,10 +104,10 @@ class Watcher:
 
     def expire(self) -> None:
         """End the watch: its client has to list again."""
-        self.end(Expired("the resource version is too old: everything was read anew"))
+        self.end(ResourceExpired("the resource version is too old: everything was read anew"))
 
     async def lines(self) -> Iterable[bytes]:
-        """What has come, as soon as there is something; nothing when the watch has ended."""
+        """The queued lines, as soon as there is one; nothing when the watch has ended."""
         await self._ready.wait()
         found, self._bytes = [*self._queue], 0
         self._queue.clear()
@@ -175,12 +175,12 @@ class Watchers:
         """Forget a watch."""
         self._running.discard(watcher)
 
-    def expire(self, cache: WatchCache, cache_of: Callable[[Watcher], WatchCache]) -> None:
+    def expire(self, cache: Cacher, cache_of: Callable[[Watcher], Cacher]) -> None:
         """End the watches of a cache that was read anew."""
         for watcher in [each for each in self._running if cache_of(each) is cache]:
             watcher.expire()
 
-    def bookmark(self, cache_of: Callable[[Watcher], WatchCache]) -> None:
+    def bookmark(self, cache_of: Callable[[Watcher], Cacher]) -> None:
         """Send a bookmark to all that take them."""
         for watcher in self._running:
             if watcher.allows_bookmarks:

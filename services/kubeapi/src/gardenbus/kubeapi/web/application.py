@@ -11,18 +11,18 @@ from aiohttp import web
 from gardenbus.common.api.document import Document
 from gardenbus.common.errors import GardenbusError, NotFound, Unavailable
 from gardenbus.kubeapi import metrics
-from gardenbus.kubeapi.access.logins import Logins, Unauthorized, User
+from gardenbus.kubeapi.access.logins import Logins, Unauthenticated, User
 from gardenbus.kubeapi.domain import discovery, openapi
 from gardenbus.kubeapi.domain.negotiation import DISCOVERY, JSON, METADATA, TABLE, Accepted, accepted
 from gardenbus.kubeapi.domain.request_info import RequestInfo, request_info
 from gardenbus.kubeapi.domain.resources import REVIEWS
 from gardenbus.kubeapi.domain.statuses import Rejected, status_of
-from gardenbus.kubeapi.handlers.answers import Answer, ApiRequest, answer
-from gardenbus.kubeapi.handlers.reads import Reads
-from gardenbus.kubeapi.handlers.reviews import Reviews
-from gardenbus.kubeapi.handlers.subresources import Subresources
-from gardenbus.kubeapi.handlers.watches import Watches
-from gardenbus.kubeapi.handlers.writes import Writes
+from gardenbus.kubeapi.requests.reads import Reads
+from gardenbus.kubeapi.requests.responses import ApiRequest, ObjectResponse, object_response
+from gardenbus.kubeapi.requests.reviews import Reviews
+from gardenbus.kubeapi.requests.subresources import Subresources
+from gardenbus.kubeapi.requests.watches import WatchServer
+from gardenbus.kubeapi.requests.writes import Writes
 from gardenbus.kubeapi.watch.caches import Caches
 from gardenbus.kubeapi.web.responses import encoded, rejection
 from gardenbus.kubeapi.web.streaming import stream
@@ -38,7 +38,7 @@ class Handlers(NamedTuple):
     """Handlers of requests about resources."""
 
     reads: Reads
-    watches: Watches
+    watches: WatchServer
     reviews: Reviews
     writes: Writes
     subresources: Subresources
@@ -60,7 +60,7 @@ class KubeApplication:
         self._handlers = handlers
         self._caches = caches
         self._visit = visit
-        """To be called with the first request of somebody who is known: from then on the announcements are followed."""
+        """To be called with the first request of a user: from then on the announcements are followed."""
         self._version = version
         self._most_requests = most_requests
         self._in_flight = 0
@@ -103,7 +103,7 @@ class KubeApplication:
         if request.path in _HEALTH or request.path.startswith(("/livez/", "/readyz/")):
             return web.Response(text="ok")
         if request.path == "/version":
-            return await encoded(request, answer(self._version), Accepted())
+            return await encoded(request, object_response(self._version), Accepted())
         return None
 
     async def _user(self, request: web.Request) -> User:
@@ -111,30 +111,30 @@ class KubeApplication:
         certificate: Mapping[str, Any] | None = transport.get_extra_info("peercert") if transport else None
         authorization = request.headers.get("Authorization", "")
         if certificate and not authorization:
-            await self._known_revocations()
+            await self._wait_for_revocations()
         user = await self._handlers.logins.user_of(authorization, certificate)
         if user is None:
-            raise Unauthorized("Unauthorized")
+            raise Unauthenticated("Unauthorized")
         self._visit()
         if any(name.lower().startswith("impersonate-") for name in request.headers):
             raise Rejected(403, "Forbidden", f'user "{user.name}" cannot impersonate others here')
         return user
 
-    async def _known_revocations(self) -> None:
-        """Wait until it is known which certificates are revoked. Raises Unavailable."""
+    async def _wait_for_revocations(self) -> None:
+        """Wait until the revocations of certificates have been read. Raises Unavailable."""
         if not self._caches.objects.synced:
             self._visit()
             if not await self._caches.wait_for(self._caches.objects, 0):
                 raise Unavailable("the announcements have not been read yet: try again")
 
-    def _documents(self, request: web.Request) -> tuple[Answer, Accepted] | None:
+    def _documents(self, request: web.Request) -> tuple[ObjectResponse, Accepted] | None:
         """Discovery, None where the path is about a resource."""
         parts = request.path.strip("/").split("/")
         form = accepted(request.headers.get("Accept", ""), DISCOVERY, TABLE, METADATA)
         plain = form if not form.form else Accepted(form.media_type)
         match parts:
             case ["api"] | ["apis"] if form.form == DISCOVERY:
-                return answer(discovery.aggregated(form.version, core=parts == ["api"])), form
+                return object_response(discovery.aggregated(form.version, core=parts == ["api"])), form
             case ["api"]:
                 found: Document | None = discovery.api_versions(request.host)
             case ["apis"]:
@@ -149,30 +149,30 @@ class KubeApplication:
                 return None
         if found is None:
             raise NotFound("the server could not find the requested resource")
-        return answer(found), plain
+        return object_response(found), plain
 
     async def _respond(self, request: web.Request, info: RequestInfo, user: User) -> web.StreamResponse:
         form = accepted(request.headers.get("Accept", ""), TABLE, METADATA)
         if info.verb == "watch":
-            asked = ApiRequest(info, user, form)
-            return await stream(request, self._handlers.watches, asked)
+            api_request = ApiRequest(info, user, form)
+            return await stream(request, self._handlers.watches, api_request)
         if self._in_flight >= self._most_requests:
             metrics.REJECTED.inc()
             raise Rejected(429, "TooManyRequests", "there are too many requests at the same time: try again")
         self._in_flight += 1
         try:
-            asked = ApiRequest(info, user, form, await _body(request), request.headers.get("Content-Type", ""))
-            return await encoded(request, await self._handled(asked), form if form.form == "" else Accepted())
+            api_request = ApiRequest(info, user, form, await _body(request), request.headers.get("Content-Type", ""))
+            return await encoded(request, await self._handled(api_request), form if form.form == "" else Accepted())
         finally:
             self._in_flight -= 1
 
-    async def _handled(self, request: ApiRequest) -> Answer:
+    async def _handled(self, request: ApiRequest) -> ObjectResponse:
         info, handlers = request.info, self._handlers
         if info.resource.plural in REVIEWS and info.resource is REVIEWS[info.resource.plural]:
             return await handlers.reviews.create(request)
         if info.subresource is not None and (found := await handlers.subresources.handle(request)) is not None:
             return found
-        by_verb: Mapping[str, Callable[[ApiRequest], Awaitable[Answer]]] = {
+        by_verb: Mapping[str, Callable[[ApiRequest], Awaitable[ObjectResponse]]] = {
             "get": handlers.reads.get,
             "list": handlers.reads.list,
             "create": handlers.writes.create,
@@ -199,10 +199,10 @@ async def _body(request: web.Request) -> bytes:
         raise Rejected(408, "Timeout", f"the body did not come within {BODY_SECONDS:g} s") from error
 
 
-def _openapi(request: web.Request) -> web.Response | tuple[Answer, Accepted] | None:
+def _openapi(request: web.Request) -> web.Response | tuple[ObjectResponse, Accepted] | None:
     path = request.path.rstrip("/")
     if path == "/openapi/v3":
-        return answer(openapi.index()), Accepted()
+        return object_response(openapi.index()), Accepted()
     if path == "/openapi/v2":
         raise Rejected(406, "NotAcceptable", "only OpenAPI v3 is served: /openapi/v3")
     if not path.startswith("/openapi/v3/"):

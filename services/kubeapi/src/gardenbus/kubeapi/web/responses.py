@@ -1,4 +1,4 @@
-"""Encodes answers: JSON or YAML, compressed where they are long and the client takes it."""
+"""Encodes responses: JSON or YAML, compressed where they are long and the client takes it."""
 
 import asyncio
 import gzip
@@ -11,18 +11,18 @@ from gardenbus.common.api.document import Document, encode
 from gardenbus.common.errors import GardenbusError
 from gardenbus.kubeapi.domain.negotiation import JSON, YAML, Accepted
 from gardenbus.kubeapi.domain.statuses import retry_seconds
-from gardenbus.kubeapi.handlers.answers import Answer
+from gardenbus.kubeapi.requests.responses import ObjectResponse
 
 COMPRESSED_FROM = 128 * 1024
-"""Bytes from which an answer is compressed."""
+"""Bytes from which a response is compressed."""
 
 _decode = json_decoder()
 _CLOSING = frozenset({408, 413})
 """Codes after which what the client still sends is not read."""
 
 
-async def encoded(request: web.Request, found: Answer, accepted: Accepted) -> web.Response:
-    """The response of an answer."""
+async def encoded(request: web.Request, found: ObjectResponse, accepted: Accepted) -> web.Response:
+    """The HTTP response of an object's."""
     body = found.body
     if accepted.media_type == YAML:
         body = yaml.safe_dump(_decode(body), sort_keys=False, allow_unicode=True).encode()

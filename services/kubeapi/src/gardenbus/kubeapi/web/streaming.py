@@ -5,15 +5,15 @@ import asyncio
 from aiohttp import web
 
 from gardenbus.kubeapi.domain.negotiation import JSON
-from gardenbus.kubeapi.handlers.answers import ApiRequest
-from gardenbus.kubeapi.handlers.watches import Watches
+from gardenbus.kubeapi.requests.responses import ApiRequest
+from gardenbus.kubeapi.requests.watches import WatchServer
 from gardenbus.kubeapi.watch.watchers import Watcher
 
 UNREAD_SECONDS = 60.0
 """Time after which a client that reads nothing is cut off."""
 
 
-async def stream(request: web.Request, watches: Watches, watched: ApiRequest) -> web.StreamResponse:
+async def stream(request: web.Request, watches: WatchServer, watched: ApiRequest) -> web.StreamResponse:
     """Serve a watch to its end. Raises what opening it raises, before anything is sent."""
     async with watches.open(watched) as (watcher, seconds):
         response = web.StreamResponse(headers={"Content-Type": JSON, "Cache-Control": "no-cache, private"})

@@ -6,10 +6,10 @@ from typing import Any
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.identity.principals import AUTHENTICATED_GROUP, OPERATOR
 from gardenbus.common.errors import BadRequest, Forbidden, GardenbusError, Unavailable
-from gardenbus.kubeapi.access.logins import Logins, Unauthorized
-from gardenbus.kubeapi.api_client import ApiClient
+from gardenbus.kubeapi.access.logins import Logins, Unauthenticated
+from gardenbus.kubeapi.api_client import ImpersonatingClient
 from gardenbus.kubeapi.domain.bodies import read_body
-from gardenbus.kubeapi.handlers.answers import Answer, ApiRequest, answer
+from gardenbus.kubeapi.requests.responses import ApiRequest, ObjectResponse, object_response
 
 _CREATED = 201
 _ALL = "*"
@@ -19,7 +19,7 @@ _VERBS = ("get", "list", "watch", "create", "update", "patch", "delete")
 class Reviews:
     """Handles reviews."""
 
-    def __init__(self, api: ApiClient, logins: Logins) -> None:
+    def __init__(self, api: ImpersonatingClient, logins: Logins) -> None:
         self._api = api
         self._logins = logins
         self._by_kind: Mapping[str, Callable[[ApiRequest, Document], Awaitable[Document]]] = {
@@ -30,13 +30,13 @@ class Reviews:
             "TokenReview": self._token,
         }
 
-    async def create(self, request: ApiRequest) -> Answer:
-        """Answer a review. Raises BadRequest, Forbidden, Unavailable."""
+    async def create(self, request: ApiRequest) -> ObjectResponse:
+        """Respond to a review. Raises BadRequest, Forbidden, Unavailable."""
         resource = request.info.resource
         given = read_body(request.body, request.content_type) if request.body else {}
         status = await self._by_kind[resource.kind](request, section(given, "spec"))
         named = {"kind": resource.kind, "apiVersion": resource.api_version}
-        return answer({**named, "metadata": {}, "spec": section(given, "spec"), "status": status}, _CREATED)
+        return object_response({**named, "metadata": {}, "spec": section(given, "spec"), "status": status}, _CREATED)
 
     async def _self(self, request: ApiRequest, _spec: Document) -> Document:
         return {"userInfo": await self._user_info(request.user.name)}
@@ -84,7 +84,7 @@ class Reviews:
             raise Forbidden(f'user "{request.user.name}" cannot review tokens: that takes the role operator')
         try:
             user = await self._logins.by_token(str(spec.get("token") or ""))
-        except Unauthorized as error:
+        except Unauthenticated as error:
             return {"authenticated": False, "error": error.message}
         return {"authenticated": True, "user": await self._user_info(user.name)}
 

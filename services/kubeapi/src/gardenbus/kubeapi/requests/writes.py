@@ -11,15 +11,15 @@ from gardenbus.common.api.field_validation import FieldValidation, parse_field_v
 from gardenbus.common.api.json_patches import patched
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.errors import AlreadyExists, BadRequest, Conflict, GardenbusError, NotFound
-from gardenbus.kubeapi.api_client import ApiClient, ApiResult, WriteOptions
+from gardenbus.kubeapi.api_client import ApiResult, ImpersonatingClient, WriteOptions
 from gardenbus.kubeapi.domain import manifests, statuses
 from gardenbus.kubeapi.domain.bodies import UnsupportedMediaType, read_body, read_json
-from gardenbus.kubeapi.domain.delete_options import DeleteOptions, delete_options, is_dry_run
+from gardenbus.kubeapi.domain.delete_options import DeleteRequestOptions, delete_options, is_dry_run
 from gardenbus.kubeapi.domain.patches.merge import merged
 from gardenbus.kubeapi.domain.patches.strategic import merged_strategically
 from gardenbus.kubeapi.domain.statuses import Rejected
-from gardenbus.kubeapi.handlers.answers import Answer, ApiRequest, answer
-from gardenbus.kubeapi.handlers.reads import Reads, key_of
+from gardenbus.kubeapi.requests.reads import Reads, key_of
+from gardenbus.kubeapi.requests.responses import ApiRequest, ObjectResponse, object_response
 
 _decode = json_decoder(Document)
 
@@ -45,18 +45,18 @@ _MERGES: Mapping[str, Callable[[Any, Document], Document]] = {
 
 MODIFIED = "the object has been modified; please apply your changes to the latest version and try again"
 
-Change = Callable[[Document], Document]
-"""What a patch makes of an object."""
+PatchMechanism = Callable[[Document], Document]
+"""Returns the object that a patch results in."""
 
 
 class Writes:
     """Handles writes."""
 
-    def __init__(self, api: ApiClient, reads: Reads) -> None:
+    def __init__(self, api: ImpersonatingClient, reads: Reads) -> None:
         self._api = api
         self._reads = reads
 
-    async def create(self, request: ApiRequest) -> Answer:
+    async def create(self, request: ApiRequest) -> ObjectResponse:
         """Create an object. Raises AlreadyExists, and what the apiserver rejects it with."""
         given = manifests.created(manifests.named_in(read_body(request.body, request.content_type), request.info))
         for attempt in range(MOST_ATTEMPTS):
@@ -67,7 +67,7 @@ class Writes:
                 if not is_generated or attempt == MOST_ATTEMPTS - 1:
                     raise
             else:
-                return Answer(result.body, _CREATED, result.warnings)
+                return ObjectResponse(result.body, _CREATED, result.warnings)
         raise AssertionError
 
     async def _create(self, request: ApiRequest, document: Document) -> ApiResult:
@@ -81,12 +81,12 @@ class Writes:
                 raise AlreadyExists(about) from error
             raise
 
-    async def update(self, request: ApiRequest) -> Answer:
+    async def update(self, request: ApiRequest) -> ObjectResponse:
         """Put an object in the place of what is stored. Raises NotFound, Conflict, and what it is rejected with."""
         given = manifests.named_in(read_body(request.body, request.content_type), request.info)
         return await self._change(request, given, lambda present: manifests.replacement(present, given))
 
-    async def patch(self, request: ApiRequest) -> Answer:
+    async def patch(self, request: ApiRequest) -> ObjectResponse:
         """Patch an object. Raises UnsupportedMediaType, NotFound, Conflict, and what it is rejected with."""
         media_type = request.content_type.partition(";")[0].strip().lower()
         if media_type == APPLY_PATCH:
@@ -96,13 +96,13 @@ class Writes:
             return await self._change(request, {}, lambda present: _json_patched(present, operations))
         merge = _MERGES.get(media_type)
         if merge is None:
-            known = ", ".join((JSON_PATCH, *_MERGES, APPLY_PATCH))
-            raise UnsupportedMediaType(f"{media_type[:80]!r} is no patch: there are {known}")
+            supported = ", ".join((JSON_PATCH, *_MERGES, APPLY_PATCH))
+            raise UnsupportedMediaType(f"{media_type[:80]!r} is no patch: there are {supported}")
         patch = _mapping(read_json(request.body))
         own = _body_of(patch)
         return await self._change(request, patch, lambda present: manifests.difference(present, merge(present, own)))
 
-    async def _apply(self, request: ApiRequest) -> Answer:
+    async def _apply(self, request: ApiRequest) -> ObjectResponse:
         """Merge a manifest over the object, which is created where it is not there."""
         if not request.info.query.get("fieldManager"):
             raise BadRequest("fieldManager: is required for an apply")
@@ -113,14 +113,14 @@ class Writes:
                     result = await self._create(request, manifests.created(given))
                 except AlreadyExists:
                     continue
-                return Answer(result.body, _CREATED, result.warnings)
+                return ObjectResponse(result.body, _CREATED, result.warnings)
             break
         own = _body_of(given)
         return await self._change(
             request, given, lambda present: manifests.difference(present, merged_strategically(present, own))
         )
 
-    async def _change(self, request: ApiRequest, given: Document, patch_of: Change) -> Answer:
+    async def _change(self, request: ApiRequest, given: Document, patch_of: PatchMechanism) -> ObjectResponse:
         """Change an object on the version that it states, or on any, until nobody else has changed it meanwhile."""
         key, user = key_of(request), request.user.name
         metadata = section(given, "metadata")
@@ -133,7 +133,7 @@ class Writes:
                 raise Conflict(MODIFIED)
             patch = patch_of(present)
             if not patch:
-                return Answer(body)
+                return ObjectResponse(body)
             options = _options(request)._replace(condition=(key, int(stored["resourceVersion"])))
             try:
                 result = await self._api.request(user, f"patch.{key.tail}", patch, options)
@@ -143,15 +143,15 @@ class Writes:
                 if wanted or attempt == MOST_ATTEMPTS - 1:
                     raise Conflict(MODIFIED) from error
             else:
-                return Answer(result.body, warnings=result.warnings)
+                return ObjectResponse(result.body, warnings=result.warnings)
         raise AssertionError
 
-    async def delete(self, request: ApiRequest) -> Answer:
+    async def delete(self, request: ApiRequest) -> ObjectResponse:
         """Delete an object. Raises NotFound, Conflict, InvalidResource, and what it is rejected with."""
         options = self._delete_options(request)
         return await self._delete(request, key_of(request), options)
 
-    async def delete_collection(self, request: ApiRequest) -> Answer:
+    async def delete_collection(self, request: ApiRequest) -> ObjectResponse:
         """Delete what a list selects, some at a time; stops at the first error but NotFound."""
         options = self._delete_options(request)
         listed = _decode((await self._reads.list(request._replace(accepted=request.accepted._replace(form="")))).body)
@@ -159,9 +159,9 @@ class Writes:
         for first in range(0, len(objects), DELETED_TOGETHER):
             together = objects[first : first + DELETED_TOGETHER]
             await asyncio.gather(*(self._delete_listed(request, each, options) for each in together))
-        return answer(listed)
+        return object_response(listed)
 
-    async def _delete_listed(self, request: ApiRequest, document: Document, options: DeleteOptions) -> None:
+    async def _delete_listed(self, request: ApiRequest, document: Document, options: DeleteRequestOptions) -> None:
         metadata = section(document, "metadata")
         key = ObjectKey(request.info.resource.singular, str(metadata.get("namespace") or ""), str(metadata["name"]))
         try:
@@ -171,11 +171,11 @@ class Writes:
                 raise
 
     @staticmethod
-    def _delete_options(request: ApiRequest) -> DeleteOptions:
+    def _delete_options(request: ApiRequest) -> DeleteRequestOptions:
         body = read_body(request.body, request.content_type) if request.body else {}
         return delete_options(body, request.info.query)
 
-    async def _delete(self, request: ApiRequest, key: ObjectKey, options: DeleteOptions) -> Answer:
+    async def _delete(self, request: ApiRequest, key: ObjectKey, options: DeleteRequestOptions) -> ObjectResponse:
         user, resource = request.user.name, request.info.resource
         stored = section(await self._must_be_present(user, key), "metadata")
         uid, version = str(stored.get("uid") or ""), str(stored.get("resourceVersion") or "")
@@ -186,8 +186,8 @@ class Writes:
         result = await self._api.request(user, f"delete.{key.tail}", options=write)
         left = _decode(result.body)
         if left.get("deleted") is True or options.is_dry_run or "metadata" not in left:
-            return answer(statuses.success(resource, key.name, uid), warnings=result.warnings)
-        return Answer(result.body, warnings=result.warnings)
+            return object_response(statuses.success(resource, key.name, uid), warnings=result.warnings)
+        return ObjectResponse(result.body, warnings=result.warnings)
 
     async def _present(self, user: str, key: ObjectKey) -> Document | None:
         try:

@@ -1,11 +1,11 @@
-"""Rights to read, as the apiserver decides: asked for each user, and remembered for some seconds."""
+"""Authorizer of reads: the apiserver decides for each user, and its decision counts for some seconds."""
 
 from collections import OrderedDict
 from typing import NamedTuple
 
 from gardenbus.common.errors import Forbidden, Unavailable
 from gardenbus.common.ports.clock import Clock
-from gardenbus.kubeapi.api_client import ApiClient
+from gardenbus.kubeapi.api_client import ImpersonatingClient
 
 FRESH_SECONDS = 10.0
 """Time for which a decision counts: a right that is withdrawn is used no longer than that."""
@@ -16,7 +16,7 @@ STALE_SECONDS = 60.0
 MOST_DECISIONS = 100_000
 
 
-class Review(NamedTuple):
+class AccessAttributes(NamedTuple):
     """An action of a user. `namespace` "" is all of them, or none; `kind` may have a subresource."""
 
     user: str
@@ -31,38 +31,38 @@ class Review(NamedTuple):
         return {"verb": self.verb, "kind": self.kind, "namespace": self.namespace or None, "name": self.name}
 
 
-class _Decided(NamedTuple):
+class _CachedDecision(NamedTuple):
     allowed: bool
     reason: str
     at: float
 
 
-class Rights:
+class DelegatingAuthorizer:
     """Decisions about users. One for all requests."""
 
-    def __init__(self, api: ApiClient, clock: Clock) -> None:
+    def __init__(self, api: ImpersonatingClient, clock: Clock) -> None:
         self._api = api
         self._clock = clock
-        self._decided: OrderedDict[Review, _Decided] = OrderedDict()
+        self._decided: OrderedDict[AccessAttributes, _CachedDecision] = OrderedDict()
 
-    async def require(self, review: Review) -> None:
+    async def require(self, attributes: AccessAttributes) -> None:
         """Raise Forbidden unless the action is allowed, Unavailable when nobody can say."""
-        decided = await self._decide(review)
+        decided = await self._decide(attributes)
         if not decided.allowed:
             raise Forbidden(decided.reason)
 
-    async def _decide(self, review: Review) -> _Decided:
-        known, now = self._decided.get(review), self._clock.monotonic()
-        if known is not None and now - known.at < FRESH_SECONDS:
-            return known
+    async def _decide(self, attributes: AccessAttributes) -> _CachedDecision:
+        cached, now = self._decided.get(attributes), self._clock.monotonic()
+        if cached is not None and now - cached.at < FRESH_SECONDS:
+            return cached
         try:
-            result = await self._api.result(review.user, "can-i", review.body)
+            result = await self._api.result(attributes.user, "can-i", attributes.body)
         except Unavailable:
-            if known is not None and now - known.at < STALE_SECONDS:
-                return known
+            if cached is not None and now - cached.at < STALE_SECONDS:
+                return cached
             raise
-        self._decided.pop(review, None)
-        self._decided[review] = found = _Decided(
+        self._decided.pop(attributes, None)
+        self._decided[attributes] = found = _CachedDecision(
             bool(result.get("allowed")), str(result.get("reason") or "it is not allowed"), self._clock.monotonic()
         )
         while len(self._decided) > MOST_DECISIONS:

@@ -9,14 +9,14 @@ from typing import NoReturn
 
 from gardenbus.common.errors import Forbidden, Unavailable
 from gardenbus.kubeapi import metrics
-from gardenbus.kubeapi.access.logins import Logins, Unauthorized, User
-from gardenbus.kubeapi.access.rights import Review, Rights
+from gardenbus.kubeapi.access.authorizer import AccessAttributes, DelegatingAuthorizer
+from gardenbus.kubeapi.access.logins import Logins, Unauthenticated, User
 from gardenbus.kubeapi.domain.list_options import list_options
 from gardenbus.kubeapi.domain.statuses import Rejected
-from gardenbus.kubeapi.handlers.answers import ApiRequest
-from gardenbus.kubeapi.handlers.reads import included_in
+from gardenbus.kubeapi.requests.reads import included_in
+from gardenbus.kubeapi.requests.responses import ApiRequest
+from gardenbus.kubeapi.watch.cacher import Cacher
 from gardenbus.kubeapi.watch.caches import WAIT_SECONDS, Caches
-from gardenbus.kubeapi.watch.watch_cache import WatchCache
 from gardenbus.kubeapi.watch.watchers import Watcher, Watchers, WatchForm
 
 LEAST_SECONDS = 1800
@@ -29,33 +29,42 @@ BOOKMARK_REVIEWS = 6
 """Reviews between two bookmarks."""
 
 
-class Watches:
+class WatchServer:
     """Handles watches. `run` reviews those that go on, and sends bookmarks, for ever."""
 
     def __init__(
-        self, rights: Rights, logins: Logins, caches: Caches, now: Callable[[], datetime], *, most: int
+        self,
+        authorizer: DelegatingAuthorizer,
+        logins: Logins,
+        caches: Caches,
+        now: Callable[[], datetime],
+        *,
+        most: int,
     ) -> None:
-        self._rights = rights
+        self._authorizer = authorizer
         self._logins = logins
         self._caches = caches
         self._now = now
         self._most = most
         self._watchers = Watchers()
-        self._owners: dict[Watcher, tuple[User, Review]] = {}
+        self._owners: dict[Watcher, tuple[User, AccessAttributes]] = {}
         for cache in (caches.objects, caches.events):
             cache.on_reset(lambda cache=cache: self._watchers.expire(cache, self._cache_of))
         metrics.WATCHES.set_function(lambda: len(self._watchers))
 
-    def _cache_of(self, watcher: Watcher) -> WatchCache:
+    def _cache_of(self, watcher: Watcher) -> Cacher:
         return self._caches.of(watcher.resource.singular)
 
     @asynccontextmanager
     async def open(self, request: ApiRequest) -> AsyncGenerator[tuple[Watcher, float]]:
-        """A watch that has begun, and its longest life in seconds. Raises Forbidden, Expired, BadRequest, Rejected."""
+        """A watch that has begun, and its longest life in seconds.
+
+        Raises Forbidden, ResourceExpired, BadRequest, Rejected, Unavailable.
+        """
         info, user = request.info, request.user
         options = list_options(info.query, watch=True)
-        review = Review(user.name, "watch", info.resource.singular, info.namespace)
-        await self._rights.require(review)
+        attributes = AccessAttributes(user.name, "watch", info.resource.singular, info.namespace)
+        await self._authorizer.require(attributes)
         cache = self._caches.of(info.resource.singular)
         if not cache.synced and not await self._caches.wait_for(cache, 0):
             raise Unavailable(f"the announcements were not read within {WAIT_SECONDS:g} s: try again")
@@ -65,7 +74,7 @@ class Watches:
         watcher = Watcher(info.resource, info.namespace, options, form, self._now)
         end = watcher.start(cache)
         self._watchers.add(watcher)
-        self._owners[watcher] = (user, review)
+        self._owners[watcher] = (user, attributes)
         try:
             yield watcher, float(options.timeout_seconds or random.uniform(LEAST_SECONDS, 2 * LEAST_SECONDS))
         finally:
@@ -86,24 +95,24 @@ class Watches:
         while True:
             await asyncio.sleep(REVIEW_SECONDS)
             number += 1
-            for user, review in set(self._owners.values()):
-                await self._review(user, review)
+            for user, attributes in set(self._owners.values()):
+                await self._review(user, attributes)
             if number % BOOKMARK_REVIEWS == 0:
                 self._watchers.bookmark(self._cache_of)
 
-    async def _review(self, user: User, review: Review) -> None:
-        error: Forbidden | Unauthorized | None = None
+    async def _review(self, user: User, attributes: AccessAttributes) -> None:
+        error: Forbidden | Unauthenticated | None = None
         try:
             if await self._logins.is_valid(user):
-                await self._rights.require(review)
+                await self._authorizer.require(attributes)
             else:
-                error = Unauthorized("the credentials are not valid any more")
+                error = Unauthenticated("the credentials are not valid any more")
         except Forbidden as forbidden:
             error = forbidden
         except Unavailable:
             return  # the watch goes on: what it shows is what it was allowed to
         if error is not None:
-            for watcher in [each for each, owner in self._owners.items() if owner == (user, review)]:
+            for watcher in [each for each, owner in self._owners.items() if owner == (user, attributes)]:
                 watcher.end(error)
 
     async def stop(self) -> None:

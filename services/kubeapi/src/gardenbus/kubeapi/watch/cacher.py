@@ -1,4 +1,4 @@
-"""Watch cache: the objects of all kinds at one version, and the watchers that follow them.
+"""Cacher: the objects of all kinds at one version, and the watchers that follow them.
 
 Announcements wait until the relay has settled a version: the header `Gardenbus-Settled` says that every change up to it
 is in the stream by here. Then those up to it are applied in the order of versions, and each watcher gets its events in
@@ -6,8 +6,8 @@ that order. So a list at version M has every change up to M and none above, at e
 exactly what comes after it.
 
 No history is kept: a watch from N begins with what has changed since N, as it is now, and with the removals since.
-Below the floor (removals older than their tombstones may be unknown) it is `Expired`. A stream that began anew, and a
-store that was opened anew, end all watches the same way: clients list again.
+Below the floor (removals older than their tombstones may be unknown) it is `ResourceExpired`. A stream that began anew,
+and a store that was opened anew, end all watches the same way: clients list again.
 """
 
 from collections import deque
@@ -22,7 +22,7 @@ from gardenbus.common.api.document import Document, encode
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.ports.bus import TOMBSTONE_TTL
 from gardenbus.common.ports.store import VERSION_LEAP
-from gardenbus.kubeapi.domain.statuses import Expired
+from gardenbus.kubeapi.domain.statuses import ResourceExpired
 
 _decode = json_decoder(Document)
 
@@ -42,7 +42,7 @@ class CachedObject(msgspec.Struct, frozen=True):
     added_at: int = 0
 
     def document(self) -> Document:
-        """Decoded anew; of a removal that was never seen alive, what is known of it."""
+        """Decoded anew; of a removal that was never seen alive, its key and uid."""
         if self.body:
             return _decode(self.body)
         namespace = {"namespace": self.key.namespace} if self.key.namespace else {}
@@ -50,7 +50,7 @@ class CachedObject(msgspec.Struct, frozen=True):
         return {"metadata": {**metadata, "resourceVersion": str(self.version)}}
 
 
-class Change(NamedTuple):
+class Announcement(NamedTuple):
     """One announcement: an object, or its removal (`is_removed`, without a body)."""
 
     object: CachedObject
@@ -92,10 +92,10 @@ class CacheEvent:
         state = self.old if is_old else self.new
         if state is None or predicate is None or (is_old and not state.body):
             return state is not None
-        known = self._matches.get((selector, is_old))
-        if known is None:
-            known = self._matches[selector, is_old] = predicate(self.document(is_old=is_old))
-        return known
+        cached = self._matches.get((selector, is_old))
+        if cached is None:
+            cached = self._matches[selector, is_old] = predicate(self.document(is_old=is_old))
+        return cached
 
     def body(self, *, is_old: bool) -> bytes:
         """The state as JSON."""
@@ -104,7 +104,7 @@ class CacheEvent:
         return encode(self.document(is_old=True))
 
 
-Sink = Callable[[CacheEvent], None]
+CacheEventHandler = Callable[[CacheEvent], None]
 
 
 class _State:
@@ -114,7 +114,7 @@ class _State:
         self.objects: dict[str, dict[ObjectKey, CachedObject]] = {}
         self.removals: dict[ObjectKey, CachedObject] = {}
         """In the order of their versions."""
-        self.pending: dict[ObjectKey, Change] = {}
+        self.pending: dict[ObjectKey, Announcement] = {}
         self.mark = self.highest = self.floor = 0
         self.ages: deque[tuple[datetime, int]] = deque()
         """By minute, the highest version that was announced in it."""
@@ -124,14 +124,14 @@ class Restart(Exception):
     """The store was opened anew: read the stream from its beginning."""
 
 
-class WatchCache:
+class Cacher:
     """See the module. `receive` all announcements; `changed` observers get each event, before watchers."""
 
     def __init__(self, now: Callable[[], datetime]) -> None:
         self._now = now
         self._state = _State()
         self._next: _State | None = None
-        self._sinks: dict[str, set[Sink]] = {}
+        self._handlers: dict[str, set[CacheEventHandler]] = {}
         self._on_reset: list[Callable[[], None]] = []
         self._on_mark: list[Callable[[], None]] = []
         self.synced = False
@@ -170,7 +170,7 @@ class WatchCache:
         if self._next is None:
             return
         state, self._next = self._next, None
-        self._settle(state, max(state.mark, state.highest), is_silent=True)
+        self._advance(state, max(state.mark, state.highest), is_silent=True)
         self._expire(state)
         was_synced, self.synced = self.synced, True
         if was_synced:
@@ -181,17 +181,17 @@ class WatchCache:
                 callback()
         self._note_mark()
 
-    def receive(self, change: Change | None, settled: int) -> None:
+    def receive(self, change: Announcement | None, settled: int) -> None:
         """One announcement, and the version that it settles (0: none). Raises Restart when versions have leapt."""
         state = self._next or self._state
         if change is not None:
             self._enqueue(state, change)
         if settled:
-            self._settle(state, settled, is_silent=state is self._next)
+            self._advance(state, settled, is_silent=state is self._next)
             if state is self._state:
                 self._note_mark()
 
-    def _enqueue(self, state: _State, change: Change) -> None:
+    def _enqueue(self, state: _State, change: Announcement) -> None:
         version = change.object.version
         if state is self._state and version > state.highest + VERSION_LEAP // 2:
             raise Restart
@@ -206,7 +206,7 @@ class WatchCache:
         else:
             state.ages.append((minute, version))
 
-    def _settle(self, state: _State, settled: int, *, is_silent: bool) -> None:
+    def _advance(self, state: _State, settled: int, *, is_silent: bool) -> None:
         ready = [change for change in state.pending.values() if change.object.version <= settled]
         ready.sort(key=lambda change: change.object.version)
         for change in ready:
@@ -218,8 +218,8 @@ class WatchCache:
         state.highest = max(state.highest, settled)
 
     def _emit(self, event: CacheEvent) -> None:
-        for sink in tuple(self._sinks.get(event.key.kind, ())):
-            sink(event)
+        for handler in tuple(self._handlers.get(event.key.kind, ())):
+            handler(event)
 
     def _note_mark(self) -> None:
         for callback in self._on_mark:
@@ -239,11 +239,11 @@ class WatchCache:
         return sorted(found, key=_place)
 
     def since(self, kind: str, version: int) -> list[CacheEvent]:
-        """What has changed since a version, in order. Raises Expired when removals since may be unknown."""
+        """The changes since a version, in order. Raises ResourceExpired when removals since may be unknown."""
         state = self._state
         self._expire(state)
         if version < state.floor:
-            raise Expired(f"too old resource version: {version} ({state.floor})")
+            raise ResourceExpired(f"too old resource version: {version} ({state.floor})")
         present = [
             CacheEvent(None if each.added_at > version else each, each, each.version)
             for each in state.objects.get(kind, {}).values()
@@ -252,10 +252,10 @@ class WatchCache:
         removed = [CacheEvent(each, None, each.version) for each in _since(state.removals.values(), version, kind)]
         return sorted([*present, *removed], key=lambda event: event.version)
 
-    def subscribe(self, kind: str, sink: Sink) -> Callable[[], None]:
+    def subscribe(self, kind: str, handler: CacheEventHandler) -> Callable[[], None]:
         """Hand over each event of a kind from now on; returns the function that ends it."""
-        self._sinks.setdefault(kind, set()).add(sink)
-        return lambda: self._sinks[kind].discard(sink)
+        self._handlers.setdefault(kind, set()).add(handler)
+        return lambda: self._handlers[kind].discard(handler)
 
     def _expire(self, state: _State) -> None:
         """Raise the floor to what is older than its tombstones."""
@@ -279,7 +279,7 @@ def _since(removals: Iterable[CachedObject], version: int, kind: str) -> Iterato
     return (each for each in removals if each.version > version and each.key.kind == kind)
 
 
-def _applied(state: _State, change: Change) -> Iterator[CacheEvent]:
+def _applied(state: _State, change: Announcement) -> Iterator[CacheEvent]:
     """Apply a change; the events that it makes."""
     key, version = change.object.key, change.object.version
     objects = state.objects.setdefault(key.kind, {})

@@ -8,17 +8,17 @@ from gardenbus.common.api.decoding import json_decoder
 from gardenbus.common.api.document import Document, encode
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.errors import BadRequest, NotFound, Unavailable
-from gardenbus.kubeapi.access.rights import Review, Rights
-from gardenbus.kubeapi.api_client import ApiClient
+from gardenbus.kubeapi.access.authorizer import AccessAttributes, DelegatingAuthorizer
+from gardenbus.kubeapi.api_client import ImpersonatingClient
 from gardenbus.kubeapi.domain.list_options import Continue, ListOptions, list_options
 from gardenbus.kubeapi.domain.negotiation import METADATA, TABLE
-from gardenbus.kubeapi.domain.resources import Resource
-from gardenbus.kubeapi.domain.statuses import Expired, TooLargeVersion
+from gardenbus.kubeapi.domain.resources import ApiResource
+from gardenbus.kubeapi.domain.statuses import ResourceExpired, TooLargeVersion
 from gardenbus.kubeapi.domain.tables import Included, partial, table
-from gardenbus.kubeapi.handlers.answers import Answer, ApiRequest, answer
+from gardenbus.kubeapi.requests.responses import ApiRequest, ObjectResponse, object_response
 from gardenbus.kubeapi.watch.barrier import Barrier
+from gardenbus.kubeapi.watch.cacher import CachedObject, Cacher
 from gardenbus.kubeapi.watch.caches import Caches
-from gardenbus.kubeapi.watch.watch_cache import CachedObject, WatchCache
 
 decode = json_decoder(Document)
 
@@ -27,7 +27,7 @@ MOST_OF_LEASES = 500
 
 
 def included_in(request: ApiRequest) -> Included:
-    """What rows of a Table have beside their cells. Raises BadRequest."""
+    """Part of each object that rows of a Table have beside their cells. Raises BadRequest."""
     given = request.info.query.get("includeObject") or "Metadata"
     if given not in ("None", "Metadata", "Object"):
         raise BadRequest(f"includeObject: {given[:40]!r} is none of None, Metadata, Object")
@@ -45,49 +45,53 @@ class Reads:
 
     def __init__(
         self,
-        api: ApiClient,
-        rights: Rights,
+        api: ImpersonatingClient,
+        authorizer: DelegatingAuthorizer,
         caches: Caches,
         now: Callable[[], datetime],
         barrier: Barrier,
     ) -> None:
         self._barrier = barrier
         self._api = api
-        self._rights = rights
+        self._authorizer = authorizer
         self._caches = caches
         self._now = now
 
-    async def get(self, request: ApiRequest) -> Answer:
+    async def get(self, request: ApiRequest) -> ObjectResponse:
         """One object. Raises NotFound, Forbidden, Unavailable."""
         info = request.info
         body = await self._object(request)
         if not request.accepted.form:
-            return Answer(body)
+            return ObjectResponse(body)
         document: Document = decode(body)
         if request.accepted.form == METADATA:
-            return answer(partial(document))
+            return object_response(partial(document))
         rows = table(info.resource.singular, [document], self._now(), version=None, included=included_in(request))
         rows["metadata"] = {"resourceVersion": document["metadata"].get("resourceVersion", "")}
-        return answer(rows)
+        return object_response(rows)
 
     async def _object(self, request: ApiRequest) -> bytes:
         info, user = request.info, request.user.name
         key = key_of(request)
         if key.kind == "event" or info.query.get("resourceVersion") == "0":
-            await self._rights.require(Review(user, "get", info.resource.singular, info.namespace, info.name))
+            await self._authorizer.require(
+                AccessAttributes(user, "get", info.resource.singular, info.namespace, info.name)
+            )
             cached = self._caches.of(key.kind).get(key)
             if cached is None:
                 raise NotFound(f"{key} not found")
             return cached.body
         return (await self._api.request(user, f"get.{key.tail}")).body
 
-    async def list(self, request: ApiRequest) -> Answer:
-        """A list. Raises Forbidden, Expired, TooLargeVersion, BadRequest, Unavailable."""
+    async def list(self, request: ApiRequest) -> ObjectResponse:
+        """A list. Raises Forbidden, ResourceExpired, TooLargeVersion, BadRequest, Unavailable."""
         info = request.info
         options = list_options(info.query)
         if info.resource.singular == "lease":
             return await self._leases(request, options)
-        await self._rights.require(Review(request.user.name, "list", info.resource.singular, info.namespace))
+        await self._authorizer.require(
+            AccessAttributes(request.user.name, "list", info.resource.singular, info.namespace)
+        )
         cache = self._caches.of(info.resource.singular)
         await self._reach(cache, options)
         selected = [
@@ -99,12 +103,12 @@ class Reads:
         shown, version, metadata = _page(selected, options, cache.mark)
         return self._listed(request, (each.body for each in shown), version, metadata)
 
-    async def _reach(self, cache: WatchCache, options: ListOptions) -> None:
+    async def _reach(self, cache: Cacher, options: ListOptions) -> None:
         """Wait until the cache is as new as the options demand."""
         if options.continues is not None:
             return
         if options.match == "Exact" and options.version not in (None, cache.mark):
-            raise Expired(f"the resource version {options.version} is not kept: {cache.mark} is the only one")
+            raise ResourceExpired(f"the resource version {options.version} is not kept: {cache.mark} is the only one")
         version = options.version or 0
         if not await self._caches.wait_for(cache, version):
             if not cache.synced:
@@ -113,7 +117,7 @@ class Reads:
         if options.version is None and cache is self._caches.objects:
             await self._barrier.pass_through()
 
-    async def _leases(self, request: ApiRequest, options: ListOptions) -> Answer:
+    async def _leases(self, request: ApiRequest, options: ListOptions) -> ObjectResponse:
         info = request.info
         tail = f"list.lease.{info.namespace}" if info.namespace else "list.lease"
         query = {
@@ -125,18 +129,18 @@ class Reads:
         bodies = (encode(each) for each in result.get("items", ()))
         return self._listed(request, bodies, self._caches.objects.mark, metadata)
 
-    def _listed(self, request: ApiRequest, bodies: Iterable[bytes], version: int, metadata: Document) -> Answer:
+    def _listed(self, request: ApiRequest, bodies: Iterable[bytes], version: int, metadata: Document) -> ObjectResponse:
         resource, metadata = request.info.resource, {"resourceVersion": str(version), **metadata}
         if not request.accepted.form:
-            return Answer(_list_of(resource, metadata, bodies))
+            return ObjectResponse(_list_of(resource, metadata, bodies))
         documents = map(decode, bodies)
         if request.accepted.form == METADATA:
             listed = [partial(each) for each in documents]
             kind = {"kind": "PartialObjectMetadataList", "apiVersion": "meta.k8s.io/v1"}
-            return answer({**kind, "metadata": metadata, "items": listed})
+            return object_response({**kind, "metadata": metadata, "items": listed})
         assert request.accepted.form == TABLE
         rows = table(resource.singular, documents, self._now(), version=version, included=included_in(request))
-        return answer({**rows, "metadata": metadata})
+        return object_response({**rows, "metadata": metadata})
 
 
 def _page(
@@ -157,6 +161,6 @@ def _page(
     return shown, version, metadata
 
 
-def _list_of(resource: Resource, metadata: Document, bodies: Iterable[bytes]) -> bytes:
+def _list_of(resource: ApiResource, metadata: Document, bodies: Iterable[bytes]) -> bytes:
     head = encode({"kind": f"{resource.kind}List", "apiVersion": resource.api_version, "metadata": metadata})
     return head[:-1] + b',"items":[' + b",".join(bodies) + b"]}"

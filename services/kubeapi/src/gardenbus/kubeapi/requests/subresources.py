@@ -6,9 +6,9 @@ from typing import Any
 from gardenbus.common.api.conditions import conditions_of
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.errors import BadRequest
-from gardenbus.kubeapi.api_client import ApiClient
+from gardenbus.kubeapi.api_client import ImpersonatingClient
 from gardenbus.kubeapi.domain.bodies import read_body, read_json
-from gardenbus.kubeapi.handlers.answers import Answer, ApiRequest, answer
+from gardenbus.kubeapi.requests.responses import ApiRequest, ObjectResponse, object_response
 
 _CREATED = 201
 _MERGE_PATCH = "application/merge-patch+json"
@@ -17,10 +17,10 @@ _MERGE_PATCH = "application/merge-patch+json"
 class Subresources:
     """Handles them; a status is read as its object is."""
 
-    def __init__(self, api: ApiClient) -> None:
+    def __init__(self, api: ImpersonatingClient) -> None:
         self._api = api
 
-    async def handle(self, request: ApiRequest) -> Answer | None:
+    async def handle(self, request: ApiRequest) -> ObjectResponse | None:
         """Respond to a request about a subresource; None where its object is read instead."""
         assert request.info.subresource is not None
         match request.info.subresource.name, request.info.verb:
@@ -35,7 +35,7 @@ class Subresources:
             case _:
                 return None
 
-    async def _scale(self, request: ApiRequest) -> Answer:
+    async def _scale(self, request: ApiRequest) -> ObjectResponse:
         info = request.info
         body: dict[str, Any] = {"name": info.name, "namespace": info.namespace}
         if info.verb != "get":
@@ -46,7 +46,7 @@ class Subresources:
             version = str(section(given, "metadata").get("resourceVersion") or "")
             body |= {"replicas": replicas, "resourceVersion": version}
         found = await self._api.result(request.user.name, "scale", body)
-        return answer(
+        return object_response(
             {
                 "kind": "Scale",
                 "apiVersion": "autoscaling/v1",
@@ -60,7 +60,7 @@ class Subresources:
             }
         )
 
-    async def _bind(self, request: ApiRequest) -> Answer:
+    async def _bind(self, request: ApiRequest) -> ObjectResponse:
         given, info = _sent(request), request.info
         seed = section(given, "spec").get("seedName")
         if not isinstance(seed, str) or not seed:
@@ -68,9 +68,9 @@ class Subresources:
         version = str(section(given, "metadata").get("resourceVersion") or "")
         body = {"namespace": info.namespace, "name": info.name, "seed": seed, "resourceVersion": version}
         result = await self._api.request(request.user.name, "bind", body)
-        return Answer(result.body, warnings=result.warnings)
+        return ObjectResponse(result.body, warnings=result.warnings)
 
-    async def _admin_kubeconfig(self, request: ApiRequest) -> Answer:
+    async def _admin_kubeconfig(self, request: ApiRequest) -> ObjectResponse:
         given, info = _sent(request), request.info
         seconds: Any = section(given, "spec").get("expirationSeconds", 3600)
         tail = f"adminkubeconfig.{info.namespace}.{info.name}"
@@ -82,16 +82,18 @@ class Subresources:
         part = info.subresource
         assert part is not None
         named = {"kind": part.kind, "apiVersion": f"{part.group}/{part.version}", "metadata": {"name": info.name}}
-        return answer({**named, "spec": {"expirationSeconds": seconds}, "status": status}, _CREATED)
+        return object_response({**named, "spec": {"expirationSeconds": seconds}, "status": status}, _CREATED)
 
-    async def _approve(self, request: ApiRequest) -> Answer:
+    async def _approve(self, request: ApiRequest) -> ObjectResponse:
         name, user = request.info.name, request.user.name
         for verb, word in (("approve", "Approved"), ("deny", "Denied")):
             for condition in conditions_of(_sent(request)):
                 if condition.get("type") == word:
                     body = {"name": name, "message": str(condition.get("message") or "")}
                     await self._api.request(user, f"csr.{verb}", body)
-                    return Answer((await self._api.request(user, f"get.certificatesigningrequest._.{name}")).body)
+                    return ObjectResponse(
+                        (await self._api.request(user, f"get.certificatesigningrequest._.{name}")).body
+                    )
         raise BadRequest("status.conditions: one must be Approved or Denied")
 
 

@@ -1,4 +1,4 @@
-"""Answers to requests, before they are encoded."""
+"""Requests about resources and their responses, before these are encoded."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -9,7 +9,7 @@ from gardenbus.kubeapi.domain.negotiation import Accepted
 from gardenbus.kubeapi.domain.request_info import RequestInfo
 
 
-class Answer(NamedTuple):
+class ObjectResponse(NamedTuple):
     """JSON, with its status and warnings."""
 
     body: bytes
@@ -27,6 +27,6 @@ class ApiRequest(NamedTuple):
     content_type: str = ""
 
 
-def answer(document: Document, status: int = 200, warnings: Sequence[str] = ()) -> Answer:
-    """The answer with a document."""
-    return Answer(encode(document), status, warnings)
+def object_response(document: Document, status: int = 200, warnings: Sequence[str] = ()) -> ObjectResponse:
+    """The response with a document."""
+    return ObjectResponse(encode(document), status, warnings)
