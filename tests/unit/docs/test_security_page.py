@@ -10,7 +10,7 @@ import pytest
 
 ROOT = Path(__file__).parents[3]
 ATTACKS = tuple(f"A{number}" for number in range(1, 20))
-BAD_CASES = tuple(f"B{number}" for number in range(1, 26))
+BAD_CASES = tuple(f"B{number}" for number in range(1, 27))
 _NAMED = re.compile(r"`(tests/[^`]+)`")
 _ROW = re.compile(r"^\| ([AB]\d+) \| .+ \| (.+) \|$", re.MULTILINE)
 
@@ -57,6 +57,7 @@ PROMISES_NOTHING = (
     "- Whoever can read the state directory",
     "- `gardenbus up --insecure`",
     "- The services trust each other's",
+    "- The Kubernetes API follows OBJECTS",
     "- With a NATS that `--nats-url` names",
 )
 
