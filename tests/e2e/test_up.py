@@ -161,6 +161,7 @@ async def test_what_dies_is_started_again_and_landscape_json_says_so(place: Path
         "placement",
         "gardenlet",
         "dashboard",
+        "kubeapi",
     ]
 
     async def healthy() -> None:
