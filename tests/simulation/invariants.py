@@ -15,8 +15,8 @@ def unrest(landscape: Landscape) -> str:
     state = landscape.store.state
     if not state.is_open:
         return "the store is closed"
-    if state.outbox:
-        return f"the outbox holds {len(state.outbox)} entries"
+    if outbox := state.outbox:
+        return f"the outbox holds {len(outbox)} entries"
     for name in ("REQUESTS", "REPORTS", "QUEUES"):
         for message in landscape.server.stream(name).messages.values():
             if not message.subject.startswith("garden.later."):
@@ -49,7 +49,7 @@ def _orders(landscape: Landscape) -> Iterator[str]:
         row = shoots.get(name)
         if row is None:
             key = ObjectKey("shoot", NAMESPACE, name)
-            tombstone = landscape.store.state.tombstones.get(key)
+            tombstone = landscape.store.state.tombstone(key)
             origin = tombstone.origin if tombstone else journal.removals.get(key)
             taken = origin.sequence if origin else 0
             is_fine = any(each.order.verb == "delete" or each.sequence == taken for each in admissible)
@@ -80,8 +80,8 @@ def _has_waited_enough(landscape: Landscape, name: str) -> bool:
 def _assignments(landscape: Landscape) -> Iterator[str]:
     """Every shoot runs where it is assigned to and nowhere else, or waits because no seed has room."""
     state = landscape.store.state
-    full = all(len(state.usage.get(seed, ())) >= room for seed, room in landscape.capacities.items())
-    unknown = {each.uid for each in state.unknown.values()}
+    full = all(state.usage(seed) >= room for seed, room in landscape.capacities.items())
+    unknown = state.unknown_uids()
     wanted: dict[str, str] = {}
     for name, row in _shoots(landscape).items():
         if seed := row.stored.parts.seed_name:

@@ -143,8 +143,9 @@ class Journal:
         else:
             self._forget_lost(state, server)
         if len(self.restores) > 1:
+            uids = state.uids
             announced = {each.headers.get(Header.UID) for each in server.stream("OBJECTS").messages.values()}
-            self.forgotten |= {uid for uid in self.running if uid not in state.uids and uid not in announced}
+            self.forgotten |= {uid for uid in self.running if uid not in uids and uid not in announced}
         requests = server.stream("REQUESTS")
         in_flight = {sequence for consumer in requests.consumers.values() for sequence in consumer.in_flight}
         waiting = {each.headers.get(ORDER) for each in requests.messages.values() if each.sequence not in in_flight}
@@ -168,7 +169,7 @@ class Journal:
     def _forget_lost(self, state: MemoryState, server: MemoryServer) -> None:
         """Versions that were read, and that neither side has: observers go back to what there is."""
         for (observer, key), seen in self.seen.items():
-            row, tombstone = state.rows.get(key), state.tombstones.get(key)
+            row, tombstone = state.rows.get(key), state.tombstone(key)
             last = server.stream("OBJECTS").last_on(f"garden.changed.{key.tail}")
             recorded = (
                 row.stored.version if row else 0,
@@ -201,7 +202,7 @@ def _is_in_effect(order: Order, state: MemoryState, server: MemoryServer) -> boo
         text = b'"%s":"%d"' % (LABEL.encode(), order.number)
         in_store = row is not None and label_of(row.stored.document()) == order.number
         return in_store or (last is not None and text in last.body)
-    in_store = key in state.tombstones if row is None else row.stored.is_deleting
+    in_store = state.tombstone(key) is not None if row is None else row.stored.is_deleting
     is_announced = last is not None and (
         last.headers.get(Header.VERB) == "deleted" or b'"deletionTimestamp"' in last.body
     )

@@ -1,6 +1,6 @@
 """Landscape of a schedule: the twins of both servers, the actors, and the journal of what truly happened."""
 
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Mapping
 from functools import cache, partial
 from random import Random
 from typing import Any
@@ -17,6 +17,7 @@ from tests.simulation.network import Network, Request
 from tests.simulation.services import NEVER_SECONDS, Parts, run_apiserver, run_relay, run_scheduler, run_watcher
 from tests.support.builders import a_cloudprofile, a_project, a_seed
 from tests.support.memory.bus import MemoryBus, MemoryServer
+from tests.support.memory.state import origin_of
 from tests.support.memory.store import MemoryStore
 
 Main = Callable[[Actor], Coroutine[Any, Any, None]]
@@ -129,18 +130,21 @@ class Landscape:
     broken: Exception | None = None
 
     def _watch_removals(self) -> None:
-        state, remove, mark = self.store.state, self.store.state.remove, self.store.mark_deleted
+        """Write down what requests remove, or mark for deletion."""
+        redis = self.store.redis
 
-        def removed(row: Any, *args: Any, **named: Any) -> int:
-            version = remove(row, *args, **named)
-            self.journal.on_removal(row.stored.uid, row.stored.key, state.tombstones[row.stored.key].origin)
-            return version
+        def written(hash_key: bytes, fields: Mapping[bytes, bytes]) -> None:
+            if redis.called not in ("put", "delete") or hash_key.count(b":") < 2:
+                return
+            _, what, key = hash_key.decode().split(":", 2)
+            if what == "dead":
+                self.journal.on_removal(
+                    fields[b"uid"].decode(), ObjectKey.from_stored(key), origin_of(fields.get(b"req"))
+                )
+            if what == "o" and fields.get(b"del"):
+                self.journal.marked.add(redis.data.execute("HGET", hash_key, "uid").decode())
 
-        def marked(row: Any, **named: Any) -> None:
-            self.journal.marked.add(row.stored.uid)
-            mark(row, **named)
-
-        state.remove, self.store.mark_deleted = removed, marked  # type: ignore[method-assign]
+        redis.data.on_hash = written
 
     def watch_streams(self) -> None:
         """Write down what the streams store: to be called again for streams that were replaced."""
@@ -159,17 +163,17 @@ class Landscape:
 
     def check_capacity(self) -> None:
         """No seed has more shoots than it has room for."""
-        usage = self.store.state.usage
         for seed, capacity in self.capacities.items():
-            if len(usage.get(seed, ())) > capacity and self.broken is None:
-                self.broken = InvariantBroken(f"{seed} has {len(usage[seed])} shoots and room for {capacity}")
+            taken = self.store.state.usage(seed)
+            if taken > capacity and self.broken is None:
+                self.broken = InvariantBroken(f"{seed} has {taken} shoots and room for {capacity}")
 
 
 @cache
 def beginnings(capacities: tuple[int, ...]) -> tuple[Any, Any]:
     """Copies of both servers with a profile, a project and seeds, all of it announced."""
     landscape = Landscape(Random(0), capacities)
-    landscape.store.state.is_open = True
+    landscape.store.open()
     seeds = [a_seed(seed, shoots=str(capacity)) for seed, capacity in landscape.capacities.items()]
 
     async def fill(actor: Actor) -> None:
@@ -197,7 +201,7 @@ def begun(random: Random, capacities: tuple[int, ...]) -> Landscape:
     store, streams = beginnings(capacities)
     landscape = Landscape(random, capacities)
     landscape.store.restore_copy(store)
-    landscape.store.state.is_open = True
+    landscape.store.open()
     landscape.server.restore_streams(streams)
     landscape.watch_streams()
     landscape.journal.reread(landscape.server)

@@ -11,24 +11,34 @@ from unittest.mock import patch
 import msgspec
 
 from gardenbus.apiserver.messages.durable_requests import DurableRequestHandler
-from gardenbus.common.adapters.store_responses import store_is_closed
+from gardenbus.common.adapters.redis.function_library import Library, join_files, texts
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.controller.batch_consumer import BatchConsumer
 from gardenbus.common.controller.dead_letter import DeadLetter
 from gardenbus.common.controller.informer import Informer
 from gardenbus.common.controller.stream_incarnation import StreamIncarnation
 from gardenbus.common.ports.bus import QueueMessage, StreamPosition
-from gardenbus.common.ports.store import RequestOrigin, SeedBinding, UnblockIndexes, UnknownObject, Usage
+from gardenbus.common.ports.store import RequestOrigin, UnknownObject, Usage
 from gardenbus.common.ports.stream_history import StreamEntry
 from gardenbus.relay.ports.outbox import Leadership
 from gardenbus.relay.relay import Relay
 from gardenbus.scheduler.controllers.shoots import ShootSchedulingReconciler
 from tests.simulation.connections import NATS, REDIS
-from tests.support.memory import scheduling as memory_scheduling
+from tests.support.memory import connection as memory_connection
 from tests.support.memory.bus import MemoryBus
+from tests.support.memory.connection import PREFIX
 from tests.support.memory.outbox import MemoryOutbox
-from tests.support.memory.state import MemoryState
 from tests.support.memory.store import MemoryStore
+
+
+def changed_functions(*changes: tuple[str, str]) -> tuple[Any, str, Library]:
+    """The store's functions with other lines, in the place of those that a store in memory loads."""
+    files = dict(texts())
+    for line, other in changes:
+        (name,) = (name for name, text in files.items() if line in text)
+        assert files[name].count(line) == 1, f"{line} stands in {name} more than once"
+        files[name] = files[name].replace(line, other)
+    return memory_connection, "LIBRARY", join_files(files)
 
 
 class Mutant(NamedTuple):
@@ -53,8 +63,6 @@ _publish_batch = MemoryBus.publish_batch
 _head = MemoryOutbox.head
 _lead = MemoryOutbox.lead
 _recover = Relay._recover  # pyright: ignore[reportPrivateUsage]
-_bind_one = MemoryStore._bind_one  # pyright: ignore[reportPrivateUsage]
-_mark_one = MemoryStore._mark_one  # pyright: ignore[reportPrivateUsage]
 """The functions as they are: mutants add to them, or take away."""
 
 # ---------------------------------------------------------------------------------------------- restores
@@ -70,7 +78,9 @@ async def _remove_the_unknown(
     is_own: bool = True,
 ) -> bool:
     if not await _reannounce(self, key, seed, uid, unknown, is_own=is_own):
-        self.state.announce_key(key, self.state.version, uid, "deleted", left=(seed,))
+        entry = {"k": key.stored, "v": self.state.version, "u": uid, "a": "deleted", "b": "1", "l": seed, "g": 0}
+        fields = (part for field in entry.items() for part in field)
+        self.redis.data.execute("XADD", f"{PREFIX}:outbox", "*", *fields)
     return True
 
 
@@ -92,11 +102,6 @@ async def _compare_the_end(self: StreamIncarnation) -> None:
     self._compared = self._connections  # pyright: ignore[reportPrivateUsage]
 
 
-def _check_writes_alone(self: MemoryState, *, with_outbox: bool = True) -> None:
-    if with_outbox and not self.is_open:
-        raise store_is_closed()
-
-
 async def _lead_over_lives(self: MemoryOutbox, ttl_seconds: float) -> Leadership:
     return msgspec.structs.replace(await _lead(self, ttl_seconds), is_continued=True)
 
@@ -109,10 +114,6 @@ async def _recover_from_what_was(self: Relay) -> None:
 
 async def _nothing_but(value: Any) -> Any:
     return value
-
-
-def _lead_with_no_check(self: MemoryOutbox) -> None:
-    return
 
 
 async def _repeat_nothing(self: Relay, recorded: Any, now: Any) -> None:
@@ -168,27 +169,9 @@ async def _publish_anywhere(
 
 async def _trim_at_once(self: MemoryOutbox, limit: int, after: str | None = None) -> Any:
     page = await _head(self, limit, after)
-    shown = {entry.entry for entry in page.entries}
-    state = self._state  # pyright: ignore[reportPrivateUsage]
-    state.outbox = [entry for entry in state.outbox if entry.entry not in shown]
+    if page.entries:
+        await self.trim(page.entries[-1].entry, {})
     return page
-
-
-def _accept_every_seed(state: MemoryState, seed: str, scheduling_generation: int | None, shoot: ObjectKey) -> None:
-    return None
-
-
-def _bind_again(self: MemoryStore, binding: SeedBinding) -> Any:
-    row = self.state.rows.get(ObjectKey("shoot", binding.namespace, binding.name))
-    if row is not None and row.stored.parts.seed_name and row.stored.parts.seed_name != binding.seed:
-        self._bind_shoot(row, binding)  # pyright: ignore[reportPrivateUsage]
-        return "bound"
-    return _bind_one(self, binding)
-
-
-def _mark_whatever_was_seen(self: MemoryStore, unschedulable_shoot: Any) -> Any:
-    now = UnblockIndexes(self.state.unblock_objects, self.state.unblock_usage)
-    return _mark_one(self, msgspec.structs.replace(unschedulable_shoot, seen=now))
 
 
 def _is_never_older(self: RequestOrigin, other: RequestOrigin) -> bool:
@@ -197,10 +180,6 @@ def _is_never_older(self: RequestOrigin, other: RequestOrigin) -> bool:
 
 async def _decide_at_once(self: DurableRequestHandler, queued: QueueMessage, deadline: float) -> bool:
     return True
-
-
-def _enqueue_nobody(self: MemoryState, *, freed: bool = False, objects: bool = False) -> None:
-    return
 
 
 MUTANTS: dict[str, Mutant] = {
@@ -213,12 +192,27 @@ MUTANTS: dict[str, Mutant] = {
     ),
     "what a handler raises ends its consumer": Mutant([(BatchConsumer, "_retry_while_unavailable", _handle_once)]),
     "the outbox is trimmed before it is announced": Mutant([(MemoryOutbox, "head", _trim_at_once)]),
-    "a bind does not check the seed": Mutant([(memory_scheduling, "seed_rejection_reason", _accept_every_seed)]),
+    "a bind does not check the seed": Mutant(
+        [
+            changed_functions(
+                (
+                    "  local rejection = bind_rejection(P, item, item.seed, item.gate, object, object.rq)\n",
+                    "  local rejection\n",
+                )
+            )
+        ]
+    ),
     "older requests override newer ones": Mutant([(RequestOrigin, "__le__", _is_never_older)]),
     "a deletion does not wait for the creation": Mutant(
         [(DurableRequestHandler, "_wait_for_earlier", _decide_at_once)]
     ),
-    "a cluster event after the mark is missed": Mutant([(MemoryState, "unblock", _enqueue_nobody)]),
+    "a cluster event after the mark is missed": Mutant(
+        [
+            changed_functions(
+                ("local function activate_schedulers(P)\n", "local function activate_schedulers(P)\n  P = 'nobody'\n")
+            )
+        ]
+    ),
     "incarnations of streams are ignored": Mutant([(StreamIncarnation, "of", _of_one_incarnation)], (NATS,)),
     "what was fetched from a lost stream passes for the present": Mutant(
         [(StreamIncarnation, "_is_lost", _is_never_lost)], (NATS,)
@@ -226,8 +220,25 @@ MUTANTS: dict[str, Mutant] = {
     "a tombstone for what nobody remembers": Mutant(
         [(MemoryStore, "reannounce_object", _remove_the_unknown)], (REDIS, NATS)
     ),
-    "news of an older store are announced": Mutant([(MemoryOutbox, "_check_lead", _lead_with_no_check)], (REDIS,)),
-    "reads of a closed store are answered": Mutant([(MemoryState, "check_open", _check_writes_alone)], (REDIS,)),
+    "news of an older store are announced": Mutant(
+        [
+            changed_functions(
+                ("  return holds_lead(P, leader) and led[P .. ' ' .. leader] == opening_of(P)\n", "  return true\n")
+            )
+        ],
+        (REDIS,),
+    ),
+    "reads of a closed store are answered": Mutant(
+        [
+            changed_functions(
+                (
+                    "  if not is_open(P) then return reject_newer(P)",
+                    "  if not is_open(P) and outbox_max then return reject_newer(P)",
+                )
+            )
+        ],
+        (REDIS,),
+    ),
     "a stream that grew past what it had lost is not compared": Mutant(
         [(StreamIncarnation, "_compare", _compare_the_end)], (NATS,)
     ),
@@ -246,7 +257,29 @@ RARE: dict[str, Mutant] = {
     "work is acknowledged before it is done": Mutant([(ShootSchedulingReconciler, "handle_batch", _acknowledge_first)]),
     "informers do not notice an older store": Mutant([(Informer, "_note_version", _ignore_version)], (REDIS,)),
     "announcements go wherever the stream stands": Mutant([(MemoryBus, "publish_batch", _publish_anywhere)]),
-    "a bind does not check the shoot's seed": Mutant([(MemoryStore, "_bind_one", _bind_again)]),
-    "a cluster event before the mark is missed": Mutant([(MemoryStore, "_mark_one", _mark_whatever_was_seen)]),
+    "a bind does not check the shoot's seed": Mutant(
+        [
+            changed_functions(
+                (
+                    "  if object.seed ~= '' then return 'scheduled' end\n",
+                    "  if object.seed == item.seed then return 'scheduled' end\n",
+                ),
+                (
+                    "  if tonumber(object.gen) ~= item.gen then return 'changed' end\n",
+                    "  if object.seed == '' and tonumber(object.gen) ~= item.gen then return 'changed' end\n",
+                ),
+            )
+        ]
+    ),
+    "a cluster event before the mark is missed": Mutant(
+        [
+            changed_functions(
+                (
+                    "  if unblock_objects > item.seen_objects or unblock_usage ~= item.seen_usage then",
+                    "  if false then",
+                )
+            )
+        ]
+    ),
 }
 """These need coincidences: thousands of schedules."""

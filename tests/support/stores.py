@@ -67,7 +67,7 @@ class StoreUnderTest:
     async def reset_versions(self) -> None:
         """Begin the versions anew, as a store that lost everything does."""
         if isinstance(self.store, MemoryStore):
-            self.store.state.version = self.store.state.usage_version = 0
+            self.store.state.reset_versions()
         elif self.connection is not None:
             for counter in ("version", "usage_version"):
                 await self.connection.command("SET", self.connection.key(counter), "0")

@@ -52,14 +52,14 @@ class WatchedStore(MemoryStore):
         await self._write()
         if base.key.kind != BINDING:
             return await super().update(base, document, **options)
-        before = self._now()
+        before = self._bindings()
         written = await super().update(base, document, **options)
         self._check_step(base.key, before)
         return written
 
     async def delete(self, base: StoredObject, **options: Any) -> StoredObject | Superseded | None:
         await self._write()
-        before = self._now()
+        before = self._bindings()
         deleted = await super().delete(base, **options)
         if base.key.kind == BINDING:
             self._check_step(base.key, before)
@@ -75,7 +75,7 @@ class WatchedStore(MemoryStore):
         if self.gives_way:
             await asyncio.sleep(0)
 
-    def _now(self) -> dict[ObjectKey, ResourceBinding]:
+    def _bindings(self) -> dict[ObjectKey, ResourceBinding]:
         rows = self.state.rows.items()
         return {key: ResourceBinding.from_document(row.stored.encoded()) for key, row in rows if key.kind == BINDING}
 
@@ -87,20 +87,20 @@ class WatchedStore(MemoryStore):
             assert section(document, "spec")["state"] == "Scheduled"
         if document["kind"] == "Work":
             uid = metadata["ownerReferences"][0]["uid"]
-            owners = [each for each in self._now().values() if each.metadata.uid == uid]
+            owners = [each for each in self._bindings().values() if each.metadata.uid == uid]
             assert owners, "a Work came about without a binding"
             assert may_be_placed(owners[0]), "a Work came about without a Bound binding"
             assert not owners[0].is_deleting, "a Work came about while its binding was leaving"
 
     def _check_step(self, key: ObjectKey, before: dict[ObjectKey, ResourceBinding]) -> None:
-        old, new = before[key], self._now().get(key)
+        old, new = before[key], self._bindings().get(key)
         was, becomes = state_of(old), state_of(new)
         if was != becomes:
             assert (was, becomes) in STEPS, f"{key} went from {was} to {becomes}"
             self.steps[was, becomes] += 1
         placement = self.state.rows.get(ObjectKey("clusterresourceplacement", "", old.metadata.labels[PARENT_LABEL]))
         if becomes == ABSENT:
-            owned = [each for each in self.state.owned[old.metadata.uid] if each.kind == "work"]
+            owned = [each for each in self.state.owned(old.metadata.uid) if each.kind == "work"]
             assert not owned, f"{key} went before its Works"
         if placement is None or placement.stored.is_deleting or new is None:
             return

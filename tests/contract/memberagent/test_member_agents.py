@@ -166,7 +166,6 @@ async def test_what_the_store_has_lost_of_a_cluster_is_kept_until_it_is_forgotte
         await garden.store.create(a_work(a_manifest()))
         await until_condition(garden, work_key(), "Applied", "True", "AllManifestsApplied")
     state, stream = garden.store.state, garden.subjects.stream("OBJECTS")
-    cluster = state.rows[cluster_key()]
     for key in (cluster_key(), work_key()):  # store and bus as they were before
         del state.rows[key]
         await garden.bus.purge(stream, garden.subjects.changed(key))
@@ -179,7 +178,7 @@ async def test_what_the_store_has_lost_of_a_cluster_is_kept_until_it_is_forgotte
         await eventually(listed, every=0.1)
         assert not host.agents["lisbon"].cache.cluster_is_gone
         assert held(garden) == {"ConfigMap"}
-        state.rows[cluster_key()] = cluster
+        state.rows.bring_back(cluster_key())
         await garden.store.forget(work_key(), "member:lisbon")
 
         async def removed() -> None:

@@ -22,7 +22,7 @@ async def test_it_refuses_as_many_updates_as_it_was_told_to() -> None:
             await store.update(project, changed)
     assert await store.get(project.key) == project
     assert stored(await store.update(project, changed)).generation == 2
-    store.conflicts = math.inf
+    store.redis.conflicts = math.inf
     for _ in range(10):
         with pytest.raises(Conflict):
             await store.update(stored(await store.get(project.key)), project.document())

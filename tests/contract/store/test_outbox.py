@@ -13,7 +13,6 @@ from gardenbus.common.ports.store import VERSION_LEAP, EventRecord, RequestOrigi
 from gardenbus.relay.ports.outbox import EventEntry, Leadership, ObjectEntry, Restored, Shown
 from tests.support.builders import NOW, a_project, a_seed, a_shoot, a_shoot_state, merged
 from tests.support.eventually import HANG_SECONDS
-from tests.support.memory import state as memory_state
 from tests.support.stores import StoreUnderTest, a_binding, an_unschedulable_shoot, stored
 
 APOLLO = ObjectKey("shoot", "garden-dev", "apollo")
@@ -106,9 +105,6 @@ async def test_usage_of_two_openings_soon_after_each_other_is_told_apart(closed:
 async def test_an_outbox_that_is_full_refuses_writes(kit: StoreUnderTest, monkeypatch: pytest.MonkeyPatch) -> None:
     seed = await kit.created(a_seed())
     monkeypatch.setattr(redis_store, "OUTBOX_MAX", 1)
-    state = getattr(kit.store, "state", None)
-    if isinstance(state, memory_state.MemoryState):
-        state.outbox_max = 1
     for write in (kit.store.create(a_project()), kit.store.delete(seed), kit.store.record_event(announced())):
         with pytest.raises(Unavailable, match="outbox is full"):
             await write

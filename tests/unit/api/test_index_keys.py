@@ -15,10 +15,8 @@ from tests.support.builders import (
     a_region_configmap,
     a_seed,
     a_shoot,
-    a_shoot_state,
     merged,
 )
-from tests.support.memory.followed_shoots import followed_shoot
 
 
 def test_a_shoot_waits_for_its_scheduler_or_ours() -> None:
@@ -81,14 +79,10 @@ def test_claims_say_what_only_one_object_may_have() -> None:
     assert index_keys_of(merged(autoscaler, {"spec": {"scaleTargetRef": None}})).claims == ()
 
 
-def test_a_managed_seed_and_a_shoot_state_follow_their_shoot() -> None:
-    shoot = ObjectKey("shoot", "garden", "apollo")
-    managed, state = a_managed_seed("a", "apollo"), a_shoot_state("apollo", "garden")
-    assert followed_shoot(ObjectKey("managedseed", "garden", "a"), index_keys_of(managed)) == shoot
-    assert followed_shoot(ObjectKey("shootstate", "garden", "apollo"), index_keys_of(state)) == shoot
-    nowhere = index_keys_of(merged(managed, {"spec": {"shoot": None}}))
-    assert followed_shoot(ObjectKey("managedseed", "garden", "a"), nowhere) is None
-    assert followed_shoot(shoot, index_keys_of(a_shoot("apollo", "garden"))) is None
+def test_a_managed_seed_refers_to_its_shoot_first_by_which_it_follows_it() -> None:
+    managed = a_managed_seed("a", "apollo")
+    assert index_keys_of(managed).references[0] == ObjectKey("shoot", "garden", "apollo").stored
+    assert index_keys_of(merged(managed, {"spec": {"shoot": None}})).references == ()
 
 
 @pytest.mark.parametrize(("annotation", "owner"), [("garden/aws", "garden/aws"), ("", ""), (None, "")])

@@ -95,7 +95,7 @@ async def test_what_nothing_uses_goes_at_once(protected: Document, user: Documen
 @pytest.mark.parametrize("is_deleted", [False, True])
 @BY_KIND
 async def test_a_store_that_is_away_has_it_tried_again(
-    protected: Document, user: Document, monkeypatch: pytest.MonkeyPatch, *, is_deleted: bool
+    protected: Document, user: Document, *, is_deleted: bool
 ) -> None:
     garden, key = Garden(), key_of(protected)
     assert key != key_of(user)
@@ -104,11 +104,11 @@ async def test_a_store_that_is_away_has_it_tried_again(
         await garden.reconcile(LOOPS[key.kind], key)
         await garden.delete(key)
     before = await garden.store.get(key)
-    with monkeypatch.context() as away:
-        away.setattr(garden.store.state, "is_open", False)
-        reconcile = LOOPS[key.kind].build(garden.context(key.kind)).reconcile
-        with pytest.raises(Unavailable):
-            await reconcile(request_of(LOOPS[key.kind], key))
+    garden.store.close_for_writes()
+    reconcile = LOOPS[key.kind].build(garden.context(key.kind)).reconcile
+    with pytest.raises(Unavailable):
+        await reconcile(request_of(LOOPS[key.kind], key))
+    garden.store.open()
     assert await garden.store.get(key) == before
     await garden.reconcile(LOOPS[key.kind], key)
     assert await finalizers(garden, key) == (None if is_deleted else ("gardener",))

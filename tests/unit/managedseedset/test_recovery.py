@@ -1,7 +1,6 @@
 """A set does nothing while the store recovers, says so, and goes on by itself."""
 
-from gardenbus.relay.ports.outbox import RecoveryStart
-from tests.support.memory.outbox import MemoryOutbox
+from tests.support.memory.recovering import begin_recovery
 from tests.support.seed_sets import SeedGarden, a_managed_seed_set
 from tests.unit.managedseedset.test_scale_in import scale
 
@@ -11,10 +10,7 @@ def test_a_set_neither_grows_nor_shrinks_while_the_store_recovers() -> None:
     garden.applied(a_managed_seed_set(replicas=2))
     garden.run_until_stable()
     before = garden.managed_seeds()
-    outbox = MemoryOutbox(garden.store)
-    garden.drive(outbox.lead(86_400))
-    garden.store.close_for_writes()
-    garden.drive(outbox.open(0, 0, RecoveryStart("it lacked what the bus had")))
+    outbox = garden.drive(begin_recovery(garden.store))
     scale(garden, 0)
     garden.reconcile_once()
     assert garden.managed_seeds() == before

@@ -312,7 +312,7 @@ async def test_a_store_that_always_conflicts_changes_nothing() -> None:
     await bench.add(a_namespace(), a_crp())
     await bench.converge()
     assert isinstance(bench.kit.store, MemoryStore)
-    bench.kit.store.conflicts = math.inf
+    bench.kit.store.redis.conflicts = math.inf
     with pytest.raises(Conflict):
         await bench.roll()
     assert await bench.states() == {"a": "Scheduled"}

@@ -283,7 +283,7 @@ async def test_nothing_of_a_store_that_went_back_is_announced_before_it_was_comp
     """It would take the place of what the bus has in higher versions, which is all that is left of them."""
     clock = SystemClock()
     store, bus = MemoryStore(clock), MemoryBus(clock)
-    store.state.is_open = True
+    store.open()
     created = await store.create(a_seed())
     assert isinstance(created, StoredObject)
     copy = store.copied()

@@ -3,9 +3,9 @@
 from gardenbus.common.api.document import section
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.ports.recovery import InventoryItem
-from gardenbus.relay.ports.outbox import RecoveryStart
 from tests.support.builders import a_cloudprofile, a_project, a_seed, a_shoot
 from tests.support.memory.outbox import MemoryOutbox
+from tests.support.memory.recovering import begin_recovery
 from tests.support.memory.store import MemoryStore
 from tests.support.scheduling import SchedulerUnderTest, shoot_in, stocked
 
@@ -14,10 +14,7 @@ BASE = (a_cloudprofile(), a_project(), a_seed("a"), a_seed("b"))
 
 async def recovering(store: MemoryStore) -> tuple[MemoryOutbox, str]:
     """Open the store anew, as one that went back; the relay's side, and the id of the recovery."""
-    outbox = MemoryOutbox(store)
-    await outbox.lead(86_400)
-    store.close_for_writes()
-    await outbox.open(0, 0, RecoveryStart("it lacked what the bus had"))
+    outbox = await begin_recovery(store)
     recovery = await store.recovery()
     assert recovery is not None
     return outbox, recovery.recovery_id

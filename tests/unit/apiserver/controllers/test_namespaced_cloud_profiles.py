@@ -72,7 +72,7 @@ async def test_whoever_is_slower_looks_again() -> None:
     watch = Watch()
     await watch.hold(a_cloudprofile(spec=SELECTS["spec"]))
     await watch.hold(a_namespaced_cloudprofile())
-    watch.store.conflicts = 1
+    watch.store.redis.conflicts = 1
     assert not await watch.profiles.reconcile_due()
     assert await watch.profiles.reconcile_due()
     assert (await watch.merged_spec())["seedSelector"] == SELECTS["spec"]["seedSelector"]

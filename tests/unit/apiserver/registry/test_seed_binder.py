@@ -96,7 +96,7 @@ async def test_a_shoot_is_not_moved_while_somebody_may_be_inside(registry: Regis
 
 
 async def test_a_move_that_lost_is_decided_again(registry: Registry) -> None:
-    registry.store.conflicts = 7
+    registry.store.redis.conflicts = 7
     assert (await registry.bind("there")).outcome == "configured"
 
 

@@ -114,14 +114,14 @@ async def test_an_old_version_is_refused(registry: Registry) -> None:
 
 async def test_a_write_that_lost_is_worked_out_again(registry: Registry) -> None:
     await registry.apply(a_shoot())
-    registry.store.conflicts = 7
+    registry.store.redis.conflicts = 7
 
     assert (await registry.apply(a_shoot(metadata={"labels": {"a": "1"}}))).outcome == "configured"
 
 
 async def test_an_object_that_others_change_all_the_time_is_a_conflict_in_the_end(registry: Registry) -> None:
     await registry.apply(a_shoot())
-    registry.store.conflicts = 1_000
+    registry.store.redis.conflicts = 1_000
 
     with pytest.raises(Conflict, match="keeps changing"):
         await registry.apply(a_shoot(metadata={"labels": {"a": "1"}}))

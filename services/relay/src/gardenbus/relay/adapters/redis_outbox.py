@@ -88,7 +88,7 @@ class RedisOutbox(RedisStreamHistories):
         _, raw_entries, documents, recovery_id = _as_leader(reply)
         entries: list[OutboxEntry] = []
         for entry, fields in raw_entries:
-            entries += _read_entry(entry.decode(), fields)
+            entries += read_entry(entry.decode(), fields)
         objects: dict[ObjectKey, StoredObject | None] = {}
         audiences: dict[ObjectKey, tuple[str, ...]] = {}
         removed: dict[ObjectKey, int] = {}
@@ -302,7 +302,7 @@ def _as_dict(reply: Any) -> dict[str, bytes]:
     return {name.decode(): value for name, value in zip(items[::2], items[1::2], strict=True)}
 
 
-def _read_entry(entry: str, fields: list[bytes]) -> Iterable[OutboxEntry]:
+def read_entry(entry: str, fields: list[bytes]) -> Iterable[OutboxEntry]:
     """Decode one entry of the stream: usually one outbox entry, of a bind the shoot's and the Event's.
 
     Nearly all are of objects: names, uids and numbers, which are decoded at one go. Others may hold any text.

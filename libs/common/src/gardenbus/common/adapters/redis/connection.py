@@ -190,7 +190,7 @@ class RedisConnection:
         *replies, opening = await self._called(checked)
         if _is_closed(opening) and await self._joined():
             *replies, opening = await self._called(checked)
-        _raise_unavailable(opening)
+        accepted(opening)
         self._check_opening(opening[1] if len(opening) > 1 else None)
         return replies
 
@@ -204,7 +204,7 @@ class RedisConnection:
         `confirm=False`: what is written may be lost until a later write counts.
         """
         if function in BATCH_FUNCTIONS:
-            return _raise_unavailable(await self._call_batched(function, _pack(operation)))
+            return accepted(await self._call_batched(function, _pack(operation)))
         command = self._function("FCALL_RO" if read_only else "FCALL", function, _pack(operation))
         return (await (self._write([command]) if confirm and not read_only else self._unconfirmed([command])))[0]
 
@@ -236,7 +236,7 @@ class RedisConnection:
 
     def _one_of_many(self, reply: Any, function: str) -> list[Any] | GardenbusError:
         try:
-            return _raise_unavailable(self._checked(reply, (function,)))
+            return accepted(self._checked(reply, (function,)))
         except (Unavailable, Unsupported) as error:
             return error
 
@@ -288,7 +288,7 @@ class RedisConnection:
         operation = _pack({"nonce": nonce, "db": self.database})
         commands = [("MULTI",), *vouching, self._function("FCALL", "join", operation), ("EXEC",)]
         replies = self._checked((await self._shared.execute(commands))[-1], ("EXEC",))
-        _, is_open, is_new = _raise_unavailable(self._checked(replies[-1], ("EXEC",)))
+        _, is_open, is_new = accepted(self._checked(replies[-1], ("EXEC",)))
         if is_new:
             _log.info("functions.joined", library=self._library.name, prefix=self.prefix)
         return bool(is_open)
@@ -349,7 +349,7 @@ class RedisConnection:
         if any(map(_is_closed, replies[: len(commands)])) and await self._joined():
             replies = await self._called([*commands, *opening])
         for reply in replies[: len(commands)]:
-            _raise_unavailable(reply)
+            accepted(reply)
         for each in replies[len(commands) :]:
             self._check_opening(each)
         return replies[: len(commands)]
@@ -362,7 +362,7 @@ class RedisConnection:
         replies = await self._written(commands)
         if any(map(_is_closed, replies)) and await self._joined():
             replies = await self._written(commands)
-        return [_raise_unavailable(reply) for reply in replies]
+        return [accepted(reply) for reply in replies]
 
     async def _written(self, commands: Sequence[Command]) -> Sequence[Any]:
         """Call functions until they count; loads the library first where the server does not have it."""
@@ -539,7 +539,7 @@ def _is_closed(reply: Any) -> bool:
     return bool(reply) and (reply[0] == b"fenced" or (isinstance(reply[0], list) and reply[0] == [b"fenced"]))
 
 
-def _raise_unavailable(reply: list[Any]) -> list[Any]:
+def accepted(reply: list[Any]) -> list[Any]:
     """Return a function's reply; raises Unavailable when the store serves no reads or accepts no writes."""
     if reply and reply[0] == b"fenced":
         raise store_is_closed()

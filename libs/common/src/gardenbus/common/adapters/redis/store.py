@@ -4,7 +4,7 @@ Python works out what a write changes (resources/changes.py), the functions chec
 """
 
 import uuid
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, cast
 
@@ -77,12 +77,23 @@ def _origin_of(text: bytes) -> RequestOrigin:
 
 
 class RedisStore(RedisReads):
-    """See `ports.store.Store`. `reporter` signs the Events of binds and of shoots marked unschedulable."""
+    """See `ports.store.Store`. `reporter` signs the Events of binds and of shoots marked unschedulable.
 
-    def __init__(self, connection: RedisConnection, clock: Clock, *, reporter: str = "gardenbus") -> None:
+    `new_uid` gives the uid of a new object.
+    """
+
+    def __init__(
+        self,
+        connection: RedisConnection,
+        clock: Clock,
+        *,
+        reporter: str = "gardenbus",
+        new_uid: Callable[[], str] = lambda: str(uuid.uuid4()),
+    ) -> None:
         super().__init__(connection)
         self._clock = clock
         self._reporter = reporter
+        self._new_uid = new_uid
 
     async def create(
         self,
@@ -149,7 +160,7 @@ class RedisStore(RedisReads):
             "bindings": True,
             "guards": (),
             "set": packed_fields(fields),
-            "uid": str(uuid.uuid4()),
+            "uid": self._new_uid(),
             **_traced(),
         }
 

@@ -1,9 +1,9 @@
 -- Every write of the store, as Redis Functions: each checks what it was based on, changes the object and its indexes,
 -- and appends an entry to the outbox, all or nothing. KEYS[1] is the landscape's prefix P, ARGV[1] a msgpack map.
 -- Replies are flat arrays; the first element of a write's reply says how it ended. The Python side is
--- redis_store.py and redis_outbox.py; memory_store.py says the same in Python and passes the same tests.
+-- redis/store.py and the relay's redis_outbox.py; tests run these very texts without a Redis, too.
 --
--- redis_functions.py joins these files into one text, so a local of one file stands in all that come after it. This is
+-- function_library.py joins these files into one text, so a local of one file stands in all that come after it. This is
 -- the first: the keys and how they are read, and how a function is registered with Redis.
 --
 -- Keys (all below P:)
