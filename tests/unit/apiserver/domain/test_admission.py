@@ -16,6 +16,7 @@ from gardenbus.apiserver.domain.related_objects import (
 )
 from gardenbus.apiserver.domain.validation.manifest import validate
 from gardenbus.common.api.document import Document
+from gardenbus.common.api.document_parts import namespace_of
 from gardenbus.common.api.garden.tolerations import UNCHECKED_TOLERATIONS
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.errors import Forbidden, InvalidResource
@@ -362,7 +363,8 @@ class TestPlacement:
         zonal = merged(old, {"spec": {"controlPlane": {"highAvailability": {"failureTolerance": {"type": "zone"}}}}})
         pinned = merged(old, {"spec": {"controlPlane": {"zones": ["eu-west-1a"]}}})
         for changed in (zonal, pinned):
-            assert list(related_queries(changed, old)) == [ObjectQuery(ObjectKey("seed", "", "aws-eu1"))]
+            seed = ObjectQuery(ObjectKey("seed", "", "aws-eu1"))
+            assert set(related_queries(changed, old)) == {seed, ProjectQuery("garden-dev")}
             admit(changed, old, facts_of(a_seed()))
             with pytest.raises(InvalidResource, match=r"^spec\.controlPlane: seed aws-eu1"):
                 admit(changed, old, facts_of(a_seed(spec={"provider": {"zones": ["x", "y"]}})))
@@ -373,7 +375,7 @@ class TestPlacement:
         derived = merged(old, {"spec": {"cloudProfile": own}})
         key = ObjectKey("namespacedcloudprofile", "garden-dev", "own")
         aws = ObjectQuery(ObjectKey("cloudprofile", "", "aws"))
-        assert list(related_queries(derived, old)) == [ObjectQuery(key), aws]
+        assert set(related_queries(derived, old)) == {ObjectQuery(key), aws, ProjectQuery("garden-dev")}
         admit(derived, old, facts_of(a_cloudprofile(), a_namespaced_cloudprofile()))
         admit(old, derived, facts_of(a_cloudprofile(), a_namespaced_cloudprofile()))
         stranger = a_namespaced_cloudprofile(spec={"parent": {"name": "gcp"}})
@@ -481,7 +483,8 @@ class TestFacts:
     def test_only_what_the_rules_read_is_asked_for(
         self, document: Document, old: Document | None, queries: list[RelatedQuery]
     ) -> None:
-        assert set(related_queries(document, old)) == set(queries)
+        resolving = {ProjectQuery(namespace_of(document))} if document["kind"] == "Shoot" else set[RelatedQuery]()
+        assert set(related_queries(document, old)) == {*queries, *resolving}, "a shoot is resolved over its project"
 
 
 class TestDeletion:

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from gardenbus.apiserver.domain.kubernetes_versions import version_problems
+from gardenbus.apiserver.domain.related_objects import ProjectQuery
 from gardenbus.common.api.document import Document
 from gardenbus.common.api.garden.expirable_versions import newest_version
 from gardenbus.common.errors import Forbidden, InvalidResource
@@ -155,4 +156,4 @@ class TestOfAShoot:
 
     def test_a_change_of_something_else_reads_no_profile(self) -> None:
         old = a_shoot()
-        assert related_queries(merged(old, {"spec": {"purpose": "testing"}}), old) == ()
+        assert related_queries(merged(old, {"spec": {"purpose": "testing"}}), old) == (ProjectQuery("garden-dev"),)

@@ -7,6 +7,7 @@ import pytest
 from gardenbus.apiserver.domain.related_objects import (
     ManagedSeedOfShootQuery,
     ObjectQuery,
+    ProjectQuery,
     RelatedObjects,
     SeedOfShootQuery,
     ShootsOnSeedQuery,
@@ -291,10 +292,12 @@ class TestShootBehindASeed:
         assert write_guards(result, None, RelatedObjects()) == ()
 
     def test_other_changes_and_other_namespaces_ask_nobody(self) -> None:
-        profile = [ObjectQuery(ObjectKey("cloudprofile", "", "aws"))]
-        assert list(related_queries(a_child(spec={"kubernetes": {"version": "1.34.2"}}), a_child())) == list(profile)
+        profile, project = ObjectQuery(ObjectKey("cloudprofile", "", "aws")), ProjectQuery("garden")
+        versioned = a_child(spec={"kubernetes": {"version": "1.34.2"}})
+        assert set(related_queries(versioned, a_child())) == {profile, project}
         old = a_shoot()
-        assert list(related_queries(a_shoot(spec={"addons": {"nginxIngress": {"enabled": True}}}), old)) == []
+        changed = a_shoot(spec={"addons": {"nginxIngress": {"enabled": True}}})
+        assert list(related_queries(changed, old)) == [ProjectQuery("garden-dev")]
 
     def test_it_cannot_be_deleted_and_the_refusal_says_what_comes_first(self) -> None:
         (guard,) = deletion_guards(a_child())

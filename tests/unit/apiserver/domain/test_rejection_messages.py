@@ -21,6 +21,7 @@ from gardenbus.apiserver.domain.related_objects import RelatedObjects
 from gardenbus.apiserver.domain.use_as_seed import MADE_FROM, MADE_FROM_ANNOTATION
 from gardenbus.common.api.configuration.resource_sizes import ResourceSizes, SizeLimit
 from gardenbus.common.api.document import Document
+from gardenbus.common.api.garden.scheduling_requirements import RESOLVED
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.errors import Forbidden, InvalidResource
 from tests.support.builders import (
@@ -334,6 +335,8 @@ def cases_of_other_kinds() -> Iterator[Case]:
     yield Case("KubeconfigSecret", {**SECRET, "stringData": {"kubeconfig": "- no map"}})
     of_command = "users: [{name: u, user: {exec: {command: sh}}}]"
     yield Case("KubeconfigSecret", {**SECRET, "stringData": {"kubeconfig": of_command}})
+    by_hand = a_shoot(metadata={"annotations": {RESOLVED: '{"requests":{"cpu":1}}'}})
+    yield Case("SchedulingRequirements", by_hand, None, RelatedObjects(projects={"garden-dev": a_project()}))
     yield Case("ResourceSize", SECRET)
     yield Case("ResourceSize", a_shoot())
 

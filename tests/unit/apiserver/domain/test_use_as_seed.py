@@ -8,6 +8,7 @@ import pytest
 from gardenbus.apiserver.domain.related_objects import (
     ManagedSeedOfShootQuery,
     ObjectQuery,
+    ProjectQuery,
     RelatedObjects,
     ShootsOnSeedQuery,
 )
@@ -28,6 +29,7 @@ from tests.support.admissions import admit, mutate, related_queries
 from tests.support.builders import a_cloudprofile, a_shoot, merged
 
 SHOOT = ObjectKey("shoot", "garden", "child")
+PROJECT = ProjectQuery("garden")
 MANAGED_SEED = ObjectKey("managedseed", "garden", "child")
 USE_AS_SEED = "shoot.gardener.cloud/use-as-seed"
 
@@ -243,17 +245,16 @@ class TestAdmission:
         made = managed_seed_of("true")
         for without in (a_child(None), a_child("false")):
             queries = related_queries(without, a_child())
-            assert [ObjectQuery(MANAGED_SEED), ManagedSeedOfShootQuery(SHOOT), ShootsOnSeedQuery("child")] == list(
-                queries
-            )
+            of_its_seed = {ObjectQuery(MANAGED_SEED), ManagedSeedOfShootQuery(SHOOT), ShootsOnSeedQuery("child")}
+            assert set(queries) == {*of_its_seed, PROJECT}
             with pytest.raises(Forbidden, match=r"shoots are on the seed child \(1\): move them"):
                 admitted(without, facts_with(made, made, [a_shoot()]), a_child())
             admitted(without, facts_with(made, made), a_child())
 
     def test_other_changes_ask_nothing(self) -> None:
-        assert list(related_queries(a_child(metadata={"annotations": {"a": "b"}}), a_child())) == []
-        assert list(related_queries(a_child(None, spec={"purpose": "testing"}), a_child(None))) == []
+        assert list(related_queries(a_child(metadata={"annotations": {"a": "b"}}), a_child())) == [PROJECT]
+        assert list(related_queries(a_child(None, spec={"purpose": "testing"}), a_child(None))) == [PROJECT]
 
     def test_a_shoot_that_is_being_deleted_asks_for_nothing_any_more(self) -> None:
         deleting = a_child(metadata={"deletionTimestamp": "2026-01-02T03:04:05Z"})
-        assert list(related_queries(deleting, deleting)) == []
+        assert list(related_queries(deleting, deleting)) == [PROJECT]

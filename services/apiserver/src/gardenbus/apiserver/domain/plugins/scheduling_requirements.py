@@ -25,8 +25,8 @@ def _mutate(shoot: Document, change: Change, related: RelatedObjects) -> Documen
     resolved = with_resolved(shoot, related.projects.get(namespace_of(shoot)))
     stated = _resolved(change.given)
     if stated is not None and stated not in (_resolved(change.old or {}), _resolved(resolved)):
-        problem = _OF_ADMISSION(requirements=REQUIREMENTS)
-        raise invalid([FieldProblem(f"metadata.annotations[{RESOLVED}]", problem)])
+        field = f"metadata.annotations[{RESOLVED}]"
+        raise invalid([FieldProblem(field, _OF_ADMISSION(requirements=REQUIREMENTS))])
     return resolved
 
 
