@@ -54,6 +54,12 @@ async def test_a_machine_on_which_a_server_takes_more_of_the_same_commit_has_los
     assert machine.measured == ["loads", "loads of the reference"]
 
 
+async def test_a_process_that_the_commit_had_not_yet_is_compared_with_the_file() -> None:
+    without = {name: used for name, used in CPU_US.items() if name != "apiserver"}
+    machine = Machine(taking(1.3), reference=a_reading(*(a_turn({**without, "nats": 1.28 * CPU_US["nats"]}),) * 3))
+    assert (await machine.outcome()).result == Held("intake")
+
+
 async def test_a_loss_is_what_is_worse_than_the_file_and_the_commit_both_times() -> None:
     machine = Machine(taking(1.6), taking(1.65), reference=taking(1.3))
     outcome = await machine.outcome()

@@ -13,7 +13,7 @@ import msgspec
 
 from gardenbus.bench.guard import sampler
 from gardenbus.bench.guard.assessment import REST_UNIT, Lost, ScenarioResult, assess, confirmed
-from gardenbus.bench.guard.baseline import Baseline
+from gardenbus.bench.guard.baseline import Baseline, ScenarioBaseline
 from gardenbus.bench.guard.baseline import measured as figures_of
 from gardenbus.bench.guard.loads import UNITS as LOAD_UNITS
 from gardenbus.bench.guard.loads import measure_loads, with_pipe_of_stream
@@ -142,14 +142,20 @@ def _any_lost(outcomes: Mapping[str, ScenarioOutcome]) -> bool:
 
 
 async def _measured_here(name: str, baseline: Baseline, reference: ReferenceReader) -> Baseline:
-    """Figures of the same commit by this machine; those of the file where there are none."""
+    """Figures of the same commit by this machine; those of the file where there are none, as of a younger process."""
     try:
         readings = [each for each in await reference(name) if each.turns and not each.failure]
     except BenchFailed as error:
         sys.stderr.write(f"{baseline.commit[:12]} could not be measured here, so the file alone counts: {error}\n")
         return baseline
-    of_here = {each.scenario: figures_of(each) for each in readings}
+    of_here = {each.scenario: _with_younger(each, figures_of(each), baseline) for each in readings}
     return msgspec.structs.replace(baseline, scenarios={**baseline.scenarios, **of_here})
+
+
+def _with_younger(reading: ScenarioReading, here: ScenarioBaseline, baseline: Baseline) -> ScenarioBaseline:
+    """Figures with those of the file for processes that the commit did not have yet."""
+    good = baseline.scenarios.get(reading.scenario)
+    return msgspec.structs.replace(here, processes={**(good.processes if good else {}), **here.processes})
 
 
 def _unless_held(outcome: ScenarioOutcome, here: Baseline) -> ScenarioOutcome:
