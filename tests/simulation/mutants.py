@@ -18,7 +18,7 @@ from gardenbus.common.controller.dead_letter import DeadLetter
 from gardenbus.common.controller.informer import Informer
 from gardenbus.common.controller.stream_incarnation import StreamIncarnation
 from gardenbus.common.ports.bus import QueueMessage, StreamPosition
-from gardenbus.common.ports.store import RequestOrigin, UnknownObject, Usage
+from gardenbus.common.ports.store import UnknownObject, Usage
 from gardenbus.common.ports.stream_history import StreamEntry
 from gardenbus.relay.ports.outbox import Leadership
 from gardenbus.relay.relay import Relay
@@ -174,10 +174,6 @@ async def _trim_at_once(self: MemoryOutbox, limit: int, after: str | None = None
     return page
 
 
-def _is_never_older(self: RequestOrigin, other: RequestOrigin) -> bool:
-    return False
-
-
 async def _decide_at_once(self: DurableRequestHandler, queued: QueueMessage, deadline: float) -> bool:
     return True
 
@@ -202,7 +198,9 @@ MUTANTS: dict[str, Mutant] = {
             )
         ]
     ),
-    "older requests override newer ones": Mutant([(RequestOrigin, "__le__", _is_never_older)]),
+    "older requests override newer ones": Mutant(
+        [changed_functions(("    if taken ~= '' and op.origin <= taken then return {'superseded', taken} end\n", ""))]
+    ),
     "a deletion does not wait for the creation": Mutant(
         [(DurableRequestHandler, "_wait_for_earlier", _decide_at_once)]
     ),
