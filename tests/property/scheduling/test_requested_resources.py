@@ -19,6 +19,7 @@ from gardenbus.common.api.garden.scheduling_profiles import (
     WeightedScore,
 )
 from gardenbus.common.api.garden.shoots import Shoot
+from gardenbus.common.api.index_keys import index_keys_of
 from gardenbus.common.errors import Forbidden
 from gardenbus.scheduling.assignment import decide
 from gardenbus.scheduling.equivalence_classes import descriptor, equivalence_class, request_from_descriptor, request_of
@@ -123,11 +124,11 @@ def overfilled(store: MemoryStore, limits: Mapping[str, Mapping[str, int]]) -> l
     taken: dict[str, Counter[str]] = {name: Counter() for name in limits}
     for row in store.state.rows.values():
         if row.stored.key.kind == "shoot":
-            requests = dict(line.split(" ") for line in row.index_keys.requests)
+            requests = dict(line.split(" ") for line in index_keys_of(row.stored.document()).requests)
             for seed in row.seeds:
                 taken[seed].update({"shoots": 1, **{name: int(amount) for name, amount in requests.items()}})
     for name, sums in taken.items():
-        assert dict(store.state.requested[name]) == {each: sums[each] for each in sums if each != "shoots"}
+        assert store.state.requested(name) == {each: sums[each] for each in sums if each != "shoots"}
     return [
         name
         for name, sums in taken.items()

@@ -130,6 +130,11 @@ class MemoryState:
         """How many shoots count on a seed."""
         return self._read("SCARD", f"usage:{seed}")
 
+    def requested(self, seed: str) -> dict[str, int]:
+        """What the shoots on a seed request of each resource."""
+        found = self._read("HGETALL", f"taken:{seed}")
+        return {name.decode(): int(amount) for name, amount in zip(found[::2], found[1::2], strict=True)}
+
     def owned(self, uid: str) -> list[ObjectKey]:
         """Objects with an owner."""
         return [ObjectKey.from_stored(key.decode()) for key in self._read("SMEMBERS", f"owned:{uid}")]
