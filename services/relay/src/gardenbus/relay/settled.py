@@ -4,10 +4,10 @@ Any replica responds: entries of the outbox are removed once they are published.
 one look at Redis.
 """
 
-import asyncio
 from collections.abc import Awaitable, Callable
 
 from gardenbus.common.api.responses import failure, success
+from gardenbus.common.controller.shared_query import SharedQuery
 from gardenbus.common.errors import GardenbusError, Unavailable
 from gardenbus.common.ports.bus import Request, StreamPosition
 from gardenbus.common.ports.clock import Clock
@@ -28,23 +28,17 @@ class SettledRequests:
         self._times = times
         self._position = position
         self._clock = clock
-        self._running: asyncio.Task[StreamPosition] | None = None
-        self._next: asyncio.Task[StreamPosition] | None = None
+        self._settled = SharedQuery(self._query)
 
     async def handle(self, _request: Request) -> bytes:
         """Respond with the place in OBJECTS up to which all is announced: `{"created", "sequence"}`."""
-        if self._next is None:
-            self._next = asyncio.create_task(self._after(self._running), name="settled")
         try:
-            place = await asyncio.shield(self._next)
+            place = await self._settled.get()
         except GardenbusError as error:
             return failure(error)
         return success({"created": str(place.created), "sequence": place.sequence})
 
-    async def _after(self, running: "asyncio.Task[StreamPosition] | None") -> StreamPosition:
-        if running is not None:
-            await asyncio.wait({running})
-        self._running, self._next = self._next, None
+    async def _query(self) -> StreamPosition:
         began = self._clock.monotonic()
         stored_at, oldest = await self._times()
         while oldest is not None and oldest <= stored_at:

@@ -51,13 +51,14 @@ from gardenbus.apiserver.requests.stream_positions import StreamPositions
 from gardenbus.apiserver.requests.unknown_objects import UnknownObjects
 from gardenbus.apiserver.requests.unschedulable import UnschedulableShoots
 from gardenbus.apiserver.requests.watches import WATCHES, Watches
-from gardenbus.apiserver.requests.writes import LatestPosition, WriteRequests
+from gardenbus.apiserver.requests.writes import WriteRequests
 from gardenbus.common.api.budgets import OverBudget
 from gardenbus.common.api.field_validation import FieldValidation
 from gardenbus.common.api.keys import Header, Subjects
 from gardenbus.common.api.verbs import VERBS, Verb, verb_of
 from gardenbus.common.controller.budget_settings import BudgetOf, default_budget
 from gardenbus.common.controller.budget_use import BudgetUse
+from gardenbus.common.controller.shared_query import SharedQuery
 from gardenbus.common.controller.stream_incarnation import StreamIncarnation
 from gardenbus.common.errors import BadRequest, GardenbusError, Terminal, Unavailable
 from gardenbus.common.ports import tracing
@@ -116,7 +117,7 @@ class ApiHandler:
                 seed_binder=self.seed_binder,
                 manifests=self.manifests,
                 authorizer=self.authorizer,
-                position=LatestPosition(position),
+                position=SharedQuery(position),
             ),
             ObjectReader(self.store, self.bus, self.subjects),
             AccessReviews(self.authorizer, self.store),

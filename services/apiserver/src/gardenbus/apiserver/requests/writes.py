@@ -4,8 +4,7 @@ A request comes, in the order of the bus, after all durable requests that were s
 names is authorized by itself.
 """
 
-import asyncio
-from collections.abc import Awaitable, Callable, Coroutine, Iterable
+from collections.abc import Coroutine, Iterable
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
@@ -32,6 +31,7 @@ from gardenbus.common.api.document import Document
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.api.manifests.parser import parse, read_object
 from gardenbus.common.api.request_bodies import BindRequest, MergePatch, ScaleRequest
+from gardenbus.common.controller.shared_query import SharedQuery
 from gardenbus.common.errors import BadRequest, Forbidden, GardenbusError
 from gardenbus.common.ports.bus import StreamPosition
 from gardenbus.common.ports.clock import Clock
@@ -50,27 +50,6 @@ class WriteSession(NamedTuple):
     """Decisions about the writes of the request."""
 
 
-class LatestPosition:
-    """Position of REQUESTS, queried once for all concurrent callers; never older than the call."""
-
-    def __init__(self, query: Callable[[], Awaitable[StreamPosition]]) -> None:
-        self._query = query
-        self._running: asyncio.Task[StreamPosition] | None = None
-        self._next: asyncio.Task[StreamPosition] | None = None
-
-    async def get(self) -> StreamPosition:
-        """The position, as of now or later. Raises Unavailable."""
-        if self._next is None:
-            self._next = asyncio.create_task(self._query_after(self._running))
-        return await asyncio.shield(self._next)
-
-    async def _query_after(self, running: "asyncio.Task[StreamPosition] | None") -> StreamPosition:
-        if running is not None:
-            await asyncio.wait({running})
-        self._running, self._next = self._next, None
-        return await self._query()
-
-
 @dataclass(kw_only=True)
 class WriteRequests:
     """Handles them; any number at a time."""
@@ -81,7 +60,8 @@ class WriteRequests:
     seed_binder: SeedBinder
     manifests: ManifestCache
     authorizer: Authorizer
-    position: LatestPosition
+    position: SharedQuery[StreamPosition]
+    """The position of REQUESTS."""
 
     def __post_init__(self) -> None:
         self._names = StoredNames(self.store)

@@ -1,12 +1,12 @@
 """Barrier of reads that must be newest: whoever has written, at any replica, sees it in the next list."""
 
-import asyncio
 from typing import NoReturn
 
 import msgspec
 
 from gardenbus.common.api.keys import Subjects
 from gardenbus.common.controller.api_client import response_result
+from gardenbus.common.controller.shared_query import SharedQuery
 from gardenbus.common.errors import Unavailable
 from gardenbus.common.ports.bus import Bus
 from gardenbus.kubeapi.watch.caches import WAIT_SECONDS, Caches
@@ -27,24 +27,18 @@ class Barrier:
         self._subjects = subjects
         self._caches = caches
         self._updater = updater
-        self._running: asyncio.Task[int] | None = None
-        self._next: asyncio.Task[int] | None = None
+        self._settled = SharedQuery(self._query)
 
     async def pass_through(self) -> None:
         """Return when the cache has all that was stored before. Raises Unavailable."""
-        if self._next is None:
-            self._next = asyncio.create_task(self._after(self._running), name="barrier")
-        sequence = await asyncio.shield(self._next)
+        sequence = await self._settled.get()
         if not await self._caches.wait_until(lambda: self._updater.sequence >= sequence):
             self._raise_late()
         highest = self._caches.objects.highest  # an object may have been announced in a version that settles later
         if not await self._caches.wait_for(self._caches.objects, highest):
             self._raise_late()
 
-    async def _after(self, running: "asyncio.Task[int] | None") -> int:
-        if running is not None:
-            await asyncio.wait({running})
-        self._running, self._next = self._next, None
+    async def _query(self) -> int:
         payload = await self._bus.request(self._subjects.settled, b"", timeout_seconds=REQUEST_SECONDS)
         return msgspec.convert(response_result(payload, "settled"), _Settled).sequence
 

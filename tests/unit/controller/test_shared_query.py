@@ -2,7 +2,7 @@
 
 import asyncio
 
-from gardenbus.apiserver.requests.writes import LatestPosition
+from gardenbus.common.controller.shared_query import SharedQuery
 from gardenbus.common.ports.bus import StreamPosition
 
 TURNS = 10
@@ -26,7 +26,7 @@ class SlowStream:
 
 async def test_nobody_gets_a_position_from_before_the_question() -> None:
     stream = SlowStream()
-    latest = LatestPosition(stream.position)
+    latest = SharedQuery(stream.position)
 
     async def query() -> None:
         stream.sequence += 1
