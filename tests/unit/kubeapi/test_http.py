@@ -75,6 +75,9 @@ async def test_an_object_is_created_once_and_changed_on_its_version(kube: KubeAp
     assert (again.status, (await again.json())["reason"]) == (409, "AlreadyExists")
     patched = await kube.request("PATCH", f"{MAPS}/one", data=b'{"data":{"c":"d"}}', headers=MERGE)
     assert (await patched.json())["data"] == {"a": "b", "c": "d"}
+    nulled = b'{"data":{"a":null,"e":"f"},"status":{"phase":"gone"}}'
+    patched = await (await kube.request("PATCH", f"{MAPS}/one", data=nulled, headers=MERGE)).json()
+    assert (patched["data"], "status" in patched) == ({"c": "d", "e": "f"}, False), "a merge patch removes what is null"
     stale = await kube.request("PUT", f"{MAPS}/one", json={**first, "data": {}})
     assert (stale.status, (await stale.json())["reason"]) == (409, "Conflict")
     replaced = await kube.request("PUT", f"{MAPS}/one", json=a_map("one", e="f"))

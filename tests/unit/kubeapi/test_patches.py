@@ -12,7 +12,6 @@ from gardenbus.kubeapi.domain.manifests import (
     replacement,
     with_generated_name,
 )
-from gardenbus.kubeapi.domain.patches.merge import merged
 from gardenbus.kubeapi.domain.patches.strategic import merged_strategically
 from gardenbus.kubeapi.domain.request_info import request_info
 
@@ -31,10 +30,6 @@ STORED: dict[str, Any] = {
     "data": {"a": "b"},
     "status": {"phase": "there"},
 }
-
-
-def test_a_merge_patch_removes_what_is_null() -> None:
-    assert merged({"a": {"b": 1, "c": 2}}, {"a": {"b": None, "d": 3}}) == {"a": {"c": 2, "d": 3}}
 
 
 @pytest.mark.parametrize(

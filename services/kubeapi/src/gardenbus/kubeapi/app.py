@@ -63,7 +63,7 @@ async def start_kubeapi(context: ServiceContext[KubeApiSettings], *, bus: Bus, s
     caches = Caches(Cacher(clock.now), Cacher(clock.now))
     metrics.OBJECTS.set_function(lambda: caches.objects.count)
     visited = asyncio.Event()
-    barrier = _follow(context, bus, subjects, caches, visited)
+    barrier = _follow(context, bus, subjects, api, caches, visited)
     name = f"kubeapi-login-{context.instance}"
     logins = Logins(nats_check(settings.nats_url, name, settings.nats_ca or None), _Revoked(caches.objects).now, clock)
     authorizer = DelegatingAuthorizer(api, clock)
@@ -91,10 +91,13 @@ async def start_kubeapi(context: ServiceContext[KubeApiSettings], *, bus: Bus, s
 
 
 def _follow(
-    context: ServiceContext[KubeApiSettings], bus: Bus, subjects: Subjects, caches: Caches, visited: asyncio.Event
+    context: ServiceContext[KubeApiSettings],
+    bus: Bus,
+    subjects: Subjects,
+    api: ImpersonatingClient,
+    caches: Caches,
+    visited: asyncio.Event,
 ) -> Barrier:
-    api = ImpersonatingClient(bus, subjects)
-
     async def fetched(key: ObjectKey) -> bytes | None:
         try:
             return (await api.request("kubeapi", f"get.{key.tail}")).body

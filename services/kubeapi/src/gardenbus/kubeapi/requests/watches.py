@@ -22,10 +22,11 @@ from gardenbus.kubeapi.watch.watchers import Watcher, Watchers, WatchForm
 LEAST_SECONDS = 1800
 """Life of a watch without a timeout: so long, and at random up to twice that."""
 
-REVIEW_SECONDS = 10.0
-"""Interval at which it is reviewed who watches: a right that is withdrawn ends a watch within that and its caches."""
+REVIEW_SECONDS = 4.0
+"""Interval of reviews of those who watch: with the time for which logins and decisions are cached, a right that is
+withdrawn ends a watch within 15 s."""
 
-BOOKMARK_REVIEWS = 6
+BOOKMARK_REVIEWS = 15
 """Reviews between two bookmarks."""
 
 

@@ -2,7 +2,7 @@
 
 import asyncio
 import secrets
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 from gardenbus.common.api.decoding import json_decoder
@@ -15,7 +15,6 @@ from gardenbus.kubeapi.api_client import ApiResult, ImpersonatingClient, WriteOp
 from gardenbus.kubeapi.domain import manifests, statuses
 from gardenbus.kubeapi.domain.bodies import UnsupportedMediaType, read_body, read_json
 from gardenbus.kubeapi.domain.delete_options import DeleteRequestOptions, delete_options, is_dry_run
-from gardenbus.kubeapi.domain.patches.merge import merged
 from gardenbus.kubeapi.domain.patches.strategic import merged_strategically
 from gardenbus.kubeapi.domain.statuses import Rejected
 from gardenbus.kubeapi.requests.reads import Reads, key_of
@@ -37,11 +36,6 @@ JSON_PATCH = "application/json-patch+json"
 MERGE_PATCH = "application/merge-patch+json"
 STRATEGIC_PATCH = "application/strategic-merge-patch+json"
 APPLY_PATCH = "application/apply-patch+yaml"
-
-_MERGES: Mapping[str, Callable[[Any, Document], Document]] = {
-    MERGE_PATCH: merged,
-    STRATEGIC_PATCH: merged_strategically,
-}
 
 MODIFIED = "the object has been modified; please apply your changes to the latest version and try again"
 
@@ -94,13 +88,14 @@ class Writes:
         if media_type == JSON_PATCH:
             operations = read_json(request.body)
             return await self._change(request, {}, lambda present: _json_patched(present, operations))
-        merge = _MERGES.get(media_type)
-        if merge is None:
-            supported = ", ".join((JSON_PATCH, *_MERGES, APPLY_PATCH))
+        if media_type not in (MERGE_PATCH, STRATEGIC_PATCH):
+            supported = f"{JSON_PATCH}, {MERGE_PATCH}, {STRATEGIC_PATCH}, {APPLY_PATCH}"
             raise UnsupportedMediaType(f"{media_type[:80]!r} is no patch: there are {supported}")
         patch = _mapping(read_json(request.body))
         own = _body_of(patch)
-        return await self._change(request, patch, lambda present: manifests.difference(present, merge(present, own)))
+        if media_type == MERGE_PATCH:  # which is what the apiserver takes
+            return await self._change(request, patch, lambda _: {name: own[name] for name in own if name != "status"})
+        return await self._merge(request, own, patch)
 
     async def _apply(self, request: ApiRequest) -> ObjectResponse:
         """Merge a manifest over the object, which is created where it is not there."""
@@ -115,7 +110,10 @@ class Writes:
                     continue
                 return ObjectResponse(result.body, _CREATED, result.warnings)
             break
-        own = _body_of(given)
+        return await self._merge(request, _body_of(given), given)
+
+    async def _merge(self, request: ApiRequest, own: Document, given: Document) -> ObjectResponse:
+        """Merge an object's fields strategically over what is stored."""
         return await self._change(
             request, given, lambda present: manifests.difference(present, merged_strategically(present, own))
         )
