@@ -1,6 +1,7 @@
 """Kubeconfigs of a landscape: its Kubernetes API, and the credentials of whoever runs the client."""
 
 import base64
+import re
 from pathlib import Path
 
 import msgspec
@@ -12,6 +13,10 @@ from gardenbus.cli.local.directory import LandscapeDirectory
 from gardenbus.common.api.document import Document
 from gardenbus.common.api.identity.issued_credentials import login_in
 from gardenbus.common.errors import BadRequest
+
+_CERTIFICATE = b"-----BEGIN CERTIFICATE-----"
+_BLOCK = re.compile(rb"-----BEGIN [A-Z ]+-----.*?-----END [A-Z ]+-----\n?", re.DOTALL)
+"""A block of PEM: a certificate, or a key."""
 
 KUBERNETES_API = "kubeapi"
 """Name of the service."""
@@ -56,7 +61,10 @@ def _user_of(where: LandscapeTarget) -> Document:
     content = _content(where.credentials)
     match kind_of(where.credentials):
         case "certificate":
-            return {"client-certificate-data": _encoded(content), "client-key-data": _encoded(content)}
+            blocks = _BLOCK.findall(content)
+            certificates = b"".join(block for block in blocks if block.startswith(_CERTIFICATE))
+            keys = b"".join(block for block in blocks if not block.startswith(_CERTIFICATE))
+            return {"client-certificate-data": _encoded(certificates), "client-key-data": _encoded(keys)}
         case "login":
             try:
                 login = msgspec.json.decode(login_in(content) or b"", type=_Login)
