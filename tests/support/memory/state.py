@@ -105,7 +105,7 @@ class MemoryState:
 
     @property
     def is_open(self) -> bool:
-        """Whether a relay, or nobody's hand, has opened it."""
+        """Whether it is open."""
         return self._redis.call("check_open", {})[0] == b"ok"
 
     @property

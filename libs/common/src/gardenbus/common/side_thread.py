@@ -17,6 +17,9 @@ Result = TypeVar("Result")
 LARGE_BYTES = 16 * 1024
 """Size of a document from which work on it may hold the loop for long: no shape of a smaller one takes 50 ms."""
 
+_clock_of = getattr(time, "pthread_getcpuclockid", None)
+"""Finds the processor clock of a thread; macOS has none, so the watchdog does not count the thread there."""
+
 _thread = ThreadPoolExecutor(1, thread_name_prefix="large documents")
 _running: list[tuple[int, float]] = []
 """Processor clock of the thread, and what it showed when the present work began."""
@@ -38,7 +41,9 @@ def computing_seconds() -> float:
 
 
 def _counted(work: Callable[[], Result]) -> Result:
-    clock = time.pthread_getcpuclockid(get_ident())
+    if _clock_of is None:
+        return work()
+    clock = _clock_of(get_ident())
     _running.append((clock, time.clock_gettime(clock)))
     try:
         return work()
