@@ -88,6 +88,12 @@ def test_a_list_or_mapping_has_so_many_entries_and_no_more(
     assert may_exceed(encode(manifest(most + 1)))
 
 
+def test_a_manifest_of_usual_length_is_not_walked() -> None:
+    pools = [{"name": f"pool-{number}", "zones": ["a", "b", "c"], "minimum": 1, "maximum": 2} for number in range(20)]
+    usual = {"kind": "Shoot", "metadata": {"name": "apollo"}, "spec": {"provider": {"workers": pools}}}
+    assert not may_exceed(encode(usual))
+
+
 @pytest.mark.parametrize(("field", "most"), METADATA_ENTRIES.items())
 def test_metadata_is_bounded_before_its_texts_are_read(field: str, most: int) -> None:
     owners = [{"apiVersion": "v1", "kind": "Secret", "name": name, "uid": name} for name in named(most + 1)]

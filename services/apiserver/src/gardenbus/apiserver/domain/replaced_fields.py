@@ -54,17 +54,19 @@ def warnings_of_replaced(given: Document, stored: Document) -> Sequence[str]:
 def replaced_fields(given: Document, stored: Document) -> Iterator[ReplacedField]:
     """The stated fields of a manifest that it lost on the way; quick where little was copied."""
     for name, value in given.items():
-        if name not in _LEFT_OUT:
-            yield from _of_value(value, stored.get(name, _ABSENT), name)
+        if value is not (after := stored.get(name, _ABSENT)) and name not in _LEFT_OUT:
+            yield from _of_value(value, after, name)
 
 
 def _of_value(stated: Any, stored: Any, path: str) -> Iterator[ReplacedField]:
-    if stated is stored or path in _LEFT_OUT or any(stated == value for value in _OPEN):
+    """Those of a value that is not the stored one itself."""
+    if path in _LEFT_OUT or stated in _OPEN:
         return
     if isinstance(stated, dict) and isinstance(stored, dict):
-        after = cast("Mapping[str, Any]", stored)
+        of_stored = cast("Mapping[str, Any]", stored)
         for name, value in cast("Mapping[str, Any]", stated).items():
-            yield from _of_value(value, after.get(name, _ABSENT), _member(path, name))
+            if value is not (after := of_stored.get(name, _ABSENT)):
+                yield from _of_value(value, after, _member(path, name))
     elif isinstance(stated, list) and isinstance(stored, list):
         yield from _of_list(cast("Sequence[Any]", stated), cast("Sequence[Any]", stored), path)
     elif stated != stored and not _completes(stated, stored):

@@ -131,6 +131,8 @@ def _with_image(pool: Document, old: Document, offered: Document, spec: Document
         completed = {**image, "name": kept.get("name"), "version": kept.get("version")} if image else kept
     elif is_same and given == kept.get("version"):
         completed = {**image, "name": kept.get("name")}
+    elif name and _is_listed(name, given, offered):
+        return pool
     else:
         runnable = runnable_images(mappings(offered.get("machineImages")), pool, offered, kubelet_of(pool, spec))
         name = name or next(iter(runnable), "")
@@ -143,6 +145,11 @@ def _with_image(pool: Document, old: Document, offered: Document, spec: Document
 def _of_image(
     given: str, had: object, name: str, runnable: Mapping[str, Sequence[Document]], offered: Document, *, now: datetime
 ) -> str:
-    if entry_named(entry_named(offered.get("machineImages"), name).get("versions"), given, "version"):
+    if _is_listed(name, given, offered):
         return given
     return _complete(given, had, runnable.get(name, ()), now, accepts_deprecated=True)
+
+
+def _is_listed(name: str, version: str, offered: Document) -> bool:
+    """True for a version of an image that the profile lists as it is stated."""
+    return bool(entry_named(entry_named(offered.get("machineImages"), name).get("versions"), version, "version"))

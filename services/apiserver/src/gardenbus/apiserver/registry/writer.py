@@ -27,7 +27,6 @@ from gardenbus.apiserver.domain.validation.entry_limits import check_entries, ma
 from gardenbus.apiserver.domain.validation.manifest import validate
 from gardenbus.apiserver.domain.validation.metadata import key_of
 from gardenbus.apiserver.metrics import OVER_BUDGET
-from gardenbus.apiserver.registry.loop_turn import LoopTurn
 from gardenbus.apiserver.registry.preconditions import (
     Precondition,
     check_identity,
@@ -123,6 +122,15 @@ class _WriteIntent(NamedTuple):
     size: int
     """Bytes of what was sent."""
     condition: Precondition | None = None
+
+    def merged(self, base: StoredObject | None) -> tuple[Document | None, Document, tuple[str, ...]]:
+        """What is stored, what the requester may make of it, and warnings. Raises what the checks raise."""
+        current = base.document() if base is not None else None
+        merged = self.merge(base, current)
+        if self.last_applied is None:
+            check_entries(merged, current)
+        self.checks.change(current, merged)
+        return current, merged, (*self.review(current), *_unknown_configuration(self, base))
 
 
 class _Admitted(NamedTuple):
@@ -228,9 +236,14 @@ class Writer:
         check_version(key, None, version_in(given))
         sent, last_applied = await self._sent(given)
         size = len(last_applied)
-        notices = await beside_loop(size, lambda: manifest_review(given, key, validation)(None))
-        merged = await beside_loop(size, partial(merging.new_object, sent, last_applied))
-        checks.change(None, merged)
+
+        def review_and_merge() -> tuple[Document, tuple[str, ...]]:
+            notices = manifest_review(given, key, validation)(None)
+            merged = merging.new_object(sent, last_applied)
+            checks.change(None, merged)
+            return merged, notices
+
+        merged, notices = await beside_loop(size, review_and_merge)
         is_as_given = merged is sent and merging.is_sent_whole(sent, given)
         queries = queries if is_as_given else None
         admitted = await self._admitted(merged, None, reads, user, checks, size=size, queries=queries)
@@ -347,13 +360,7 @@ class Writer:
             await check_precondition(intent.condition, reads)
             base = await reads.get(intent.key)
             size = intent.size + (base.size if base is not None else 0)
-            current = await beside_loop(size, base.document) if base is not None else None
-            merged = await beside_loop(size, partial(intent.merge, base, current))
-            if intent.last_applied is None:
-                await beside_loop(size, partial(check_entries, merged, current))
-            await beside_loop(size, partial(intent.checks.change, current, merged))
-            notices = await beside_loop(size, partial(intent.review, current))
-            notices = (*notices, *_unknown_configuration(intent, base))
+            current, merged, notices = await beside_loop(size, partial(intent.merged, base))
             admitted = await self._admitted(merged, current, reads, intent.user, intent.checks, size=size)
             admitted = admitted._replace(warnings=(*notices, *admitted.warnings), notices=notices)
             depends_on.extend(
@@ -396,24 +403,20 @@ class Writer:
         if queries is None:
             queries = await beside_loop(size, partial(admission.related_queries, document, current))
         related = await reads.related(queries)
-        mutate = partial(admission.mutate, document, current, related, user=user, now=now)
-        turn = LoopTurn()
-        with dependent():
-            mutated = await beside_loop(size, mutate)
-        await turn.let_others_in()
-        await beside_loop(size, partial(validate, mutated.document, current))
-        await turn.let_others_in()
-        admit = partial(
-            admission.admit, mutated.document, current, related, user=user, now=now, check_verbs=checks.verbs
-        )
-        with dependent():
-            await beside_loop(size, admit)
-        await turn.let_others_in()
-        admitted = with_status_label(mutated.document) if mutated.document["kind"] == "Shoot" else mutated.document
-        if current is not None:  # a new object was measured when it was read
-            check_size(admitted)
-        guards = await beside_loop(size, partial(admission.write_guards, admitted, current, related, user=user))
-        return _Admitted(admitted, mutated.warnings, (*guards, *checks.preconditions))
+
+        def admit() -> _Admitted:
+            with dependent():
+                mutated = admission.mutate(document, current, related, user=user, now=now)
+            validate(mutated.document, current)
+            with dependent():
+                admission.admit(mutated.document, current, related, user=user, now=now, check_verbs=checks.verbs)
+            admitted = with_status_label(mutated.document) if mutated.document["kind"] == "Shoot" else mutated.document
+            if current is not None:  # a new object was measured when it was read
+                check_size(admitted)
+            guards = admission.write_guards(admitted, current, related, user=user)
+            return _Admitted(admitted, mutated.warnings, (*guards, *checks.preconditions))
+
+        return await beside_loop(size, admit)
 
     async def _create(self, intent: _WriteIntent, admitted: _Admitted, reads: ReadCache) -> WriteResult:
         document = admitted.document

@@ -5,7 +5,7 @@ bounded by these numbers, which no real manifest comes near. A patch may leave w
 """
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, cast
 
 from gardenbus.apiserver.domain.validation.field_cursor import FieldErrors
@@ -42,7 +42,12 @@ OPAQUE_KINDS = frozenset({
 LONG_KINDS = frozenset({"CloudProfile"})
 """Kinds that are bounded by their entries, and by the values of a message: they list what a provider has."""
 
-_FEWEST = min(*FEWER_ENTRIES.values(), *METADATA_ENTRIES.values())
+_FEWER_QUOTED: Sequence[tuple[bytes, int]] = tuple(
+    (f'"{field}"'.encode(), most) for field, most in {**FEWER_ENTRIES, **METADATA_ENTRIES}.items()
+)
+"""Fields of few entries as JSON has them, and how many."""
+
+_FEWEST = min(most for _, most in _FEWER_QUOTED)
 
 _EntryPath = tuple[str | int, ...]
 
@@ -56,8 +61,16 @@ def check_metadata(metadata: Document, errors: FieldErrors) -> None:
 
 
 def may_exceed(encoded: bytes) -> bool:
-    """False for a manifest that is too short for any limit; cheap, as each manifest is looked at."""
-    return encoded.count(b",") >= _FEWEST
+    """False for a manifest in JSON that is too short for any limit; cheap, as each manifest is looked at.
+
+    More entries than N have N commas between them, and a value takes a byte.
+    """
+    commas = encoded.count(b",")
+    if commas < _FEWEST:
+        return False
+    if commas >= MOST_ENTRIES or len(encoded) >= MOST_VALUES:
+        return True
+    return any(commas >= most and quoted in encoded for quoted, most in _FEWER_QUOTED)
 
 
 def check_entries(document: Document, current: Document | None = None) -> None:
