@@ -8,7 +8,15 @@ from pathlib import Path
 import pytest
 
 from gardenbus.bench.guard import sampler
-from gardenbus.bench.harness.process_costs import CoreUse, core_use, cost_of, cpu_seconds, memory_mb, share_of_others
+from gardenbus.bench.harness.process_costs import (
+    CoreUse,
+    children,
+    core_use,
+    cost_of,
+    cpu_seconds,
+    memory_mb,
+    share_of_others,
+)
 
 BURN = """
 import time
@@ -84,6 +92,8 @@ def test_cpu_of_another_process_and_its_children_is_counted() -> None:
         process.stdout.readline()
         assert cpu_seconds(process.pid) >= 0.4
         assert cost_of(process.pid).wakeups > 0
+        assert children(os.getpid()).count(process.pid) == 1
+        assert cpu_seconds(os.getpid(), {process.pid}) <= cpu_seconds(os.getpid()) - 0.4
         assert memory_mb(process.pid) > 0
     finally:
         process.communicate()

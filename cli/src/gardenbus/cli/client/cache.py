@@ -33,7 +33,7 @@ _log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 class LandscapeCache:
     """Rows of shoots, seeds, sets of seeds and autoscalers (or `kinds` of them), by key.
 
-    `current` is set once the replay is done.
+    `current` is set once the replay is done, `changed` with each event.
     """
 
     def __init__(self, api: ApiClient, kinds: Collection[str] = ()) -> None:
@@ -51,6 +51,7 @@ class LandscapeCache:
         }
         self._rows: Mapping[str, _Rows] = {kind: rows[kind] for kind in kinds or rows}
         self.current = asyncio.Event()
+        self.changed = asyncio.Event()
 
     async def run(self) -> None:
         """Follow for ever, through outages."""
@@ -67,6 +68,7 @@ class LandscapeCache:
 
     def on_event(self, event: FollowEvent) -> None:
         """Apply one event."""
+        self.changed.set()
         match event:
             case ReplayDone():
                 self.current.set()

@@ -35,8 +35,8 @@ Notify = Callable[[str], None]
 
 STOP_SECONDS = 5.0
 PROBE_SECONDS = 0.1
-WATCH_SECONDS, WATCH_STORE_SECONDS = 3.0, 1.0
-"""Between looks at a service, and at a server that may find its disk full, while all is well."""
+WATCH_SECONDS, WATCH_STORE_SECONDS = 5.0, 1.0
+"""Between looks at what is well, and at a server whose disk is short of room."""
 LONG_LIFE_SECONDS = 5.0
 BACKOFF_BASE_SECONDS = 0.2
 BACKOFF_CAP_SECONDS = 10.0
@@ -206,7 +206,9 @@ class ManagedProcess:
     def _seconds_to_next_probe(self) -> float:
         if self.trouble:
             return PROBE_SECONDS
-        return WATCH_SECONDS if self.spec.store is None else WATCH_STORE_SECONDS
+        room = room_of(self.spec.store) if self.spec.store else None
+        is_short = self._write_state != "fine" or (room is not None and not room.is_enough)
+        return WATCH_STORE_SECONDS if is_short else WATCH_SECONDS
 
     def _shorten_log(self) -> None:
         """Move a log that is too long aside and begin it anew; the child appends to the same file, so it is copied."""

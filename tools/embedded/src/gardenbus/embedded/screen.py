@@ -30,6 +30,11 @@ class Screen:
             self._live.start()
 
     @property
+    def is_live(self) -> bool:
+        """True for a picture on a terminal, which shows the time that passes."""
+        return self._live is not None
+
+    @property
     def age(self) -> float:
         """Seconds since the start."""
         return time.monotonic() - self.began

@@ -1,6 +1,8 @@
 """`gardenbus up` from start to end: lock, processes, manifests, picture, settled or stopped, orderly stop."""
 
 import asyncio
+import contextlib
+import math
 import os
 import signal
 import time
@@ -27,6 +29,8 @@ from gardenbus.embedded.servers import ServerMissing
 CONVERGED_SECONDS = 2.0
 CONVERGENCE_TIMEOUT_SECONDS = 120.0
 POLL_SECONDS = 0.25
+SETTLED_SECONDS = 5.0
+"""Between looks at a landscape that has settled, while it announces no change."""
 API_SECONDS = 30.0
 CANCEL_SECONDS = 0.2
 OWNER_ALONE = 0o077
@@ -119,9 +123,13 @@ class Up:
     async def _watch(self, api: ApiClient, cache: LandscapeCache) -> int:
         """Show what goes on, until settled where that was requested, else until stopped."""
         converged_since: float | None = None
+        reason, looked_at = "", -math.inf
         while True:
-            reason = await self._not_converged_reason(api, cache)
             now = time.monotonic()
+            if self._phase == "running" or cache.changed.is_set() or now - looked_at >= SETTLED_SECONDS:
+                cache.changed.clear()
+                reason, looked_at = await self._not_converged_reason(api, cache), now
+                now = time.monotonic()
             converged_since = None if reason else converged_since or now
             is_converged = converged_since is not None and now - converged_since >= CONVERGED_SECONDS
             if is_converged and self._phase == "running" and not self._exit_when_converged:
@@ -136,6 +144,10 @@ class Up:
                 self._screen.notify(f"not settled: {reason}")
                 return Exit.FAILED
             await asyncio.sleep(POLL_SECONDS)
+            if self._phase == "settled" and not self._screen.is_live:
+                with contextlib.suppress(TimeoutError):
+                    async with asyncio.timeout(SETTLED_SECONDS):
+                        await cache.changed.wait()
 
     async def _not_converged_reason(self, api: ApiClient, cache: LandscapeCache) -> str:
         if down := [process.spec.name for process in self._landscape.processes if process.state != "ready"]:

@@ -73,9 +73,9 @@ async def _at_rest(directory: Path, runner: YardstickRunner) -> tuple[TurnReadin
     own = (pids[SUPERVISOR], os.getpid())
     try:
         used = core_use(own)
-        began_at, began = time.monotonic(), {name: cost_of(pid) for name, pid in pids.items()}
+        began_at, began = time.monotonic(), _costs(pids)
         await asyncio.sleep(SECONDS)
-        ended = {name: cost_of(pid) for name, pid in pids.items()}
+        ended = _costs(pids)
         window = TimeSpan(began_at, time.monotonic())
         others = share_of_others(used, core_use(own))
         memory = {name: memory_mb(pid) for name, pid in pids.items()}
@@ -94,6 +94,12 @@ async def _at_rest(directory: Path, runner: YardstickRunner) -> tuple[TurnReadin
         wakeups={name: float(ended[name].wakeups - began[name].wakeups) for name in pids},
     )
     return turn, window, pids
+
+
+def _costs(pids: Mapping[str, int]) -> Mapping[str, ProcessCost]:
+    """Costs of each process by itself: the services are children of the supervisor."""
+    listed = frozenset(pids.values())
+    return {name: cost_of(pid, listed) for name, pid in pids.items()}
 
 
 def _taken(began: ProcessCost, ended: ProcessCost) -> float:

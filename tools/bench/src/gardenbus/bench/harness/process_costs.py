@@ -2,7 +2,7 @@
 
 import os
 import time
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -21,9 +21,10 @@ class ProcessCost(NamedTuple):
     wakeups: int
 
 
-def cpu_seconds(pid: int) -> float:
+def cpu_seconds(pid: int, without: Collection[int] = ()) -> float:
     """CPU seconds of a process, all its threads; its children too once they have ended, and while they live.
 
+    Living children `without` which it is counted (they are counted by themselves) are left out, with theirs.
     Raises ProcessLookupError when it is gone.
     """
     try:
@@ -32,7 +33,7 @@ def cpu_seconds(pid: int) -> float:
     except OSError as error:
         raise ProcessLookupError(f"process {pid} is gone") from error
     ended = sum(map(int, fields[_CHILDREN_FIELDS])) / os.sysconf("SC_CLK_TCK")
-    return own + ended + sum(_cpu_of_child(child) for child in children(pid))
+    return own + ended + sum(_cpu_of_child(child, without) for child in children(pid) if child not in without)
 
 
 class CoreUse(NamedTuple):
@@ -56,9 +57,9 @@ def share_of_others(began: CoreUse, ended: CoreUse) -> float:
     return max(0.0, others / ((ended.at - began.at) * (os.cpu_count() or 1)))
 
 
-def _cpu_of_child(pid: int) -> float:
+def _cpu_of_child(pid: int, without: Collection[int]) -> float:
     try:
-        return cpu_seconds(pid)
+        return cpu_seconds(pid, without)
     except ProcessLookupError:  # it ended just now: from now on its parent's number has it
         return 0.0
 
@@ -71,14 +72,14 @@ def children(pid: int) -> list[int]:
     return found
 
 
-def cost_of(pid: int) -> ProcessCost:
-    """Cost of a process so far. Raises ProcessLookupError when it is gone."""
+def cost_of(pid: int, without: Collection[int] = ()) -> ProcessCost:
+    """Cost of a process so far, as `cpu_seconds` counts it. Raises ProcessLookupError when it is gone."""
     slept = 0
     for status in Path(f"/proc/{pid}/task").glob("*/status"):
         for line in _text(status).splitlines():
             if line.startswith("voluntary_ctxt_switches:"):
                 slept += int(line.partition(":")[2])
-    return ProcessCost(cpu_seconds(pid), slept)
+    return ProcessCost(cpu_seconds(pid, without), slept)
 
 
 def memory_mb(pid: int) -> float:
