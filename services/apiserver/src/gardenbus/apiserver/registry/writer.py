@@ -124,7 +124,7 @@ class _WriteIntent(NamedTuple):
     condition: Precondition | None = None
 
     def merged(self, base: StoredObject | None) -> tuple[Document | None, Document, tuple[str, ...]]:
-        """What is stored, what the requester may make of it, and warnings. Raises what the checks raise."""
+        """The stored manifest, the one that the requester may make of it, and warnings. Raises as the checks do."""
         current = base.document() if base is not None else None
         merged = self.merge(base, current)
         if self.last_applied is None:
