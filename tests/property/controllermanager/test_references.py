@@ -178,7 +178,7 @@ class Replica:
     def changes(self) -> list[ObjectKey]:
         """Objects of which it has not heard the latest."""
         rows = self._garden.store.state.rows
-        changed = [key for key, row in rows.items() if self.received.get(key) is not row.stored]
+        changed = [key for key, row in rows.items() if self.received.get(key) != row.stored]
         return sorted({*changed, *(key for key in self.received if key not in rows)})
 
     def hear(self, key: ObjectKey) -> None:

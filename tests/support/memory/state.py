@@ -57,6 +57,9 @@ class _Rows(Mapping[ObjectKey, ObjectRow]):
             raise KeyError(key)
         return ObjectRow(stored, (equivalence_class or b"").decode())
 
+    def __contains__(self, key: object) -> bool:
+        return isinstance(key, ObjectKey) and bool(self._redis.data.execute("EXISTS", self._hash(key)))
+
     def __delitem__(self, key: ObjectKey) -> None:
         row, data = self[key], self._redis.data
         self._taken[key] = data.execute("HGETALL", self._hash(key))
