@@ -105,7 +105,7 @@ def _informers(landscape: Landscape) -> Iterator[str]:
     for name, informer in landscape.informers.items():
         for kind in ("shoot", "seed") if name == "watcher" else ("seed", "project"):
             cached = {key: each.version for key, each in informer.objects(kind).items()}
-            stored = {key: row.stored.version for key, row in state.rows.items() if key.kind == kind}
+            stored = {key: each.version for key, each in state.rows.of_kind(kind).items()}
             if cached != stored:
                 differing = sorted(key for key in {*cached, *stored} if cached.get(key) != stored.get(key))
                 key = differing[0]

@@ -26,7 +26,7 @@ class StoredObjects:
         self._store = store
 
     def objects(self, kind: str) -> Mapping[ObjectKey, StoredObject]:
-        return {key: row.stored for key, row in self._store.state.rows.items() if key.kind == kind}
+        return self._store.state.rows.of_kind(kind)
 
 
 class Garden:
@@ -66,10 +66,9 @@ class Garden:
 
     def _bindings(self) -> CachedBindings:
         """The bindings as they are now."""
-        bindings, objects = CachedBindings(), StoredObjects(self.store)
-        for kind in BINDING_KINDS:
-            for key, stored in objects.objects(kind).items():
-                bindings.changed(key, None, stored)
+        bindings = CachedBindings()
+        for key, stored in self.store.state.rows.of_kind(*BINDING_KINDS).items():
+            bindings.changed(key, None, stored)
         return bindings
 
     async def add(self, *documents: Document) -> StoredObject:

@@ -76,8 +76,8 @@ class WatchedStore(MemoryStore):
             await asyncio.sleep(0)
 
     def _bindings(self) -> dict[ObjectKey, ResourceBinding]:
-        rows = self.state.rows.items()
-        return {key: ResourceBinding.from_document(row.stored.encoded()) for key, row in rows if key.kind == BINDING}
+        rows = self.state.rows.of_kind(BINDING).items()
+        return {key: ResourceBinding.from_document(stored.encoded()) for key, stored in rows}
 
     def _check_creation(self, document: Document) -> None:
         metadata = section(document, "metadata")

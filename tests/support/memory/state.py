@@ -83,6 +83,10 @@ class _Rows(Mapping[ObjectKey, ObjectRow]):
         members = self._redis.data.execute("ZRANGE", f"{PREFIX}:by_version", 0, -1)
         return iter([ObjectKey.from_stored(each.decode()) for each in members])
 
+    def of_kind(self, *kinds: str) -> Mapping[ObjectKey, StoredObject]:
+        """The objects of some kinds; others are not read."""
+        return {key: self[key].stored for key in self if key.kind in kinds}
+
     def __len__(self) -> int:
         return self._redis.data.execute("ZCARD", f"{PREFIX}:by_version")
 

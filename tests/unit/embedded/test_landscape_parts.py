@@ -1,5 +1,6 @@
 import os
 import socket
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -11,7 +12,7 @@ from gardenbus.cli.manifests.files import SortedManifests
 from gardenbus.common.api.document import Document
 from gardenbus.common.api.server_versions import Versions
 from gardenbus.embedded.configurations import DEFAULT_SCHEDULER_CONFIGURATION, write_configurations
-from gardenbus.embedded.ports import PORTS, PortInUse, choose_port, is_free
+from gardenbus.embedded.ports import PORTS, PortInUse, ReservedPort, choose_port, is_free
 from gardenbus.embedded.process_specs import (
     Addresses,
     Configurations,
@@ -87,6 +88,16 @@ def test_a_port_of_last_time_is_taken_again_when_it_is_free():
     assert choose_port(None, port, set()) == port
     assert choose_port(port, None, set()) == port
     assert choose_port(None, port, {port}) != port
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux has names beside the ports of a machine")
+def test_a_well_known_port_is_one_landscapes_though_nobody_listens_there_yet():
+    port = 1  # nobody's: this test needs no process that listens
+    first = ReservedPort(port)
+    with pytest.raises(PortInUse):
+        ReservedPort(port)
+    first.release()
+    ReservedPort(port).release()
 
 
 def test_landscape_json_says_where_everything_is(tmp_path: Path):

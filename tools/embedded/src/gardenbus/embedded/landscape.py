@@ -32,7 +32,7 @@ from gardenbus.embedded.durability import Durability
 from gardenbus.embedded.external import probe_servers
 from gardenbus.embedded.forking import ForkServer
 from gardenbus.embedded.identities import EmbeddedIdentities
-from gardenbus.embedded.ports import LOOPBACK, choose_port
+from gardenbus.embedded.ports import LOOPBACK, PortInUse, ReservedPort, choose_port
 from gardenbus.embedded.process_specs import (
     STOP_ORDER,
     Addresses,
@@ -120,6 +120,8 @@ class EmbeddedLandscape:
         self._redis_users: RedisUsers | None = None
         self._supervisor_pid: int | None = None
         self._ports_in_use: set[int] = set()
+        self._kubernetes_port: ReservedPort | None = None
+        """The usual port of a Kubernetes API, where this landscape has it."""
         self._newcomers: Mapping[Principal, Path] = {}
         """Agents that need a token to come in, and their directories."""
         self._keeping: asyncio.Task[None] | None = None
@@ -199,6 +201,8 @@ class EmbeddedLandscape:
         for roles in STOP_ORDER:
             group = [process for process in self.processes if process.spec.role in roles]
             await asyncio.gather(*(process.stop() for process in group))
+        if self._kubernetes_port is not None:
+            self._kubernetes_port.release()
         self._supervisor_pid = None
         self._write("stopped")
 
@@ -346,6 +350,11 @@ class EmbeddedLandscape:
     def _kubeapi_spec(self) -> ProcessSpec:
         """The Kubernetes API, which serves those alone who prove who they are: on its usual port where that is free."""
         previous = self._ports.get("kubeapi", KUBERNETES_PORT)
+        if previous == KUBERNETES_PORT and self._options.kube_port is None:
+            try:
+                self._kubernetes_port = ReservedPort(KUBERNETES_PORT)
+            except PortInUse:
+                previous = None
         port = self._ports["kubeapi"] = choose_port(self._options.kube_port, previous, self._ports_in_use)
         return kubeapi_spec(
             self.directory,
