@@ -14,7 +14,7 @@ from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.ports.bus import Bus, Message, Request
 from gardenbus.scheduler.requests.explain_seeds import SeedExplainHandler
 from gardenbus.scheduler.requests.explain_shoots import ShootExplainHandler
-from tests.support.builders import a_cloudprofile, a_project, a_seed, a_shoot
+from tests.support.builders import a_cloudprofile, a_project, a_region_configmap, a_seed, a_shoot
 from tests.support.memory.bus import MemoryBus
 from tests.support.scheduling import SCHEDULER, SchedulerUnderTest, stocked
 
@@ -59,8 +59,8 @@ class Explained:
         return response["result"]
 
 
-async def explained(*documents: Document) -> Explained:
-    scheduler = SchedulerUnderTest(await stocked(*documents))
+async def explained(*documents: Document, strategy: str = "SameRegion") -> Explained:
+    scheduler = SchedulerUnderTest(await stocked(*documents), strategy=strategy)
     with capture_logs():
         await scheduler.handle_batch(*(each["metadata"]["name"] for each in documents if each["kind"] == "Shoot"))
     return Explained(scheduler)
@@ -125,6 +125,36 @@ async def test_all_seeds_are_named_when_that_is_asked_for(capsys: pytest.Capture
     assert "s00, s01, s02 and 27 more" in few
     assert "and 20 more (--all shows them)" in few
     assert all(name in every for name in [*names, *(f"t{name}" for name in names)])
+
+
+async def test_a_shoot_that_is_farther_away_than_a_ready_seed_is_explained_with_what_moves_it() -> None:
+    far = a_seed("far", spec={"provider": {"region": "us-east-1"}})
+    found = await explained(*BASE, a_region_configmap(), far, a_shoot(), strategy="MinimalDistance")
+    await found.scheduler.store.create(a_seed("near"))
+    await found.scheduler.informer.refresh()
+
+    response = await found.shoot()
+
+    assert list(explanation.decision(response, response["considered"], NOW))[1:] == [
+        "farther away than it could be: far is at distance 200, near at 0 is ready and has room",
+        "`gardenbus bind garden-dev/apollo near` moves it there",
+    ]
+
+
+async def test_a_shoot_that_only_the_domain_of_its_seed_keeps_far_away_is_explained_with_that_domain() -> None:
+    defaults: Document = {"dns": {"defaults": [{"type": "aws-route53", "domain": "us.example.org"}]}}
+    far = a_seed("far", spec={"provider": {"region": "us-east-1"}, **defaults})
+    own = a_shoot(spec={"dns": {"domain": "apollo.dev.us.example.org"}})
+    found = await explained(*BASE, a_region_configmap(), far, own, strategy="MinimalDistance")
+    await found.scheduler.store.create(a_seed("near"))
+    await found.scheduler.informer.refresh()
+
+    response = await found.shoot()
+
+    assert list(explanation.decision(response, response["considered"], NOW))[1:] == [
+        "farther away than it could be: far is at distance 200, near at 0 is ready and has room",
+        "its domain is made of far's default domain, and keeps it there: only ordered anew it goes to near",
+    ]
 
 
 async def test_a_placed_shoot_is_explained_as_it_was_decided_then_and_as_it_would_be_now(

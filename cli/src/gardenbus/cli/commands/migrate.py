@@ -5,6 +5,7 @@ from collections.abc import AsyncGenerator, Callable, Generator, Sequence
 from fractions import Fraction
 from typing import Annotated, Any
 
+import msgspec
 import typer
 from rich.text import Text
 
@@ -25,7 +26,7 @@ from gardenbus.cli.migrations.drain import (
     plan_drain,
 )
 from gardenbus.cli.migrations.progress import shown_progress
-from gardenbus.cli.migrations.rebalancing import RebalancingPlan, SeedShare, plan_rebalancing
+from gardenbus.cli.migrations.rebalancing import DistantShoot, RebalancingPlan, SeedShare, plan_rebalancing
 from gardenbus.cli.migrations.runner import MigrationOutcome, Migrations
 from gardenbus.cli.output.console import (
     PROGRAMS,
@@ -146,6 +147,7 @@ def rebalance(  # noqa: PLR0913 - one parameter an option
     Seeds are compared with those that their shoots could move to by the scheduler's rules, no farther away. Shoots with
     the annotation scheduling.gardener.cloud/protect-from-rebalancing: "true", and those that seeds are made of, stay.
     Moves are few, not always the fewest; no plan at all needs fewer than the lower bound. Run again, it plans anew.
+    Below the plan are the shoots that are farther away than a ready seed with room would be, each with what moves it.
 
     Example: gardenbus rebalance --band 10% --apply --at-once 2
     """
@@ -196,6 +198,7 @@ def rebalancing_document(plan: RebalancingPlan, outcome: MigrationOutcome | None
         "complete": plan.is_complete,
         "seeds": list(map(_share_document, plan.seeds)),
         "leftOut": dict(plan.left_out),
+        "distant": [_distant_document(each) for each in plan.distant],
     }
     if outcome is not None:
         document["moved"] = list(map(move_document, outcome.done))
@@ -203,6 +206,11 @@ def rebalancing_document(plan: RebalancingPlan, outcome: MigrationOutcome | None
         document["failed"] = None if failed is None else {**move_document(failed), "reason": outcome.reason}
         document["underWay"] = list(map(move_document, outcome.under_way))
     return document
+
+
+def _distant_document(distant: DistantShoot) -> dict[str, Any]:
+    names = {"namespace": distant.namespace, "name": distant.name, "source": distant.seed}
+    return {**names, "nearer": msgspec.to_builtins(distant.nearer)}
 
 
 def _share_document(share: SeedShare) -> dict[str, Any]:
@@ -243,6 +251,25 @@ def _print_rebalancing(plan: RebalancingPlan) -> None:
     elif not plan.is_complete:
         least = f"{counted(plan.lower_bound, 'move')} at the least"
         show_lines([f"not every seed comes into the band, which takes {least}: the rules or --max-moves allow no more"])
+    _print_distant(plan.distant)
+
+
+def _print_distant(distant: Sequence[DistantShoot]) -> None:
+    """The shoots that are farther away than they would be if they were scheduled now, and what moves each."""
+    if not distant:
+        return
+    show_lines([f"{counted(len(distant), 'shoot')} farther away than a ready seed with room:"])
+    table = new_table("NAMESPACE", "SHOOT", "SEED", "DISTANCE", "NEARER", "DISTANCE", folded="BY")
+    for each in distant:
+        nearer = each.nearer
+        remedy = (
+            f"none: its domain is made of {each.seed}'s default domain"
+            if nearer.is_kept_by_domain
+            else f"gardenbus bind {each.namespace}/{each.name} {nearer.seed}"
+        )
+        distances = str(nearer.own_distance), str(nearer.distance)
+        table.add_row(each.namespace, each.name, each.seed, distances[0], nearer.seed, distances[1], Text(remedy))
+    show_rows(table)
 
 
 def _lines_of(moves: Sequence[Move]) -> list[str]:

@@ -196,6 +196,7 @@ def decision(response: Mapping[str, Any], considered: Mapping[str, Any], now: da
     skipped, chosen = considered.get("skipped"), considered.get("wouldChoose")
     if response.get("seed"):
         yield _now_as_then(str(response["seed"]), chosen, considered)
+        yield from _nearer(response, as_mapping(considered.get("nearer")))
         return
     if skipped:
         yield f"its scheduler does not place it: {skipped}"
@@ -294,6 +295,21 @@ def _now_as_then(seed: str, chosen: object, considered: Mapping[str, Any]) -> st
         return f"now it would be placed on {chosen} ({_because(considered)}); a placed shoot is never moved by itself"
     reason = brief_reason(str(considered.get("message")))
     return f"now no seed would take it: {reason}; a placed shoot stays where it is"
+
+
+def _nearer(response: Mapping[str, Any], nearer: Mapping[str, Any]) -> Iterator[str]:
+    """The ready seed with room that is nearer than the shoot's own, and what moves it there."""
+    if not nearer:
+        return
+    seed, there = response["seed"], nearer.get("seed")
+    yield (
+        f"farther away than it could be: {seed} is at distance {nearer.get('ownDistance')}, {there} at "
+        f"{nearer.get('distance')} is ready and has room"
+    )
+    if nearer.get("keptByDomain"):
+        yield f"its domain is made of {seed}'s default domain, and keeps it there: only ordered anew it goes to {there}"
+    else:
+        yield f"`gardenbus bind {response.get('shoot')} {there}` moves it there"
 
 
 def _because(considered: Mapping[str, Any]) -> str:

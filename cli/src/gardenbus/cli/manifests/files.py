@@ -59,6 +59,8 @@ _OF_PLACEMENTS = {
 }
 _LAST = {"Shoot": 1, "ManagedSeed": 2, "ManagedSeedSet": 3, "SeedAutoscaler": 4, **_OF_PLACEMENTS}
 
+_JOINING = {"MemberCluster"}
+"""Of them, what an agent joins by."""
 
 _CONFIGURATION_GROUPS = (
     ".config.gardener.cloud",
@@ -256,6 +258,11 @@ def scheduler_names(configuration: Document) -> list[str]:
 def _rank(document: Document) -> int:
     kind = str(document.get("kind"))
     return _ORDER.get(kind, len(_ORDER)) + 100 * _LAST.get(kind, 0)
+
+
+def is_scheduled(document: Document) -> bool:
+    """True for what is scheduled onto seeds or member clusters, or makes such, and so wants these to be ready."""
+    return document.get("kind") in _LAST.keys() - _JOINING
 
 
 def gardenlet_name(configuration: Document) -> str:

@@ -20,6 +20,7 @@ from gardenbus.common.api.garden.scheduling_requirements import Requests, resolv
 from gardenbus.common.api.garden.shoots import Shoot
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.errors import InvalidResource
+from gardenbus.scheduling.descheduling.distant_shoots import NearerSeed, NearerSeeds
 from gardenbus.scheduling.descheduling.relocation import (
     Alternatives,
     AlternativesCache,
@@ -59,16 +60,27 @@ class SeedShare(msgspec.Struct, frozen=True):
     will_be_within: bool
 
 
+class DistantShoot(msgspec.Struct, frozen=True):
+    """A placed shoot that would be nearer on another seed, which has room for it now."""
+
+    namespace: str
+    name: str
+    seed: str
+    nearer: NearerSeed
+
+
 class RebalancingPlan(msgspec.Struct, frozen=True):
     """The moves, in an order in which each finds room; a lower bound of their number; and the seeds that take part.
 
-    `left_out` has the reasons why the other seeds take no part.
+    `left_out` has the reasons why the other seeds take no part. `distant` are the shoots that a nearer seed has
+    room for, as the landscape is now.
     """
 
     moves: Sequence[Move]
     lower_bound: int
     seeds: Sequence[SeedShare]
     left_out: Mapping[str, str]
+    distant: Sequence[DistantShoot] = ()
 
     @property
     def is_complete(self) -> bool:
@@ -104,7 +116,28 @@ def plan_rebalancing(
         moves += _moves_of(plan.balanced, units)
         shares += [SeedShare(seed, group[0], capacities[seed], used[seed], used[seed], False, False) for seed in group]
     ordered = _in_order(moves, snapshot, _requests_of(shoots))[:max_moves]
-    return RebalancingPlan(ordered, lower_bound, _with_outcome(shares, ordered, band), left_out)
+    distant = distant_shoots(shoots, snapshot, forbidden)
+    return RebalancingPlan(ordered, lower_bound, _with_outcome(shares, ordered, band), left_out, distant)
+
+
+def distant_shoots(
+    shoots: Iterable[Document], snapshot: Snapshot, forbidden: HostedSeeds = {}
+) -> Sequence[DistantShoot]:
+    """The shoots that are farther away than a ready seed with room would be, by namespace and name."""
+    nearer_seeds = NearerSeeds(snapshot)
+    found: list[DistantShoot] = []
+    for document in shoots:
+        try:
+            shoot = Shoot.from_document(document)
+        except InvalidResource:
+            continue
+        metadata, home = shoot.metadata, shoot.spec.seed_name
+        if not home or immovable_reason(shoot, home):
+            continue
+        barred = forbidden.get(ObjectKey("shoot", metadata.namespace, metadata.name), frozenset())
+        if nearer := nearer_seeds.of(shoot, document, barred):
+            found.append(DistantShoot(metadata.namespace, metadata.name, home, nearer))
+    return sorted(found, key=lambda each: (each.namespace, each.name))
 
 
 def bands_of(capacities: Mapping[str, int], used: Mapping[str, int], band: Fraction) -> Sequence[Bounds]:

@@ -36,11 +36,19 @@ def agents_of(
     A member cluster that is a shoot has its agent request the shoot's kubeconfig, which is the process's right alone.
     """
     agents = {Principal("gardenlet", seed): directory.gardenlets / seed for seed in seeds}
-    for file in configurations.member_agents:
-        for configuration in parse_configurations(file.read_bytes(), source=file.name):
-            names = [each.name for each in configuration.clusters if not (each.shoot or configuration.enrol_seeds)]
-            agents |= {Principal("member-agent", name): directory.members / name for name in names}
-    return agents
+    names = configured_clusters(configurations)
+    return agents | {Principal("member-agent", name): directory.members / name for name in names}
+
+
+def configured_clusters(configurations: Configurations) -> list[str]:
+    """The member clusters whose agents are configured by name, and neither shoots nor seeds."""
+    return [
+        each.name
+        for file in configurations.member_agents
+        for configuration in parse_configurations(file.read_bytes(), source=file.name)
+        for each in configuration.clusters
+        if not (each.shoot or configuration.enrol_seeds)
+    ]
 
 
 def without_credentials(

@@ -27,7 +27,7 @@ from gardenbus.cli.local.directory import (
     directory_option,
     ready_url,
 )
-from gardenbus.cli.output.console import Exit, Format, print_error, show, show_document, show_lines
+from gardenbus.cli.output.console import Exit, Format, errors, print_error, show, show_document, show_lines
 from gardenbus.common.adapters.addresses import without_password, without_user
 from gardenbus.embedded.picture import SERVICE_STYLES
 from gardenbus.embedded.up_arguments import UpArguments, detached_arguments, read_options
@@ -78,7 +78,7 @@ def _detached(options: "UpOptions", files: list[Path]) -> None:
         print_error(str(LandscapeInUse(directory.path, pid)))
         raise typer.Exit(Exit.FAILED)
     try:
-        landscape = start_detached(directory, detached_arguments(options, files))
+        landscape = start_detached(directory, detached_arguments(options, files), _remark)
     except DetachFailed as error:
         print_error(str(error))
         raise typer.Exit(error.code if error.code > 0 else Exit.FAILED) from error
@@ -91,6 +91,11 @@ def _detached(options: "UpOptions", files: list[Path]) -> None:
     show_lines(
         [f"dashboard: {page} (gardenbus dashboard{directory_option(options.directory)})" for page in _pages(landscape)]
     )
+
+
+def _remark(line: str) -> None:
+    """Show what a supervisor waits for, or warns of, while it starts."""
+    errors.print(line, soft_wrap=True, markup=False, highlight=False)
 
 
 def _address(entry: ServiceEntry) -> str:

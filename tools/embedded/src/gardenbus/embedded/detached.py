@@ -1,16 +1,18 @@
 """`up --detach` and `down`: a supervisor in the background, started and ended by its directory."""
 
 import os
+import re
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 from gardenbus.cli.local.directory import LandscapeDirectory, LandscapeFile, open_for_owner, writing
 from gardenbus.embedded.leftovers import end_leftovers
+from gardenbus.embedded.start_order import WAITING, WARNING
 
 READY_SECONDS = 90.0
 DOWN_SECONDS = 30.0
@@ -18,6 +20,8 @@ POLL_SECONDS = 0.05
 LOG = "up.log"
 COMPLAINT = "gardenbus: "
 """Beginning of a line by `output.say_error`."""
+
+_REMARK = re.compile(rf"\s*[0-9.]+ s  ((?:{WAITING}|{WARNING})\b.*)")
 
 
 class DetachFailed(Exception):
@@ -28,10 +32,13 @@ class DetachFailed(Exception):
         self.code = code
 
 
-def start_detached(directory: LandscapeDirectory, arguments: Sequence[str]) -> LandscapeFile:
+def start_detached(
+    directory: LandscapeDirectory, arguments: Sequence[str], notify: Callable[[str], None]
+) -> LandscapeFile:
     """Run `gardenbus <arguments>` in a session of its own until its landscape is ready.
 
-    Raises DetachFailed, DirectoryUnwritable. Stopped (Ctrl-C, SIGTERM), it ends what it began.
+    `notify` gets the lines of its log that report what it waits for, and warnings. Stopped (Ctrl-C, SIGTERM), it ends
+    what it began. Raises DetachFailed, DirectoryUnwritable.
     """
     directory.prepare()
     log = directory.logs / LOG
@@ -43,7 +50,7 @@ def start_detached(directory: LandscapeDirectory, arguments: Sequence[str]) -> L
             stderr=output,
             start_new_session=True,
         )
-        landscape = _ready(directory, process, stop_signals)
+        landscape = _ready(directory, process, stop_signals, notify)
         if landscape is not None and not stop_signals:
             return landscape
         _end(directory, process)
@@ -77,13 +84,21 @@ def _end(directory: LandscapeDirectory, process: "subprocess.Popen[bytes]") -> N
 
 
 def _ready(
-    directory: LandscapeDirectory, process: "subprocess.Popen[bytes]", stop_signals: Sequence[int]
+    directory: LandscapeDirectory,
+    process: "subprocess.Popen[bytes]",
+    stop_signals: Sequence[int],
+    notify: Callable[[str], None],
 ) -> LandscapeFile | None:
     """Wait until the landscape of a supervisor is ready; None where a signal ends the wait. Raises DetachFailed."""
     log = directory.logs / LOG
     deadline = time.monotonic() + READY_SECONDS
+    shown = 0
     while not stop_signals:
         landscape = directory.read()
+        remarks = remarks_in(log.read_text(errors="replace"))
+        for line in remarks[shown:]:
+            notify(line)
+        shown = len(remarks)
         if landscape and landscape.state == "ready" and landscape.supervisor_pid == process.pid:
             return landscape
         if process.poll() is not None:
@@ -94,6 +109,12 @@ def _ready(
             raise DetachFailed(f"not ready within {READY_SECONDS:g} s: {_last_words(log)}")
         time.sleep(POLL_SECONDS)
     return None
+
+
+def remarks_in(log: str) -> list[str]:
+    """The whole lines of a supervisor's log that say what it waits for, and its warnings, without their times."""
+    whole, _, _ = log.rpartition("\n")
+    return [found[1] for line in whole.splitlines() if (found := _REMARK.match(line))]
 
 
 def stop_supervisor(directory: LandscapeDirectory) -> bool:

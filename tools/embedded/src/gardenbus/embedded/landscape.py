@@ -25,7 +25,7 @@ from gardenbus.common.api.identity.principals import Principal
 from gardenbus.common.api.keys import Subjects
 from gardenbus.common.errors import GardenbusError
 from gardenbus.embedded.agents import ROLES as AGENTS
-from gardenbus.embedded.agents import agents_of, give_tokens, without_credentials
+from gardenbus.embedded.agents import agents_of, configured_clusters, give_tokens, without_credentials
 from gardenbus.embedded.clusters import cluster_plan, cluster_servers
 from gardenbus.embedded.configurations import write_configurations
 from gardenbus.embedded.durability import Durability
@@ -112,6 +112,8 @@ class EmbeddedLandscape:
         self.processes: list[ManagedProcess] = []
         self.seeds: Sequence[str] = ()
         """Seeds whose gardenlets are started here."""
+        self.clusters: Sequence[str] = ()
+        """Member clusters whose agents are started here."""
         self.dashboard_url = ""
         self._ports: dict[str, int] = {}
         self._addresses = Addresses("", "", options.prefix)
@@ -156,6 +158,7 @@ class EmbeddedLandscape:
         self._supervisor_pid = supervisor_pid
         servers = self._server_specs()
         configurations, self.seeds = write_configurations(self.directory, self._options.given)
+        self.clusters = configured_clusters(configurations)
         if unknown := unknown_schedulers(self._options.replicas, configurations.schedulers):
             names = ", ".join(configurations.schedulers)
             raise StartFailed(f"--replicas {unknown[0]}: no configuration has this schedulerName; there are {names}")

@@ -8,6 +8,7 @@ import signal
 import time
 from collections import Counter
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from gardenbus.cli.client.api import ApiClient, ApiResponse, connected
@@ -25,6 +26,7 @@ from gardenbus.embedded.picture import Scene
 from gardenbus.embedded.ports import PortInUse
 from gardenbus.embedded.screen import Screen
 from gardenbus.embedded.servers import ServerMissing
+from gardenbus.embedded.start_order import Unready, in_phases, unready_clusters, unready_seeds, until_agents_ready
 
 CONVERGED_SECONDS = 2.0
 CONVERGENCE_TIMEOUT_SECONDS = 120.0
@@ -101,14 +103,38 @@ class Up:
             cache = self._cache = LandscapeCache(api)
             following = asyncio.create_task(cache.run(), name="cache")
             try:
-                await self._apply(api, self._options.given.manifests)
+                await self._apply_in_phases(api, cache)
                 self._landscape.note_ready()
                 return await self._watch(api, cache)
             finally:
                 following.cancel()
                 await asyncio.wait({following})
 
-    async def _apply(self, api: ApiClient, manifests: Sequence[Document]) -> None:
+    async def _apply_in_phases(self, api: ApiClient, cache: LandscapeCache) -> None:
+        """Apply what agents need, wait for those that were started here, then apply what is scheduled."""
+        phases = in_phases(self._options.given.manifests)
+        outcomes = await self._apply(api, phases.at_once)
+        if phases.scheduled:
+            await until_agents_ready(
+                partial(self._unready_agents, api, cache), self._screen.notify, rest=len(phases.scheduled)
+            )
+            outcomes += await self._apply(api, phases.scheduled)
+        if outcomes:
+            counted = ", ".join(f"{count} {outcome}" for outcome, count in sorted(outcomes.items()))
+            self._screen.notify(f"{outcomes.total()} manifests: {counted}")
+
+    async def _unready_agents(self, api: ApiClient, cache: LandscapeCache) -> list[Unready]:
+        self._screen.draw(self._scene(cache))
+        unready = unready_seeds(self._landscape.seeds, cache.seeds.values())
+        if self._landscape.clusters:
+            try:
+                clusters = await api.items("membercluster")
+            except GardenbusError:  # it is asked again, and the bound ends that
+                clusters = []
+            unready += unready_clusters(self._landscape.clusters, clusters)
+        return unready
+
+    async def _apply(self, api: ApiClient, manifests: Sequence[Document]) -> Counter[str]:
         outcomes: Counter[str] = Counter()
         for chunk in chunks(manifests):
             for document, response in zip(chunk, await _applied(api, chunk), strict=True):
@@ -116,9 +142,7 @@ class Up:
                 if not response.ok:
                     self._rejected.append((title(document), response.error))
                     self._screen.notify(f"{title(document)} was rejected: {response.error.get('message')}")
-        if manifests:
-            counted = ", ".join(f"{count} {outcome}" for outcome, count in sorted(outcomes.items()))
-            self._screen.notify(f"{len(manifests)} manifests: {counted}")
+        return outcomes
 
     async def _watch(self, api: ApiClient, cache: LandscapeCache) -> int:
         """Show what goes on, until settled where that was requested, else until stopped."""

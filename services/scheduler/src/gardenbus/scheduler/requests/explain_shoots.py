@@ -27,6 +27,7 @@ from gardenbus.scheduler.domain.left_out_seeds import (
 )
 from gardenbus.scheduler.domain.recovery_bars import recovering, runs_elsewhere
 from gardenbus.scheduling.cache import SchedulingCache
+from gardenbus.scheduling.descheduling.distant_shoots import NearerSeeds
 from gardenbus.scheduling.descheduling.relocation import hosted_seeds
 from gardenbus.scheduling.equivalence_classes import request_of, skip_reason
 from gardenbus.scheduling.results import Assignment, Explanation, RankedSeed, Unschedulable
@@ -99,6 +100,7 @@ class ShootExplainHandler:
             "ranking": [_ranked(each) for each in explanation.ranking],
             "rejections": rejections,
             "wakesOn": suggestions_for(request, left) if is_unschedulable else (),
+            "nearer": NearerSeeds(left).of(shoot, document),
             **_by_scores(explanation, left.landscape.scores),
         }
 
