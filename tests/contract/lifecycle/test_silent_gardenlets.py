@@ -19,7 +19,16 @@ async def test_a_living_gardenlet_stays_ready_and_a_dead_one_is_found(scene: Sce
     await scene.stop_heartbeats("dying")
     await scene.stays_ready("dying", seconds=MONITOR_SECONDS - RENEWAL_SECONDS - 0.3)
     await scene.until_silent("dying")
-    assert (await scene.readiness("dying"))["reason"] == "StatusUnknown"
+    ready = await scene.readiness("dying")
+    assert ready["reason"] == "StatusUnknown"
+    assert ready["message"].endswith(f"Last heartbeat: {ready['lastHeartbeatTime']}.")
+
+    async def recorded() -> None:
+        assert [(event["reason"], event["message"]) for event in await scene.events()] == [
+            ("GardenletNotReady", ready["message"])
+        ]
+
+    await eventually(recorded)
     assert (await scene.readiness("living"))["status"] == "True"
 
 
@@ -38,6 +47,7 @@ async def test_shoots_follow_their_seed_after_the_shoot_period_and_a_returning_g
         shoot = await scene.now("shoot", "here", "garden-dev")
         assert {each["status"] for each in conditions_of(shoot)} == {"Unknown"}
         assert len(conditions_of(shoot, "constraints")) == 2
+        assert [event["reason"] for event in await scene.events()] == ["GardenletNotReady", "SeedNotReady"]
 
     await eventually(unknown)
     scene.start_heartbeats("home")
@@ -95,7 +105,7 @@ async def test_an_unreadable_lease_gives_a_warning_and_renews_nothing(scene: Sce
     await scene.until_silent("odd")
 
     async def reported() -> None:
-        assert [event["reason"] for event in await scene.events()] == ["LeaseUnreadable"]
+        assert [event["reason"] for event in await scene.events()] == ["LeaseUnreadable", "GardenletNotReady"]
 
     await eventually(reported)
 

@@ -163,6 +163,9 @@ def test_heartbeats_are_late_after_half_their_life() -> None:
     found = {finding.check: finding for finding in assess_heartbeats(TARGET, ["a", "b"], beats, 40)}
     assert brief(found["heartbeats"]) == ("warning", "late: b (25 s)")
     assert brief(found["clocks of gardenlets"]) == ("warning", "b -4.0 s")
+    reasons = {"b": "Gardenlet stopped posting status updates. Its credentials were revoked at T."}
+    silent = assess_heartbeats(TARGET, ["b"], {}, 40, reasons)[0]
+    assert silent.found == f"no heartbeat from b ({reasons['b'][:-1]})"
     assert states(assess_heartbeats(TARGET, [], {}, 40)) == {"heartbeats": "ok"}
 
 

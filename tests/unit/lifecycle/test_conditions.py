@@ -11,9 +11,9 @@ from gardenbus.lifecycle.domain.conditions import (
     SeedNeverReported,
     decide_silent_seed,
     expire_shoot,
-    expired_certificate,
     with_reconcile_annotation,
 )
+from gardenbus.lifecycle.domain.silence import Silence, cause_of_silence, expired_certificate
 from tests.support.builders import a_condition, a_seed, a_shoot
 
 NOON = datetime(2026, 1, 2, 12, 0, tzinfo=UTC)
@@ -47,6 +47,39 @@ def test_a_silent_seed_turns_unknown() -> None:
     assert (ready["status"], ready["reason"]) == ("Unknown", "StatusUnknown")
     assert ready["message"] == "Gardenlet stopped posting status updates."
     assert ready["lastTransitionTime"] == ready["lastUpdateTime"] == WRITTEN
+
+
+def test_a_silent_seed_keeps_its_last_heartbeat_and_the_cause() -> None:
+    silence = Silence(NOON - timedelta(seconds=40), "Its client certificate expired at 2026-01-02T11:59:00Z.")
+    decision = decide_silent_seed(a_seed(), NOON, SHOOT_PERIOD, silence)
+
+    assert isinstance(decision, ExpireSeed)
+    ready = the(decision.document, "GardenletReady")
+    assert ready["lastHeartbeatTime"] == "2026-01-02T11:59:20Z"
+    assert ready["message"] == decision.message
+    assert decision.message == (
+        "Gardenlet stopped posting status updates. Last heartbeat: 2026-01-02T11:59:20Z. "
+        "Its client certificate expired at 2026-01-02T11:59:00Z."
+    )
+
+
+def test_what_was_known_when_a_silence_began_is_not_overwritten_by_one_who_knows_less() -> None:
+    first = decide_silent_seed(a_seed(), NOON, SHOOT_PERIOD, Silence(NOON - timedelta(seconds=40), "Why."))
+    assert isinstance(first, ExpireSeed)
+
+    again = decide_silent_seed(first.document, NOON + timedelta(seconds=5), SHOOT_PERIOD, Silence())
+
+    assert again == SeedAlreadyExpired(shoots_are_due=False)
+
+
+def test_the_cause_of_a_silence_is_a_revocation_before_the_end_of_a_certificate() -> None:
+    ended = a_seed("aws", status={"clientCertificateExpirationTimestamp": "2026-01-02T11:00:00Z"})
+    revoked = {"seed:aws": "2026-01-02T11:30:00.25Z stolen", "seed:other": "2026-01-02T11:30:00Z", "0123": ""}
+
+    assert cause_of_silence(ended, revoked, NOON) == "Its credentials were revoked at 2026-01-02T11:30:00Z (stolen)."
+    assert cause_of_silence(a_seed("other"), revoked, NOON) == "Its credentials were revoked at 2026-01-02T11:30:00Z."
+    assert cause_of_silence(ended, {}, NOON) == "Its client certificate expired at 2026-01-02T11:00:00Z."
+    assert cause_of_silence(a_seed("aws"), {}, NOON) == ""
 
 
 def test_other_conditions_and_fields_of_the_seed_stay() -> None:

@@ -41,6 +41,7 @@ from gardenbus.common.api.garden.rows import SeedRow, ShootOperationState
 from gardenbus.common.api.garden.unschedulable import brief_reason
 from gardenbus.common.api.keys import LEASE_NAMESPACE
 from gardenbus.common.errors import Forbidden, Unavailable
+from gardenbus.common.ports.clock import parse_timestamp
 from gardenbus.diagnostics import jetstream
 from gardenbus.diagnostics.work_queues import work_rows
 
@@ -230,6 +231,12 @@ def landscape_view(seeds: Sequence[SeedRow], usage: Mapping[str, int], census: M
     return TopView(Group(seeds_table(seeds, usage), line), rows)
 
 
+def _age_when_silent(seed: SeedRow) -> float | None:
+    """Seconds since the last heartbeat of a seed whose Lease has ended; None where none is known."""
+    last = parse_timestamp(seed.last_heartbeat)
+    return None if last is None else max(0.0, (datetime.now(UTC) - last).total_seconds())
+
+
 def seeds_view(seeds: Sequence[SeedRow], usage: Mapping[str, int], ages: Mapping[str, float]) -> TopView:
     """Seeds, the fullest first: their use, whether they are ready, and how old their heartbeat is."""
 
@@ -239,7 +246,7 @@ def seeds_view(seeds: Sequence[SeedRow], usage: Mapping[str, int], ages: Mapping
     table = _table("SEED", "PROVIDER", "REGION", "GARDENLET", "HEARTBEAT", ">SHOOTS", ">FULL", "")
     rows: list[Mapping[str, Any]] = []
     for number, seed in enumerate(sorted(seeds, key=lambda seed: (-fill(seed), seed.name))):
-        used, age = usage.get(seed.name, 0), ages.get(seed.name)
+        used, age = usage.get(seed.name, 0), ages.get(seed.name, _age_when_silent(seed))
         rows.append(
             {
                 "seed": seed.name,

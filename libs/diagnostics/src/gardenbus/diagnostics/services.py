@@ -10,7 +10,9 @@ import msgspec
 from gardenbus.common.api.decoding import decode_json
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.document_parts import mappings
+from gardenbus.common.api.garden.rows import condition
 from gardenbus.common.api.garden.scheduling_profiles import PROFILE_WARNING
+from gardenbus.common.api.garden.seeds import GARDENLET_READY
 from gardenbus.common.api.garden.shoots import DEFAULT_SCHEDULER, SPEC_REVERTED
 from gardenbus.common.api.identity.accounts import AUTH_CALLOUT, COMES_IN_BY
 from gardenbus.common.api.keys import PROBE_LEASE
@@ -296,19 +298,26 @@ async def gardenlets(target: DiagnosticsTarget) -> Sequence[DiagnosticFinding]:
     life = float(state.config.get("max_age") or 0) / 1e9 if state else 0.0
     beats = await heartbeats(target, now)
     silent = [seed for seed in seeds if seed not in beats][:EXAMINED_SEEDS]
-    ended = [seed for seed in silent if await _has_ended_certificate(target, seed, now)]
+    documents = {seed: await _seed_document(target, seed) for seed in silent}
+    ended = [seed for seed, document in documents.items() if _has_ended_certificate(document, now)]
+    reasons = {seed: str(condition(each, GARDENLET_READY).get("message") or "") for seed, each in documents.items()}
     return [
         *assess_certificates(target, ended),
-        *assess_heartbeats(target, seeds, beats, life or DEFAULT_LEASE_SECONDS),
+        *assess_heartbeats(target, seeds, beats, life or DEFAULT_LEASE_SECONDS, reasons),
     ]
 
 
-async def _has_ended_certificate(target: DiagnosticsTarget, seed: str, now: datetime) -> bool:
+async def _seed_document(target: DiagnosticsTarget, seed: str) -> Document:
+    """A Seed; an empty document where it cannot be read."""
     reply = await target.api.bus.request(target.api.subjects.api(f"get.seed._.{seed}"), b"", timeout_seconds=5.0)
     try:
-        status = section(decode_json(reply, _SeedResponse).result, "status")
+        return decode_json(reply, _SeedResponse).result
     except msgspec.DecodeError:
-        return False
+        return {}
+
+
+def _has_ended_certificate(document: Document, now: datetime) -> bool:
+    status = section(document, "status")
     ends = parse_timestamp(status.get("clientCertificateExpirationTimestamp"))
     return ends is not None and ends <= now
 
@@ -350,17 +359,26 @@ def _heartbeat(seed: str, event: StreamMessage, now: datetime) -> SeedHeartbeat:
 
 
 def assess_heartbeats(
-    target: DiagnosticsTarget, seeds: Sequence[str], beats: Mapping[str, SeedHeartbeat], life_seconds: float
+    target: DiagnosticsTarget,
+    seeds: Sequence[str],
+    beats: Mapping[str, SeedHeartbeat],
+    life_seconds: float,
+    reasons: Mapping[str, str] = {},
 ) -> list[DiagnosticFinding]:
-    """Seeds without a Lease, Leases that are late, and clocks that differ."""
+    """Seeds without a Lease, Leases that are late, and clocks that differ.
+
+    `reasons` are the messages of the conditions GardenletReady of silent seeds: since when, and why, they are silent.
+    """
     found: list[DiagnosticFinding] = []
     present = set(seeds)
     beats = {seed: beat for seed, beat in beats.items() if seed in present}  # others have been removed
     silent = sorted(seed for seed in seeds if seed not in beats)
     late = sorted(seed for seed, beat in beats.items() if beat.age_seconds > life_seconds * LATE_SHARE)
     if silent:
-        suggestion = target.command(f"describe seed {silent[0]}") + "; is its gardenlet running?"
-        found.append(DiagnosticFinding("heartbeats", "failed", f"no heartbeat from {some_of(silent)}", suggestion))
+        command = target.command(f"events seed {silent[0]}")
+        suggestion = f"{command}; if its gardenlet runs, its log has what keeps it from NATS"
+        named = [f"{seed} ({reasons[seed].rstrip('.')})" if reasons.get(seed) else seed for seed in silent]
+        found.append(DiagnosticFinding("heartbeats", "failed", f"no heartbeat from {some_of(named)}", suggestion))
     if late:
         text = f"late: {some_of(f'{seed} ({beats[seed].age_seconds:.0f} s)' for seed in late)}"
         found.append(DiagnosticFinding("heartbeats", "warning", text, target.command("logs gardenlet --since 5m")))

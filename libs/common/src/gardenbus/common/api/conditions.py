@@ -20,6 +20,9 @@ INITIAL_MESSAGE = "The condition has been initialized but its semantic check has
 UNSPECIFIED_REASON = "Unspecified"
 NO_MESSAGE = "No message given."
 
+LAST_HEARTBEAT = "lastHeartbeatTime"
+"""Ours, in the condition GardenletReady of a silent seed: its last heartbeat, by NodeCondition's name for it."""
+
 
 def conditions_of(document: Document, field: str = "conditions") -> list[Document]:
     """The list below status (`conditions` or `constraints`); what is no condition in it is left out."""
@@ -69,9 +72,9 @@ def build_condition(
     """Build the successor of `old` (at least its `type`); also returns whether anything differs.
 
     `reason` and `message` of None keep the old text, an empty one gets a placeholder. lastTransitionTime follows the
-    status alone, lastUpdateTime reason, message and codes alone. Codes are never carried over.
+    status alone, lastUpdateTime reason, message and codes alone. Codes and lastHeartbeatTime are never carried over.
     """
-    new: Document = {name: value for name, value in old.items() if name != "codes"}
+    new: Document = {name: value for name, value in old.items() if name not in ("codes", LAST_HEARTBEAT)}
     new["status"] = status or old.get("status") or UNKNOWN
     new["reason"] = _text(reason, old.get("reason"), UNSPECIFIED_REASON, INITIAL_REASON)
     new["message"] = _text(message, old.get("message"), NO_MESSAGE, INITIAL_MESSAGE)

@@ -8,6 +8,7 @@ import msgspec
 
 from gardenbus.common.api.garden.rows import SeedRow
 from gardenbus.common.api.keys import ObjectKey
+from gardenbus.common.ports.clock import parse_timestamp
 
 _encode = msgspec.json.Encoder().encode
 
@@ -27,7 +28,8 @@ class EncodedSeeds:
         """Return the list."""
         self._refresh()
         parts = [
-            b'%b,"used":%d,"heartbeat":%b}' % (begun, used(name), _milliseconds(heartbeats.get(name)))
+            b'%b,"used":%d,"heartbeat":%b}'
+            % (begun, used(name), _milliseconds(last_heartbeat(self.kept[name][0], heartbeats)))
             for name, begun in self._ordered
         ]
         return msgspec.Raw(b"[" + b",".join(parts) + b"]")
@@ -47,3 +49,8 @@ class EncodedSeeds:
 
 def _milliseconds(at: datetime | None) -> bytes:
     return b"null" if at is None else b"%d" % int(at.timestamp() * 1000)
+
+
+def last_heartbeat(row: SeedRow, heartbeats: Mapping[str, datetime]) -> datetime | None:
+    """The last heartbeat of a seed: by its Lease, or where that has ended, as it is kept in the Seed's condition."""
+    return heartbeats.get(row.name) or parse_timestamp(row.last_heartbeat)

@@ -30,7 +30,7 @@ from gardenbus.dashboard.domain.fill_history import FillHistory
 from gardenbus.dashboard.domain.rows import OtherRow, event_row, other_row, share_texts, shortened
 from gardenbus.dashboard.domain.scaling_history import Sample, rescaled, with_event, with_row
 from gardenbus.dashboard.domain.shoot_query import ShootPage, ShootQuery
-from gardenbus.dashboard.watch.encoded_seeds import EncodedSeeds
+from gardenbus.dashboard.watch.encoded_seeds import EncodedSeeds, last_heartbeat
 from gardenbus.dashboard.watch.first_read import FirstRead
 from gardenbus.dashboard.watch.placements import CLUSTER, FleetCache
 from gardenbus.dashboard.watch.placements import ROW_OF as FLEET_ROW_OF
@@ -153,7 +153,7 @@ class DashboardCache:
 
     def shown_seed(self, row: SeedRow) -> Document:
         """Return a seed's row with its usage and last heartbeat (ms since the epoch, or null)."""
-        beat = self.heartbeats.get(row.name)
+        beat = last_heartbeat(row, self.heartbeats)
         shown: Document = msgspec.to_builtins(row)
         return shown | {"used": self.used(row.name), "heartbeat": None if beat is None else milliseconds(beat)}
 

@@ -6,17 +6,21 @@ finds nothing to write.
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
+from datetime import datetime, timedelta
 
 import structlog
 
 from gardenbus.common.api.configuration.controller_manager import LifecycleConfiguration
 from gardenbus.common.api.document import Document, StoredObject
+from gardenbus.common.api.garden.rows import condition
+from gardenbus.common.api.garden.seeds import GARDENLET_READY
+from gardenbus.common.api.identity.revocations import REVOCATIONS, lines_in
 from gardenbus.common.api.keys import GARDEN_NAMESPACE, ObjectKey
 from gardenbus.common.controller.event_recorder import EventRecorder
 from gardenbus.common.controller.reconcile_ids import bound_reconcile_id
 from gardenbus.common.controller.wait import InterruptibleSleep
-from gardenbus.common.errors import Conflict, NotFound, Transient
+from gardenbus.common.errors import BadRequest, Conflict, NotFound, Transient
 from gardenbus.common.ports.clock import Clock
 from gardenbus.common.ports.store import Store
 from gardenbus.lifecycle import metrics
@@ -33,16 +37,22 @@ from gardenbus.lifecycle.domain.conditions import (
     SeedNeverReported,
     decide_silent_seed,
     expire_shoot,
-    expired_certificate,
     with_reconcile_annotation,
 )
-from gardenbus.lifecycle.domain.freshness import expires_at
+from gardenbus.lifecycle.domain.freshness import NEVER, expires_at
 from gardenbus.lifecycle.domain.outage import CircuitBreaker, is_probe_lost
+from gardenbus.lifecycle.domain.silence import Silence, cause_of_silence, expired_certificate
 from gardenbus.lifecycle.watch.leases import LeaseWatcher
 
 log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 
 REPORTER = "lifecycle"
+SEED_EVENT = "GardenletNotReady"
+"""Reason of the Event on a Seed that turned Unknown, as Kubernetes has NodeNotReady."""
+
+SHOOT_EVENT = "SeedNotReady"
+"""Reason of the Event on a Shoot whose seed is silent for so long that its state is unknown."""
+
 SHORTEST_PAUSE_SECONDS = 0.1
 RETRY_SECONDS = 1.0
 SHOOTS_AT_ONCE = 100
@@ -129,21 +139,38 @@ class GardenletLifecycleReconciler:
             if isinstance(decision, SeedAlreadyExpired):
                 await self._renew_certificate(seed, document)
                 if decision.shoots_are_due:
-                    await self._expire_shoots(seed)
+                    await self._expire_shoots(seed, document)
                 return
-            if not await self._write_unless_alive(stored, decision):
+            if not await self._write_unless_alive(stored, document):
                 return
 
-    async def _write_unless_alive(self, stored: StoredObject, decision: ExpireSeed) -> bool:
+    async def _write_unless_alive(self, stored: StoredObject, document: Document) -> bool:
         """Turn a Seed Unknown after reading its Lease once more; returns whether to read the Seed again."""
         seed = stored.key.name
         await self._leases.refresh(seed)
         if self._is_alive(seed):
             return False
-        if await self._update(stored, decision.document):
+        now, silence = self._clock.now(), await self._silence_of(seed, document)
+        decision = decide_silent_seed(document, now, self._configuration.shoot_monitor_period, silence)
+        if isinstance(decision, ExpireSeed) and await self._update(stored, decision.document):
             metrics.SEEDS_EXPIRED.inc()
-            log.warning("seed.expired", seed=seed)
+            log.warning("seed.expired", seed=seed, reason=decision.message)
+            await self._events.record(stored.key, stored.uid, reason=SEED_EVENT, message=decision.message)
         return True
+
+    async def _silence_of(self, seed: str, document: Document) -> Silence:
+        """Since when a seed is silent, and why, as far as it is known."""
+        record = self._leases.records.get(seed)
+        last: datetime | None = None
+        if record is not None and record.arrived_at != NEVER:
+            last = self._clock.now() - timedelta(seconds=self._clock.monotonic() - record.arrived_at)
+        stored = await self._store.get(REVOCATIONS)
+        try:
+            revoked = lines_in(stored) if stored is not None else {}
+        except BadRequest as error:
+            log.warning("revocations.unreadable", reason=error.message)
+            revoked = {}
+        return Silence(last, cause_of_silence(document, revoked, self._clock.now()))
 
     def _is_alive(self, seed: str) -> bool:
         now = self._clock.monotonic()
@@ -153,18 +180,21 @@ class GardenletLifecycleReconciler:
         record = self._leases.records.get(seed)
         return expires_at(record, healthy_since=probe.healthy_since, monitor_period=self._period) > now
 
-    async def _expire_shoots(self, seed: str) -> None:
+    async def _expire_shoots(self, seed: str, document: Document) -> None:
+        message = f"Seed {seed} is not ready: {condition(document, GARDENLET_READY).get('message')}"
+
+        async def expired(shoot: StoredObject) -> None:
+            metrics.SHOOTS_EXPIRED.inc()
+            log.info("shoot.expired", namespace=shoot.key.namespace, shoot=shoot.key.name)
+            await self._events.record(shoot.key, shoot.uid, reason=SHOOT_EVENT, message=message)
+
         keys = await self._store.shoots_on(seed)
         for start in range(0, len(keys), SHOOTS_AT_ONCE):
             for stored in await self._store.get_many(keys[start : start + SHOOTS_AT_ONCE]):
                 if stored is not None and stored.parts.status_seed_name == seed:
                     await self._rewrite(
-                        stored, lambda document: expire_shoot(document, seed, self._clock.now()), self._shoot_expired
+                        stored, lambda document: expire_shoot(document, seed, self._clock.now()), expired
                     )
-
-    def _shoot_expired(self, key: ObjectKey) -> None:
-        metrics.SHOOTS_EXPIRED.inc()
-        log.info("shoot.expired", namespace=key.namespace, shoot=key.name)
 
     async def _renew_certificate(self, seed: str, document: Document) -> None:
         expired = expired_certificate(document, self._clock.now())
@@ -173,19 +203,18 @@ class GardenletLifecycleReconciler:
         managed_seed = await self._store.get(ObjectKey("managedseed", GARDEN_NAMESPACE, seed))
         if managed_seed is None:
             return  # tried again: it may be created later
-        await self._rewrite(
-            managed_seed,
-            with_reconcile_annotation,
-            lambda _key: log.info("certificate.expired", seed=seed, expired_at=expired),
-            bump_generation=True,
-        )
+
+        async def annotated(_managed_seed: StoredObject) -> None:
+            log.info("certificate.expired", seed=seed, expired_at=expired)
+
+        await self._rewrite(managed_seed, with_reconcile_annotation, annotated, bump_generation=True)
         self._certificates_handled[seed] = expired
 
     async def _rewrite(
         self,
         stored: StoredObject,
         change: Callable[[Document], Document | None],
-        done: Callable[[ObjectKey], None],
+        done: Callable[[StoredObject], Awaitable[None]],
         *,
         bump_generation: bool = False,
     ) -> None:
@@ -193,7 +222,7 @@ class GardenletLifecycleReconciler:
         current: StoredObject | None = stored
         while current is not None and (document := change(current.document())) is not None:
             if await self._update(current, document, bump_generation=bump_generation):
-                done(current.key)
+                await done(current)
                 return
             current = await self._store.get(current.key)
 

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, cast
 
 from gardenbus.common.api.conditions import (
     FALSE,
+    LAST_HEARTBEAT,
     TRUE,
     UNKNOWN,
     build_condition,
@@ -23,11 +24,13 @@ from gardenbus.common.api.garden.shoot_operations import OPERATION, RECONCILE
 from gardenbus.common.api.garden.shoot_status import with_status_label
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.ports.clock import parse_timestamp, timestamp
+from gardenbus.lifecycle.domain.silence import Silence
 
 STATUS_UNKNOWN = "StatusUnknown"
 SEED_MESSAGE = "Gardenlet stopped posting status updates."
 SHOOT_MESSAGE = "Gardenlet stopped sending heartbeats."
 NAMED_OBJECTS = 5
+NO_SILENCE = Silence()
 
 SHOOT_CONDITIONS = (
     "APIServerAvailable",
@@ -45,9 +48,10 @@ class SeedNeverReported(NamedTuple):
 
 
 class ExpireSeed(NamedTuple):
-    """The Seed's status must become that of `document`."""
+    """The Seed's status must become that of `document`; `message` is that of its condition."""
 
     document: Document
+    message: str = SEED_MESSAGE
 
 
 class SeedAlreadyExpired(NamedTuple):
@@ -59,16 +63,24 @@ class SeedAlreadyExpired(NamedTuple):
 SeedDecision = SeedNeverReported | ExpireSeed | SeedAlreadyExpired
 
 
-def decide_silent_seed(document: Document, now: datetime, shoot_monitor_period: timedelta) -> SeedDecision:
-    """Decide what to do about a Seed whose gardenlet is silent."""
+def decide_silent_seed(
+    document: Document, now: datetime, shoot_monitor_period: timedelta, silence: Silence = NO_SILENCE
+) -> SeedDecision:
+    """Decide what to do about a Seed whose gardenlet is silent.
+
+    The condition of one that is Unknown already stays as it is: it has the `silence` as it was known when it began.
+    """
     conditions = conditions_of(document)
     if not conditions:
         return SeedNeverReported()
     old = get_or_init(conditions, GARDENLET_READY, timestamp(now))
-    new, changed = build_condition(old, now=timestamp(now), status=UNKNOWN, reason=STATUS_UNKNOWN, message=SEED_MESSAGE)
-    if changed or get_condition(conditions, GARDENLET_READY) is None:
-        return ExpireSeed(_with_status(document, conditions=merge_conditions(conditions, new)))
-    since = parse_timestamp(new.get("lastTransitionTime"))
+    if (old.get("status"), old.get("reason")) != (UNKNOWN, STATUS_UNKNOWN):
+        message = silence.described(SEED_MESSAGE)
+        new, _ = build_condition(old, now=timestamp(now), status=UNKNOWN, reason=STATUS_UNKNOWN, message=message)
+        if silence.last_heartbeat is not None:
+            new[LAST_HEARTBEAT] = timestamp(silence.last_heartbeat)
+        return ExpireSeed(_with_status(document, conditions=merge_conditions(conditions, new)), message)
+    since = parse_timestamp(old.get("lastTransitionTime"))
     return SeedAlreadyExpired(shoots_are_due=since is None or since + shoot_monitor_period <= now)
 
 
@@ -107,13 +119,6 @@ def with_objects_condition(seed: Document, unknown: Sequence[ObjectKey], now: da
     old = get_or_init(conditions, OBJECTS_CONDITION, timestamp(now))
     new, changed = build_condition(old, now=timestamp(now), status=status, reason=reason, message=message)
     return _with_status(seed, conditions=merge_conditions(conditions, new)) if changed else None
-
-
-def expired_certificate(document: Document, now: datetime) -> str | None:
-    """Expiry of the gardenlet's client certificate (as written) once it is over, None before."""
-    written = section(document, "status").get("clientCertificateExpirationTimestamp")
-    expiry = parse_timestamp(written)
-    return str(written) if expiry is not None and expiry < now else None
 
 
 def with_reconcile_annotation(managed_seed: Document) -> Document | None:

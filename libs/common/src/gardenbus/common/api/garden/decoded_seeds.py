@@ -54,6 +54,7 @@ class _SeedCondition(msgspec.Struct, frozen=True, gc=False):
     status: str | None = None
     reason: str | None = None
     message: str | None = None
+    lastHeartbeatTime: str | None = None  # noqa: N815
 
 
 class _SeedAllocatable(msgspec.Struct, frozen=True, gc=False):
@@ -114,4 +115,5 @@ def _row_of(seed: _Seed) -> SeedRow:
         is_managed=bool((metadata.labels or {}).get("set")),
         taints=tuple(taint.key or "" for taint in spec.taints or ()),
         lacks_backups=spec.backup is not None and backups.status != "True",
+        last_heartbeat=ready.lastHeartbeatTime or "",
     )

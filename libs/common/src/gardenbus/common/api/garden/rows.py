@@ -8,7 +8,7 @@ from typing import Any, Literal, cast
 
 import msgspec
 
-from gardenbus.common.api.conditions import conditions_of, get_condition
+from gardenbus.common.api.conditions import LAST_HEARTBEAT, conditions_of, get_condition
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.document_parts import mappings
 from gardenbus.common.api.garden.seed_autoscalers import DEFAULT_UTILIZATION
@@ -96,6 +96,9 @@ class SeedRow(TableRow, frozen=True):
     lacks_backups: bool = False
     """True when its backup bucket is not (or not yet) ready: a scheduler leaves it out."""
 
+    last_heartbeat: str = ""
+    """Last heartbeat (RFC 3339) of a seed that is silent now; "" for others, whose Lease has it."""
+
 
 class SetRow(TableRow, frozen=True):
     """One ManagedSeedSet. `pending` is the replica in progress, and `reason` what it waits for."""
@@ -178,6 +181,7 @@ def seed_row(document: Document) -> SeedRow:
         taints=tuple(text(taint.get("key")) for taint in mappings(spec.get("taints"))),
         lacks_backups=spec.get("backup") is not None
         and condition(document, BACKUP_BUCKETS_READY).get("status") != "True",
+        last_heartbeat=text(ready.get(LAST_HEARTBEAT)),
     )
 
 
