@@ -49,6 +49,19 @@ async def test_a_pending_shoot_is_queued_again_when_its_spec_changes_and_not_by_
     assert await kit.work() == [f"scheduling.{SCHEDULER}.garden-dev.apollo"]
 
 
+async def test_a_shoot_waits_since_its_first_failure_whatever_the_reason_is_by_now(kit: StoreUnderTest) -> None:
+    shoot = await kit.created(a_shoot())
+    for message in ("none is ready", 'full "startTime":"2020-01-01T00:00:00Z"', "%1 full"):
+        kit.clock.advance(60)
+        await kit.marked_unschedulable(shoot, message=message)
+
+    operation = (await kit.now(APOLLO)).document()["status"]["lastOperation"]
+
+    assert operation["description"] == "%1 full"
+    assert (operation["startTime"], operation["lastUpdateTime"]) == ("2026-01-02T03:05:05Z", "2026-01-02T03:07:05Z")
+    assert [each.since for each in await kit.store.unschedulable_shoots()] == ["2026-01-02T03:05:05Z"]
+
+
 async def test_a_parked_shoot_shows_why_and_says_so_in_an_event(kit: StoreUnderTest) -> None:
     shoot = await kit.created(a_shoot(status={"kept": 1}))
     await kit.fresh_entries()
@@ -63,6 +76,7 @@ async def test_a_parked_shoot_shows_why_and_says_so_in_an_event(kit: StoreUnderT
             "progress": 0,
             "description": 'no seed "fits"',
             "lastUpdateTime": "2026-01-02T03:05:05Z",
+            "startTime": "2026-01-02T03:05:05Z",
         },
     }
     assert waiting.generation == shoot.generation

@@ -127,6 +127,13 @@ async def test_all_seeds_are_named_when_that_is_asked_for(capsys: pytest.Capture
     assert all(name in every for name in [*names, *(f"t{name}" for name in names)])
 
 
+def test_a_reason_that_was_found_later_than_the_wait_began_carries_its_time() -> None:
+    waits = {"shoot": "garden-dev/apollo", "message": "full", "since": "T0", "considered": {}, "schedulerName": "x"}
+
+    assert list(explanation.headline({**waits, "messageTime": "T0"}))[1] == "  since T0: full"
+    assert list(explanation.headline({**waits, "messageTime": "T1"}))[1] == "  since T0, found at T1: full"
+
+
 async def test_a_shoot_that_is_farther_away_than_a_ready_seed_is_explained_with_what_moves_it() -> None:
     far = a_seed("far", spec={"provider": {"region": "us-east-1"}})
     found = await explained(*BASE, a_region_configmap(), far, a_shoot(), strategy="MinimalDistance")

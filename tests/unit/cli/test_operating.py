@@ -251,6 +251,33 @@ def test_usage_errors_end_with_2(run: Any, words: list[str]):
     assert run(a_landscape(a_set(), *revisions()), *words).exit_code == 2
 
 
+def test_a_set_is_not_scaled_above_the_maximum_of_its_autoscaler(run: Any):
+    autoscaler: Document = {
+        "apiVersion": "seedmanagement.gardener.cloud/v1alpha1",
+        "kind": "SeedAutoscaler",
+        "metadata": {"name": "grove", "namespace": "garden"},
+        "spec": {"scaleTargetRef": {"kind": "ManagedSeedSet", "name": "grove"}, "minReplicas": 1, "maxReplicas": 3},
+    }
+    bus = a_landscape(a_set(), autoscaler)
+
+    result = run(bus, "scale", "mss", "grove", "--replicas", "99")
+
+    assert result.exit_code == 2
+    assert "--replicas: must be at most 3, spec.maxReplicas of SeedAutoscaler garden/grove, is 99" in result.stderr
+    assert bus.questions("scale") == []
+    assert run(bus, "scale", "mss", "grove", "--replicas", "3").exit_code == 0
+
+
+def test_a_drain_that_leaves_its_seed_cordoned_reports_that(run: Any):
+    lonely: Document = {"spec": {"seedSelector": {"matchLabels": {"only": "here"}}}}
+    bus = a_landscape(seed("a"), seed("b"), merged(placed("s0", "a"), lonely))
+
+    result = run(bus, "drain", "a", "--timeout", "1s")
+
+    assert result.exit_code == 1
+    assert "seed a stays cordoned; `gardenbus uncordon a` lets it take shoots again" in result.stderr
+
+
 def test_a_landscape_out_of_reach_ends_with_3(run: Any, monkeypatch: pytest.MonkeyPatch):
     bus = a_landscape()
     bus.outages = 1_000
@@ -361,7 +388,7 @@ def test_scale_warns_of_an_autoscaler_that_will_scale_again(run: Any):
     }
     other = merged(autoscaler, {"metadata": {"name": "other"}, "spec": {"scaleTargetRef": {"name": "wood"}}})
 
-    result = run(a_landscape(a_set(), autoscaler, other), "scale", "mss", "grove", "--replicas", "5")
+    result = run(a_landscape(a_set(), autoscaler, other), "scale", "mss", "grove", "--replicas", "3")
 
     assert result.exit_code == 0
     assert result.stderr == (

@@ -6,11 +6,12 @@ from collections.abc import AsyncIterator
 
 import pytest
 
+from gardenbus.common.api.document import Document
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.ports.bus import Message
 from gardenbus.dashboard.watch.first_read import FirstRead, first_read
 from gardenbus.dashboard.watch.waiting import WaitingShoot
-from tests.support.builders import a_seed, a_shoot
+from tests.support.builders import a_condition, a_seed, a_shoot
 from tests.support.dashboards import Dashboard
 from tests.support.eventually import HANG_SECONDS, eventually
 
@@ -135,6 +136,38 @@ async def test_numbers_and_what_waits_come_from_indexes_until_all_shoots_are_rea
     summary = dashboard.cache.summary()
     assert [summary[name] for name in ("shoots", "shootsRead", "waiting", "used")] == [1, 1, 0, 1]
     await asyncio.wait_for(first_reads, HANG_SECONDS)
+    objects.cancel()
+    await asyncio.wait([objects])
+
+
+async def test_the_summary_counts_places_where_there_is_a_limit_and_shoots_on_seeds_that_are_not_ready():
+    dashboard = Dashboard()
+    silent: Document = {
+        "conditions": [a_condition("GardenletReady", "Unknown", lastHeartbeatTime="2026-01-02T03:04:05Z")]
+    }
+    seeds = [
+        a_seed("limited", shoots="10"),
+        a_seed("endless", shoots=None),
+        a_seed("silent", status=silent, shoots="5"),
+    ]
+    shoots = [a_shoot(f"s{n}", spec={"seedName": seed}) for n, seed in enumerate(("limited", "endless", "silent"))]
+    for document in (*seeds, *shoots):
+        await dashboard.announce(document)
+    objects = asyncio.create_task(dashboard.updater.run_objects())
+
+    async def is_read() -> None:
+        assert dashboard.cache.summary()["used"] == 3
+
+    await eventually(is_read)
+    summary = dashboard.cache.summary()
+    assert {name: summary[name] for name in ("places", "usedOfPlaces", "seedsWithoutLimit", "onUnreadySeeds")} == {
+        "places": 15,
+        "usedOfPlaces": 2,
+        "seedsWithoutLimit": 1,
+        "onUnreadySeeds": 1,
+    }
+    shown = {seed["name"]: seed["heartbeat"] for seed in json.loads(bytes(dashboard.cache.shown_seeds()))}
+    assert shown == {"limited": None, "endless": None, "silent": 1767323045000}
     objects.cancel()
     await asyncio.wait([objects])
 

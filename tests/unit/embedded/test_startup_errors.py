@@ -39,12 +39,31 @@ def test_what_is_no_address_of_redis_is_a_usage_error(tmp_path: Path):
     assert "is no Redis address" in result.stderr
 
 
-@pytest.mark.parametrize(
-    "left_behind",
-    [LandscapeFile(nats_url="", redis_url=""), LandscapeFile(nats_url="nats://h:1", redis_url="", state="stopped")],
-)
-def test_a_landscape_that_is_not_up_is_none(tmp_path: Path, left_behind: LandscapeFile):
-    LandscapeDirectory(tmp_path).write(left_behind)
+def test_a_landscape_that_is_stopped_is_told_from_none(tmp_path: Path):
+    LandscapeDirectory(tmp_path).write(LandscapeFile(nats_url="nats://h:1", redis_url="", state="stopped"))
+
+    result = runner.invoke(app, ["get", "shoots", "--dir", str(tmp_path)])
+
+    assert result.exit_code == 3
+    assert result.stderr.startswith(f"gardenbus: landscape {tmp_path} is stopped: `gardenbus up --dir {tmp_path}`")
+
+
+def test_down_without_a_landscape_is_an_error(tmp_path: Path):
+    result = runner.invoke(app, ["down", "--dir", str(tmp_path / "typo")])
+
+    assert result.exit_code == 1
+    assert result.stderr == f"gardenbus: no landscape in {tmp_path / 'typo'}: there was nothing to stop\n"
+    assert not (tmp_path / "typo").exists()
+
+
+def test_down_of_a_stopped_landscape_is_none(tmp_path: Path):
+    LandscapeDirectory(tmp_path).write(LandscapeFile(nats_url="nats://h:1", redis_url="", state="stopped"))
+
+    assert runner.invoke(app, ["down", "--dir", str(tmp_path)]).exit_code == 0
+
+
+def test_a_landscape_that_was_never_up_is_none(tmp_path: Path):
+    LandscapeDirectory(tmp_path).write(LandscapeFile(nats_url="", redis_url=""))
 
     result = runner.invoke(app, ["get", "shoots", "--dir", str(tmp_path)])
 

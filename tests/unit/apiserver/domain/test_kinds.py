@@ -210,10 +210,16 @@ def test_a_kind_with_another_group_or_version_is_answered_with_its_own(word: str
 @pytest.mark.parametrize("word", ["pods", "pod", "po", "nodes", "no", "x"])
 def test_what_is_of_one_cluster_alone_is_no_resource_type_and_resembles_none(word: str):
     with pytest.raises(
-        Unsupported, match=r"the server doesn't have a resource type .*; there are shoots, "
+        Unsupported, match=r"the server doesn't have a resource type .*; `gardenbus api-resources` lists"
     ) as reported:
         by_word(word)
     assert "did you mean" not in reported.value.message
+
+
+@pytest.mark.parametrize("word", ["placements", "placement"])
+def test_a_word_that_kinds_end_in_is_answered_with_these(word: str):
+    with pytest.raises(Unsupported, match=r"did you mean clusterresourceplacements or resourceplacements\?"):
+        by_word(word)
 
 
 @pytest.mark.parametrize(

@@ -86,8 +86,11 @@ def _with_address(landscape: ContextEntry, prefix: str) -> LandscapeTarget:
 
 def _in_directory(directory: Path, prefix: str | None) -> LandscapeTarget:
     found = LandscapeDirectory(directory).read()
-    if found is None or not found.nats_url or found.state == "stopped":
-        hint = f"start one with `gardenbus up{directory_option(directory)}`, or name one with --nats-url or --context"
+    command = f"`gardenbus up{directory_option(directory)}`"
+    if found is not None and found.nats_url and found.state == "stopped":
+        raise Unavailable(f"landscape {directory} is stopped: {command} starts it again, with its state")
+    if found is None or not found.nats_url:
+        hint = f"start one with {command}, or name one with --nats-url or --context"
         raise Unavailable(f"no landscape in {directory}: {hint}")
     return LandscapeTarget(
         found.nats_url,

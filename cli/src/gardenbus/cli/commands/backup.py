@@ -213,6 +213,7 @@ async def restored_from(
 
 backup.command("create", help=help_of(create))(create)
 backup.command("ls", help=help_of(ls))(ls)
+backup.command("list", help=help_of(ls), hidden=True)(ls)
 backup.command("verify", help=help_of(verify_command))(verify_command)
 backup.command("restore", help=help_of(restore_command))(restore_command)
 

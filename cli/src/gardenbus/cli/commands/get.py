@@ -1,6 +1,6 @@
 """`get`: objects as tables, documents or templates, once or as they change."""
 
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
 from contextlib import aclosing
 from datetime import UTC, datetime
 from pathlib import Path
@@ -50,7 +50,7 @@ from gardenbus.cli.output.tables import objects_table, row_of, shown_columns
 from gardenbus.cli.output.terminal import flush, write
 from gardenbus.cli.wait.waiter import key_of
 from gardenbus.common.api.document import Document
-from gardenbus.common.api.kinds import in_stored_version
+from gardenbus.common.api.kinds import KINDS, ending_alike, in_stored_version
 from gardenbus.common.api.watches import WatchedKind, WatchedUpTo
 from gardenbus.common.errors import BadRequest, NotFound
 
@@ -266,6 +266,13 @@ async def _usage(api: ApiClient, request: GetRequest) -> SeedUsage:
         raise
 
 
+def _meant_instead(kinds: Iterable[str]) -> str:
+    """The understood kinds that a kind which is only stored may be taken for, as `clusters` for member clusters."""
+    only_stored = [KINDS[kind] for kind in kinds if kind in KINDS and not KINDS[kind].understood]
+    meant = [f"`gardenbus get {name}`" for spec in only_stored for name in ending_alike(spec.plural)]
+    return f"; did you mean {' or '.join(meant)}?" if meant else ""
+
+
 def _show(request: GetRequest, objects: ObjectsByKind, usage: SeedUsage) -> None:
     documents = [document for each in objects.values() for document in each]
     printing = request.printing
@@ -275,7 +282,7 @@ def _show(request: GetRequest, objects: ObjectsByKind, usage: SeedUsage) -> None
             print_documents(printing, documents, is_one=request.is_one, headers=not request.options.no_headers)
         return
     if not documents and not request.is_one:
-        errors.print(f"no {', '.join(objects)} found")
+        errors.print(f"no {', '.join(objects)} found{_meant_instead(objects)}")
     is_first = True
     for kind, each in objects.items():
         if not each:

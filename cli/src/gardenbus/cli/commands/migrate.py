@@ -10,6 +10,7 @@ import typer
 from rich.text import Text
 
 from gardenbus.cli.client.api import ApiClient
+from gardenbus.cli.client.api_error import ApiError
 from gardenbus.cli.client.resource_args import object_name
 from gardenbus.cli.client.state_collector import collect_state
 from gardenbus.cli.commands.bind import SeedName
@@ -44,7 +45,7 @@ from gardenbus.cli.output.console import (
 )
 from gardenbus.common.api.document import Document
 from gardenbus.common.api.garden.rows import seed_row
-from gardenbus.common.errors import BadRequest
+from gardenbus.common.errors import BadRequest, GardenbusError
 from gardenbus.common.runtime.clock import SystemClock
 from gardenbus.scheduling.descheduling.relocation import Move
 from gardenbus.scheduling.user_filters import SeedFilter
@@ -81,7 +82,7 @@ def drain(
     async def work(api: ApiClient) -> DrainResult:
         await get_seed(api, seed)
         async with _migrations(api, f"drain {seed}", at_once, timeout_seconds, output) as (migrations, expect):
-            return await SeedDrain(
+            seed_drain = SeedDrain(
                 api,
                 seed,
                 migrations=migrations,
@@ -89,7 +90,13 @@ def drain(
                 timeout_seconds=timeout_seconds,
                 filters=filters,
                 notify=lambda plan: expect(len(plan.leaving) + len(plan.moves)),
-            ).run()
+            )
+            try:
+                return await seed_drain.run()
+            except (ApiError, GardenbusError):
+                if seed_drain.has_cordoned:
+                    errors.print(_stays_cordoned(seed))
+                raise
 
     with _interruptible(f"`gardenbus drain {seed}` goes on; `gardenbus uncordon {seed}` lets it take shoots again"):
         _print_drained(run_with_client(work, *landscape), output)
@@ -123,13 +130,20 @@ def _print_drained(drained: DrainResult, output: Format) -> None:
             show_lines([f"seed {drained.seed} is empty; moved: {moved}; it stays cordoned"])
     if drained.failed is not None:
         _print_failure(drained.failed, drained.reason, drained.under_way, f"gardenbus drain {drained.seed}")
+        errors.print(_stays_cordoned(drained.seed))
         raise typer.Exit(Exit.FAILED)
     if drained.stays:
         print_error(
             f"seed {drained.seed} still has {counted(len(drained.stays), 'shoot')}. Make room for them (`gardenbus "
             "explain` shows what keeps a shoot off each seed), or move them with `gardenbus bind`, and drain it again"
         )
+        errors.print(_stays_cordoned(drained.seed))
         raise typer.Exit(Exit.FAILED)
+
+
+def _stays_cordoned(seed: str) -> str:
+    """The line that a drain ends with that did not empty its seed."""
+    return f"seed {seed} stays cordoned; `gardenbus uncordon {seed}` lets it take shoots again"
 
 
 def rebalance(  # noqa: PLR0913 - one parameter an option

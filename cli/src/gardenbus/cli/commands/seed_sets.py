@@ -66,7 +66,7 @@ def scale(
     """Set how many replicas a ManagedSeedSet shall have.
 
     Fewer: replicas whose seeds are in use stay until they are empty (`gardenbus drain`, or spec.scaleIn.drain). A set
-    that a SeedAutoscaler looks after is scaled again by that.
+    that a SeedAutoscaler looks after is scaled again by that, and never to more than its maximum.
 
     Example: gardenbus scale managedseedset grove --replicas 3 -n garden
     """
@@ -76,7 +76,7 @@ def scale(
     async def work(api: ApiClient) -> tuple[Document, Document]:
         document = await get_object(api, wanted, wanted.names[0], namespace)
         metadata = as_mapping(document.get("metadata"))
-        await _warn_of_autoscalers(api, metadata)
+        await _check_autoscalers(api, metadata, replicas)
         body: dict[str, Any] = {
             "namespace": metadata.get("namespace"),
             "name": metadata.get("name"),
@@ -100,15 +100,22 @@ def scale(
         show_lines([f"managedseedset {name} is scaled {change}; {there} are there"])
 
 
-async def _warn_of_autoscalers(api: ApiClient, metadata: Document) -> None:
-    """Say who will scale the set again, within which bounds."""
+async def _check_autoscalers(api: ApiClient, metadata: Document, replicas: int) -> None:
+    """Warn of who will scale the set again, within which bounds. Raises BadRequest above the maximum of one."""
     for autoscaler in await api.items(f"seedautoscaler.{metadata.get('namespace')}"):
         spec, name = section(autoscaler, "spec"), section(autoscaler, "metadata").get("name")
         if section(spec, "scaleTargetRef").get("name") == metadata.get("name"):
             least: Any = spec.get("minReplicas")
+            most: Any = spec.get("maxReplicas")
+            if isinstance(most, int) and replicas > most:
+                limit = f"spec.maxReplicas of SeedAutoscaler {metadata.get('namespace')}/{name}"
+                raise BadRequest(
+                    f"--replicas: must be at most {most}, {limit}, is {replicas}: seeds above "
+                    "it would be built, and removed again; raise that first"
+                )
             errors.print(
                 f"gardenbus: warning: SeedAutoscaler {metadata.get('namespace')}/{name} scales this set, and will "
-                f"scale it again, to {1 if least is None else least} at the least and {spec.get('maxReplicas')} at the "
+                f"scale it again, to {1 if least is None else least} at the least and {most} at the "
                 "most: change these to keep it",
                 style="yellow",
             )

@@ -122,6 +122,7 @@ def delete(
 
 for name, command in (("create", create), ("list", listing), ("delete", delete)):
     token.command(name, help=help_of(command))(command)
+token.command("ls", help=help_of(listing), hidden=True)(listing)
 
 
 def _row(each: BootstrapToken) -> dict[str, str]:

@@ -47,12 +47,14 @@ class RankRow(NamedTuple):
 
 
 def headline(response: Mapping[str, Any]) -> Iterator[str]:
-    """State of the shoot, and since when it is unschedulable; the reason in short where the funnel has the rest."""
+    """State of the shoot; since when it is unschedulable, and why: in short where the funnel has the rest."""
     where = f"is on {response['seed']}" if response.get("seed") else "waits for a seed"
     yield f"shoot {response.get('shoot')} {where} (scheduler: {response.get('schedulerName')})"
     if response.get("message"):
         shown = brief_reason if response.get("considered") else full_reason
-        yield f"  since {response.get('since')}: {shown(str(response['message']))}"
+        since, stated = response.get("since"), response.get("messageTime")
+        found = f", found at {stated}" if stated and stated != since else ""
+        yield f"  since {since}{found}: {shown(str(response['message']))}"
 
 
 def funnel(considered: Mapping[str, Any], *, show_all: bool = False) -> Iterator[FunnelRow]:

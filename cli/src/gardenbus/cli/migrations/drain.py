@@ -129,6 +129,8 @@ class SeedDrain:
         self._filters = filters
         self._notify = notify
         self._moved: list[Move] = []
+        self.has_cordoned = False
+        """True once the seed has been cordoned by this drain, which a drain that fails leaves so."""
 
     async def run(self) -> DrainResult:
         """Carry it out, plan after plan, until the seed is empty or nothing more can be done.
@@ -146,6 +148,7 @@ class SeedDrain:
         idle_since = self._clock.monotonic()
         while True:
             await set_visible(self._api, self._seed, visible=False)
+            self.has_cordoned = True
             plan = plan_drain(await collect_state(self._api, self._filters), self._seed)
             self._notify(plan)
             if plan.leaving or plan.moves:

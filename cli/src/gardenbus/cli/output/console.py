@@ -20,6 +20,7 @@ from rich.table import Table
 from gardenbus.cli.client.api_error import ApiError
 from gardenbus.cli.output.terminal import write, write_document
 from gardenbus.cli.output.terminal_console import TerminalConsole
+from gardenbus.common.api.kinds import UNKNOWN_KIND
 from gardenbus.common.errors import BadRequest, CredentialsRejected, GardenbusError, SettingsInvalid, Unavailable
 
 PIPED_WIDTH = 400
@@ -217,7 +218,8 @@ def exit_codes() -> Generator[None]:
         yield
     except ApiError as error:
         print_api_error(error.error)
-        raise typer.Exit(Exit.FAILED) from error
+        is_usage = str(error.error.get("message")).startswith(UNKNOWN_KIND)
+        raise typer.Exit(Exit.USAGE if is_usage else Exit.FAILED) from error
     except CredentialsRejected as error:
         print_error(error.message)
         raise typer.Exit(Exit.USAGE) from error

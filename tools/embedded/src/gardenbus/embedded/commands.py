@@ -115,8 +115,8 @@ def down(
 ) -> None:
     """Stop the landscape of a directory; its state stays, unless --purge removes it.
 
-    What NATS and Redis hold that were given by --nats-url and --redis-url stays in either case. A directory in which
-    anything else lies is not removed.
+    Exit code 1 where there is no landscape. What NATS and Redis hold that were given by --nats-url and --redis-url
+    stays in either case. A directory in which anything else lies is not removed.
 
     Examples:
     gardenbus down --dir .gardenbus
@@ -130,10 +130,15 @@ def down(
     except DirectoryUnwritable as error:
         print_error(str(error))
         raise typer.Exit(Exit.FAILED) from error
-    show_lines([f"{place.path}: {'stopped' if was_running else 'nothing was running'}"])
-    if purge:
-        was_there = _remove_state(place)
+    is_known = was_running or place.read() is not None
+    if is_known:
+        show_lines([f"{place.path}: {'stopped' if was_running else 'nothing was running'}"])
+    was_there = purge and _remove_state(place)
+    if purge and (was_there or is_known):
         show_lines([f"{place.path}: {'its state was removed' if was_there else 'there was no state'}"])
+    if not (is_known or was_there):
+        print_error(f"no landscape in {place.path}: there was nothing to stop")
+        raise typer.Exit(Exit.FAILED)
 
 
 def status(*, directory: Directory = None, output: Output = Format.TABLE) -> None:

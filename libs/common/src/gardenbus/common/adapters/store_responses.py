@@ -77,14 +77,18 @@ def key_of(document: Document) -> ObjectKey:
 
 
 def pending_operation(message: str, now: str) -> bytes:
-    """Members of the status.lastOperation of an unschedulable shoot, without the braces."""
+    """Members of the status.lastOperation of an unschedulable shoot, without the braces.
+
+    `startTime` (ours) comes last: the store keeps that of the first failure, while the other members change.
+    """
     rejection = {"type": "Create", "state": "Pending", "progress": 0, "description": message, "lastUpdateTime": now}
-    return encode(rejection)[1:-1]
+    return encode({**rejection, "startTime": now})[1:-1]
 
 
 def unschedulable_since(pending: bytes) -> str:
     """Instant at which a shoot became unschedulable, as `pending_operation` wrote it; "" without one."""
-    return str(msgspec.json.decode(b"{" + pending + b"}").get("lastUpdateTime") or "")
+    operation = msgspec.json.decode(b"{" + pending + b"}")
+    return str(operation.get("startTime") or operation.get("lastUpdateTime") or "")
 
 
 def scheduled_event(shoot: ObjectKey, uid: str, seed: str, reporter: str) -> EventRecord:

@@ -355,6 +355,18 @@ def _slip_of(kind: str, group: str) -> str:
     return close[0] if close and abs(len(close[0]) - len(kind)) <= 1 else ""
 
 
+UNKNOWN_KIND = "kind: the server doesn't have a resource type"
+"""Beginning of the message about a word that names no kind."""
+
+
+def ending_alike(word: str) -> list[str]:
+    """Plurals of the understood kinds whose names end in this whole word, as `ResourcePlacements` in `placements`."""
+    plural = word if word.endswith("s") else _plural(word)
+    ending = plural[:1].upper() + plural[1:]
+    camel = {spec.plural: spec.kind + spec.plural[len(spec.kind) :] for spec in _UNDERSTOOD}
+    return sorted(name for name, written in camel.items() if written.endswith(ending) and name != plural)
+
+
 def by_word(word: str, stored: Iterable[str] = ()) -> KindSpec:
     """Kind by one of its names: `shoots`, `Shoot`, `shoot`, `cp`.
 
@@ -369,9 +381,9 @@ def by_word(word: str, stored: Iterable[str] = ()) -> KindSpec:
             return KindSpec(
                 kind=singular, singular=singular, plural=_plural(singular), group="", version="", namespaced=None
             )
-    close = get_close_matches(folded[:80], _NEAR_WORDS, n=1, cutoff=_NEAR)
-    hint = f"did you mean {close[0]}?" if close else f"there are {', '.join(spec.plural for spec in KINDS.values())}"
-    raise Unsupported(f'kind: the server doesn\'t have a resource type "{word[:80]}"; {hint}')
+    close = ending_alike(folded) or get_close_matches(folded[:80], _NEAR_WORDS, n=1, cutoff=_NEAR)
+    hint = f"did you mean {' or '.join(close)}?" if close else "`gardenbus api-resources` lists those that it has"
+    raise Unsupported(f'{UNKNOWN_KIND} "{word[:80]}"; {hint}')
 
 
 def by_qualified_word(text: str, stored: Iterable[str] = ()) -> KindSpec:

@@ -157,7 +157,8 @@ class ObjectReader:
             "schedulerName": scheduler_name,
             "generation": stored.generation,
             "message": pending.get("description"),
-            "since": pending.get("lastUpdateTime"),
+            "since": pending.get("startTime") or pending.get("lastUpdateTime"),
+            "messageTime": pending.get("lastUpdateTime"),
             "ranking": [
                 {name: ranked.get(name) for name in ("seed", "distance", "used", "allocatable", "rank")}
                 for ranked in (found.get("ranking") or ())[:RANKED]

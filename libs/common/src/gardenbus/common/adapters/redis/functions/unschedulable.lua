@@ -12,6 +12,15 @@ local function stop_waiting(P, object_key, scheduler, member)
   redis.call('HDEL', object_key, 'class', 'tp')
 end
 
+-- The pending operation of a shoot, with the start of the one that it replaces: a shoot waits since its first failure,
+-- whatever the reason is by now.
+local function since_first_failure(object_key, pending)
+  local before = redis.call('HGET', object_key, 'pend') or ''
+  local started = string.match(before, '"startTime":"([^"\\]*)"$') or string.match(before, '"lastUpdateTime":"([^"\\]*)"$')
+  if not started then return pending end
+  return (string.gsub(pending, '"startTime":"[^"\\]*"$', function() return '"startTime":"' .. started .. '"' end))
+end
+
 local UNSCHEDULABLE = {'ver', 'uid', 'gen', 'del', 'seed', 'sched', 'class', 'pmsg', 'tries', 'tried', 'tp'}
 
 local function mark_one(P, item, unblock_objects, unblock_usage)
@@ -33,7 +42,8 @@ local function mark_one(P, item, unblock_objects, unblock_usage)
   elseif object.tp ~= '' then redis.call('HDEL', object_key, 'tp') end
   if object.pmsg ~= item.message then
     local version = next_version(P, key)
-    redis.call('HSET', object_key, 'ver', version, 'pend', item.pending, 'pmsg', item.message)
+    redis.call('HSET', object_key, 'ver', version, 'pend', since_first_failure(object_key, item.pending),
+               'pmsg', item.message)
     count_shoot(P, object_key, item.ns, item.name)
     announce(P, key, version, object.uid, 'modified', false, '')
     record_event(P, {key = key, uid = object.uid, type = 'Warning', reason = 'SchedulingFailed', series = true,
