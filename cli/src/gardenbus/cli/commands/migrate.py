@@ -276,13 +276,13 @@ def _print_distant(distant: Sequence[DistantShoot]) -> None:
     table = new_table("NAMESPACE", "SHOOT", "SEED", "DISTANCE", "NEARER", "DISTANCE", folded="BY")
     for each in distant:
         nearer = each.nearer
-        remedy = (
+        suggestion = (
             f"none: its domain is made of {each.seed}'s default domain"
             if nearer.is_kept_by_domain
             else f"gardenbus bind {each.namespace}/{each.name} {nearer.seed}"
         )
         distances = str(nearer.own_distance), str(nearer.distance)
-        table.add_row(each.namespace, each.name, each.seed, distances[0], nearer.seed, distances[1], Text(remedy))
+        table.add_row(each.namespace, each.name, each.seed, distances[0], nearer.seed, distances[1], Text(suggestion))
     show_rows(table)
 
 
