@@ -128,7 +128,13 @@ async def test_all_seeds_are_named_when_that_is_asked_for(capsys: pytest.Capture
 
 
 def test_a_reason_that_was_found_later_than_the_wait_began_carries_its_time() -> None:
-    waits = {"shoot": "garden-dev/apollo", "message": "full", "since": "T0", "considered": {}, "schedulerName": "x"}
+    waits: Document = {
+        "shoot": "garden-dev/apollo",
+        "message": "full",
+        "since": "T0",
+        "considered": {},
+        "schedulerName": "x",
+    }
 
     assert list(explanation.headline({**waits, "messageTime": "T0"}))[1] == "  since T0: full"
     assert list(explanation.headline({**waits, "messageTime": "T1"}))[1] == "  since T0, found at T1: full"

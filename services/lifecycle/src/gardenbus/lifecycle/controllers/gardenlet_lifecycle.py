@@ -6,7 +6,7 @@ finds nothing to write.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from datetime import datetime, timedelta
 
 import structlog
@@ -165,11 +165,11 @@ class GardenletLifecycleReconciler:
         if record is not None and record.arrived_at != NEVER:
             last = self._clock.now() - timedelta(seconds=self._clock.monotonic() - record.arrived_at)
         stored = await self._store.get(REVOCATIONS)
+        revoked: Mapping[str, str] = {}
         try:
-            revoked = lines_in(stored) if stored is not None else {}
+            revoked = lines_in(stored) if stored is not None else revoked
         except BadRequest as error:
             log.warning("revocations.unreadable", reason=error.message)
-            revoked = {}
         return Silence(last, cause_of_silence(document, revoked, self._clock.now()))
 
     def _is_alive(self, seed: str) -> bool:
