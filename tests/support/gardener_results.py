@@ -7,7 +7,6 @@ field that Gardener rejects it for. A case in which the apiserver here says othe
 
 import copy
 import json
-import subprocess
 from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
@@ -18,7 +17,7 @@ from gardenbus.apiserver.domain.kubernetes_versions import version_problems
 from gardenbus.apiserver.domain.validation.manifest import validate
 from gardenbus.apiserver.domain.validation.metadata import key_of
 from gardenbus.common.api.document import Document, section
-from gardenbus.common.errors import GardenbusError
+from gardenbus.common.errors import FieldProblem, GardenbusError, InvalidResource
 
 FOLDER = Path(__file__).parents[1] / "unit" / "api" / "gardener_results"
 FILES: Sequence[str] = sorted(path.stem for path in FOLDER.glob("*.json") if path.stem != "differences")
@@ -30,7 +29,7 @@ OF_STORED: Document = {
 }
 """Metadata that a stored object has."""
 
-_IN_PLACE_FEATURE = "InPlaceNodeUpdates"
+IN_PLACE_FEATURE = "InPlaceNodeUpdates"
 """Named by what Gardener says of a gate that counts as on here."""
 
 
@@ -79,27 +78,24 @@ def changed(document: Document, path: Sequence[str | int], case: Document) -> Do
 
 def rejection(document: Document, old: Document | None) -> str:
     """What is wrong with a manifest, or with a change; "" when nothing is."""
+    return "; ".join(map(str, _problems(document, old)))
+
+
+def rejected_fields(document: Document, old: Document | None) -> list[str]:
+    """The fields for which a manifest, or a change, is rejected, in order."""
+    return [problem.field for problem in _problems(document, old)]
+
+
+def _problems(document: Document, old: Document | None) -> Sequence[FieldProblem]:
     try:
         key_of(document)
         document = with_defaults(document if old is not None else with_creation_defaults(document))
         before = with_defaults(with_creation_defaults(old)) if old is not None else None
         validate(document, before)
+    except InvalidResource as error:
+        return error.problems or (FieldProblem("", str(error)),)
     except GardenbusError as error:
-        return str(error)
+        return (FieldProblem("", str(error)),)
     if document["kind"] != "Shoot":
-        return ""
-    return "; ".join(map(str, version_problems(section(document, "spec"), section(before or {}, "spec"))))
-
-
-def results_of_gardener(program: str, cases: Sequence[Case]) -> Sequence[bool]:
-    """True for each change that Gardener's own code rejects."""
-    questions = [
-        json.dumps({"id": str(number), "new": case.document, **({"old": case.old} if case.old else {})})
-        for number, case in enumerate(cases)
-    ]
-    completed = subprocess.run([program], input="\n".join(questions), capture_output=True, text=True, check=True)
-    replies = sorted(map(json.loads, completed.stdout.splitlines()), key=lambda reply: int(reply["id"]))
-    return [
-        bool(reply.get("error")) or any(_IN_PLACE_FEATURE not in error["detail"] for error in reply["errors"])
-        for reply in replies
-    ]
+        return ()
+    return tuple(version_problems(section(document, "spec"), section(before or {}, "spec")))

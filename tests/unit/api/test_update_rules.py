@@ -43,7 +43,11 @@ def object_of(kind: str, spec: Document, namespace: str | None = None) -> Docume
     return {"apiVersion": CORE, "kind": kind, "metadata": metadata, "spec": spec}
 
 
-BUCKET = object_of("BackupBucket", {"provider": {"type": "aws", "region": "eu-west-1"}, "seedName": "berlin"})
+BACKUP_KEY = {"apiVersion": "v1", "kind": "Secret", "name": "backup", "namespace": "garden"}
+BUCKET = object_of(
+    "BackupBucket",
+    {"provider": {"type": "aws", "region": "eu-west-1"}, "seedName": "berlin", "credentialsRef": BACKUP_KEY},
+)
 ENTRY = object_of("BackupEntry", {"bucketName": "one", "seedName": "berlin"}, "garden-dev")
 SHOOT_REF = {"apiVersion": CORE, "kind": "Shoot", "name": "apollo", "namespace": "garden-dev"}
 REGISTRATION = object_of(

@@ -58,7 +58,7 @@ def _change_problems(path: str, version: object, before: object, *, may_skip: bo
         return
     if now < then[: len(now)]:
         yield FieldProblem(path, _LOWERED(before=before, version=version))
-    elif not may_skip and now[0] == then[0] and len(now) > 1 and now[1] > then[1] + 1:
+    elif not may_skip and (now[0] > then[0] or (len(now) > 1 and now[1] > then[1] + 1)):
         yield FieldProblem(path, _SKIPPED(next=f"{then[0]}.{then[1] + 1}", before=before))
 
 

@@ -1,7 +1,6 @@
 """Rules of BackupBuckets and BackupEntries: where backups are, and whose they are.
 
-Source: Gardener's `pkg/api/core/validation/backupbucket.go` and `backupentry.go`. Credentials are not needed here: an
-older manifest names them otherwise.
+Source: Gardener's `pkg/api/core/validation/backupbucket.go` and `backupentry.go`.
 """
 
 from gardenbus.apiserver.domain.validation.credentials import check_credentials
@@ -26,7 +25,7 @@ def _check_bucket(spec: FieldCursor) -> None:
     provider = spec.section("provider", required=True)
     for field in ("type", "region"):
         provider.text(field, required=True)
-    check_credentials(spec.section("credentialsRef"))
+    check_credentials(spec.section("credentialsRef", required=True))
     _check_home(spec)
 
 

@@ -152,7 +152,10 @@ def check_bastion(spec: FieldCursor) -> None:
         kind.add_error("name", f"{shown(name)} is none of spec.machineTypes")
     if not image:
         return
-    images = [each for each in mappings(spec.content.get("machineImages")) if each.get("name") == image.content["name"]]
+    named = image.text("name", required=True)
+    if not named:
+        return
+    images = [each for each in mappings(spec.content.get("machineImages")) if each.get("name") == named]
     if not images:
         image.add_error("name", "is none of spec.machineImages")
         return

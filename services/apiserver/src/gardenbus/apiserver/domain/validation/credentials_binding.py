@@ -3,9 +3,13 @@
 Source: Gardener's `pkg/api/core/validation/secretbinding.go` and `pkg/apis/security/validation/credentialsbinding.go`.
 """
 
+from collections.abc import Mapping
+from typing import Any
+
 from gardenbus.apiserver.domain.validation.credentials import check_credentials, check_named
 from gardenbus.apiserver.domain.validation.field_cursor import FieldCursor
-from gardenbus.common.api.document import Document
+from gardenbus.common.api.document import Document, section
+from gardenbus.common.api.document_parts import mappings
 
 
 def check_credentials_binding(manifest: FieldCursor, old: Document | None) -> None:
@@ -26,14 +30,26 @@ def check_secret_binding(manifest: FieldCursor, old: Document | None) -> None:
 
 def _check_rest(manifest: FieldCursor, old: Document | None, reference: str) -> None:
     if old is not None:
-        for field in (reference, "provider"):
-            manifest.same_as(old, field, "make a new binding")
-        manifest.unchanged(old, "quotas", "make a new binding")
+        manifest.same_as(old, "provider", "make a new binding")
+        named, before = (_with_namespaces(content, reference) for content in (manifest.content, old))
+        if named[reference] != before[reference]:
+            manifest.same_as(old, reference, "make a new binding")
+        if named["quotas"] != before["quotas"]:
+            manifest.unchanged(old, "quotas", "make a new binding")
     if _changes(manifest, old, "provider"):
         manifest.section("provider").text("type", required=True)
     if _changes(manifest, old, "quotas"):
         for quota in manifest.entries("quotas"):
             check_named(quota)
+
+
+def _with_namespaces(binding: Mapping[str, Any], reference: str) -> Document:
+    """What a binding refers to; a namespace that is left out is its own."""
+    own = section(binding, "metadata").get("namespace")
+    named = [section(binding, reference), *mappings(binding.get("quotas"))]
+    stated = [{field: value for field, value in each.items() if value not in (None, "")} for each in named]
+    first, *others = ({"namespace": own, **each} for each in stated)
+    return {reference: first, "quotas": others}
 
 
 def _changes(manifest: FieldCursor, old: Document | None, field: str) -> bool:

@@ -34,14 +34,25 @@ def check(manifest: FieldCursor, old: Document | None) -> None:
         return
     if shoot:
         shoot.same_as(section(old, "spec", "shoot"), "name", "the seed runs on that shoot")
-    seed.check_spec_update(template_in(spec).section("spec"), section(template_in(stored).content, "spec"))
+    check_template_update(spec, stored)
     before = section(old, "spec", "gardenlet")
     if spec.has("gardenlet") != bool(before):
         stays = "is started" if before else "is managed outside of Gardenbus"
         spec.add_error("gardenlet", f"its gardenlet {stays}, and that stays: make a new ManagedSeed")
         return
+    check_gardenlet_update(spec, before)
+
+
+def check_gardenlet_update(spec: FieldCursor, before: Document) -> None:
+    """Note changes of how a gardenlet was set up, also in the template of a set."""
     for field in ("bootstrap", "mergeWithParent"):
         spec.section("gardenlet").same_as(before, field, "the gardenlet was set up with it")
+
+
+def check_template_update(spec: FieldCursor, stored: FieldCursor) -> None:
+    """Note changes of a seed's template that its shoots would not bear; one that is taken away changes nothing."""
+    if template := template_in(spec):
+        seed.check_spec_update(template.section("spec"), section(template_in(stored).content, "spec"))
 
 
 def template_in(spec: FieldCursor) -> FieldCursor:

@@ -2,11 +2,17 @@
 
 from collections.abc import Mapping
 
-from gardenbus.apiserver.domain.validation import seed, shoot
+from gardenbus.apiserver.domain.validation import shoot
 from gardenbus.apiserver.domain.validation.field_cursor import FieldCursor
-from gardenbus.apiserver.domain.validation.managed_seed import check_garden_namespace, check_way, template_in
+from gardenbus.apiserver.domain.validation.managed_seed import (
+    check_garden_namespace,
+    check_gardenlet_update,
+    check_template_update,
+    check_way,
+)
 from gardenbus.apiserver.domain.validation.metadata import check_labels
 from gardenbus.apiserver.domain.validation.shared import check_label_selector
+from gardenbus.apiserver.domain.validation.shoot_updates import check_bindings, check_immutable
 from gardenbus.apiserver.domain.validation.status import check_status
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.selectors import LabelSelector
@@ -36,13 +42,15 @@ def check(manifest: FieldCursor, old: Document | None) -> None:
 
 def _check_templates_kept(spec: FieldCursor, before: FieldCursor) -> None:
     """Note changes of the templates that no replica could follow."""
-    template, had = (template_in(each.nested("template", "spec")).section("spec") for each in (spec, before))
-    seed.check_spec_update(template, dict(had.content))
+    template, had = (each.nested("template", "spec") for each in (spec, before))
+    check_template_update(template, had)
+    if template.has("gardenlet"):
+        check_gardenlet_update(template, section(had.content, "gardenlet"))
     ordered, was_ordered = (each.nested("shootTemplate", "spec") for each in (spec, before))
     stays = "the shoots of the replicas stay there: make a new set"
-    ordered.same_as(was_ordered.content, "region", stays)
-    ordered.section("provider").same_as(was_ordered.section("provider").content, "type", stays)
     ordered.section("networking").same_as(was_ordered.section("networking").content, "nodes", stays)
+    if ordered:
+        check_immutable(ordered, dict(was_ordered.content))
 
 
 def _check_selector(spec: FieldCursor) -> LabelSelector | None:
@@ -78,6 +86,7 @@ def _check_shoot_template(spec: FieldCursor, selector: LabelSelector | None, bef
     shoot.check_spec(content)
     shoot.check_times(content)
     shoot.check_changes(content, before)
+    check_bindings(content, before)
     if not section(content.content, "provider").get("workers"):
         content.add_error("provider.workers", "is needed: a seed cannot stand on a shoot without workers")
     nginx = content.nested("addons", "nginxIngress")

@@ -134,7 +134,11 @@ def check_labels(place: FieldCursor, field: str) -> None:
     """Note every label at a field that breaks the rules."""
     path = place.at(field)
     for key, value in place.text_map(field).items():
-        if problem := qualified_name_problem(key) or label_value_problem(value):
+        problem = qualified_name_problem(key) or label_value_problem(value)
+        prefix = key.rpartition("/")[0]
+        if not problem and prefix != prefix.lower():
+            problem = f"the part before the / has no capitals: write {prefix.lower()}"
+        if problem:
             place.errors.add_error(f"{path}[{key[:80]}]", problem)
 
 

@@ -205,7 +205,7 @@ def _check_extensions(spec: FieldCursor) -> None:
 def _check_system_components(spec: FieldCursor) -> None:
     """Note suffixes that CoreDNS cannot rewrite (`ValidateCoreDNSRewritingCommonSuffixes`)."""
     core_dns = spec.nested("systemComponents", "coreDNS")
-    core_dns.section("autoscaling").choice("mode", ("horizontal", "cluster-proportional"), required=True)
+    core_dns.section("autoscaling").choice("mode", ("horizontal", "cluster-proportional"))
     rewriting = core_dns.section("rewriting")
     suffixes = rewriting.texts("commonSuffixes")
     seen: set[str] = set()

@@ -1,0 +1,275 @@
+"""Compares Gardener's validation with the one here, change by change, and records what was found.
+
+    python -m tests.support.gardener_comparison PROGRAM [--seed N] [--count N] [--record]
+
+`PROGRAM` answers for Gardener. Prints how many changes both say the same of, which are accepted or rejected here alone
+and where, and at which paths both reject differently; `--record` writes the cases to `generated_results.json`, for
+tests without it.
+"""
+
+import argparse
+import json
+import re
+import subprocess
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple, cast
+
+from gardenbus.common.api.document import Document
+from tests.support.gardener_changes import Changes, bases, pool_of
+from tests.support.gardener_results import FOLDER, IN_PLACE_FEATURE, OF_STORED, changed, rejected_fields
+
+RECORDED = FOLDER.parent / "generated_results.json"
+_PLACE = re.compile(r"\[[^\]\[]*\]")
+_TAKEN: Mapping[tuple[str, str], str] = {
+    ("WorkloadIdentity", "status.sub"): "tokens",
+    ("Shoot", "spec.kubernetes.version"): "filled",
+    ("Shoot", "spec.provider.workers[].kubernetes.version"): "filled",
+    ("Shoot", "spec.provider.workers[].machine.image"): "filled",
+    ("Shoot", "spec.provider.workers[].machine.image.version"): "filled",
+    ("ManagedSeedSet", "spec.shootTemplate.spec.kubernetes.version"): "filled",
+    ("ManagedSeedSet", "spec.shootTemplate.spec.provider.workers[].kubernetes.version"): "filled",
+    ("Shoot", "spec.secretBindingName"): "optional",
+    ("Shoot", "spec.cloudProfileName"): "older",
+    ("Shoot", "spec.networking.type"): "workerless",
+    ("Shoot", "spec.networking.pods"): "pending",
+    ("Shoot", "spec.networking.nodes"): "pending",
+    ("Shoot", "spec.networking.services"): "pending",
+    ("Shoot", "spec.kubernetes.kubeAPIServer.encryptionConfig.resources"): "unreported",
+    ("Shoot", "spec.hibernation.enabled"): "unreported",
+    ("Shoot", "spec.dns.providers[].credentialsRef"): "filled",
+    ("ManagedSeedSet", "spec.shootTemplate.spec.dns.providers[].secretName"): "filled",
+    ("ManagedSeedSet", "spec.shootTemplate.spec.provider.workers[].maxUnavailable"): "filled",
+    ("SecretBinding", "provider"): "optional",
+    ("NamespacedCloudProfile", "spec.parent"): "filled",
+    ("Shoot", "spec.provider.workers[].name"): "own",
+    ("Seed", "spec.settings.zoneSelection.mode"): "optional",
+    ("Seed", "spec.dns.provider.credentialsRef"): "optional",
+    ("CloudProfile", "spec.regions[].labels"): "older",
+    ("CloudProfile", "spec.machineImages[].versions"): "optional",
+    ("CloudProfile", "spec.machineTypes[].architecture"): "optional",
+    ("CloudProfile", "spec.bastion.machineImage.version"): "optional",
+    ("Seed", "spec.ingress"): "optional",
+    ("Seed", "spec.networks.pods"): "optional",
+    ("Seed", "spec.networks.services"): "optional",
+    ("CloudProfile", "spec.kubernetes.versions"): "optional",
+    ("CloudProfile", "spec.machineImages"): "optional",
+    ("CloudProfile", "spec.machineTypes"): "optional",
+    ("CloudProfile", "spec.regions"): "optional",
+    ("NamespacedCloudProfile", "spec.parent.kind"): "filled",
+    ("CredentialsBinding", "provider.type"): "optional",
+    ("SecretBinding", "provider.type"): "optional",
+    ("Project", "spec.createdBy.apiGroup"): "filled",
+    ("Project", "spec.namespace"): "filled",
+    **{("Seed", f"spec.dns.{part}"): "optional" for part in ("provider", "provider.type", "internal", "internal.type")},
+    **{("Seed", f"spec.dns.internal.{part}"): "optional" for part in ("domain", "credentialsRef")},
+    **{("Seed", f"spec.{part}"): "optional" for part in ("ingress.domain", "backup.provider", "backup.credentialsRef")},
+}
+"""Why a change is accepted here alone, by the kind and the first field for which Gardener rejects it."""
+_REJECTED: Mapping[tuple[str, str], str] = {
+    **dict.fromkeys((("BackupEntry", "spec.seedName"), ("BackupBucket", "spec.seedName")), "own"),
+    **dict.fromkeys(
+        (("ManagedSeed", f"spec.{way}") for way in ("gardenlet", "seedTemplate", "seed", "shoot.name")), "own"
+    ),
+    **{("ManagedSeedSet", f"spec.template.spec.{way}"): "own" for way in ("seedTemplate", "seed")},
+    **dict.fromkeys(
+        (("Shoot", f"spec.{field}") for field in ("seedName", "exposureClassName", "controlPlane.zones")), "own"
+    ),
+    ("Shoot", "spec.controlPlane.zones[]"): "own",
+    ("Shoot", "spec.provider.workers[].zones[]"): "own",
+    ("Shoot", "spec.seedSelector.providerTypes[]"): "own",
+    ("Shoot", "spec.accessRestrictions[].name"): "own",
+    ("Seed", "spec.accessRestrictions[].name"): "own",
+    ("CloudProfile", "spec.regions[].accessRestrictions[].name"): "own",
+    ("NamespacedCloudProfile", "spec.machineImages[].name"): "own",
+    ("NamespacedCloudProfile", "spec.machineImages[].versions[].cri[].name"): "own",
+    ("NamespacedCloudProfile", "spec.machineImages[].versions[].classification"): "own",
+    ("NamespacedCloudProfile", "spec.machineImages[].versions[].architectures[]"): "own",
+    ("CloudProfile", "spec.machineImages[].versions[].capabilityFlavors"): "own",
+    ("CloudProfile", "spec.seedSelector.providerTypes[]"): "own",
+    ("ExposureClass", "scheduling"): "own",
+    ("ExposureClass", "scheduling.seedSelector.matchExpressions[].values[]"): "own",
+    ("Shoot", "spec.kubernetes.kubeControllerManager.nodeCIDRMaskSize"): "own",
+    ("Shoot", "spec.systemComponents.coreDNS.autoscaling.mode"): "own",
+    ("ManagedSeedSet", "spec.shootTemplate.spec.accessRestrictions[].name"): "own",
+    ("ManagedSeedSet", "spec.shootTemplate.spec.seedName"): "own",
+    ("ManagedSeed", "spec.seedTemplate.spec.networks.nodes"): "own",
+    ("Seed", "spec.taints[].key"): "own",
+    ("Shoot", "spec.provider.workers[].maxUnavailable"): "own",
+    ("CloudProfile", "spec.machineCapabilities[].values[]"): "own",
+    **{
+        (f"{scope}CloudProfile", f"spec.{part}"): "own"
+        for scope in ("", "Namespaced")
+        for part in (
+            "kubernetes.versions[].version",
+            "kubernetes.versions[].lifecycle",
+            "machineImages[].versions[].version",
+        )
+    },
+    ("ManagedSeedSet", "spec.shootTemplate.spec.controlPlane.highAvailability.failureTolerance.type"): "own",
+}
+"""Why a change is rejected here alone, by the kind and the first field that is named here."""
+_UNCHECKED_SIGNALS = re.compile(r"^spec\.(provider\.workers\[\]\.)?kubernetes\.(kubelet\.)*eviction\w+\.")
+
+
+class Compared(NamedTuple):
+    """A change, and the fields for which each side rejects it; empty where it is accepted."""
+
+    name: str
+    document: Document
+    old: Document | None
+    gardener: Sequence[str]
+    here: Sequence[str]
+
+    @property
+    def is_same(self) -> bool:
+        """True where both accept it, or neither does."""
+        return bool(self.gardener) is bool(self.here)
+
+    @property
+    def place(self) -> tuple[str, str]:
+        """The kind, and the first field for which one side rejects it, without places in lists."""
+        return self.document["kind"], _PLACE.sub("[]", [*self.gardener, *self.here, ""][0])
+
+    @property
+    def reason(self) -> str:
+        """Why both say different things; "" where nobody said."""
+        if _value_at(self.document, [*self.gardener, *self.here, ""][0]) in ("", {}, []):
+            return "empty"
+        if self.here and _UNCHECKED_SIGNALS.match(self.place[1]):
+            return "own"
+        return (_REJECTED if self.here else _TAKEN).get(self.place, "")
+
+
+def _value_at(document: Document, field: str) -> Any:
+    """The value at a field as problems name it; None where there is none."""
+    value: Any = document
+    for step in re.findall(r"[^.\[\]]+", field):
+        if isinstance(value, list):
+            entries = cast("list[Any]", value)
+            value = entries[int(step)] if step.isdecimal() and int(step) < len(entries) else None
+        else:
+            value = cast("Document", value).get(step) if isinstance(value, dict) else None
+    return value
+
+
+def compared(program: str, *, seed: int, count: int) -> Sequence[Compared]:
+    """As many changes of each base, and four times as many of a Shoot's, put to both sides.
+
+    Those that Gardener cannot read, or that break its program, are left out: they have a text of an error for a field.
+    """
+    manifests = bases()
+    changes = Changes(pool_of(list(manifests.values())), seed)
+    cases = [
+        case
+        for name, base in manifests.items()
+        for case in changes.cases(name, base, count * (4 if base["kind"] == "Shoot" else 1))
+    ]
+    stored = [(name, old, None) for name, _, old in cases if old is not None]
+    results = fields_of_gardener(program, [*cases, *stored])
+    wrong = {name for (name, _, _), fields in zip(stored, results[len(cases) :], strict=True) if fields}
+    return [
+        Compared(name, document, old, fields, rejected_fields(document, old))
+        for (name, document, old), fields in zip(cases, results, strict=False)
+        if name not in wrong and not any(" " in field for field in fields)
+    ]
+
+
+def fields_of_gardener(program: str, cases: Sequence[tuple[str, Document, Document | None]]) -> Sequence[list[str]]:
+    """The fields for which Gardener rejects each change, in its order; what cannot be read has none but its error."""
+    questions = [
+        json.dumps({"id": str(number), "new": document, **({"old": old} if old else {})})
+        for number, (_, document, old) in enumerate(cases)
+    ]
+    completed = subprocess.run([program], input="\n".join(questions), capture_output=True, text=True, check=True)
+    replies = sorted(map(json.loads, completed.stdout.splitlines()), key=lambda reply: int(reply["id"]))
+    return [
+        [reply["error"]]
+        if reply.get("error")
+        else [error["field"] for error in reply["errors"] if IN_PLACE_FEATURE not in error["detail"]]
+        for reply in replies
+    ]
+
+
+def _are_as_long(one: Any, other: Any) -> bool:
+    return len(one) == len(other)
+
+
+def differences_between(before: Any, after: Any, path: tuple[str | int, ...] = ()) -> Iterator[Document]:
+    """The changes that make one value of another, as cases have them; a list of another length is one value."""
+    if isinstance(before, dict) and isinstance(after, dict):
+        had, has = cast("Document", before), cast("Document", after)
+        for name in {**had, **has}:
+            if name not in has:
+                yield {"path": [*path, name]}
+            elif name not in had:
+                yield {"path": [*path, name], "value": has[name]}
+            else:
+                yield from differences_between(had[name], has[name], (*path, name))
+    elif isinstance(before, list) and isinstance(after, list) and _are_as_long(before, after):
+        for place, (one, other) in enumerate(zip(cast("list[Any]", before), cast("list[Any]", after), strict=True)):
+            yield from differences_between(one, other, (*path, place))
+    elif before != after:
+        yield {"path": list(path), "value": after}
+
+
+def recorded_cases() -> Iterator[Compared]:
+    """The cases that were recorded; `here` is found anew."""
+    manifests = bases()
+    for case in json.loads(RECORDED.read_text()):
+        base = manifests[case["base"]]
+        stored = {**base, "metadata": {**base["metadata"], **OF_STORED}}
+        old = None if case["old"] is None else _made(stored, case["old"])
+        document = _made(base if old is None else old, case["changes"])
+        yield Compared(case["name"], document, old, case["rejected"], rejected_fields(document, old))
+
+
+def _made(document: Document, changes: Sequence[Document]) -> Document:
+    for change in changes:
+        document = changed(document, change["path"], change)
+    return document
+
+
+def record(results: Sequence[Compared]) -> None:
+    """Write cases down, a line each: their changes, and the fields for which Gardener rejects them."""
+    manifests = bases()
+    lines: list[str] = []
+    for each in results:
+        base_name = each.name.partition("-")[0]
+        base = manifests[base_name]
+        stored = {**base, "metadata": {**base["metadata"], **OF_STORED}}
+        old = None if each.old is None else list(differences_between(stored, each.old))
+        changes = list(differences_between(base if each.old is None else each.old, each.document))
+        case = {"name": each.name, "base": base_name, "old": old, "changes": changes, "rejected": each.gardener}
+        lines.append(json.dumps(case, ensure_ascii=False))
+    RECORDED.write_text("[\n" + ",\n".join(lines) + "\n]\n")
+
+
+def main() -> None:
+    """Compare, and print what was found."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("program")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--count", type=int, default=100)
+    parser.add_argument("--record", action="store_true")
+    options = parser.parse_args()
+    results = compared(options.program, seed=options.seed, count=options.count)
+    if options.record:
+        record(results)
+    different = [each for each in results if not each.is_same]
+    print(f"agree: {len(results) - len(different)} of {len(results)}")
+    for title, found in (
+        ("accepted here only", [each for each in different if each.gardener]),
+        ("rejected here only", [each for each in different if each.here]),
+    ):
+        print(f"{title}: {len(found)}, {sum(not each.reason for each in found)} of them without a reason")
+        for (place, reason), number in Counter((each.place, each.reason) for each in found).most_common():
+            print(f"  {number:4} {' '.join(place)} {reason or next(e.name for e in found if e.place == place)}")
+    paths = [each for each in results if each.gardener and each.here and set(each.gardener) != set(each.here)]
+    print(f"paths that differ: {len(paths)}")
+    for place, number in Counter(each.place for each in paths).most_common(40):
+        print(f"  {number:4} {' '.join(place)}")
+
+
+if __name__ == "__main__":
+    main()
