@@ -45,7 +45,6 @@ _TAKEN: Mapping[tuple[str, str], str] = {
     ("Shoot", "spec.provider.workers[].name"): "own",
     ("Seed", "spec.settings.zoneSelection.mode"): "optional",
     ("Seed", "spec.dns.provider.credentialsRef"): "optional",
-    ("CloudProfile", "spec.regions[].labels"): "older",
     ("CloudProfile", "spec.machineImages[].versions"): "optional",
     ("CloudProfile", "spec.machineTypes[].architecture"): "optional",
     ("CloudProfile", "spec.bastion.machineImage.version"): "optional",

@@ -59,7 +59,7 @@ def checked_key(document: Document) -> tuple[KindSpec, ObjectKey]:
         return spec, ObjectKey(spec.singular, metadata["namespace"], name)
     place = FieldCursor(metadata, "metadata", errors)
     namespace = _checked_namespace(place, spec)
-    check_labels(place, "labels")
+    check_labels(place, "labels", takes_capitals=True)
     _check_annotations(place)
     place.unique_texts("finalizers", rule=qualified_name_problem)
     _check_owners(place)
@@ -130,13 +130,13 @@ def label_value_problem(value: str) -> str:
     return f"{shown(value)} is no label value: use at most 63 of A-Z a-z 0-9 - _ . with a letter or digit at both ends"
 
 
-def check_labels(place: FieldCursor, field: str) -> None:
-    """Note every label at a field that breaks the rules."""
+def check_labels(place: FieldCursor, field: str, *, takes_capitals: bool = False) -> None:
+    """Note every label at a field that breaks the rules; `takes_capitals`: in prefixes, as what is stored may have."""
     path = place.at(field)
     for key, value in place.text_map(field).items():
         problem = qualified_name_problem(key) or label_value_problem(value)
         prefix = key.rpartition("/")[0]
-        if not problem and prefix != prefix.lower():
+        if not problem and not takes_capitals and prefix != prefix.lower():
             problem = f"the part before the / has no capitals: write {prefix.lower()}"
         if problem:
             place.errors.add_error(f"{path}[{key[:80]}]", problem)
