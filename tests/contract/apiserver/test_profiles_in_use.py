@@ -136,13 +136,19 @@ async def test_what_waits_until_it_is_unused_may_be_deleted_and_keeps_its_finali
 
 async def test_a_bucket_is_of_a_seed_that_is_there_and_stays_while_entries_are_in_it(apiserver: Apiserver) -> None:
     bucket: Document = {"apiVersion": CORE, "kind": "BackupBucket", "metadata": {"name": "store"}}
-    bucket["spec"] = {"provider": {"type": "aws", "region": "eu-west-1"}, "seedName": "aws-eu1"}
+    secret: Document = {"apiVersion": "v1", "kind": "Secret", "metadata": {"namespace": "garden-dev", "name": "backup"}}
+    bucket["spec"] = {
+        "provider": {"type": "aws", "region": "eu-west-1"},
+        "credentialsRef": {"apiVersion": "v1", "kind": "Secret", **secret["metadata"]},
+        "seedName": "aws-eu1",
+    }
     entry: Document = {
         "apiVersion": CORE,
         "kind": "BackupEntry",
         "metadata": {"namespace": "garden-dev", "name": "one"},
     }
     entry["spec"] = {"bucketName": "store", "seedName": "aws-eu1"}
+    await apiserver.request("apply", secret)
     assert set(details(await apiserver.rejection("apply", bucket))) == {"spec.seedName"}
     await apiserver.request("apply", a_seed("aws-eu1"))
     assert set(details(await apiserver.rejection("apply", entry))) == {"spec.bucketName"}
