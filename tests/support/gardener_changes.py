@@ -152,22 +152,22 @@ class Changes:
     def _value(self, field: str, kind: FieldType) -> Any:
         """A value of a type."""
         pick = self._random
-        known = self._pool.get(field, ())
+        others = self._pool.get(field, ())
         if isinstance(kind, ListOf):
             return [] if pick.random() < 0.2 else [self._value(field, kind.entry)]
         if isinstance(kind, MapOf):
             return {} if pick.random() < 0.2 else {pick.choice(_FREE_KEYS): self._value("", kind.value)}
         if isinstance(kind, Shape):
-            mappings = [value for value in known if _fits(value, kind)]
+            mappings = [value for value in others if _fits(value, kind)]
             if mappings and pick.random() < 0.3:
                 return copy.deepcopy(pick.choice(mappings))
             count = pick.choice((0, 1, 1, 2, 3))
             fields = pick.sample([*kind.fields], min(count, len(kind.fields)))
             return {name: self._value(name, kind.fields[name]) for name in fields}
-        if known and pick.random() < 0.5:
-            fitting = [value for value in known if _fits(value, kind)]
-            if fitting:
-                return copy.deepcopy(pick.choice(fitting))
+        if others and pick.random() < 0.5:
+            possible = [value for value in others if _fits(value, kind)]
+            if possible:
+                return copy.deepcopy(pick.choice(possible))
         return copy.deepcopy(pick.choice(_VALUES[kind]))
 
 

@@ -44,7 +44,7 @@ def _check_rest(manifest: FieldCursor, old: Document | None, reference: str) -> 
 
 
 def _with_namespaces(binding: Mapping[str, Any], reference: str) -> Document:
-    """What a binding refers to; a namespace that is left out is its own."""
+    """The references of a binding; a namespace that is left out is its own."""
     own = section(binding, "metadata").get("namespace")
     named = [section(binding, reference), *mappings(binding.get("quotas"))]
     stated = [{field: value for field, value in each.items() if value not in (None, "")} for each in named]
