@@ -1,4 +1,4 @@
-"""Fuzz the parsers, admission, the bus and the command line: `python -m tests.fuzz --inputs 100000 --seed 3`.
+"""Fuzz parsers, admission, what parts tenants, the bus, the command line: `python -m tests.fuzz --seed 3`.
 
 The seed is printed; the same seed makes the same inputs. Exit code 1: something was found.
 """
@@ -15,10 +15,11 @@ from tests.fuzz.command_line import fuzz_command_line
 from tests.fuzz.findings import MEGABYTE, MOST_GROWTH, Findings, growth
 from tests.fuzz.process import Fuzzer, fuzz_process
 from tests.fuzz.roles import fuzz_roles
+from tests.fuzz.tenants import fuzz_tenants
 from tests.fuzz.wire import fuzz_wire
 from tests.support.orphans import end_children_with_this_process
 
-TARGETS = ("process", "wire", "cli", "roles")
+TARGETS = ("process", "tenants", "wire", "cli", "roles")
 
 
 def main() -> int:
@@ -45,6 +46,8 @@ def main() -> int:
 def _run(target: str, arguments: argparse.Namespace, seed: int) -> Findings:
     if target == "process":
         return fuzz_process(arguments.inputs, seed, processes=arguments.processes, log=sys.stdout)
+    if target == "tenants":
+        return fuzz_tenants(arguments.inputs, seed)
     with tempfile.TemporaryDirectory(prefix="gardenbus-fuzz-") as directory:
         if target == "wire":
             wire = fuzz_wire(Path(directory), arguments.messages, seed, apiservers=arguments.apiservers, log=sys.stdout)

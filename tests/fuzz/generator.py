@@ -34,7 +34,7 @@ SUBJECTS: Sequence[str] = (
 SELECTORS: Sequence[str] = (
     *("a=b", "a==b,c!=d", "e in (f,g)", "!old", "a notin ()", "(", "a in b", "=", ",", "a,,b", "a=b=c", "in in (in)"),
     *("spec.seedName=aws", "metadata.name!=x", "a..b=c", ".=", "spec.provider.workers=1", "a" * 400 + "=b", "a=\ud800"),
-    *(" " * 3000, "a=b," * 400, "!" * 300, "a in (" + "b," * 500 + ")", "x/y/z=1", "é=é"),
+    *(" " * 3000, "a=" + " " * 20_000 + "(", "a=b," * 400, "!" * 300, "a in (" + "b," * 500 + ")", "x/y/z=1", "é=é"),
 )
 
 

@@ -98,4 +98,4 @@ def test_all_is_fuzzed_unless_something_is_named(words: list[str], targets: tupl
 def test_what_is_no_target_is_rejected_by_name(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         arguments_of(["bus"])
-    assert "bus is none of process, wire, cli, roles" in capsys.readouterr().err
+    assert "bus is none of process, tenants, wire, cli, roles" in capsys.readouterr().err

@@ -79,6 +79,15 @@ async def test_a_shoot_that_leaves_gives_back_what_it_requested_and_unblocks(kit
     assert usage.unblock_indexes.usage == before.unblock_indexes.usage + 1
 
 
+async def test_what_the_shoots_of_one_seed_request_is_read_alone(kit: StoreUnderTest) -> None:
+    await kit.created(with_resources(cpu="2"))
+    assert await kit.store.requested_on(SEED) == {}
+    await placed(kit, "one", cpu=700)
+    await placed(kit, "two", cpu=500)
+    assert await kit.store.requested_on(SEED) == {"cpu": 1200} == (await kit.store.usage()).requested[SEED]
+    assert await kit.store.requested_on("another") == {}
+
+
 async def test_usage_that_has_not_changed_is_not_read_again(kit: StoreUnderTest) -> None:
     await kit.created(with_resources(cpu="2"))
     await placed(kit, "one", cpu=700)

@@ -10,13 +10,14 @@ import pytest
 from gardenbus.cli.client.api import ApiClient
 from gardenbus.cli.diagnostics.local import assess_processes, disks
 from gardenbus.cli.local.directory import LandscapeDirectory, LandscapeFile, ServiceStatus, socket_url
+from gardenbus.common.adapters.nats.streams import MAX_BYTES
 from gardenbus.common.api.identity.accounts import AUTH_CALLOUT, COMES_IN_BY
 from gardenbus.common.api.keys import Subjects
 from gardenbus.common.ports.bus import Bus
 from gardenbus.common.ports.stream_history import StreamLoss
 from gardenbus.diagnostics.admin import AdminClient, ServerInfo
 from gardenbus.diagnostics.findings import DiagnosticFinding, graded, some_of, worst
-from gardenbus.diagnostics.queues import assess_listeners, assess_progress
+from gardenbus.diagnostics.queues import assess_listeners, assess_progress, assess_size
 from gardenbus.diagnostics.servers import (
     assess_clock,
     assess_functions,
@@ -40,7 +41,7 @@ from gardenbus.diagnostics.services import (
     assess_versions,
     service_name,
 )
-from gardenbus.diagnostics.stream_states import ConsumerState, StoredMessage
+from gardenbus.diagnostics.stream_states import ConsumerState, StoredMessage, StreamState
 from gardenbus.diagnostics.target import ClockReading, DiagnosticsTarget, info_of, version_of
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
@@ -102,6 +103,15 @@ def test_an_old_nats_without_jetstream_and_with_small_messages_is_found() -> Non
 @pytest.mark.parametrize(("used", "state"), [(10, "ok"), (85, "warning"), (99, "failed")])
 def test_storage_that_runs_out_is_found(used: int, state: str) -> None:
     assert states(assess_storage({"storage": used, "limits": {"max_storage": 100}})) == {"nats storage": state}
+
+
+@pytest.mark.parametrize(("used", "state"), [(79, None), (80, "warning"), (95, "failed")])
+@pytest.mark.parametrize("name", ["REQUESTS", "REPORTS"])
+def test_a_stream_is_named_at_80_percent_of_what_it_may_hold(name: str, used: int, state: str | None) -> None:
+    config = {"max_bytes": MAX_BYTES[name], "discard": "new"}
+    stream = StreamState(name, config, 1, MAX_BYTES[name] * used // 100 + 1, 1, 0, None, "")
+    assert states(assess_size(stream)) == ({f"stream {name}": state} if state else {})
+    assert not assess_size(stream._replace(config={**config, "discard": "old"})), "its oldest messages go"
 
 
 def test_redis_is_judged_by_what_it_keeps() -> None:

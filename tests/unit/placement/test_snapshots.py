@@ -330,3 +330,18 @@ async def test_an_event_names_what_is_not_there_once() -> None:
         await bench.converge()
     events = [each.event for each in await bench.kit.events() if each.event.reason == "ResourceNotFound"]
     assert ["Namespace web" in each.message for each in events] == [True]
+
+
+def test_what_controllers_keep_on_the_namespace_of_a_project_and_on_a_shoot_stays_here() -> None:
+    project = {"gardener.cloud/role": "project", "project.gardener.cloud/name": "dev", "team": "web"}
+    kept = {"namespace.gardener.cloud/project": "u-1", "namespace.gardener.cloud/created-by-project-controller": "true"}
+    metadata = {"name": "garden-dev", "labels": project, "annotations": kept, "finalizers": ["gardener"]}
+    assert cleaned({"kind": "Namespace", "metadata": metadata})["metadata"] == {
+        "name": "garden-dev",
+        "labels": {"team": "web"},
+    }
+    labels = {"shoot.gardener.cloud/status": "healthy", "gardener.cloud/role": "own"}
+    assert cleaned({"kind": "Shoot", "metadata": {"name": "a", "labels": labels}})["metadata"] == {
+        "name": "a",
+        "labels": {"gardener.cloud/role": "own"},
+    }

@@ -14,8 +14,6 @@ from gardenbus.diagnostics.findings import DiagnosticFinding, graded, some_of
 from gardenbus.diagnostics.replication import assess_replicas, reported_replicas, sentinel_facts
 from gardenbus.diagnostics.target import ClockReading, DiagnosticsTarget, info_of, version_of
 
-LEAST_REDIS = (7, 0)
-"""Functions."""
 LEAST_PAYLOAD = 8 * 1024 * 1024
 NEARLY_FULL, FULL = 0.8, 0.95
 SKEW_WARNING_SECONDS, SKEW_FAILED_SECONDS = 1.0, 10.0
@@ -97,13 +95,19 @@ async def replicas_by_relays(target: DiagnosticsTarget) -> Sequence[DiagnosticFi
     return reported_replicas(await target.admin.request_many("$SRV.PING"), target.api.subjects.prefix)
 
 
+def _redis_version(version: str) -> DiagnosticFinding:
+    if not server_versions.REDIS.has(version_of(version)):
+        return DiagnosticFinding("redis version", "failed", version, f"run redis-server {server_versions.REDIS}")
+    if server_versions.REDIS_WITHOUT_VULNERABILITIES.has(version_of(version)):
+        return DiagnosticFinding("redis version", "ok", version)
+    mended = f"{version}, where whoever packaged it mended known vulnerabilities as Redis did in"
+    return DiagnosticFinding("redis version", "ok", f"{mended} {server_versions.REDIS_WITHOUT_VULNERABILITIES}")
+
+
 def assess_redis(info: Mapping[str, str], settings: Mapping[str, str]) -> list[DiagnosticFinding]:
     """Assess a Redis server; `settings` is empty when CONFIG is not allowed."""
     version = info.get("redis_version", "")
-    wanted = ".".join(map(str, LEAST_REDIS))
-    found = [DiagnosticFinding("redis version", "ok", version)]
-    if version_of(version) < LEAST_REDIS:
-        found = [DiagnosticFinding("redis version", "failed", version, f"run redis-server {wanted} or newer")]
+    found = [_redis_version(version)]
     policy = settings.get("maxmemory-policy", info.get("maxmemory_policy", ""))
     if policy and policy != "noeviction":
         text = f"maxmemory-policy is {policy}: a full Redis evicts objects"

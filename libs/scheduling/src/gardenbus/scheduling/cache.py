@@ -11,7 +11,7 @@ from gardenbus.common.api.garden.scheduling_profiles import SchedulingProfile, a
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.api.views import read_view
 from gardenbus.common.errors import InvalidResource
-from gardenbus.common.ports.store import UnblockIndexes, Usage
+from gardenbus.common.ports.store import Store, UnblockIndexes, Usage
 from gardenbus.scheduling.seed_candidates import SeedCandidate
 from gardenbus.scheduling.seed_index import SeedIndex
 from gardenbus.scheduling.snapshot import Landscape, Snapshot
@@ -96,9 +96,14 @@ class SchedulingCache:
         """Cluster events that are in the snapshot; read it before deciding, never after."""
         return UnblockIndexes(self._informer.unblock_index, self._usage_unblock_index)
 
+    @property
+    def usage(self) -> UsageIndex:
+        """A copy of the usage that was read last."""
+        return UsageIndex(self._usage, self._requested)
+
     def snapshot(self, profile: str = "") -> Snapshot:
         """The landscape of this moment with a copy of the usage, for assignments to be counted in."""
-        return Snapshot(self._current(profile), UsageIndex(self._usage, self._requested))
+        return Snapshot(self._current(profile), self.usage)
 
     def working_snapshot(self, profile: str = "") -> Snapshot:
         """The same with usage that is kept from one working snapshot to the next: it costs little, but is shared.
@@ -149,6 +154,20 @@ class SchedulingCache:
         self._requested = dict(usage.requested)
         self.usage_version = usage.version
         self._usage_unblock_index = usage.unblock_indexes.usage
+
+    async def refresh_usage(self, store: Store) -> UnblockIndexes:
+        """Read the usage that has changed; all of it when the store may have gone back to an older state.
+
+        Returns the cluster events of which it knew. Raises Unavailable.
+        """
+        version = self.usage_version
+        usage = await store.usage(version)
+        if usage.follows(version):
+            self.record_usage(usage)
+        else:
+            usage = await store.usage(0)
+            self.reset_usage(usage)
+        return usage.unblock_indexes
 
     async def wait_for_objects(self, unblock_index: int, timeout_seconds: float) -> bool:
         """Wait until the cluster events of objects up to `unblock_index` have been seen."""

@@ -8,7 +8,6 @@ from gardenbus.common.api.keys import GARDEN_NAMESPACE, ObjectKey
 from gardenbus.common.errors import Transient
 from gardenbus.common.ports.clock import Clock
 from gardenbus.common.ports.store import EventRecord, Store
-from gardenbus.scheduler.watch.usage_refresh import refresh_usage
 from gardenbus.scheduling.cache import SchedulingCache
 
 _log = structlog.stdlib.get_logger()
@@ -47,7 +46,7 @@ class Housekeeping:
 
     async def refresh_usage(self) -> None:
         """Read what other replicas assigned."""
-        await refresh_usage(self._store, self._cache)
+        await self._cache.refresh_usage(self._store)
 
     async def warn_of_ignored(self) -> None:
         """Put a Warning on each region ConfigMap that an earlier one by name leaves without effect, once."""

@@ -1,4 +1,4 @@
-"""Versions of NATS that may be used: they have what is relied on, and no vulnerability of theirs is known."""
+"""Versions of NATS and Redis that may be used, and those of which no vulnerability is known."""
 
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
@@ -31,3 +31,8 @@ NATS_WITH_IDENTITIES = Versions({(2, 14): 3})
 
 REDIS = Versions({(7, 0): 0, (7, 2): 0})
 """Functions came with 7.0. Distributions mend lines that Redis has left, so that a version alone does not say more."""
+
+REDIS_WITHOUT_VULNERABILITIES = Versions(
+    {(7, 2): 16, (7, 4): 11, (8, 2): 9, (8, 4): 6, (8, 6): 6, (8, 8): 2, (8, 10): 1},
+)
+"""Redis' own releases of which no vulnerability is known: `doctor` names them beside an older one."""

@@ -438,6 +438,10 @@ class Store(Objects, StreamHistories, Recoveries, Protocol):
         """Read the usage of seeds whose usage changed after `since` (0: of all with usage)."""
         ...
 
+    async def requested_on(self, seed: str) -> Mapping[str, int]:
+        """Sum what the shoots of a seed request of its resources, in units of account."""
+        ...
+
     async def named(self, kind: str, name: str) -> Sequence[ObjectKey]:
         """List the objects of a kind that have this name: one in a namespace at most."""
         ...

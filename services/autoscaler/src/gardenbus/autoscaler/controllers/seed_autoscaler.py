@@ -116,7 +116,7 @@ class SeedAutoscalerReconciler:
         unscheduled = await self.pending_shoots.count(new_seed, garden_shoots=shoots, managed_seeds=managed_seeds)
         on_seeds = await asyncio.gather(*(self.store.shoots_on(shoot.key.name) for shoot in own))
         by_name = {each.key.name: each.document() for each in managed_seeds}
-        requested = (await self.store.usage()).requested
+        requested = await asyncio.gather(*(self.store.requested_on(shoot.key.name) for shoot in own))
         busy_with = pending_replica(document)
         return SeedSetState(
             ordered=ordered_replicas(document),
@@ -126,9 +126,9 @@ class SeedAutoscalerReconciler:
                     by_name.get(shoot.key.name),
                     seed.document() if seed else None,
                     busy_with,
-                    requested.get(shoot.key.name, {}),
+                    taken,
                 )
-                for shoot, seed in zip(own, seeds, strict=True)
+                for shoot, seed, taken in zip(own, seeds, requested, strict=True)
             ],
             new_seed=amounts(section(new_seed, "status", "allocatable")),
             shoots=len({key for keys in on_seeds for key in keys}),

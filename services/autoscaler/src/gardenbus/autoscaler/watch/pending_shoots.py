@@ -19,7 +19,6 @@ from gardenbus.scheduling.cache import SchedulingCache
 from gardenbus.scheduling.equivalence_classes import equivalence_class, request_from_descriptor, request_of
 from gardenbus.scheduling.seed_candidates import SeedCandidate
 from gardenbus.scheduling.snapshot import Snapshot
-from gardenbus.scheduling.usage_index import UsageIndex
 
 _log = structlog.stdlib.get_logger()
 
@@ -52,10 +51,11 @@ class PendingShootCounter:
         cluster_shoots = {cluster_shoot_of(each.document()) for each in managed_seeds}
         pending = being_scheduled = 0
         for scheduler, current in self._landscapes.items():
-            usage = await self._store.usage()
-            if not await current.wait_for_objects(usage.unblock_indexes.objects, CATCH_UP_SECONDS):
+            known = await current.refresh_usage(self._store)
+            usage = current.usage
+            if not await current.wait_for_objects(known.objects, CATCH_UP_SECONDS):
                 raise Unavailable("events of the landscape arrive late")
-            current_snapshot = Snapshot(current.snapshot().landscape, UsageIndex(usage.seeds, usage.requested))
+            current_snapshot = Snapshot(current.snapshot().landscape, usage)
             waiting = await self._store.unschedulable_classes(scheduler.scheduler_name)
             for_managed_seeds = self._for_managed_seeds(garden_shoots, cluster_shoots, scheduler, current)
             unattempted = await self._store.pending(scheduler.scheduler_name) - sum(each.count for each in waiting)

@@ -67,12 +67,13 @@ class StateCollector:
 
     async def _usage(self) -> Mapping[str, int]:
         """Number of shoots on each seed, with those that run there and a restored store does not know."""
-        return (await self._store.usage()).seeds
+        await self._landscape.refresh_usage(self._store)
+        return self._landscape.usage
 
     async def forecast_drain(self, wanted: DrainForecastNeeded, collected: SetState) -> DrainForecast:
         """Forecast where the shoots of a seed would go, by the scheduler's own decisions. Raises Unavailable."""
         DRAINS_PLANNED.inc()
-        await self._refresh_usage()
+        await self._landscape.refresh_usage(self._store)
         keys = await self._store.shoots_on(wanted.seed)
         found = await self._store.get_many(list(keys)) if keys else ()
         shoots = [each.document() for each in found if each is not None]
@@ -83,14 +84,6 @@ class StateCollector:
         if drain.stuck and wanted.avoid:
             drain = _drain(plan_moves(shoots, snapshot, source=wanted.seed, forbidden=hosting))
         return drain
-
-    async def _refresh_usage(self) -> None:
-        version = self._landscape.usage_version
-        usage = await self._store.usage(version)
-        if not usage.follows(version):
-            self._landscape.reset_usage(await self._store.usage(0))
-        else:
-            self._landscape.record_usage(usage)
 
     async def _all(self, kind: str, namespace: str) -> list[Document]:
         return [stored.document() for stored in await list_all(self._store, kind, namespace)]

@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 
 import msgspec
 
-from gardenbus.common.api.document import Document, StoredObject, canonical, encode, section
+from gardenbus.common.api.document import STATUS_LABEL, Document, StoredObject, canonical, encode, section
 from gardenbus.common.api.document_parts import without
 from gardenbus.common.api.fleet.apply_order import rank_of
 from gardenbus.common.api.fleet.placement_parts import (
@@ -45,8 +45,13 @@ _OF_THIS_CLUSTER = frozenset(
     }
 )
 """Annotations that say something of an object here, and nothing of its copies."""
-_OF_ITS_CONTROLLERS = ("provider.shoot.gardener.cloud/", "reference.gardener.cloud/")
-"""Prefixes of labels that the controller manager keeps on what bindings refer to."""
+_OF_ITS_CONTROLLERS = (
+    *("provider.shoot.gardener.cloud/", "reference.gardener.cloud/"),
+    *("project.gardener.cloud/", "namespace.gardener.cloud/", STATUS_LABEL),
+)
+"""Beginnings of labels and annotations that controllers keep here: on credentials, namespaces of Projects, shoots."""
+_PROJECT_ROLE = ("gardener.cloud/role", "project")
+"""Label of the namespace of a Project."""
 _OF_A_SERVICE = ("clusterIP", "clusterIPs", "healthCheckNodePort")
 
 
@@ -79,11 +84,14 @@ def cleaned(resource: Document) -> Document:
     """Return an object without fields that belong to its present cluster."""
     metadata = section(resource, "metadata")
     kept = {name: metadata[name] for name in _KEPT_METADATA if metadata.get(name)}
-    if "annotations" in kept:
-        kept["annotations"] = without(kept["annotations"], *_OF_THIS_CLUSTER)
-    if "labels" in kept:
-        labels = kept["labels"].items()
-        kept["labels"] = {name: value for name, value in labels if not name.startswith(_OF_ITS_CONTROLLERS)}
+    for field in ("annotations", "labels"):
+        if field in kept:
+            pairs = without(kept[field], *_OF_THIS_CLUSTER).items()
+            kept[field] = {
+                name: value
+                for name, value in pairs
+                if not name.startswith(_OF_ITS_CONTROLLERS) and (name, value) != _PROJECT_ROLE
+            }
     kept = {name: value for name, value in kept.items() if value}
     clean = {name: value for name, value in resource.items() if name not in ("metadata", "status")}
     if resource.get("kind") == "Service":

@@ -54,7 +54,7 @@ from gardenbus.common.errors import SettingsInvalid, Unavailable
 _SECOND = 1_000_000_000
 _HOUR = 3600 * _SECOND
 _SHORT_DEDUPLICATION = {"duplicate_window": _SECOND}
-_FROM_OUTSIDE = {"allow_rollup_hdrs": False, "duplicate_window": _SECOND // 10}
+_FROM_OUTSIDE = {"allow_rollup_hdrs": False, "allow_atomic": False, "duplicate_window": _SECOND // 10}
 _LEASE_LIFE = ("max_age",)
 _UNAVAILABLE = 503
 _SHORT_OF_STORAGE = frozenset({10023, 10028, 10047})
@@ -170,7 +170,7 @@ def streams(subjects: Subjects, lease_seconds: float) -> Mapping[str, StreamConf
                 *restored_subjects(subjects),
             ]
         )
-        | {"allow_atomic": False, **_FROM_OUTSIDE, **SHARE_OF_EACH},
+        | {**_FROM_OUTSIDE, **SHARE_OF_EACH},
         "OBJECTS": _last_per_subject([f"{prefix}.changed.>"])
         | {"allow_atomic": True, "allow_msg_ttl": True, "max_consumers": MAX_CONSUMERS, **_SHORT_DEDUPLICATION},
         "QUEUES": _work_queue([f"{prefix}.queue.>", f"{prefix}.later.>"])

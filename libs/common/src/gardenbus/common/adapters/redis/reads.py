@@ -87,6 +87,10 @@ class RedisReads(RedisStreamHistories, RedisRecoveries):
         """Read the usage that changed after `since`."""
         return usage_of(await self._connection.call("usage", {"since": since}, read_only=True))
 
+    async def requested_on(self, seed: str) -> Mapping[str, int]:
+        """Read the sums of what the shoots of a seed request."""
+        return _sums(await self._connection.call("usage", {"seed": seed}, read_only=True))
+
     async def shoots_on(self, seed: str) -> Sequence[ObjectKey]:
         """Read the shoots that count on a seed."""
         members = await self._read_one("SMEMBERS", self._connection.key(f"usage:{seed}"))
@@ -200,6 +204,11 @@ class RedisReads(RedisStreamHistories, RedisRecoveries):
         return BindRecord(at.decode(), decision_record)
 
 
+def _sums(reply: Sequence[bytes]) -> dict[str, int]:
+    """Amounts by resource in a reply of Redis."""
+    return {resource.decode(): int(amount) for resource, amount in zip(reply[::2], reply[1::2], strict=True)}
+
+
 def usage_of(reply: Sequence[Any]) -> Usage:
     """The usage in a reply of Redis."""
     seeds: dict[str, int] = {}
@@ -208,6 +217,5 @@ def usage_of(reply: Sequence[Any]) -> Usage:
         if isinstance(used, int):
             seeds[name] = used
         else:
-            sums = zip(used[::2], used[1::2], strict=True)
-            requested[name.partition(" ")[0]] = {resource.decode(): int(amount) for resource, amount in sums}
+            requested[name.partition(" ")[0]] = _sums(used)
     return Usage(int(reply[0]), seeds, UnblockIndexes(int(reply[1]), int(reply[2])), requested)

@@ -92,8 +92,10 @@ local function change_usage(P, seed, freed)
   if freed then redis.call('INCR', P .. ':gain_usage') end
 end
 
+-- With `seed`: what the shoots of that one request of its resources.
 local function usage(keys, args)
-  return reject_when_closed(keys[1]) or usage_reply(keys[1], cmsgpack.unpack(args[1]).since)
+  local P, op = keys[1], cmsgpack.unpack(args[1])
+  return reject_when_closed(P) or op.seed and requests.sums(P, op.seed) or usage_reply(P, op.since)
 end
 
 register('usage', usage, 'no-writes')
