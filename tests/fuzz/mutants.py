@@ -13,6 +13,8 @@ from gardenbus.apiserver.domain import fair_slots, in_flight, own_consumers, sen
 from gardenbus.common.adapters.nats import messages, streams
 from gardenbus.common.api import list_selectors
 from gardenbus.common.api.keys import Subjects
+from gardenbus.common.errors import BadRequest
+from tests.fuzz.tenants import SLOTS
 from tests.simulation.mutants import changed_functions
 
 Patch = Callable[[], AbstractContextManager[Any]]
@@ -57,10 +59,26 @@ def _anybody(*_: object) -> None:
     return
 
 
+class _Requested(msgspec.Struct):
+    config: dict[str, Any]
+
+
 def _as_requested(subject: str, body: bytes, subjects: Subjects) -> own_consumers.OwnConsumer:
     stream, name, filter_subject = subject.removeprefix(subjects.consumer("")).split(".", 2)
-    msgspec.json.decode(body, type=dict[str, Any])
+    try:
+        msgspec.json.decode(body, type=_Requested)
+    except msgspec.MsgspecError as error:
+        raise BadRequest(str(error)) from error
     return own_consumers.OwnConsumer(stream, name, filter_subject, body)
+
+
+_LANE: type[Any] = vars(fair_slots)["_LaneState"]
+_OF_OUTSIDE: dict[str, Any] = vars(streams)["_FROM_OUTSIDE"]
+_UNLIMITED: dict[str, int] = {}
+
+
+def _any_free_slot(self: Any, _ticket: object) -> bool:
+    return self.running < SLOTS
 
 
 def _first_come(self: Any) -> Any:
@@ -90,8 +108,8 @@ MUTANTS: Sequence[Mutant] = (
     Mutant(
         "slots go to who came first",
         "waiting requests",
-        (lambda: patch.object(fair_slots._LaneState, "next", _first_come),),
-    ),  # pyright: ignore[reportPrivateUsage]
+        (lambda: patch.object(_LANE, "next", _first_come), lambda: patch.object(_LANE, "can_start", _any_free_slot)),
+    ),
     Mutant(
         "no share of unknown objects for each seed",
         "unknown objects",
@@ -104,9 +122,9 @@ MUTANTS: Sequence[Mutant] = (
     Mutant(
         "batches of outsiders",
         "Nats-Batch-Id on REQUESTS",
-        (lambda: patch.dict(streams._FROM_OUTSIDE, {"allow_atomic": True}),),  # pyright: ignore[reportPrivateUsage]
+        (lambda: patch.dict(_OF_OUTSIDE, {"allow_atomic": True}),),
     ),
-    Mutant("no limit of bytes", "bytes of REQUESTS", (lambda: patch.object(streams, "MAX_BYTES", {}),)),
+    Mutant("no limit of bytes", "bytes of REQUESTS", (lambda: patch.object(streams, "MAX_BYTES", _UNLIMITED),)),
     Mutant(
         "consumers as they are requested",
         "consumer",

@@ -10,7 +10,8 @@ import contextlib
 import json
 import random
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from functools import cache
 
 from gardenbus.apiserver.domain import fair_slots, in_flight, own_consumers, senders
 from gardenbus.common.adapters.nats import messages, streams
@@ -22,6 +23,7 @@ from gardenbus.common.api.keys import ObjectKey, Subjects
 from gardenbus.common.errors import BadRequest, GardenbusError, Impersonation
 from gardenbus.common.ports.store import UnknownObject
 from tests.fuzz.attacks import MEBIBYTE, Attacks
+from tests.fuzz.corpus import Template
 from tests.fuzz.findings import Finding, Findings
 from tests.fuzz.messages import messages_of
 from tests.fuzz.process import SAMPLE, stored_world
@@ -55,7 +57,7 @@ class TenantFuzzer:
     """Draws of one seed; the same seed draws the same."""
 
     def __init__(self, seed: int) -> None:
-        drawn = messages_of(stored_world()[1], seed)
+        drawn = messages_of(_templates(), seed)
         self._chance = random.Random(seed)
         self._attacks = [(each, Attacks(each, drawn, seed)) for each in ATTACKERS]
         self._streams = streams.streams(SUBJECTS, LEASE_SECONDS)
@@ -66,7 +68,7 @@ class TenantFuzzer:
         """Draw so many times."""
         for self._number in range(count):
             kind = self._chance.choices(
-                (self._message, self._consumer, self._in_flight, self._waiting, self._unknown), (600, 300, 50, 50, 1)
+                (self._message, self._consumer, self._in_flight, self._waiting, self._unknown), (300, 300, 200, 200, 5)
             )[0]
             kind()
         self._findings.inputs += count
@@ -157,7 +159,7 @@ class TenantFuzzer:
     def _waiting(self) -> None:
         """Attackers with many requests that wait; the quiet tenant's starts after one of each of them at the latest."""
         slots, started = fair_slots.FairSlots(SLOTS), [""]
-        attackers = [f"eve{number}" for number in range(self._chance.randrange(1, 5))]
+        attackers = [f"eve{number}" for number in range(self._chance.randrange(1, 12))]
         working: list[fair_slots.Ticket] = []
         for _ in range(self._chance.randrange(33, 100)):
             size = self._chance.choice((0, 0, MEBIBYTE))
@@ -184,6 +186,11 @@ class TenantFuzzer:
         if kept < others:
             self._find("unknown objects", f"of {others} that run unknown at another seed {kept} are kept")
         self._findings.outcomes["taken"] += 1
+
+
+@cache
+def _templates() -> Sequence[Template]:
+    return stored_world()[1]
 
 
 async def _kept_of_others(others: int) -> int:

@@ -7,7 +7,7 @@ from tests.fuzz.mutants import MUTANTS, Mutant
 from tests.fuzz.process import Fuzzer
 from tests.fuzz.tenants import TenantFuzzer, fuzz_tenants
 
-DRAWS = 4_000
+DRAWS = 1_000
 INPUTS, CHUNK = 8_000, 250
 SEED = 7
 SLOW = "slow query"
