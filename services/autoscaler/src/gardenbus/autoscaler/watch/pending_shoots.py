@@ -51,9 +51,9 @@ class PendingShootCounter:
         cluster_shoots = {cluster_shoot_of(each.document()) for each in managed_seeds}
         pending = being_scheduled = 0
         for scheduler, current in self._landscapes.items():
-            known = await current.refresh_usage(self._store)
+            events = await current.refresh_usage(self._store)
             usage = current.usage
-            if not await current.wait_for_objects(known.objects, CATCH_UP_SECONDS):
+            if not await current.wait_for_objects(events.objects, CATCH_UP_SECONDS):
                 raise Unavailable("events of the landscape arrive late")
             current_snapshot = Snapshot(current.snapshot().landscape, usage)
             waiting = await self._store.unschedulable_classes(scheduler.scheduler_name)
