@@ -63,9 +63,10 @@ test-browser: $(WITH_DEV) ## the dashboard in a headless Chromium (skipped witho
 	@GARDENBUS_SCREENSHOTS=$${GARDENBUS_SCREENSHOTS:-.ci/artefacts/screenshots} \
 	  exec $(BIN)/pytest -n 2 --dist loadfile tests/browser $(ARGS)
 
-test-kube: $(WITH_DEV) ## real control planes as processes (GARDENBUS_KUBE_BIN: directory of etcd, kube-apiserver and others)
+test-kube: $(WITH_DEV) ## real control planes, and clients of the Kubernetes API (GARDENBUS_KUBE_BIN: directory of etcd, kube-apiserver and others)
 	@test -n "$$GARDENBUS_KUBE_BIN" || \
 	  { echo "GARDENBUS_KUBE_BIN must name a directory with etcd, kube-apiserver and others (.ci/kube builds one)"; exit 1; }
+	@$(UV) sync --frozen --inexact --group kube --python $(PYTHON)
 	@exec $(BIN)/pytest -m kube -n 2 --dist worksteal tests/kube $(ARGS)
 
 test-docker: $(WITH_DEV) ## the compose file on a real engine (needs Docker)

@@ -1,13 +1,14 @@
 """Real control planes: their programs, and what is left of them."""
 
 import os
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 
 import pytest
 
 from gardenbus.gardenlet.backend.processes.binaries import find_programs, missing_programs
 from tests.support.control_plane_processes import end_all_below
+from tests.support.kubernetes_api import KubernetesApi, a_kubernetes_api
 
 BINARIES = "GARDENBUS_KUBE_BIN"
 
@@ -36,3 +37,9 @@ def no_leftovers(tmp_path: Path) -> Generator[None]:
     """End what a test that failed has left behind."""
     yield
     end_all_below(tmp_path)
+
+
+@pytest.fixture(scope="session")
+def kubernetes_api(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KubernetesApi]:
+    """A landscape with the example for the clients of its Kubernetes API; each has objects of its own there."""
+    yield from a_kubernetes_api(tmp_path_factory.mktemp("api"))

@@ -1,53 +1,30 @@
 """kubectl on the Kubernetes API of a landscape: an operator's session."""
 
 import json
-import os
 import subprocess
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from tests.support.commands import INSTALLED
+from tests.support.kubernetes_api import KubernetesApi, missing
 from tests.support.kubernetes_manifests import find_kubectl
 
-WITHIN_SECONDS = 120
 Kubectl = Callable[..., "subprocess.CompletedProcess[str]"]
 
 
-def _gardenbus(directory: Path, *arguments: str) -> "subprocess.CompletedProcess[str]":
-    command = [str(INSTALLED), *arguments, "--dir", str(directory)]
-    return subprocess.run(command, check=True, capture_output=True, text=True, timeout=WITHIN_SECONDS)
-
-
 @pytest.fixture(scope="module")
-def kubectl(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kubectl]:
+def kubectl(kubernetes_api: KubernetesApi) -> Kubectl:
     """kubectl as the operator of a landscape with the example."""
     program = find_kubectl()
     if program is None:
-        pytest.skip("there is no kubectl: .ci/kube builds it")
-    place = tmp_path_factory.mktemp("kubectl")
-    directory, file = place / "gb", place / "kubeconfig"
-    _gardenbus(directory, "up", "--example", "landscape", "--detach")
-    try:
-        _gardenbus(directory, "kubeconfig", "--landscape", "-n", "garden-dev", "--file", str(file))
-        environ = {**os.environ, "KUBECONFIG": str(file), "KUBECACHEDIR": str(place / "cache")}
+        missing("there is no kubectl: .ci/kube builds it")
+    assert program is not None
 
-        def run(*arguments: str, given: Any = None) -> "subprocess.CompletedProcess[str]":
-            return subprocess.run(
-                [program, *arguments],
-                check=False,
-                capture_output=True,
-                text=True,
-                timeout=WITHIN_SECONDS,
-                env=environ,
-                input=None if given is None else json.dumps(given),
-            )
+    def run(*arguments: str, given: Any = None) -> "subprocess.CompletedProcess[str]":
+        return kubernetes_api.run(program, *arguments, given=None if given is None else json.dumps(given))
 
-        yield run
-    finally:
-        _gardenbus(directory, "down")
+    return run
 
 
 def test_it_says_who_one_is_and_what_one_may(kubectl: Kubectl) -> None:

@@ -22,6 +22,7 @@ from gardenbus.common.runtime.clock import SystemClock
 from gardenbus.kubeapi.access.authorizer import DelegatingAuthorizer
 from gardenbus.kubeapi.access.logins import Logins
 from gardenbus.kubeapi.api_client import ImpersonatingClient
+from gardenbus.kubeapi.requests.client_events import ClientEvents
 from gardenbus.kubeapi.requests.reads import Reads
 from gardenbus.kubeapi.requests.reviews import Reviews
 from gardenbus.kubeapi.requests.subresources import Subresources
@@ -45,19 +46,19 @@ PASSWORD = "right"
 class KubeApi:
     """Requests of users over HTTP."""
 
-    def __init__(self, client: "TestClient[Any, Any]", store: MemoryStore) -> None:
+    def __init__(
+        self, client: "TestClient[Any, Any]", store: MemoryStore, watches: WatchServer, revoked: set[str]
+    ) -> None:
         self.client = client
         self.store = store
+        self.watches = watches
+        self.revoked = revoked
+        """Users whose passwords are not valid any more."""
 
     def request(self, method: str, path: str, *, user: str = "operator", **options: Any) -> Any:
         """Send a request as a user ("" is nobody)."""
         token = {"Authorization": f'Bearer {{"user":"{user}","password":"{PASSWORD}"}}'} if user else {}
         return self.client.request(method, path, headers={**token, **options.pop("headers", {})}, **options)
-
-
-async def _check(login: Login) -> None:
-    if login.password != PASSWORD:
-        raise CredentialsRejected("user or password is wrong")
 
 
 @contextlib.asynccontextmanager
@@ -95,22 +96,36 @@ async def a_kube_api(*, most_requests: int = 10, most_watches: int = 10) -> Asyn
     async def fetched(_key: object) -> bytes | None:
         return None
 
+    revoked: set[str] = set()
+
+    async def check(login: Login) -> None:
+        if login.password != PASSWORD or login.user in revoked:
+            raise CredentialsRejected("user or password is wrong")
+
     objects = ObjectsUpdater(bus, SUBJECTS, caches.objects, fetched, caches.note_moved)
-    logins = Logins(_check, Revocations, clock)
+    logins = Logins(check, Revocations, clock)
     authorizer = DelegatingAuthorizer(api, clock)
     watches = WatchServer(authorizer, logins, caches, clock.now, most=most_watches)
     reads = Reads(api, authorizer, caches, clock.now, Barrier(bus, SUBJECTS, caches, objects))
-    handlers = Handlers(reads, watches, Reviews(api, logins), Writes(api, reads), Subresources(api), logins)
+    handlers = Handlers(
+        reads,
+        watches,
+        Reviews(api, logins),
+        Writes(api, reads),
+        ClientEvents(api, caches.events),
+        Subresources(api),
+        logins,
+    )
     application = KubeApplication(
         handlers, caches, lambda: None, {"gitVersion": "v1.34.4"}, most_requests=most_requests
     )
     tasks = [
         asyncio.create_task(each)
-        for each in (relay.run(), objects.run(), EventsUpdater(bus, SUBJECTS, caches.events).run())
+        for each in (relay.run(), objects.run(), EventsUpdater(bus, SUBJECTS, caches.events).run(), watches.run())
     ]
     try:
         async with TestClient(TestServer(application.application())) as client:
-            yield KubeApi(client, store)
+            yield KubeApi(client, store, watches, revoked)
             await watches.stop()
     finally:
         for task in tasks:

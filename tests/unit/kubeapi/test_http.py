@@ -9,6 +9,10 @@ from typing import Any
 
 import pytest
 
+from gardenbus.kubeapi.access import authorizer, logins
+from gardenbus.kubeapi.requests import watches
+from tests.support.builders import a_project, a_seed
+from tests.support.eventually import eventually
 from tests.support.kube_apis import KubeApi, a_kube_api
 
 MAPS = "/api/v1/namespaces/dev/configmaps"
@@ -33,7 +37,8 @@ async def created(kube: KubeApi, name: str, **data: str) -> dict[str, Any]:
 
 async def test_health_and_version_are_for_everybody_and_nothing_else_is(kube: KubeApi) -> None:
     assert (await kube.request("GET", "/livez", user="")).status == 200
-    assert (await (await kube.request("GET", "/version", user="")).json())["gitVersion"] == "v1.34.4"
+    for path in ("/version", "/version/"):  # as clients join paths
+        assert (await (await kube.request("GET", path, user="")).json())["gitVersion"] == "v1.34.4"
     for path in ("/api", "/apis", MAPS, "/openapi/v3", "/nothing"):
         response = await kube.request("GET", path, user="")
         assert response.status == 401
@@ -204,3 +209,183 @@ async def test_a_list_of_a_version_that_nobody_has_seen_is_too_large(kube: KubeA
     response = await asyncio.wait_for(kube.request("GET", MAPS, params={"resourceVersion": "99999999999999999"}), 60)
     assert response.status == 504
     assert (await response.json())["details"]["causes"][0]["reason"] == "ResourceVersionTooLarge"
+
+
+def an_event(*, namespace: str = "dev", **fields: Any) -> dict[str, Any]:
+    about = {"kind": "ConfigMap", "namespace": "dev", "name": "one"}
+    named = {"generateName": "one-", "namespace": namespace}
+    core = {"involvedObject": about, "reason": "Noted", "message": "by a client", "type": "Normal"}
+    return {"apiVersion": "v1", "kind": "Event", "metadata": named, **core, **fields}
+
+
+async def test_an_event_is_recorded_in_the_name_of_its_client(kube: KubeApi) -> None:
+    await created(kube, "one")
+    events = "/api/v1/namespaces/dev/events"
+    response = await kube.request("POST", events, json=an_event())
+    assert response.status == 201, await response.text()
+    newer = {
+        "metadata": {"name": "two", "namespace": "dev"},
+        "regarding": {"kind": "ConfigMap", "namespace": "dev", "name": "one"},
+        "reason": "Seen",
+        "note": "by a newer client",
+        "type": "Warning",
+        "reportingController": "example.org/one",
+        "eventTime": "2026-01-01T00:00:00.000000Z",
+    }
+    response = await kube.request("POST", "/apis/events.k8s.io/v1/namespaces/dev/events", json=newer)
+    assert response.status == 201, await response.text()
+
+    async def both() -> dict[str, Any]:
+        listed = await (await kube.request("GET", events)).json()
+        found = {each["reason"]: each for each in listed["items"]}
+        assert {"Noted", "Seen"} <= found.keys()
+        return found
+
+    recorded = await eventually(both)
+    assert recorded["Noted"]["message"] == "by a client"
+    assert recorded["Seen"]["message"] == "by a newer client"
+    assert {each["reportingComponent"] for each in recorded.values()} == {"operator"}
+    assert {each["involvedObject"]["name"] for each in recorded.values()} == {"one"}
+
+
+@pytest.mark.parametrize(
+    ("event", "code", "text"),
+    [
+        (an_event(involvedObject={}), 422, "involvedObject: name the kind"),
+        (an_event(involvedObject={"kind": "ConfigMap", "name": "one", "namespace": "x"}), 422, "does not match"),
+        (an_event(involvedObject={"kind": "Seed", "name": "one"}), 422, "does not match the Event's, dev"),
+        (an_event(involvedObject={"kind": "Pod", "name": "one", "namespace": "dev"}), 422, "involvedObject.kind"),
+        (an_event(involvedObject={"kind": "ConfigMap", "name": "no", "namespace": "dev"}), 404, "not found"),
+        (an_event(type="Loud"), 400, "type: must be one of"),
+        (an_event(reason=""), 400, "reason: is needed"),
+    ],
+)
+async def test_an_event_about_nothing_is_rejected(kube: KubeApi, event: dict[str, Any], code: int, text: str) -> None:
+    response = await kube.request("POST", "/api/v1/namespaces/dev/events", json=event)
+    assert response.status == code
+    assert text in (await response.json())["message"]
+
+
+async def test_an_event_that_nobody_has_seen_cannot_be_patched(kube: KubeApi) -> None:
+    path = "/apis/events.k8s.io/v1/namespaces/dev/events/no"
+    response = await kube.request("PATCH", path, data=b'{"series":{"count":2}}', headers=MERGE)
+    assert (response.status, (await response.json())["reason"]) == (404, "NotFound")
+
+
+SEED = "/apis/core.gardener.cloud/v1beta1/seeds/one"
+
+
+async def a_stored_seed(kube: KubeApi) -> dict[str, Any]:
+    manifest = a_seed("one")
+    response = await kube.request("POST", SEED.removesuffix("/one"), json=manifest)
+    assert response.status == 201, await response.text()
+    return await response.json()
+
+
+async def test_a_status_is_written_by_its_subresource_and_nothing_else_is(kube: KubeApi) -> None:
+    stored = await a_stored_seed(kube)
+    true = {
+        "type": "Seen",
+        "status": "True",
+        "reason": "A",
+        "message": "",
+        "lastTransitionTime": "2026-01-01T00:00:00Z",
+    }
+    sent = {"metadata": {"labels": {"a": "b"}}, "spec": {"taints": [{"key": "x"}]}, "status": {"conditions": [true]}}
+    patched = await kube.request("PATCH", f"{SEED}/status", json=sent, headers=MERGE)
+    assert patched.status == 200, await patched.text()
+    after = await patched.json()
+    assert after["status"]["conditions"] == [true]
+    assert "a" not in after["metadata"].get("labels", {})
+    assert after["spec"] == stored["spec"]
+    assert after["metadata"]["generation"] == stored["metadata"]["generation"]
+
+    other = {**true, "type": "Heard"}
+    strategic = {"Content-Type": "application/strategic-merge-patch+json"}
+    merged = await kube.request("PATCH", f"{SEED}/status", json={"status": {"conditions": [other]}}, headers=strategic)
+    assert [each["type"] for each in (await merged.json())["status"]["conditions"]] == ["Seen", "Heard"]
+
+    operations = [{"op": "replace", "path": "/status/conditions/0/status", "value": "False"}]
+    json_patch = {"Content-Type": "application/json-patch+json"}
+    replaced = await kube.request("PATCH", f"{SEED}/status", json=operations, headers=json_patch)
+    assert (await replaced.json())["status"]["conditions"][0]["status"] == "False"
+
+    put = await replaced.json()
+    put = {**put, "spec": {}, "status": {"conditions": [other]}}
+    response = await kube.request("PUT", f"{SEED}/status", json=put)
+    assert response.status == 200, await response.text()
+    assert (await response.json())["status"] == {"conditions": [other]}
+    response = await kube.request("PUT", f"{SEED}/status", json=put)
+    assert (response.status, (await response.json())["reason"]) == (409, "Conflict"), "its version is an old one"
+
+
+async def test_a_status_is_dry_run_validated_and_for_operators_alone(kube: KubeApi) -> None:
+    await a_stored_seed(kube)
+    sent = {"status": {"observedGeneration": 7}}
+    dry = await kube.request("PATCH", f"{SEED}/status?dryRun=All", json=sent, headers=MERGE)
+    assert (await dry.json())["status"]["observedGeneration"] == 7
+    assert "observedGeneration" not in (await (await kube.request("GET", SEED)).json()).get("status", {})
+    wrong = await kube.request("PATCH", f"{SEED}/status", json={"status": {"conditions": "many"}}, headers=MERGE)
+    assert (wrong.status, (await wrong.json())["reason"]) == (422, "Invalid")
+    stranger = await kube.request("PATCH", f"{SEED}/status", json=sent, headers=MERGE, user="ann")
+    assert (stranger.status, (await stranger.json())["reason"]) == (403, "Forbidden")
+    missing = await kube.request("PATCH", f"{SEED}2/status", json=sent, headers=MERGE)
+    assert missing.status == 404
+    scalar = await kube.request("PATCH", f"{SEED}/status", json={"status": 1}, headers=MERGE)
+    assert scalar.status == 400
+
+
+async def ended_by(kube: KubeApi, user: str, path: str = MAPS) -> dict[str, Any]:
+    """The Status in the last event of a watch of ConfigMaps by a user."""
+    watch = await kube.request("GET", path, params={"watch": "1", "resourceVersion": "0"}, user=user)
+    assert watch.status == 200, await watch.text()
+    last = b""
+    async for line in watch.content:
+        last = line
+    event = json.loads(last)
+    assert event["type"] == "ERROR"
+    return event["object"]
+
+
+@pytest.fixture
+def _reviewed_often(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Logins and rights are looked at again at once; the sum of the three is below 15 s."""
+    assert watches.REVIEW_SECONDS + max(logins.FRESH_SECONDS, authorizer.FRESH_SECONDS) < 15
+    monkeypatch.setattr(watches, "REVIEW_SECONDS", 0.05)
+    monkeypatch.setattr(logins, "FRESH_SECONDS", 0.0)
+    monkeypatch.setattr(authorizer, "FRESH_SECONDS", 0.0)
+
+
+@pytest.mark.usefixtures("_reviewed_often")
+async def test_a_token_that_is_revoked_ends_the_watches_that_it_opened(kube: KubeApi) -> None:
+    ending = asyncio.create_task(ended_by(kube, "operator"))
+
+    async def runs() -> None:
+        assert not ending.done()
+        assert kube.watches.running == 1
+
+    await eventually(runs)
+    kube.revoked.add("operator")
+    status = await ending
+    assert (status["code"], status["reason"]) == (401, "Unauthorized")
+    assert (await kube.request("GET", MAPS)).status == 401
+
+
+@pytest.mark.usefixtures("_reviewed_often")
+async def test_a_member_who_is_removed_from_a_project_has_its_watches_ended(kube: KubeApi) -> None:
+    path = "/apis/core.gardener.cloud/v1beta1/projects"
+    ann = {"kind": "User", "name": "ann", "apiGroup": "rbac.authorization.k8s.io", "role": "admin"}
+    response = await kube.request("POST", path, json=a_project(spec={"members": [ann]}))
+    assert response.status == 201, await response.text()
+    maps = MAPS.replace("/dev/", "/garden-dev/")
+    ending = asyncio.create_task(ended_by(kube, "ann", maps))
+
+    async def runs() -> None:
+        assert not ending.done()
+        assert kube.watches.running == 1
+
+    await eventually(runs)
+    removed = await kube.request("PATCH", f"{path}/dev", json={"spec": {"members": []}}, headers=MERGE)
+    assert removed.status == 200, await removed.text()
+    status = await ending
+    assert (status["code"], status["reason"]) == (403, "Forbidden")

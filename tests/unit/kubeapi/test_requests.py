@@ -61,8 +61,8 @@ def test_a_path_names_a_verb_and_an_object(  # noqa: PLR0917 - a row of the tabl
         ("GET", "/metrics", NotFound),
         ("PUT", SHOOTS, MethodNotAllowed),
         ("DELETE", "/api/v1/namespaces", MethodNotAllowed),
-        ("POST", "/api/v1/namespaces/garden/events", MethodNotAllowed),
-        ("PUT", f"{SHOOTS}/apollo/status", MethodNotAllowed),
+        ("DELETE", "/api/v1/namespaces/garden/events", MethodNotAllowed),
+        ("DELETE", f"{SHOOTS}/apollo/status", MethodNotAllowed),
     ],
 )
 def test_what_there_is_not_is_rejected(method: str, path: str, error: type[GardenbusError]) -> None:
@@ -155,6 +155,24 @@ def test_protobuf_that_is_cut_in_half_is_rejected_or_read_as_less(size: int) -> 
     except BadRequest:
         return
     assert found["kind"] == "ConfigMap"
+
+
+def test_a_shoot_is_read_from_protobuf_as_gardeners_binaries_send_it() -> None:
+    kubernetes = _field(8, b"1.34.4")
+    hibernation = b"\x08\x00"
+    spec = _field(5, hibernation) + _field(6, kubernetes) + _field(12, b"eu-west-1") + _field(14, b"aws-cork")
+    body = _envelope(b"core.gardener.cloud/v1beta1", b"Shoot", _field(1, _field(1, b"apollo")) + _field(2, spec))
+    assert decode_protobuf(body) == {
+        "apiVersion": "core.gardener.cloud/v1beta1",
+        "kind": "Shoot",
+        "metadata": {"name": "apollo"},
+        "spec": {
+            "hibernation": {"enabled": False},
+            "kubernetes": {"version": "1.34.4"},
+            "region": "eu-west-1",
+            "seedName": "aws-cork",
+        },
+    }
 
 
 def test_a_kind_that_is_not_read_from_protobuf_is_named() -> None:

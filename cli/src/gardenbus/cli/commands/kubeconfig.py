@@ -57,7 +57,7 @@ def kubeconfig(  # noqa: PLR0913 - one parameter an option
             if shoot:
                 raise BadRequest("SHOOT, or --landscape: give one of them")
             text = landscape_kubeconfig(find_landscape(*landscape), server, namespace or "default")
-        _show(text, file, "leads to the landscape")
+        show(text, file, "leads to the landscape")
         return
     with exit_codes():
         if not shoot:
@@ -76,12 +76,17 @@ def kubeconfig(  # noqa: PLR0913 - one parameter an option
         )
 
     result = run_with_client(work, *landscape)
-    _show(str(result["kubeconfig"]), file, f"is valid until {result['expirationTimestamp']}")
+    show(str(result["kubeconfig"]), file, f"is valid until {result['expirationTimestamp']}")
 
 
-def _show(text: str, file: Path | None, what: str) -> None:
+def show(text: str, file: Path | None, what: str) -> None:
+    """Write a kubeconfig to a file, or to standard output."""
     if file is None:
         write_document(text)
         return
-    replace_file(file, text.encode())
+    with exit_codes():
+        try:
+            replace_file(file, text.encode())
+        except OSError as error:
+            raise BadRequest(f"--file: {file} cannot be written: {error.strerror}") from error
     show_lines([f"{file} {what}"])

@@ -20,6 +20,7 @@ from gardenbus.kubeapi import metrics
 from gardenbus.kubeapi.access.authorizer import DelegatingAuthorizer
 from gardenbus.kubeapi.access.logins import Logins, nats_check
 from gardenbus.kubeapi.api_client import ImpersonatingClient
+from gardenbus.kubeapi.requests.client_events import ClientEvents
 from gardenbus.kubeapi.requests.reads import Reads
 from gardenbus.kubeapi.requests.reviews import Reviews
 from gardenbus.kubeapi.requests.subresources import Subresources
@@ -71,7 +72,15 @@ async def start_kubeapi(context: ServiceContext[KubeApiSettings], *, bus: Bus, s
     context.spawn("reviews", _after(visited, watches.run()))
     reads = Reads(api, authorizer, caches, clock.now, barrier)
     application = KubeApplication(
-        Handlers(reads, watches, Reviews(api, logins), Writes(api, reads), Subresources(api), logins),
+        Handlers(
+            reads,
+            watches,
+            Reviews(api, logins),
+            Writes(api, reads),
+            ClientEvents(api, caches.events),
+            Subresources(api),
+            logins,
+        ),
         caches,
         visited.set,
         _version(context),

@@ -14,6 +14,9 @@ _PLAIN_TOKEN = re.compile(r"[A-Za-z0-9_:{}-]{1,128}")
 
 CLUSTER_SCOPE = "_"
 GARDEN_NAMESPACE = "garden"
+DEFAULT_NAMESPACE = "default"
+"""Namespace of Events about objects that have none."""
+
 LEASE_NAMESPACE = "gardener-system-seed-lease"
 PROBE_LEASE = "_canary"
 RESERVED_TAINT = "node.gardener.cloud/critical-components-not-ready"

@@ -141,6 +141,16 @@ class AdminKubeconfigRequest(RequestBody, frozen=True):
     expiration_seconds: int = 3600
 
 
+class EventRequest(RequestBody, frozen=True):
+    """An Event about an object: its type is Normal or Warning. `uid`: that of the object, where it is known."""
+
+    reason: str
+    message: str = ""
+    type: str = "Normal"
+    action: str = ""
+    uid: str = ""
+
+
 class AccessReview(RequestBody, frozen=True):
     """An action that may be allowed; without verb all that are. `user`: another user, whom operators may name."""
 

@@ -11,6 +11,7 @@ from gardenbus.common.api.request_bodies import (
     AccessReview,
     AdminKubeconfigRequest,
     BindRequest,
+    EventRequest,
     HostRequest,
     ListRequest,
     MergePatch,
@@ -99,6 +100,25 @@ _ROWS = (
             Form("deleteObject", _OBJECT, "Delete one object."),
         ],
         writes=True,
+    ),
+    Verb(
+        "status",
+        "documents",
+        [
+            Form(
+                "patchStatus",
+                _OBJECT,
+                "Patch the status of one object (a merge patch).",
+                "manifests",
+            )
+        ],
+        writes=True,
+    ),
+    Verb(
+        "event",
+        "documents",
+        [Form("recordEvent", _OBJECT, "Record an Event about one object.", EventRequest)],
+        has_dry_run=False,
     ),
     Verb(
         "get",

@@ -16,7 +16,15 @@ from typing import Any
 
 from gardenbus.apiserver.access.authorizer import Authorizer
 from gardenbus.apiserver.call import Call
-from gardenbus.apiserver.domain.authorization.actions import BIND, READS, WRITES, Action, Permit, Requester
+from gardenbus.apiserver.domain.authorization.actions import (
+    BIND,
+    READS,
+    UPDATE_STATUS,
+    WRITES,
+    Action,
+    Permit,
+    Requester,
+)
 from gardenbus.apiserver.domain.authorization.decision import LANDSCAPE_READS, role_of
 from gardenbus.apiserver.domain.authorization.readable import readable
 from gardenbus.apiserver.registry.read_cache import ReadCache
@@ -32,7 +40,7 @@ from gardenbus.common.ports.store import Objects
 _VERBS: Sequence[str] = ("get", "list", "watch", "create", "update", "patch", "delete", "explain", "retry", BIND)
 _ONLY_ON_SHOOTS = frozenset({"explain", "retry", BIND})
 _SUBRESOURCES = {"shoots/binding": BIND, "shoot/binding": BIND, "managedseedsets/scale": "scale"}
-_OBJECT_VERBS = READS | WRITES | {BIND, "retry", "scale", "adopt", "forget"}
+_OBJECT_VERBS = READS | WRITES | {BIND, "retry", UPDATE_STATUS, "scale", "adopt", "forget"}
 _LANDSCAPE = LANDSCAPE_READS | {"kinds", "whoami", "can-i", "readable", "position", "csr.create"}
 
 NOT_ENFORCED = "this landscape has no identities: everybody may do everything"
@@ -125,6 +133,8 @@ def _action_of(review: AccessReview) -> Action:
     verb, kind = review.verb, review.kind
     if kind in _SUBRESOURCES and verb in ("create", "update", "patch", BIND, "scale"):
         verb, kind = _SUBRESOURCES[kind], kind.partition("/")[0]
+    if kind.endswith("/status") and verb in ("update", "patch"):
+        verb, kind = UPDATE_STATUS, kind.removesuffix("/status")
     if not kind and verb in _LANDSCAPE:
         return Action(verb)
     if verb not in _OBJECT_VERBS:

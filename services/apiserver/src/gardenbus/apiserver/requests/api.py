@@ -44,9 +44,11 @@ from gardenbus.apiserver.registry.writer import Writer
 from gardenbus.apiserver.requests.access_reviews import AccessReviews
 from gardenbus.apiserver.requests.admin_kubeconfigs import AdminKubeconfigs
 from gardenbus.apiserver.requests.bootstrap_tokens import BootstrapTokens
+from gardenbus.apiserver.requests.events import EventRequests
 from gardenbus.apiserver.requests.queries import ObjectReader
 from gardenbus.apiserver.requests.recoveries import RecoveryRequests
 from gardenbus.apiserver.requests.signing_requests import SigningRequests
+from gardenbus.apiserver.requests.statuses import StatusRequests
 from gardenbus.apiserver.requests.stream_positions import StreamPositions
 from gardenbus.apiserver.requests.unknown_objects import UnknownObjects
 from gardenbus.apiserver.requests.unschedulable import UnschedulableShoots
@@ -119,6 +121,8 @@ class ApiHandler:
                 authorizer=self.authorizer,
                 position=SharedQuery(position),
             ),
+            StatusRequests(self.store, self.clock, self.authorizer),
+            EventRequests(self.store, self.authorizer),
             ObjectReader(self.store, self.bus, self.subjects),
             AccessReviews(self.authorizer, self.store),
             UnschedulableShoots(self.store, self.bus, self.subjects),

@@ -75,6 +75,12 @@ def replacement(present: Document, given: Document) -> Document:
     return replacing_patch(present, after)
 
 
+def status_difference(present: Document, after: Document) -> Document:
+    """The patch of the status between an object and what a client has made of it; {} where it is the same."""
+    patch = merge_patch_between(section(present, "status"), section(after, "status"))
+    return {"status": patch} if patch else {}
+
+
 def difference(present: Document, after: Document) -> Document:
     """The merge patch between an object and what a patch has made of it, the status aside."""
     status = {"status": present["status"]} if "status" in present else {}

@@ -6,16 +6,23 @@ content, stand in protobuf where JSON leaves them out, and are dropped; `false` 
 """
 
 import base64
+import struct
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
+from functools import cache
+from importlib.resources import files
 from typing import Any
 
+import msgspec
+
+from gardenbus.common.api.decoding import json_decoder
 from gardenbus.common.api.document import Document
 from gardenbus.common.errors import BadRequest
 
 MEDIA_TYPE = "application/vnd.kubernetes.protobuf"
 MAGIC = b"k8s\x00"
 
+_decode = json_decoder()
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
 _LONGEST_VARINT = 70
 
@@ -50,11 +57,20 @@ _MESSAGES: Mapping[str, str] = {
     "RulesReviewSpec": "1 namespace",
     "TokenReview": "1 metadata:ObjectMeta, 2 spec:TokenReviewSpec",
     "TokenReviewSpec": "1 token, 2 audiences:[string]",
+    "Event": "1 metadata:ObjectMeta, 2 involvedObject:ObjectReference, 3 reason, 4 message, 5 source:EventSource,"
+    " 6 firstTimestamp:Time, 7 lastTimestamp:Time, 8 count:int, 9 type, 10 eventTime:MicroTime, 11 series:EventSeries,"
+    " 12 action, 13 related:ObjectReference, 14 reportingComponent, 15 reportingInstance",
+    "events.k8s.io/v1/Event": "1 metadata:ObjectMeta, 2 eventTime:MicroTime, 3 series:EventSeries,"
+    " 4 reportingController, 5 reportingInstance, 6 action, 7 reason, 8 regarding:ObjectReference,"
+    " 9 related:ObjectReference, 10 note, 11 type",
+    "EventSource": "1 component, 2 host",
+    "EventSeries": "1 count:int, 2 lastObservedTime:MicroTime",
     "CertificateSigningRequest": "1 metadata:ObjectMeta, 3 status:SigningStatus",
     "SigningStatus": "1 conditions:[SigningCondition]",
     "SigningCondition": "1 type, 2 reason, 3 message, 6 status",
 }
-"""Fields of each message; a type is `string` unless another is named, `[…]` a list, `{…}` a map of strings to it."""
+"""Fields of each message; a type is `string` unless another is named, `[…]` a list, `{…}` a map of strings to it, `^…`
+a message whose fields stand in its place. Those of Gardener's kinds are in gardener_messages.txt, in the same words."""
 
 
 def _fields_of(text: str) -> Mapping[int, tuple[str, str]]:
@@ -66,7 +82,22 @@ def _fields_of(text: str) -> Mapping[int, tuple[str, str]]:
     return found
 
 
+_ROOTS = frozenset(name for name, text in _MESSAGES.items() if text.startswith("1 metadata:ObjectMeta")) | {
+    "DeleteOptions"
+}
 _FIELDS = {name: _fields_of(text) for name, text in _MESSAGES.items()}
+
+
+def _fields(message: str) -> Mapping[int, tuple[str, str]] | None:
+    """The fields of a message; None where it is not known."""
+    return _FIELDS.get(message) or _gardeners().get(message)
+
+
+@cache
+def _gardeners() -> Mapping[str, Mapping[int, tuple[str, str]]]:
+    """The messages of Gardener's kinds, as `.ci/kube-messages` writes them; read when the first one comes."""
+    lines = (files("gardenbus.kubeapi.domain") / "gardener_messages.txt").read_text("utf-8").splitlines()
+    return {name: _fields_of(text) for name, _, text in (line.partition(" = ") for line in lines)}
 
 
 def decode_protobuf(body: bytes) -> Document:
@@ -76,19 +107,23 @@ def decode_protobuf(body: bytes) -> Document:
     envelope = {number: value for number, _, value in _entries(body[len(MAGIC) :])}
     types = {number: value for number, _, value in _entries(_bytes(envelope.get(1, b"")))}
     api_version, kind = _text(types.get(1, b"")), _text(types.get(2, b""))
-    if kind not in _FIELDS:
+    message = f"{api_version}/{kind}" if _fields(f"{api_version}/{kind}") is not None else kind
+    if message not in _ROOTS and "/" not in message:
         raise BadRequest(f"a {kind[:80] or 'body without a kind'} is not read as protobuf: send application/json")
-    return {"apiVersion": api_version, "kind": kind, **_message(_bytes(envelope.get(2, b"")), kind)}
+    return {"apiVersion": api_version, "kind": kind, **_message(_bytes(envelope.get(2, b"")), message)}
 
 
 def _message(body: bytes, name: str) -> Document:
     found: Document = {}
+    fields = _fields(name) or {}
     for number, _, value in _entries(body):
-        field = _FIELDS[name].get(number)
+        field = fields.get(number)
         if field is None:
             continue
         key, kind = field
-        if kind.startswith("["):
+        if kind.startswith("^"):
+            found |= _message(_bytes(value), kind[1:])
+        elif kind.startswith("["):
             found.setdefault(key, []).append(_value(value, kind[1:-1]))
         elif kind.startswith("{"):
             entry = {part: content for part, _, content in _entries(_bytes(value))}
@@ -112,7 +147,47 @@ def _value(value: "int | bytes", kind: str) -> Any:
         case "Time" | "MicroTime":
             return _time(_bytes(value), has_micros=kind == "MicroTime")
         case _:
-            return _message(_bytes(value), kind)
+            return _special(_bytes(value), kind)
+
+
+def _special(body: bytes, kind: str) -> Any:
+    """A message, or what JSON writes in another form."""
+    match kind:
+        case "double":
+            return struct.unpack("<d", body)[0] if len(body) == 8 else None  # noqa: PLR2004
+        case "Quantity":
+            return _text(_part(body, 1, b""))
+        case "IntOrString":
+            is_text = _number(_part(body, 1, 0)) == 1
+            return _text(_part(body, 3, b"")) if is_text else _value(_part(body, 2, 0), "int")
+        case "Duration":
+            return _duration(_value(_part(body, 1, 0), "int"))
+        case "RawExtension":
+            raw = _bytes(_part(body, 1, b""))
+            return _json(raw) if raw else None
+        case _:
+            return _message(body, kind)
+
+
+def _part(body: bytes, number: int, otherwise: "int | bytes") -> "int | bytes":
+    return next((value for each, _, value in _entries(body) if each == number), otherwise)
+
+
+def _json(raw: bytes) -> Any:
+    try:
+        return _decode(raw)
+    except msgspec.MsgspecError as error:
+        raise BadRequest(f"the body has a part that is no JSON: {error}") from error
+
+
+def _duration(nanoseconds: int) -> str:
+    """As Go writes it: `1h0m0s`, `1.5s`."""
+    sign, rest = ("-" if nanoseconds < 0 else ""), abs(nanoseconds)
+    minutes, rest = divmod(rest, 60 * 10**9)
+    hours, minutes = divmod(minutes, 60)
+    seconds = f"{rest / 10**9:.9f}".rstrip("0").rstrip(".")
+    leading = f"{hours}h{minutes}m" if hours else f"{minutes}m" if minutes else ""
+    return f"{sign}{leading}{seconds}s"
 
 
 def _time(body: bytes, *, has_micros: bool) -> str | None:

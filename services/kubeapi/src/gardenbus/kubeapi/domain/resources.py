@@ -47,13 +47,13 @@ class ApiResource(NamedTuple):
 
 
 _VERBS: Mapping[str, tuple[str, ...]] = {
-    "event": READ_VERBS,
+    "event": (*READ_VERBS, "create", "update", "patch"),
     "lease": ("get", "list", *WRITE_VERBS),
     "namespace": (*READ_VERBS, "create", "update", "patch", "delete"),
 }
-"""Kinds without some verbs: Events are recorded, Leases of seeds live on the bus, Namespaces go one by one."""
+"""Kinds without some verbs: Events go by themselves, Leases of seeds live on the bus, Namespaces go one by one."""
 
-_STATUS = Subresource("status", ("get",))
+_STATUS = Subresource("status", ("get", "update", "patch"))
 _SUBRESOURCES: Mapping[str, tuple[Subresource, ...]] = {
     "shoot": (
         Subresource("binding", ("update",)),
@@ -97,12 +97,17 @@ REVIEWS: Mapping[str, ApiResource] = {
 }
 """Resources that report who somebody is, and what they may do."""
 
-RESOURCES: tuple[ApiResource, ...] = (*map(_resource, KINDS.values()), *REVIEWS.values())
+EVENTS = ApiResource(
+    "events.k8s.io", "v1", "Event", "events", "event", (), namespaced=True, verbs=("create", "update", "patch")
+)
+"""Events in the group in which newer clients record them; they are read in the core group."""
+
+RESOURCES: tuple[ApiResource, ...] = (*map(_resource, KINDS.values()), *REVIEWS.values(), EVENTS)
 
 _BY_PATH: Mapping[tuple[str, str, str], ApiResource] = {
     (each.group, each.version, each.plural): each for each in RESOURCES
 }
-_BY_SINGULAR: Mapping[str, ApiResource] = {each.singular: each for each in RESOURCES}
+_BY_SINGULAR: Mapping[str, ApiResource] = {each.singular: each for each in reversed(RESOURCES)}
 
 _FIRST = ("", CORE, SEED_MANAGEMENT)
 

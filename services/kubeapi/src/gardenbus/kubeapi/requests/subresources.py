@@ -15,13 +15,13 @@ _MERGE_PATCH = "application/merge-patch+json"
 
 
 class Subresources:
-    """Handles them; a status is read as its object is."""
+    """Handles them, but for a status, which is read and written as its object is."""
 
     def __init__(self, api: ImpersonatingClient) -> None:
         self._api = api
 
     async def handle(self, request: ApiRequest) -> ObjectResponse | None:
-        """Respond to a request about a subresource; None where its object is read instead."""
+        """Respond to a request about a subresource; None where its object is handled instead."""
         assert request.info.subresource is not None
         match request.info.subresource.name, request.info.verb:
             case "scale", _:
@@ -33,7 +33,7 @@ class Subresources:
             case "approval", "update":
                 return await self._approve(request)
             case _:
-                return None
+                return None  # `status` is read and written as its object is
 
     async def _scale(self, request: ApiRequest) -> ObjectResponse:
         info = request.info

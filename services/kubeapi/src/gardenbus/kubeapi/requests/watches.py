@@ -51,7 +51,12 @@ class WatchServer:
         self._owners: dict[Watcher, tuple[User, AccessAttributes]] = {}
         for cache in (caches.objects, caches.events):
             cache.on_reset(lambda cache=cache: self._watchers.expire(cache, self._cache_of))
-        metrics.WATCHES.set_function(lambda: len(self._watchers))
+        metrics.WATCHES.set_function(lambda: self.running)
+
+    @property
+    def running(self) -> int:
+        """Watches that go on."""
+        return len(self._watchers)
 
     def _cache_of(self, watcher: Watcher) -> Cacher:
         return self._caches.of(watcher.resource.singular)

@@ -78,7 +78,8 @@ class Writes:
     async def update(self, request: ApiRequest) -> ObjectResponse:
         """Put an object in the place of what is stored. Raises NotFound, Conflict, and what it is rejected with."""
         given = manifests.named_in(read_body(request.body, request.content_type), request.info)
-        return await self._change(request, given, lambda present: manifests.replacement(present, given))
+        replacing = manifests.status_difference if _is_of_status(request) else manifests.replacement
+        return await self._change(request, given, lambda present: replacing(present, given))
 
     async def patch(self, request: ApiRequest) -> ObjectResponse:
         """Patch an object. Raises UnsupportedMediaType, NotFound, Conflict, and what it is rejected with."""
@@ -87,14 +88,15 @@ class Writes:
             return await self._apply(request)
         if media_type == JSON_PATCH:
             operations = read_json(request.body)
-            return await self._change(request, {}, lambda present: _json_patched(present, operations))
+            return await self._change(request, {}, lambda present: _json_patched(request, present, operations))
         if media_type not in (MERGE_PATCH, STRATEGIC_PATCH):
             supported = f"{JSON_PATCH}, {MERGE_PATCH}, {STRATEGIC_PATCH}, {APPLY_PATCH}"
             raise UnsupportedMediaType(f"{media_type[:80]!r} is no patch: there are {supported}")
         patch = _mapping(read_json(request.body))
         own = _body_of(patch)
         if media_type == MERGE_PATCH:  # which is what the apiserver takes
-            return await self._change(request, patch, lambda _: {name: own[name] for name in own if name != "status"})
+            sent = _own_part(request, own)
+            return await self._change(request, patch, lambda _: sent)
         return await self._merge(request, own, patch)
 
     async def _apply(self, request: ApiRequest) -> ObjectResponse:
@@ -103,7 +105,7 @@ class Writes:
             raise BadRequest("fieldManager: is required for an apply")
         given = manifests.named_in(read_body(request.body, APPLY_PATCH), request.info)
         for _ in range(MOST_ATTEMPTS):
-            if await self._present(request.user.name, key_of(request)) is None:
+            if not _is_of_status(request) and await self._present(request.user.name, key_of(request)) is None:
                 try:
                     result = await self._create(request, manifests.created(given))
                 except AlreadyExists:
@@ -115,12 +117,13 @@ class Writes:
     async def _merge(self, request: ApiRequest, own: Document, given: Document) -> ObjectResponse:
         """Merge an object's fields strategically over what is stored."""
         return await self._change(
-            request, given, lambda present: manifests.difference(present, merged_strategically(present, own))
+            request, given, lambda present: _difference(request, present, merged_strategically(present, own))
         )
 
     async def _change(self, request: ApiRequest, given: Document, patch_of: PatchMechanism) -> ObjectResponse:
         """Change an object on the version that it states, or on any, until nobody else has changed it meanwhile."""
         key, user = key_of(request), request.user.name
+        verb = "status" if _is_of_status(request) else "patch"
         metadata = section(given, "metadata")
         wanted, uid = str(metadata.get("resourceVersion") or ""), str(metadata.get("uid") or "")
         for attempt in range(MOST_ATTEMPTS):
@@ -134,7 +137,7 @@ class Writes:
                 return ObjectResponse(body)
             options = _options(request)._replace(condition=(key, int(stored["resourceVersion"])))
             try:
-                result = await self._api.request(user, f"patch.{key.tail}", patch, options)
+                result = await self._api.request(user, f"{verb}.{key.tail}", patch, options)
             except Rejected as error:
                 if error.code != _CONFLICT:
                     raise
@@ -213,14 +216,29 @@ def _options(request: ApiRequest) -> WriteOptions:
     return WriteOptions(is_dry_run=is_dry_run(query.get("dryRun", "")), validation=validation)
 
 
-def _json_patched(present: Document, operations: Any) -> Document:
+def _is_of_status(request: ApiRequest) -> bool:
+    return request.info.subresource is not None and request.info.subresource.name == "status"
+
+
+def _difference(request: ApiRequest, present: Document, after: Document) -> Document:
+    """Patch of the part that a request changes: the status where it is about that, else all but the status."""
+    return (manifests.status_difference if _is_of_status(request) else manifests.difference)(present, after)
+
+
+def _own_part(request: ApiRequest, patch: Document) -> Document:
+    """The part of a merge patch that a request changes."""
+    is_of_status = _is_of_status(request)
+    return {name: patch[name] for name in patch if (name == "status") is is_of_status}
+
+
+def _json_patched(request: ApiRequest, present: Document, operations: Any) -> Document:
     try:
         after = patched(present, operations)
     except BadRequest as error:
         if not isinstance(operations, list):
             raise
         raise Rejected(422, "Invalid", error.message) from error
-    return manifests.difference(present, after)
+    return _difference(request, present, after)
 
 
 def _body_of(patch: Document) -> Document:

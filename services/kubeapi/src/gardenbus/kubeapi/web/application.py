@@ -17,6 +17,7 @@ from gardenbus.kubeapi.domain.negotiation import DISCOVERY, JSON, METADATA, TABL
 from gardenbus.kubeapi.domain.request_info import RequestInfo, request_info
 from gardenbus.kubeapi.domain.resources import REVIEWS
 from gardenbus.kubeapi.domain.statuses import Rejected, status_of
+from gardenbus.kubeapi.requests.client_events import ClientEvents
 from gardenbus.kubeapi.requests.reads import Reads
 from gardenbus.kubeapi.requests.responses import ApiRequest, ObjectResponse, object_response
 from gardenbus.kubeapi.requests.reviews import Reviews
@@ -41,6 +42,7 @@ class Handlers(NamedTuple):
     watches: WatchServer
     reviews: Reviews
     writes: Writes
+    events: ClientEvents
     subresources: Subresources
     logins: Logins
 
@@ -100,9 +102,10 @@ class KubeApplication:
 
     async def _public(self, request: web.Request) -> web.Response | None:
         """Health and version, which are for everybody."""
-        if request.path in _HEALTH or request.path.startswith(("/livez/", "/readyz/")):
+        path = request.path.rstrip("/")
+        if path in _HEALTH or path.startswith(("/livez/", "/readyz/")):
             return web.Response(text="ok")
-        if request.path == "/version":
+        if path == "/version":
             return await encoded(request, object_response(self._version), Accepted())
         return None
 
@@ -172,6 +175,8 @@ class KubeApplication:
             return await handlers.reviews.create(request)
         if info.subresource is not None and (found := await handlers.subresources.handle(request)) is not None:
             return found
+        if info.resource.singular == "event" and info.verb in ("create", "update", "patch"):
+            return await handlers.events.record(request)
         by_verb: Mapping[str, Callable[[ApiRequest], Awaitable[ObjectResponse]]] = {
             "get": handlers.reads.get,
             "list": handlers.reads.list,

@@ -15,6 +15,9 @@ WRITES = frozenset({"create", "apply", "update", "patch", "delete"})
 BIND = "bind"
 """The verb of Gardener's subresource `shoots/binding`: decide on a shoot's seed."""
 
+UPDATE_STATUS = "update-status"
+"""The verb of the subresource `status`: gardenlets and controllers report it, and operators may."""
+
 TRUSTED_INSIDERS = frozenset({ANONYMOUS, OPERATOR, "identity"})
 """Users of the services' account that may do everything. Who is there and names no user is the operator, by the
 permission table; `identity` can let in anybody as anybody anyway."""

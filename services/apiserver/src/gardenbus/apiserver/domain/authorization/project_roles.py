@@ -66,7 +66,12 @@ _MANAGED = frozenset({
     "namespacedcloudprofile", "openidconnectpreset", "role", "rolebinding",
 })  # fmt: skip
 _VIEWER = (Rule(READS, _VIEWED),)
-_MEMBER = (Rule(READS, _VIEWED | _MANAGED), Rule(WRITES, _MANAGED), Rule(frozenset({"retry"}), frozenset({"shoot"})))
+_MEMBER = (
+    Rule(READS, _VIEWED | _MANAGED),
+    Rule(WRITES, _MANAGED),
+    Rule(frozenset({"create"}), frozenset({"event"})),
+    Rule(frozenset({"retry"}), frozenset({"shoot"})),
+)
 _SERVICE_ACCOUNTS = (Rule(READS | WRITES, frozenset({"serviceaccount"})),)
 _CHANGES = frozenset({"apply", "update", "patch"})
 _GET = frozenset({"get"})
