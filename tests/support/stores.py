@@ -16,6 +16,7 @@ from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.ports.store import (
     BindOutcome,
     SeedBinding,
+    SeenGroups,
     Store,
     UnblockIndexes,
     UnschedulableResult,
@@ -206,6 +207,7 @@ def an_unschedulable_shoot(
     descriptor: bytes = b'{"size":1}',
     scheduler_name: str = "default-scheduler",
     trace: str = "",
+    groups: SeenGroups | None = None,
 ) -> UnschedulableShoot:
     """The refusal of a shoot as it was read."""
     return UnschedulableShoot(
@@ -219,4 +221,5 @@ def an_unschedulable_shoot(
         seen=seen,
         message=message,
         trace=trace,
+        groups=groups or {},
     )

@@ -15,6 +15,13 @@ from gardenbus.common.api.garden.scheduling_requirements import (
     resolved_requirements,
     with_resolved,
 )
+from gardenbus.common.api.garden.shoot_groups import (
+    NO_GROUP_RULES,
+    GroupRules,
+    GroupTerm,
+    SpreadConstraint,
+    group_lines,
+)
 from tests.support.builders import a_project, a_shoot
 
 STATED = "requests: {cpu: '4', memory: 16Gi, example.com/lb: 2}"
@@ -95,6 +102,47 @@ def test_what_admission_has_not_written_requires_nothing(text: str) -> None:
             f"affinity: {{seedAffinity: {{required: [{', '.join(['{matchLabels: {a: b}}'] * 9)}]}}}}",
             ".affinity.seedAffinity.required: must not have more than 8 entries",
         ),
+        ("groups: db", ".groups: must be a list"),
+        ("groups: [a, b, c, d, e]", ".groups: must not have more than 4 entries"),
+        ("groups: [Db]", ".groups[0]: must be the name of a group"),
+        ("groups: ['*']", '.groups[0]: a hard rule needs a named group, not "*"'),
+        (
+            "topologySpreadConstraints: [{group: '*', topologyKey: seed}]",
+            '.topologySpreadConstraints[0].group: a hard rule needs a named group, not "*"',
+        ),
+        (
+            "topologySpreadConstraints: [{group: db, topologyKey: seed, maxSkew: 0}]",
+            ".topologySpreadConstraints[0].maxSkew: must be a whole number from 1 to",
+        ),
+        (
+            "topologySpreadConstraints: [{group: db, topologyKey: seed, minDomains: '2'}]",
+            ".topologySpreadConstraints[0].minDomains: must be a whole number from 1 to",
+        ),
+        (
+            "topologySpreadConstraints: [{group: db, topologyKey: seed, whenUnsatisfiable: ScheduleAnyway}]",
+            ".topologySpreadConstraints[0].whenUnsatisfiable: must be DoNotSchedule",
+        ),
+        (
+            "topologySpreadConstraints: [{group: db, topologyKey: seed, fullDomains: Maybe}]",
+            ".topologySpreadConstraints[0].fullDomains: must be Count or Ignore",
+        ),
+        (
+            "topologySpreadConstraints: [{group: db, topologyKey: 'a b'}]",
+            ".topologySpreadConstraints[0].topologyKey: must be seed, region, provider, or the key of a label",
+        ),
+        (
+            "topologySpreadConstraints: [{group: db, topologyKey: seed, labelSelector: {}}]",
+            ".topologySpreadConstraints[0].labelSelector: no such field; there are group, topologyKey",
+        ),
+        (
+            "affinity: {shootAffinity: {required: [{group: '*', topologyKey: seed}]}}",
+            '.affinity.shootAffinity.required[0].group: a hard rule needs a named group, not "*"',
+        ),
+        (
+            "affinity: {shootAntiAffinity: {required: [{group: db}]}}",
+            ".affinity.shootAntiAffinity.required[0].topologyKey: must be seed, region, provider",
+        ),
+        ("affinity: {shootAntiAffinity: [x]}", ".affinity.shootAntiAffinity: must be a mapping of required"),
         ("- requests", ": must be a mapping"),
         ("requests: {cpu: 1", ": is neither YAML nor JSON"),
         ("requests: {cpu: 1, cpu: 2}", ": is neither YAML nor JSON"),
@@ -122,6 +170,32 @@ def test_an_affinity_is_resolved_and_read_back() -> None:
     assert list(map(str, found.required_seeds)) == ["tier=gold", "env in (prod)"]
     assert [(each.weight, str(each.preference)) for each in found.preferred_seeds] == [(80, "rack=7")]
     assert resolve("affinity: {seedAffinity: {required: []}}", None) is None
+
+
+def test_rules_between_shoots_are_resolved_and_read_back() -> None:
+    stated = """
+    groups: [web, pair-a, web]
+    affinity:
+      shootAffinity: {required: [{group: db, topologyKey: region}]}
+      shootAntiAffinity:
+        required: [{group: pair-a, topologyKey: seed}, {group: pair-a, topologyKey: example.com/rack}]
+    topologySpreadConstraints:
+    - {group: web, topologyKey: region, maxSkew: 2, minDomains: 3, fullDomains: Ignore}
+    - {group: web, topologyKey: seed}
+    """
+    text = resolve(stated, None)
+    assert text is not None
+    assert resolve(text, None) == text
+    rules = resolved_requirements({RESOLVED: text}).group_rules
+    assert rules == GroupRules(
+        groups=("pair-a", "web"),
+        affinity=(GroupTerm("db", "region"),),
+        anti_affinity=(GroupTerm("pair-a", "seed"), GroupTerm("pair-a", "example.com/rack")),
+        spread=(SpreadConstraint("web", "region", 2, 3, ignores_full=True), SpreadConstraint("web", "seed")),
+    )
+    assert group_lines(rules) == ("db 0 ", "pair-a 1 example.com/rack,seed", "web 1 ")
+    assert resolved_requirements({RESOLVED: '{"requests":{"cpu":1}}'}).group_rules is NO_GROUP_RULES
+    assert resolve("groups: []", "groups: [db]") is None
 
 
 def test_requests_are_rounded_up_and_what_is_allocatable_down() -> None:

@@ -1,7 +1,7 @@
 """Worked cases of scores: the public formulas, and a naive scorer, give their numbers and choose their seeds."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import pytest
@@ -19,7 +19,11 @@ from gardenbus.common.api.garden.scheduling_profiles import (
     WeightedResource,
     ZoneFit,
 )
+from gardenbus.common.api.garden.scheduling_requirements import RESOLVED, resolve, resolved_requirements
+from gardenbus.common.api.garden.seeds import Seed, SeedProvider, SeedSpec
+from gardenbus.common.api.garden.shoot_groups import GroupChecks, GroupCounts, domain_of, without_shoot
 from gardenbus.common.api.selectors import parse_selector
+from gardenbus.common.api.views import Metadata
 from gardenbus.scheduling.scores.formulas import (
     Amount,
     affinity_score,
@@ -45,12 +49,50 @@ def cases() -> list[dict[str, Any]]:
 
 
 def is_applicable(case: Mapping[str, Any]) -> bool:
-    """Scores of one seed alone: neither queues, nor binds, nor what shoots of a group do to each other."""
+    """Scores of one seed alone, and required rules between shoots: no queues, no binds, no preferences of groups."""
     if case["kind"] != "score":
         return False
     shoot = case["given"]["shoot"]
     names = {each["name"] for each in case["given"]["plugins"]}
-    return not names & GROUPS and not {"spread", "requiredShoots", "preferredShoots", "groups"} & shoot.keys()
+    return not names & GROUPS and "preferredShoots" not in shoot
+
+
+def stated_by(shoot: Mapping[str, Any]) -> dict[str, Any]:
+    """The requirements of a case's shoot as admission resolves them."""
+    affinity: dict[str, Any] = {}
+    for each in shoot.get("requiredShoots", []):
+        term = {"group": each["group"], "topologyKey": each["topologyKey"]}
+        kind = "shootAffinity" if each["kind"] == "affinity" else "shootAntiAffinity"
+        affinity.setdefault(kind, {"required": []})["required"].append(term)
+    return {
+        "groups": shoot.get("groups", []),
+        "affinity": affinity,
+        "topologySpreadConstraints": shoot.get("spread", []),
+    }
+
+
+def rejected_by(given: Mapping[str, Any], open_seeds: Collection[str]) -> dict[str, str]:
+    """The rule that keeps the shoot off each seed that has one."""
+    text = resolve(json.dumps(stated_by(given["shoot"])), None)
+    rules = resolved_requirements({RESOLVED: text}).group_rules
+    views = {
+        name: Seed(
+            Metadata(name=name, labels=each.get("labels", {})),
+            SeedSpec(provider=SeedProvider(each["provider"], each["region"])),
+        )
+        for name, each in given["seeds"].items()
+    }
+    repel = given.get("repel", {})
+    counts = {
+        group: GroupCounts(1, given["groups"].get(group, {}), repel.get(group, {}))
+        for group in {*given["groups"], *repel}
+    }
+    if on := given["shoot"].get("on"):
+        counts = dict(without_shoot(counts, rules, [on]))
+    checks = GroupChecks(
+        rules, counts, lambda seed, key: domain_of(views[seed], key), eligible=sorted(views), open_seeds=open_seeds
+    )
+    return {name: problem.rule for name in views for problem in list(checks.problems(name))[:1]}
 
 
 def args_of(plugin: Mapping[str, Any], given: Mapping[str, Any]) -> ScoreArgs:
@@ -126,7 +168,9 @@ def test_a_worked_case_has_its_scores_sums_and_seed(case: dict[str, Any]) -> Non
     given, expected = case["given"], case["expect"]
     requests = {"shoots": 1, **given["shoot"].get("requests", {})}
     seeds = {name: NaiveSeed(name, each) for name, each in given["seeds"].items()}
-    open_seeds = {name: seed for name, seed in seeds.items() if seed.has_room(requests)}
+    with_room = {name: seed for name, seed in seeds.items() if seed.has_room(requests)}
+    rejected = {name: "capacity" for name in seeds if name not in with_room} | rejected_by(given, with_room)
+    open_seeds = {name: seed for name, seed in with_room.items() if name not in rejected}
     plugins = [(each, args_of(each, given)) for each in given["plugins"]]
     scores = {
         name: {each["name"]: score_of(args, seed, given, requests) for each, args in plugins}
@@ -135,7 +179,8 @@ def test_a_worked_case_has_its_scores_sums_and_seed(case: dict[str, Any]) -> Non
     sums = {name: sum(each["weight"] * scores[name][each["name"]] for each, _ in plugins) for name in open_seeds}
     assert scores == expected["scores"]
     assert sums == expected["totals"]
-    assert naive_scores.choose(sums, seeds, requests) == expected["chosen"]
+    assert naive_scores.choose(sums, open_seeds, requests) == expected["chosen"]
+    assert rejected == expected["rejected"]
     assert {
         name: {each["name"]: naive_score(each, seed, given, requests) for each, _ in plugins}
         for name, seed in open_seeds.items()
@@ -144,7 +189,7 @@ def test_a_worked_case_has_its_scores_sums_and_seed(case: dict[str, Any]) -> Non
 
 def test_the_worked_cases_are_at_hand() -> None:
     required_shared(CASES)
-    assert sum(map(is_applicable, cases())) >= 10
+    assert sum(map(is_applicable, cases())) >= 15
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,7 @@ from gardenbus.common.api.views import read_view
 from gardenbus.common.errors import InvalidResource
 from gardenbus.scheduling.assignment import decide
 from gardenbus.scheduling.equivalence_classes import request_of, skip_reason
+from gardenbus.scheduling.group_index import GroupIndex
 from gardenbus.scheduling.results import Assignment
 from gardenbus.scheduling.seed_candidates import SeedCandidate
 from gardenbus.scheduling.snapshot import Landscape, Snapshot
@@ -85,7 +86,7 @@ def snapshot_of(
         strategy=strategy,
         filters=filters,
     )
-    return Snapshot(landscape, UsageIndex(usage_after(documents), _requested(documents)))
+    return Snapshot(landscape, UsageIndex(usage_after(documents), _requested(documents)), groups_of(documents))
 
 
 def _admitted(documents: Sequence[Document]) -> list[Document]:
@@ -112,6 +113,16 @@ def _requested(documents: Iterable[Document]) -> Mapping[str, Mapping[str, int]]
     return requested
 
 
+def groups_of(documents: Iterable[Document]) -> GroupIndex:
+    """The groups of the placed shoots."""
+    groups = GroupIndex()
+    for shoot in of_kind(documents, "Shoot"):
+        if rules := resolved_of(shoot).group_rules:
+            for seed in seeds_of(shoot):
+                groups.assume(str(section(shoot, "metadata").get("namespace") or ""), rules, seed)
+    return groups
+
+
 def usage_after(documents: Iterable[Document], assignments: Iterable[SimulatedAssignment] = ()) -> Counter[str]:
     """Shoots per seed once some have been assigned; a shoot counts once on each seed that its spec or status names."""
     chosen = {each.shoot: each.seed for each in assignments if each.seed is not None}
@@ -128,11 +139,15 @@ class _Landscapes:
         self._scheduler_name = scheduler_name
         self._for_all = profiles.for_all
         given = {each.scheduler_name: each for each in profiles.by_name}
-        landscape, usage = snapshot.landscape, snapshot.usage
-        self._snapshots = {name: Snapshot(landscape.with_profile(each), usage) for name, each in given.items()}
+        landscape = snapshot.landscape
+        self._snapshots = {
+            name: msgspec.structs.replace(snapshot, landscape=landscape.with_profile(each))
+            for name, each in given.items()
+        }
         self._snapshots.setdefault(scheduler_name, snapshot)
         if self._for_all is not None:
-            self._snapshots[scheduler_name] = Snapshot(landscape.with_profile(self._for_all), usage)
+            of_all = landscape.with_profile(self._for_all)
+            self._snapshots[scheduler_name] = msgspec.structs.replace(snapshot, landscape=of_all)
 
     def of(self, shoot: Shoot) -> tuple[Snapshot, str]:
         """The snapshot for a shoot, and the reason why it is not placed."""
@@ -157,6 +172,7 @@ def _placed(document: Document, choice: _Landscapes) -> tuple[str | None, str | 
     if isinstance(result, Assignment):
         if result.seed not in seeds_of(document):
             snapshot.assume(result.seed, request.requests)
+            snapshot.groups.assume(request.constraints.namespace, request.rules, result.seed)
         return result.seed, None
     return None, result.message
 

@@ -1,8 +1,10 @@
 """The decision: the seed that a shoot is assigned to, or the reasons why it is unschedulable."""
 
+from gardenbus.common.api.garden.shoot_groups import NO_GROUP_RULES
 from gardenbus.scheduling.diagnosis import unschedulable
 from gardenbus.scheduling.equivalence_classes import SchedulingRequest
 from gardenbus.scheduling.feasible_seeds import DistanceGroup, FeasibleSeeds, feasible_seeds_of
+from gardenbus.scheduling.group_checks import allowed_by, group_checks_of
 from gardenbus.scheduling.results import Assignment, RunnerUp, SchedulingResult
 from gardenbus.scheduling.scores.seed_scores import scores_of
 from gardenbus.scheduling.scores.usage_heaps import least_used
@@ -14,10 +16,12 @@ def decide(request: SchedulingRequest, snapshot: Snapshot) -> SchedulingResult:
     """Choose among the nearest seeds that fit: by the sum of scores, or without scores the one with the fewest shoots.
 
     The first by name among equals. The fewest shoots are found by heaps, or by levels for shoots that request
-    resources. Pure: the same request and snapshot always give the same result. It does not count the assignment; the
-    caller does, with `Snapshot.assume`. An exception of a user's own filter is passed on.
+    resources, or that rules between shoots concern. Pure: the same request and snapshot always give the same result. It
+    does not count the assignment; the caller does, with `Snapshot.assume`. An exception of a user's own filter is
+    passed on.
     """
-    choose = _assign_by_levels if snapshot.landscape.scores or request.requests else _assign
+    is_plain = not request.requests and request.rules is NO_GROUP_RULES and not snapshot.landscape.scores
+    choose = _assign if is_plain else _assign_by_levels
     return choose(request, snapshot) or unschedulable(request, snapshot)
 
 
@@ -50,8 +54,10 @@ def _assign(request: SchedulingRequest, snapshot: Snapshot) -> Assignment | None
 
 def _assign_by_levels(request: SchedulingRequest, snapshot: Snapshot) -> Assignment | None:
     found = feasible_seeds_of(request.constraints, snapshot.landscape)
+    checks = group_checks_of(request, snapshot)
     nearer = 0
-    for group in found.groups:
+    for each in found.groups:
+        group = each if checks is None else each._replace(feasible=allowed_by(checks, each.feasible, snapshot))
         if group.feasible:
             best = _best_of(group, found, request, snapshot, nearer)
             if best is not None:

@@ -11,6 +11,7 @@ from gardenbus.scheduling.filters.context import FilterContext, filter_context_o
 from gardenbus.scheduling.filters.row import Filter
 from gardenbus.scheduling.filters.strategy import STRATEGY
 from gardenbus.scheduling.filters.table import FILTERS, checks_with
+from gardenbus.scheduling.group_checks import group_checks_of
 from gardenbus.scheduling.results import RejectedSeeds, SeedRejection, Unschedulable, format_rejections, grouped
 from gardenbus.scheduling.seed_candidates import SeedCandidate
 from gardenbus.scheduling.snapshot import Landscape, Snapshot
@@ -48,7 +49,7 @@ def rejections_of(request: SchedulingRequest, snapshot: Snapshot) -> Mapping[str
     diagnosis = diagnosis_of(request.constraints, snapshot.landscape)
     if diagnosis.context is None:
         return {}
-    context = diagnosis.context.with_request(request, snapshot)
+    context = diagnosis.context.with_request(request, snapshot, group_checks_of(request, snapshot))
     checks = (*checks_with(snapshot.landscape), STRATEGY)
     found = (_first_rejection(seed, checks, context, diagnosis) for seed in diagnosis.candidates)
     return {rejection.seed: rejection for rejection in found if rejection is not None}

@@ -14,6 +14,7 @@ from gardenbus.common.api.document import NO_SPEC, Document, StoredObject
 from gardenbus.common.api.garden.feasibility import Tolerations
 from gardenbus.common.api.garden.scheduling_profiles import PreferredSeeds
 from gardenbus.common.api.garden.scheduling_requirements import RESOLVED, Requests, resolved_requirements
+from gardenbus.common.api.garden.shoot_groups import NO_GROUP_RULES, GroupRules
 from gardenbus.common.api.garden.shoot_networks import Ranges, ranges_of
 from gardenbus.common.api.garden.shoots import TESTING_PURPOSE, Shoot, ShootSpec, ShootStatus
 from gardenbus.common.api.garden.tolerations import UNCHECKED_TOLERATIONS, unchecked_in
@@ -60,6 +61,7 @@ class SchedulingRequest(msgspec.Struct, frozen=True, omit_defaults=True):
     constraints: Constraints = msgspec.field(name="demand")
     ranges: Ranges
     requests: Requests = ()
+    rules: GroupRules = NO_GROUP_RULES
 
 
 _decode = json_decoder(SchedulingRequest)
@@ -124,7 +126,7 @@ def request_of(
         required_seeds=requirements.required_seeds,
         preferred_seeds=requirements.preferred_seeds,
     )
-    return SchedulingRequest(constraints, ranges_of(shoot), requirements.requests)
+    return SchedulingRequest(constraints, ranges_of(shoot), requirements.requests, requirements.group_rules)
 
 
 def descriptor(request: SchedulingRequest) -> bytes:

@@ -15,7 +15,9 @@ from gardenbus.common.api.garden.cloudprofiles import (
 from gardenbus.common.api.garden.projects import Project
 from gardenbus.common.api.garden.scheduling_profiles import AddedAffinity, SchedulingProfile
 from gardenbus.common.api.garden.scheduling_requirements import Requests
+from gardenbus.common.api.garden.shoot_groups import SEED_KEY, domain_of
 from gardenbus.common.api.garden.strategies import SAME_REGION
+from gardenbus.scheduling.group_index import GroupIndex
 from gardenbus.scheduling.score_table import NO_SCORES, ScoreTable
 from gardenbus.scheduling.seed_candidates import SeedCandidate
 from gardenbus.scheduling.seed_index import SeedIndex
@@ -49,6 +51,7 @@ class Landscape:
         self.reads_purpose = False
         self.seeds = tuple(sorted(seeds, key=lambda seed: seed.name))
         self.seeds_by_name = {seed.name: seed for seed in self.seeds}
+        self._known_seeds: Mapping[str, SeedCandidate] = self.seeds_by_name
         self._profiles = {profile.metadata.name: profile.spec for profile in cloudprofiles}
         self._namespaced_profiles = {
             (profile.metadata.namespace, profile.metadata.name): profile.status.cloud_profile_spec
@@ -100,6 +103,7 @@ class Landscape:
         other = copy(self)
         other.seeds = seeds
         other.seeds_by_name = {seed.name: seed for seed in seeds}
+        other._known_seeds = {**self._known_seeds, **other.seeds_by_name}  # noqa: SLF001  another of this class
         other.diagnoses = {}
         other._owner = object()  # noqa: SLF001  another of this class
         return other
@@ -108,6 +112,13 @@ class Landscape:
         index.owner = self._owner
         rules = (self.strategy, tuple(each.name for each in self.filters), self.scores.plugins)
         self.feasible = index.feasible.setdefault(rules, {})
+
+    def domain(self, seed: str, key: str) -> str | None:
+        """The domain of a seed, also of one that was left out: the shoots there still count."""
+        if key == SEED_KEY:
+            return seed
+        known = self._known_seeds.get(seed)
+        return domain_of(known.seed, key) if known is not None and not known.unreadable else None
 
     def profile(self, kind: str, namespace: str, name: str) -> CloudProfileSpec | None:
         """The profile that a shoot of a namespace refers to, or None."""
@@ -137,10 +148,14 @@ class Landscape:
 
 
 class Snapshot(msgspec.Struct, frozen=True, eq=False):
-    """A landscape and the shoots per seed. `usage` is the caller's to count its own assignments in."""
+    """A landscape, the shoots per seed, and the groups that the shoots to be decided on have rules about.
+
+    `usage` and `groups` are the caller's to count its own assignments in.
+    """
 
     landscape: Landscape
     usage: UsageIndex = msgspec.field(default_factory=UsageIndex)
+    groups: GroupIndex = msgspec.field(default_factory=GroupIndex)
 
     def assume(self, seed: str, requests: Requests = ()) -> None:
         """Count one more shoot on a seed, with what it requests there."""

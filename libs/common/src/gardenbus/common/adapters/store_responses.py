@@ -36,6 +36,7 @@ _REJECTIONS = {
     "seed-changed": "the seed changed meanwhile",
     "full": "the seed already has the maximum number of shoots scheduled on it",
     "short": "the seed has less left of a resource than the shoot requests (gardenbus explain names it)",
+    "unfenced": "it is in a group of shoots, or has a rule about one: leave out spec.seedName, or use gardenbus bind",
     "circular": "the seed is hosted by this shoot, directly or through further ManagedSeeds",
     "runs-elsewhere": "a seed runs it, where the store has lost it: adopt it, or forget it, there (gardenbus doctor)",
     "recovering": "it was ordered before the store was restored, and may run somewhere: see gardenbus recovery",
@@ -182,6 +183,11 @@ def is_held(message: str, holder: ObjectKey) -> Forbidden:
 def is_outdated(message: str, version: int) -> Conflict:
     """A write found another version of the object that it was to depend on."""
     return Conflict(f"{message} (its version is {version} by now)" if version else f"{message} (not found)")
+
+
+def has_been_regrouped(message: str) -> Conflict:
+    """A write found a group of its shoot changed."""
+    return Conflict(message)
 
 
 def exceeds_quota(message: str, quota: str, resource: str, used: int, most: int) -> Forbidden:

@@ -23,6 +23,7 @@ from gardenbus.common.api.garden.seeds import (
     scheduling_content,
     shoot_capacity,
 )
+from gardenbus.common.api.garden.shoot_groups import group_lines
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.api.resource_quotas import quota_lines
 from gardenbus.common.api.uids import is_uid
@@ -67,6 +68,7 @@ class IndexKeys(NamedTuple):
     quota: tuple[str, ...] = ()  # ResourceQuota: `resource_quotas.quota_lines`
     demands: tuple[str, ...] = ()  # Shoot: `<binding> <count> <unit>`, its demand through each binding
     requests: tuple[str, ...] = ()  # Shoot: `<resource> <amount>` of each that it requests besides `shoots`
+    groups: tuple[str, ...] = ()  # Shoot: `shoot_groups.group_lines`
     allocatable: tuple[str, ...] = ()  # Seed: the same of each that is allocatable there
 
 
@@ -88,13 +90,15 @@ def index_keys_of(document: Document) -> IndexKeys:
     )
     match document["kind"]:
         case "Shoot":
+            requirements = resolved_requirements(section(metadata, "annotations"))
             return IndexKeys(
                 scheduler_name="" if _is_self_hosted(spec) else spec.get("schedulerName") or DEFAULT_SCHEDULER_NAME,
                 references=_shoot_references(document, is_deleting=bool(metadata.get("deletionTimestamp"))),
                 owners=owners,
                 operation=operation_key(section(document, "status", "lastOperation")),
                 demands=_demands(metadata["namespace"], spec),
-                requests=lines_of(resolved_requirements(section(metadata, "annotations")).requests),
+                requests=lines_of(requirements.requests),
+                groups=group_lines(requirements.group_rules),
             )
         case "Seed":
             capacity = shoot_capacity(document)

@@ -13,6 +13,7 @@ import msgspec
 
 from gardenbus.common.api.document import Document, StoredObject
 from gardenbus.common.api.garden.rows import ShootOperationState
+from gardenbus.common.api.garden.shoot_groups import GroupCounts
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.errors import GardenbusError
 from gardenbus.common.ports.bus import StreamPosition
@@ -72,10 +73,16 @@ class UnblockIndexes(msgspec.Struct, frozen=True):
     usage: int
 
 
+SeenGroups = Mapping[str, tuple[int, int]]
+"""Groups that a decision was based on: by name the version of each, and how many shoots of the same call, placed before
+this one, were counted in it besides."""
+
+
 class SeedBinding(msgspec.Struct, frozen=True):
     """A shoot's binding to a seed. `spec` (whole, decoded) replaces the shoot's where binding fills in defaults.
 
-    `decision_record` (JSON) is stored for `Store.bind_record`. `trace`: the traceparent of the outbox entry.
+    `decision_record` (JSON) is stored for `Store.bind_record`. `trace`: the traceparent of the outbox entry. `groups`:
+    all that the shoot is a member of, or has a rule about.
     """
 
     namespace: str
@@ -87,6 +94,7 @@ class SeedBinding(msgspec.Struct, frozen=True):
     spec: Document | None = None
     decision_record: bytes = b""
     trace: str = ""
+    groups: SeenGroups = {}
 
 
 class BindRecord(msgspec.Struct, frozen=True):
@@ -106,6 +114,7 @@ BindOutcome = Literal[
     "seed-changed",  # the scheduling generation differs: read it again
     "full",  # of shoots, or of a resource that the shoot requests
     "circular",  # the seed is hosted by this very shoot
+    "group-changed",  # a group of the shoot is not as it was seen: read it again
     "runs-elsewhere",  # it is unknown on another seed, which runs it: to be adopted or forgotten there first
     "recovering",  # it was ordered before the store was restored: bound nowhere until all seeds have responded
     "seed-silent",  # the seed has not reported yet what it runs since the store was restored
@@ -159,7 +168,7 @@ class UnschedulableShoot(msgspec.Struct, frozen=True):
     """A shoot that fits on no seed of the snapshot at `seen`.
 
     `equivalence_class` names the shoots with the same constraints, `descriptor` (JSON) holds those. `trace`: the
-    traceparent of the queue entry when the shoot is activated.
+    traceparent of the queue entry when the shoot is activated. `groups`: as of a `SeedBinding`, with all its groups.
     """
 
     namespace: str
@@ -172,6 +181,7 @@ class UnschedulableShoot(msgspec.Struct, frozen=True):
     seen: UnblockIndexes
     message: str
     trace: str = ""
+    groups: SeenGroups = {}
 
 
 class UnschedulableResult(msgspec.Struct, frozen=True):
@@ -228,15 +238,16 @@ class WritePrecondition(msgspec.Struct, frozen=True):
     the kind `name`; `stored`: with an object that is new, or grows, its namespace `name` holds no more than `limits`
     (`storedObjects` and `storedBytes` of a budget): all of them fail with Forbidden. `version`: the object `name` (an
     `ObjectKey.stored`) has exactly this version, 0 for "does not exist"; it fails with Conflict, because the caller has
-    to read it again.
+    to read it again. `groups`: all groups of the shoot that is written are as in `groups`; it fails with Conflict, too.
     """
 
-    kind: Literal["usage", "references", "claim", "version", "quota", "demand", "count", "stored"]
+    kind: Literal["usage", "references", "claim", "version", "quota", "demand", "count", "stored", "groups"]
     name: str
     message: str
     version: int = 0
     limits: DemandLimits = DemandLimits()
     most: int = 0
+    groups: SeenGroups = {}
 
 
 class UnknownObject(msgspec.Struct, frozen=True, kw_only=True):
@@ -303,6 +314,10 @@ class Objects(Protocol):
 
     async def demand(self, referred: ObjectKey, namespace: str = "") -> Mapping[str, int]:
         """Sum the demands of all that refers to a key (in a namespace, or in all), by unit."""
+        ...
+
+    async def group_counts(self, namespace: str, groups: Sequence[str]) -> Mapping[str, GroupCounts]:
+        """Counts of groups of a namespace, by name."""
         ...
 
     async def shoots_on(self, seed: str) -> Sequence[ObjectKey]:

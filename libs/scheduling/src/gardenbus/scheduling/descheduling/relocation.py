@@ -202,6 +202,7 @@ class _Planner:
 
     def __init__(self, snapshot: Snapshot, source: str, forbidden: HostedSeeds) -> None:
         self._usage = UsageIndex(snapshot.usage)
+        self._groups = snapshot.groups.copy()
         self._landscape = snapshot.landscape
         self._source = source
         self._forbidden = dict(forbidden)
@@ -239,10 +240,14 @@ class _Planner:
         request, landscape = relocation.alternatives.request, relocation.alternatives.landscape
         if not barred.isdisjoint(landscape.seeds_by_name):
             landscape = landscape.without(barred)
-        outcome = decide(request, Snapshot(landscape, self._usage))
+        if self._is_kept(relocation):
+            self._groups.take_away(relocation.key.namespace, request.rules, self._source)
+        outcome = decide(request, Snapshot(landscape, self._usage, self._groups))
         if isinstance(outcome, Assignment):
             self._send(relocation, outcome.seed)
-        elif not self._make_room(relocation, set(barred)):
+            self._groups.assume(relocation.key.namespace, request.rules, outcome.seed)
+        elif self._is_kept(relocation) or not self._make_room(relocation, set(barred)):
+            self._groups.assume(relocation.key.namespace, request.rules, self._source)
             reason = _with_problems(outcome.message, relocation.alternatives.problems)
             return Immovable(relocation.key.namespace, relocation.key.name, reason)
         self._planned.append(relocation)
@@ -263,13 +268,19 @@ class _Planner:
                 self._send(relocation, seed.name)
                 return True
             for other in self._planned:
-                # A shoot that hosts seeds keeps its place: others may have been kept off because of it.
-                if other.target == seed.name and other.key not in self._forbidden and self._make_room(other, seen):
+                # A shoot that hosts seeds, or has rules, keeps its place: others may have been kept off because of it.
+                if other.target != seed.name or other.key in self._forbidden or self._is_kept(other):
+                    continue
+                if self._make_room(other, seen):
                     if not self._has_room(relocation, seed):
                         continue  # the other requests less, and is as well where it is now
                     self._send(relocation, seed.name)
                     return True
         return False
+
+    def _is_kept(self, relocation: _Relocation) -> bool:
+        """True for a shoot that rules concern: it goes where the scheduler would place it, or nowhere."""
+        return bool(relocation.alternatives.request.rules)
 
     def _has_room(self, relocation: _Relocation, seed: SeedCandidate) -> bool:
         return has_room(seed, self._usage, relocation.alternatives.request.requests)

@@ -5,6 +5,7 @@ import msgspec
 from gardenbus.common.api.garden.cloudprofiles import CloudProfileSpec
 from gardenbus.common.api.garden.feasibility import Tolerations
 from gardenbus.common.api.garden.scheduling_requirements import Requests
+from gardenbus.common.api.garden.shoot_groups import GroupChecks
 from gardenbus.common.api.garden.shoot_networks import Ranges
 from gardenbus.common.api.garden.tolerations import effective_tolerations
 from gardenbus.scheduling.equivalence_classes import Constraints, SchedulingRequest
@@ -20,7 +21,7 @@ _NO_USAGE = UsageIndex()
 class FilterContext(msgspec.Struct, frozen=True, eq=False):
     """Constraints with the profile and Project that they refer to. `tolerations` are those that count in the Project.
 
-    `ranges`, `requests` and `usage` are empty in what all shoots of a class share; see `with_request`.
+    `ranges`, `requests`, `usage` and `groups` are empty in what all shoots of a class share; see `with_request`.
     """
 
     constraints: Constraints
@@ -31,15 +32,20 @@ class FilterContext(msgspec.Struct, frozen=True, eq=False):
     ranges: Ranges = _NO_RANGES
     usage: UsageIndex = _NO_USAGE
     requests: Requests = ()
+    groups: GroupChecks | None = None
 
     @property
     def profile_name(self) -> str:
         """Kind and name of the profile."""
         return f"{self.constraints.profile_kind} {self.constraints.profile}"
 
-    def with_request(self, request: SchedulingRequest, snapshot: Snapshot) -> "FilterContext":
-        """The context of one shoot of the class: with its networks, and the usage of the seeds."""
-        return msgspec.structs.replace(self, ranges=request.ranges, usage=snapshot.usage, requests=request.requests)
+    def with_request(
+        self, request: SchedulingRequest, snapshot: Snapshot, groups: GroupChecks | None
+    ) -> "FilterContext":
+        """The context of one shoot of the class: with its networks, its rules, and the usage of the seeds."""
+        return msgspec.structs.replace(
+            self, ranges=request.ranges, usage=snapshot.usage, requests=request.requests, groups=groups
+        )
 
 
 def filter_context_of(constraints: Constraints, landscape: Landscape) -> FilterContext | Unschedulable:

@@ -11,6 +11,7 @@ from gardenbus.scheduling.filters.access_restrictions import ACCESS_RESTRICTIONS
 from gardenbus.scheduling.filters.capacity import CAPACITY
 from gardenbus.scheduling.filters.dns import DNS_DOMAIN
 from gardenbus.scheduling.filters.emergency_stop import EMERGENCY_STOPPED
+from gardenbus.scheduling.filters.groups import SHOOT_AFFINITY_ROW, SHOOT_ANTI_AFFINITY_ROW, TOPOLOGY_SPREAD_ROW
 from gardenbus.scheduling.filters.networks import NETWORKS
 from gardenbus.scheduling.filters.provider import PROVIDER
 from gardenbus.scheduling.filters.row import Filter
@@ -38,7 +39,9 @@ FILTERS = (
 )
 """Filters that narrow, in order; each has a sentence for the case that none is left."""
 
-CHECKS = (NETWORKS, TAINTS, SEED_AFFINITY, CAPACITY)
+BETWEEN_SHOOTS = (SHOOT_AFFINITY_ROW, SHOOT_ANTI_AFFINITY_ROW, TOPOLOGY_SPREAD_ROW)
+
+CHECKS = (NETWORKS, TAINTS, SEED_AFFINITY, *BETWEEN_SHOOTS, CAPACITY)
 """Checks on each seed that passed the filters, in order; users' own filters come before the last one."""
 
 RULES = frozenset(BUILT_IN_FILTERS)
@@ -51,4 +54,4 @@ def checks_with(landscape: Landscape) -> tuple[Filter, ...]:
     if not added and not user_filters:
         return CHECKS
     affinity = affinity_row(added) if any(each.required for each in added) else SEED_AFFINITY
-    return (NETWORKS, TAINTS, affinity, *map(user_row, user_filters), CAPACITY)
+    return (NETWORKS, TAINTS, affinity, *BETWEEN_SHOOTS, *map(user_row, user_filters), CAPACITY)

@@ -23,7 +23,7 @@ from gardenbus.common.api.garden.shoot_networks import network_problems, ranges_
 from gardenbus.common.api.garden.shoots import SeedSelector, Shoot
 from gardenbus.common.api.garden.tolerations import allowed_by, effective_tolerations, unchecked_in
 from gardenbus.common.api.views import read_view
-from gardenbus.common.errors import Forbidden
+from gardenbus.common.errors import Forbidden, InvalidResource
 
 _NO_SEED = RejectionMessage("spec.seedName: there is no seed {seed}")
 _NO_PROJECT = RejectionMessage(
@@ -77,6 +77,14 @@ def admit_migration(
         reasons += migration_problems(shoot, source, target)
     if reasons:
         raise Forbidden(f"seed {name} cannot take the shoot over: {'; '.join(reasons)}")
+
+
+def is_eligible(shoot: Document, seed: Document, *, project: Document | None, profile_spec: Document | None) -> bool:
+    """True where a seed meets all that a bind requires of it, but for room and rules between shoots."""
+    try:
+        return next(_reasons(Shoot.from_document(shoot), seed, project, profile_spec), None) is None
+    except InvalidResource:
+        return False
 
 
 def selector_problems(shoot: Shoot, seed: Seed) -> Iterator[str]:

@@ -12,6 +12,7 @@ import msgspec
 
 from gardenbus.common.api.changes import change_of, creation_of
 from gardenbus.common.api.document import Document, StoredObject
+from gardenbus.common.api.garden.shoot_groups import GroupCounts
 from gardenbus.common.api.keys import Header, ObjectKey
 from gardenbus.common.errors import BadRequest
 from gardenbus.common.ports.bus import Headers
@@ -67,6 +68,10 @@ class DryRunStore(Objects):
     async def demand(self, referred: ObjectKey, namespace: str = "") -> Mapping[str, int]:
         """Sum demands."""
         return await self._store.demand(referred, namespace)
+
+    async def group_counts(self, namespace: str, groups: Sequence[str]) -> Mapping[str, GroupCounts]:
+        """Read counts of groups."""
+        return await self._store.group_counts(namespace, groups)
 
     async def shoots_on(self, seed: str) -> Sequence[ObjectKey]:
         """Read the shoots that count on a seed."""

@@ -4,16 +4,16 @@ The courses of a bind are in domain/migration.py. Rules about the seed at that m
 circularity) are checked by the store in the write itself.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Literal, NamedTuple
 
 import structlog
 
-from gardenbus.apiserver.domain import bind_admission, migration
+from gardenbus.apiserver.domain import bind_admission, group_admission, migration
 from gardenbus.apiserver.domain.admission import Admission
 from gardenbus.apiserver.domain.cloud_profiles import profile_key
 from gardenbus.apiserver.domain.plugins.bastion import shoot_of_bastion
-from gardenbus.apiserver.domain.related_objects import ObjectQuery, ProjectQuery, RelatedQuery
+from gardenbus.apiserver.domain.related_objects import ObjectQuery, ProjectQuery, RelatedObjects, RelatedQuery
 from gardenbus.apiserver.registry.preconditions import (
     Precondition,
     check_precondition,
@@ -31,7 +31,7 @@ from gardenbus.common.api.request_bodies import BindRequest
 from gardenbus.common.controller.listing import list_all
 from gardenbus.common.errors import Conflict, Forbidden, GardenbusError, Unavailable
 from gardenbus.common.ports.clock import Clock, timestamp
-from gardenbus.common.ports.store import BindOutcome, EventRecord, SeedBinding, Store, WritePrecondition
+from gardenbus.common.ports.store import BindOutcome, EventRecord, SeedBinding, SeenGroups, Store, WritePrecondition
 
 _log = structlog.stdlib.get_logger()
 
@@ -95,13 +95,14 @@ class SeedBinder:
     async def _place(self, context: _BindContext, reads: ReadCache) -> WriteResult:
         if context.request.force:
             raise Forbidden(f"{context.shoot.key} has no seed yet: bind it without force")
-        spec = await self._spec_defaulted_on_bind(context, reads)
+        spec, related = await self._spec_defaulted_on_bind(context, reads)
+        groups = await self._admit_groups(context, related)
         if context.condition is not None:
             if context.shoot.is_deleting:
                 raise Forbidden(f"{context.shoot.key} is being deleted")
             current = context.shoot.document()
             placed = migration.moved({**current, "spec": spec or current["spec"]}, context.seed.key.name)
-            return await self._write(context, placed, "place", reads)
+            return await self._write(context, placed, "place", reads, *_guard_on(groups, context))
         wanted = SeedBinding(
             namespace=context.shoot.key.namespace,
             name=context.shoot.key.name,
@@ -110,6 +111,7 @@ class SeedBinder:
             seed=context.seed.key.name,
             scheduling_generation=context.seed.scheduling_generation,
             spec=spec,
+            groups=groups,
         )
         outcome = (await self._store.bind([wanted])).outcomes[0]
         if outcome == "full" and resolved_of(context.shoot.document()).requests:
@@ -119,8 +121,29 @@ class SeedBinder:
         reads.invalidate(context.shoot.key)
         return WriteResult(context.shoot.key, "configured", await reads.get(context.shoot.key))
 
-    async def _spec_defaulted_on_bind(self, context: _BindContext, reads: ReadCache) -> Document | None:
-        """The spec with what the seed fills in; None where that is nothing. Raises Forbidden."""
+    async def _admit_groups(self, context: _BindContext, related: RelatedObjects) -> SeenGroups:
+        """The groups that a bind is based on. Raises Forbidden where a rule between shoots keeps the shoot off."""
+        current, namespace = context.shoot.document(), context.shoot.key.namespace
+        rules = resolved_of(current).group_rules
+        if not rules:
+            return {}
+        counts = await self._store.group_counts(namespace, rules.concerned)
+        profile = related.objects.get(key) if (key := profile_key(current)) else None
+        group_admission.admit_groups(
+            current,
+            context.seed.key.name,
+            [stored.document() for stored in await list_all(self._store, "seed")],
+            counts=counts,
+            usage=(await self._store.usage()).seeds,
+            project=related.projects.get(namespace),
+            profile_spec=profile_spec_of(profile),
+        )
+        return {group: (each.version, 0) for group, each in counts.items()}
+
+    async def _spec_defaulted_on_bind(
+        self, context: _BindContext, reads: ReadCache
+    ) -> tuple[Document | None, RelatedObjects]:
+        """The spec with what the seed fills in (None where that is nothing), and its sources. Raises Forbidden."""
         current = context.shoot.document()
         wanted = migration.moved(current, context.seed.key.name)
         related = await reads.related(self._admission.related_queries(wanted, current))
@@ -130,7 +153,7 @@ class SeedBinder:
             current, context.seed.document(), project=project, profile_spec=profile_spec_of(profile)
         )
         spec = self._admission.mutate(wanted, current, related, user=context.user).document["spec"]
-        return spec if spec != wanted["spec"] else None
+        return spec if spec != wanted["spec"] else None, related
 
     # ------------------------------------------------------------------------------------------ another seed
 
@@ -142,17 +165,19 @@ class SeedBinder:
             case "back":
                 return await self._write(context, migration.moved(current, seed_name), "back", reads)
             case "move":
-                await self._admit_move(context, current, reads)
+                guards = await self._admit_move(context, current, reads)
                 await self._admit_without_bastions(context.shoot.key)
-                return await self._write(context, migration.moved(current, seed_name), "move", reads)
+                return await self._write(context, migration.moved(current, seed_name), "move", reads, *guards)
             case "restore":
-                await self._admit_move(context, current, reads)
+                guards = await self._admit_move(context, current, reads)
                 state = await self._state_of(context.shoot, current, reads)
                 document = migration.restored_by_force(current, seed_name, now=timestamp(self._clock.now()))
-                return await self._write(context, document, "restore", reads, state)
+                return await self._write(context, document, "restore", reads, state, *guards)
 
-    async def _admit_move(self, context: _BindContext, current: Document, reads: ReadCache) -> None:
-        """Raise Forbidden unless the shoot may be migrated to the seed."""
+    async def _admit_move(
+        self, context: _BindContext, current: Document, reads: ReadCache
+    ) -> Sequence[WritePrecondition]:
+        """Guards on what a migration to the seed is based on. Raises Forbidden unless the shoot may go there."""
         namespace, profile = context.shoot.key.namespace, profile_key(current)
         source = ObjectKey("seed", "", migration.source_of(current))
         queries: list[RelatedQuery] = [ProjectQuery(namespace), ObjectQuery(source)]
@@ -166,6 +191,7 @@ class SeedBinder:
             project=related.projects.get(namespace),
             profile_spec=profile_spec_of(related.objects.get(profile) if profile else None),
         )
+        return _guard_on(await self._admit_groups(context, related), context)
 
     async def _admit_without_bastions(self, shoot: ObjectKey) -> None:
         """Raise Forbidden while somebody may be inside of a shoot."""
@@ -230,6 +256,13 @@ class SeedBinder:
             await self._store.record_event(event)
         except Unavailable as error:  # the bind itself is done
             _log.warning("event.lost", object=str(context.shoot.key), reason=error.message)
+
+
+def _guard_on(groups: SeenGroups, context: _BindContext) -> Sequence[WritePrecondition]:
+    if not groups:
+        return ()
+    shoot = context.shoot.key
+    return (WritePrecondition("groups", shoot.stored, f"a group of {shoot} changed meanwhile", groups=groups),)
 
 
 _NO_ROOM = "{seed} has no room for {shoot}: it has no place left, or less than is requested of a resource (see explain)"

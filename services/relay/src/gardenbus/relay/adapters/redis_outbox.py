@@ -272,6 +272,7 @@ def _indexed(record: StoredObject) -> dict[str, Any]:
         "quota": "\n".join(index_keys.quota),
         "demand": "\n".join(index_keys.demands),
         "rq": "\n".join(index_keys.requests),
+        "grp": "\n".join(index_keys.groups),
         "alc": "\n".join(index_keys.allocatable),
     }
 

@@ -1,7 +1,7 @@
 """Schedules pending shoots: fetched in batches, decided in memory, bound or marked unschedulable, acknowledged.
 
     fetch ──► read ──► decide all ──► bind (≤ 100 a call) ──► acknowledge
-                ▲          │  ▲            │ changed, full, seed-changed: decide again; circular: without that seed
+                ▲          │  ▲            │ changed, full, …-changed: decide again; circular: without that seed
                 └──────────┼──┴────────────┘
                            └─► unschedulable: mark ──► set a timer ──► acknowledge
                                   │ again: a cluster event came since; decide again once the cache has it
@@ -15,8 +15,10 @@ import contextlib
 from collections.abc import Callable, Generator, Iterable, Sequence
 from typing import Any, NamedTuple
 
+import msgspec
 import structlog
 
+from gardenbus.common.api.garden.shoot_groups import NO_GROUP_RULES
 from gardenbus.common.controller.timers import Timer, Timers
 from gardenbus.common.ports import tracing
 from gardenbus.common.ports.bus import Headers, QueueMessage, WorkQueue
@@ -25,12 +27,14 @@ from gardenbus.common.ports.store import BindOutcome, Store, UnblockIndexes
 from gardenbus.scheduler.domain.decision_log import DecisionLogFields
 from gardenbus.scheduler.domain.left_out_seeds import CIRCULAR, SILENT, left_out_by, with_left_out
 from gardenbus.scheduler.domain.pending_shoots import (
+    NO_GROUPS,
     AssignedShoot,
     PendingShoot,
     UnassignedShoot,
     binding_of,
     can_be_described,
     failed_decision,
+    group_rules_of,
     is_obsolete,
     key_of,
     unschedulable_shoot_of,
@@ -42,6 +46,7 @@ from gardenbus.scheduler.watch.usage_refresh import record_usage
 from gardenbus.scheduling.assignment import decide
 from gardenbus.scheduling.cache import SchedulingCache
 from gardenbus.scheduling.equivalence_classes import SchedulingRequest, pending_shoot, request_of, skip_reason
+from gardenbus.scheduling.group_index import GroupIndex
 from gardenbus.scheduling.results import Assignment, Unschedulable
 from gardenbus.scheduling.snapshot import Snapshot
 from gardenbus.scheduling.usage_index import UsageIndex
@@ -154,7 +159,11 @@ class ShootSchedulingReconciler:
                     return
                 for pending, stored in zip(in_flight, found, strict=True):
                     pending.stored = stored
-                undecided = [pending for pending in in_flight if not is_obsolete(pending.stored)]
+                undecided = [
+                    pending
+                    for pending in in_flight
+                    if not is_obsolete(pending.stored) and group_rules_of(pending) is NO_GROUP_RULES
+                ]
                 assigned = self._decide_all(undecided, self._cache.working_snapshot(self._scheduler_name)).assigned
                 self._metrics.count_hinted(len(hinted), await self._bind_once(assigned) if assigned else 0)
 
@@ -181,8 +190,10 @@ class ShootSchedulingReconciler:
     async def _round(self, undecided: Sequence[PendingShoot]) -> list[PendingShoot]:
         """Decide on all; returns those that must be decided again."""
         undecided = await self._read(undecided)
+        groups = await self._read_groups(undecided)
         seen = self._cache.seen
-        decided = self._decide_all(undecided, self._cache.working_snapshot(self._scheduler_name))
+        snapshot = self._cache.working_snapshot(self._scheduler_name)
+        decided = self._decide_all(undecided, msgspec.structs.replace(snapshot, groups=groups))
         await self._finish(decided.skipped, "obsolete")
         await self._record_failed(decided.failed, seen)
         all_made, lost = await self._bind(decided.assigned)
@@ -238,6 +249,23 @@ class ShootSchedulingReconciler:
         await self._finish(tuple(gone), "obsolete")
         return [pending for pending in undecided if pending not in gone]
 
+    async def _read_groups(self, undecided: Sequence[PendingShoot]) -> GroupIndex:
+        """Read the groups that shoots are members of, or have rules about."""
+        wanted: dict[str, set[str]] = {}
+        for pending in undecided:
+            if (rules := group_rules_of(pending)) is not NO_GROUP_RULES:
+                wanted.setdefault(pending.key.namespace, set()).update(rules.concerned)
+        if not wanted:
+            return GroupIndex()
+        found = await asyncio.gather(*(self._store.group_counts(each, sorted(names)) for each, names in wanted.items()))
+        return GroupIndex(
+            {
+                (namespace, group): each
+                for namespace, counts in zip(wanted, found, strict=True)
+                for group, each in counts.items()
+            }
+        )
+
     def _decide(
         self, pending: PendingShoot, snapshot: Snapshot, unschedulable: dict[SchedulingRequest, Unschedulable]
     ) -> AssignedShoot | UnassignedShoot | None:
@@ -261,19 +289,22 @@ class ShootSchedulingReconciler:
             return None
         if pending.bar is not None:
             return UnassignedShoot(pending, pending.bar, len(snapshot.landscape.seeds))
+        rules, namespace = pending.request.rules, pending.key.namespace
+        seen = snapshot.groups.seen(namespace, rules) if rules is not NO_GROUP_RULES else NO_GROUPS
         if pending.left_out:
-            rest = Snapshot(snapshot.landscape.without(pending.left_out), UsageIndex(snapshot.usage))
+            rest = Snapshot(snapshot.landscape.without(pending.left_out), UsageIndex(snapshot.usage), snapshot.groups)
             outcome = with_left_out(pending.left_out, decide(pending.request, rest))
         else:
             outcome = unschedulable.get(pending.request) or decide(pending.request, snapshot)
         if isinstance(outcome, Unschedulable):
-            if not pending.left_out:
+            if not pending.left_out and rules is NO_GROUP_RULES:  # a member that comes may let others in
                 unschedulable[pending.request] = outcome
-            return UnassignedShoot(pending, outcome, len(snapshot.landscape.seeds))
+            return UnassignedShoot(pending, outcome, len(snapshot.landscape.seeds), seen)
         pending.binding = begin_bind(pending.span, outcome.seed)
-        binding = binding_of(pending, outcome, snapshot.landscape)
+        binding = binding_of(pending, outcome, snapshot.landscape, seen)
         if outcome.seed != pending.stored.parts.status_seed_name:  # else it counts there already
             snapshot.assume(outcome.seed, pending.request.requests)
+            snapshot.groups.assume(namespace, rules, outcome.seed)
         return AssignedShoot(pending, outcome, binding)
 
     async def _bind(self, assigned: Sequence[AssignedShoot]) -> tuple[bool, list[PendingShoot]]:
@@ -310,7 +341,7 @@ class ShootSchedulingReconciler:
                     pending.left_out = {**pending.left_out, assignment.seed: CIRCULAR}
                 elif outcome in _OF_RECOVERY:
                     kept_back.append((pending, outcome))
-                elif outcome != "full":
+                elif outcome not in ("full", "group-changed"):
                     superseded.add((assignment.seed, assignment.scheduling_generation))
         await self._keep_back(kept_back, seen)
         self._metrics.count_binds(outcome for reply in replies for outcome in reply.outcomes)

@@ -5,12 +5,14 @@ from typing import NamedTuple
 
 from gardenbus.common.api.document import StoredObject
 from gardenbus.common.api.garden.binding_defaults import needs_seed_defaults, with_seed_defaults
+from gardenbus.common.api.garden.scheduling_requirements import RESOLVED, resolved_of
+from gardenbus.common.api.garden.shoot_groups import NO_GROUP_RULES, GroupRules
 from gardenbus.common.api.garden.shoots import Shoot
 from gardenbus.common.api.keys import Header, ObjectKey
 from gardenbus.common.api.numbers import whole_number
 from gardenbus.common.ports import tracing
 from gardenbus.common.ports.bus import QueueMessage
-from gardenbus.common.ports.store import SeedBinding, UnblockIndexes, UnschedulableShoot
+from gardenbus.common.ports.store import SeedBinding, SeenGroups, UnblockIndexes, UnschedulableShoot
 from gardenbus.scheduler.domain.explain.decision_record import encode_record
 from gardenbus.scheduler.domain.left_out_seeds import SILENT, LeftOut
 from gardenbus.scheduling.equivalence_classes import SchedulingRequest, descriptor, equivalence_class, request_of
@@ -20,6 +22,10 @@ from gardenbus.scheduling.user_filters import FilterFailed
 
 MOST_OF_AN_ERROR = 500
 """Characters of an exception in a status."""
+
+NO_GROUPS: SeenGroups = {}
+
+_RESOLVED = RESOLVED.encode()
 
 
 @dataclass(slots=True, eq=False)
@@ -67,6 +73,7 @@ class UnassignedShoot(NamedTuple):
     pending: PendingShoot
     result: Unschedulable
     candidates: int
+    groups: SeenGroups = NO_GROUPS
 
 
 def is_obsolete(stored: StoredObject | None) -> bool:
@@ -85,7 +92,15 @@ def key_of(queued: QueueMessage) -> ObjectKey:
     return ObjectKey("shoot", namespace, name)
 
 
-def binding_of(pending: PendingShoot, assignment: Assignment, landscape: Landscape) -> SeedBinding:
+def group_rules_of(pending: PendingShoot) -> GroupRules:
+    """The rules between shoots that concern a shoot; few have any."""
+    stored = pending.stored
+    if stored is None or _RESOLVED not in stored.parts.meta:
+        return NO_GROUP_RULES
+    return resolved_of(stored.document()).group_rules
+
+
+def binding_of(pending: PendingShoot, assignment: Assignment, landscape: Landscape, groups: SeenGroups) -> SeedBinding:
     """The binding to be written, with the fields that the seed defaults."""
     assert pending.stored is not None, "what is bound has been decided on"
     assert pending.shoot is not None, "what is bound has been decided on"
@@ -103,6 +118,7 @@ def binding_of(pending: PendingShoot, assignment: Assignment, landscape: Landsca
         else None,
         decision_record=encode_record(assignment, pending.shoot.scheduler_name),
         trace=pending.binding.traceparent,
+        groups=groups,
     )
 
 
@@ -137,4 +153,5 @@ def unschedulable_shoot_of(
         seen=pending.seen or seen,
         message=f"Failed to schedule Shoot: {result.message}",
         trace=pending.span.traceparent,
+        groups=unassigned.groups,
     )

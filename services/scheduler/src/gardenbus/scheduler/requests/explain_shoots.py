@@ -5,6 +5,7 @@ from typing import Any
 import msgspec
 
 from gardenbus.common.api.document import Document
+from gardenbus.common.api.garden.scheduling_requirements import resolved_of
 from gardenbus.common.api.garden.shoots import Shoot
 from gardenbus.common.api.keys import GARDEN_NAMESPACE, ObjectKey, Subjects
 from gardenbus.common.api.responses import failure, success
@@ -30,6 +31,7 @@ from gardenbus.scheduling.cache import SchedulingCache
 from gardenbus.scheduling.descheduling.distant_shoots import NearerSeeds
 from gardenbus.scheduling.descheduling.relocation import hosted_seeds
 from gardenbus.scheduling.equivalence_classes import request_of, skip_reason
+from gardenbus.scheduling.group_index import GroupIndex
 from gardenbus.scheduling.results import Assignment, Explanation, RankedSeed, Unschedulable
 from gardenbus.scheduling.score_table import ScoreTable
 from gardenbus.scheduling.snapshot import Snapshot
@@ -64,7 +66,13 @@ class ShootExplainHandler:
             recovery = None if is_placed else await self._store.recovery()
             silent = left_out_by(SILENT, recovery.silent if recovery is not None else ())
             bar = None if is_placed else await self._bar(key, recovery)
-            explained = self._explained(stored.document(), {**silent, **left_out}, bar)
+            document = stored.document()
+            rules = resolved_of(document).group_rules
+            groups = GroupIndex()
+            if rules:
+                counts = await self._store.group_counts(namespace, rules.concerned)
+                groups = GroupIndex({(namespace, group): each for group, each in counts.items()})
+            explained = self._explained(document, {**silent, **left_out}, bar, groups)
         except GardenbusError as error:
             return failure(error)
         return success({**explained, "nextAttempt": next_attempt, "recorded": _reported(bind_record)})
@@ -76,15 +84,19 @@ class ShootExplainHandler:
             return runs_elsewhere(runs)
         return recovering(recovery) if recovery is not None and await self._store.is_recovering(key) else None
 
-    def _explained(self, document: Document, left_out: LeftOut, bar: Unschedulable | None) -> dict[str, Any]:
+    def _explained(
+        self, document: Document, left_out: LeftOut, bar: Unschedulable | None, groups: GroupIndex
+    ) -> dict[str, Any]:
         shoot = Shoot.from_document(document)
-        snapshot = self._cache.snapshot(self._scheduler_name)
+        snapshot = msgspec.structs.replace(self._cache.snapshot(self._scheduler_name), groups=groups)
         left_out = {seed: rule for seed, rule in left_out.items() if seed in snapshot.landscape.seeds_by_name}
-        left = Snapshot(snapshot.landscape.without(left_out), snapshot.usage) if left_out else snapshot
+        left = Snapshot(snapshot.landscape.without(left_out), snapshot.usage, groups) if left_out else snapshot
         landscape = snapshot.landscape
         request = request_of(shoot, document, landscape.filters, reads_purpose=landscape.reads_purpose)
         for seed in {shoot.spec.seed_name, shoot.status.seed_name} & snapshot.usage.keys():
             snapshot.usage.move(seed, "", request.requests)  # it does not stand in its own way
+        for seed in {shoot.spec.seed_name, shoot.status.seed_name} - {""}:
+            groups.take_away(request.constraints.namespace, request.rules, seed)
         explanation = explain(request, left)
         outcome = bar or with_left_out(left_out, explanation.outcome)
         rejections = sorted((*explanation.rejections, *left_out_rejections(left_out)), key=lambda each: each.seed)

@@ -19,6 +19,7 @@ FILES = (
     "indexes.lua",
     "stored_amounts.lua",
     "requests.lua",
+    "groups.lua",
     "usage.lua",
     "shoot_states.lua",
     "quotas.lua",

@@ -7,6 +7,7 @@ import msgspec
 
 from gardenbus.common.adapters.store_responses import (
     exceeds_quota,
+    has_been_regrouped,
     is_beyond,
     is_counted,
     is_guarded,
@@ -16,13 +17,15 @@ from gardenbus.common.adapters.store_responses import (
 from gardenbus.common.api.budgets import over_stored_budget
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.errors import GardenbusError
-from gardenbus.common.ports.store import WritePrecondition
+from gardenbus.common.ports.store import SeenGroups, WritePrecondition
 
 
 def unmet(precondition: WritePrecondition, reply: Sequence[Any]) -> GardenbusError:
     """The error of a write whose precondition does not hold."""
     if reply[0] == b"outdated":
         return is_outdated(precondition.message, int(reply[2]))
+    if reply[0] == b"regrouped":
+        return has_been_regrouped(precondition.message)
     if reply[0] == b"held":
         return is_held(precondition.message, ObjectKey.from_stored(reply[2].decode()))
     if reply[0] == b"exceeded":
@@ -64,10 +67,17 @@ def _guard(precondition: WritePrecondition) -> dict[str, Any]:
             return {"stored": dict(precondition.limits.most)}
         case "count":
             return {"count": precondition.name, "most": precondition.most}
+        case "groups":
+            return {"groups": seen_groups(precondition.groups)}
         case "usage":
             return {"set": f"usage:{precondition.name}"}
         case "references":
             return {"set": f"refs:{precondition.name}"}
+
+
+def seen_groups(groups: SeenGroups) -> dict[str, list[int]]:
+    """Groups as groups.lua compares them."""
+    return {group: list(seen) for group, seen in groups.items()}
 
 
 def for_people(member: bytes) -> str:

@@ -1,6 +1,6 @@
 """Reads of the store on Redis: objects, indexes and counts; none of them writes."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, cast
 
 from gardenbus.common.adapters.redis.records import PARTS, PRIVATE, read_record
@@ -10,6 +10,7 @@ from gardenbus.common.adapters.redis.unschedulable import unschedulable_shoots
 from gardenbus.common.adapters.store_responses import PAGE_MAX, ContinueToken, decode_token, encode_token, outermost
 from gardenbus.common.api.document import StoredObject
 from gardenbus.common.api.garden.rows import ShootOperationState
+from gardenbus.common.api.garden.shoot_groups import GroupCounts
 from gardenbus.common.api.keys import CLUSTER_SCOPE, ObjectKey
 from gardenbus.common.ports.store import (
     BindRecord,
@@ -90,6 +91,16 @@ class RedisReads(RedisStreamHistories, RedisRecoveries):
     async def requested_on(self, seed: str) -> Mapping[str, int]:
         """Read the sums of what the shoots of a seed request."""
         return _sums(await self._connection.call("usage", {"seed": seed}, read_only=True))
+
+    async def group_counts(self, namespace: str, groups: Sequence[str]) -> Mapping[str, GroupCounts]:
+        """Read the counts of groups in one round trip."""
+        replies = await self._connection.read(
+            [("HGETALL", self._connection.key(f"group:{namespace}:{group}")) for group in groups]
+        )
+        return {
+            group: GroupCounts.of_fields({field.decode(): int(count) for field, count in _pairs(fields)})
+            for group, fields in zip(groups, replies, strict=True)
+        }
 
     async def shoots_on(self, seed: str) -> Sequence[ObjectKey]:
         """Read the shoots that count on a seed."""
@@ -207,6 +218,13 @@ class RedisReads(RedisStreamHistories, RedisRecoveries):
 def _sums(reply: Sequence[bytes]) -> dict[str, int]:
     """Amounts by resource in a reply of Redis."""
     return {resource.decode(): int(amount) for resource, amount in zip(reply[::2], reply[1::2], strict=True)}
+
+
+def _pairs(fields: Any) -> Iterable[tuple[bytes, bytes]]:
+    """Fields of a hash, which RESP2 sends as a flat list and RESP3 as a map."""
+    if isinstance(fields, dict):
+        return cast("dict[bytes, bytes]", fields).items()
+    return zip(fields[::2], fields[1::2], strict=True)
 
 
 def usage_of(reply: Sequence[Any]) -> Usage:

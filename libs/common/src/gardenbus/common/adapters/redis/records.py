@@ -104,6 +104,7 @@ def written_fields(parts: Parts, index_keys: IndexKeys) -> dict[str, str]:
         "quota": "\n".join(index_keys.quota),
         "demand": "\n".join(index_keys.demands),
         "rq": "\n".join(index_keys.requests),
+        "grp": "\n".join(index_keys.groups),
         "alc": "\n".join(index_keys.allocatable),
     }
 

@@ -11,7 +11,7 @@ from typing import Any, cast
 import msgspec
 
 from gardenbus.common.adapters.redis.connection import RedisConnection
-from gardenbus.common.adapters.redis.preconditions import for_people, guards, unmet
+from gardenbus.common.adapters.redis.preconditions import for_people, guards, seen_groups, unmet
 from gardenbus.common.adapters.redis.reads import RedisReads, usage_of
 from gardenbus.common.adapters.redis.records import (
     applied_reply,
@@ -430,6 +430,8 @@ class RedisStore(RedisReads):
             item["gate"] = binding.scheduling_generation
         if binding.trace:
             item["trace"] = binding.trace
+        if binding.groups:
+            item["groups"] = seen_groups(binding.groups)
         if binding.decision_record:
             item["why"] = f"{now} {binding.decision_record.decode()}"
         if binding.spec is not None:
@@ -437,7 +439,7 @@ class RedisStore(RedisReads):
         return item
 
     def _unschedulable_item(self, unschedulable_shoot: UnschedulableShoot, now: str) -> dict[str, Any]:
-        item = {
+        item: dict[str, Any] = {
             "ns": unschedulable_shoot.namespace,
             "name": unschedulable_shoot.name,
             "uid": unschedulable_shoot.uid,
@@ -452,6 +454,8 @@ class RedisStore(RedisReads):
             "by": self._reporter,
             "now": now,
         }
+        if unschedulable_shoot.groups:
+            item["groups"] = seen_groups(unschedulable_shoot.groups)
         return item | {"trace": unschedulable_shoot.trace} if unschedulable_shoot.trace else item
 
     def _raise_rejection(
@@ -466,7 +470,7 @@ class RedisStore(RedisReads):
                 raise is_gone(key)
             case b"conflict":
                 raise has_moved_on(key, int(reply[1]))
-            case b"guarded" | b"held" | b"outdated" | b"exceeded" | b"beyond" | b"counted" | b"stored":
+            case b"guarded" | b"regrouped" | b"held" | b"outdated" | b"exceeded" | b"beyond" | b"counted" | b"stored":
                 raise unmet(preconditions[int(reply[1]) - 1], reply)
             case b"in-use":
                 raise seed_has_shoots(key, int(reply[1]), for_people(reply[2]))

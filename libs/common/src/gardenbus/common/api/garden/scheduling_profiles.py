@@ -8,6 +8,7 @@ from typing import Literal
 
 import msgspec
 
+from gardenbus.common.api.garden.shoot_groups import SHOOT_AFFINITY, SHOOT_ANTI_AFFINITY, TOPOLOGY_SPREAD
 from gardenbus.common.api.garden.shoots import DEFAULT_SCHEDULER
 from gardenbus.common.api.garden.strategies import SAME_REGION, WEIGHTED
 from gardenbus.common.api.selectors import LabelSelector
@@ -36,6 +37,9 @@ BUILT_IN_FILTERS = (
     "networks",
     "taints",
     SEED_AFFINITY_FILTER,
+    SHOOT_AFFINITY,
+    SHOOT_ANTI_AFFINITY,
+    TOPOLOGY_SPREAD,
     "capacity",
     "strategy",
 )

@@ -5,15 +5,25 @@ what holds, as canonical JSON in units of account, into `RESOLVED`: the one that
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
 import msgspec
 
 from gardenbus.common.api.decoding import json_decoder
 from gardenbus.common.api.document import Document, canonical, section
+from gardenbus.common.api.garden.group_rule_fields import (
+    COUNT_FULL,
+    IGNORE_FULL,
+    SHOOT_TERMS,
+    group_names,
+    shoot_terms,
+    spread_constraints,
+)
+from gardenbus.common.api.garden.requirement_fields import FieldPlace, entries_of, mapping
 from gardenbus.common.api.garden.resource_amounts import RESOURCE, requested_amount
 from gardenbus.common.api.garden.scheduling_profiles import PreferredSeeds
 from gardenbus.common.api.garden.seeds import SHOOTS
+from gardenbus.common.api.garden.shoot_groups import NO_GROUP_RULES, GroupRules, GroupTerm, SpreadConstraint
 from gardenbus.common.api.manifests.strict_yaml import read_yaml
 from gardenbus.common.api.selectors import LabelSelector, parse_selector
 from gardenbus.common.errors import BadRequest, FieldProblem
@@ -44,6 +54,7 @@ class SchedulingRequirements(msgspec.Struct, frozen=True, omit_defaults=True, kw
     """One of these must match the labels of its seed, besides spec.seedSelector."""
 
     preferred_seeds: tuple[PreferredSeeds, ...] = ()
+    group_rules: GroupRules = NO_GROUP_RULES
 
 
 NO_REQUIREMENTS = SchedulingRequirements()
@@ -59,13 +70,34 @@ class _SeedAffinity(msgspec.Struct, frozen=True):
     preferred: tuple[_PreferredTerm, ...] = ()
 
 
+class _Term(msgspec.Struct, frozen=True, rename="camel"):
+    group: str
+    topology_key: str
+
+
+class _Constraint(msgspec.Struct, frozen=True, rename="camel"):
+    group: str
+    topology_key: str
+    max_skew: int = 1
+    min_domains: int = 1
+    full_domains: str = COUNT_FULL
+
+
+class _Terms(msgspec.Struct, frozen=True):
+    required: tuple[_Term, ...] = ()
+
+
 class _Affinity(msgspec.Struct, frozen=True, rename="camel"):
     seed_affinity: _SeedAffinity = _SeedAffinity()
+    shoot_affinity: _Terms = _Terms()
+    shoot_anti_affinity: _Terms = _Terms()
 
 
-class _Resolved(msgspec.Struct, frozen=True):
+class _Resolved(msgspec.Struct, frozen=True, rename="camel"):
     requests: dict[str, int] = {}
     affinity: _Affinity = _Affinity()
+    groups: tuple[str, ...] = ()
+    topology_spread_constraints: tuple[_Constraint, ...] = ()
 
 
 _decode = json_decoder(_Resolved)
@@ -85,8 +117,27 @@ def resolved_requirements(annotations: Mapping[str, Any]) -> SchedulingRequireme
         return NO_REQUIREMENTS
     requests = {name: amount for name, amount in read.requests.items() if RESOURCE.fullmatch(name) and amount > 0}
     return SchedulingRequirements(
-        requests=tuple(sorted(requests.items())), required_seeds=required, preferred_seeds=preferred
+        requests=tuple(sorted(requests.items())),
+        required_seeds=required,
+        preferred_seeds=preferred,
+        group_rules=_group_rules(read),
     )
+
+
+def _group_rules(read: _Resolved) -> GroupRules:
+    affinity = read.affinity
+    rules = GroupRules(
+        groups=read.groups,
+        affinity=tuple(GroupTerm(each.group, each.topology_key) for each in affinity.shoot_affinity.required),
+        anti_affinity=tuple(GroupTerm(each.group, each.topology_key) for each in affinity.shoot_anti_affinity.required),
+        spread=tuple(
+            SpreadConstraint(
+                each.group, each.topology_key, each.max_skew, each.min_domains, each.full_domains == IGNORE_FULL
+            )
+            for each in read.topology_spread_constraints
+        ),
+    )
+    return rules or NO_GROUP_RULES  # that very one, so that it is left out where requests are described
 
 
 def resolved_of(document: Document) -> SchedulingRequirements:
@@ -139,24 +190,9 @@ def _valid(text: Any) -> Document:
     return {} if problems else fields
 
 
-class _FieldPlace(NamedTuple):
-    """A place of the document, and the list for what is wrong there."""
-
-    path: str
-    problems: list[FieldProblem]
-
-    def report(self, below: str, problem: str) -> None:
-        """Add a problem of a field below, or ("") of the place itself."""
-        self.problems.append(FieldProblem(f"{self.path}{below}", problem))
-
-    def at(self, below: str) -> "_FieldPlace":
-        """A place below."""
-        return _FieldPlace(f"{self.path}{below}", self.problems)
-
-
 def _read(text: Any, path: str, problems: list[FieldProblem]) -> Document:
     """The fields of a document as they are resolved; problems are added."""
-    place = _FieldPlace(path, problems)
+    place = FieldPlace(path, problems)
     document = _document(text, place)
     fields: Document = {}
     for name, value in document.items():
@@ -168,7 +204,7 @@ def _read(text: Any, path: str, problems: list[FieldProblem]) -> Document:
     return fields
 
 
-def _document(text: Any, place: _FieldPlace) -> Document:
+def _document(text: Any, place: FieldPlace) -> Document:
     if not isinstance(text, str) or len(text.encode()) > MOST_BYTES:
         place.report("", f"must be a text of at most {MOST_BYTES} bytes")
         return {}
@@ -184,7 +220,7 @@ def _document(text: Any, place: _FieldPlace) -> Document:
     return cast("Document", found)
 
 
-def _requests(value: Any, place: _FieldPlace) -> dict[str, int]:
+def _requests(value: Any, place: FieldPlace) -> dict[str, int]:
     if not isinstance(value, dict):
         place.report("", "must be a mapping of resources to quantities")
         return {}
@@ -208,31 +244,8 @@ def _requests(value: Any, place: _FieldPlace) -> dict[str, int]:
     return amounts
 
 
-def _mapping(value: Any, place: _FieldPlace, fields: Sequence[str]) -> Document:
-    """A mapping without other fields than some, and without nulls."""
-    if not isinstance(value, dict):
-        place.report("", f"must be a mapping of {', '.join(fields)}")
-        return {}
-    given = cast("Document", value)
-    for name in given.keys() - set(fields):
-        place.report(f".{name[:80]}", f"no such field; there are {', '.join(fields)}")
-    return {name: given[name] for name in fields if given.get(name) is not None}
-
-
-def _list(value: Any, place: _FieldPlace, most: int) -> list[tuple[Any, _FieldPlace]]:
-    """The entries of a list that is not too long, each with its place."""
-    if not isinstance(value, list):
-        place.report("", "must be a list")
-        return []
-    entries = cast("list[Any]", value)
-    if len(entries) > most:
-        place.report("", f"must not have more than {most} entries")
-        return []
-    return [(entry, place.at(f"[{number}]")) for number, entry in enumerate(entries)]
-
-
-def _selector(value: Any, place: _FieldPlace) -> Document:
-    fields = _mapping(value, place, ("matchLabels", "matchExpressions"))
+def _selector(value: Any, place: FieldPlace) -> Document:
+    fields = mapping(value, place, ("matchLabels", "matchExpressions"))
     try:
         if parse_selector(fields) == LabelSelector():
             place.report("", "must be a label selector that is not empty")
@@ -241,26 +254,38 @@ def _selector(value: Any, place: _FieldPlace) -> Document:
     return fields
 
 
-def _preferred(value: Any, place: _FieldPlace) -> Document:
-    term = _mapping(value, place, ("weight", "preference"))
+def _preferred(value: Any, place: FieldPlace) -> Document:
+    term = mapping(value, place, ("weight", "preference"))
     weight = term.get("weight")
     if not isinstance(weight, int) or isinstance(weight, bool) or not 1 <= weight <= MOST_WEIGHT:
         place.report(".weight", f"must be a whole number from 1 to {MOST_WEIGHT}")
     return {"weight": weight, "preference": _selector(term.get("preference"), place.at(".preference"))}
 
 
-def _affinity(value: Any, place: _FieldPlace) -> Document:
-    found = _mapping(value, place, ("seedAffinity",))
-    if "seedAffinity" not in found:
-        return {}
-    place = place.at(".seedAffinity")
-    seeds = _mapping(found["seedAffinity"], place, ("required", "preferred"))
+def _affinity(value: Any, place: FieldPlace) -> Document:
+    found = mapping(value, place, ("seedAffinity", *SHOOT_TERMS))
+    affinity: Document = {}
+    if "seedAffinity" in found and (seeds := _seed_affinity(found["seedAffinity"], place.at(".seedAffinity"))):
+        affinity["seedAffinity"] = seeds
+    for name in SHOOT_TERMS:
+        if name in found and (terms := shoot_terms(found[name], place.at(f".{name}"))):
+            affinity[name] = {"required": terms}
+    return affinity
+
+
+def _seed_affinity(value: Any, place: FieldPlace) -> Document:
+    seeds = mapping(value, place, ("required", "preferred"))
     affinity: Document = {}
     for name, read in (("required", _selector), ("preferred", _preferred)):
-        if terms := [read(*entry) for entry in _list(seeds.get(name, []), place.at(f".{name}"), MOST_TERMS)]:
+        if terms := [read(*entry) for entry in entries_of(seeds.get(name, []), place.at(f".{name}"), MOST_TERMS)]:
             affinity[name] = terms
-    return {"seedAffinity": affinity} if affinity else {}
+    return affinity
 
 
-_FIELDS: Mapping[str, Callable[[Any, _FieldPlace], Any]] = {"requests": _requests, "affinity": _affinity}
+_FIELDS: Mapping[str, Callable[[Any, FieldPlace], Any]] = {
+    "requests": _requests,
+    "affinity": _affinity,
+    "groups": group_names,
+    "topologySpreadConstraints": spread_constraints,
+}
 """Fields of the document, by the function that reads each into its resolved form."""

@@ -15,6 +15,7 @@ from gardenbus.scheduling.filters.provider import allowed_types
 from gardenbus.scheduling.filters.row import Filter
 from gardenbus.scheduling.filters.strategy import STRATEGY
 from gardenbus.scheduling.filters.table import FILTERS, checks_with
+from gardenbus.scheduling.group_checks import group_checks_of
 from gardenbus.scheduling.results import SeedRejection, Unschedulable
 from gardenbus.scheduling.snapshot import Landscape, Snapshot
 
@@ -27,7 +28,7 @@ def suggestions_for(request: SchedulingRequest, snapshot: Snapshot) -> tuple[str
     context = filter_context_of(constraints, landscape)
     if isinstance(context, Unschedulable):
         return (_missing(context, constraints),)
-    context = context.with_request(request, snapshot)
+    context = context.with_request(request, snapshot, group_checks_of(request, snapshot))
     reasons = unschedulable_reasons(request, snapshot)
     rows = {row.name: row for row in (*FILTERS, *checks_with(landscape))}
     single = single_rejections(reasons)

@@ -6,6 +6,7 @@ from gardenbus.scheduling.equivalence_classes import SchedulingRequest
 from gardenbus.scheduling.filters.context import filter_context_of
 from gardenbus.scheduling.filters.strategy import STRATEGY
 from gardenbus.scheduling.filters.table import FILTERS, checks_with
+from gardenbus.scheduling.group_checks import group_checks_of
 from gardenbus.scheduling.results import SeedRejection, Unschedulable
 from gardenbus.scheduling.snapshot import Snapshot
 
@@ -22,7 +23,7 @@ def unschedulable_reasons(request: SchedulingRequest, snapshot: Snapshot) -> Uns
     shared = filter_context_of(request.constraints, landscape)
     if isinstance(shared, Unschedulable):
         return {}
-    context = shared.with_request(request, snapshot)
+    context = shared.with_request(request, snapshot, group_checks_of(request, snapshot))
     index = landscape.index
     found: dict[str, list[SeedRejection]] = {seed.name: [] for seed in landscape.seeds}
     for row in (*FILTERS, *checks_with(landscape), STRATEGY):

@@ -1,7 +1,7 @@
 -- Shoots are placed on seeds.
 
 local PLACED = {'ver', 'uid', 'gen', 'del', 'seed', 'sseed', 'fin', 'sched', 'fol', 'class', 'pend', 'tries',
-                'created', 'op', 'cnt', 'after', 'size', 'rq'}
+                'created', 'op', 'cnt', 'after', 'size', 'rq', 'grp'}
 
 -- Binds one shoot under numbers that nobody else has had: `version` and `usage_version`. The Event that says so goes
 -- with the change of the shoot, in one outbox entry. Returns the outcome, whether the seed's usage grew by it, and whether
@@ -16,6 +16,7 @@ local function bind_one(P, item, version, usage_version, unblock_index)
   if tonumber(object.gen) ~= item.gen then return 'changed' end
   local rejection = bind_rejection(P, item, item.seed, item.gate, object, object.rq)
   if rejection then return rejection == 'short' and 'full' or rejection end
+  if object.grp ~= '' and groups.have_changed(P, item.ns, object.grp, item.groups) then return 'group-changed' end
 
   redis.call('ZADD', P .. ':by_version', version, key)
   local finalizers = object.fin
@@ -40,6 +41,7 @@ local function bind_one(P, item, version, usage_version, unblock_index)
   if is_new then
     redis.call('ZADD', P .. ':usage_changed', usage_version, item.seed)
     requests.add(P, item.seed, object.rq, '', usage_version)
+    groups.count(P, item.ns, item.seed, object.grp, '', usage_version)
   end
   carried = item.trace or ''
   add_entry(P, 'k', key, 'v', version, 'u', object.uid, 'a', 'modified', 'b', '1', 'l', '',
@@ -72,6 +74,10 @@ local function bind(keys, args)
   if version < last_version then redis.call('DECRBY', P .. ':version', last_version - version) end
   if usage_version < last_usage then redis.call('DECRBY', P .. ':usage_version', last_usage - usage_version) end
   carried = ''
+  if groups.are_awaited then
+    redis.call('INCR', P .. ':gain_usage')
+    activate_schedulers(P)
+  end
   for _, item in ipairs(followed) do announce_followers(P, item, '', true) end -- their versions come after all these
   return {'ok', outcomes, usage_reply(P, op.since)}
 end

@@ -9,7 +9,7 @@
 -- Keys (all below P:)
 --   o:<kind>:<ns>:<name>   hash   one object, in the parts of resources/document.py, and what it was indexed by;
 --                                 of a seed `cap`, `alc` and `mark` (takes so many shoots, and so much of other resources; is
---                                 about to be removed), of a shoot `rq` (what it requests of these),
+--                                 about to be removed), of a shoot `rq` (what it requests of these), `grp` (its groups: groups.lua),
 --                                 `fol` (something follows it), `why` (when and on what grounds it was bound), `op` and `cnt`
 --                                 (its operation, what it is counted as) and `tp` (the trace that it waits with), of both
 --                                 `past` (seeds that it was taken from); `prior` has the uids of the last removed of its name,
@@ -23,6 +23,8 @@
 --   hard:<ns>:<kind>       hash   "<ResourceQuota> <resource>" -> how many objects of the kind it allows there
 --   demand:<key>            hash   unit -> how many of them those want that name <key> in their field `demand`
 --   taken:<seed>           hash   resource -> what the shoots in usage:<seed> request of it (requests.lua)
+--   group:<ns>:<group>     hash   seed -> members of a group there, its version, and who keeps others off (groups.lua)
+--   awaited:<ns>:<group>   set    "<ns>/<name>" of the waiting shoots that a change of the group may unblock
 --   usage_changed          zset   seed by usage version, "<seed> requests" by that of its `taken`
 --   migrating              set    "<ns>/<name>" of the shoots whose spec and status name different seeds
 --   states                 hash   state -> number of shoots;  busy  zset "<began> <ns> <name>" (shoot_states.lua)
@@ -85,6 +87,9 @@ local carried = ''
 -- What is unknown (unknown.lua), as an index that is made once a call: reading it all for each shoot of a call takes long.
 local unknown_index
 
+-- Functions of groups.lua. `made`: changes of groups by this call, `are_awaited`: a waiting shoot has a rule about one of these.
+local groups = {}
+
 -- Makes a function callable from outside, as gb_<LIBRARY>_<name>. The flag is Redis' own: `no-writes` is said of what only
 -- reads, `allow-oom` of what must go on when Redis is full, because it makes room or leads the relay that does.
 local function register_unnoticed(name, callback, flag)
@@ -94,7 +99,7 @@ end
 local function register(name, callback, flag)
   register_unnoticed(name, function(keys, args)
     calls = calls + 1
-    carried, unknown_index = '', nil
+    carried, unknown_index, groups.made, groups.are_awaited = '', nil, nil, false
     return callback(keys, args)
   end, flag)
 end

@@ -19,7 +19,7 @@ local function remove(P, op, object)
     redis.call('SREM', P .. ':pending:' .. object.sched, member)
     redis.call('SREM', P .. ':migrating', member)
     uncount_shoot(P, object_key, op.ns, op.name)
-    freed = move_usage(P, member, seeds_of(object.seed, object.sseed), {}, object.rq, '')
+    freed = move_usage(P, member, seeds_of(object.seed, object.sseed), {}, object, NOTHING)
   end
   amounts.uncount_object(P, op.ns, object.size)
   redis.call('DEL', object_key)
@@ -55,7 +55,7 @@ local function put_shoot(P, op, object, created, changed_spec)
   local set, member, work = op.set, op.ns .. '/' .. op.name, {}
   local seed, status_seed = set.seed or object.seed, set.sseed or object.sseed
   local before, after = seeds_of(object.seed, object.sseed), seeds_of(seed, status_seed)
-  local freed = move_usage(P, member, before, after, object.rq, set.rq or object.rq)
+  local freed = move_usage(P, member, before, after, object, {rq = set.rq or object.rq, grp = set.grp or object.grp})
   local was_migrating = is_migrating(object.seed, object.sseed)
   if move_migrating(P, member, was_migrating, is_migrating(seed, status_seed)) then
     work[#work + 1] = 'migration.' .. op.ns .. '.' .. op.name

@@ -35,8 +35,11 @@ local function index_object(P, item)
   if item.kind == 'shoot' and object.rq ~= item.rq then
     for seed in pairs(seeds_of(object.seed, object.sseed)) do requests.replace(P, seed, object.rq, item.rq) end
   end
+  if item.kind == 'shoot' and object.grp ~= item.grp then
+    for seed in pairs(seeds_of(object.seed, object.sseed)) do groups.recount(P, item.ns, seed, object.grp, item.grp) end
+  end
   write_fields(object_key, {refs = item.refs, claims = item.claims, demand = item.demand, quota = item.quota, rq = item.rq,
-                            alc = item.alc})
+                            alc = item.alc, grp = item.grp})
   if item.quota ~= '' then redis.call('HSET', object_key, 'status', quota_status(P, item.ns, item.quota)) end
 end
 

@@ -13,7 +13,7 @@
 -- The format of what lies below P. It is raised when an older library would break, or misread, what this one writes (an
 -- index that each write must keep, a new meaning of a field); then the older ones are shut out as soon as a relay of the
 -- newer version opens the store.
-local FORMAT = 6 -- since each write keeps what the shoots of a seed request (requests.lua)
+local FORMAT = 7 -- since each write counts groups of shoots, and those that place one are fenced by them (groups.lua)
 
 -- Remembered openings, and the latest of each place (database and prefix): an older one is not accepted again.
 local opened, latest = {}, {}

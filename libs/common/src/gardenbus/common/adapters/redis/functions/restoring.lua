@@ -17,7 +17,7 @@ local function restore(keys, args)
   local before, after = seeds_of(object.seed, object.sseed), seeds_of(set.seed or '', set.sseed or '')
   local left = seeds_left(op.deleted and audience_of(P, op, object) or before, after)
   if shoot then
-    move_usage(P, member, before, after, object.rq, set.rq or '')
+    move_usage(P, member, before, after, object, {rq = set.rq or '', grp = set.grp or ''})
     move_migrating(P, member, is_migrating(object.seed, object.sseed), is_migrating(set.seed or '', set.sseed or ''))
   end
   if object.ver ~= '' and object.uid ~= op.uid then

@@ -1,8 +1,10 @@
 -- Unschedulable shoots: kept in equivalence classes, and activated when an unblock index advances.
 
 local function stop_waiting(P, object_key, scheduler, member)
-  local class = redis.call('HGET', object_key, 'class')
-  if not class or class == '' then return end
+  local stored = read_fields(object_key, {'class', 'grp'})
+  local class = stored.class
+  if class == '' then return end
+  groups.await(P, member, stored.grp, 'SREM')
   local waiting = P .. ':waiting:' .. scheduler
   redis.call('ZREM', waiting .. ':' .. class, member)
   if redis.call('EXISTS', waiting .. ':' .. class) == 0 then
@@ -21,7 +23,7 @@ local function since_first_failure(object_key, pending)
   return (string.gsub(pending, '"startTime":"[^"\\]*"$', function() return '"startTime":"' .. started .. '"' end))
 end
 
-local UNSCHEDULABLE = {'ver', 'uid', 'gen', 'del', 'seed', 'sched', 'class', 'pmsg', 'tries', 'tried', 'tp'}
+local UNSCHEDULABLE = {'ver', 'uid', 'gen', 'del', 'seed', 'sched', 'class', 'pmsg', 'tries', 'tried', 'tp', 'grp'}
 
 local function mark_one(P, item, unblock_objects, unblock_usage)
   local key = 'shoot:' .. item.ns .. ':' .. item.name
@@ -29,12 +31,14 @@ local function mark_one(P, item, unblock_objects, unblock_usage)
   local object = read_fields(object_key, UNSCHEDULABLE)
   if object.ver == '' or object.uid ~= item.uid or object.del ~= '' or object.seed ~= ''
      or tonumber(object.gen) ~= item.gen or object.sched ~= item.sched then return {'done', 0} end
-  if unblock_objects > item.seen_objects or unblock_usage ~= item.seen_usage then return {'again', 0} end
+  if unblock_objects > item.seen_objects or unblock_usage ~= item.seen_usage
+     or item.groups and groups.have_changed(P, item.ns, object.grp, item.groups) then return {'again', 0} end
 
   local attempts = object.tried == object.gen and tonumber(object.tries) + 1 or 1
   if object.class ~= item.class then stop_waiting(P, object_key, object.sched, member) end
   local waiting = P .. ':waiting:' .. item.sched
   redis.call('SADD', P .. ':waiting', item.sched)
+  groups.await(P, member, object.grp, 'SADD')
   redis.call('HSET', waiting, item.class, item.descriptor)
   redis.call('ZADD', waiting .. ':' .. item.class, unblock_objects + unblock_usage, member)
   redis.call('HSET', object_key, 'class', item.class, 'tries', attempts, 'tried', item.gen)

@@ -30,29 +30,36 @@ local function seeds_with(seeds, joined)
   return seeds
 end
 
--- Adds a shoot to a seed's usage or removes it, with what it requested before and requests now (lines); returns whether a place,
--- or some of a resource, became free.
-local function move_usage(P, member, before, after, requested, requests_now)
-  local freed = false
+-- What a shoot that counts nowhere requests and belongs to.
+local NOTHING = {rq = '', grp = ''}
+
+-- Adds a shoot to a seed's usage or removes it. `was` and `now` have what it requested and requests (`rq`), and its groups (`grp`).
+-- Returns whether a place or some of a resource became free, or a group changed that somebody waits for.
+local function move_usage(P, member, before, after, was, now)
+  local freed, ns = false, string.match(member, '^[^/]*')
   for seed in pairs(before) do
     if not after[seed] then
       if redis.call('SREM', P .. ':usage:' .. seed, member) == 1 then
         freed = true
         local version = redis.call('INCR', P .. ':usage_version')
         redis.call('ZADD', P .. ':usage_changed', version, seed)
-        requests.add(P, seed, requested, '-', version)
+        requests.add(P, seed, was.rq, '-', version)
+        groups.count(P, ns, seed, was.grp, '-', version)
       end
-    elseif requested ~= requests_now and requests.replace(P, seed, requested, requests_now) then
-      freed = true
+    else
+      if was.rq ~= now.rq and requests.replace(P, seed, was.rq, now.rq) then freed = true end
+      if was.grp ~= now.grp then groups.recount(P, ns, seed, was.grp, now.grp) end
     end
   end
   for seed in pairs(after) do
     if not before[seed] and redis.call('SADD', P .. ':usage:' .. seed, member) == 1 then
       local version = redis.call('INCR', P .. ':usage_version')
       redis.call('ZADD', P .. ':usage_changed', version, seed)
-      requests.add(P, seed, requests_now, '', version)
+      requests.add(P, seed, now.rq, '', version)
+      groups.count(P, ns, seed, now.grp, '', version)
     end
   end
+  freed = freed or groups.are_awaited
   if freed then redis.call('INCR', P .. ':gain_usage') end
   return freed
 end

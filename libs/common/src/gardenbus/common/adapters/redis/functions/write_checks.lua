@@ -2,7 +2,7 @@
 
 -- Fields that a write needs of the stored object.
 local CURRENT = {'ver', 'uid', 'gen', 'del', 'fin', 'seed', 'sseed', 'sched', 'refs', 'own', 'claims', 'req',
-                 'mark', 'fol', 'past', 'created', 'pend', 'op', 'cnt', 'quota', 'demand', 'after', 'size', 'rq'}
+                 'mark', 'fol', 'past', 'created', 'pend', 'op', 'cnt', 'quota', 'demand', 'after', 'size', 'rq', 'grp'}
 
 -- Hosts of some seeds: they themselves, the shoots that they are (by their ManagedSeeds), the seeds that those
 -- shoots are on, and so on; as a set of keys.
@@ -150,6 +150,14 @@ local function report_rejection(P, shoot, seed)
   if is_hosted_by(P, seed, shoot) then return 'circular' end
 end
 
+-- True if a put has a guard on the groups of its shoot (guard_rejection).
+local function is_fenced_by_groups(op)
+  for _, guard in ipairs(op.guards) do
+    if guard.groups then return true end
+  end
+  return false
+end
+
 -- Reason by which the seeds that a put names reject it, or nil: of a shoot, and of a ManagedSeed's shoot.
 local function seeds_rejection(P, op, object)
   local seed, reported, requested = op.set.seed or '', op.set.sseed or '', op.set.rq or object.rq
@@ -157,6 +165,10 @@ local function seeds_rejection(P, op, object)
     local placed = not op.unknown and {uid = object.uid ~= '' and object.uid or op.uid, after = op.base == 0 and op.set.after or object.after}
     local rejection = bind_rejection(P, op, seed, op.gate_seen, placed, requested)
     if rejection then return rejection end
+    local lines, usage = op.set.grp or object.grp, P .. ':usage:' .. seed
+    if placed and lines ~= '' and redis.call('SISMEMBER', usage, op.ns .. '/' .. op.name) == 0 and not is_fenced_by_groups(op) then
+      return 'unfenced'
+    end
   end
   if requested ~= object.rq then -- more than before only where the seeds have it
     for on in pairs(seeds_of(object.seed, object.sseed)) do
@@ -194,6 +206,8 @@ local function guard_rejection(P, op, object)
     elseif guard.stored then
       local beyond = amounts.stored_rejection(P, op, object, guard.stored, i)
       if beyond then return beyond end
+    elseif guard.groups then
+      if groups.have_changed(P, op.ns, op.set.grp or object.grp, guard.groups) then return {'regrouped', i} end
     elseif guard.demand then
       local beyond = demand_rejection(P, op, object, guard, i)
       if beyond then return beyond end
