@@ -114,7 +114,7 @@ local function restore_record(keys, args)
     return {'ok'}
   end
   local seed, reported, scheduler = set.seed or '', set.sseed or '', set.sched or ''
-  move_usage(P, member, {}, seeds_of(seed, reported), NOTHING, {rq = set.rq or '', grp = set.grp or ''})
+  move_usage(P, member, {}, seeds_of(seed, reported), groups.NONE, {rq = set.rq or '', grp = set.grp or ''})
   move_migrating(P, member, false, is_migrating(seed, reported))
   if is_followed(P, op) then redis.call('HSET', object_key, 'fol', '1') end
   count_shoot(P, object_key, op.ns, op.name)

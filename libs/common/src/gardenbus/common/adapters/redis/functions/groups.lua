@@ -5,6 +5,9 @@
 -- group that it is a member of or has a rule about: a write that places it has to be based on their versions.
 
 do
+  -- What a shoot that counts nowhere requests and belongs to.
+  groups.NONE = {rq = '', grp = ''}
+
   local function each_group(lines)
     return string.gmatch(lines or '', '(%S+) ([01]) ?([^\n]*)')
   end
@@ -66,6 +69,14 @@ do
       elseif not made or made.from ~= known[1] or made.count ~= known[2] or made.version ~= version then
         return true
       end
+    end
+    return false
+  end
+
+  -- True if a put has a guard on the groups of its shoot (guard_rejection).
+  function groups.are_guarded(op)
+    for _, guard in ipairs(op.guards) do
+      if guard.groups then return true end
     end
     return false
   end

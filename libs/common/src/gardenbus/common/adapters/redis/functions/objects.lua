@@ -19,7 +19,7 @@ local function remove(P, op, object)
     redis.call('SREM', P .. ':pending:' .. object.sched, member)
     redis.call('SREM', P .. ':migrating', member)
     uncount_shoot(P, object_key, op.ns, op.name)
-    freed = move_usage(P, member, seeds_of(object.seed, object.sseed), {}, object, NOTHING)
+    freed = move_usage(P, member, seeds_of(object.seed, object.sseed), {}, object, groups.NONE)
   end
   amounts.uncount_object(P, op.ns, object.size)
   redis.call('DEL', object_key)

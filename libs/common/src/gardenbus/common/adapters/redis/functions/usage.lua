@@ -30,9 +30,6 @@ local function seeds_with(seeds, joined)
   return seeds
 end
 
--- What a shoot that counts nowhere requests and belongs to.
-local NOTHING = {rq = '', grp = ''}
-
 -- Adds a shoot to a seed's usage or removes it. `was` and `now` have what it requested and requests (`rq`), and its groups (`grp`).
 -- Returns whether a place or some of a resource became free, or a group changed that somebody waits for.
 local function move_usage(P, member, before, after, was, now)

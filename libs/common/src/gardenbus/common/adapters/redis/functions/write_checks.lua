@@ -150,14 +150,6 @@ local function report_rejection(P, shoot, seed)
   if is_hosted_by(P, seed, shoot) then return 'circular' end
 end
 
--- True if a put has a guard on the groups of its shoot (guard_rejection).
-local function is_fenced_by_groups(op)
-  for _, guard in ipairs(op.guards) do
-    if guard.groups then return true end
-  end
-  return false
-end
-
 -- Reason by which the seeds that a put names reject it, or nil: of a shoot, and of a ManagedSeed's shoot.
 local function seeds_rejection(P, op, object)
   local seed, reported, requested = op.set.seed or '', op.set.sseed or '', op.set.rq or object.rq
@@ -166,7 +158,7 @@ local function seeds_rejection(P, op, object)
     local rejection = bind_rejection(P, op, seed, op.gate_seen, placed, requested)
     if rejection then return rejection end
     local lines, usage = op.set.grp or object.grp, P .. ':usage:' .. seed
-    if placed and lines ~= '' and redis.call('SISMEMBER', usage, op.ns .. '/' .. op.name) == 0 and not is_fenced_by_groups(op) then
+    if placed and lines ~= '' and redis.call('SISMEMBER', usage, op.ns .. '/' .. op.name) == 0 and not groups.are_guarded(op) then
       return 'unfenced'
     end
   end
