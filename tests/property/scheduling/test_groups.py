@@ -100,13 +100,13 @@ def test_decisions_agree_with_a_naive_reference_while_shoots_come_and_leave(
         used = {seed: sum(each.seed == seed for each in placed) for seed in labels}
         open_seeds = [seed for seed in labels if used[seed] < 3]
         broken = {seed: broken_rule(rules, seed, placed, labels, open_seeds) for seed in labels}
-        fitting = [seed for seed in open_seeds if not broken[seed]]
+        feasible = [seed for seed in open_seeds if not broken[seed]]
         outcome = decide(request, snapshot)
         chosen = outcome.seed if isinstance(outcome, Assignment) else None
-        assert chosen == min(fitting, key=lambda seed: (used[seed], seed), default=None)
+        assert chosen == min(feasible, key=lambda seed: (used[seed], seed), default=None)
         rejections = rejections_of(request, snapshot)
         assert {seed: each.rule for seed, each in rejections.items()} == {
-            seed: broken[seed] or "capacity" for seed in labels if seed not in fitting
+            seed: broken[seed] or "capacity" for seed in labels if seed not in feasible
         }
         if chosen is not None:
             snapshot.assume(chosen)
@@ -147,7 +147,7 @@ async def test_several_schedulers_on_stale_counts_break_no_rule(seed: int) -> No
         await world.store.create(document)
     landscape = landscape_of(documents)
     read = [await world.counts() for _ in range(3)]
-    bound = refused = 0
+    bound = superseded = 0
     for number in range(40):
         rules = _some_rules(random)
         shoot = stored(await world.store.create(a_member(f"shoot-{number}", rules)))
@@ -159,11 +159,11 @@ async def test_several_schedulers_on_stale_counts_break_no_rule(seed: int) -> No
         batch = [shoot, *[stored(await world.store.get(each)) for each in random.sample(waiting, min(2, len(waiting)))]]
         outcomes = await _decide_and_bind(world, landscape, read[which], batch)
         bound += outcomes.count("bound")
-        refused += outcomes.count("group-changed")
+        superseded += outcomes.count("group-changed")
         if random.random() < 0.3:
             await _leave(world, random)
     assert bound
-    assert refused
+    assert superseded
 
 
 async def _decide_and_bind(

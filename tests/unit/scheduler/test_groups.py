@@ -43,7 +43,7 @@ async def test_a_large_group_is_placed_over_several_calls() -> None:
     assert counts.members == {"a": 115, "b": 115}
 
 
-class _OvertakenStore(MemoryStore):
+class _SupersedingStore(MemoryStore):
     """A store in which another scheduler places a shoot right after the groups were first read."""
 
     other: SchedulerUnderTest | None = None
@@ -58,7 +58,7 @@ class _OvertakenStore(MemoryStore):
 
 async def test_who_is_overtaken_by_another_replica_decides_anew() -> None:
     plain = await stocked(*BASE)
-    store = _OvertakenStore(plain.state.clock)
+    store = _SupersedingStore(plain.state.clock)
     for document in (*BASE, a_seed("a"), a_seed("b"), a_member("one"), a_member("two")):
         await store.create(document)
     store.other = SchedulerUnderTest(store)

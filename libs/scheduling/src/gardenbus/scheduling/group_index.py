@@ -27,7 +27,7 @@ class GroupIndex:
         return {group: self._counts.get((namespace, group), NO_COUNTS) for group in rules.concerned}
 
     def seen(self, namespace: str, rules: GroupRules) -> Mapping[str, tuple[int, int]]:
-        """What a decision on a shoot is based on (`ports.store.SeenGroups`)."""
+        """Groups that a decision on a shoot is based on (`ports.store.SeenGroups`)."""
         return {
             group: (counts.version, self._assumed[namespace, group])
             for group, counts in self.of(namespace, rules).items()

@@ -51,7 +51,7 @@ class Landscape:
         self.reads_purpose = False
         self.seeds = tuple(sorted(seeds, key=lambda seed: seed.name))
         self.seeds_by_name = {seed.name: seed for seed in self.seeds}
-        self._known_seeds: Mapping[str, SeedCandidate] = self.seeds_by_name
+        self._all_seeds: Mapping[str, SeedCandidate] = self.seeds_by_name
         self._profiles = {profile.metadata.name: profile.spec for profile in cloudprofiles}
         self._namespaced_profiles = {
             (profile.metadata.namespace, profile.metadata.name): profile.status.cloud_profile_spec
@@ -103,7 +103,7 @@ class Landscape:
         other = copy(self)
         other.seeds = seeds
         other.seeds_by_name = {seed.name: seed for seed in seeds}
-        other._known_seeds = {**self._known_seeds, **other.seeds_by_name}  # noqa: SLF001  another of this class
+        other._all_seeds = {**self._all_seeds, **other.seeds_by_name}  # noqa: SLF001  another of this class
         other.diagnoses = {}
         other._owner = object()  # noqa: SLF001  another of this class
         return other
@@ -117,8 +117,8 @@ class Landscape:
         """The domain of a seed, also of one that was left out: the shoots there still count."""
         if key == SEED_KEY:
             return seed
-        known = self._known_seeds.get(seed)
-        return domain_of(known.seed, key) if known is not None and not known.unreadable else None
+        found = self._all_seeds.get(seed)
+        return domain_of(found.seed, key) if found is not None and not found.unreadable else None
 
     def profile(self, kind: str, namespace: str, name: str) -> CloudProfileSpec | None:
         """The profile that a shoot of a namespace refers to, or None."""

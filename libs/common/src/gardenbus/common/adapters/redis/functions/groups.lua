@@ -61,12 +61,12 @@ do
   -- this very call has placed before were counted upon it.
   function groups.have_changed(P, ns, lines, seen)
     for group in each_group(lines) do
-      local known, version = seen and seen[group], version_of(P, ns, group)
-      if not known then return true end
+      local stated, version = seen and seen[group], version_of(P, ns, group)
+      if not stated then return true end
       local made = groups.made and groups.made[ns .. ' ' .. group]
-      if known[2] == 0 then
-        if made or version ~= known[1] then return true end
-      elseif not made or made.from ~= known[1] or made.count ~= known[2] or made.version ~= version then
+      if stated[2] == 0 then
+        if made or version ~= stated[1] then return true end
+      elseif not made or made.from ~= stated[1] or made.count ~= stated[2] or made.version ~= version then
         return true
       end
     end
