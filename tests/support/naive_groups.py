@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-Rules = Mapping[str, Any]
+Rules = dict[str, Any]
 """Requirements as a shoot states them."""
 
 Labels = Mapping[str, Mapping[str, str]]

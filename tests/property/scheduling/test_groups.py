@@ -181,7 +181,9 @@ async def _decide_and_bind(
             bindings.append(_binding(shoot, outcome.seed, seen))
             snapshot.assume(outcome.seed)
             groups.assume(NAMESPACE, request.rules, outcome.seed)
-    outcomes = (await world.store.bind(bindings)).outcomes if bindings else []
+    if not bindings:
+        return []
+    outcomes = (await world.store.bind(bindings)).outcomes
     placed = [each for each, outcome in zip(bindings, outcomes, strict=True) if outcome == "bound"]
     for position, binding in enumerate(placed):
         later = {ObjectKey("shoot", each.namespace, each.name) for each in placed[position:]}
