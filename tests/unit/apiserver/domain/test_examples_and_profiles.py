@@ -12,7 +12,8 @@ from gardenbus.common.api.manifests.parser import parse
 from tests.support.admissions import admit_profile
 
 EXAMPLES = Path(__file__).resolve().parents[4] / "examples"
-DOCUMENTS = [document for path in sorted(EXAMPLES.rglob("*.yaml")) for document in parse(path.read_bytes())]
+MANIFESTS = sorted(path for path in EXAMPLES.rglob("*.yaml") if "chart" not in path.parts)
+DOCUMENTS = [document for path in MANIFESTS for document in parse(path.read_bytes())]
 PROFILES = RelatedObjects(
     objects={
         ObjectKey("cloudprofile", "", document["metadata"]["name"]): document

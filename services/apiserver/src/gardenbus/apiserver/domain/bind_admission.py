@@ -29,8 +29,8 @@ _NO_SEED = RejectionMessage("spec.seedName: there is no seed {seed}")
 _NO_PROJECT = RejectionMessage(
     "metadata.namespace: {namespace} belongs to no Project: the shoot waits until one has it"
 )
-_UNFEASIBLE = RejectionMessage("seed {seed} cannot take the shoot: {reasons}")
-BIND_REJECTIONS = (_NO_SEED, _NO_PROJECT, _UNFEASIBLE)
+UNFEASIBLE = RejectionMessage("seed {seed} cannot take the shoot: {reasons}")
+BIND_REJECTIONS = (_NO_SEED, _NO_PROJECT, UNFEASIBLE)
 
 
 def admit_binding(
@@ -54,7 +54,7 @@ def admit_binding(
     if usage is not None and (capacity := shoot_capacity(seed)) is not None and usage >= capacity:
         reasons.append(f"it already has the maximum number of shoots scheduled on it ({capacity})")
     if reasons:
-        raise Forbidden(_UNFEASIBLE(seed=name, reasons="; ".join(reasons)))
+        raise Forbidden(UNFEASIBLE(seed=name, reasons="; ".join(reasons)))
 
 
 def admit_migration(

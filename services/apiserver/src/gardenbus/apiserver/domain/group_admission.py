@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from gardenbus.apiserver.domain.bind_admission import is_eligible
+from gardenbus.apiserver.domain.bind_admission import UNFEASIBLE, is_eligible
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.document_parts import name_of
 from gardenbus.common.api.garden.scheduling_requirements import resolved_of
@@ -46,9 +46,8 @@ def admit_groups(  # noqa: PLR0913  all that the rules read
         eligible=list(eligible),
         open_seeds={name for name, seed in eligible.items() if _has_place(seed, usage.get(name, 0))},
     )
-    problems = [f"{each.rule}: {each.detail}" for each in checks.problems(target)]
-    if problems:
-        raise Forbidden(f"seed {target} cannot take the shoot: {'; '.join(problems)}")
+    if reasons := [f"{each.rule}: {each.detail}" for each in checks.problems(target)]:
+        raise Forbidden(UNFEASIBLE(seed=target, reasons="; ".join(reasons)))
 
 
 def _views(seeds: Sequence[Document]) -> dict[str, Seed]:
