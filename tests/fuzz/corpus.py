@@ -12,6 +12,7 @@ from gardenbus.common.api.fields.shapes import FieldType, ListOf, MapOf, Shape
 from gardenbus.common.api.kinds import resolve
 from gardenbus.common.api.manifests.strict_yaml import read_yaml
 from gardenbus.common.errors import GardenbusError
+from tests.support.example_files import example_manifests
 from tests.support.full_manifests import FULL_MANIFESTS
 
 ROOT = Path(__file__).parents[2]
@@ -63,7 +64,7 @@ def template_of(document: Document) -> Template:
 
 def manifests_of_project() -> Iterator[Document]:
     """The documents of examples and of YAML on the pages of the documentation, configurations included."""
-    for file in sorted((ROOT / "examples").rglob("*.yaml")):
+    for file in example_manifests():
         yield from read_yaml(file.read_text())
     for page in sorted((ROOT / "docs").glob("*.md")):
         for block in _BLOCK.findall(page.read_text()):

@@ -273,8 +273,8 @@ RARE: dict[str, Mutant] = {
         [
             changed_functions(
                 (
-                    "  if unblock_objects > item.seen_objects or unblock_usage ~= item.seen_usage then",
-                    "  if false then",
+                    "  if unblock_objects > item.seen_objects or unblock_usage ~= item.seen_usage\n",
+                    "  if false\n",
                 )
             )
         ]

@@ -17,6 +17,7 @@ from gardenbus.docs.bus_reference import outdated, write
 from gardenbus.docs.channels import HEADERS, PARAMETERS, channels
 from gardenbus.docs.json_schemas import schemas
 from tests.support.bus_document import BusDocument
+from tests.support.example_files import example_manifests
 
 ROOT = Path(__file__).parents[3]
 REFERENCE = ROOT / "docs" / "reference"
@@ -43,7 +44,7 @@ def test_each_schema_is_one_of_the_draft(name: str):
     Draft202012Validator.check_schema(schemas()[name])
 
 
-MANIFESTS = [each for each in sorted(ROOT.glob("examples/**/*.yaml")) if "chart" not in each.parts]
+MANIFESTS = example_manifests()
 """The examples, but for the templates of a chart."""
 
 

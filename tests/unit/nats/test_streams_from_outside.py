@@ -52,7 +52,7 @@ def test_what_somebody_outside_publishes_to_takes_no_batches_and_no_rollups(prin
         (Principal("scheduler", "mine"), set[str]()),
         (Principal("extension", "aws-cork"), set[str]()),
     ],
-    ids=str,
+    ids=["user", "gardenlet", "member agent", "scheduler", "extension"],
 )
 def test_what_somebody_outside_sends_is_stored_in_few_streams(principal: Principal, names: set[str]) -> None:
     assert published_to(principal) == names

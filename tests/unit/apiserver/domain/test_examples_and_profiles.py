@@ -1,7 +1,6 @@
 """The shoots of our own examples are what their profiles offer."""
 
 from datetime import UTC, datetime
-from pathlib import Path
 
 import pytest
 
@@ -10,10 +9,9 @@ from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.api.manifests.parser import parse
 from tests.support.admissions import admit_profile
+from tests.support.example_files import example_manifests
 
-EXAMPLES = Path(__file__).resolve().parents[4] / "examples"
-MANIFESTS = sorted(path for path in EXAMPLES.rglob("*.yaml") if "chart" not in path.parts)
-DOCUMENTS = [document for path in MANIFESTS for document in parse(path.read_bytes())]
+DOCUMENTS = [document for path in example_manifests() for document in parse(path.read_bytes())]
 PROFILES = RelatedObjects(
     objects={
         ObjectKey("cloudprofile", "", document["metadata"]["name"]): document
