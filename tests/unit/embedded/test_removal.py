@@ -114,9 +114,9 @@ def test_down_purge_removes_the_state_and_says_so(tmp_path: Path):
     first = runner.invoke(app, ["down", "--purge", "--dir", str(directory.path)])
     second = runner.invoke(app, ["down", "--purge", "--dir", str(directory.path)])
 
-    assert (first.exit_code, second.exit_code) == (0, 0)
+    assert (first.exit_code, second.exit_code) == (0, 1)
     assert "its state was removed" in first.stdout
-    assert "there was no state" in second.stdout
+    assert f"no landscape in {directory.path}" in second.stderr
     assert not directory.path.exists()
 
 
