@@ -111,8 +111,8 @@ def a_kubernetes_api(place: Path) -> Iterator[KubernetesApi]:
 
 
 def missing(what: str) -> None:
-    """Skip a test whose client is not here; in CI, which brings all of them, fail."""
-    if os.environ.get("CI"):
+    """Skip a test whose client is not here; in CI's step of real control planes, which brings all of them, fail."""
+    if os.environ.get("CI") and os.environ.get("GARDENBUS_KUBE_BIN"):
         pytest.fail(what)
     pytest.skip(what)
 

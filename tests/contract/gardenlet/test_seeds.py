@@ -246,7 +246,11 @@ async def test_one_process_holds_many_seeds(garden: Garden) -> None:
 
     for name in names:
         await garden.until_ready(name)
-    assert all(gardenlet.is_active for gardenlet in host.gardenlets.values())
+
+    async def active() -> None:
+        assert all(gardenlet.is_active for gardenlet in host.gardenlets.values())
+
+    await eventually(active)
 
 
 async def test_a_seed_that_store_and_bus_have_lost_is_registered_again(garden: Garden) -> None:

@@ -72,7 +72,7 @@ def test_other_words_are_a_usage_error(run: Run, words: tuple[str, ...]) -> None
 
 def test_a_verb_or_kind_that_is_none_is_named(run: Run) -> None:
     assert run("can-i", "gte", "shoots").exit_code == 1
-    assert run("can-i", "get", "shots").exit_code == 1
+    assert run("can-i", "get", "shots").exit_code == 2
 
 
 def test_without_identities_everybody_may_do_everything_and_is_told_so(monkeypatch: pytest.MonkeyPatch) -> None:

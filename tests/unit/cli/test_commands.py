@@ -73,7 +73,7 @@ def test_usage_errors_end_with_2(arguments: list[str]):
         (2, ["apply", "-f", "no-such-file.yaml"]),
         (2, ["up", "--replicas", "nats=3"]),
         (2, ["up", "--replicas", "scheduler=1000000000"]),
-        (0, ["down"]),
+        (1, ["down"]),
     ],
 )
 def test_ends_are_told_by_exit_codes(tmp_path: Path, code: int, arguments: list[str]):

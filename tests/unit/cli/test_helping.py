@@ -22,7 +22,8 @@ def all_commands() -> Iterator[tuple[str, Any]]:
         if not subcommands:
             yield words, command
         for name, child in subcommands.items():
-            yield from below(f"{words} {name}", child)
+            if not child.hidden:  # another name of a command that is listed
+                yield from below(f"{words} {name}", child)
 
     for name, entry in COMMANDS.items():
         yield from below(name, loaded(name, entry))
