@@ -28,6 +28,9 @@ from typing import NoReturn
 
 LARGEST_REQUEST = 1024 * 1024
 STREAMS = 3
+CHECK_SECONDS = 2.0
+"""Between checks that the process which is served still runs."""
+
 _PR_SET_PDEATHSIG = 1
 
 
@@ -35,8 +38,10 @@ def main() -> None:
     """Serve until the end of the process that started this one."""
     path, parent = sys.argv[1], int(sys.argv[2])
 
-    def end(number: int, frame: object) -> NoReturn:
+    def end(number: int, frame: object) -> None:
         del number, frame
+        if os.getppid() == parent:  # the thread that started this one has ended, its process goes on
+            return
         shutil.rmtree(Path(path).parent, ignore_errors=True)
         os._exit(0)
 
@@ -49,8 +54,13 @@ def main() -> None:
         gc.collect()
         gc.freeze()
         server = os.getpid()
+        listening.settimeout(CHECK_SECONDS)
         while True:
-            connection, _ = listening.accept()
+            try:
+                connection, _ = listening.accept()
+            except TimeoutError:
+                end(0, None)
+                continue
             if not os.fork():
                 signal.signal(signal.SIGTERM, signal.SIG_DFL)
                 _die_with(server, signal.SIGKILL)
