@@ -130,13 +130,13 @@ def down(
     except DirectoryUnwritable as error:
         print_error(str(error))
         raise typer.Exit(Exit.FAILED) from error
-    was_there_before = was_running or place.read() is not None
-    if was_there_before:
+    was_there = was_running or place.read() is not None
+    if was_there:
         show_lines([f"{place.path}: {'stopped' if was_running else 'nothing was running'}"])
-    was_there = purge and _remove_state(place)
-    if purge and (was_there or was_there_before):
-        show_lines([f"{place.path}: {'its state was removed' if was_there else 'there was no state'}"])
-    if not (was_there_before or was_there):
+    if purge and _remove_state(place):
+        was_there = True
+        show_lines([f"{place.path}: its state was removed"])
+    if not was_there:
         print_error(f"no landscape in {place.path}: there was nothing to stop")
         raise typer.Exit(Exit.FAILED)
 

@@ -36,7 +36,7 @@ Notify = Callable[[str], None]
 STOP_SECONDS = 5.0
 PROBE_SECONDS = 0.1
 WATCH_SECONDS, WATCH_STORE_SECONDS = 5.0, 1.0
-"""Between looks at what is well, and at a server whose disk is short of room."""
+"""Intervals of the checks of what is well, and of a server whose disk is short of room."""
 LONG_LIFE_SECONDS = 5.0
 BACKOFF_BASE_SECONDS = 0.2
 BACKOFF_CAP_SECONDS = 10.0

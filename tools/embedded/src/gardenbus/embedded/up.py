@@ -32,7 +32,7 @@ CONVERGED_SECONDS = 2.0
 CONVERGENCE_TIMEOUT_SECONDS = 120.0
 POLL_SECONDS = 0.25
 SETTLED_SECONDS = 5.0
-"""Between looks at a landscape that has settled, while it announces no change."""
+"""Interval of the checks of a landscape that has settled, while it announces no change."""
 API_SECONDS = 30.0
 CANCEL_SECONDS = 0.2
 OWNER_ALONE = 0o077
@@ -129,7 +129,7 @@ class Up:
         if self._landscape.clusters:
             try:
                 clusters = await api.items("membercluster")
-            except GardenbusError:  # it is asked again, and the bound ends that
+            except GardenbusError:  # requested again, until the bound
                 clusters = []
             unready += unready_clusters(self._landscape.clusters, clusters)
         return unready
@@ -147,12 +147,12 @@ class Up:
     async def _watch(self, api: ApiClient, cache: LandscapeCache) -> int:
         """Show what goes on, until settled where that was requested, else until stopped."""
         converged_since: float | None = None
-        reason, looked_at = "", -math.inf
+        reason, checked_at = "", -math.inf
         while True:
             now = time.monotonic()
-            if self._phase == "running" or cache.changed.is_set() or now - looked_at >= SETTLED_SECONDS:
+            if self._phase == "running" or cache.changed.is_set() or now - checked_at >= SETTLED_SECONDS:
                 cache.changed.clear()
-                reason, looked_at = await self._not_converged_reason(api, cache), now
+                reason, checked_at = await self._not_converged_reason(api, cache), now
                 now = time.monotonic()
             converged_since = None if reason else converged_since or now
             is_converged = converged_since is not None and now - converged_since >= CONVERGED_SECONDS

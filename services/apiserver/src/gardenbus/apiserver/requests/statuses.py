@@ -4,12 +4,11 @@ Gardenlets and member agents report theirs on the bus instead, where stamps deci
 """
 
 from functools import partial
-from typing import NamedTuple
 
 import msgspec
 
 from gardenbus.apiserver.access.authorizer import Authorizer
-from gardenbus.apiserver.call import Call, RequestOptions
+from gardenbus.apiserver.call import Call
 from gardenbus.apiserver.domain.authorization.actions import UPDATE_STATUS, Action
 from gardenbus.apiserver.domain.controller_owned_kinds import reject_controller_owned
 from gardenbus.apiserver.domain.report_admission import bumps_generation
@@ -17,22 +16,14 @@ from gardenbus.apiserver.domain.responses import RequestResponse, success_respon
 from gardenbus.apiserver.domain.status_patches import status_patch_in, with_patched_status
 from gardenbus.apiserver.registry.dry_run import DryRunStore
 from gardenbus.apiserver.registry.preconditions import check_precondition, guards_of, keys_of
-from gardenbus.apiserver.registry.read_cache import ManifestCache, ReadCache
 from gardenbus.apiserver.registry.retry_on_conflict import Missing, WriteResult, retry_on_conflict
 from gardenbus.apiserver.registry.stored_names import StoredNames
 from gardenbus.common.api.document import Document, StoredObject
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.api.manifests.parser import read_object
 from gardenbus.common.ports.clock import Clock
-from gardenbus.common.ports.store import Objects, Store
+from gardenbus.common.ports.store import Store
 from gardenbus.common.side_thread import beside_loop
-
-
-class _Session(NamedTuple):
-    """Store and reads of one request."""
-
-    store: Objects
-    reads: ReadCache
 
 
 class StatusRequests:
@@ -52,38 +43,36 @@ class StatusRequests:
         patch = status_patch_in(body)
         reject_controller_owned(key)
         granted = await self._authorizer.grant(options.requester, Action.on(UPDATE_STATUS, key), call.reads)
-        written = await self._write(key, patch, self._session(call), options)
+        written = await self._write(call, key, patch)
         granted.written(written.outcome, is_dry_run=options.is_dry_run)
         assert written.stored is not None
         return success_response(msgspec.Raw(written.stored.encoded()), outcome=written.outcome)
 
-    def _session(self, call: Call) -> _Session:
-        if not call.options.is_dry_run:
-            return _Session(self._store, call.reads)
-        store = DryRunStore(self._store, self._clock)
-        return _Session(store, ReadCache(store, ManifestCache(store)))
-
-    async def _write(self, key: ObjectKey, patch: Document, session: _Session, options: RequestOptions) -> WriteResult:
-        store, reads = session
+    async def _write(self, call: Call, key: ObjectKey, patch: Document) -> WriteResult:
+        reads, condition = call.reads, call.options.condition
+        store = DryRunStore(self._store, self._clock) if call.options.is_dry_run else self._store
 
         async def attempt() -> WriteResult:
-            await check_precondition(options.condition, reads)
+            await check_precondition(condition, reads)
             base = await reads.get(key)
             if base is None:
                 await self._store.confirm_reads()
                 raise Missing(f"{key} not found")
-            document = base.document()
-            patched = with_patched_status(document, patch)
+
+            def change() -> tuple[Document, Document]:
+                document = base.document()
+                return document, with_patched_status(document, patch)
+
+            document, patched = await beside_loop(base.size + len(call.body), change)
             if patched == document:
                 return WriteResult(key, "unchanged", base)
             stored = await store.update(
                 base,
                 patched,
                 bump_generation=key.kind == "shoot" and bumps_generation(document, patched),
-                preconditions=guards_of(options.condition),
+                preconditions=guards_of(condition),
             )
             assert isinstance(stored, StoredObject)
-            reads.record(key, stored)
             return WriteResult(key, "configured", stored)
 
-        return await retry_on_conflict(attempt, (key, *keys_of(options.condition)), reads, self._clock)
+        return await retry_on_conflict(attempt, (key, *keys_of(condition)), reads, self._clock)

@@ -61,7 +61,7 @@ def check_metadata(metadata: Document, errors: FieldErrors) -> None:
 
 
 def may_exceed(encoded: bytes) -> bool:
-    """False for a manifest in JSON that is too short for any limit; cheap, as each manifest is looked at.
+    """False for a manifest in JSON that is too short for any limit; cheap, as each manifest is checked.
 
     More entries than N have N commas between them, and a value takes a byte.
     """

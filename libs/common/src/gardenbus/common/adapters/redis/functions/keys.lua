@@ -1,13 +1,13 @@
 -- Every write of the store, as Redis Functions: each checks what it was based on, changes the object and its indexes,
 -- and appends an entry to the outbox, all or nothing. KEYS[1] is the landscape's prefix P, ARGV[1] a msgpack map.
 -- Replies are flat arrays; the first element of a write's reply says how it ended. The Python side is
--- redis/store.py and the relay's redis_outbox.py; tests run these very texts without a Redis, too.
+-- redis/store.py and the relay's adapters/redis_outbox.py; tests run these very texts without a Redis, too.
 --
 -- function_library.py joins these files into one text, so a local of one file stands in all that come after it. This is
 -- the first: the keys and how they are read, and how a function is registered with Redis.
 --
 -- Keys (all below P:)
---   o:<kind>:<ns>:<name>   hash   one object, in the parts of resources/document.py, and what it was indexed by;
+--   o:<kind>:<ns>:<name>   hash   one object, in the parts of api/document.py, and what it was indexed by;
 --                                 of a seed `cap`, `alc` and `mark` (takes so many shoots, and so much of other resources; is
 --                                 about to be removed), of a shoot `rq` (what it requests of these), `grp` (its groups: groups.lua),
 --                                 `fol` (something follows it), `why` (when and on what grounds it was bound), `op` and `cnt`
@@ -48,7 +48,7 @@
 --   leader                 string who leads, for as long as the lead lasts;  led  string  who did last (opening.lua)
 --   version, usage_version, gain_objects, gain_usage     strings
 
--- What a reader needs to put the manifest together, in the order that redis_records.py expects.
+-- What a reader needs to put the manifest together, in the order that records.py expects.
 local PARTS = {'av', 'kd', 'meta', 'labels', 'fin', 'spec', 'status', 'rest', 'seed', 'sseed',
                'uid', 'ver', 'gen', 'created', 'del', 'pend', 'gate'}
 
@@ -78,7 +78,7 @@ local function total_unblock_index(P)
   return counter(P, 'gain_objects') + counter(P, 'gain_usage')
 end
 
--- How often functions of this library were called: one that nobody calls any more is removed (redis_libraries.py).
+-- How often functions of this library were called: one that nobody calls any more is removed (the relay's library_pruner.py).
 local calls = 0
 
 -- The trace that what is being written belongs to ('': none): goes along with its outbox entry. Set by a caller that has one.
