@@ -382,8 +382,7 @@ def by_word(word: str, stored: Iterable[str] = ()) -> KindSpec:
                 kind=singular, singular=singular, plural=_plural(singular), group="", version="", namespaced=None
             )
     close = ending_alike(folded) or get_close_matches(folded[:80], _NEAR_WORDS, n=1, cutoff=_NEAR)
-    listed = ", ".join(spec.plural for spec in KINDS.values())
-    hint = f"did you mean {' or '.join(close)}?" if close else f"there are {listed}"
+    hint = f"did you mean {' or '.join(close)}?" if close else "`gardenbus api-resources` lists those that it has"
     raise Unsupported(f'{UNKNOWN_KIND} "{word[:80]}"; {hint}')
 
 
