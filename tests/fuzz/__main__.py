@@ -53,7 +53,9 @@ def _run(target: str, arguments: argparse.Namespace, seed: int) -> Findings:
             wire = fuzz_wire(Path(directory), arguments.messages, seed, apiservers=arguments.apiservers, log=sys.stdout)
             return asyncio.run(wire)
         if target == "roles":
-            return asyncio.run(fuzz_roles(Path(directory), arguments.seconds, seed, log=sys.stdout))
+            return asyncio.run(
+                fuzz_roles(Path(directory), arguments.seconds, seed, connections=arguments.connections, log=sys.stdout)
+            )
         return fuzz_command_line(Path(directory), arguments.files, seed, log=sys.stdout)
 
 
@@ -75,6 +77,7 @@ def arguments_of(words: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--files", type=int, default=500, help="files for the command line")
     parser.add_argument("--processes", type=int, default=1, help="processes that share the inputs")
     parser.add_argument("--seconds", type=float, default=60.0, help="how long credentials of all sorts attack")
+    parser.add_argument("--connections", type=int, default=50, help="connections of all those credentials together")
     parser.add_argument("--only", type=int, help="run this input in process alone, and print it")
     return parser.parse_args(words)
 

@@ -11,7 +11,7 @@ import time
 from collections import defaultdict
 from collections.abc import AsyncGenerator, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, TextIO
+from typing import Any, TextIO
 
 import nats
 import nats.errors
@@ -20,37 +20,28 @@ from nats.aio.client import Client
 
 from gardenbus.common.adapters.nats.credentials import read_credentials
 from gardenbus.common.api.identity.principals import Principal
-from tests.fuzz.attacks import Attacks
+from tests.fuzz.attackers import ATTACKERS, Attack, Login, in_own_process
 from tests.fuzz.findings import MEGABYTE, Finding, Findings, resident_bytes
-from tests.fuzz.messages import Sent, messages_of
-from tests.fuzz.process import sendable, stored_world
-from tests.fuzz.raw_client import RawClient
 from tests.support.builders import a_cloudprofile, a_gardenlet_configuration, a_project
 from tests.support.eventually import HANG_SECONDS, eventually
 from tests.support.landscape import Landscape, a_landscape, trust_of
 from tests.support.wire_checks import processes
 
-ATTACKERS: Sequence[Principal] = (
-    Principal("user", "nobody-special"),
-    Principal("user", "ann"),
-    Principal("gardenlet", "aws-cork"),
-    Principal("member-agent", "paris"),
-    Principal("scheduler", "mine"),
-    Principal("extension", "aws-cork"),
-)
-"""One of each sort: a person without a role and one with one in a Project, and all programs from outside."""
-
 QUIET = "quiet"
-IN_FLIGHT = 40
-"""Requests of an attacker that wait for their responses at a time: more than it may have."""
-
 MEMORY = {"apiserver": 384, "nats": 1024, "redis": 2048, "identity": 384}
 """What the compose file gives a process, in MB."""
 
-REST_SECONDS = 5.0
+CONNECTIONS = 50
+REST_SECONDS = 15.0
+ATTACKERS_START_SECONDS = 5.0
+FIRST_SECONDS = 10.0
+"""An attack before the one that is measured: each sort of message has things loaded and compiled at its first."""
 SAMPLED_SECONDS = 0.5
 SLOWEST_FACTOR, SLOWEST_SECONDS = 5.0, 0.25
 """The quiet tenant's p99 beside attackers: so many times its own at rest, or so much, whichever is more."""
+
+MOST_KEPT, STORED_BYTES = 1.1, 4 * MEGABYTE
+"""Memory of a process after the attack, beside what it had before, and room for what the quiet tenant has stored."""
 
 
 class QuietTenant:
@@ -95,36 +86,6 @@ class QuietTenant:
         return await self._client.request(subject, body, timeout=HANG_SECONDS / 4)
 
 
-class Attacker:
-    """One connection with a credential, on which attacks are sent as fast as they are taken."""
-
-    def __init__(self, client: RawClient, attacks: Attacks) -> None:
-        self._client = client
-        self._attacks = attacks
-        self._waiting = 0
-        self.sent = 0
-
-    def responded(self) -> None:
-        """A request has its response."""
-        self._waiting -= 1
-
-    async def work(self, until: float) -> None:
-        """Attack to an instant of the clock; a connection that the server ends is an end, too."""
-        while time.monotonic() < until and not self._client.is_closed:
-            sent: Sent = self._attacks.next()
-            if sent.is_request:
-                self._waiting += 1
-            with contextlib.suppress(ConnectionError):
-                await self._client.send(sent.message, self.sent if sent.is_request else None)
-            self.sent += 1
-            await asyncio.sleep(0.05 if self._waiting > IN_FLIGHT else 0)
-
-
-class _Issued(NamedTuple):
-    user: str
-    password: str
-
-
 def a_config_map(name: str) -> dict[str, object]:
     """What the quiet tenant stores."""
     metadata = {"name": name, "namespace": "garden-quiet"}
@@ -136,13 +97,13 @@ def p99(seconds: Sequence[float]) -> float:
     return sorted(seconds)[int(len(seconds) * 0.99)] if seconds else 0.0
 
 
-async def _issued(landscape: Landscape, principal: Principal, directory: Path) -> _Issued:
+async def _issued(landscape: Landscape, principal: Principal, directory: Path) -> Login:
     option = {"user": "--user", "gardenlet": "--seed", "member-agent": "--member"}.get(principal.role)
     file = directory / f"{principal.token}.json"
     words = (option or f"--{principal.role}", principal.name, "-o", str(file))
     ended = await landscape.command("identity", "issue", *words)
     assert ended.code == 0, ended
-    return _Issued(*(json.loads(file.read_text())[name] for name in ("user", "password")))
+    return Login(*(json.loads(file.read_text())[name] for name in ("user", "password")))
 
 
 @contextlib.asynccontextmanager
@@ -167,29 +128,36 @@ class RoleFuzzer:
     """Attacks a landscape with all sorts of credentials, and looks at what becomes of it."""
 
     def __init__(self, landscape: Landscape, directory: Path, seed: int) -> None:
-        world, stored = stored_world()
-        reported = [each for each in stored if each.document.get("status")]
-        self._templates = [*sendable(world), *reported]
         self._landscape = landscape
         self._directory = directory
         self._seed = seed
         self.findings = Findings()
         self.memory: dict[str, list[int]] = defaultdict(list)
+        self.memory_before: dict[str, int] = {}
+        self.memory_after: dict[str, int] = {}
         self.p99_at_rest = self.p99_attacked = 0.0
 
-    async def run(self, seconds: float, *, log: TextIO | None = None) -> Findings:
+    async def run(self, seconds: float, *, connections: int = CONNECTIONS, log: TextIO | None = None) -> Findings:
         """Attack for so many seconds."""
         before = processes(self._landscape)
         async with _quiet_tenant(self._landscape, self._directory) as tenant:
             await tenant.work(time.monotonic() + REST_SECONDS)
             self.p99_at_rest = p99(tenant.seconds)
             tenant.seconds.clear()
-            attackers = await self._attackers()
-            end = time.monotonic() + seconds
-            work = [each.work(end) for each in attackers.values()]
-            await asyncio.gather(tenant.work(end), self._sample(end), *work)
+            logins = {each.user: await _issued(self._landscape, each, self._directory) for each in ATTACKERS}
+            url = self._landscape.describe()["nats_url"]
+
+            async def attacked(seconds: float, seed: int) -> int:
+                end = time.monotonic() + ATTACKERS_START_SECONDS + seconds
+                attack = Attack(url, self._landscape.directory, logins, connections, seed, end)
+                sent, *_ = await asyncio.gather(in_own_process(attack), tenant.work(end), self._sample(end))
+                return sent
+
+            await attacked(FIRST_SECONDS, self._seed - 1)
+            await asyncio.sleep(REST_SECONDS)
+            self.memory_before = self._resident()
+            self.findings.inputs = await attacked(seconds, self._seed)
             self.p99_attacked = p99(tenant.seconds)
-            self.findings.inputs = sum(each.sent for each in attackers.values())
             self._report(tenant, before, seconds)
             try:
                 await eventually(lambda: self._nothing_is_missing(tenant), every=1.0)
@@ -197,6 +165,9 @@ class RoleFuzzer:
                 self.findings.add(
                     Finding("what the quiet tenant has stored", str(error)[:500], self.findings.inputs, "")
                 )
+            await asyncio.sleep(REST_SECONDS)
+            self.memory_after = self._resident()
+            self._report_memory()
         await self._forged()
         if log is not None:
             print("\n".join(self.lines()), file=log, flush=True)
@@ -204,41 +175,31 @@ class RoleFuzzer:
 
     def lines(self) -> list[str]:
         """What was found, the quiet tenant's latency, and the most memory of each process."""
-        each = ", ".join(f"{name} {max(sizes) // MEGABYTE}" for name, sizes in sorted(self.memory.items()))
+        each = ", ".join(
+            f"{name} {self.memory_before.get(name, 0) // MEGABYTE} → {max(sizes) // MEGABYTE} → "
+            f"{self.memory_after.get(name, 0) // MEGABYTE}"
+            for name, sizes in sorted(self.memory.items())
+        )
         latency = f"the quiet tenant's p99: {self.p99_at_rest * 1000:.0f} ms at rest, {self.p99_attacked * 1000:.0f} ms"
-        return [*self.findings.lines(), latency, f"most memory in MB: {each}"]
+        return [*self.findings.lines(), latency, f"memory in MB before, at most, after: {each}"]
 
     @property
     def is_slow(self) -> bool:
         """True when attackers have held up the quiet tenant."""
         return self.p99_attacked > max(SLOWEST_FACTOR * self.p99_at_rest, SLOWEST_SECONDS)
 
-    async def _attackers(self) -> dict[str, Attacker]:
-        found: dict[str, Attacker] = {}
-        for number, principal in enumerate(ATTACKERS):
-            issued = await _issued(self._landscape, principal, self._directory)
-            inbox = principal.inbox.encode()
-
-            def respond(_number: int, _body: bytes, user: str = principal.user) -> None:
-                found[user].responded()
-
-            client = await RawClient.connect(
-                self._landscape.describe()["nats_url"],
-                respond,
-                login=(issued.user, issued.password),
-                inbox=inbox + b".",
-                trust=trust_of(self._landscape.directory),
-            )
-            messages = messages_of(self._templates, self._seed + number)
-            found[principal.user] = Attacker(client, Attacks(principal, messages, self._seed))
-        return found
-
     async def _sample(self, until: float) -> None:
         while time.monotonic() < until:
-            for service in self._landscape.describe()["services"]:
-                with contextlib.suppress(OSError, TypeError):
-                    self.memory[service["name"]].append(resident_bytes(service["pid"]))
+            for name, size in self._resident().items():
+                self.memory[name].append(size)
             await asyncio.sleep(SAMPLED_SECONDS)
+
+    def _resident(self) -> dict[str, int]:
+        found: dict[str, int] = {}
+        for service in self._landscape.describe()["services"]:
+            with contextlib.suppress(OSError, TypeError):
+                found[service["name"]] = resident_bytes(service["pid"])
+        return found
 
     def _report(self, tenant: QuietTenant, before: dict[str, int], seconds: float) -> None:
         add, count = self.findings.add, self.findings.inputs
@@ -255,6 +216,12 @@ class RoleFuzzer:
             if limit is not None and max(sizes) > limit * MEGABYTE:
                 what = f"{max(sizes) // MEGABYTE} MB, of {limit} that the compose file gives it"
                 add(Finding(f"memory of {name}", what, count, ""))
+
+    def _report_memory(self) -> None:
+        for name, size in self.memory_after.items():
+            if name.split("-")[0] in MEMORY and size > MOST_KEPT * self.memory_before.get(name, size) + STORED_BYTES:
+                what = f"{self.memory_before[name] // MEGABYTE} MB before, {size // MEGABYTE} after"
+                self.findings.add(Finding(f"memory that {name} keeps", what, self.findings.inputs, ""))
 
     async def _nothing_is_missing(self, tenant: QuietTenant) -> None:
         try:
@@ -289,10 +256,12 @@ async def a_role_fuzzer(directory: Path, seed: int) -> AsyncGenerator[RoleFuzzer
         yield RoleFuzzer(landscape, directory, seed)
 
 
-async def fuzz_roles(directory: Path, seconds: float, seed: int, *, log: TextIO | None = None) -> Findings:
+async def fuzz_roles(
+    directory: Path, seconds: float, seed: int, *, connections: int = CONNECTIONS, log: TextIO | None = None
+) -> Findings:
     """Attack a landscape with credentials of all sorts for so long. That it is slow is a finding, too."""
     async with a_role_fuzzer(directory, seed) as fuzzer:
-        findings = await fuzzer.run(seconds, log=log)
+        findings = await fuzzer.run(seconds, connections=connections, log=log)
         if fuzzer.is_slow:
             what = f"p99 {fuzzer.p99_attacked * 1000:.0f} ms, at rest {fuzzer.p99_at_rest * 1000:.0f}"
             findings.add(Finding("the quiet tenant's p99", what, findings.inputs, ""))

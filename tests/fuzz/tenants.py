@@ -22,12 +22,13 @@ from gardenbus.common.api.identity.principals import Principal
 from gardenbus.common.api.keys import ObjectKey, Subjects
 from gardenbus.common.errors import BadRequest, GardenbusError, Impersonation
 from gardenbus.common.ports.store import UnknownObject
+from tests.fuzz.attackers import ATTACKERS
 from tests.fuzz.attacks import MEBIBYTE, Attacks
 from tests.fuzz.corpus import Template
 from tests.fuzz.findings import Finding, Findings
 from tests.fuzz.messages import messages_of
 from tests.fuzz.process import SAMPLE, stored_world
-from tests.fuzz.roles import ATTACKERS, QUIET
+from tests.fuzz.roles import QUIET
 from tests.support.garbage import Garbage
 from tests.support.stores import in_memory
 

@@ -5,10 +5,11 @@ from pathlib import Path
 import pytest
 
 from gardenbus.common.api.identity.principals import Principal
+from tests.fuzz.attackers import ATTACKERS
 from tests.fuzz.attacks import Attacks
 from tests.fuzz.messages import messages_of
 from tests.fuzz.process import stored_world
-from tests.fuzz.roles import ATTACKERS, a_role_fuzzer
+from tests.fuzz.roles import a_role_fuzzer
 
 SECONDS = 60.0
 

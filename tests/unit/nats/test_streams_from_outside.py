@@ -6,7 +6,7 @@ from gardenbus.common.adapters.nats.streams import MAX_BYTES, streams
 from gardenbus.common.api.identity.permissions import permissions_of
 from gardenbus.common.api.identity.principals import Principal
 from gardenbus.common.api.keys import Subjects
-from tests.fuzz.roles import ATTACKERS
+from tests.fuzz.attackers import ATTACKERS
 
 SUBJECTS = Subjects()
 STREAMS = streams(SUBJECTS, 40.0)
