@@ -2,11 +2,13 @@
 
 import asyncio
 import contextlib
+import time
 from collections.abc import Awaitable, Callable
 
 import structlog
 
 from gardenbus.common.controller.reconcile_ids import bound_reconcile_id
+from gardenbus.common.controller.repeated_lines import RepeatedLines
 from gardenbus.common.errors import GardenbusError
 
 _log = structlog.stdlib.get_logger()
@@ -15,7 +17,8 @@ _log = structlog.stdlib.get_logger()
 class WorkLoop:
     """Calls `work` once `delay` seconds are over (None: never), or at once when triggered.
 
-    `starts_idle` waits before the first call. `fields` are added to the loop's log lines.
+    `starts_idle` waits before the first call. `fields` are added to the loop's log lines. A reason that interrupts round
+    after round is logged at once, and then once a minute with the number of rounds.
     """
 
     def __init__(
@@ -33,6 +36,7 @@ class WorkLoop:
         self._starts_idle = starts_idle
         self._fields = fields
         self._triggered = asyncio.Event()
+        self._interrupted = RepeatedLines("round.interrupted", time.monotonic)
 
     def trigger(self) -> None:
         """Call `work` now, or once more after the current call."""
@@ -52,7 +56,7 @@ class WorkLoop:
         try:
             await self._work()
         except (GardenbusError, OSError) as error:
-            _log.warning("round.interrupted", loop=self.name, reason=str(error), **self._fields)
+            self._interrupted.warn(self.name, str(error), loop=self.name, reason=str(error), **self._fields)
         except Exception:  # noqa: BLE001 - a loop that nothing may end
             _log.exception("round.crashed", loop=self.name, **self._fields)
 
