@@ -90,7 +90,7 @@ local function put(keys, args)
 
   local set, created = op.set, op.base == 0
   if op.quiet then
-    set.size = amounts.count_as(P, op.ns, object.size, op.size or amounts.size_with(object_key, object, set))
+    set.size = amounts.count_put(P, op, object_key, object)
     write_fields(object_key, set)
     if op.origin ~= '' then redis.call('HSET', object_key, 'req', op.origin) end
     return reply_with('ok', object_key)
@@ -99,7 +99,7 @@ local function put(keys, args)
     return {'removed', remove(P, op, object)}
   end
 
-  set.size = amounts.count_as(P, op.ns, object.size, op.size or amounts.size_with(object_key, object, set))
+  set.size = amounts.count_put(P, op, object_key, object)
   local version = next_version(P, op.key)
   local generation = created and (op.generation or 1) or tonumber(object.gen)
   local changed_spec = not created and op.bump

@@ -14,6 +14,7 @@ do
   local function length(name, text)
     if name ~= 'fin' then return #text end
     local bytes = 0
+    if text == '' then return 0 end
     for _, finalizer in ipairs(split_lines(text)) do
       if finalizer ~= 'gardener' then bytes = bytes + #finalizer + 1 end
     end
@@ -21,21 +22,26 @@ do
   end
 
   local function total(size)
+    if size == '' then return 0 end
     local bytes = 0
     for part in string.gmatch(size, '%d+') do bytes = bytes + tonumber(part) end
     return bytes
   end
 
-  -- The `size` of an object once `set` is written to it. `object` has its `ver` ('': a new one) and `size`.
+  -- The `size` of an object once `set` is written to it, and its sum. `object` has its `ver` ('': a new one) and `size`.
   function amounts.size_with(object_key, object, set)
-    local sizes, counted = {}, {}
-    for part in string.gmatch(object.size, '%d+') do counted[#counted + 1] = tonumber(part) end
-    local stored = object.size == '' and object.ver ~= '' and read_fields(object_key, WRITTEN) or {}
+    local sizes, counted, stored, bytes = {}, {}, {}, 0
+    if object.size ~= '' then
+      for part in string.gmatch(object.size, '%d+') do counted[#counted + 1] = tonumber(part) end
+    elseif object.ver ~= '' then
+      stored = read_fields(object_key, WRITTEN)
+    end
     for i, name in ipairs(WRITTEN) do
       local text = set[name] or stored[name]
       sizes[i] = text and length(name, text) or counted[i] or 0
+      bytes = bytes + sizes[i]
     end
-    return table.concat(sizes, ' ')
+    return table.concat(sizes, ' '), bytes
   end
 
   local function move_stored(P, ns, objects, bytes)
@@ -46,17 +52,23 @@ do
     end
   end
 
-  -- Counts an object of a `size` ('': not counted yet) with another one; returns that.
-  function amounts.count_as(P, ns, before, size)
-    if size ~= before then move_stored(P, ns, before == '' and 1 or 0, total(size) - total(before)) end
+  -- Counts an object of a `size` ('': not counted yet) with another one, and its sum; returns that size.
+  function amounts.count_as(P, ns, before, size, bytes)
+    if size ~= before then move_stored(P, ns, before == '' and 1 or 0, bytes - total(before)) end
     return size
+  end
+
+  -- Counts what a put writes; returns the object's size. Where a budget was checked its sizes are known already.
+  function amounts.count_put(P, op, object_key, object)
+    if not op.size then op.size, op.bytes = amounts.size_with(object_key, object, op.set) end
+    return amounts.count_as(P, op.ns, object.size, op.size, op.bytes)
   end
 
   -- Counts an object as it is stored now.
   function amounts.count_object(P, object_key, ns)
     local object = read_fields(object_key, {'ver', 'size'})
-    local size = amounts.size_with(object_key, {ver = object.ver, size = ''}, {})
-    redis.call('HSET', object_key, 'size', amounts.count_as(P, ns, object.size, size))
+    local size, bytes = amounts.size_with(object_key, {ver = object.ver, size = ''}, {})
+    redis.call('HSET', object_key, 'size', amounts.count_as(P, ns, object.size, size, bytes))
   end
 
   -- Counts an object no longer; to be called before its fields are removed.
@@ -70,8 +82,8 @@ do
 
   -- The limit of a budget that a write exceeds, as a reply to guard `i`, or nil. What makes an object smaller never does.
   function amounts.stored_rejection(P, op, object, limits, i)
-    op.size = amounts.size_with(P .. ':o:' .. op.key, object, op.set)
-    local is_new, more = object.ver == '', total(op.size) - total(object.size)
+    op.size, op.bytes = amounts.size_with(P .. ':o:' .. op.key, object, op.set)
+    local is_new, more = object.ver == '', op.bytes - total(object.size)
     if not is_new and more <= 0 then return end
     local held = redis.call('HMGET', P .. ':stored', op.ns, op.ns .. ' bytes')
     local objects, bytes = tonumber(held[1] or '0'), tonumber(held[2] or '0')
