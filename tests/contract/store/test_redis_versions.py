@@ -27,8 +27,8 @@ OTHER_FORMAT = join_files(
 
 WITHOUT_AMOUNTS = """
 local function nothing() return '' end
-local amounts = {size_with = nothing, count_as = nothing, count_put = nothing, count_object = nothing, uncount_object = nothing,
-                 stored_rejection = function() end}
+local amounts = {size_with = nothing, count_as = nothing, count_put = nothing, count_object = nothing,
+                 uncount_object = nothing, stored_rejection = function() end}
 """
 BEFORE_AMOUNTS = join_files(
     {

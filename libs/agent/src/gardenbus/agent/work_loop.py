@@ -17,8 +17,8 @@ _log = structlog.stdlib.get_logger()
 class WorkLoop:
     """Calls `work` once `delay` seconds are over (None: never), or at once when triggered.
 
-    `starts_idle` waits before the first call. `fields` are added to the loop's log lines. A reason that interrupts round
-    after round is logged at once, and then once a minute with the number of rounds.
+    `starts_idle` waits before the first call. `fields` are added to the loop's log lines. A reason that interrupts one
+    round after the other is logged at once, and then once a minute with the number of rounds.
     """
 
     def __init__(
