@@ -168,6 +168,10 @@ class SchedulerUnderTest:
         await self.informer.refresh()
         await self.activation.handle_batch([FetchedWork(self.subjects.queue("waking", "", SCHEDULER))])
 
+    async def waiting(self) -> set[str]:
+        """Names of the shoots that are unschedulable, and not queued again."""
+        return {each.key.name for each in await self.store.unschedulable_shoots(SCHEDULER)}
+
     def hinted(self, result: str) -> float:
         """Shoots of hints so far."""
         return self.counted("hinted_shoots", result=result)

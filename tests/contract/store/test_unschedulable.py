@@ -17,6 +17,7 @@ from tests.support.builders import (
     a_seed,
     a_shoot,
     merged,
+    resolved_as,
 )
 from tests.support.stores import REPORTER, StoreUnderTest, an_unschedulable_shoot, stored
 
@@ -47,6 +48,37 @@ async def test_a_pending_shoot_is_queued_again_when_its_spec_changes_and_not_by_
     assert await kit.work() == [f"scheduling.{SCHEDULER}.garden-dev.apollo"]
     await kit.changed(shoot, shoot.document(), bump_generation=True)
     assert await kit.work() == [f"scheduling.{SCHEDULER}.garden-dev.apollo"]
+
+
+async def test_a_shoot_of_another_priority_is_queued_in_its_band(kit: StoreUnderTest) -> None:
+    shoot = await kit.created(merged(a_shoot(), {"metadata": resolved_as({"priority": 7})}))
+    assert await kit.work() == [f"scheduling.{SCHEDULER}.+1.garden-dev.apollo"]
+    shoot = await kit.changed(shoot, merged(shoot.document(), {"metadata": resolved_as({"priority": -7})}))
+    assert await kit.work() == [f"scheduling.{SCHEDULER}.-1.garden-dev.apollo"]
+    await kit.marked_unschedulable(shoot)
+    await kit.created(a_seed())
+    await kit.fresh_entries()
+    (waiting,) = await kit.store.unschedulable_classes(SCHEDULER, with_ages=True)
+    assert waiting.since
+    assert await kit.store.activate(SCHEDULER, waiting.equivalence_class, 1) == 1
+    assert await kit.work() == [f"scheduling.{SCHEDULER}.-1.garden-dev.apollo"]
+    await kit.outbox.requeue_pending()
+    assert await kit.work() == [f"scheduling.{SCHEDULER}.-1.garden-dev.apollo"]
+    await kit.changed(await kit.now(APOLLO), a_shoot())
+    assert await kit.work() == [f"scheduling.{SCHEDULER}.garden-dev.apollo"]
+
+
+async def test_a_shoot_with_gates_is_queued_with_the_write_that_takes_the_last_one_away(kit: StoreUnderTest) -> None:
+    gates = [{"name": "a"}, {"name": "b"}]
+    shoot = await kit.created(merged(a_shoot(), {"metadata": resolved_as({"schedulingGates": gates})}))
+    assert await kit.work() == []
+    assert await kit.store.pending(SCHEDULER) == 0
+    fewer = merged(shoot.document(), {"metadata": resolved_as({"schedulingGates": gates[:1]})})
+    shoot = await kit.changed(shoot, fewer, bump_generation=True)
+    assert await kit.work() == []
+    await kit.changed(shoot, a_shoot())
+    assert await kit.work() == [f"scheduling.{SCHEDULER}.garden-dev.apollo"]
+    assert await kit.store.pending(SCHEDULER) == 1
 
 
 async def test_a_shoot_waits_since_its_first_failure_whatever_the_reason_is_by_now(kit: StoreUnderTest) -> None:

@@ -486,6 +486,8 @@ class MemoryBus:
 
     async def work_queue(self, stream: str, consumer: str, subject_filter: str, *, fetch_bytes: int = 0) -> MemoryQueue:
         """See the port."""
+        if self.connected:
+            self.server.stream(stream).consumer(consumer, subject_filter).narrow(subject_filter)
         return MemoryQueue(self, stream, consumer, subject_filter, fetch_bytes)
 
     def follow(

@@ -104,6 +104,10 @@ class MemoryConsumer:
         self.in_flight: dict[int, datetime] = {}
         self.deliveries: dict[int, int] = {}
 
+    def narrow(self, subject_filter: str) -> None:
+        """Deliver what another filter lets through, from now on."""
+        self.subject_filter = subject_filter
+
     def forget(self, sequence: int) -> None:
         """The message is gone."""
         self.in_flight.pop(sequence, None)

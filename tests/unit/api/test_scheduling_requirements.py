@@ -41,6 +41,17 @@ def test_fields_of_a_shoot_replace_those_of_its_project_as_a_whole() -> None:
     assert resolve(None, None) is None
 
 
+def test_priority_and_gates_are_the_shoots_own_and_resolved() -> None:
+    text = "{priority: 7, schedulingGates: [{name: example.com/b}, {name: a}, {name: a}]}"
+    resolved = resolve(text, "priority: 3")
+    assert resolved == '{"priority":7,"schedulingGates":[{"name":"a"},{"name":"example.com/b"}]}'
+    requirements = resolved_requirements({RESOLVED: resolved})
+    assert (requirements.priority, requirements.gates) == (7, ("a", "example.com/b"))
+    assert resolve("priority: 0", "priority: 3") is None
+    problems = requirement_problems("{priority: 1, schedulingGates: [{name: a}]}", DEFAULTS)
+    assert [each.message for each in problems] == ["is for shoots alone: a Project has no default of it"] * 2
+
+
 def test_a_text_with_problems_counts_as_none() -> None:
     assert resolve("requests: {cpu: many}", "requests: {cpu: 1}") == '{"requests":{"cpu":1000}}'
 
@@ -76,6 +87,10 @@ def test_what_admission_has_not_written_requires_nothing(text: str) -> None:
         ("requests: {'c p u': 2}", ".requests.c p u: is not the name of a resource"),
         ("requests: [cpu]", ".requests: must be a mapping"),
         (f"requests: {{{', '.join(f'r{number}: 1' for number in range(9))}}}", ".requests: must not have more than 8"),
+        ("priority: high", ".priority: must be a whole number from -1000 to 1000000"),
+        ("priority: 1000001", ".priority: must be a whole number from -1000 to 1000000"),
+        ("schedulingGates: [a]", ".schedulingGates[0]: must be a mapping of name"),
+        ("schedulingGates: [{name: 'a b'}]", ".schedulingGates[0].name: must be the name of a gate"),
         ("request: {cpu: 1}", ".request: no such field; there are requests, affinity"),
         (
             "affinity: {seedAffinity: {required: [{}]}}",

@@ -1,13 +1,14 @@
 """Hints of shoots that were just created."""
 
 import asyncio
+from collections import Counter
 from collections.abc import Sequence
 
 import pytest
 
 from gardenbus.common.api.keys import Subjects
 from gardenbus.common.api.scheduling_hints import SHOOTS_MAX, HintedShoot, decode_hint, encode_hint
-from gardenbus.common.controller.scheduling_hints import HintReceiver
+from gardenbus.common.controller.scheduling_hints import FairHints, HintReceiver
 from gardenbus.common.errors import Unavailable
 from gardenbus.common.ports.bus import QueueMessage
 from tests.support.clocks import FakeClock
@@ -98,3 +99,30 @@ async def test_a_message_that_was_not_fetched_takes_an_end_without_a_word() -> N
     await message.ack()
     await message.release()
     assert (message.deliveries, message.is_held_over) == (0, False)
+
+
+async def test_a_project_with_few_shoots_is_hinted_among_the_thousands_of_another() -> None:
+    binder = Binder()
+    for number in range(3 * SHOOTS_MAX):
+        binder.receiver.take(encode_hint([HintedShoot("garden-many", f"s{number}")]))
+    binder.receiver.take(encode_hint([HintedShoot("garden-few", "a"), HintedShoot("garden-few", "b")]))
+    await binder.receiver.bind()
+    assert len(binder.hinted) == SHOOTS_MAX
+    assert [each for each in binder.subjects if ".garden-few." in each] == [
+        "garden.queue.scheduling.mine.garden-few.a",
+        "garden.queue.scheduling.mine.garden-few.b",
+    ]
+    assert "garden.queue.scheduling.mine.garden-many.s0" in binder.subjects
+
+
+def test_no_project_keeps_more_hints_than_one_above_another() -> None:
+    hints = FairHints()
+    for number in range(5 * SHOOTS_MAX):
+        for project, often in (("a", 1), ("b", 5), ("c", 25)):
+            if number % often == 0:
+                hints.add(HintedShoot(project, str(number)))
+    counts = Counter(each.namespace for each in hints.take())
+    assert counts.total() == SHOOTS_MAX
+    assert counts["c"] == 5 * SHOOTS_MAX // 25
+    assert abs(counts["a"] - counts["b"]) <= 1
+    assert not hints.take()

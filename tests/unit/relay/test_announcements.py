@@ -49,6 +49,17 @@ def page_of(*entries: ObjectEntry, objects: tuple[StoredObject | None, ...]) -> 
     return OutboxPage(entries, dict(zip(keys, objects, strict=True)))
 
 
+def test_a_shoot_in_a_band_that_has_a_seed_by_now_is_not_queued() -> None:
+    placed, pending = (
+        a_stored("Shoot", "apollo", namespace="dev", seedName="s1"),
+        a_stored("Shoot", "b", namespace="dev"),
+    )
+    entries = [QueueEntry("1-0", f"scheduling.mine.+1.dev.{name}") for name in ("apollo", "b")]
+    page = OutboxPage(entries, {placed.key: placed, pending.key: pending})
+    loose = announcements(page, SUBJECTS, announced_unblock_index=0).loose
+    assert [message.subject for message in loose] == ["garden.queue.scheduling.mine.+1.dev.b"]
+
+
 def test_several_entries_of_one_object_become_one_message_with_its_current_document() -> None:
     shoot = a_stored("Shoot", "apollo", namespace="garden-dev", version=9, seedName="s1")
     older = msgspec.structs.replace(entry_of(shoot, verb="added"), version=8)

@@ -21,7 +21,7 @@ from gardenbus.apiserver.domain.related_objects import RelatedObjects
 from gardenbus.apiserver.domain.use_as_seed import MADE_FROM, MADE_FROM_ANNOTATION
 from gardenbus.common.api.configuration.resource_sizes import ResourceSizes, SizeLimit
 from gardenbus.common.api.document import Document
-from gardenbus.common.api.garden.scheduling_requirements import RESOLVED
+from gardenbus.common.api.garden.scheduling_requirements import REQUIREMENTS, RESOLVED
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.errors import Forbidden, InvalidResource
 from tests.support.builders import (
@@ -33,6 +33,7 @@ from tests.support.builders import (
     a_seed,
     a_shoot,
     merged,
+    resolved_as,
 )
 
 NOW = datetime(2026, 6, 1, tzinfo=UTC)
@@ -290,6 +291,8 @@ def cases_of_shoots() -> Iterator[Case]:
     yield Case(name, placed(), None, project)
     yield Case(name, placed(), None, related(a_seed()))
     yield Case(name, placed(), None, related(TAINTED, PROFILE, **BOUND))
+    gated = placed(metadata=resolved_as({"schedulingGates": [{"name": "example.com/quota"}]}))
+    yield Case(name, gated, None, related(a_seed(), PROFILE, **BOUND))
     selecting = placed(spec={"seedSelector": {"matchLabels": {"a": "1"}}})
     yield Case(name, placed(), selecting, related(a_seed()))
     yield Case(name, selecting, placed(), related(a_seed()))
@@ -337,6 +340,10 @@ def cases_of_other_kinds() -> Iterator[Case]:
     yield Case("KubeconfigSecret", {**SECRET, "stringData": {"kubeconfig": of_command}})
     by_hand = a_shoot(metadata={"annotations": {RESOLVED: '{"requests":{"cpu":1}}'}})
     yield Case("SchedulingRequirements", by_hand, None, RelatedObjects(projects={"garden-dev": a_project()}))
+    gated = a_shoot(metadata={"annotations": {REQUIREMENTS: "schedulingGates: [{name: example.com/quota}]"}})
+    yield Case("SchedulingRequirements", gated, a_shoot(), RelatedObjects(projects={"garden-dev": a_project()}))
+    first = a_shoot(metadata={"annotations": {REQUIREMENTS: "priority: 1"}})
+    yield Case("SchedulingRequirements", first, None, RelatedObjects(projects={"garden-dev": a_project()}))
     yield Case("ResourceSize", SECRET)
     yield Case("ResourceSize", a_shoot())
 

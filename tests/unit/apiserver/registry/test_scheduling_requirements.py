@@ -6,6 +6,7 @@ import pytest
 
 from gardenbus.apiserver.registry.retry_on_conflict import UnmetDependency
 from gardenbus.common.api.document import Document
+from gardenbus.common.api.garden.scheduling_order import MAX_PRIORITY
 from gardenbus.common.api.garden.scheduling_requirements import DEFAULTS, REQUIREMENTS, RESOLVED
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.errors import Forbidden, InvalidResource
@@ -108,3 +109,23 @@ async def test_a_bind_by_name_reserves_and_says_that_there_is_too_little(registr
         await registry.apply(annotated(requirements="requests: {cpu: 2001m}"))
     await registry.apply(annotated(requirements="requests: {cpu: 500m}"))
     assert (await registry.store.usage()).requested == {"aws-eu1": {"cpu": 500}}
+
+
+async def test_gates_keep_a_shoot_from_any_seed_until_they_are_taken_away(registry: Registry) -> None:
+    await registry.apply(annotated(requirements="schedulingGates: [{name: a}, {name: b}]"))
+    with pytest.raises(Forbidden, match="waits for the scheduling gates a, b"):
+        await registry.bind("aws-eu1")
+    with pytest.raises((InvalidResource, UnmetDependency), match="gates can only be added when a shoot is created"):
+        await registry.apply(annotated(requirements="schedulingGates: [{name: a}, {name: c}]"))
+    await registry.apply(annotated(requirements="schedulingGates: [{name: b}]"))
+    with pytest.raises(Forbidden, match="waits for the scheduling gates b"):
+        await registry.bind("aws-eu1")
+    await registry.apply(a_shoot())
+    await registry.bind("aws-eu1")
+
+
+async def test_a_priority_is_resolved_and_an_allowance_is_a_whole_number(registry: Registry) -> None:
+    await registry.apply(annotated(requirements="priority: -5"))
+    assert await resolved(registry) == '{"priority":-5}'
+    with pytest.raises(InvalidResource, match="must be a whole number from -1000 to 1000000"):
+        await registry.apply(a_project(metadata={"annotations": {MAX_PRIORITY: "much"}}))

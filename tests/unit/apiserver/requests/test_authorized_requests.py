@@ -11,12 +11,14 @@ from gardenbus.apiserver.domain.authorization.actions import Action, Permit, Rej
 from gardenbus.apiserver.domain.plugins.table import DEFAULT_PLUGINS
 from gardenbus.apiserver.registry.read_cache import ReadCache
 from gardenbus.common.api.document import Document, encode
+from gardenbus.common.api.garden.scheduling_order import MAX_PRIORITY
+from gardenbus.common.api.garden.scheduling_requirements import REQUIREMENTS
 from gardenbus.common.api.identity.roles import landscape_roles
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.ports.bus import Request
 from tests.support.authorized_apiserver import SUBJECTS, a_binding, a_secret, members, two_projects
 from tests.support.authorized_apiserver import AuthorizedApiserver as Landscape
-from tests.support.builders import a_cloudprofile, a_project, a_seed, a_shoot
+from tests.support.builders import a_cloudprofile, a_project, a_seed, a_shoot, merged
 
 
 @pytest.fixture
@@ -112,6 +114,24 @@ async def test_the_seed_of_a_shoot_is_not_chosen_by_members(landscape: Landscape
     assert "bind" in response["error"]["message"]
     assert await landscape.code("adam", "patch.shoot.garden-dev.apollo", {"spec": {"seedName": "gcp"}}) == 403
     assert await landscape.code("root", "apply", placed) == 200
+
+
+async def test_a_priority_above_what_a_project_allows_takes_the_verb_prioritize(landscape: Landscape) -> None:
+    def of_priority(priority: int) -> Document:
+        return a_shoot("hasty", metadata={"annotations": {REQUIREMENTS: f"priority: {priority}"}})
+
+    def allowing(priority: str | None) -> Document:
+        return {"metadata": {"annotations": {MAX_PRIORITY: priority}}}
+
+    assert await landscape.code("adam", "apply", of_priority(-1)) == 200
+    assert await landscape.code("adam", "apply", of_priority(1)) == 403
+    assert await landscape.code("adam", "patch.project._.dev", allowing("100")) == 403
+    assert await landscape.code("root", "patch.project._.dev", allowing("100")) == 200
+    assert await landscape.code("adam", "apply", of_priority(100)) == 200
+    assert await landscape.code("adam", "apply", of_priority(101)) == 403
+    assert await landscape.code("root", "apply", of_priority(101)) == 200
+    assert await landscape.code("adam", "apply", merged(of_priority(101), {"metadata": {"labels": {"a": "b"}}})) == 200
+    assert await landscape.code("adam", "patch.project._.dev", allowing(None)) == 403
 
 
 async def test_members_of_a_project_are_changed_by_those_who_manage_them(landscape: Landscape) -> None:

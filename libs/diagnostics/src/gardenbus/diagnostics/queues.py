@@ -11,7 +11,8 @@ from gardenbus.common.adapters.nats import streams as jetstream_streams
 from gardenbus.common.adapters.nats import work_queue
 from gardenbus.common.api.decoding import json_decoder
 from gardenbus.common.api.document import Document, section
-from gardenbus.common.api.keys import ObjectKey
+from gardenbus.common.api.identity.permissions import covers
+from gardenbus.common.api.keys import queued_shoot
 from gardenbus.common.errors import Unavailable
 from gardenbus.diagnostics import jetstream
 from gardenbus.diagnostics.findings import DiagnosticFinding, graded, some_of
@@ -182,8 +183,8 @@ async def _unclaimed(target: DiagnosticsTarget, consumers: Sequence[ConsumerStat
         queued = await target.api.bus.subjects(stream, f"{subjects.prefix}.queue.>")
     except Unavailable:
         return []
-    filters = [each.filter.removesuffix(">") for each in consumers if each.stream == stream]
-    lost = sorted(subject for subject in queued if not any(subject.startswith(begin) for begin in filters))
+    filters = [each.filter for each in consumers if each.stream == stream]
+    lost = sorted(subject for subject in queued if not covers(filters, subject))
     lost = [subject for subject in lost if not await _is_bound(target, subject)]
     if not lost:
         return []
@@ -193,12 +194,10 @@ async def _unclaimed(target: DiagnosticsTarget, consumers: Sequence[ConsumerStat
 
 async def _is_bound(target: DiagnosticsTarget, subject: str) -> bool:
     """True for work of a scheduler on a shoot that is gone, or has been bound without it."""
-    _, _, tail = subject.partition(".queue.scheduling.")
-    namespace, _, name = tail.partition(".")[2].partition(".")
-    if not name:
+    queued, subjects = queued_shoot(subject), target.api.subjects
+    if queued is None or not queued.key.name:
         return False
-    subjects = target.api.subjects
-    announced = subjects.changed(ObjectKey("shoot", namespace, name))
+    announced = subjects.changed(queued.key)
     try:
         last = await target.api.bus.last(subjects.stream("OBJECTS"), announced)
         if last is None:

@@ -62,6 +62,8 @@ class SchedulingRequest(msgspec.Struct, frozen=True, omit_defaults=True):
     ranges: Ranges
     requests: Requests = ()
     rules: GroupRules = NO_GROUP_RULES
+    priority: int = 0
+    """Read by the order of those who wait alone: no decision on one shoot depends on it."""
 
 
 _decode = json_decoder(SchedulingRequest)
@@ -126,7 +128,13 @@ def request_of(
         required_seeds=requirements.required_seeds,
         preferred_seeds=requirements.preferred_seeds,
     )
-    return SchedulingRequest(constraints, ranges_of(shoot), requirements.requests, requirements.group_rules)
+    return SchedulingRequest(
+        constraints,
+        ranges_of(shoot),
+        requirements.requests,
+        requirements.group_rules,
+        requirements.priority,
+    )
 
 
 def descriptor(request: SchedulingRequest) -> bytes:
@@ -152,6 +160,8 @@ def skip_reason(shoot: Shoot, scheduler_name: str) -> str:
         return "it is being deleted"
     if shoot.scheduler_name != scheduler_name:
         return f"it waits for the scheduler {shoot.scheduler_name!r}"
+    if gates := resolved_requirements(shoot.metadata.annotations).gates:
+        return f"it waits for the scheduling gates {', '.join(gates)}"
     if shoot.is_self_hosted:
         return "it hosts its own control plane and needs no seed"
     return ""

@@ -1,10 +1,15 @@
 """Free capacity of a landscape, for many classes at one moment: how many more shoots with a request fit."""
 
+import heapq
+from collections import Counter
+
 from gardenbus.common.api.bitsets import bitset_of, members_of
 from gardenbus.scheduling.equivalence_classes import SchedulingRequest
 from gardenbus.scheduling.feasible_seeds import feasible_seeds_of
 from gardenbus.scheduling.seed_candidates import SeedCandidate
 from gardenbus.scheduling.snapshot import Snapshot
+
+_NOTHING: Counter[str] = Counter()
 
 
 class FreeCapacity:
@@ -16,6 +21,7 @@ class FreeCapacity:
         index = snapshot.landscape.index
         unlimited: list[int] = []
         self._free: dict[int, int] = {}
+        self._promised: dict[int, Counter[str]] = {}
         for slot, seed in enumerate(index.seeds):
             if seed is None:
                 continue
@@ -28,6 +34,43 @@ class FreeCapacity:
 
     def shoots(self, request: SchedulingRequest) -> int | None:
         """The number of shoots with this request that still fit; None when a seed that fits has no limit."""
+        bits = self._open_to(request)
+        if request.requests:
+            return sum(self._places(slot, request) for slot in members_of(bits))
+        if bits & self._unlimited:
+            return None
+        return sum(self._free[slot] for slot in members_of(bits))
+
+    def promise(self, request: SchedulingRequest, most: int) -> int:
+        """Take places for at most so many shoots, each on the seed with the most of them; returns how many there were.
+
+        What is promised to one request is not there for the next one.
+        """
+        bits = self._open_to(request)
+        if not request.requests and bits & self._unlimited:
+            return most
+        places = {slot: self._places(slot, request) for slot in members_of(bits)}
+        left = [(-count, slot) for slot, count in places.items() if count > 0]
+        heapq.heapify(left)
+        promised = 0
+        while left and promised < most:
+            count, slot = left[0]
+            self._take(slot, request)
+            heapq.heapreplace(left, (count + 1, slot)) if count < -1 else heapq.heappop(left)
+            promised += 1
+        return promised
+
+    def _take(self, slot: int, request: SchedulingRequest) -> None:
+        if slot in self._free:
+            self._free[slot] -= 1
+            if not self._free[slot]:
+                self._open &= ~(1 << slot)
+        promised = self._promised.setdefault(slot, Counter())
+        for resource, amount in request.requests:
+            promised[resource] += amount
+
+    def _open_to(self, request: SchedulingRequest) -> int:
+        """The seeds with a place that a request may use, as a set of slots."""
         index = self._landscape.index
         bits = 0
         for group in feasible_seeds_of(request.constraints, self._landscape).groups:
@@ -35,19 +78,17 @@ class FreeCapacity:
         bits &= self._unlimited | self._open
         if bits and request.ranges.stated:
             bits &= index.compatible(request.ranges)
-        if request.requests:
-            return sum(self._places(slot, request) for slot in members_of(bits))
-        if bits & self._unlimited:
-            return None
-        return sum(self._free[slot] for slot in members_of(bits))
+        return bits
 
     def _places(self, slot: int, request: SchedulingRequest) -> int:
         """Shoots that fit on a seed by what they request of each resource, and by their number."""
         seed: SeedCandidate | None = self._landscape.index.seeds[slot]
         assert seed is not None, "a set holds seeds that are there"
-        taken = self._usage.taken(seed.name)
+        if not request.requests:
+            return self._free[slot]
+        taken, promised = self._usage.taken(seed.name), self._promised.get(slot, _NOTHING)
         left = (
-            max(seed.allocatable.get(resource, 0) - taken.get(resource, 0), 0) // amount
+            max(seed.allocatable.get(resource, 0) - taken.get(resource, 0) - promised[resource], 0) // amount
             for resource, amount in request.requests
         )
         places = min(left)

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple, TypedDict
 
 import structlog
 
+from gardenbus.common.api.garden.scheduling_order import HIGH, LOW, NORMAL
 from gardenbus.common.api.garden.scheduling_profiles import (
     FILLED_BY_NAME,
     PROFILE_WARNING,
@@ -13,9 +14,10 @@ from gardenbus.common.api.garden.scheduling_profiles import (
     is_filled_by_name,
     limits_of,
 )
+from gardenbus.common.api.keys import ObjectKey, queued_shoot
 from gardenbus.common.controller.backoff import Backoff
 from gardenbus.common.controller.batch_consumer import BatchConsumer, BatchSettings
-from gardenbus.common.controller.dead_letter import DeadLetter, queue_object
+from gardenbus.common.controller.dead_letter import DeadLetter
 from gardenbus.common.controller.informer import Informer, log_unreadable
 from gardenbus.common.controller.isolation import Handle
 from gardenbus.common.controller.scheduling_hints import HintReceiver
@@ -34,6 +36,7 @@ from gardenbus.scheduler.metrics import SchedulerMetrics
 from gardenbus.scheduler.requests.explain_seeds import SeedExplainHandler
 from gardenbus.scheduler.requests.explain_shoots import ShootExplainHandler
 from gardenbus.scheduler.settings import SchedulerSettings
+from gardenbus.scheduler.watch.banded_queue import BandedQueue
 from gardenbus.scheduling.cache import KINDS, SchedulingCache
 from gardenbus.scheduling.installed_filters import load_filters
 from gardenbus.scheduling.user_filters import SeedFilter
@@ -99,7 +102,8 @@ async def start_scheduler(
             metrics=metrics,
             scheduler_name=name,
         )
-        shoots = ShootSchedulingReconciler(queue=opened.shoots, backoff=backoff, **parts)
+        takes_turns = bool(configuration.profiles)
+        shoots = ShootSchedulingReconciler(queue=opened.shoots, backoff=backoff, takes_turns=takes_turns, **parts)
         unblocking = UnblockingReconciler(queue=opened.unblocking, **parts)
         await _start_profile(context, connections, opened, shoots, unblocking)
     context.spawn("housekeeping", housekeeping.run(context.settings.usage_poll_seconds))
@@ -146,8 +150,14 @@ async def _opened(context: ServiceContext[SchedulerSettings], connections: Conne
             "nats", lambda: connections.bus.work_queue(stream, f"{name}-{scheduler_name}", subject)
         )
 
+    bands = {
+        band: await opened(f"scheduling{band}", connections.subjects.scheduling_band(scheduler_name, band))
+        for band in (NORMAL, HIGH, LOW)  # the middle one first: its consumer had all of them in earlier versions
+    }
+    shoots = BandedQueue(bands)
+    context.on_stop(f"bands of {scheduler_name}", shoots.close)
     return _Queues(
-        shoots=await opened("scheduling", connections.subjects.queue_of(f"scheduling.{scheduler_name}")),
+        shoots=shoots,
         unblocking=await opened("waking", connections.subjects.queue("waking", "", scheduler_name)),
     )
 
@@ -164,7 +174,7 @@ def _batch_consumers(
     dead_letter = DeadLetter(
         connections,
         reporter=REPORTER,
-        object_of=queue_object(connections.subjects, f"scheduling.{shoots.scheduler_name}", "shoot"),
+        object_of=_queued_object,
         event_reason="SchedulingRejected",
         consequence="The shoot is not scheduled until it changes",
     )
@@ -214,6 +224,11 @@ async def build(context: ServiceContext[SchedulerSettings]) -> None:
         backoff=lambda failures: waits.delay_seconds(failures, random.random()),
         filters=filters,
     )
+
+
+def _queued_object(subject: str) -> ObjectKey | None:
+    queued = queued_shoot(subject)
+    return queued.key if queued is not None else None
 
 
 async def _ended(task: Any) -> None:

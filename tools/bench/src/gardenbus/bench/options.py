@@ -14,6 +14,7 @@ class ScenarioName(StrEnum):
     APPLY = "intake"
     STREAM = "stream"
     LATENCY = "latency"
+    FAIRNESS = "fairness"
     FLAT = "flat"
     MEMORY = "memory"
     START = "start"

@@ -420,7 +420,7 @@ def _queue_channels(subjects: Subjects) -> Sequence[Channel]:
         Channel(
             "queue.scheduling",
             subjects.scheduling("{schedulerName}", shoot),
-            "This shoot needs a seed.",
+            "This shoot needs a seed. With a priority it has a band, `+1` or `-1`, before `{namespace}`.",
             [MessageSpec("Pending", "Nothing: the subject says it.", None, (), optional)],
             "relay",
             "scheduler",

@@ -15,6 +15,7 @@ from gardenbus.common.api.garden.named_references import named_reference, named_
 from gardenbus.common.api.garden.profile_parts import binding_keys, part_references, profile_key, used_parts
 from gardenbus.common.api.garden.quotas import demand_of
 from gardenbus.common.api.garden.resource_amounts import lines_of
+from gardenbus.common.api.garden.scheduling_order import band_of
 from gardenbus.common.api.garden.scheduling_requirements import resolved_requirements
 from gardenbus.common.api.garden.seeds import (
     allocatable_resources,
@@ -58,7 +59,7 @@ class IndexKeys(NamedTuple):
     of Shoots and Seeds what they name (`named_references.named_reference`).
     """
 
-    scheduler_name: str = ""  # Shoot: scheduler that has to bind it; "" for a self-hosted one
+    scheduler_name: str = ""  # Shoot: scheduler that has to bind it; "" for a self-hosted one, and while it has gates
     capacity: str = ""  # Seed: number of shoots; "" is without limit
     references: tuple[str, ...] = ()  # objects that must not be deleted before this one
     owners: tuple[str, ...] = ()
@@ -69,6 +70,7 @@ class IndexKeys(NamedTuple):
     demands: tuple[str, ...] = ()  # Shoot: `<binding> <count> <unit>`, its demand through each binding
     requests: tuple[str, ...] = ()  # Shoot: `<resource> <amount>` of each that it requests besides `shoots`
     groups: tuple[str, ...] = ()  # Shoot: `shoot_groups.group_lines`
+    band: str = ""  # Shoot: `scheduling_order.band_of` its priority
     allocatable: tuple[str, ...] = ()  # Seed: the same of each that is allocatable there
 
 
@@ -92,13 +94,16 @@ def index_keys_of(document: Document) -> IndexKeys:
         case "Shoot":
             requirements = resolved_requirements(section(metadata, "annotations"))
             return IndexKeys(
-                scheduler_name="" if _is_self_hosted(spec) else spec.get("schedulerName") or DEFAULT_SCHEDULER_NAME,
+                scheduler_name=""
+                if requirements.gates or _is_self_hosted(spec)
+                else spec.get("schedulerName") or DEFAULT_SCHEDULER_NAME,
                 references=_shoot_references(document, is_deleting=bool(metadata.get("deletionTimestamp"))),
                 owners=owners,
                 operation=operation_key(section(document, "status", "lastOperation")),
                 demands=_demands(metadata["namespace"], spec),
                 requests=lines_of(requirements.requests),
                 groups=group_lines(requirements.group_rules),
+                band=band_of(requirements.priority),
             )
         case "Seed":
             capacity = shoot_capacity(document)

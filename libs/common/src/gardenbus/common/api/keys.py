@@ -66,6 +66,33 @@ def _token(text: str) -> str:
     return text if _PLAIN_TOKEN.fullmatch(text) else hashlib.sha256(text.encode(errors="replace")).hexdigest()[:16]
 
 
+class QueuedShoot(NamedTuple):
+    """A shoot in a scheduler's queue, and its band there ("": the middle one)."""
+
+    scheduler: str
+    band: str
+    key: ObjectKey
+
+
+def queued_shoot(subject: str) -> QueuedShoot | None:
+    """The shoot of `[<prefix>.queue.]scheduling.<scheduler>.[<band>.]<ns>.<name>`; None on other subjects.
+
+    No part before the name holds a dot, and no namespace begins as bands do. Anybody may publish there: a subject that
+    is too short names a shoot that does not exist.
+    """
+    _, is_queue, tail = f".{subject}".partition(".scheduling.")
+    if not is_queue:
+        return None
+    scheduler, _, shoot = tail.partition(".")
+    first, _, rest = shoot.partition(".")
+    band, shoot = (first, rest) if first[:1] in _BAND_SIGNS and first else ("", shoot)
+    namespace, _, name = shoot.partition(".")
+    return QueuedShoot(scheduler, band, ObjectKey("shoot", namespace, name))
+
+
+_BAND_SIGNS = "+-"
+
+
 class Subjects:
     """Every subject of one landscape. `prefix` is `garden` unless GARDENBUS_PREFIX says otherwise."""
 
@@ -115,6 +142,10 @@ class Subjects:
     def scheduling(self, scheduler_name: str, key: ObjectKey) -> str:
         """Subject of a shoot in a scheduler's queue."""
         return f"{self.prefix}.queue.scheduling.{scheduler_name}.{key.namespace or CLUSTER_SCOPE}.{key.name}"
+
+    def scheduling_band(self, scheduler_name: str, band: str) -> str:
+        """Filter for a band ("": the middle one) of a scheduler's queue."""
+        return f"{self.prefix}.queue.scheduling.{scheduler_name}{'.' if band else ''}{band}.*.*"
 
     def scheduling_hint(self, scheduler_name: str) -> str:
         """Subject of hints (`scheduling_hints`) to the schedulers of a name; no stream stores them."""

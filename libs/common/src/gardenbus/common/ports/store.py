@@ -205,6 +205,8 @@ class UnschedulableClass(msgspec.Struct, frozen=True):
     descriptor: bytes
     count: int
     unseen: int
+    since: str = ""
+    """The first failure of the one that was tried least lately (RFC 3339); "" unless it is requested."""
 
 
 class UnschedulableStatus(msgspec.Struct, frozen=True):
@@ -434,7 +436,7 @@ class Store(Objects, StreamHistories, Recoveries, Protocol):
         ...
 
     async def unschedulable_classes(
-        self, scheduler_name: str, *, with_descriptors: bool = True
+        self, scheduler_name: str, *, with_descriptors: bool = True, with_ages: bool = False
     ) -> Sequence[UnschedulableClass]:
         """List the scheduler's equivalence classes of unschedulable shoots; descriptors are no use to who counts."""
         ...

@@ -17,7 +17,7 @@ from gardenbus.common.api.document_parts import name_of, namespace_of
 from gardenbus.common.api.garden.feasibility import ANY_PROVIDER, restriction_problem, taint_problem, zonal_problem
 from gardenbus.common.api.garden.migration_feasibility import migration_problems
 from gardenbus.common.api.garden.projects import Project
-from gardenbus.common.api.garden.scheduling_requirements import resolved_requirements
+from gardenbus.common.api.garden.scheduling_requirements import resolved_of, resolved_requirements
 from gardenbus.common.api.garden.seeds import Seed, removal_owner, shoot_capacity
 from gardenbus.common.api.garden.shoot_networks import network_problems, ranges_of
 from gardenbus.common.api.garden.shoots import SeedSelector, Shoot
@@ -30,7 +30,10 @@ _NO_PROJECT = RejectionMessage(
     "metadata.namespace: {namespace} belongs to no Project: the shoot waits until one has it"
 )
 UNFEASIBLE = RejectionMessage("seed {seed} cannot take the shoot: {reasons}")
-BIND_REJECTIONS = (_NO_SEED, _NO_PROJECT, UNFEASIBLE)
+_GATED = RejectionMessage(
+    "the shoot waits for the scheduling gates {gates}: take them out of schedulingGates before it gets a seed"
+)
+BIND_REJECTIONS = (_NO_SEED, _NO_PROJECT, UNFEASIBLE, _GATED)
 
 
 def admit_binding(
@@ -50,6 +53,8 @@ def admit_binding(
         raise Forbidden(_NO_SEED(seed=name))
     if project is None:
         raise Forbidden(_NO_PROJECT(namespace=namespace_of(shoot)))
+    if gates := resolved_of(shoot).gates:
+        raise Forbidden(_GATED(gates=", ".join(gates)))
     reasons = list(_reasons(Shoot.from_document(shoot), seed, project, profile_spec))
     if usage is not None and (capacity := shoot_capacity(seed)) is not None and usage >= capacity:
         reasons.append(f"it already has the maximum number of shoots scheduled on it ({capacity})")

@@ -200,6 +200,7 @@ class RedisOutbox(RedisStreamHistories):
                     "cursor": cursor,
                     "limit": _PAGE,
                     "untried_only": untried_only and queue != "migration",
+                    "bands": queue != "migration",
                 }
                 await self._keep_lead()
                 cursor = (await self._led("requeue", operation))[1].decode()

@@ -13,7 +13,7 @@ import msgspec
 
 from gardenbus.common.api.document import StoredObject, encode
 from gardenbus.common.api.index_keys import FOLLOWING_KINDS, UNBLOCKING_KINDS
-from gardenbus.common.api.keys import LEFT, Header, ObjectKey, Subjects
+from gardenbus.common.api.keys import LEFT, Header, ObjectKey, Subjects, queued_shoot
 from gardenbus.common.api.kinds import by_word
 from gardenbus.common.ports.bus import TOMBSTONE_TTL, Message
 from gardenbus.common.ports.tracing import TRACEPARENT
@@ -119,8 +119,8 @@ def shoots_bound_soon(page: OutboxPage, *, announced_unblock_index: int) -> froz
 
 def _queued_shoot(entry: QueueEntry, page: OutboxPage) -> StoredObject | None:
     """The shoot that an entry queues for its scheduler, if the page has it."""
-    queue, *_scheduler, namespace, name = ("", "", *entry.tail.split("."))[-4:]
-    return page.objects.get(ObjectKey("shoot", namespace, name)) if queue == "scheduling" else None
+    queued = queued_shoot(entry.tail)
+    return page.objects.get(queued.key) if queued is not None else None
 
 
 def _is_current(newest: ObjectEntry, page: OutboxPage) -> bool:

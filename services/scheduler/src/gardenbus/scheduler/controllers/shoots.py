@@ -35,6 +35,7 @@ from gardenbus.scheduler.domain.pending_shoots import (
     can_be_described,
     failed_decision,
     group_rules_of,
+    in_order,
     is_obsolete,
     key_of,
     unschedulable_shoot_of,
@@ -104,6 +105,7 @@ class ShootSchedulingReconciler:
         clock: Clock,
         metrics: SchedulerMetrics,
         scheduler_name: str,
+        takes_turns: bool = False,
     ) -> None:
         self._store = store
         self._queue = queue
@@ -113,6 +115,7 @@ class ShootSchedulingReconciler:
         self._clock = clock
         self._metrics = metrics
         self._scheduler_name = scheduler_name
+        self._takes_turns = takes_turns
         self._log_fields = DecisionLogFields()
         self._turn = asyncio.Lock()
         self._landscape_changed = asyncio.Event()
@@ -189,7 +192,7 @@ class ShootSchedulingReconciler:
 
     async def _round(self, undecided: Sequence[PendingShoot]) -> list[PendingShoot]:
         """Decide on all; returns those that must be decided again."""
-        undecided = await self._read(undecided)
+        undecided = in_order(await self._read(undecided), takes_turns=self._takes_turns)
         groups = await self._read_groups(undecided)
         seen = self._cache.seen
         snapshot = self._cache.working_snapshot(self._scheduler_name)

@@ -2,13 +2,15 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 
 import msgspec
 import structlog
 
+from gardenbus.common.api.garden.scheduling_order import activation_order
 from gardenbus.common.controller.timers import Timers
 from gardenbus.common.ports.bus import QueueMessage, WorkQueue
-from gardenbus.common.ports.clock import Clock
+from gardenbus.common.ports.clock import Clock, parse_timestamp
 from gardenbus.common.ports.store import Store, UnschedulableClass
 from gardenbus.scheduler.metrics import SchedulerMetrics
 from gardenbus.scheduler.watch.usage_refresh import record_usage
@@ -17,6 +19,9 @@ from gardenbus.scheduling.equivalence_classes import request_from_descriptor
 from gardenbus.scheduling.free_capacity import FreeCapacity
 
 _log = structlog.stdlib.get_logger()
+
+_PRIORITY = b'"priority":'
+"""In the descriptors of classes that state one: only with these there is an order."""
 
 CATCH_UP_SECONDS = 1.0
 """Wait for the cluster event itself to reach the cache; if it takes longer, try again after `RETRY_SECONDS`."""
@@ -33,6 +38,17 @@ handled together."""
 
 RETRY_SECONDS = 1.0
 """Pause before the next pass when more shoots may fit: those unblocked first must have their seeds by then."""
+
+
+def _place_in_order(waiting: UnschedulableClass, now: datetime) -> tuple[int, int, str]:
+    """The sort key of a class of waiting shoots."""
+    try:
+        priority = request_from_descriptor(waiting.descriptor).priority
+    except msgspec.ValidationError:
+        priority = 0
+    since = parse_timestamp(waiting.since)
+    waited = (now - since).total_seconds() if since is not None else 0.0
+    return activation_order(priority, waited, waiting.equivalence_class)
 
 
 @dataclass(kw_only=True, eq=False)
@@ -66,8 +82,22 @@ class UnblockingReconciler:
         """Queue again what may fit; returns whether some were left that may fit too."""
         has_more = False
         classes = [waiting for waiting in await self.store.unschedulable_classes(self.scheduler_name) if waiting.unseen]
+        if any(_PRIORITY in waiting.descriptor for waiting in classes):
+            return await self._unblock_in_order()
         for start in range(0, len(classes), CLASSES_AT_ONCE):
             has_more = await self._unblock(classes[start : start + CLASSES_AT_ONCE]) or has_more
+            await self.clock.sleep(0)  # let other tasks run
+        return has_more
+
+    async def _unblock_in_order(self) -> bool:
+        """Queue again by band, priority and name, with the places of those before taken off, class by class."""
+        classes = await self.store.unschedulable_classes(self.scheduler_name, with_ages=True)
+        now, has_more = self.clock.now(), False
+        free_capacity = FreeCapacity(self.cache.snapshot(self.scheduler_name))
+        ordered = sorted((each for each in classes if each.unseen), key=lambda each: _place_in_order(each, now))
+        for waiting in ordered:
+            if places := self._places(waiting, free_capacity, is_promised=True):
+                has_more = await self._activate(waiting, places) or has_more
             await self.clock.sleep(0)  # let other tasks run
         return has_more
 
@@ -76,22 +106,27 @@ class UnblockingReconciler:
         wanted = [(waiting, places) for waiting in classes if (places := self._places(waiting, free_capacity))]
         has_more = False
         for waiting, places in wanted:
-            unblocked = await self.store.activate(self.scheduler_name, waiting.equivalence_class, places)
-            has_more = has_more or unblocked < waiting.unseen
-            self.metrics.unblocked.inc(unblocked)
-            _log.info(
-                "shoots.unblocked",
-                equivalence_class=waiting.equivalence_class,
-                unblocked=unblocked,
-                unseen=waiting.unseen,
-                places=places,
-            )
+            has_more = await self._activate(waiting, places) or has_more
         return has_more
 
-    def _places(self, waiting: UnschedulableClass, free_capacity: FreeCapacity) -> int:
+    async def _activate(self, waiting: UnschedulableClass, places: int) -> bool:
+        """Queue shoots of a class again; returns whether some were left."""
+        unblocked = await self.store.activate(self.scheduler_name, waiting.equivalence_class, places)
+        self.metrics.unblocked.inc(unblocked)
+        _log.info(
+            "shoots.unblocked",
+            equivalence_class=waiting.equivalence_class,
+            unblocked=unblocked,
+            unseen=waiting.unseen,
+            places=places,
+        )
+        return unblocked < waiting.unseen
+
+    def _places(self, waiting: UnschedulableClass, free_capacity: FreeCapacity, *, is_promised: bool = False) -> int:
         """Shoots of a class to unblock at most: one for each free place, all if that has no limit or is unknown."""
         try:
-            places = free_capacity.shoots(request_from_descriptor(waiting.descriptor))
+            request = request_from_descriptor(waiting.descriptor)
+            places = free_capacity.promise(request, waiting.unseen) if is_promised else free_capacity.shoots(request)
         except Exception as error:  # noqa: BLE001  a user's filter, or a descriptor of another version
             if not isinstance(error, msgspec.ValidationError):
                 _log.exception("decision.failed", equivalence_class=waiting.equivalence_class)

@@ -1,14 +1,16 @@
 """A pending shoot in flight, from the queue to the store: bound, or marked unschedulable."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from gardenbus.common.api.document import StoredObject
 from gardenbus.common.api.garden.binding_defaults import needs_seed_defaults, with_seed_defaults
-from gardenbus.common.api.garden.scheduling_requirements import RESOLVED, resolved_of
+from gardenbus.common.api.garden.scheduling_order import in_turn
+from gardenbus.common.api.garden.scheduling_requirements import PRIORITIZED, RESOLVED, resolved_of
 from gardenbus.common.api.garden.shoot_groups import NO_GROUP_RULES, GroupRules
 from gardenbus.common.api.garden.shoots import Shoot
-from gardenbus.common.api.keys import Header, ObjectKey
+from gardenbus.common.api.keys import Header, ObjectKey, queued_shoot
 from gardenbus.common.api.numbers import whole_number
 from gardenbus.common.ports import tracing
 from gardenbus.common.ports.bus import QueueMessage
@@ -82,14 +84,21 @@ def is_obsolete(stored: StoredObject | None) -> bool:
 
 
 def key_of(queued: QueueMessage) -> ObjectKey:
-    """The shoot of `<prefix>.queue.scheduling.<scheduler>.<ns>.<name>`; no part before the name holds a dot.
+    """The shoot that a message of the queue is about; of another message one that does not exist."""
+    shoot = queued_shoot(queued.message.subject)
+    return shoot.key if shoot is not None else ObjectKey("shoot", "", "")
 
-    Anybody may publish there: a subject that is too short names a shoot that does not exist.
-    """
-    _before, _, tail = queued.message.subject.partition(".queue.scheduling.")
-    _scheduler, _, shoot = tail.partition(".")
-    namespace, _, name = shoot.partition(".")
-    return ObjectKey("shoot", namespace, name)
+
+def in_order(undecided: Sequence[PendingShoot], *, takes_turns: bool) -> Sequence[PendingShoot]:
+    """Shoots of a batch in the order in which they are decided: by priority, and if so projects in turn."""
+    return in_turn(undecided, priority=_priority_of, project=lambda each: each.key.namespace, takes_turns=takes_turns)
+
+
+def _priority_of(pending: PendingShoot) -> int:
+    stored = pending.stored
+    if stored is None or PRIORITIZED not in stored.parts.meta:
+        return 0
+    return resolved_of(stored.document()).priority
 
 
 def group_rules_of(pending: PendingShoot) -> GroupRules:

@@ -52,7 +52,7 @@ async def build_schedule(context: ServiceContext[CommonSettings]) -> None:
     if file_name := os.environ.get(UIDS_VARIABLE):
         with open(file_name, "rb") as file:  # noqa: ASYNC230, PTH123 - before anything runs
             uids = msgspec.json.decode(file.read(), type=dict[str, str])
-    queue = await _queue(connections, "QUEUES", SCHEDULING_CONSUMER, "queue.scheduling.default-scheduler.>")
+    queue = await _queue(connections, "QUEUES", SCHEDULING_CONSUMER, "queue.scheduling.default-scheduler.*.*")
     seeds = itertools.cycle(seed_name(number) for number in range(int(os.environ[SEEDS_VARIABLE])))
     context.spawn("schedule", _Schedule(connections.store, queue, seeds, uids).run())
 

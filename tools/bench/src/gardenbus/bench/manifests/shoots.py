@@ -9,6 +9,8 @@ restrictions.
 from collections.abc import Iterator
 from typing import Literal
 
+import msgspec
+
 from gardenbus.common.api.document import Document
 
 Mix = Literal["uniform", "mixed"]
@@ -48,6 +50,15 @@ def basics(mix: Mix) -> list[Document]:
     mapped = [_profile(MAPPED), _distances()] if mix == "mixed" else []
     named = [_named("Secret", CREDENTIALS), *(_named("ConfigMap", name) for name in (AUDIT_POLICY, AUTHENTICATION))]
     return [namespace, garden, project, *named, _credentials(), _profile(PROVIDER), *mapped]
+
+
+def in_namespace(document: Document, namespace: str) -> Document:
+    """An object of the project, or what makes it, as one of another project's namespace."""
+    text = msgspec.json.encode(document).replace(NAMESPACE.encode(), namespace.encode())
+    moved: Document = msgspec.json.decode(text)
+    if moved["kind"] == "Project":
+        moved["metadata"]["name"] = namespace.removeprefix("garden-")
+    return moved
 
 
 def _named(kind: str, name: str) -> Document:

@@ -7,6 +7,7 @@ from gardenbus.bench.comparison import ScenarioSize, ScenarioTask
 from gardenbus.bench.options import ScenarioName
 from gardenbus.bench.scenarios import (
     apply,
+    fairness,
     footprint,
     identities,
     landscapes,
@@ -50,6 +51,12 @@ SCENARIOS: Mapping[ScenarioName, BenchScenario] = {
         ScenarioSize(seeds=1000, placed=100_000, shoots=12_000, runs=5),
         ScenarioSize(seeds=1000, placed=0, shoots=1000, runs=2),
         latency.measure,
+    ),
+    ScenarioName.FAIRNESS: BenchScenario(
+        "A shoot of one project each second, while very many of another are queued",
+        ScenarioSize(seeds=1000, placed=0, shoots=50_000, runs=3),
+        ScenarioSize(seeds=1000, placed=0, shoots=10_000, runs=1),
+        fairness.measure,
     ),
     ScenarioName.FLAT: BenchScenario(
         "Many seeds and placed shoots, against few",

@@ -144,16 +144,19 @@ class RedisReads(RedisStreamHistories, RedisRecoveries):
         return bool(await self._read_one("HEXISTS", self._connection.key("uids"), uid))
 
     async def unschedulable_classes(
-        self, scheduler_name: str, *, with_descriptors: bool = True
+        self, scheduler_name: str, *, with_descriptors: bool = True, with_ages: bool = False
     ) -> Sequence[UnschedulableClass]:
         """Read the waiting classes, page by page: there may be as many as shoots."""
         found: dict[bytes, UnschedulableClass] = {}
         cursor = "0"
         while True:
             operation = {"sched": scheduler_name, "cursor": cursor, "limit": PAGE_MAX, "counts": not with_descriptors}
+            if with_ages:
+                operation["ages"] = True
             reply = await self._connection.call("waiting", operation, read_only=True)
-            for name, descriptor, count, unseen in reply[1:]:
-                found[name] = UnschedulableClass(name.decode(), descriptor, int(count), int(unseen))
+            for name, descriptor, count, unseen, *since in reply[1:]:
+                began = since[0].decode() if since else ""
+                found[name] = UnschedulableClass(name.decode(), descriptor, int(count), int(unseen), began)
             cursor = reply[0].decode()
             if cursor == "0":
                 return list(found.values())

@@ -105,6 +105,7 @@ def written_fields(parts: Parts, index_keys: IndexKeys) -> dict[str, str]:
         "demand": "\n".join(index_keys.demands),
         "rq": "\n".join(index_keys.requests),
         "grp": "\n".join(index_keys.groups),
+        "bd": index_keys.band,
         "alc": "\n".join(index_keys.allocatable),
     }
 

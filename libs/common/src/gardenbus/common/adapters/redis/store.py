@@ -36,7 +36,7 @@ from gardenbus.common.adapters.store_responses import (
 from gardenbus.common.api.changes import ObjectChange, change_of, creation_of
 from gardenbus.common.api.document import UNKNOWN_LAST_APPLIED, Document, Parts, StoredObject, encode, split
 from gardenbus.common.api.garden.resource_amounts import lines_of
-from gardenbus.common.api.garden.scheduling_requirements import resolved_of
+from gardenbus.common.api.garden.scheduling_requirements import GATED, PRIORITIZED, resolved_of
 from gardenbus.common.api.index_keys import effects_of
 from gardenbus.common.api.keys import CLUSTER_SCOPE, ObjectKey
 from gardenbus.common.errors import GardenbusError, Unsupported
@@ -514,7 +514,10 @@ def _changed_fields(old: Parts, change: ObjectChange) -> dict[str, str]:
         )
         if getattr(old, name) == getattr(change.parts, name)
     }
-    same.add("sched")  # immutable once stored
+    if GATED not in old.meta:
+        same.add("sched")  # immutable once stored
+    if PRIORITIZED not in old.meta and not change.index_keys.band:
+        same.add("bd")
     return {name: value for name, value in fields.items() if name not in same}
 
 

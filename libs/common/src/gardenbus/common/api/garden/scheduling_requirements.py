@@ -19,8 +19,9 @@ from gardenbus.common.api.garden.group_rule_fields import (
     shoot_terms,
     spread_constraints,
 )
-from gardenbus.common.api.garden.requirement_fields import FieldPlace, entries_of, mapping
+from gardenbus.common.api.garden.requirement_fields import FieldPlace, entries_of, mapping, whole_number_at
 from gardenbus.common.api.garden.resource_amounts import RESOURCE, requested_amount
+from gardenbus.common.api.garden.scheduling_order import LEAST_PRIORITY, MOST_PRIORITY
 from gardenbus.common.api.garden.scheduling_profiles import PreferredSeeds
 from gardenbus.common.api.garden.seeds import SHOOTS
 from gardenbus.common.api.garden.shoot_groups import NO_GROUP_RULES, GroupRules, GroupTerm, SpreadConstraint
@@ -37,9 +38,13 @@ DEFAULTS = "scheduling.gardenbus.io/defaults"
 RESOLVED = "scheduling.gardenbus.io/resolved"
 """On a Shoot: what holds. Only admission writes it."""
 
+GATED, PRIORITIZED = b"schedulingGates", b"priority"
+"""In the stored metadata of each shoot that has gates, or a priority; in that of few others."""
+
 MOST_BYTES = 8 * 1024
 MOST_REQUESTS = 8
 MOST_TERMS = 8
+MOST_GATES = 8
 MOST_WEIGHT = 100
 
 Requests = tuple[tuple[str, int], ...]
@@ -55,6 +60,9 @@ class SchedulingRequirements(msgspec.Struct, frozen=True, omit_defaults=True, kw
 
     preferred_seeds: tuple[PreferredSeeds, ...] = ()
     group_rules: GroupRules = NO_GROUP_RULES
+    priority: int = 0
+    gates: tuple[str, ...] = ()
+    """The scheduling gates that keep it out of its queue."""
 
 
 NO_REQUIREMENTS = SchedulingRequirements()
@@ -93,11 +101,17 @@ class _Affinity(msgspec.Struct, frozen=True, rename="camel"):
     shoot_anti_affinity: _Terms = _Terms()
 
 
+class _NamedGates(msgspec.Struct, frozen=True):
+    name: str
+
+
 class _Resolved(msgspec.Struct, frozen=True, rename="camel"):
     requests: dict[str, int] = {}
     affinity: _Affinity = _Affinity()
     groups: tuple[str, ...] = ()
     topology_spread_constraints: tuple[_Constraint, ...] = ()
+    priority: int = 0
+    scheduling_gates: tuple[_NamedGates, ...] = ()
 
 
 _decode = json_decoder(_Resolved)
@@ -121,6 +135,8 @@ def resolved_requirements(annotations: Mapping[str, Any]) -> SchedulingRequireme
         required_seeds=required,
         preferred_seeds=preferred,
         group_rules=_group_rules(read),
+        priority=read.priority,
+        gates=tuple(each.name for each in read.scheduling_gates),
     )
 
 
@@ -150,7 +166,8 @@ def resolve(stated: Any, defaults: Any) -> str | None:
 
     Fields of the Shoot replace those of the Project as a whole. A text with problems counts as none.
     """
-    fields = {**_valid(defaults), **_valid(stated)}
+    of_project = {name: value for name, value in _valid(defaults).items() if name not in OF_A_SHOOT_ALONE}
+    fields = {**of_project, **_valid(stated)}
     held = {name: value for name, value in fields.items() if value}
     return canonical(held).decode() if held else None
 
@@ -170,7 +187,14 @@ def with_resolved(shoot: Document, project: Document | None) -> Document:
 def requirement_problems(text: Any, annotation: str) -> Sequence[FieldProblem]:
     """Problems of the text of an annotation, each with its path."""
     problems: list[FieldProblem] = []
-    _read(text, f"metadata.annotations[{annotation}]", problems)
+    path = f"metadata.annotations[{annotation}]"
+    fields = _read(text, path, problems)
+    if annotation == DEFAULTS:
+        problems += [
+            FieldProblem(f"{path}.{name}", "is for shoots alone: a Project has no default of it")
+            for name in OF_A_SHOOT_ALONE
+            if name in fields
+        ]
     return problems
 
 
@@ -282,10 +306,29 @@ def _seed_affinity(value: Any, place: FieldPlace) -> Document:
     return affinity
 
 
+def _priority(value: Any, place: FieldPlace) -> int:
+    return whole_number_at(value, place, LEAST_PRIORITY, MOST_PRIORITY)
+
+
+def _gates(value: Any, place: FieldPlace) -> list[Document]:
+    names: set[str] = set()
+    for entry, at in entries_of(value, place, MOST_GATES):
+        name = mapping(entry, at, ("name",)).get("name")
+        if isinstance(name, str) and RESOURCE.fullmatch(name):
+            names.add(name)
+        else:
+            at.report(".name", "must be the name of a gate, as example.com/quota")
+    return [{"name": name} for name in sorted(names)]
+
+
+OF_A_SHOOT_ALONE = ("priority", "schedulingGates")
+
 _FIELDS: Mapping[str, Callable[[Any, FieldPlace], Any]] = {
     "requests": _requests,
     "affinity": _affinity,
     "groups": group_names,
     "topologySpreadConstraints": spread_constraints,
+    "priority": _priority,
+    "schedulingGates": _gates,
 }
 """Fields of the document, by the function that reads each into its resolved form."""

@@ -4,14 +4,16 @@
 |---|---|
 | `spec.seedName` of a Shoot, also at its creation | `bind` (Gardener's `shoots/binding`) |
 | `spec.tolerations.whitelist` of a Project | `modify-spec-tolerations-whitelist` |
+| `scheduling.gardenbus.io/max-priority` of a Project; a priority of a Shoot above it | `prioritize` (no role has it) |
 | human members or the owner of a Project, unless by its owner | `manage-members` |
 | `spec.kubernetes`, `.machineImages`, `.providerConfig` of a NamespacedCloudProfile | `modify-spec-<field>` |
 | what a SecretBinding or CredentialsBinding refers to in another namespace | `refer` (no role has it) |
 
 What a binding refers to cannot be deleted, so nobody shall hold others' Secrets. Gardener takes whoever may read them.
 Within its namespace a binding or Shoot refers to what its writer may read, as in Gardener: only what is named newly is
-looked at. `bind` and `refer` belong to authorization; the others are checked by CustomVerbAuthorizer, an admission
-plug-in, which can be switched. Source: Gardener's plugin of that name, and the `binding` subresource of Shoots.
+looked at. `bind` and `refer` belong to authorization; the others are checked by admission plug-ins, which can be
+switched: `prioritize` by SchedulingRequirements, the rest by CustomVerbAuthorizer. Source: Gardener's plugin of that
+name, and the `binding` subresource of Shoots.
 """
 
 from collections.abc import Iterable, Sequence
@@ -24,10 +26,13 @@ from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.document_parts import mappings
 from gardenbus.common.api.garden.credentials_bindings import references_of
 from gardenbus.common.api.garden.named_references import named_references
+from gardenbus.common.api.garden.scheduling_order import MAX_PRIORITY
+from gardenbus.common.api.garden.scheduling_requirements import resolved_of
 from gardenbus.common.api.identity.principals import SERVICE_ACCOUNT_PREFIX
 from gardenbus.common.api.keys import ObjectKey
 
 REFER = "refer"
+PRIORITIZE = "prioritize"
 TAKES_VERB = RejectionMessage('user "{user}" cannot change {field} of {object}: that takes the verb {verb}')
 MODIFY_WHITELIST = "modify-spec-tolerations-whitelist"
 _PROFILE_FIELDS = {
@@ -103,7 +108,10 @@ def _of_plugin(old: Document, new: Document, requester: Requester) -> list[tuple
     before, after = section(old, "spec"), section(new, "spec")
     match new.get("kind"):
         case "Project":
-            return _of_project(before, after, requester)
+            return _of_project(before, after, requester) + _of_cap(old, new)
+        case "Shoot":
+            is_raised = resolved_of(old).priority != resolved_of(new).priority
+            return [(PRIORITIZE, f"priority {resolved_of(new).priority}")] if is_raised else []
         case "NamespacedCloudProfile":
             return [
                 (verb, f"spec.{field}")
@@ -112,6 +120,11 @@ def _of_plugin(old: Document, new: Document, requester: Requester) -> list[tuple
             ]
         case _:
             return []
+
+
+def _of_cap(old: Document, new: Document) -> list[tuple[str, str]]:
+    before, after = (section(one, "metadata", "annotations").get(MAX_PRIORITY) for one in (old, new))
+    return [(PRIORITIZE, f"metadata.annotations[{MAX_PRIORITY}]")] if before != after else []
 
 
 def _foreign_references(binding: Document) -> Sequence[ObjectKey]:

@@ -8,6 +8,7 @@ from gardenbus.apiserver.domain.validation.metadata import label_problem, subdom
 from gardenbus.apiserver.domain.validation.shared import check_label_selector, check_requirements, check_tolerations
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.document_parts import only_text
+from gardenbus.common.api.garden.scheduling_order import MAX_PRIORITY, max_priority_problem
 from gardenbus.common.api.garden.scheduling_requirements import DEFAULTS
 from gardenbus.common.api.identity.principals import SERVICE_ACCOUNT_PREFIX
 from gardenbus.common.api.keys import GARDEN_NAMESPACE
@@ -26,7 +27,7 @@ _RBAC = "rbac.authorization.k8s.io"
 
 def check(manifest: FieldCursor, old: Document | None) -> None:
     """Note every problem of a Project; its namespace stays."""
-    check_requirements(manifest, old, DEFAULTS)
+    _check_scheduling(manifest, old)
     spec, before = manifest.section("spec"), section(old or {}, "spec")
     if not spec:
         if before.get("namespace"):
@@ -81,6 +82,13 @@ def _namespace_problem(namespace: str) -> str:
     if namespace != GARDEN_NAMESPACE and not namespace.startswith(f"{GARDEN_NAMESPACE}-"):
         return f"must be {GARDEN_NAMESPACE}, or begin with {GARDEN_NAMESPACE}-, as {GARDEN_NAMESPACE}-{namespace[:40]}"
     return ""
+
+
+def _check_scheduling(manifest: FieldCursor, old: Document | None) -> None:
+    """Note what is wrong with the defaults and the greatest priority of the project's shoots."""
+    check_requirements(manifest, old, DEFAULTS)
+    if problem := max_priority_problem(manifest.content):
+        manifest.errors.add_error(f"metadata.annotations[{MAX_PRIORITY}]", problem)
 
 
 def _check_members(members: Sequence[FieldCursor]) -> None:

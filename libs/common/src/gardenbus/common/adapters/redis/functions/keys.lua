@@ -9,7 +9,7 @@
 -- Keys (all below P:)
 --   o:<kind>:<ns>:<name>   hash   one object, in the parts of api/document.py, and what it was indexed by;
 --                                 of a seed `cap`, `alc` and `mark` (takes so many shoots, and so much of other resources; is
---                                 about to be removed), of a shoot `rq` (what it requests of these), `grp` (its groups: groups.lua),
+--                                 about to be removed), of a shoot `rq` (what it requests of these), `grp` (its groups: groups.lua), `bd` (its band in the queue),
 --                                 `fol` (something follows it), `why` (when and on what grounds it was bound), `op` and `cnt`
 --                                 (its operation, what it is counted as) and `tp` (the trace that it waits with), of both
 --                                 `past` (seeds that it was taken from); `prior` has the uids of the last removed of its name,

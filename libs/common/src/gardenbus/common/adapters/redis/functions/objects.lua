@@ -63,7 +63,7 @@ local function put_shoot(P, op, object, created, changed_spec)
   local scheduler = set.sched or object.sched
   if created and is_followed(P, op) then set.fol, object.fol = '1', '1' end
   if seed ~= '' and object.seed == '' then set.pend, set.pmsg, set.tries, set.tried = '', '', '', '' end
-  if created or changed_spec or set.sched then
+  if created or changed_spec or set.sched or (set.bd or object.bd) ~= object.bd then
     if object.sched ~= '' then
       stop_waiting(P, P .. ':o:' .. op.key, object.sched, member)
       redis.call('SREM', P .. ':pending:' .. object.sched, member)
@@ -71,7 +71,7 @@ local function put_shoot(P, op, object, created, changed_spec)
     if seed == '' and object.del == '' and scheduler ~= '' then
       redis.call('SADD', P .. ':schedulers', scheduler)
       redis.call('SADD', P .. ':pending:' .. scheduler, member)
-      work[#work + 1] = 'scheduling.' .. scheduler .. '.' .. op.ns .. '.' .. op.name
+      work[#work + 1] = queued.tail(scheduler, set.bd or object.bd, op.ns, op.name)
     end
   end
   return before, after, freed, work

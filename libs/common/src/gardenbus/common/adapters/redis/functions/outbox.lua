@@ -108,8 +108,10 @@ local function requeue(keys, args)
   local found = redis.call('SSCAN', P .. ':' .. op.set, op.cursor, 'COUNT', op.limit)
   for _, member in ipairs(found[2]) do
     local shoot = P .. ':o:shoot:' .. string.gsub(member, '/', ':', 1)
-    if not op.untried_only or (redis.call('HGET', shoot, 'class') or '') == '' then
-      enqueue(P, op.queue .. '.' .. string.gsub(member, '/', '.', 1))
+    local stored = redis.call('HMGET', shoot, 'class', 'bd')
+    if not op.untried_only or (stored[1] or '') == '' then
+      local band = op.bands and stored[2] or ''
+      enqueue(P, op.queue .. (band ~= '' and '.' .. band or '') .. '.' .. string.gsub(member, '/', '.', 1))
     end
   end
   return {'ok', found[1]}

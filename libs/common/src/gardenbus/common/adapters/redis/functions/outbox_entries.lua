@@ -17,6 +17,14 @@ local function enqueue(P, tail)
   add_entry(P, 'q', tail)
 end
 
+-- Functions of shoots that wait in a queue; some of them in unschedulable.lua.
+local queued = {}
+
+-- The place of a shoot in the queue of its scheduler: a band other than the middle one is a token of its own.
+function queued.tail(scheduler, band, ns, name)
+  return 'scheduling.' .. scheduler .. (band and band ~= '' and '.' .. band or '') .. '.' .. ns .. '.' .. name
+end
+
 local EVENT_SECONDS, ANNOUNCED_EVERY = 600, 64
 
 -- A count that is announced: 1, 2, 4 ... 64, and each 64th. With one Event in EVENT_SECONDS that is twice a day at least.

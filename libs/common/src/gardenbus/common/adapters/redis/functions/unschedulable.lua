@@ -14,11 +14,16 @@ local function stop_waiting(P, object_key, scheduler, member)
   redis.call('HDEL', object_key, 'class', 'tp')
 end
 
+-- Start of the pending operation of a shoot: its first failure, whatever the reason is by now.
+function queued.since(object_key)
+  local before = redis.call('HGET', object_key, 'pend') or ''
+  return string.match(before, '"startTime":"([^"\\]*)"$') or string.match(before, '"lastUpdateTime":"([^"\\]*)"$')
+end
+
 -- The pending operation of a shoot, with the start of the one that it replaces: a shoot waits since its first failure,
 -- whatever the reason is by now.
-local function since_first_failure(object_key, pending)
-  local before = redis.call('HGET', object_key, 'pend') or ''
-  local started = string.match(before, '"startTime":"([^"\\]*)"$') or string.match(before, '"lastUpdateTime":"([^"\\]*)"$')
+function queued.since_first_failure(object_key, pending)
+  local started = queued.since(object_key)
   if not started then return pending end
   return (string.gsub(pending, '"startTime":"[^"\\]*"$', function() return '"startTime":"' .. started .. '"' end))
 end
@@ -46,7 +51,7 @@ local function mark_one(P, item, unblock_objects, unblock_usage)
   elseif object.tp ~= '' then redis.call('HDEL', object_key, 'tp') end
   if object.pmsg ~= item.message then
     local version = next_version(P, key)
-    redis.call('HSET', object_key, 'ver', version, 'pend', since_first_failure(object_key, item.pending),
+    redis.call('HSET', object_key, 'ver', version, 'pend', queued.since_first_failure(object_key, item.pending),
                'pmsg', item.message)
     count_shoot(P, object_key, item.ns, item.name)
     announce(P, key, version, object.uid, 'modified', false, '')
@@ -78,15 +83,16 @@ local function unblock(keys, args)
     local slash = string.find(member, '/', 1, true)
     local ns, name = string.sub(member, 1, slash - 1), string.sub(member, slash + 1)
     local object_key = P .. ':o:shoot:' .. ns .. ':' .. name
-    carried = redis.call('HGET', object_key, 'tp') or ''
+    local stored = redis.call('HMGET', object_key, 'tp', 'bd')
+    carried = stored[1] or ''
     stop_waiting(P, object_key, op.sched, member)
-    enqueue(P, 'scheduling.' .. op.sched .. '.' .. ns .. '.' .. name)
+    enqueue(P, queued.tail(op.sched, stored[2], ns, name))
   end
   return {'ok', #members}
 end
 
 -- Equivalence classes of a scheduler, a page at a time, and the next cursor ('0': that was all); with op.counts without
--- their descriptors, of which there may be as many as waiting shoots.
+-- their descriptors, of which there may be as many as waiting shoots; with op.ages since when the first of each waits.
 local function waiting(keys, args)
   local P, op = keys[1], cmsgpack.unpack(args[1])
   local closed = reject_when_closed(P)
@@ -98,6 +104,10 @@ local function waiting(keys, args)
     local class = P .. ':waiting:' .. op.sched .. ':' .. classes[i]
     reply[#reply + 1] = {classes[i], op.counts and '' or classes[i + 1], redis.call('ZCARD', class),
                          redis.call('ZCOUNT', class, '-inf', '(' .. unblock_index)}
+    if op.ages then
+      local first = redis.call('ZRANGE', class, 0, 0)[1] or ''
+      reply[#reply][5] = queued.since(P .. ':o:shoot:' .. string.gsub(first, '/', ':', 1)) or ''
+    end
   end
   return reply
 end

@@ -2,7 +2,8 @@
 
 -- Fields that a write needs of the stored object.
 local CURRENT = {'ver', 'uid', 'gen', 'del', 'fin', 'seed', 'sseed', 'sched', 'refs', 'own', 'claims', 'req',
-                 'mark', 'fol', 'past', 'created', 'pend', 'op', 'cnt', 'quota', 'demand', 'after', 'size', 'rq', 'grp'}
+                 'mark', 'fol', 'past', 'created', 'pend', 'op', 'cnt', 'quota', 'demand', 'after', 'size', 'rq', 'grp',
+                 'bd'}
 
 -- Hosts of some seeds: they themselves, the shoots that they are (by their ManagedSeeds), the seeds that those
 -- shoots are on, and so on; as a set of keys.
