@@ -160,7 +160,6 @@ def test_a_round_trip_is_silent_and_applying_a_file_again_is_not() -> None:
     ("api_version", "kind"),
     [
         ("operator.gardener.cloud/v1alpha1", "Garden"),
-        ("core.gardener.cloud/v1beta1", "ControllerDeployment"),
         ("resources.gardener.cloud/v1alpha1", "ManagedResource"),
         ("core.gardener.cloud/v1beta1", "BackupBucket"),
         ("core.gardener.cloud/v1beta1", "Plant"),

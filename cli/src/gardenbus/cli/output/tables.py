@@ -14,6 +14,7 @@ from gardenbus.cli.output.columns import (
     age,
     condition_reason,
     condition_status,
+    entries_at,
     field,
     labels_of,
     names_in,
@@ -23,6 +24,7 @@ from gardenbus.cli.output.fleet_columns import FLEET_COLUMNS
 from gardenbus.cli.output.landscape_tables import readiness, used_of
 from gardenbus.common.api.conditions import conditions_of
 from gardenbus.common.api.document import STATUS_LABEL, Document
+from gardenbus.common.api.garden.extensions import INSTALLATION_CONDITIONS
 from gardenbus.common.api.garden.rows import seed_row, set_row
 from gardenbus.common.api.garden.shoots import DEFAULT_SCHEDULER
 from gardenbus.common.api.identity.signing_requests import NOT_AFTER
@@ -94,6 +96,10 @@ def columns_of(kind: str) -> Sequence[TableColumn]:
     scope = () if kind in _CLUSTER_SCOPED else (NAMESPACE,)
     narrow = [column for column in specific if not column.wide]
     return (*scope, NAME, *narrow, AGE, *(column for column in specific if column.wide))
+
+
+def _resources(registration: Document) -> str:
+    return ",".join(f"{each.get('kind')}/{each.get('type')}" for each in entries_at(registration, "spec", "resources"))
 
 
 def _operation(document: Document, _context: TableContext) -> str:
@@ -181,6 +187,16 @@ _COLUMNS: Mapping[str, Sequence[TableColumn]] = {
         TableColumn("REGIONS", names_in("spec", "regions"), wide=True),
     ),
     "exposureclass": (TableColumn("HANDLER", field("handler")),),
+    "controllerregistration": (
+        TableColumn("RESOURCES", shown(_resources)),
+        TableColumn("POLICY", field("spec", "deployment", "policy"), wide=True),
+    ),
+    "controllerinstallation": (
+        TableColumn("REGISTRATION", field("spec", "registrationRef", "name")),
+        TableColumn("SEED", field("spec", "seedRef", "name")),
+        *(TableColumn(each.upper(), condition_status(each)) for each in INSTALLATION_CONDITIONS),
+    ),
+    "controllerdeployment": (),
     "namespace": (),
     "configmap": (TableColumn("KEYS", shown(lambda document: ",".join(as_mapping(document.get("data")))), wide=True),),
     "managedseed": (
@@ -225,6 +241,9 @@ _CLUSTER_SCOPED = frozenset(
         "project",
         "cloudprofile",
         "exposureclass",
+        "controllerregistration",
+        "controllerinstallation",
+        "controllerdeployment",
         "namespace",
         "certificatesigningrequest",
         *(kind for kind in FLEET_COLUMNS if KINDS[kind].namespaced is False),

@@ -15,6 +15,8 @@ from gardenbus.common.runtime.controllers import start_controller, start_informe
 from gardenbus.common.runtime.service import ServiceContext
 from gardenbus.controllermanager.controllers import (
     bastion,
+    controller_installation,
+    controller_registration,
     credentials,
     project,
     project_activity,
@@ -47,6 +49,8 @@ LOOPS: Sequence[Loop] = (
     shoot_retry.LOOP,
     *reference.LOOPS,
     bastion.LOOP,
+    controller_registration.LOOP,
+    controller_installation.LOOP,
 )
 """All loops. A new one has its queue in the permission table too."""
 

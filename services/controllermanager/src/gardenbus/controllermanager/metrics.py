@@ -33,6 +33,11 @@ EXPIRED_SHOOTS = Counter(
 DELETED_BASTIONS = Counter(
     "gardenbus_controllermanager_deleted_bastions_total", "Bastions that this process has deleted."
 )
+INSTALLATIONS = Counter(
+    "gardenbus_controllermanager_installations_total",
+    "ControllerInstallations that this process has created, updated or deleted.",
+    ["action"],
+)
 STALE_DELETED = Counter(
     "gardenbus_controllermanager_stale_projects_deleted_total", "Projects that this process has deleted as stale."
 )

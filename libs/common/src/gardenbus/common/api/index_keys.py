@@ -146,6 +146,8 @@ def _other_keys(document: Document, owners: tuple[str, ...]) -> IndexKeys:
         case "BackupEntry":
             bucket = bucket_of(document)
             return IndexKeys(references=() if bucket is None else (bucket.stored,), owners=owners)
+        case "ControllerInstallation":
+            return IndexKeys(references=_installed(spec), owners=owners)
         case "ControllerRegistration":
             return IndexKeys(owners=owners, claims=_primaries(spec))
         case "ClusterResourceOverride" | "ResourceOverride":
@@ -190,6 +192,13 @@ def _primaries(registration_spec: Document) -> tuple[str, ...]:
         if each.get("primary") is not False
     ]
     return tuple(claim for claim in dict.fromkeys(primary) if claim.isprintable())
+
+
+def _installed(installation_spec: Document) -> tuple[str, ...]:
+    """References of a ControllerInstallation: its registration and its seed."""
+    named = (("controllerregistration", "registrationRef"), ("seed", "seedRef"))
+    names = ((kind, section(installation_spec, field).get("name")) for kind, field in named)
+    return tuple(ObjectKey(kind, "", name).stored for kind, name in names if isinstance(name, str) and name)
 
 
 def _demands(namespace: str, spec: Document) -> tuple[str, ...]:

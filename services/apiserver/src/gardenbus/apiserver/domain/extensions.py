@@ -4,18 +4,21 @@ Source: Gardener's `plugin/pkg/global/extensionvalidation` and `extensionlabels`
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 from gardenbus.common.api.document import Document, section
-from gardenbus.common.api.document_parts import mappings, only_text
+from gardenbus.common.api.document_parts import mappings
+from gardenbus.common.api.garden.extensions import (
+    EXTENSION,
+    UNMANAGED,
+    ClusterType,
+    cluster_type,
+    resources_of,
+    takes_workerless,
+)
 from gardenbus.common.api.shown_values import shown
 
 REGISTRATION = "controllerregistration"
-EXTENSION = "Extension"
-_UNMANAGED = "unmanaged"
-
-ClusterType = Literal["shoot", "shoot without workers", "seed"]
-"""Clusters that an extension may be for: by its `clusterCompatibility` (default: shoots), and `workerlessSupported`."""
 
 
 class NeededExtension(NamedTuple):
@@ -35,7 +38,7 @@ def needed_by_shoot(spec: Document) -> Iterator[NeededExtension]:
             yield from _needed(kind, provider.get("type"), "spec.provider.type")
         yield from _needed("Network", section(spec, "networking").get("type"), "spec.networking.type")
     for index, dns in enumerate(mappings(section(spec, "dns").get("providers"))):
-        if dns.get("primary") is True and dns.get("type") != _UNMANAGED:
+        if dns.get("primary") is True and dns.get("type") != UNMANAGED:
             yield from _needed("DNSRecord", dns.get("type"), f"spec.dns.providers[{index}].type")
     yield from _stated_extensions(spec)
     for index, worker in enumerate(workers):
@@ -89,19 +92,12 @@ def missing_extensions(kind: str, spec: Document, registrations: Sequence[Docume
             yield f"{need.path}: no {need.kind} of the type {shown(need.type)}{whose}"
 
 
-def cluster_type(kind: object, spec: Document) -> ClusterType:
-    """The type of clusters that the extensions of an object have to be for."""
-    if kind == "Seed":
-        return "seed"
-    return "shoot" if section(spec, "provider").get("workers") else "shoot without workers"
-
-
 def registered(registrations: Sequence[Document], cluster: ClusterType) -> frozenset[tuple[str, str]]:
     """Kinds and types that have a primary registration; of the kind Extension those for a type of clusters."""
     return frozenset(
         (str(resource.get("kind")), str(resource.get("type")))
         for registration in registrations
-        for resource in mappings(section(registration, "spec").get("resources"))
+        for resource in resources_of(registration)
         if resource.get("primary") is not False and _is_for(resource, cluster)
     )
 
@@ -110,36 +106,7 @@ def _is_for(resource: Document, cluster: ClusterType) -> bool:
     if resource.get("kind") != EXTENSION:
         return True
     clusters = resource.get("clusterCompatibility") or ("shoot",)
-    return (cluster.partition(" ")[0] in clusters) and _takes_workerless(resource, cluster)
-
-
-def _takes_workerless(resource: Document, cluster: ClusterType) -> bool:
-    return cluster != "shoot without workers" or resource.get("workerlessSupported") is True
-
-
-def enabled_types(spec: Document, registrations: Sequence[Document], cluster: ClusterType) -> frozenset[str]:
-    """Types of the kind Extension that a shoot or seed has: what it names, and what comes by itself."""
-    stated = mappings(spec.get("extensions"))
-    if not stated and not registrations:
-        return frozenset()
-    named = {only_text(each.get("type")) for each in stated if each.get("disabled") is not True}
-    disabled = {only_text(each.get("type")) for each in stated if each.get("disabled") is True}
-    return frozenset((named | (set(_automatic_types(registrations, cluster)) - disabled)) - {""})
-
-
-def _automatic_types(registrations: Sequence[Document], cluster: ClusterType) -> Iterator[str]:
-    kind = cluster.partition(" ")[0]
-    for registration in registrations:
-        for resource in mappings(section(registration, "spec").get("resources")):
-            automatic: Any = resource.get("autoEnable")
-            is_everywhere = kind == "shoot" and resource.get("globallyEnabled") is True
-            is_here = isinstance(automatic, list) and kind in automatic
-            if (
-                resource.get("kind") == EXTENSION
-                and (is_everywhere or is_here)
-                and _takes_workerless(resource, cluster)
-            ):
-                yield only_text(resource.get("type"))
+    return (cluster.partition(" ")[0] in clusters) and takes_workerless(resource, cluster)
 
 
 def _stated_extensions(spec: Document) -> Iterator[NeededExtension]:

@@ -17,12 +17,20 @@ class _ShootSpecPart(msgspec.Struct, rename="camel"):
     credentials_binding_name: Any = None
 
 
+class _ExtensionsPart(msgspec.Struct):
+    provider: Any = None
+    networking: Any = None
+    extensions: Any = None
+    dns: Any = None
+
+
 class _ShootStatusPart(msgspec.Struct, rename="camel"):
     last_maintenance: dict[str, Any] | None = None
 
 
 _decode_spec = json_decoder(_ShootSpecPart)
 _decode_status = json_decoder(_ShootStatusPart)
+_decode_extensions = json_decoder(_ExtensionsPart)
 
 
 def is_status_alone(old: StoredObject | None, new: StoredObject | None) -> bool:
@@ -61,6 +69,12 @@ def bindings_part(shoot: StoredObject) -> Document:
     spec = _decode_spec(b"{%b}" % shoot.parts.spec)
     named = {"secretBindingName": spec.secret_binding_name, "credentialsBindingName": spec.credentials_binding_name}
     return {"metadata": {"namespace": shoot.key.namespace}, "spec": named}
+
+
+def extensions_part(shoot: StoredObject) -> Document:
+    """As much of a shoot's spec as decides which extensions it needs."""
+    spec = _decode_extensions(b"{%b}" % shoot.parts.spec)
+    return {"provider": spec.provider, "networking": spec.networking, "extensions": spec.extensions, "dns": spec.dns}
 
 
 def may_use_objects(user: StoredObject) -> bool:

@@ -161,14 +161,14 @@ def parse_managed_seed_sets(text: str | bytes) -> ManagedSeedSetConfiguration:
 
 _UNREAD = (
     "cacheSyncTimeout certificateSigningRequest controllerDeployment controllerDeploymentReference "
-    "controllerRegistration networkPolicy seedBackupBucketsCheck seedExtensionsCheck "
+    "networkPolicy seedBackupBucketsCheck seedExtensionsCheck "
     "shootConditions shootState shootStatusLabel"
 )
 """Sections that no service reads."""
 
 _COUNTED = (
     *("cloudProfile", "namespacedCloudProfile", "exposureClass", "quota", "secretBinding", "credentialsBinding"),
-    "seedReference",
+    *("seedReference", "controllerRegistration"),
 )
 """Sections that have nothing but `concurrentSyncs`."""
 

@@ -20,6 +20,13 @@ QuotaSpec: hard={quantity} scopes=[string] scopeSelector=open
 security.gardener.cloud/v1alpha1/WorkloadIdentity: apiVersion kind metadata=Metadata spec=IdentitySpec status=open
 IdentitySpec: audiences=[string] targetSystem=TargetSystem
 TargetSystem: type providerConfig=open
+core.gardener.cloud/v1/ControllerDeployment: apiVersion kind metadata=Metadata helm=Helm injectGardenKubeconfig=boolean
+  resources=[NamedResource]
+Helm: rawChart=bytes values=open ociRepository=OCIRepository
+OCIRepository: ref repository tag digest pullSecretRef=LocalReference caBundleSecretRef=LocalReference
+LocalReference: name
+NamedResource: name resourceRef=CrossVersionReference
+CrossVersionReference: apiVersion kind name
 settings.gardener.cloud/v1alpha1/OpenIDConnectPreset: apiVersion kind metadata=Metadata spec=PresetSpec
 PresetSpec: server=PresetServer client=PresetClient shootSelector=LabelSelector weight=integer
 settings.gardener.cloud/v1alpha1/ClusterOpenIDConnectPreset: apiVersion kind metadata=Metadata spec=ClusterPresetSpec

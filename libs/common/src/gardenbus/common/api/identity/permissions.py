@@ -264,6 +264,7 @@ CONTROLLER_MANAGERS_QUEUES = (
     "shootreferenceconfigmap",
     "shootreferenceworkloadidentity",
     "bastion",
+    *("controllerregistration", "controllerinstallation"),
 )
 """The loops of controllermanager."""
 

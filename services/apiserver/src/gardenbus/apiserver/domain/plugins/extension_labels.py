@@ -8,13 +8,14 @@ these prefixes are the system's. Source: `plugin/pkg/global/extensionlabels`.
 from collections.abc import Iterator, Sequence
 
 from gardenbus.apiserver.domain.cloud_profiles import parent_key
-from gardenbus.apiserver.domain.extensions import REGISTRATION, cluster_type, enabled_types
+from gardenbus.apiserver.domain.extensions import REGISTRATION
 from gardenbus.apiserver.domain.plugins.plugin import AdmissionPlugin, AdmissionRule, Change
 from gardenbus.apiserver.domain.related_objects import KindQuery, ObjectQuery, RelatedObjects, RelatedQuery
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.document_parts import mappings
 from gardenbus.common.api.garden.backup_references import bucket_of
 from gardenbus.common.api.garden.credentials_bindings import provider_types
+from gardenbus.common.api.garden.extensions import cluster_type, enabled_types
 from gardenbus.common.api.keys import ObjectKey
 
 _SUFFIX = ".extensions.gardener.cloud/"
