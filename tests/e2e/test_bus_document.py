@@ -15,7 +15,7 @@ from tests.support.eventually import HANG_SECONDS, eventually
 from tests.support.landscape import Landscape
 
 SESSION = Path(__file__).parents[2] / "examples" / "session"
-LASTING = ("OBJECTS", "BINDINGS", "EVENTS", "LEASES", "REJECTED")
+LASTING = ("OBJECTS", "BINDINGS", "EVENTS", "LEASES", "REJECTED", "HISTORY")
 
 
 def manifests(name: str) -> list[dict[str, Any]]:

@@ -15,6 +15,7 @@ from gardenbus.common.ports.clock import Clock
 from gardenbus.common.runtime.clock import SystemClock
 from gardenbus.dashboard.api_client import GardenApiClient
 from gardenbus.dashboard.settings import DashboardSettings
+from gardenbus.dashboard.watch.history import HistoryCache
 from gardenbus.dashboard.watch.landscape import DashboardCache
 from gardenbus.dashboard.watch.operations import AdminConnection, OperationsApi, OperationsCache
 from gardenbus.dashboard.watch.session_registry import SessionRegistry
@@ -59,12 +60,14 @@ class Dashboard:
         self.changes = ChangeFeed(self.cache, self.clock, "epoch")
         self.updater = CacheUpdater(self.bus, self.subjects, self.cache, self.api)
         self.admin = AdminConnection()
+        self.history = HistoryCache(self.bus, self.subjects, self.clock)
         self.views = landscape_views(
             settings or DashboardSettings(),
             cache=self.cache,
             api=self.api,
             changes=self.changes,
             operations=OperationsCache(OperationsApi(self.api, self.cache), self.admin, self.clock),
+            history=self.history,
             clock=self.clock,
             sessions=sessions,
         )

@@ -13,7 +13,7 @@ from typing import Any
 from tests.support.eventually import HANG_SECONDS
 from tests.support.servers import Server, free_port, start_nats
 
-NAMES = ("REQUESTS", "OBJECTS", "QUEUES", "BINDINGS", "LEASES", "REPORTS", "EVENTS", "REJECTED")
+NAMES = ("REQUESTS", "OBJECTS", "QUEUES", "BINDINGS", "LEASES", "REPORTS", "EVENTS", "REJECTED", "HISTORY")
 
 _PLACED_SECONDS = HANG_SECONDS
 

@@ -85,7 +85,7 @@ class Site:
         connection = self.apiserver.kit.connection
         assert connection is not None
         await connection.command("FLUSHALL")
-        for name in ("REQUESTS", "OBJECTS", "QUEUES", "BINDINGS", "LEASES", "REPORTS", "EVENTS", "REJECTED"):
+        for name in ("REQUESTS", "OBJECTS", "QUEUES", "BINDINGS", "LEASES", "REPORTS", "EVENTS", "REJECTED", "HISTORY"):
             await self.apiserver.client.request(
                 f"$JS.API.STREAM.DELETE.{self.apiserver.subjects.stream(name)}", timeout=5
             )

@@ -3,6 +3,7 @@
 import asyncio
 import hashlib
 from collections.abc import AsyncIterator
+from functools import partial
 from typing import Any
 
 import pytest
@@ -15,6 +16,7 @@ from gardenbus.common.ports.bus import Message, ServiceIdentity
 from gardenbus.common.runtime.clock import SystemClock
 from gardenbus.dashboard.api_client import GardenApiClient
 from gardenbus.dashboard.settings import DashboardSettings
+from gardenbus.dashboard.watch.history import HistoryCache
 from gardenbus.dashboard.watch.landscape import DashboardCache
 from gardenbus.dashboard.watch.operations import AdminConnection, OperationsApi, OperationsCache
 from gardenbus.dashboard.web.application import application, landscape_views
@@ -44,7 +46,9 @@ async def app(nats_server: Server, bus: JetStreamBus) -> AsyncIterator[ASGIApp]:
     connecting = asyncio.create_task(admin.run(nats_server.url))
     settings, changes = DashboardSettings(dashboard_allow_writes=True), ChangeFeed(cache, clock, "epoch")
     operations = OperationsCache(OperationsApi(api, cache), admin, clock)
-    views = landscape_views(settings, cache=cache, api=api, changes=changes, operations=operations, clock=clock)
+    history = HistoryCache(bus, SUBJECTS, clock)
+    parts = partial(landscape_views, settings, cache=cache, api=api, changes=changes)
+    views = parts(operations=operations, history=history, clock=clock)
     yield application(settings, api=api, views=views, clock=clock, token=TOKEN)
     connecting.cancel()
     await asyncio.wait([connecting])

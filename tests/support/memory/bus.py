@@ -86,6 +86,11 @@ class MemoryServer:
         self._streams[name] = self._made(self._streams[name].kind, self._incarnation)
         self.notify_waiters()
 
+    def remove(self, name: str) -> None:
+        """Lose a stream for good, as in a landscape of an older version."""
+        del self._streams[name]
+        self._stream_names.clear()
+
     def copy_streams(self) -> Mapping[str, StreamCopy]:
         """A copy of every stream, as a copy of the server's disk holds them."""
         return {name: stream.copied() for name, stream in self._streams.items()}

@@ -92,6 +92,13 @@ def stream_kinds(subjects: Subjects, lease_age: timedelta) -> Sequence[StreamKin
         StreamKind(
             name=name("REJECTED"), filters=list(subjects.rejections), max_per_subject=2048, max_age=timedelta(days=7)
         ),
+        StreamKind(
+            name=name("HISTORY"),
+            filters=[f"{prefix}.history.>"],
+            max_age=timedelta(days=30),
+            allows_batches=True,
+            has_ttl=True,
+        ),
     )
 
 

@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
@@ -18,10 +18,12 @@ from rich.text import Text
 from gardenbus.cli.client.api import OPERATORS_ALONE, ApiClient
 from gardenbus.cli.client.cache import LandscapeCache
 from gardenbus.cli.client.targets import LandscapeTarget, credentials_of, find_landscape
-from gardenbus.cli.commands.options import LandscapeOptions, Output, run_with_client
+from gardenbus.cli.commands.options import LandscapeOptions, run_with_client
+from gardenbus.cli.commands.top_history import TopFormat, scope_of, show_history
 from gardenbus.cli.diagnostics.budget_use import uses_of
 from gardenbus.cli.diagnostics.process_usage import ProcessUsage, cpu_share, process_usage
 from gardenbus.cli.local.directory import DEFAULT_DIRECTORY, LandscapeDirectory
+from gardenbus.cli.logs.lines import parse_duration
 from gardenbus.cli.manifests.files import as_mapping
 from gardenbus.cli.output.columns import age_of
 from gardenbus.cli.output.console import PROGRAMS, Exit, Format, console, print_error, show, show_document
@@ -39,8 +41,9 @@ from gardenbus.common.api.budgets import LimitUse, shown_limit
 from gardenbus.common.api.garden.busy_shoots import BusyShoot, slowest
 from gardenbus.common.api.garden.rows import SeedRow, ShootOperationState
 from gardenbus.common.api.garden.unschedulable import brief_reason
+from gardenbus.common.api.history import LEVELS
 from gardenbus.common.api.keys import LEASE_NAMESPACE
-from gardenbus.common.errors import Forbidden, Unavailable
+from gardenbus.common.errors import BadRequest, Forbidden, Unavailable
 from gardenbus.common.ports.clock import parse_timestamp
 from gardenbus.diagnostics import jetstream
 from gardenbus.diagnostics.work_queues import work_rows
@@ -56,6 +59,7 @@ MOST_SEEDS = 40
 MOST_USES = 40
 """Limits of users in a picture, at the most."""
 NEARLY_ALL = 0.8
+DEFAULT_HISTORY = "24h"
 LEASES = 10_000
 """Leases in one response: each reads all of them from the bus."""
 _BYTES = 1024.0
@@ -81,21 +85,42 @@ class TopView(NamedTuple):
 Sampler = Callable[[], Awaitable[TopView]]
 
 
-def top(
+def top(  # noqa: PLR0913 - one parameter an option
     what: Annotated[Subject | None, typer.Argument(help="What to show (default: seeds and shoots).")] = None,
     *,
     once: Annotated[bool, typer.Option("--once", help="One picture, also on a terminal.")] = False,
     follow: Annotated[bool, typer.Option("--watch", "-w", help="Keep it current, also without a terminal.")] = False,
-    output: Output = Format.TABLE,
+    history: Annotated[
+        bool, typer.Option("--history", help="How it was over time, and what happened: up to 30 days.")
+    ] = False,
+    since: Annotated[str, typer.Option("--since", help="With --history: the time shown, as 6h, 7d, 30d.")] = "",
+    of: Annotated[
+        str,
+        typer.Option(
+            "--of",
+            help="With --history: seed/NAME, region/PROVIDER/REGION or set/NAMESPACE/NAME (default: all).",
+            metavar="PART",
+        ),
+    ] = "",
+    output: Annotated[
+        TopFormat, typer.Option("-o", "--output", help="How it is printed; csv with --history only.")
+    ] = TopFormat.TABLE,
     landscape: LandscapeOptions,
 ) -> None:
     """Show how full seeds are, which shoots are slow, what services take, how deep queues are, who uses up a budget.
 
-    On a terminal it is kept current until Ctrl-C; elsewhere, and with --once, it is shown once.
+    On a terminal it is kept current until Ctrl-C; elsewhere, and with --once, it is shown once. With --history it
+    shows waiting shoots, times to placement, capacity and sizes of sets over time, and what happened meanwhile.
 
     Example: gardenbus top services --once
     """
-    is_live = (follow or (console.is_terminal and not once)) and output in (Format.TABLE, Format.WIDE)
+    if history:
+        _show_history(what, since, of, output, landscape)
+        return
+    if since or of or output is TopFormat.CSV:
+        print_error("--since, --of and -o csv are for --history: add it")
+        raise typer.Exit(Exit.USAGE)
+    is_live = (follow or (console.is_terminal and not once)) and output in (TopFormat.TABLE, TopFormat.WIDE)
 
     async def work(api: ApiClient) -> None:
         async with contextlib.AsyncExitStack() as stack:
@@ -110,13 +135,28 @@ def top(
             if what in (Subject.SERVICES, Subject.QUEUES):
                 await sample()
                 await asyncio.sleep(SAMPLE_SECONDS)
-            _print(await sample(), output)
+            _print(await sample(), output.way)
 
     try:
         run_with_client(work, *landscape)
     except TimeoutError as error:
         print_error("the state of the landscape could not be read")
         raise typer.Exit(Exit.OUT_OF_REACH) from error
+
+
+def _show_history(what: Subject | None, since: str, of: str, output: TopFormat, landscape: tuple[Any, ...]) -> None:
+    if what is not None:
+        print_error(f"{what.value}: --history has no subject; --of chooses a part of the landscape")
+        raise typer.Exit(Exit.USAGE)
+    try:
+        scope, lasting = scope_of(of), parse_duration(since or DEFAULT_HISTORY)
+    except BadRequest as error:
+        print_error(error.message)
+        raise typer.Exit(Exit.USAGE) from error
+    if not timedelta(0) < lasting <= LEVELS[-1].kept:
+        print_error(f"--since {since}: between a second and {LEVELS[-1].kept.days}d")
+        raise typer.Exit(Exit.USAGE)
+    run_with_client(lambda api: show_history(api, scope, lasting, output), *landscape)
 
 
 async def _picture(sample: Sampler) -> RenderableType:

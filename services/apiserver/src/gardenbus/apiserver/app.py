@@ -23,6 +23,7 @@ from gardenbus.apiserver.registry.seed_binder import SeedBinder
 from gardenbus.apiserver.registry.stored_amounts import StoredAmounts
 from gardenbus.apiserver.registry.writer import Writer
 from gardenbus.apiserver.requests.api import ApiHandler
+from gardenbus.apiserver.requests.counts import request_counts
 from gardenbus.apiserver.requests.own_consumers import OwnConsumers
 from gardenbus.apiserver.settings import ApiserverSettings
 from gardenbus.common.api.identity.accounts import AUTH_CALLOUT, COMES_IN_BY
@@ -32,6 +33,7 @@ from gardenbus.common.controller.budget_settings import BudgetSettings
 from gardenbus.common.controller.dead_letter import DeadLetter
 from gardenbus.common.controller.informer import Informer
 from gardenbus.common.controller.isolation import Isolation
+from gardenbus.common.controller.process_counts import CountReporter
 from gardenbus.common.controller.scheduling_hints import HintSender
 from gardenbus.common.errors import Unavailable
 from gardenbus.common.ports.bus import WorkQueue
@@ -174,6 +176,8 @@ async def _serve_api(context: ServiceContext[ApiserverSettings], parts: _Parts) 
     about = {"takes": "JSON or YAML", "answers": "JSON", "described-in": "docs/reference/asyncapi.yaml"}
     if context.settings.nats_credentials and not context.settings.static_users:
         about[COMES_IN_BY] = AUTH_CALLOUT
+    counts = CountReporter(bus, subjects, f"apiserver-{context.instance}", request_counts)
+    context.spawn("counts", counts.run(context.clock))
     handlers = {
         **dict.fromkeys(api_filters(subjects), api.handle),
         subjects.consumer(">"): OwnConsumers(bus, subjects).handle,

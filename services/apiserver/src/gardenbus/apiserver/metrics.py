@@ -23,6 +23,9 @@ OVER_BUDGET = Counter(
     "Requests rejected as their user has used up a limit of its budget.",
     ["limit"],
 )
+MIGRATIONS = Counter(
+    "gardenbus_apiserver_migrations_total", "Migrations of control planes that were requested of this process."
+)
 RETURNED = Counter("gardenbus_apiserver_messages_returned_total", "Messages given back after an error.", ["intake"])
 
 

@@ -82,6 +82,7 @@ async def _serve(  # noqa: PLR0913 - the parts of a dashboard
     """Wait for the first visit; then follow the landscape and serve."""
     await first_visit(address)
     _follow(context, cache, changes, updater)
+    from gardenbus.dashboard.watch.history import HistoryCache  # noqa: PLC0415 - as below
     from gardenbus.dashboard.watch.operations import AdminConnection, OperationsApi, OperationsCache  # noqa: PLC0415 - as below
     from gardenbus.dashboard.watch.session_registry import SessionRegistry  # noqa: PLC0415 - as below
     from gardenbus.dashboard.web.application import application, landscape_views  # noqa: PLC0415 - loaded when it is wanted
@@ -91,11 +92,13 @@ async def _serve(  # noqa: PLR0913 - the parts of a dashboard
     context.spawn("admin", admin.run(context.settings.nats_url, nats_credentials(context.settings, context.name)))
     operations = OperationsCache(OperationsApi(api, cache), admin, context.clock)
     parts = partial(landscape_views, context.settings, cache=cache, api=api, changes=changes, clock=context.clock)
+    history = HistoryCache(api.bus, api.subjects, context.clock)
+    context.spawn("history", history.run())
     registry = SessionRegistry(api.bus, api.subjects, api, context.clock)
     sessions, sign_on = _logins(context.settings, context.clock, key, registry)
     if sessions is not None:
         context.spawn("sessions", registry.run())
-    views = parts(operations=operations, sessions=sessions)
+    views = parts(operations=operations, history=history, sessions=sessions)
     context.spawn("views", views.run())
     app = partial(application, context.settings, api=api, views=views, clock=context.clock)
     server = HttpServer(app(token=secrets.token_urlsafe(24), sessions=sessions, sign_on=sign_on), address.socket)

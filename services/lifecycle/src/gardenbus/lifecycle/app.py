@@ -5,6 +5,7 @@ import structlog
 from gardenbus.common.adapters.nats.streams import StreamSettings
 from gardenbus.common.controller.enqueuer import Enqueuer
 from gardenbus.common.controller.informer import Informer
+from gardenbus.common.controller.process_counts import ReceivedCounts
 from gardenbus.common.controller.wait import InterruptibleSleep, forever
 from gardenbus.common.ports.clock import Clock
 from gardenbus.common.ports.connections import Connections
@@ -15,7 +16,9 @@ from gardenbus.lifecycle.controllers.gardenlet_lifecycle import REPORTER, Garden
 from gardenbus.lifecycle.controllers.migration import CONTROLLER, MigrationReconciler
 from gardenbus.lifecycle.controllers.unknown_objects import UnknownObjectsReconciler
 from gardenbus.lifecycle.domain.outage import is_probe_lost
+from gardenbus.lifecycle.history_writer import HistoryWriter
 from gardenbus.lifecycle.settings import LifecycleSettings
+from gardenbus.lifecycle.watch.history_sources import HistorySources
 from gardenbus.lifecycle.watch.leases import LeaseWatcher
 from gardenbus.lifecycle.watch.seed_gauges import SeedGauges
 
@@ -50,6 +53,7 @@ async def start_lifecycle(
     informer.subscribe(gauges.watch)
     await _start_migrations(context, informer, connections)
     await start_informers(context, informer, unready="the Seeds are not cached yet")
+    await _start_history(context, connections, gauges)
 
     async def on_reconnect() -> None:
         leases.on_disconnect()
@@ -87,6 +91,26 @@ async def _start_migrations(
         consequence="The migration is not tracked",
     )
     context.spawn("enqueuer", enqueuer.run())
+
+
+async def _start_history(
+    context: ServiceContext[LifecycleSettings], connections: Connections, gauges: SeedGauges
+) -> None:
+    """Write the landscape's history; nothing else waits for it."""
+    bus, subjects = connections.bus, connections.subjects
+    sizes = HistorySources()
+    informer = Informer(connections.store, bus, subjects, HistorySources.KINDS)
+    informer.subscribe(sizes.watch)
+    context.stack.push_async_callback(informer.stop)
+    counts = ReceivedCounts()
+    writer = HistoryWriter(connections, context.clock, seeds=gauges, sources=sizes, counts=counts)
+
+    async def run() -> None:
+        await informer.start()
+        await context.wait_for("nats", lambda: counts.subscribe(bus, subjects, context.instance))
+        await writer.run()
+
+    context.spawn("history", run())
 
 
 async def _resync_forever(

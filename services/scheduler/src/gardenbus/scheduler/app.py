@@ -20,6 +20,7 @@ from gardenbus.common.controller.batch_consumer import BatchConsumer, BatchSetti
 from gardenbus.common.controller.dead_letter import DeadLetter
 from gardenbus.common.controller.informer import Informer, log_unreadable
 from gardenbus.common.controller.isolation import Handle
+from gardenbus.common.controller.process_counts import CountReporter
 from gardenbus.common.controller.scheduling_hints import HintReceiver
 from gardenbus.common.controller.timers import Timers
 from gardenbus.common.ports.bus import WorkQueue
@@ -106,6 +107,8 @@ async def start_scheduler(
         shoots = ShootSchedulingReconciler(queue=opened.shoots, backoff=backoff, takes_turns=takes_turns, **parts)
         unblocking = UnblockingReconciler(queue=opened.unblocking, **parts)
         await _start_profile(context, connections, opened, shoots, unblocking)
+    counts = CountReporter(connections.bus, subjects, f"scheduler-{context.instance}", metrics.placed_shoots)
+    context.spawn("counts", counts.run(context.clock))
     context.spawn("housekeeping", housekeeping.run(context.settings.usage_poll_seconds))
     for each in profiles:
         await _serve(context, connections, cache, each)

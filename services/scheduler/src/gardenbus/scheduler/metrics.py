@@ -4,11 +4,14 @@ A decision takes some 70 µs a shoot: everything is counted once a batch or roun
 """
 
 from collections import Counter as Count
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
 from functools import partial
 
 from prometheus_client import REGISTRY, CollectorRegistry, Counter, Gauge, Histogram
 
+from gardenbus.common.api.history import PLACED, placement_counter
+from gardenbus.common.ports.clock import parse_timestamp
 from gardenbus.common.ports.store import BindOutcome
 from gardenbus.scheduling.results import Assignment
 
@@ -65,6 +68,11 @@ class SchedulerMetrics:
             "Shoots that were bound, by the profile that chose their seed.",
             ("profile",),
         )
+        self.placed = counter(
+            "gardenbus_scheduler_placed_shoots_total",
+            "Shoots that were bound, by the time since their creation: the least of these seconds that it is within.",
+            ("within",),
+        )
         self.score_points = counter(
             "gardenbus_scheduler_score_points_total",
             "Weighted scores of the seeds that were chosen, by profile and plug-in: they say which score decides.",
@@ -101,6 +109,23 @@ class SchedulerMetrics:
             "How long the batch in hand has been so, by profile; 0 without one.",
             ("profile",),
         )
+
+    def count_placed(self, created: Iterable[str], now: datetime) -> None:
+        """Count shoots that were bound, by their creation times (RFC 3339); one that cannot be read is left out."""
+        for text, shoots in Count(created).items():
+            at = parse_timestamp(text)
+            if at is not None:
+                counter = placement_counter((now - at).total_seconds())
+                self.placed.labels(counter.removeprefix(PLACED)).inc(shoots)
+
+    def placed_shoots(self) -> Mapping[str, int]:
+        """The shoots that were bound, as the history counts them."""
+        samples = [sample for family in self.placed.collect() for sample in family.samples]
+        return {
+            f"{PLACED}{sample.labels['within']}": int(sample.value)
+            for sample in samples
+            if sample.name.endswith("_total")
+        }
 
     def count_profile(self, profile: str, bound: Sequence[Assignment]) -> None:
         """Count shoots that were bound by a profile, with the points that its scores gave their seeds."""

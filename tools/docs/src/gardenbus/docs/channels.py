@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Literal, NamedTuple
 
 from gardenbus.common.api.fleet.member_clusters import reporter_of
+from gardenbus.common.api.history import HistoryChange, HistoryPoint, ProcessCounts
 from gardenbus.common.api.keys import Header, ObjectKey, Subjects
 from gardenbus.common.api.request_bodies import ListRequest, WaitingShootsRequest
 from gardenbus.common.api.scheduling_hints import SchedulingHint
@@ -72,7 +73,7 @@ HEADERS: Mapping[str, HeaderSpec] = {
     "ce-subject": HeaderSpec("the object: `<namespace>/<name>`, or its name"),
     "ce-id": HeaderSpec("`<uid>.<resourceVersion>`: the same again is the same event", r"^[^.]+\.[0-9]+$"),
     "ce-time": HeaderSpec("when the change was stored", r"^[0-9-]{10}T[0-9:]{8}\.[0-9]{3}Z$"),
-    "Nats-TTL": HeaderSpec("lifetime of a tombstone", r"^[0-9]+s$"),
+    "Nats-TTL": HeaderSpec("lifetime of a tombstone, or of a point of the history", r"^[0-9]+s$"),
     "Nats-Scheduler": HeaderSpec("the timer of the queue message", ""),
     "Nats-Schedule-Next": HeaderSpec("`purge`: the timer goes with this message; else when it comes next", ""),
     "Nats-Schedule": HeaderSpec("time of the delivery", r"^@at "),
@@ -163,6 +164,7 @@ def channels(prefix: str = "garden") -> Sequence[Channel]:
             "anybody",
             "REJECTED",
         ),
+        *_history_channels(subjects),
     )
 
 
@@ -397,6 +399,37 @@ def _hint_channels(subjects: Subjects) -> Sequence[Channel]:
             [MessageSpec("CreatedShoots", "Their names, and the trace of each.", SchedulingHint)],
             "apiserver",
             "scheduler",
+        ),
+    )
+
+
+def _history_channels(subjects: Subjects) -> Sequence[Channel]:
+    return (
+        Channel(
+            "history.point",
+            subjects.history_point,
+            "The landscape at an instant, once a minute at the most; the older, the fewer are kept.",
+            [MessageSpec("HistoryPoint", "Use, waiting shoots, sets and counters.", HistoryPoint, ("Nats-TTL",), ())],
+            "lifecycle",
+            "anybody",
+            "HISTORY",
+        ),
+        Channel(
+            "history.change",
+            subjects.history_change,
+            "What happened to a seed, a set or a profile between two points.",
+            [MessageSpec("HistoryChange", "The object, and what happened.", HistoryChange, (), ())],
+            "lifecycle",
+            "anybody",
+            "HISTORY",
+        ),
+        Channel(
+            "counts",
+            subjects.counts,
+            "Counters of a process for the history, when they have changed. It may be lost.",
+            [MessageSpec("ProcessCounts", "Sums since the process started.", ProcessCounts, (), ())],
+            "apiserver, scheduler",
+            "lifecycle",
         ),
     )
 

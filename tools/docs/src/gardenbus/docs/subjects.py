@@ -47,6 +47,11 @@ SECTIONS: Sequence[StreamSection] = (
         "The apiserver merges it into the objects' status, in this order.",
     ),
     StreamSection("REJECTED", "Rejected messages", "For a week. `gardenbus rejected` lists it and sends it again."),
+    StreamSection(
+        "HISTORY",
+        "History",
+        "For 30 days. The dashboard plots it, and `gardenbus top --history` prints it; nothing depends on it.",
+    ),
 )
 
 _HEAD = """# Events and subjects

@@ -192,6 +192,21 @@ class Subjects:
         return self.extension(seed, "*")
 
     @property
+    def history_point(self) -> str:
+        """Subject of the points of the landscape's history."""
+        return f"{self.prefix}.history.point"
+
+    @property
+    def history_change(self) -> str:
+        """Subject of what happened between two points."""
+        return f"{self.prefix}.history.change"
+
+    @property
+    def counts(self) -> str:
+        """Subject on which processes send their counters for the history; no stream stores them."""
+        return f"{self.prefix}.counts"
+
+    @property
     def settled(self) -> str:
         """Subject of a request that is responded to once all that was stored before it has been announced."""
         return f"{self.prefix}.relay.settled"

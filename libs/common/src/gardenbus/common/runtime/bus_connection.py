@@ -13,7 +13,7 @@ from gardenbus.common.adapters.nats import jetstream
 from gardenbus.common.adapters.nats.credentials import NO_CREDENTIALS, Credentials, read_credentials
 from gardenbus.common.adapters.nats.jetstream import JetStreamBus
 from gardenbus.common.adapters.nats.streams import StreamSettings
-from gardenbus.common.api.identity.permissions import STREAMS, managed_streams
+from gardenbus.common.api.identity.permissions import OPTIONAL_STREAMS, STREAMS, managed_streams
 from gardenbus.common.api.keys import Subjects
 from gardenbus.common.errors import NotFound, Unavailable
 from gardenbus.common.ports.bus import ServiceIdentity
@@ -45,7 +45,7 @@ async def connect_bus(
     if manages_streams and settings.nats_credentials:
         own = managed_streams(context.name)
         streams = msgspec.structs.replace(streams or StreamSettings(), only=own)
-        awaited_streams = [name for name in STREAMS if name not in own]
+        awaited_streams = [name for name in STREAMS if name not in (*own, *OPTIONAL_STREAMS)]
     with context.awaiting("nats"):
         bus = await context.stack.enter_async_context(
             jetstream.connect(

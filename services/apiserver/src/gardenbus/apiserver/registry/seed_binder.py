@@ -9,6 +9,7 @@ from typing import Literal, NamedTuple
 
 import structlog
 
+from gardenbus.apiserver import metrics
 from gardenbus.apiserver.domain import bind_admission, group_admission, migration
 from gardenbus.apiserver.domain.admission import Admission
 from gardenbus.apiserver.domain.cloud_profiles import profile_key
@@ -243,6 +244,8 @@ class SeedBinder:
         before = context.shoot.parts.status_seed_name or bound
         message = text.format(user=context.user, before=before, bound=bound, to=to)
         _log.info("shoot.bound", object=str(context.shoot.key), course=course, seed=to, user=context.user)
+        if course == "move":
+            metrics.MIGRATIONS.inc()
         event = EventRecord(
             about=context.shoot.key,
             uid=context.shoot.uid,

@@ -27,7 +27,13 @@ export const until = (instant) => {
   return Number.isFinite(at) ? (at <= now() ? "now" : `in ${span(at - now())}`) : "";
 };
 
-export const clock = (instant) => new Date(instant).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit", second: "2-digit" });
+// Times have 24 hours and a zone, whatever the browser's language: people compare them with logs.
+const HOURS = { hour: "2-digit", minute: "2-digit", hourCycle: "h23" };
+export const zone = () => new Intl.DateTimeFormat("en-GB", { timeZoneName: "short" }).formatToParts(new Date()).find((each) => each.type === "timeZoneName").value;
+export const clock = (instant) => new Date(instant).toLocaleTimeString("en-GB", { ...HOURS, second: "2-digit", timeZoneName: "short" });
+export const hourMinute = (instant) => new Date(instant).toLocaleTimeString("en-GB", HOURS);
+export const day = (instant) => new Date(instant).toLocaleDateString("en-GB", { day: "numeric", month: "short" });
+export const moment = (instant) => `${day(instant)} ${hourMinute(instant)}`;
 export const count = (number) => Number(number ?? 0).toLocaleString("en");
 export const many = (number, one, more = `${one}s`) => `${count(number)} ${number === 1 ? one : more}`;
 

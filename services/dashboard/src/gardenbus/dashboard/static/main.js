@@ -15,6 +15,7 @@ import { landscapePage } from "./views/landscape.js";
 import { objectPage } from "./views/object.js";
 import { operationsPage } from "./views/operations.js";
 import { placementPage } from "./views/placement.js";
+import { regionPage } from "./views/region.js";
 import { shootsPage } from "./views/shoots.js";
 import { unknownPage } from "./views/unknown.js";
 import { waitingPage } from "./views/waiting.js";
@@ -32,7 +33,7 @@ const PAGES = [
 ];
 
 // Pages that are reached from others, each with where it belongs.
-const INNER = { object: { page: objectPage, parts: 3 }, placement: { page: placementPage, parts: 3, within: "placements" } };
+const INNER = { object: { page: objectPage, parts: 3 }, region: { page: regionPage, parts: 2, within: "" }, placement: { page: placementPage, parts: 3, within: "placements" } };
 const HOMES = { shoot: "shoots", seed: "", managedseedset: "growth", seedautoscaler: "growth", membercluster: "clusters", clusterresourceplacement: "placements", resourceplacement: "placements", clusterresourcebinding: "placements", resourcebinding: "placements" };
 const UNKNOWN = { name: "Not found", page: unknownPage(PAGES) };
 

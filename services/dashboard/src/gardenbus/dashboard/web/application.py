@@ -16,10 +16,12 @@ from gardenbus.common.errors import GardenbusError
 from gardenbus.common.ports.clock import Clock
 from gardenbus.dashboard.api_client import GardenApiClient
 from gardenbus.dashboard.settings import DashboardSettings
+from gardenbus.dashboard.watch.history import HistoryCache
 from gardenbus.dashboard.watch.landscape import DashboardCache
 from gardenbus.dashboard.watch.operations import OperationsCache
 from gardenbus.dashboard.web.change_feed import ChangeFeed
 from gardenbus.dashboard.web.files import StaticFiles
+from gardenbus.dashboard.web.history_handlers import HistoryHandlers
 from gardenbus.dashboard.web.login_handlers import LoginHandlers, SignOn
 from gardenbus.dashboard.web.open_pages import OpenPages
 from gardenbus.dashboard.web.operations_handlers import OperationsHandlers
@@ -42,6 +44,7 @@ def landscape_views(  # noqa: PLR0913 - the parts of a dashboard
     api: GardenApiClient,
     changes: ChangeFeed,
     operations: OperationsCache,
+    history: HistoryCache,
     clock: Clock,
     sessions: Sessions | None = None,
 ) -> LandscapeViews:
@@ -66,6 +69,7 @@ def landscape_views(  # noqa: PLR0913 - the parts of a dashboard
             *_waiting_routes(WaitingHandlers(cache=cache, api=api)),
             *_fleet_routes(PlacementHandlers(cache=cache, api=api, clock=clock)),
             *_operations_routes(operating),
+            Route("/api/history", HistoryHandlers(history=history, clock=clock, readable=readable).charts),
         ]
         rules = StreamRules(pages, readable.projects, partial(rights.until_changed, readable=readable), until_ended)
         routes += [Route("/api/changes", ChangeStream(changes, clock, rules), methods=["GET"])]

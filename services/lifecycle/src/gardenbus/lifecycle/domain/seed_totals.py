@@ -3,14 +3,14 @@
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from math import inf
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 from gardenbus.common.api.conditions import UNKNOWN, condition_status, conditions_of
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.garden.seeds import GARDENLET_READY, document_is_ready, removal_owner, shoot_capacity
+from gardenbus.common.api.history import SeedState
 from gardenbus.lifecycle.domain.freshness import LeaseRecord
 
-SeedState = Literal["ready", "cordoned", "not-ready", "unknown", "deleting"]
 STATES: tuple[SeedState, ...] = ("ready", "cordoned", "not-ready", "unknown", "deleting")
 
 

@@ -6,6 +6,7 @@ from dataclasses import KW_ONLY, dataclass, field
 import structlog
 
 from gardenbus.common.api.document import StoredObject
+from gardenbus.common.api.history import SeedUse
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.controller.wait import forever
 from gardenbus.common.errors import Transient
@@ -14,6 +15,7 @@ from gardenbus.common.ports.store import Store
 from gardenbus.lifecycle import metrics
 from gardenbus.lifecycle.domain.assessment import WatchedSeed
 from gardenbus.lifecycle.domain.freshness import LeaseRecord
+from gardenbus.lifecycle.domain.history import seed_use
 from gardenbus.lifecycle.domain.seed_totals import CountedSeed, counted_seed, lateness, total_seeds
 
 _log = structlog.stdlib.get_logger()
@@ -64,6 +66,10 @@ class SeedGauges:
             usage = await self.store.usage(0)
         self._usage.update(usage.seeds)
         self._usage_version = usage.version
+
+    def seed_uses(self) -> Mapping[str, SeedUse]:
+        """The seeds in a point of the history, with the usage that was read last."""
+        return {name: seed_use(seed, self._usage.get(name, 0)) for name, seed in self._seeds.items()}
 
     def publish(self) -> None:
         """Set the gauges."""

@@ -468,9 +468,11 @@ class ShootSchedulingReconciler:
                     pending.span.end(outcome=outcome)
 
     def _count_decisions(self, assigned: Sequence[AssignedShoot], outcomes: Sequence[BindOutcome]) -> None:
-        """Count what was bound by the profile, and the points that its scores gave."""
-        bound = [each.assignment for each, outcome in zip(assigned, outcomes, strict=True) if outcome == "bound"]
-        self._metrics.count_profile(self._scheduler_name, bound)
+        """Count what was bound: by the profile, with the points that its scores gave, and by how long it took."""
+        bound = [each for each, outcome in zip(assigned, outcomes, strict=True) if outcome == "bound"]
+        self._metrics.count_profile(self._scheduler_name, [each.assignment for each in bound])
+        created = [each.pending.stored.created_at for each in bound if each.pending.stored is not None]
+        self._metrics.count_placed(created, self._clock.now())
 
     def _report_bound(self, pending: PendingShoot, assignment: Assignment, outcome: BindOutcome) -> None:
         if pending.span is not tracing.NOT_TRACED:

@@ -4,20 +4,27 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 from gardenbus.common.adapters.nats.api import nanoseconds
+from gardenbus.common.api.identity.permissions import OPTIONAL_STREAMS, STREAMS
 from gardenbus.common.api.keys import Subjects
+from gardenbus.common.errors import NotFound
 from gardenbus.common.ports.stats import BusStats, ConsumerStats, StreamStats
 
 CallApi = Callable[[str], Awaitable[dict[str, Any]]]
 """Requests an endpoint of JetStream's API. Raises Unavailable."""
 
-STREAMS = ("REQUESTS", "OBJECTS", "BINDINGS", "QUEUES", "LEASES", "REPORTS", "EVENTS", "REJECTED")
 WORK_QUEUES = ("REQUESTS", "REPORTS", "QUEUES")
 """Streams whose consumers are few and durable; the others are followed by whoever likes, a consumer each."""
 
 
 async def bus_stats(call_api: CallApi, subjects: Subjects) -> BusStats:
-    """Count the landscape's streams. Raises Unavailable, and NotFound while a stream is missing."""
-    streams = [_stream(name, await call_api(f"STREAM.INFO.{subjects.stream(name)}")) for name in STREAMS]
+    """Count the landscape's streams. Raises Unavailable, and NotFound while one is missing that others need."""
+    streams: list[StreamStats] = []
+    for name in STREAMS:
+        try:
+            streams.append(_stream(name, await call_api(f"STREAM.INFO.{subjects.stream(name)}")))
+        except NotFound:
+            if name not in OPTIONAL_STREAMS:
+                raise
     consumers: list[ConsumerStats] = []
     for name in WORK_QUEUES:
         found = await call_api(f"CONSUMER.LIST.{subjects.stream(name)}")

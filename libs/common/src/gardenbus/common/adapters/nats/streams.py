@@ -17,6 +17,8 @@
 | REPORTS  | until acked      | what gardenlets observed, 2 GiB at the most: more is rejected           |
 | EVENTS   | 24 hours         | at most 100 an object, and 1 GiB: the oldest go                        |
 | REJECTED | 7 days           | dead letters; at most 16,384, 2,048 of one sender, and 1 GiB           |
+| HISTORY  | 30 days          | points of the landscape's history, most for less, by their own TTL;    |
+|          |                  | 256 MiB: the oldest go. Nothing depends on it: it may be missing       |
 
 OBJECTS, BINDINGS and EVENTS remember message ids for a second only: ids chain the relay's messages to each other
 (publisher.py), and none is ever sent twice.
@@ -47,6 +49,8 @@ import structlog
 
 from gardenbus.common.adapters.nats.api import STREAM_NAME_IN_USE, STREAM_NOT_FOUND, JetStreamError, call
 from gardenbus.common.adapters.nats.connection import Connection
+from gardenbus.common.api.history import LEVELS
+from gardenbus.common.api.identity.permissions import OPTIONAL_STREAMS
 from gardenbus.common.api.keys import Subjects
 from gardenbus.common.api.restored_requests import restored_subjects
 from gardenbus.common.errors import SettingsInvalid, Unavailable
@@ -68,8 +72,17 @@ MONITOR_PERIOD_SECONDS = 40.0
 """Life of a Lease without renewal (Gardener's shoot monitor period) by default."""
 
 _GIB = 1024 * 1024 * 1024
-MAX_BYTES: Mapping[str, int] = {"REQUESTS": 2 * _GIB, "REPORTS": 2 * _GIB, "EVENTS": _GIB, "REJECTED": _GIB}
-"""Eight times what one sender may send at once, and more (identity closes its connections then)."""
+MAX_BYTES: Mapping[str, int] = {
+    "REQUESTS": 2 * _GIB,
+    "REPORTS": 2 * _GIB,
+    "EVENTS": _GIB,
+    "REJECTED": _GIB,
+    "HISTORY": _GIB // 4,
+}
+"""Eight times what one sender may send at once, and more (identity closes its connections then).
+
+HISTORY holds 30 days of 3,000 seeds in that.
+"""
 
 RESERVED_BYTES = sum(MAX_BYTES.values())
 """Of `max_file_store`, for each copy; the rest is for streams without a limit."""
@@ -102,6 +115,7 @@ DESCRIPTIONS: Mapping[str, str] = {
     "REPORTS": "what gardenlets and member agents observed, until the apiserver has stored it",
     "EVENTS": "Events about objects, of the last 24 hours",
     "REJECTED": "requests and work that were rejected, with the reason in their headers, for 7 days",
+    "HISTORY": "use, waiting shoots, sizes of sets and what happened, of the last 30 days",
 }
 """Descriptions in `nats stream ls` and `nats stream info`."""
 
@@ -138,7 +152,7 @@ def _work_queue(subjects: list[str]) -> StreamConfiguration:
 
 
 def _kept_for_a_time(subjects: Subjects) -> Mapping[str, StreamConfiguration]:
-    """The streams that people read: Events, and rejected messages."""
+    """The streams that people read: Events, rejected messages, and the history."""
     return {
         "EVENTS": {
             "subjects": [f"{subjects.prefix}.event.>"],
@@ -154,6 +168,14 @@ def _kept_for_a_time(subjects: Subjects) -> Mapping[str, StreamConfiguration]:
             "max_age": 7 * 24 * _HOUR,
             "max_msgs": REJECTED_MESSAGES,
             "max_msgs_per_subject": REJECTED_PER_SENDER,
+        },
+        "HISTORY": {
+            "subjects": [f"{subjects.prefix}.history.>"],
+            "retention": "limits",
+            "max_age": int(LEVELS[-1].kept.total_seconds()) * _SECOND,
+            "allow_msg_ttl": True,
+            "allow_atomic": True,
+            **_SHORT_DEDUPLICATION,
         },
     }
 
@@ -206,12 +228,16 @@ async def ensure_streams(connection: Connection, subjects: Subjects, settings: S
     Raises SettingsInvalid with every change that JetStream rejects for good, Unavailable without a response.
     """
     problems: list[str] = []
+    optional = {subjects.stream(name) for name in OPTIONAL_STREAMS}
     configurations = streams(subjects, settings.lease_seconds or MONITOR_PERIOD_SECONDS)
     names = configurations if settings.only is None else map(subjects.stream, settings.only)
     for name, wanted in ((name, configurations[name]) for name in names):
         try:
             await _ensure_affordable(connection, name, wanted, settings)
         except JetStreamError as api_error:
+            if name in optional:
+                log.warning("stream.missing", stream=name, reason=str(api_error))
+                continue
             if api_error.code == _UNAVAILABLE or api_error.number in _UNTIL_LATER:
                 raise Unavailable(str(api_error)) from api_error  # 10005 is of the class of bad requests
             log.error("stream.rejected", stream=name, reason=str(api_error))  # noqa: TRY400  (no traceback is needed)

@@ -44,6 +44,7 @@ _STREAMS = {
     "report": "REPORTS",
     "event": "EVENTS",
     "rejected": "REJECTED",
+    "history": "HISTORY",
 }
 
 log: structlog.typing.FilteringBoundLogger = structlog.get_logger()

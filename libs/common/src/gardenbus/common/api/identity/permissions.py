@@ -36,7 +36,10 @@ OUTSIDER_PAYLOAD = 1024 * 1024
 OUTSIDER_SUBSCRIPTIONS = 50
 """Most subscriptions of one connection of theirs."""
 
-STREAMS = ("REQUESTS", "OBJECTS", "QUEUES", "BINDINGS", "LEASES", "REPORTS", "EVENTS", "REJECTED")
+STREAMS = ("REQUESTS", "OBJECTS", "QUEUES", "BINDINGS", "LEASES", "REPORTS", "EVENTS", "REJECTED", "HISTORY")
+
+OPTIONAL_STREAMS = ("HISTORY",)
+"""Streams without which everything works but what they are for: nobody waits for them."""
 
 
 class Permissions(NamedTuple):
@@ -209,7 +212,7 @@ def _apiserver(insider: _Insider) -> Permissions:
         + insider.read("BINDINGS", "LEASES", "REQUESTS", "REPORTS")
         + insider.purge("BINDINGS")
         + insider.calls(f"CONSUMER.CREATE.{insider.stream('BINDINGS')}.*.>")  # those of outsiders, as of OBJECTS
-        + insider.publish("rejected.>", "scheduler.*.>", "seed.*.>", "hint.scheduling.*")
+        + insider.publish("rejected.>", "scheduler.*.>", "seed.*.>", "hint.scheduling.*", "counts")
         + Permissions((OUTSIDE_REPLIES,), ())
         + insider.subscribe("api.>", "as.*.api.>", "out.*.api.>", "consumer.>")
     )
@@ -221,7 +224,7 @@ def _scheduler(insider: _Insider) -> Permissions:
         + insider.follow("OBJECTS")
         + insider.consume("QUEUES", "*")
         + insider.enqueue("scheduling", "waking")
-        + insider.publish("rejected.>")
+        + insider.publish("rejected.>", "counts")
         + insider.subscribe("scheduler.>", "hint.scheduling.*")
     )
 
@@ -234,7 +237,9 @@ def _lifecycle(insider: _Insider) -> Permissions:
         + insider.read("LEASES")
         + insider.follow("OBJECTS")
         + insider.queue("migration")
-        + insider.publish("lease._canary", "rejected.>")
+        + insider.read("HISTORY")
+        + insider.publish("lease._canary", "rejected.>", "history.>")
+        + insider.subscribe("counts")
     )
 
 
@@ -300,6 +305,7 @@ def _dashboard(insider: _Insider) -> Permissions:
         + insider.follow("EVENTS")
         + insider.follow("LEASES")
         + insider.follow("REJECTED")
+        + insider.follow("HISTORY")
         + insider.read("REQUESTS", "REPORTS", "QUEUES", "REJECTED")
         + insider.calls(*(f"CONSUMER.LIST.{insider.stream(name)}" for name in STREAMS), "INFO", "STREAM.LIST")
         + insider.publish(*(f"api.{subject}" for subject in subjects_of("dashboard")), "as.*.api.>")
@@ -329,8 +335,8 @@ def _identity(insider: _Insider) -> Permissions:
     )
 
 
-_MANAGED_STREAMS: Mapping[str, tuple[str, ...]] = {"relay": STREAMS, "lifecycle": ("LEASES",)}
-"""The relay makes them all; how long a Lease lives is what lifecycle says."""
+_MANAGED_STREAMS: Mapping[str, tuple[str, ...]] = {"relay": STREAMS, "lifecycle": ("LEASES", "HISTORY")}
+"""The relay makes them all. Lifecycle sets how long a Lease lives, and makes HISTORY anew where that is gone."""
 
 _SERVICES: Mapping[str, Callable[[_Insider], Permissions]] = {
     "relay": _relay,

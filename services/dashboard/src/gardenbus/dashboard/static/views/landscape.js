@@ -2,6 +2,7 @@
 
 import { as, empty, h, loading, meter, setText } from "../dom.js";
 import { ago, count, fill, health, many, now, pathOf } from "../format.js";
+import { historyCard } from "../history.js";
 import { live } from "../live.js";
 
 const DENSE_FROM = 60;
@@ -12,9 +13,10 @@ const STATES = ["succeeded", "processing", "new", "pending", "error", "failed", 
 
 export function landscapePage(main) {
   const tiles = h("section", { class: "tiles", "aria-label": "In numbers" });
+  const history = historyCard("landscape");
   const map = h("section", { "aria-label": "Seeds by provider and region" }, loading());
   const legend = h("div", { class: "legend" }, [["good", "ready"], ["warn", "closed"], ["bad", "silent or broken"], ["hollow", "not reported"]].map(([tone, words]) => h("span", null, h("span", { class: `dot ${tone}` }), words)), h("span", null, h("span", { class: "meter taken sample" }, h("i")), "places taken"));
-  main.append(h("div", { class: "head" }, h("div", null, h("h1", null, "Landscape"), h("p", { class: "sub" }, "Every seed, where it stands and how full it is")), h("div", { class: "actions" }, legend)), tiles, map);
+  main.append(h("div", { class: "head" }, h("div", null, h("h1", null, "Landscape"), h("p", { class: "sub" }, "Every seed, where it stands and how full it is")), h("div", { class: "actions" }, legend)), tiles, map, history.element);
   const numbers = numberTiles(tiles);
   const cells = seedCells();
   let isOver = false;
@@ -43,11 +45,13 @@ export function landscapePage(main) {
     end() {
       isOver = true;
       cells.end();
+      history.end();
     },
   };
 }
 
 const byName = (one, other) => (one.name < other.name ? -1 : one.name > other.name ? 1 : 0);
+export const regionPath = (provider, region) => `#/region/${encodeURIComponent(provider)}/${encodeURIComponent(region)}`;
 const placeOf = (seed) => `${seed.provider}/${seed.region}`;
 
 // The cells of the map: blocks of them are made when they come near the window, and what is in (or near) it is kept current.
@@ -171,7 +175,7 @@ function providers(seeds, cells) {
     const number = [...regions.values()].reduce((sum, each) => sum + each.length, 0);
     return h("section", { class: "provider" }, h("h2", null, provider || "no provider", h("small", null, `${many(regions.size, "region")} · ${many(number, "seed")}`)),
       h("div", { class: "regions" }, sorted(regions).map(([region, members]) => h("section", { class: "region card", style: { "flex-grow": Math.min(4, members.length) } },
-        h("h3", null, region || "no region", h("small", null, many(members.length, "seed"))),
+        h("h3", null, h("a", { href: regionPath(provider, region) }, region || "no region"), h("small", null, many(members.length, "seed"))),
         cells.blocks(members)))));
   }));
 }

@@ -6,6 +6,7 @@ import { decision, seedDecision } from "../decision.js";
 import { empty, h, icon, loading, meter } from "../dom.js";
 import { eventLine } from "../eventlist.js";
 import { TONES, ago, clock, count, fill, health, healthOf, kindName, pathOf } from "../format.js";
+import { historyCard } from "../history.js";
 import { live } from "../live.js";
 import { confirmDeletion, toast } from "../overlays.js";
 import { ShootTable, shootCount } from "../table.js";
@@ -28,6 +29,7 @@ export function objectPage(main, { path: [kind, space, ...rest] }) {
   let isWaiting = false;
   let table = null;
   let isOpen = false;
+  const history = kind === "seed" ? historyCard("seed", name) : kind === "managedseedset" ? historyCard("managedseedset", `${namespace}/${name}`) : null;
 
   const list = kind === "seed" ? h("section", { class: "card seed-shoots" }) : null;
   if (list) {
@@ -78,6 +80,7 @@ export function objectPage(main, { path: [kind, space, ...rest] }) {
     const left = h("div", { class: "column" },
       moves?.length > 0 && moved(moves, status),
       list,
+      history?.element,
       spec.seedName ? [last, decided] : [decided, last], // of one that waits, why is what is asked first
       kind === "seed" && why && card("Would it take a shoot?", null, h("div", { class: "body" }, seedDecision(why))),
       conditions([...(status.conditions ?? []), ...(status.constraints ?? [])]),
@@ -103,6 +106,7 @@ export function objectPage(main, { path: [kind, space, ...rest] }) {
       isOver = true;
       clearTimeout(timer);
       table?.end();
+      history?.end();
     },
   };
 }
