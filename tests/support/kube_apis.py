@@ -111,7 +111,7 @@ async def a_kube_api(*, most_requests: int = 10, most_watches: int = 10) -> Asyn
         reads,
         watches,
         Reviews(api, logins),
-        Writes(api, reads),
+        Writes(api, reads, clock.now),
         ClientEvents(api, caches.events),
         Subresources(api),
         logins,

@@ -76,7 +76,7 @@ async def start_kubeapi(context: ServiceContext[KubeApiSettings], *, bus: Bus, s
             reads,
             watches,
             Reviews(api, logins),
-            Writes(api, reads),
+            Writes(api, reads, clock.now),
             ClientEvents(api, caches.events),
             Subresources(api),
             logins,

@@ -5,7 +5,7 @@ from typing import Any, cast
 from gardenbus.common.api.document import SEED_LABEL_PREFIX, STATUS_LABEL, Document, section
 from gardenbus.common.api.garden.tolerations import UNCHECKED_TOLERATIONS
 
-_SYSTEM_PAIRS = frozenset(
+SYSTEM_PAIRS = frozenset(
     {STATUS_LABEL, "gardener.cloud/created-by", "deletion.gardener.cloud/confirmed-by", UNCHECKED_TOLERATIONS}
 )
 """Labels and annotations that only the apiserver writes."""
@@ -24,6 +24,19 @@ def merge_patch_between(before: Any, after: Any) -> Document:
         elif value != old[key]:
             patch[key] = value
     return patch
+
+
+def merge_patched(document: Document, patch: Document) -> Document:
+    """The document after a merge patch: mappings field by field, null removes, anything else replaces."""
+    merged = dict(document)
+    for name, value in patch.items():
+        if value is None:
+            merged.pop(name, None)
+        elif isinstance(value, dict):
+            merged[name] = merge_patched(_mapping(merged.get(name)), cast("Document", value))
+        else:
+            merged[name] = value
+    return merged
 
 
 def replacing_patch(present: Document, given: Document) -> Document:
@@ -47,7 +60,7 @@ def replacing_patch(present: Document, given: Document) -> Document:
 
 
 def _system_pairs(pairs: Document) -> Document:
-    return {key: value for key, value in pairs.items() if key in _SYSTEM_PAIRS or key.startswith(SEED_LABEL_PREFIX)}
+    return {key: value for key, value in pairs.items() if key in SYSTEM_PAIRS or key.startswith(SEED_LABEL_PREFIX)}
 
 
 def _mapping(value: Any) -> Document:

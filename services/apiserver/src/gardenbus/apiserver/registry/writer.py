@@ -50,6 +50,7 @@ from gardenbus.apiserver.registry.seed_removal import annotate_seed_removal, rev
 from gardenbus.common.api.budgets import StoredOverBudget
 from gardenbus.common.api.document import UNKNOWN_LAST_APPLIED, Document, StoredObject, encode, section
 from gardenbus.common.api.document_parts import without
+from gardenbus.common.api.field_ownership import states_owners, updated
 from gardenbus.common.api.field_validation import FieldValidation
 from gardenbus.common.api.garden.shoot_status import with_status_label
 from gardenbus.common.api.keys import ObjectKey
@@ -122,11 +123,15 @@ class _WriteIntent(NamedTuple):
     size: int
     """Bytes of what was sent."""
     condition: Precondition | None = None
+    states_owners: bool = False
+    """True for a server-side apply, which says itself whose fields there are."""
 
     def merged(self, base: StoredObject | None) -> tuple[Document | None, Document, tuple[str, ...]]:
         """The stored manifest, the one that the requester may make of it, and warnings. Raises as the checks do."""
         current = base.document() if base is not None else None
         merged = self.merge(base, current)
+        if current is not None and not self.states_owners:
+            merged = updated(current, merged)
         if self.last_applied is None:
             check_entries(merged, current)
         self.checks.change(current, merged)
@@ -211,7 +216,16 @@ class Writer:
 
         return await self._write(
             _WriteIntent(
-                key, merge, user, _RequestOrder(origin), last_applied, review, checks, len(last_applied), condition
+                key,
+                merge,
+                user,
+                _RequestOrder(origin),
+                last_applied,
+                review,
+                checks,
+                len(last_applied),
+                condition,
+                states_owners(given),
             ),
             reads,
         )
@@ -291,7 +305,18 @@ class Writer:
             return patched
 
         return await self._write(
-            _WriteIntent(key, merge, user, _RequestOrder(origin), None, review, checks, len(encode(patch)), condition),
+            _WriteIntent(
+                key,
+                merge,
+                user,
+                _RequestOrder(origin),
+                None,
+                review,
+                checks,
+                len(encode(patch)),
+                condition,
+                states_owners(patch),
+            ),
             reads,
         )
 

@@ -1,14 +1,18 @@
 """Objects as clients send them, made ready for the apiserver: what stands in the path, and what the server owns."""
 
 import base64
-from typing import Any
+from typing import Any, cast
 
-from gardenbus.common.api.document import SERVER_METADATA, Document, section
+from gardenbus.common.api.decoding import json_decoder
+from gardenbus.common.api.document import SERVER_METADATA, Document, encode, section
+from gardenbus.common.api.field_ownership import OWNERS_ANNOTATION, managed_fields
 from gardenbus.common.api.merge_patches import merge_patch_between, replacing_patch
 from gardenbus.common.errors import BadRequest
 from gardenbus.kubeapi.domain.request_info import RequestInfo
 
 _LONGEST_PREFIX = 58
+
+_decode = json_decoder(Document)
 
 
 def named_in(document: Document, info: RequestInfo) -> Document:
@@ -86,3 +90,28 @@ def difference(present: Document, after: Document) -> Document:
     status = {"status": present["status"]} if "status" in present else {}
     wanted = {name: value for name, value in after.items() if name != "status"} | status
     return merge_patch_between(present, wanted)
+
+
+def without_nulls(document: Document) -> Document:
+    """An applied manifest without fields that are null, which state nothing."""
+    return {
+        name: without_nulls(cast("Document", value)) if isinstance(value, dict) else value
+        for name, value in document.items()
+        if value is not None
+    }
+
+
+def presented(body: bytes) -> bytes:
+    """An object as clients see it: owners of fields in `metadata.managedFields`, in the place of the annotation."""
+    if OWNERS_ANNOTATION.encode() not in body:
+        return body
+    document: Document = _decode(body)
+    metadata = section(document, "metadata")
+    annotations = section(metadata, "annotations")
+    if OWNERS_ANNOTATION not in annotations:
+        return body
+    rest = {name: text for name, text in annotations.items() if name != OWNERS_ANNOTATION}
+    fields = managed_fields(str(annotations[OWNERS_ANNOTATION]))
+    shown = {name: value for name, value in metadata.items() if name != "annotations"}
+    shown |= ({"annotations": rest} if rest else {}) | ({"managedFields": fields} if fields else {})
+    return encode({**document, "metadata": shown})

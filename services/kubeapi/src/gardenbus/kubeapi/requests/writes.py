@@ -3,18 +3,29 @@
 import asyncio
 import secrets
 from collections.abc import Callable
+from datetime import datetime
 from typing import Any
 
 from gardenbus.common.api.decoding import json_decoder
 from gardenbus.common.api.document import Document, section
+from gardenbus.common.api.field_ownership import (
+    OTHER_WRITES,
+    OWNERS_ANNOTATION,
+    owners_of,
+    states_owners,
+    updated,
+    with_owners,
+)
 from gardenbus.common.api.field_validation import FieldValidation, parse_field_validation
 from gardenbus.common.api.json_patches import patched
 from gardenbus.common.api.keys import ObjectKey
+from gardenbus.common.api.merge_patches import merge_patched
 from gardenbus.common.errors import AlreadyExists, BadRequest, Conflict, GardenbusError, NotFound
 from gardenbus.kubeapi.api_client import ApiResult, ImpersonatingClient, WriteOptions
 from gardenbus.kubeapi.domain import manifests, statuses
 from gardenbus.kubeapi.domain.bodies import UnsupportedMediaType, read_body, read_json
 from gardenbus.kubeapi.domain.delete_options import DeleteRequestOptions, delete_options, is_dry_run
+from gardenbus.kubeapi.domain.patches import apply
 from gardenbus.kubeapi.domain.patches.strategic import merged_strategically
 from gardenbus.kubeapi.domain.statuses import Rejected
 from gardenbus.kubeapi.requests.reads import Reads, key_of
@@ -37,6 +48,9 @@ MERGE_PATCH = "application/merge-patch+json"
 STRATEGIC_PATCH = "application/strategic-merge-patch+json"
 APPLY_PATCH = "application/apply-patch+yaml"
 
+LONGEST_MANAGER = 128
+"""Characters of a manager's name. Source: `apimachinery/pkg/apis/meta/v1/validation`."""
+
 MODIFIED = "the object has been modified; please apply your changes to the latest version and try again"
 
 PatchMechanism = Callable[[Document], Document]
@@ -46,9 +60,10 @@ PatchMechanism = Callable[[Document], Document]
 class Writes:
     """Handles writes."""
 
-    def __init__(self, api: ImpersonatingClient, reads: Reads) -> None:
+    def __init__(self, api: ImpersonatingClient, reads: Reads, now: Callable[[], datetime]) -> None:
         self._api = api
         self._reads = reads
+        self._now = now
 
     async def create(self, request: ApiRequest) -> ObjectResponse:
         """Create an object. Raises AlreadyExists, and what the apiserver rejects it with."""
@@ -100,19 +115,36 @@ class Writes:
         return await self._merge(request, own, patch)
 
     async def _apply(self, request: ApiRequest) -> ObjectResponse:
-        """Merge a manifest over the object, which is created where it is not there."""
-        if not request.info.query.get("fieldManager"):
-            raise BadRequest("fieldManager: is required for an apply")
+        """Apply a manifest as a manager of fields; the object is created where it is not there."""
+        applier = self._applier(request)
         given = manifests.named_in(read_body(request.body, APPLY_PATCH), request.info)
+        own = manifests.without_nulls(_body_of(given))
+        if _is_of_status(request):
+            return await self._merge(request, own, given)
         for _ in range(MOST_ATTEMPTS):
-            if not _is_of_status(request) and await self._present(request.user.name, key_of(request)) is None:
+            if await self._present(request.user.name, key_of(request)) is None:
                 try:
-                    result = await self._create(request, manifests.created(given))
+                    result = await self._create(request, apply.created(manifests.created(own), applier))
                 except AlreadyExists:
                     continue
                 return ObjectResponse(result.body, _CREATED, result.warnings)
             break
-        return await self._merge(request, _body_of(given), given)
+        return await self._change(
+            request,
+            given,
+            lambda present: _stating_owners(present, apply.applied(present, own, applier)),
+        )
+
+    def _applier(self, request: ApiRequest) -> apply.Applier:
+        """The manager of an apply. Raises BadRequest."""
+        manager = request.info.query.get("fieldManager", "")
+        if not manager:
+            raise BadRequest("fieldManager: is required for an apply")
+        if len(manager) > LONGEST_MANAGER or not manager.isprintable():
+            raise BadRequest(f"fieldManager: has at most {LONGEST_MANAGER} printable characters")
+        is_forced = request.info.query.get("force", "") in ("true", "1")
+        time = f"{self._now():%Y-%m-%dT%H:%M:%SZ}"
+        return apply.Applier(manager, request.info.resource.api_version, is_forced, time)
 
     async def _merge(self, request: ApiRequest, own: Document, given: Document) -> ObjectResponse:
         """Merge an object's fields strategically over what is stored."""
@@ -132,7 +164,7 @@ class Writes:
             stored = section(present, "metadata")
             if (wanted and wanted != stored.get("resourceVersion")) or (uid and uid != stored.get("uid")):
                 raise Conflict(MODIFIED)
-            patch = patch_of(present)
+            patch = _owned(request, present, patch_of(present))
             if not patch:
                 return ObjectResponse(body)
             options = _options(request)._replace(condition=(key, int(stored["resourceVersion"])))
@@ -214,6 +246,24 @@ def _options(request: ApiRequest) -> WriteOptions:
     text = query.get("fieldValidation", "").lower()
     validation = parse_field_validation(text, name="fieldValidation") if text else FieldValidation.WARN
     return WriteOptions(is_dry_run=is_dry_run(query.get("dryRun", "")), validation=validation)
+
+
+def _owned(request: ApiRequest, present: Document, patch: Document) -> Document:
+    """A patch that states the owners of fields after it, where the object has any: whoever changes a field owns it."""
+    owners = owners_of(present)
+    if not patch or not owners or _is_of_status(request) or states_owners(patch):
+        return patch
+    after = updated(present, merge_patched(present, patch), request.info.query.get("fieldManager") or OTHER_WRITES)
+    if not states_owners(after):  # clients do not see it, and so leave it out
+        after = with_owners(after, owners)
+    return _stating_owners(present, after)
+
+
+def _stating_owners(present: Document, after: Document) -> Document:
+    """The patch that makes one object of the other, with its owners even where they stay; {} where all stays."""
+    patch = manifests.difference(present, after)
+    stated = {OWNERS_ANNOTATION: section(after, "metadata", "annotations")[OWNERS_ANNOTATION]}
+    return merge_patched(patch, {"metadata": {"annotations": stated}}) if patch else patch
 
 
 def _is_of_status(request: ApiRequest) -> bool:

@@ -16,6 +16,7 @@ from gardenbus.common.api.numbers import whole_number
 from gardenbus.common.controller.unreadable import skip_unreadable
 from gardenbus.common.errors import NotFound, Transient
 from gardenbus.common.ports.bus import Bus, FollowRestarted, ReplayDone, StreamMessage
+from gardenbus.kubeapi.domain.manifests import presented
 from gardenbus.kubeapi.watch.cacher import Announcement, CachedObject, Cacher, Restart
 
 _log = structlog.stdlib.get_logger()
@@ -111,7 +112,7 @@ class ObjectsUpdater:
             body = await self._fetch(key)
         if not body:
             return None
-        return Announcement(CachedObject(key, uid, version, body), message.at, is_added=verb == "added")
+        return Announcement(CachedObject(key, uid, version, presented(body)), message.at, is_added=verb == "added")
 
 
 class EventsUpdater:

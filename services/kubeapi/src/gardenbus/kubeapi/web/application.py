@@ -13,6 +13,7 @@ from gardenbus.common.errors import GardenbusError, NotFound, Unavailable
 from gardenbus.kubeapi import metrics
 from gardenbus.kubeapi.access.logins import Logins, Unauthenticated, User
 from gardenbus.kubeapi.domain import discovery, openapi
+from gardenbus.kubeapi.domain.manifests import presented
 from gardenbus.kubeapi.domain.negotiation import DISCOVERY, JSON, METADATA, TABLE, Accepted, accepted
 from gardenbus.kubeapi.domain.request_info import RequestInfo, request_info
 from gardenbus.kubeapi.domain.resources import REVIEWS
@@ -165,7 +166,9 @@ class KubeApplication:
         self._in_flight += 1
         try:
             api_request = ApiRequest(info, user, form, await _body(request), request.headers.get("Content-Type", ""))
-            return await encoded(request, await self._handled(api_request), form if form.form == "" else Accepted())
+            found = await self._handled(api_request)
+            found = found._replace(body=presented(found.body))
+            return await encoded(request, found, form if form.form == "" else Accepted())
         finally:
             self._in_flight -= 1
 

@@ -12,6 +12,7 @@ import msgspec
 
 from gardenbus.common.api.document import STATUS_LABEL, Document, StoredObject, canonical, encode, section
 from gardenbus.common.api.document_parts import without
+from gardenbus.common.api.field_ownership import OWNERS_ANNOTATION
 from gardenbus.common.api.fleet.apply_order import rank_of
 from gardenbus.common.api.fleet.placement_parts import (
     GROUP_HASH,
@@ -42,6 +43,7 @@ _OF_THIS_CLUSTER = frozenset(
         "deletion.gardener.cloud/confirmed-by",
         "confirmation.gardener.cloud/deletion",
         "gardener.cloud/unchecked-tolerations",
+        OWNERS_ANNOTATION,
     }
 )
 """Annotations that say something of an object here, and nothing of its copies."""

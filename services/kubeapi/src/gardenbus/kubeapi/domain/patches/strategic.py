@@ -4,31 +4,12 @@ Typed clients send them for Kubernetes' own kinds, and Gardener's binaries for t
 directives, is what an apply makes of an object.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, cast
 
 from gardenbus.common.api.document import Document
+from gardenbus.common.api.list_types import LIST_KEYS, SETS
 from gardenbus.common.errors import BadRequest
-
-_KEYS: Mapping[str, str] = {
-    "ownerReferences": "uid",
-    "conditions": "type",
-    "secrets": "name",
-    "imagePullSecrets": "name",
-    "containers": "name",
-    "initContainers": "name",
-    "env": "name",
-    "volumes": "name",
-    "ports": "containerPort",
-    "volumeMounts": "mountPath",
-    "taints": "key",
-    "workers": "name",
-    "resources": "name",
-}
-"""The field that is the key of a list's entries. Lists without one are replaced."""
-
-_SETS = frozenset({"finalizers"})
-"""Lists of words that are merged."""
 
 _PATCH, _RETAIN = "$patch", "$retainKeys"
 _ORDER, _DELETED = "$setElementOrder/", "$deleteFromPrimitiveList/"
@@ -62,9 +43,9 @@ def merged_strategically(present: Any, patch: Document) -> Document:
 
 
 def _merged_list(name: str, old: Sequence[Any], new: Sequence[Any], order: Sequence[Any]) -> list[Any]:
-    if name in _SETS:
+    if name in SETS:
         return [*old, *(each for each in new if each not in old)]
-    key = _KEYS.get(name)
+    key = LIST_KEYS.get(name)
     entries = [*old, *new]
     if key is None or not all(isinstance(each, dict) and (key in each or _PATCH in each) for each in entries):
         return [*new]

@@ -1,0 +1,43 @@
+"""Lists whose entries are merged one by one: by a key, or as a set. Every other list is one value. Pure.
+
+Kubernetes states this in its OpenAPI documents (`x-kubernetes-list-type`); Gardener's kinds do the same in struct tags.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
+
+from gardenbus.common.api.document import Document
+
+LIST_KEYS: Mapping[str, str] = {
+    "ownerReferences": "uid",
+    "conditions": "type",
+    "secrets": "name",
+    "imagePullSecrets": "name",
+    "containers": "name",
+    "initContainers": "name",
+    "env": "name",
+    "volumes": "name",
+    "ports": "containerPort",
+    "volumeMounts": "mountPath",
+    "taints": "key",
+    "workers": "name",
+    "resources": "name",
+}
+"""The field that is the key of a list's entries."""
+
+SETS = frozenset({"finalizers"})
+"""Lists of words."""
+
+
+def key_of_entries(name: str, entries: Sequence[Any]) -> str | None:
+    """The key of the entries of a list of that name; None where it has none, or an entry lacks it."""
+    key = LIST_KEYS.get(name)
+    if key is None or not all(isinstance(each, dict) and key in each for each in entries):
+        return None
+    return key
+
+
+def entry_with(entries: Sequence[Any], key: str, value: Any) -> Document | None:
+    """The entry of a list that has a key's value."""
+    mappings = (cast("Document", each) for each in entries if isinstance(each, dict))
+    return next((each for each in mappings if each.get(key) == value), None)
