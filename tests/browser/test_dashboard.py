@@ -267,7 +267,7 @@ def test_an_unknown_address_says_so_and_leads_on(url: str, open_page: Open, keep
 
 def test_operations_shows_checks_queues_and_services(url: str, open_page: Open, keep: Keep):
     page = open_page(f"{url}/#/operations")
-    expect(page.locator("[data-check=streams]")).to_contain_text("all 8 are there")
+    expect(page.locator("[data-check=streams]")).to_contain_text("all 9 are there")
     expect(page.locator("[data-check=redis]")).to_contain_text("skipped")
     expect(page.locator("[data-check=lost]")).to_contain_text("no stream has lost messages")
     expect(page.locator("[data-queue=scheduling-default-scheduler]")).to_contain_text(re.compile(r"\d\.\d"))

@@ -1,26 +1,21 @@
 """What pages plot of the history. The dashboard reads it from the bus, so a NATS server makes a landscape."""
 
-import asyncio
 import re
-import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import Page, expect
 
-from gardenbus.common.adapters.nats.jetstream import connect
-from gardenbus.common.api.document import Document, encode
 from gardenbus.common.api.history import HistoryChange, HistoryPoint, SeedUse, SetSize
 from gardenbus.common.api.history import encode as encode_history
-from gardenbus.common.api.keys import Header, ObjectKey, Subjects
+from gardenbus.common.api.keys import Subjects
 from gardenbus.common.ports.bus import Message
 from gardenbus.common.ports.clock import timestamp
+from tests.support.announced import announced_landscape, announcement
 from tests.support.builders import a_seed
-from tests.support.dashboard_process import running_dashboard
 from tests.support.page_checks import NAMELESS
-from tests.support.servers import start_nats
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.timeout(400)]
 
@@ -28,14 +23,6 @@ SUBJECTS = Subjects()
 POINTS = 30
 
 Open = Callable[..., Page]
-
-
-def _announcement(document: Document) -> Message:
-    metadata = document["metadata"]
-    key = ObjectKey(document["kind"].lower(), metadata.get("namespace") or "", metadata["name"])
-    return Message(
-        SUBJECTS.changed(key), encode(document), {Header.VERSION: "1", Header.UID: "u", Header.VERB: "modified"}
-    )
 
 
 def _history(now: datetime) -> Iterator[Message]:
@@ -56,38 +43,20 @@ def _history(now: datetime) -> Iterator[Message]:
         yield Message(SUBJECTS.history_point, encode_history(point))
 
 
-async def _publish(nats_url: str, *, with_history: bool) -> None:
-    messages = [_announcement(a_seed("aws-eu1", shoots="40")), Message(SUBJECTS.lease("aws-eu1"), b"{}")]
-    async with connect(nats_url, "landscape") as bus:
-        await bus.ensure_streams()
-        await bus.publish_many(messages)
-        if with_history:
-            for message in _history(datetime.now(UTC)):
-                await bus.publish(message)
-        else:
-            await bus.request("$JS.API.STREAM.DELETE.HISTORY", b"")
+def _landscape(directory: Path, history: Iterable[Message], *, lacks: str = "") -> Iterator[str]:
+    seed = [announcement(a_seed("aws-eu1", shoots="40")), Message(SUBJECTS.lease("aws-eu1"), b"{}")]
+    with announced_landscape(directory, [*seed, *history], lacks=lacks) as url:
+        yield url
 
 
 @pytest.fixture(scope="module")
 def landscape(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    yield from _running(tmp_path_factory.mktemp("history"), with_history=True)
+    yield from _landscape(tmp_path_factory.mktemp("history"), _history(datetime.now(UTC)))
 
 
 @pytest.fixture(scope="module")
 def without(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    yield from _running(tmp_path_factory.mktemp("no-history"), with_history=False)
-
-
-def _running(directory: Path, *, with_history: bool) -> Iterator[str]:
-    server = start_nats(directory / "nats", sync_interval="10s")
-    publishing = threading.Thread(target=lambda: asyncio.run(_publish(server.url, with_history=with_history)))
-    publishing.start()
-    publishing.join()
-    try:
-        with running_dashboard(server.url, directory / "dashboard.log") as url:
-            yield url
-    finally:
-        server.stop()
+    yield from _landscape(tmp_path_factory.mktemp("no-history"), (), lacks="HISTORY")
 
 
 def test_the_landscape_shows_what_changed_and_when(landscape: str, open_page: Open, keep: Callable[[Page, str], None]):

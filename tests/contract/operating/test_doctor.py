@@ -100,7 +100,7 @@ async def test_servers_that_are_well_are_found_so(ward: Ward) -> None:
     ill = {check: finding for check, finding in found.items() if finding.state in ("warning", "failed")}
     assert ill.keys() == {"queue requests"}, ill  # nobody fetches in this test
     assert brief(found["versions"]) == ("ok", "1.2.3: apiserver")
-    assert found["streams"].found == "all 8 are there, configured as they should be"
+    assert found["streams"].found == "all 9 are there, configured as they should be"
     assert found["functions"].state == "ok"
     assert found["heartbeats"].found.startswith("1 seeds")
 

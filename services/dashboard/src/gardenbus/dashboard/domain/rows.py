@@ -6,6 +6,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from gardenbus.common.api.document import Document, section
+from gardenbus.common.api.document_parts import mappings
 from gardenbus.common.api.garden.rows import ShootRow, TableRow, metadata_fields, text
 from gardenbus.common.api.keys import ObjectKey
 
@@ -38,6 +39,8 @@ class OtherRow(TableRow, frozen=True):
     """An object of a kind that only the search and an object's page show."""
 
     kind: str
+    owner: str = ""
+    """`<kind>/<name>` of its controller, in the same namespace."""
 
 
 def shortened(row: RowT) -> RowT:
@@ -55,7 +58,9 @@ def share_texts(row: ShootRow) -> None:
 def other_row(key: ObjectKey, document: Document) -> OtherRow:
     """Return the row of an object of any other kind; without its version, which would change all the time."""
     fields: dict[str, Any] = metadata_fields(document) | {"name": key.name, "namespace": key.namespace, "version": 0}
-    return OtherRow(**fields, kind=text(document.get("kind")) or key.kind)
+    owners = mappings(section(document, "metadata").get("ownerReferences"))
+    owner = next((f"{text(each.get('kind')).lower()}/{text(each.get('name'))}" for each in owners), "")
+    return OtherRow(**fields, kind=text(document.get("kind")) or key.kind, owner=owner)
 
 
 def event_row(event: Document) -> Document:

@@ -16,16 +16,20 @@ import { objectPage } from "./views/object.js";
 import { operationsPage } from "./views/operations.js";
 import { placementPage } from "./views/placement.js";
 import { regionPage } from "./views/region.js";
+import { seedsPage } from "./views/seeds.js";
 import { shootsPage } from "./views/shoots.js";
+import { treePage } from "./views/tree.js";
 import { unknownPage } from "./views/unknown.js";
 import { waitingPage } from "./views/waiting.js";
 
 // `of` names what a page is about: seeds and shoots, a fleet of member clusters, or what only operators see. One that a landscape has not is not offered.
 const PAGES = [
   { path: "", name: "Landscape", icon: "map", page: homePage, key: "l" },
+  { path: "seeds", name: "Seeds", icon: "clusters", page: seedsPage, key: "d", of: "seeds" },
   { path: "shoots", name: "Shoots", icon: "shoots", page: shootsPage, key: "s", of: "seeds" },
   { path: "waiting", name: "Waiting", icon: "waiting", page: waitingPage, key: "w", of: "seeds" },
   { path: "growth", name: "Growth", icon: "growth", page: growthPage, key: "g", of: "seeds" },
+  { path: "tree", name: "Tree", icon: "fleet", page: treePage, key: "t" },
   { path: "placements", name: "Placements", icon: "fleet", page: placementsPage, key: "p", of: "fleet" },
   { path: "clusters", name: "Clusters", icon: "clusters", page: clustersPage, key: "c", of: "fleet" },
   { path: "events", name: "Events", icon: "events", page: eventsPage, key: "e" },
@@ -34,7 +38,7 @@ const PAGES = [
 
 // Pages that are reached from others, each with where it belongs.
 const INNER = { object: { page: objectPage, parts: 3 }, region: { page: regionPage, parts: 2, within: "" }, placement: { page: placementPage, parts: 3, within: "placements" } };
-const HOMES = { shoot: "shoots", seed: "", managedseedset: "growth", seedautoscaler: "growth", membercluster: "clusters", clusterresourceplacement: "placements", resourceplacement: "placements", clusterresourcebinding: "placements", resourcebinding: "placements" };
+const HOMES = { shoot: "shoots", seed: "seeds", managedseedset: "growth", seedautoscaler: "growth", membercluster: "clusters", clusterresourceplacement: "placements", resourceplacement: "placements", clusterresourcebinding: "placements", resourcebinding: "placements" };
 const UNKNOWN = { name: "Not found", page: unknownPage(PAGES) };
 
 const hasFleet = () => (live.summary?.clusters ?? 0) + (live.summary?.placements ?? 0) > 0;

@@ -20,7 +20,7 @@ export function toast(words, tone = "") {
 }
 
 export function openKeys() {
-  const keys = [["/", "search"], ["?", "these keys"], ["g l", "landscape"], ["g s", "shoots"], ["g w", "waiting"], ["g g", "growth"], ["g p", "placements"], ["g c", "member clusters"], ["g e", "events"], ["g o", "operations"],
+  const keys = [["/", "search"], ["?", "these keys"], ["g l", "landscape"], ["g d", "seeds"], ["g s", "shoots"], ["g w", "waiting"], ["g g", "growth"], ["g t", "tree"], ["g p", "placements"], ["g c", "member clusters"], ["g e", "events"], ["g o", "operations"],
     ["j k", "down and up in a list"], ["Enter", "open"], ["f", "filter"], ["Esc", "back, or close"], ["t", "theme"]];
   const rows = keys.map(([key, words]) => [h("span", null, key.split(" ").map((each) => [h("kbd", null, each), " "])), h("span", null, words)]);
   opened(h("dialog", { "aria-label": "Keys" }, h("div", { class: "inside" }, h("h2", null, "Keys"), h("div", { class: "keys" }, rows),
@@ -62,6 +62,11 @@ export function openSearch() {
     draw();
   }
   function walk(event) {
+    if (event.key === "Escape") {
+      event.preventDefault(); // the browser would only empty the field
+      dialog.close();
+      return;
+    }
     const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
     if (step && items.length) {
       at = (at + step + items.length) % items.length;

@@ -4,7 +4,7 @@ Callbacks receive the changed keys. Nothing here waits; `cache.updater` feeds it
 """
 
 from collections import Counter, OrderedDict, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from itertools import chain
 from typing import Any
@@ -30,6 +30,7 @@ from gardenbus.dashboard.domain.fill_history import FillHistory
 from gardenbus.dashboard.domain.rows import OtherRow, event_row, other_row, share_texts, shortened
 from gardenbus.dashboard.domain.scaling_history import Sample, rescaled, with_event, with_row
 from gardenbus.dashboard.domain.shoot_query import ShootPage, ShootQuery
+from gardenbus.dashboard.domain.tree_nodes import is_troubled_shoot
 from gardenbus.dashboard.watch.encoded_seeds import EncodedSeeds, last_heartbeat
 from gardenbus.dashboard.watch.first_read import FirstRead
 from gardenbus.dashboard.watch.placements import CLUSTER, FleetCache
@@ -39,6 +40,8 @@ from gardenbus.dashboard.watch.waiting import WaitingCache
 
 MAX_EVENTS_KEPT = 2_000
 """Events kept; those of one object are read anew when its page is opened."""
+
+MANAGED_SEED = "managedseed"
 
 RowCallback = Callable[[ObjectKey], None]
 
@@ -80,6 +83,9 @@ class DashboardCache:
         }
         self._states: Counter[str] = Counter()
         self._placed: defaultdict[str, set[ObjectKey]] = defaultdict(set)
+        self._troubled: defaultdict[str, set[ObjectKey]] = defaultdict(set)
+        self._managed: dict[str, ObjectKey] = {}
+        self._owned: defaultdict[ObjectKey, set[ObjectKey]] = defaultdict(set)
         self._row_callbacks: list[RowCallback] = []
         self._event_callbacks: list[Callable[[Document], None]] = []
 
@@ -146,6 +152,22 @@ class DashboardCache:
                 found += _named(table, [word for word in words if word not in kind])
         return found
 
+    def shoots_on(self, seed: str) -> Collection[ObjectKey]:
+        """Return the shoots on a seed; a migrating one is on both."""
+        return self._placed.get(seed, ())
+
+    def troubled_on(self, seed: str) -> Collection[ObjectKey]:
+        """Return those of them that are not well."""
+        return self._troubled.get(seed, ())
+
+    def managed_seed_of(self, seed: str) -> ObjectKey | None:
+        """Return the ManagedSeed that makes a seed."""
+        return self._managed.get(seed)
+
+    def managed_seeds_of(self, seed_set: ObjectKey) -> list[ObjectKey]:
+        """Return the ManagedSeeds of a ManagedSeedSet, by name."""
+        return sorted(self._owned.get(seed_set, ()))
+
     def used(self, seed: str) -> int:
         """Return the number of shoots on a seed; a migrating one counts on both."""
         read = len(self._placed.get(seed, ()))
@@ -207,6 +229,8 @@ class DashboardCache:
         table[key] = row
         if isinstance(row, ShootRow):
             self._count(key, old if isinstance(old, ShootRow) else None, row)
+        if isinstance(row, OtherRow) and key.kind == MANAGED_SEED:
+            self._manage(key, old if isinstance(old, OtherRow) else None, row)
         if isinstance(row, AutoscalerRow):
             self.histories[key] = list(history) or with_row(self.histories.get(key, ()), row, at)
         self.fleet.changed(key, old, row)
@@ -223,6 +247,8 @@ class DashboardCache:
             self._count(key, old, None)
         if key.kind == "seed":
             self.fills.pop(key.name, None)
+        if isinstance(old, OtherRow) and key.kind == MANAGED_SEED:
+            self._manage(key, old, None)
         self.fleet.changed(key, old, None)
         self.histories.pop(key, None)
         self._notify(key)
@@ -260,6 +286,15 @@ class DashboardCache:
         for callback in self._row_callbacks:
             callback(key)
 
+    def _manage(self, key: ObjectKey, old: OtherRow | None, new: OtherRow | None) -> None:
+        """Update which ManagedSeed makes which seed, and which set it is of."""
+        if old is not None:
+            self._owned[_owner_of(key, old)].discard(key)
+            self._managed.pop(key.name, None)
+        if new is not None:
+            self._owned[_owner_of(key, new)].add(key)
+            self._managed[key.name] = key
+
     def _count(self, key: ObjectKey, old: ShootRow | None, new: ShootRow | None) -> None:
         self.lists.changed(old, new)
         if old is not None:
@@ -267,6 +302,11 @@ class DashboardCache:
         if new is not None:
             self._states.update(_counted(new))
         before, after = _seeds_of(old), _seeds_of(new)
+        for seed in before:
+            self._troubled[seed].discard(key)
+        if new is not None and is_troubled_shoot(new):
+            for seed in after:
+                self._troubled[seed].add(key)
         for seed in before - after:
             self._placed[seed].discard(key)
             self._notify(ObjectKey("seed", "", seed))
@@ -287,6 +327,11 @@ def _named(keys: Iterable[ObjectKey], words: Sequence[str]) -> Iterable[ObjectKe
         else:
             keys = [key for key in keys if word in key.name or word in key.namespace or word in key.kind]
     return keys
+
+
+def _owner_of(key: ObjectKey, row: OtherRow) -> ObjectKey:
+    kind, _, name = row.owner.partition("/")
+    return ObjectKey(kind, key.namespace, name)
 
 
 def _is_open(seed: SeedRow) -> bool:

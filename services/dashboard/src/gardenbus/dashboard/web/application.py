@@ -32,6 +32,7 @@ from gardenbus.dashboard.web.rights import Rights
 from gardenbus.dashboard.web.security import SecurityMiddleware
 from gardenbus.dashboard.web.sessions import Session, Sessions
 from gardenbus.dashboard.web.streaming import ChangeStream, StreamRules
+from gardenbus.dashboard.web.tree_handlers import TreeHandlers
 from gardenbus.dashboard.web.views import LandscapeViews
 from gardenbus.dashboard.web.waiting_handlers import WaitingHandlers
 from gardenbus.dashboard.web.write_handlers import WriteHandlers
@@ -63,12 +64,15 @@ def landscape_views(  # noqa: PLR0913 - the parts of a dashboard
         reading = ReadHandlers(
             cache=cache, api=api, clock=clock, prefix=settings.prefix, allows_writes=allows_writes, readable=readable
         )
+        tree = TreeHandlers(cache=cache, api=api)
         operating = OperationsHandlers(operations=operations, api=api, is_operators=readable.is_operators)
         routes = [
             *_reading_routes(reading),
             *_waiting_routes(WaitingHandlers(cache=cache, api=api)),
             *_fleet_routes(PlacementHandlers(cache=cache, api=api, clock=clock)),
             *_operations_routes(operating),
+            Route("/api/tree", tree.tree),
+            Route("/api/works/{kind}/{namespace}/{name:path}", tree.works),
             Route("/api/history", HistoryHandlers(history=history, clock=clock, readable=readable).charts),
         ]
         rules = StreamRules(pages, readable.projects, partial(rights.until_changed, readable=readable), until_ended)
