@@ -11,6 +11,7 @@ from typing import NamedTuple
 import aiohttp
 
 from gardenbus.agent.kubernetes.client import KubernetesClient
+from gardenbus.agent.kubernetes.kubeconfig import parse_kubeconfig
 from gardenbus.common.api.configuration.gardenlet import ShootBackendSettings
 from gardenbus.common.api.document import Document
 from gardenbus.common.runtime.clock import SystemClock
@@ -19,7 +20,6 @@ from gardenbus.gardenlet.backend.seed_backend import SeedBackend
 from gardenbus.gardenlet.domain.operations import ObservedShoot
 from gardenbus.gardenlet.domain.shoot_record import Run, ShootRecord
 from gardenbus.gardenlet.operation.flow_runner import run_flow
-from gardenbus.memberagent.backend.kubernetes.kubeconfig import parse_kubeconfig
 from tests.support.builders import a_shoot
 from tests.support.seed_backends import a_local_backend
 

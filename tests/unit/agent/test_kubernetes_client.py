@@ -11,6 +11,7 @@ import pytest
 from aiohttp import web
 
 from gardenbus.agent.kubernetes.client import KubernetesClient, client_tls
+from gardenbus.agent.kubernetes.discovery import Discovery, Resource
 from gardenbus.agent.kubernetes.errors import (
     Expired,
     FieldConflict,
@@ -27,7 +28,6 @@ from gardenbus.common.errors import (
     InvalidResource,
     Unavailable,
 )
-from gardenbus.memberagent.backend.kubernetes.discovery import Discovery, Resource
 from tests.support.eventually import HANG_SECONDS
 from tests.support.kube_api import Handler, a_status, an_api_server
 

@@ -53,6 +53,22 @@ def test_thresholds_of_conditions_are_read_by_their_type() -> None:
     }
 
 
+def test_the_seeds_kubernetes_api_switches_the_resource_manager_on() -> None:
+    backend: Document = {"extensions": {"kubeconfig": "seed.kubeconfig"}}
+    assert read(backend=backend).extensions.runs_resource_manager
+    backend["extensions"]["resourceManager"] = "external"
+    assert not read(backend=backend).extensions.runs_resource_manager
+    assert not read(backend=None).extensions.runs_resource_manager
+    backend["extensions"] = {"resourceManager": "mine"}
+    assert problems(a_configuration(backend=backend)) == (
+        "backend.extensions.resourceManager: must be one of own, external, is 'mine'",
+    )
+    backend["extensions"] = {"resourceManager": "own"}
+    assert problems(a_configuration(backend=backend)) == (
+        "backend.extensions.kubeconfig: must name the kubeconfig of the seed's Kubernetes API",
+    )
+
+
 def test_quantities_are_kept_as_written() -> None:
     configuration = read(resources={"capacity": {"shoots": 250, "memory": "1500Mi"}, "reserved": {"shoots": "5"}})
 

@@ -38,6 +38,14 @@ def managed(parent: Document | None = None, **changes: Any) -> Document:
     return managed_gardenlet_configuration(parent or a_configuration("host-seed"), merged(managed_seed, gardenlet))
 
 
+def test_the_kubernetes_api_of_the_parents_seed_is_not_inherited() -> None:
+    backend = {"type": "local", "extensions": {"kubeconfig": "seed.kubeconfig"}}
+    parent = a_configuration("host-seed", backend=backend)
+    assert "extensions" not in managed(parent)["backend"]
+    own = {"extensions": {"kubeconfig": "own.kubeconfig"}}
+    assert managed(parent, config={"backend": own})["backend"]["extensions"] == own["extensions"]
+
+
 def test_the_parents_configuration_lies_below_the_childs() -> None:
     parent = a_configuration("host-seed", controllers={"shoot": {"concurrentSyncs": 7, "syncPeriod": "30m"}})
     merged_configuration = managed(parent, config={"controllers": {"shoot": {"concurrentSyncs": 3}}})

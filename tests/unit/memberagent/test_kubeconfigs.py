@@ -14,9 +14,9 @@ import yaml
 from aiohttp import web
 
 from gardenbus.agent.kubernetes.errors import KubeconfigInvalid, UntrustedServer
+from gardenbus.agent.kubernetes.kubeconfig import parse_kubeconfig, read_kubeconfig
 from gardenbus.common.api.identity.principals import Principal
 from gardenbus.credentials.certificates import Authority, Issued, new_authority
-from gardenbus.memberagent.backend.kubernetes.kubeconfig import parse_kubeconfig, read_kubeconfig
 from tests.support.builders import merged
 from tests.support.eventually import HANG_SECONDS
 

@@ -11,8 +11,8 @@ import pytest
 from aiohttp import web
 
 from gardenbus.agent.kubernetes.client import KubernetesClient
+from gardenbus.agent.kubernetes.watch import Changed, Listed, follow
 from gardenbus.common.errors import Forbidden
-from gardenbus.memberagent.backend.kubernetes.watch import Changed, Listed, follow
 from tests.support.clocks import FakeClock
 from tests.support.eventually import HANG_SECONDS
 from tests.support.kube_api import a_status, an_api_server

@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 from aiohttp import web
 
+from gardenbus.agent.kubernetes import connection
+from gardenbus.agent.kubernetes.kubeconfig import Access
 from gardenbus.common.api.configuration.member_agent import MemberBackendSettings
 from gardenbus.common.errors import GardenbusError, Unavailable
 from gardenbus.common.runtime.clock import SystemClock
-from gardenbus.memberagent.backend.kubernetes import connection
 from gardenbus.memberagent.backend.kubernetes.cluster import KubernetesBackend, kubernetes_backend
-from gardenbus.memberagent.backend.kubernetes.kubeconfig import Access
 from gardenbus.memberagent.backend.port import BackendContext
 from tests.support.eventually import eventually
 from tests.support.kube_api import an_api_server

@@ -39,6 +39,7 @@ from gardenbus.gardenlet.clients.object_lookup import ObjectLookup
 from gardenbus.gardenlet.domain.deployments import GardenletDeployment, text_of
 from gardenbus.gardenlet.gardenlet import Gardenlet
 from gardenbus.gardenlet.requests.admin_kubeconfigs import AdminKubeconfigHandler
+from gardenbus.gardenlet.resource_manager.manager import ManagerContext, run_resource_manager
 from gardenbus.gardenlet.watch.binding_cache import BINDINGS
 
 _log = structlog.stdlib.get_logger()
@@ -383,10 +384,21 @@ class GardenletHost(AgentHost):
             hosted = self._hosted[seed]
             hosted.followed = consumer.seeds
             hosted.tasks = [self._spawn(f"gardenlet {seed}", _run(hosted))]
+            hosted.tasks += self._run_resource_manager(seed, hosted)
             if hosted.backend.maker.has_kubeconfigs:
                 hosted.tasks.append(self._spawn(f"requests to {seed}", self._serve(seed, hosted)))
         if len(seeds) == 1:
             self._hosted[seeds[0]].tasks.append(follower)
+
+    def _run_resource_manager(self, seed: str, hosted: HostedGardenlet) -> list[asyncio.Task[None]]:
+        """Run the resource manager of a seed whose configuration names its Kubernetes API, while it is active."""
+        extensions = hosted.gardenlet.configuration.extensions
+        if not extensions.runs_resource_manager:
+            return []
+        kubeconfig = self._directory / seed / extensions.kubeconfig
+        context = ManagerContext(seed, kubeconfig, hosted.backend, self._clock)
+        work = hosted.gardenlet.activity.run_while(lambda: run_resource_manager(context))
+        return [self._spawn(f"resource manager of {seed}", work)]
 
     def _following(self, consumer: "_BindingConsumer", first: HostedGardenlet) -> Coroutine[Any, Any, None]:
         stream = self._subjects.stream(BINDINGS)

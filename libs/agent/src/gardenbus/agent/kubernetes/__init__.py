@@ -1,5 +1,5 @@
 """A thin client of the Kubernetes API: documents in, documents out, on aiohttp.
 
-Belongs here: requests, their errors, server-side apply. Kubeconfigs, discovery, watches and what is done with the
-objects belong to the services.
+Belongs here: requests and their errors, kubeconfigs and connections, discovery, watches. Decisions about the objects
+belong to the services.
 """

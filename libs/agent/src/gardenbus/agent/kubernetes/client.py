@@ -7,7 +7,7 @@ import asyncio
 import contextlib
 import ssl
 from collections.abc import AsyncGenerator, Mapping
-from typing import Any, cast
+from typing import Any, Literal, cast
 
 import aiohttp
 import msgspec
@@ -26,6 +26,7 @@ from gardenbus.agent.kubernetes.errors import (
 from gardenbus.common.api.decoding import decode_json, json_decoder
 from gardenbus.common.api.document import Document
 from gardenbus.common.errors import (
+    AlreadyExists,
     BadRequest,
     Conflict,
     Forbidden,
@@ -36,7 +37,9 @@ from gardenbus.common.errors import (
 )
 
 APPLY = "application/apply-patch+yaml"
+MERGE_PATCH = "application/merge-patch+json"
 _JSON = "application/json"
+_METADATA = "application/json;as={};g=meta.k8s.io;v=v1"
 _FIRST_ERROR = 400
 _CONFLICT, _TOO_MANY, _FIRST_SERVER_ERROR = 409, 429, 500
 _PAGE = 500
@@ -58,6 +61,9 @@ _BY_CODE: Mapping[int, type[GardenbusError]] = {
 _NOT_IN_SCHEMA = "field not declared in schema"
 """Text of a response 500 that no repetition changes: an applied field that the kind does not have."""
 _NO_RESPONSE = (TimeoutError, asyncio.IncompleteReadError, aiohttp.ClientError, OSError, ValueError)
+
+Propagation = Literal["Background", "Foreground", "Orphan"]
+"""Fate of the objects that a deleted one owns: they go after it, before it, or stay."""
 
 _decode = json_decoder()
 
@@ -83,7 +89,19 @@ class KubernetesClient:
         self._tls = tls
         self._timeout_seconds = timeout_seconds
         self._headers = {"Accept": _JSON, **({"Authorization": f"Bearer {token}"} if token else {})}
+        self._token = token
         self._server_name = server_name
+
+    def metadata_only(self) -> "KubernetesClient":
+        """The same client whose lists and watches bring objects without anything but their metadata."""
+        return _MetadataClient(
+            self._session,
+            self._url,
+            self._tls,
+            timeout_seconds=self._timeout_seconds,
+            token=self._token,
+            server_name=self._server_name,
+        )
 
     @property
     def url(self) -> str:
@@ -111,7 +129,7 @@ class KubernetesClient:
         continuation = ""
         while True:
             paging = {"limit": str(_PAGE), **({"continue": continuation} if continuation else {})}
-            listed = await self.request("GET", path, query={**query, **paging})
+            listed = await self.request("GET", path, query={**query, **paging}, accept=self._accept("List"))
             found += cast("list[Document]", listed.get("items") or [])
             metadata = cast("Document", listed.get("metadata") or {})
             continuation = str(metadata.get("continue") or "")
@@ -129,13 +147,36 @@ class KubernetesClient:
         query |= {"dryRun": "All"} if dry_run else {}
         return await self.request("PATCH", path, body=manifest, query=query, content_type=APPLY)
 
-    async def delete(self, path: str, *, uid: str = "") -> bool:
-        """Request the deletion of an object (of this uid), or of all in a collection; False when there is none."""
-        body: Document = {"apiVersion": "v1", "kind": "DeleteOptions", "propagationPolicy": "Background"}
+    async def create(self, collection: str, manifest: Document, *, manager: str) -> Document:
+        """Create an object. Raises AlreadyExists, and what `request` does."""
+        return await self.request("POST", collection, body=manifest, query={"fieldManager": manager})
+
+    async def replace(self, path: str, manifest: Document, *, manager: str) -> Document:
+        """Replace an object by its manifest, whose resourceVersion it must have. Raises Conflict, NotFound."""
+        return await self.request("PUT", path, body=manifest, query={"fieldManager": manager})
+
+    async def merge_patch(self, path: str, patch: Document, *, manager: str) -> Document:
+        """Patch an object by a JSON merge patch: null removes a field. Raises NotFound, and what `request` does."""
+        query = {"fieldManager": manager}
+        return await self.request("PATCH", path, body=patch, query=query, content_type=MERGE_PATCH)
+
+    async def delete(
+        self,
+        path: str,
+        *,
+        uid: str = "",
+        propagation: Propagation = "Background",
+        **query: str,
+    ) -> bool:
+        """Request the deletion of an object (of this uid), or of all in a collection; False when there is none.
+
+        `query` selects objects of a collection (`labelSelector`). Raises Conflict for another uid.
+        """
+        body: Document = {"apiVersion": "v1", "kind": "DeleteOptions", "propagationPolicy": propagation}
         if uid:
             body["preconditions"] = {"uid": uid}
         try:
-            await self.request("DELETE", path, body=body)
+            await self.request("DELETE", path, body=body, query=query)
         except NotFound:
             return False
         return True
@@ -157,7 +198,8 @@ class KubernetesClient:
             total=None, sock_connect=self._timeout_seconds, sock_read=timeout_seconds + _WATCH_GRACE_SECONDS
         )
         try:
-            async with self._open("GET", path, b"", parameters, self._headers, timeout) as response:
+            headers = {**self._headers, "Accept": self._accept()}
+            async with self._open("GET", path, b"", parameters, headers, timeout) as response:
                 if response.status >= _FIRST_ERROR:
                     content = await response.read()
                     raise _error(response.status, content, f"watch of {path}", response.headers.get("Retry-After"))
@@ -174,6 +216,7 @@ class KubernetesClient:
         body: Document | None = None,
         query: Mapping[str, str] = {},
         content_type: str = _JSON,
+        accept: str = _JSON,
     ) -> Document:
         """Send a request and return the document of the response.
 
@@ -182,23 +225,28 @@ class KubernetesClient:
         Unreachable without a response.
         """
         status, again, content = await self._send(
-            method, path, b"" if body is None else msgspec.json.encode(body), query, content_type
+            method, path, b"" if body is None else msgspec.json.encode(body), query, content_type, accept
         )
         if status >= _FIRST_ERROR:
             raise _error(status, content, f"{method} {path}", again)
         return _document(content, f"{method} {path}") if content else {}
 
     async def _send(
-        self, method: str, path: str, body: bytes, query: Mapping[str, str], content_type: str
+        self, method: str, path: str, body: bytes, query: Mapping[str, str], content_type: str, accept: str = _JSON
     ) -> tuple[int, str | None, bytes]:
         """Status, Retry-After and content of a response. Raises Unreachable."""
-        headers = {**self._headers, **({"Content-Type": content_type} if body else {})}
+        headers = {**self._headers, "Accept": accept, **({"Content-Type": content_type} if body else {})}
         timeout = aiohttp.ClientTimeout(total=self._timeout_seconds)
         try:
             async with self._open(method, path, body, query, headers, timeout) as response:
                 return response.status, response.headers.get("Retry-After"), await response.read()
         except _NO_RESPONSE as error:
             raise self._unreachable(error) from error
+
+    def _accept(self, suffix: str = "") -> str:
+        """Media types of what a list (`List`) or a watch brings."""
+        del suffix
+        return _JSON
 
     def _open(
         self,
@@ -229,6 +277,13 @@ class KubernetesClient:
         return Unreachable(f"{self._url} does not respond: {str(reason) or type(error).__name__}")
 
 
+class _MetadataClient(KubernetesClient):
+    """A client that requests the metadata of objects, and takes whole objects from a server without that form."""
+
+    def _accept(self, suffix: str = "") -> str:
+        return f"{_METADATA.format(f'PartialObjectMetadata{suffix}')},{_JSON}"
+
+
 def client_tls(*, authority: str, certificate: str, key: str) -> ssl.SSLContext:
     """Certificates of a client, by their files. Raises BadRequest when they cannot be read, or do not fit."""
     try:
@@ -251,6 +306,8 @@ def _error(status: int, content: bytes, request: str, again: str | None = None) 
         return Throttled(text, retry_after(again))
     if status == _CONFLICT and (fields := field_conflicts(details)):
         return FieldConflict(f"{request}: {conflict_message(fields)}", fields)
+    if status == _CONFLICT and details.get("reason") == "AlreadyExists":
+        return AlreadyExists(text)
     by_code = _BY_CODE.get(status)
     if by_code is None and status < _FIRST_SERVER_ERROR:
         return BadRequest(text)

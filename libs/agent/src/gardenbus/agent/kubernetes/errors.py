@@ -13,7 +13,7 @@
 from collections.abc import Sequence
 from typing import Any, NamedTuple, cast
 
-from gardenbus.common.errors import BadRequest, Conflict, Forbidden, Unavailable
+from gardenbus.common.errors import BadRequest, Conflict, Forbidden, GardenbusError, Unavailable
 
 DEFAULT_RETRY_AFTER_SECONDS = 1.0
 _LONGEST_RETRY_AFTER_SECONDS = 300.0
@@ -112,3 +112,9 @@ def retry_after(header: str | None) -> float:
 def _manager(message: str) -> str:
     """The manager in `conflict with "kubectl" using apps/v1`."""
     return message.split('"')[1] if message.count('"') > 1 else message
+
+
+def api_message(error: GardenbusError) -> str:
+    """The server's own text of an error, without the request and the status in front of it."""
+    status, _, text = error.message.partition(": ")[2].partition(" ")
+    return text if status.isdigit() else error.message

@@ -42,7 +42,7 @@ class GardenletDeployment(msgspec.Struct, frozen=True, kw_only=True):
 def managed_gardenlet_configuration(parent: Document, managed_seed: Document) -> Document:
     """Build the GardenletConfiguration for a ManagedSeed: its own, over the parent's unless `mergeWithParent` is false.
 
-    The parent's own seed, capacity and credentials are never inherited.
+    The parent's own seed, its Kubernetes API, capacity and credentials are never inherited.
     """
     gardenlet = section(managed_seed, "spec", "gardenlet")
     stated = section(gardenlet, "config")
@@ -53,6 +53,8 @@ def managed_gardenlet_configuration(parent: Document, managed_seed: Document) ->
         if connection:
             kept = {field: value for field, value in connection.items() if field not in _CREDENTIALS}
             inherited["gardenClientConnection"] = kept
+        if backend := section(parent, "backend"):
+            inherited["backend"] = {field: value for field, value in backend.items() if field != "extensions"}
     seed = seed_of(managed_seed)
     capacity, reserved = capacity_of(managed_seed)
     resources = {**section(stated, "resources"), "capacity": capacity}

@@ -129,6 +129,21 @@ class ShootBackendSettings(msgspec.Struct, frozen=True, kw_only=True):
     """Settings of `exec`, or of a backend that is not the gardenlet's own, as it reads them."""
 
 
+class ExtensionSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """The seed's Kubernetes API, which ManagedResources and extensions live on (`backend.extensions`)."""
+
+    kubeconfig: str = ""
+    """Kubeconfig of the seed's Kubernetes API, relative to the seed's directory; without it the seed has none."""
+
+    resource_manager: str = "own"
+    """`own`: the gardenlet acts on ManagedResources; `external`: a gardener-resource-manager that runs elsewhere."""
+
+    @property
+    def runs_resource_manager(self) -> bool:
+        """True if the gardenlet acts on ManagedResources."""
+        return bool(self.kubeconfig) and self.resource_manager == "own"
+
+
 class GardenletConfiguration(msgspec.Struct, frozen=True, kw_only=True):
     """The fields with an effect."""
 
@@ -147,6 +162,7 @@ class GardenletConfiguration(msgspec.Struct, frozen=True, kw_only=True):
     managed_seed: ManagedSeedSettings = ManagedSeedSettings()
     certificate: CertificateSettings = DEFAULT_CERTIFICATE
     backend: ShootBackendSettings = ShootBackendSettings()
+    extensions: ExtensionSettings = ExtensionSettings()
     document: Document = {}
     """The whole configuration as written, for gardenlets that inherit from it."""
 
@@ -169,6 +185,7 @@ def parse_configurations(
             *_faults(each, is_lenient=is_lenient),
             *_reservation_problems(each.values),
             *_backend_problems(each.values, backends),
+            *_extension_problems(each.values),
             *_rotation_problems(each.values),
         )
     ]
@@ -192,6 +209,7 @@ _GROUPS: Mapping[str, type[msgspec.Struct]] = {
     "managed_seed": ManagedSeedSettings,
     "certificate": CertificateSettings,
     "backend": ShootBackendSettings,
+    "extensions": ExtensionSettings,
 }
 
 
@@ -219,6 +237,14 @@ def _backend_problems(values: Mapping[str, Any], backends: Collection[str]) -> l
     if not backends or name in backends:
         return []
     return [f"backend.type: must be one of {', '.join(sorted(backends))}, is {name!r}"]
+
+
+def _extension_problems(values: Mapping[str, Any]) -> list[str]:
+    """Settings of extensions need the seed's Kubernetes API."""
+    settings = ExtensionSettings(**values.get("extensions", {}))
+    if settings.kubeconfig or "extensions" not in values:
+        return []
+    return ["backend.extensions.kubeconfig: must name the kubeconfig of the seed's Kubernetes API"]
 
 
 def _rotation_problems(values: Mapping[str, Any]) -> list[str]:
@@ -403,5 +429,9 @@ _TABLE: Table = {
         "backups": Field("backend.backups", reader.text),
         "keepRunning": Field("backend.keep_running", reader.flag),
         "options": Field("backend.options", _options),
+        "extensions": {
+            "kubeconfig": Field("extensions.kubeconfig", reader.name),
+            "resourceManager": Field("extensions.resource_manager", reader.one_of("own", "external")),
+        },
     },
 }

@@ -122,9 +122,18 @@ def removal_pending(problems: Sequence[str]) -> Finding:
 
 def removal_message(problems: Sequence[str]) -> str:
     """Message of what could not be removed."""
-    counted = "1 error occurred: " if len(problems) == 1 else f"{len(problems)} errors occurred: "
-    listed = problems[0] if len(problems) == 1 else f"[{', '.join(problems)}]"
-    return f"Could not clean all old resources: {counted}{listed}"
+    return f"Could not clean all old resources: {_counted(problems)}"
+
+
+def release_message(problems: Sequence[str]) -> str:
+    """Message when the management of objects could not be ended."""
+    return f"Could not release all orphaned resources: {_counted(problems)}"
+
+
+def _counted(problems: Sequence[str]) -> str:
+    if len(problems) == 1:
+        return f"1 error occurred: {problems[0]}"
+    return f"{len(problems)} errors occurred: [{', '.join(problems)}]"
 
 
 def missing(reference: ResourceReference, detail: str = "") -> Finding:

@@ -10,13 +10,13 @@ from typing import Any, NamedTuple
 
 import structlog
 
+from gardenbus.agent.kubernetes.connection import ClusterConnection
+from gardenbus.agent.kubernetes.discovery import Resource
 from gardenbus.agent.kubernetes.errors import FieldConflict
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.fleet.apply_order import wave_of
 from gardenbus.common.api.fleet.apply_strategies import ApplyStrategy
 from gardenbus.common.errors import GardenbusError, InvalidResource
-from gardenbus.memberagent.backend.kubernetes.connection import ClusterConnection
-from gardenbus.memberagent.backend.kubernetes.discovery import Resource
 from gardenbus.memberagent.backend.kubernetes.inventory import FIELD_MANAGER, AppliedResource, AppliedWork, Inventory
 from gardenbus.memberagent.backend.kubernetes.ownership import belongs_to, deletion_problem, takeover_problem
 from gardenbus.memberagent.backend.kubernetes.removal import AT_ONCE, WHOLE_CLUSTER, remove_resources, together

@@ -15,19 +15,19 @@ from collections.abc import Sequence
 import structlog
 
 from gardenbus.agent.domain.cluster_facts import ClusterFacts
+from gardenbus.agent.kubernetes.connection import ClusterConnection, Connector, KubeconfigSource
+from gardenbus.agent.kubernetes.discovery import Resource
 from gardenbus.agent.kubernetes.errors import Throttled, Unauthorized
+from gardenbus.agent.kubernetes.watch import Changed, Listed, follow
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.fleet.apply_strategies import DEFAULT_STRATEGY, ApplyStrategy
 from gardenbus.common.api.fleet.member_clusters import namespace_of
 from gardenbus.common.controller.backoff import Backoff
 from gardenbus.common.errors import Forbidden, GardenbusError, NotFound
 from gardenbus.memberagent.backend.kubernetes.applier import APPLIED_BY, APPLIED_LABEL, WorkApplication
-from gardenbus.memberagent.backend.kubernetes.connection import ClusterConnection, Connector, KubeconfigSource
-from gardenbus.memberagent.backend.kubernetes.discovery import Resource
 from gardenbus.memberagent.backend.kubernetes.inventory import Inventory
 from gardenbus.memberagent.backend.kubernetes.ownership import works_of
 from gardenbus.memberagent.backend.kubernetes.removal import remove_resources
-from gardenbus.memberagent.backend.kubernetes.watch import Changed, Listed, follow
 from gardenbus.memberagent.backend.port import ApplyResult, BackendContext, WorkManifest
 from gardenbus.memberagent.domain.cluster_measures import properties_of, usage_of
 

@@ -10,12 +10,12 @@ from collections.abc import Iterable, Mapping, Sequence
 import msgspec
 
 from gardenbus.agent.domain.documents import mappings
+from gardenbus.agent.kubernetes.connection import ClusterConnection
+from gardenbus.agent.kubernetes.discovery import Resource
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.kinds import PLACEMENT
 from gardenbus.common.errors import Unavailable
 from gardenbus.common.ports.clock import Clock
-from gardenbus.memberagent.backend.kubernetes.connection import ClusterConnection
-from gardenbus.memberagent.backend.kubernetes.discovery import Resource
 from gardenbus.memberagent.domain.work_status import ManifestKey
 
 FIELD_MANAGER = "work-api-agent"

@@ -9,11 +9,11 @@ from collections.abc import Coroutine, Sequence
 from typing import Any, TypeVar
 
 from gardenbus.agent.kubernetes.client import KubernetesClient
+from gardenbus.agent.kubernetes.connection import ClusterConnection
 from gardenbus.agent.kubernetes.errors import Throttled, Unauthorized, Unreachable
 from gardenbus.common.api.document import section
 from gardenbus.common.api.fleet.apply_order import wave_of
 from gardenbus.common.errors import Conflict, GardenbusError
-from gardenbus.memberagent.backend.kubernetes.connection import ClusterConnection
 from gardenbus.memberagent.backend.kubernetes.inventory import FIELD_MANAGER, AppliedResource, Inventory
 from gardenbus.memberagent.backend.kubernetes.ownership import belongs_to, deletion_problem, other_owners
 

@@ -1,4 +1,4 @@
-"""Connection to a member cluster: its kubeconfig, read again when it has changed, expires or is not accepted."""
+"""Connection to a cluster by its kubeconfig, which is read again when it has changed, expires or is not accepted."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -9,13 +9,13 @@ from typing import NamedTuple
 import aiohttp
 
 from gardenbus.agent.kubernetes.client import KubernetesClient
+from gardenbus.agent.kubernetes.discovery import Discovery
 from gardenbus.agent.kubernetes.errors import Unauthorized
+from gardenbus.agent.kubernetes.kubeconfig import Access, parse_kubeconfig, read_kubeconfig
 from gardenbus.common.ports.clock import Clock
-from gardenbus.memberagent.backend.kubernetes.discovery import Discovery
-from gardenbus.memberagent.backend.kubernetes.kubeconfig import Access, parse_kubeconfig, read_kubeconfig
 
 RENEWED_AT = 0.8
-"""Share of a kubeconfig's life after which the landscape is requested for another."""
+"""Share of the life of an obtained kubeconfig after which another is obtained."""
 
 _MISSING = -1
 
@@ -28,10 +28,10 @@ class ClusterConnection(NamedTuple):
 
 
 class KubeconfigSource(NamedTuple):
-    """A file; or, while there is none, whoever obtains a kubeconfig from the landscape."""
+    """A file; or, while there is none, a function that obtains a kubeconfig."""
 
-    file: Path
-    of_garden: Callable[[], Awaitable[str]] | None = None
+    file: Path | None
+    obtain: Callable[[], Awaitable[str]] | None = None
 
 
 class Connector:
@@ -83,10 +83,11 @@ class Connector:
 
     async def _access(self) -> Access:
         self._stamp, self._renew_at = _stamp(self._source.file), None
-        if self._source.of_garden is None or self._stamp != _MISSING:
+        if self._source.file is not None and (self._source.obtain is None or self._stamp != _MISSING):
             return await asyncio.to_thread(read_kubeconfig, self._source.file)
-        text = await self._source.of_garden()
-        access = await asyncio.to_thread(parse_kubeconfig, text, source="the landscape's kubeconfig")
+        assert self._source.obtain is not None
+        text = await self._source.obtain()
+        access = await asyncio.to_thread(parse_kubeconfig, text, source="the obtained kubeconfig")
         now = self._clock.now()
         life = access.expires_at - now if access.expires_at is not None else timedelta(hours=1)
         self._renew_at = now + life * RENEWED_AT
@@ -94,14 +95,12 @@ class Connector:
 
     def _check_life(self) -> None:
         if self._expires_at is not None and self._clock.now() >= self._expires_at:
-            raise Unauthorized(
-                f"{self._source.file}: the client certificate expired at {self._expires_at:%Y-%m-%dT%H:%M:%SZ}: "
-                "write a new kubeconfig there"
-            )
+            expired = f"the client certificate expired at {self._expires_at:%Y-%m-%dT%H:%M:%SZ}"
+            raise Unauthorized(f"{self._source.file or 'kubeconfig'}: {expired}: write a new kubeconfig there")
 
 
-def _stamp(file: Path) -> int:
+def _stamp(file: Path | None) -> int:
     try:
-        return file.stat().st_mtime_ns
+        return file.stat().st_mtime_ns if file is not None else _MISSING
     except OSError:
         return _MISSING
