@@ -9,8 +9,8 @@ from typing import Any
 import aiohttp
 import pytest
 
+from gardenbus.agent.kubernetes.kubeconfig import parse_kubeconfig
 from gardenbus.common.api.document import Document
-from gardenbus.memberagent.backend.kubernetes.kubeconfig import parse_kubeconfig
 from tests.support.kube_apis import a_kube_api
 from tests.support.kube_clusters import real_clusters
 from tests.support.managed_requests import A_NAMESPACE, Given, drawn, observed, sent_to
