@@ -345,4 +345,4 @@ def test_limits_of_a_profile_are_said_where_less_depends_on_it_than_it_says() ->
 
 def test_the_filters_that_no_profile_disables_are_those_of_the_table() -> None:
     rows = {row.name for row in (*FILTERS, *CHECKS, STRATEGY)}
-    assert set(BUILT_IN_FILTERS) == rows | {"cloudprofile", "project", "seed-affinity"} == RULES
+    assert set(BUILT_IN_FILTERS) == rows | {"cloudprofile", "project", "seed-affinity", "plugin"} == RULES

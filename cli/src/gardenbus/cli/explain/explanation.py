@@ -120,6 +120,15 @@ def below_scores(considered: Mapping[str, Any]) -> Iterator[str]:
     ranked = [as_mapping(each) for each in considered.get("ranking") or ()]
     if len(ranked) > 1:
         yield compared(ranked[0], ranked[1], considered)
+    yield from _plugins(considered)
+
+
+def _plugins(considered: Mapping[str, Any]) -> Iterator[str]:
+    """The age of what plug-ins over NATS have replied, and why they have not."""
+    for each in _mappings(considered.get("plugins")):
+        age, problem = each.get("ageSeconds"), each.get("problem")
+        replied = f"its reply is {age} s old" if age is not None else "it has not replied about this shoot"
+        yield f"{each.get('name')}: {replied}{f'; {problem}' if problem else ''}"
 
 
 def compared(one: Mapping[str, Any], other: Mapping[str, Any], considered: Mapping[str, Any]) -> str:

@@ -11,10 +11,11 @@ from gardenbus.common.api.decoding import decode_json
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.document_parts import mappings
 from gardenbus.common.api.garden.rows import condition
-from gardenbus.common.api.garden.scheduling_profiles import PROFILE_WARNING
+from gardenbus.common.api.garden.scheduling_profiles import PROFILE_PLUGINS, PROFILE_WARNING
 from gardenbus.common.api.garden.seeds import GARDENLET_READY
 from gardenbus.common.api.garden.shoots import DEFAULT_SCHEDULER, SPEC_REVERTED
 from gardenbus.common.api.identity.accounts import AUTH_CALLOUT, COMES_IN_BY
+from gardenbus.common.api.identity.permissions import covers
 from gardenbus.common.api.keys import PROBE_LEASE
 from gardenbus.common.errors import GardenbusError
 from gardenbus.common.ports.bus import ReplayDone, StreamMessage
@@ -221,7 +222,23 @@ async def versions(target: DiagnosticsTarget) -> Sequence[DiagnosticFinding]:
     """Findings for the micro services of the landscape and their versions."""
     responses = await target.admin.request_many("$SRV.INFO")
     found = assess_versions([(service_name(each), str(each.get("version"))) for each in responses])
-    return [*found, *assess_profiles(responses)]
+    return [*found, *assess_profiles(responses), *assess_plugins(responses)]
+
+
+def assess_plugins(responses: Sequence[Document]) -> list[DiagnosticFinding]:
+    """Warn of plug-ins of scheduling profiles that no micro service responds for."""
+    endpoints = [each for info in responses for each in mappings(info.get("endpoints"))]
+    served = [str(each.get("subject")) for each in endpoints]
+    wanted: dict[str, str] = {}
+    for metadata in (section(each, "metadata") for each in endpoints):
+        for subject in str(metadata.get(PROFILE_PLUGINS) or "").split():
+            wanted[subject] = str(metadata.get("schedulerName"))
+    advice = "start it, or take it out of the profile; until then its policy onError applies"
+    return [
+        DiagnosticFinding("scheduling plug-in", "warning", f"{name}: no micro service responds on {subject}", advice)
+        for subject, name in sorted(wanted.items())
+        if not covers(served, subject)
+    ]
 
 
 def assess_profiles(responses: Sequence[Document]) -> list[DiagnosticFinding]:

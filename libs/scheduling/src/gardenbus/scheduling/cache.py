@@ -12,6 +12,7 @@ from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.api.views import read_view
 from gardenbus.common.errors import InvalidResource
 from gardenbus.common.ports.store import Store, UnblockIndexes, Usage
+from gardenbus.scheduling.plugin_replies import ClassReplies, PluginInput
 from gardenbus.scheduling.seed_candidates import SeedCandidate
 from gardenbus.scheduling.seed_index import SeedIndex
 from gardenbus.scheduling.snapshot import Landscape, Snapshot
@@ -64,6 +65,7 @@ class SchedulingCache:
         self._on_change: list[Callable[[], None]] = []
         self._profiles = {each.scheduler_name: each for each in profiles}
         self._landscapes: dict[str, Landscape] = {}
+        self._replies: dict[str, dict[PluginInput, ClassReplies]] = {name: {} for name in self._profiles}
         self._annotations = annotations_read(profiles)
         self._now: datetime | None = None
         self._informer = informer
@@ -86,6 +88,10 @@ class SchedulingCache:
     def filters(self) -> Sequence[SeedFilter]:
         """Users' own filters."""
         return self._filters
+
+    def replies_to(self, profile: str) -> dict[PluginInput, ClassReplies]:
+        """The replies of a profile's plug-ins, for whoever requests them."""
+        return self._replies[profile]
 
     def subscribe(self, on_change: Callable[[], None]) -> None:
         """Have a callback called after every change that decisions may depend on."""
@@ -211,7 +217,7 @@ class SchedulingCache:
         if profile not in self._profiles:
             return self._landscape
         if profile not in self._landscapes:
-            self._landscapes[profile] = self._landscape.with_profile(self._profiles[profile])
+            self._landscapes[profile] = self._landscape.with_profile(self._profiles[profile], self._replies[profile])
         return self._landscapes[profile]
 
     def _built(self) -> Landscape:

@@ -36,11 +36,12 @@ class Diagnosis(msgspec.Struct, frozen=True, eq=False):
 
 def diagnosis_of(constraints: Constraints, landscape: Landscape) -> Diagnosis:
     """The diagnosis of a class, kept with the landscape."""
-    kept: Diagnosis | None = landscape.diagnoses.get(constraints)
+    key = (constraints, landscape.replies_of(constraints))
+    kept: Diagnosis | None = landscape.diagnoses.get(key)
     if kept is None:
         if len(landscape.diagnoses) >= _MAX_REMEMBERED:
             landscape.diagnoses.clear()
-        kept = landscape.diagnoses[constraints] = _diagnose(constraints, landscape)
+        kept = landscape.diagnoses[key] = _diagnose(constraints, landscape)
     return kept
 
 

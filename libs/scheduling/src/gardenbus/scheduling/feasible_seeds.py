@@ -13,6 +13,7 @@ from gardenbus.scheduling.filters.context import FilterContext, filter_context_o
 from gardenbus.scheduling.filters.row import Filter
 from gardenbus.scheduling.filters.strategy import STRATEGY
 from gardenbus.scheduling.filters.table import FILTERS, checks_with
+from gardenbus.scheduling.plugin_replies import NO_REPLIES, ClassReplies
 from gardenbus.scheduling.results import FilterSummary, FunnelStep, Unschedulable
 from gardenbus.scheduling.scores.class_scores import Cells, ClassScore, cells_of, class_scores
 from gardenbus.scheduling.seed_index import MAX_REMEMBERED, SeedIndex
@@ -43,6 +44,7 @@ class FeasibleSeeds(NamedTuple):
     groups: tuple[DistanceGroup, ...] = ()
     summary: FilterSummary = FilterSummary()
     scores: Mapping[str, ClassScore] = MappingProxyType({})
+    replies: ClassReplies = NO_REPLIES
 
 
 class Narrowing(NamedTuple):
@@ -57,10 +59,11 @@ def feasible_seeds_of(constraints: Constraints, landscape: Landscape) -> Feasibl
     """The feasible seeds of a class, kept in the index until anything changes."""
     index = landscape.index
     kept: FeasibleSeeds | None = landscape.feasible.get(constraints)
-    if kept is None or kept.epoch != index.epoch:
+    replies = NO_REPLIES if landscape.replies is None else landscape.replies_of(constraints)
+    if kept is None or kept.epoch != index.epoch or kept.replies is not replies:
         if len(landscape.feasible) >= MAX_REMEMBERED:
             landscape.feasible.clear()
-        kept = landscape.feasible[constraints] = _find(constraints, landscape, index)
+        kept = landscape.feasible[constraints] = _find(constraints, landscape, index)._replace(replies=replies)
     return kept
 
 

@@ -17,7 +17,9 @@ from gardenbus.common.api.garden.scheduling_profiles import AddedAffinity, Sched
 from gardenbus.common.api.garden.scheduling_requirements import Requests
 from gardenbus.common.api.garden.shoot_groups import SEED_KEY, domain_of
 from gardenbus.common.api.garden.strategies import SAME_REGION
+from gardenbus.scheduling.equivalence_classes import Constraints
 from gardenbus.scheduling.group_index import GroupIndex
+from gardenbus.scheduling.plugin_replies import NO_REPLIES, ClassReplies, RepliesByInput, input_to_plugins
 from gardenbus.scheduling.score_table import NO_SCORES, ScoreTable
 from gardenbus.scheduling.seed_candidates import SeedCandidate
 from gardenbus.scheduling.seed_index import SeedIndex
@@ -49,6 +51,7 @@ class Landscape:
         self.scores: ScoreTable = NO_SCORES
         self.added_affinity: tuple[AddedAffinity, ...] = ()
         self.reads_purpose = False
+        self.replies: RepliesByInput | None = None
         self.seeds = tuple(sorted(seeds, key=lambda seed: seed.name))
         self.seeds_by_name = {seed.name: seed for seed in self.seeds}
         self._all_seeds: Mapping[str, SeedCandidate] = self.seeds_by_name
@@ -88,12 +91,16 @@ class Landscape:
         others = (each for each in self.seeds if each.name != seed.name)
         return self._with_seeds(tuple(sorted((*others, seed), key=lambda each: each.name)))
 
-    def with_profile(self, profile: SchedulingProfile) -> "Landscape":
-        """The same landscape for the shoots of a profile; both share the index."""
+    def with_profile(self, profile: SchedulingProfile, replies: RepliesByInput | None = None) -> "Landscape":
+        """The same landscape for the shoots of a profile; both share the index.
+
+        `replies` are those of its plug-ins over NATS, which come and go while the landscape stays.
+        """
         index, same = self.index, copy(self)
         same.strategy = profile.strategy
         same.filters = tuple(each for each in self.filters if profile.runs_filter(each.name))
         same.scores = ScoreTable(profile.scores) if profile.scores else NO_SCORES
+        same.replies = replies if profile.remote else None
         same.added_affinity, same.reads_purpose = profile.added_affinity, profile.reads_purpose
         same.diagnoses = {}
         same._take_over(index)  # noqa: SLF001  another of this class
@@ -112,6 +119,12 @@ class Landscape:
         index.owner = self._owner
         rules = (self.strategy, tuple(each.name for each in self.filters), self.scores.plugins)
         self.feasible = index.feasible.setdefault(rules, {})
+
+    def replies_of(self, constraints: Constraints) -> ClassReplies:
+        """The replies of plug-ins about a class; the same value until another one comes."""
+        if self.replies is None:
+            return NO_REPLIES
+        return self.replies.get(input_to_plugins(constraints), NO_REPLIES)
 
     def domain(self, seed: str, key: str) -> str | None:
         """The domain of a seed, also of one that was left out: the shoots there still count."""

@@ -9,6 +9,7 @@ import structlog
 from gardenbus.common.api.garden.scheduling_order import HIGH, LOW, NORMAL
 from gardenbus.common.api.garden.scheduling_profiles import (
     FILLED_BY_NAME,
+    PROFILE_PLUGINS,
     PROFILE_WARNING,
     SchedulingProfile,
     is_filled_by_name,
@@ -38,6 +39,7 @@ from gardenbus.scheduler.requests.explain_seeds import SeedExplainHandler
 from gardenbus.scheduler.requests.explain_shoots import ShootExplainHandler
 from gardenbus.scheduler.settings import SchedulerSettings
 from gardenbus.scheduler.watch.banded_queue import BandedQueue
+from gardenbus.scheduler.watch.plugins import Plugins
 from gardenbus.scheduling.cache import KINDS, SchedulingCache
 from gardenbus.scheduling.installed_filters import load_filters
 from gardenbus.scheduling.user_filters import SeedFilter
@@ -92,6 +94,7 @@ async def start_scheduler(
     housekeeping = Housekeeping(store=store, cache=cache, clock=context.clock, stopping=context.stopping)
     await context.wait_for("store", housekeeping.refresh_usage)
     cache.expire_annotations(context.clock.now())
+    plugins = _plugins(context, connections, cache, metrics, profiles)
     queues = {each.scheduler_name: await _opened(context, connections, each.scheduler_name) for each in profiles}
     _measure_depth(metrics, queues)
     for name, opened in queues.items():
@@ -104,15 +107,39 @@ async def start_scheduler(
             scheduler_name=name,
         )
         takes_turns = bool(configuration.profiles)
-        shoots = ShootSchedulingReconciler(queue=opened.shoots, backoff=backoff, takes_turns=takes_turns, **parts)
+        shoots = ShootSchedulingReconciler(
+            queue=opened.shoots, backoff=backoff, takes_turns=takes_turns, plugins=plugins.get(name), **parts
+        )
         unblocking = UnblockingReconciler(queue=opened.unblocking, **parts)
         await _start_profile(context, connections, opened, shoots, unblocking)
     counts = CountReporter(connections.bus, subjects, f"scheduler-{context.instance}", metrics.placed_shoots)
     context.spawn("counts", counts.run(context.clock))
     context.spawn("housekeeping", housekeeping.run(context.settings.usage_poll_seconds))
     for each in profiles:
-        await _serve(context, connections, cache, each)
+        await _serve(context, connections, cache, each, plugins.get(each.scheduler_name))
     return cache
+
+
+def _plugins(
+    context: ServiceContext[SchedulerSettings],
+    connections: Connections,
+    cache: SchedulingCache,
+    metrics: SchedulerMetrics,
+    profiles: Sequence[SchedulingProfile],
+) -> Mapping[str, Plugins]:
+    """The plug-ins over NATS of the profiles that have some, by scheduler name."""
+    return {
+        each.scheduler_name: Plugins(
+            each,
+            bus=connections.bus,
+            subjects=connections.subjects,
+            clock=context.clock,
+            metrics=metrics,
+            replies=cache.replies_to(each.scheduler_name),
+        )
+        for each in profiles
+        if each.remote
+    }
 
 
 def _log_limits(profiles: Sequence[SchedulingProfile]) -> None:
@@ -199,12 +226,18 @@ async def _serve(
     connections: Connections,
     cache: SchedulingCache,
     profile: SchedulingProfile,
+    plugins: Plugins | None,
 ) -> None:
     """Serve the requests to explain shoots and seeds of one profile."""
     scheduler_name, subjects = profile.scheduler_name, connections.subjects
     handlers = {
         subjects.explain_of(scheduler_name): ShootExplainHandler(
-            store=connections.store, bus=connections.bus, subjects=subjects, cache=cache, scheduler_name=scheduler_name
+            store=connections.store,
+            bus=connections.bus,
+            subjects=subjects,
+            cache=cache,
+            scheduler_name=scheduler_name,
+            plugins=plugins,
         ),
         subjects.explain_seed(scheduler_name, "*"): SeedExplainHandler(
             store=connections.store, cache=cache, scheduler_name=scheduler_name
@@ -214,6 +247,8 @@ async def _serve(
     about = {"schedulerName": scheduler_name, "answers": "JSON", "described-in": "docs/reference/asyncapi.yaml"}
     if is_filled_by_name(profile):
         about[PROFILE_WARNING] = FILLED_BY_NAME
+    if profile.remote:
+        about[PROFILE_PLUGINS] = " ".join(subjects.plugin(each.name.partition("/")[2]) for each in profile.remote)
     await context.wait_for("nats", lambda: connections.bus.serve(name, "1.0.0", handlers, metadata=about))
 
 

@@ -17,6 +17,7 @@ from gardenbus.scheduling.results import Assignment
 
 _DECISION_SECONDS = (0.00001, 0.000025, 0.00005, 0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.01, 0.1)
 _BATCH_SECONDS = (0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
+_PLUGIN_SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5)
 _WAIT_SECONDS = (0.005, 0.025, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300)
 
 
@@ -26,6 +27,7 @@ class SchedulerMetrics:
     def __init__(self, registry: CollectorRegistry = REGISTRY) -> None:
         self._registry = registry
         self._add_counts()
+        self._add_plugins()
         self._add_times()
 
     def _add_counts(self) -> None:
@@ -77,6 +79,22 @@ class SchedulerMetrics:
             "gardenbus_scheduler_score_points_total",
             "Weighted scores of the seeds that were chosen, by profile and plug-in: they say which score decides.",
             ("profile", "plugin"),
+        )
+
+    def _add_plugins(self) -> None:
+        self.plugin_errors = Counter(
+            "gardenbus_scheduler_plugin_errors_total",
+            "Requests to plug-ins without a reply that counts in time, by reason: silent (none came), invalid (it "
+            "cannot be meant), late (it counts from then on).",
+            ("plugin", "reason"),
+            registry=self._registry,
+        )
+        self.plugin_seconds = Histogram(
+            "gardenbus_scheduler_plugin_request_seconds",
+            "Time of a request to a plug-in until its reply.",
+            ("plugin",),
+            buckets=_PLUGIN_SECONDS,
+            registry=self._registry,
         )
 
     def _add_times(self) -> None:

@@ -124,6 +124,7 @@ PARAMETERS: Mapping[str, str] = {
     "cluster": "The name of a MemberCluster.",
     "user": "The user that a request is sent as.",
     "schedulerName": "The `spec.schedulerName` of the shoots concerned.",
+    "plugin": "The name of a plug-in, as in `Remote/<name>`.",
     "stream": "The name of a stream in JetStream, as `LEASES`.",
     "controller": "The controller whose queue it is.",
     "consumer": "The name of a consumer, which has the name of its owner.",
@@ -257,8 +258,21 @@ def _request_reply_channels(subjects: Subjects) -> Sequence[Channel]:
             "scheduler",
             is_request_reply=True,
         ),
+        _served_by_plugins(subjects, request_message),
         _served_by_relays(subjects, request_message),
         *_served_by_gardenlets(subjects),
+    )
+
+
+def _served_by_plugins(subjects: Subjects, request_message: MessageSpec) -> Channel:
+    return Channel(
+        "plugin",
+        subjects.plugin("{plugin}"),
+        "Scores and rejections of seeds for a class of shoots, by a plug-in of a scheduling profile.",
+        [request_message],
+        "scheduler",
+        "anybody",
+        is_request_reply=True,
     )
 
 

@@ -147,6 +147,10 @@ class Subjects:
         """Filter for a band ("": the middle one) of a scheduler's queue."""
         return f"{self.prefix}.queue.scheduling.{scheduler_name}{'.' if band else ''}{band}.*.*"
 
+    def plugin(self, name: str) -> str:
+        """Subject of requests to a plug-in of schedulers."""
+        return f"{self.prefix}.plugin.{name}"
+
     def scheduling_hint(self, scheduler_name: str) -> str:
         """Subject of hints (`scheduling_hints`) to the schedulers of a name; no stream stores them."""
         return f"{self.prefix}.hint.scheduling.{scheduler_name}"

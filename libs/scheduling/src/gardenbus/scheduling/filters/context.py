@@ -9,6 +9,7 @@ from gardenbus.common.api.garden.shoot_groups import GroupChecks
 from gardenbus.common.api.garden.shoot_networks import Ranges
 from gardenbus.common.api.garden.tolerations import effective_tolerations
 from gardenbus.scheduling.equivalence_classes import Constraints, SchedulingRequest
+from gardenbus.scheduling.plugin_replies import NO_REPLIES, ClassReplies
 from gardenbus.scheduling.results import Unschedulable
 from gardenbus.scheduling.scores.strategies import SeedRanking, ranking_of
 from gardenbus.scheduling.snapshot import Landscape, Snapshot
@@ -33,6 +34,7 @@ class FilterContext(msgspec.Struct, frozen=True, eq=False):
     usage: UsageIndex = _NO_USAGE
     requests: Requests = ()
     groups: GroupChecks | None = None
+    replies: ClassReplies = NO_REPLIES
 
     @property
     def profile_name(self) -> str:
@@ -60,4 +62,5 @@ def filter_context_of(constraints: Constraints, landscape: Landscape) -> FilterC
         return Unschedulable("project", f"the namespace {constraints.namespace!r} belongs to no Project")
     tolerations = effective_tolerations(constraints.tolerations, constraints.unchecked, project.allowed_tolerations)
     ranking = ranking_of(constraints, landscape)
-    return FilterContext(constraints, profile, project.metadata.name, tolerations, ranking)
+    replies = landscape.replies_of(constraints)
+    return FilterContext(constraints, profile, project.metadata.name, tolerations, ranking, replies=replies)

@@ -13,6 +13,7 @@ from gardenbus.scheduling.filters.dns import DNS_DOMAIN
 from gardenbus.scheduling.filters.emergency_stop import EMERGENCY_STOPPED
 from gardenbus.scheduling.filters.groups import SHOOT_AFFINITY_ROW, SHOOT_ANTI_AFFINITY_ROW, TOPOLOGY_SPREAD_ROW
 from gardenbus.scheduling.filters.networks import NETWORKS
+from gardenbus.scheduling.filters.plugins import PLUGINS
 from gardenbus.scheduling.filters.provider import PROVIDER
 from gardenbus.scheduling.filters.row import Filter
 from gardenbus.scheduling.filters.seed_affinity import SEED_AFFINITY, affinity_row
@@ -51,7 +52,8 @@ RULES = frozenset(BUILT_IN_FILTERS)
 def checks_with(landscape: Landscape) -> tuple[Filter, ...]:
     """The checks with that of the profile's added affinity, and users' own filters in the order of their names."""
     added, user_filters = landscape.added_affinity, landscape.filters
-    if not added and not user_filters:
+    if not added and not user_filters and landscape.replies is None:
         return CHECKS
+    plugins = () if landscape.replies is None else (PLUGINS,)
     affinity = affinity_row(added) if any(each.required for each in added) else SEED_AFFINITY
-    return (NETWORKS, TAINTS, affinity, *BETWEEN_SHOOTS, *map(user_row, user_filters), CAPACITY)
+    return (NETWORKS, TAINTS, affinity, *BETWEEN_SHOOTS, *map(user_row, user_filters), *plugins, CAPACITY)

@@ -10,6 +10,7 @@ from gardenbus.common.api.garden.scheduling_profiles import (
     BalancedAllocation,
     PreferredSeeds,
     RegionDistance,
+    RemotePlugin,
     ResourcesFit,
     SeedAffinity,
     WeightedScore,
@@ -17,6 +18,7 @@ from gardenbus.common.api.garden.scheduling_profiles import (
     ZoneFit,
 )
 from gardenbus.scheduling.equivalence_classes import Constraints
+from gardenbus.scheduling.plugin_replies import NO_REPLY
 from gardenbus.scheduling.scores.formulas import affinity_score, annotation_score, distance_score, zone_score
 from gardenbus.scheduling.scores.region_distance import FARTHEST
 from gardenbus.scheduling.scores.strategies import configured_distances, named_distance
@@ -51,6 +53,9 @@ def _class_score(plugin: WeightedScore, constraints: Constraints, landscape: Lan
             return _zones(is_zonal=constraints.is_zonal)
         case AnnotationScore() as args:
             return _annotation(args)
+        case RemotePlugin() as args:
+            reply = landscape.replies_of(constraints).of(plugin.name) if "Score" in args.points else NO_REPLY
+            return _of_plugin(reply.scores)
         case WithoutGroups():
             return ClassScore(lambda _: 0, lambda index: {0: index.present}, is_requested=False)
         case ResourcesFit() | BalancedAllocation():
@@ -141,6 +146,18 @@ def _annotation(args: AnnotationScore) -> ClassScore:
         return annotation_score(args, seed.seed.metadata.annotations)
 
     return _graded(("SeedAnnotation", args), score, is_requested=True)
+
+
+def _of_plugin(scores: Mapping[str, int]) -> ClassScore:
+    def grades(index: SeedIndex) -> Mapping[int, Bitset]:
+        graded: dict[int, Bitset] = {0: index.present}
+        for name, points in scores.items():
+            if points and (slot := index.slots.get(name)) is not None:
+                graded[0] &= ~(1 << slot)
+                graded[points] = graded.get(points, 0) | 1 << slot
+        return graded
+
+    return ClassScore(lambda seed: scores.get(seed.name, 0), grades)
 
 
 def _graded(key: tuple[object, ...], score: Callable[[SeedCandidate], int], *, is_requested: bool) -> ClassScore:

@@ -18,8 +18,10 @@ from typing import Any, NamedTuple
 import msgspec
 import structlog
 
+from gardenbus.common.api.garden.scheduling_profiles import PLUGIN_FILTER
 from gardenbus.common.api.garden.shoot_groups import NO_GROUP_RULES
 from gardenbus.common.controller.timers import Timer, Timers
+from gardenbus.common.errors import GardenbusError
 from gardenbus.common.ports import tracing
 from gardenbus.common.ports.bus import Headers, QueueMessage, WorkQueue
 from gardenbus.common.ports.clock import Clock
@@ -43,6 +45,7 @@ from gardenbus.scheduler.domain.pending_shoots import (
 from gardenbus.scheduler.domain.recovery_bars import recovering, runs_elsewhere
 from gardenbus.scheduler.metrics import SchedulerMetrics
 from gardenbus.scheduler.tracing import begin_attempt, begin_bind, begin_decision
+from gardenbus.scheduler.watch.plugins import Plugins
 from gardenbus.scheduler.watch.usage_refresh import record_usage
 from gardenbus.scheduling.assignment import decide
 from gardenbus.scheduling.cache import SchedulingCache
@@ -106,6 +109,7 @@ class ShootSchedulingReconciler:
         metrics: SchedulerMetrics,
         scheduler_name: str,
         takes_turns: bool = False,
+        plugins: Plugins | None = None,
     ) -> None:
         self._store = store
         self._queue = queue
@@ -116,6 +120,8 @@ class ShootSchedulingReconciler:
         self._metrics = metrics
         self._scheduler_name = scheduler_name
         self._takes_turns = takes_turns
+        self._plugins = plugins
+        self._waiting_for_plugins: set[asyncio.Task[None]] = set()
         self._log_fields = DecisionLogFields()
         self._turn = asyncio.Lock()
         self._landscape_changed = asyncio.Event()
@@ -138,10 +144,44 @@ class ShootSchedulingReconciler:
         in_flight = [_pending_shoot(queued, began) for queued in messages]
         with _spans_ended(in_flight, failed="interrupted"):
             async with self._turn:
-                await self._rounds(in_flight, began)
+                ready = in_flight if self._plugins is None else await self._ready(self._plugins, in_flight)
+                await self._rounds(ready, began)
         age.set_function(lambda: 0.0)
         self._metrics.batch_seconds.observe(self._clock.monotonic() - began)
         self._metrics.batch_shoots.observe(len(messages))
+
+    async def _ready(self, plugins: Plugins, in_flight: Sequence[PendingShoot]) -> Sequence[PendingShoot]:
+        """The shoots that wait for no plug-in; the others go on in a task of their own, and hold up nobody."""
+        undecided = await self._read(in_flight)
+        ready: list[PendingShoot] = []
+        waiting: list[PendingShoot] = []
+        requests: set[asyncio.Task[None]] = set()
+        snapshot = self._cache.snapshot(self._scheduler_name)
+        for pending in undecided:
+            missing = plugins.prepare(self._request_of(pending, snapshot).constraints, snapshot.landscape)
+            requests.update(missing)
+            (waiting if missing else ready).append(pending)
+        if waiting:
+            task = asyncio.create_task(self._decide_later(waiting, requests, plugins.deadline_seconds))
+            self._waiting_for_plugins.add(task)
+            task.add_done_callback(self._waiting_for_plugins.discard)
+        return ready
+
+    async def _decide_later(
+        self, waiting: Sequence[PendingShoot], requests: set[asyncio.Task[None]], deadline_seconds: float
+    ) -> None:
+        """Decide on shoots when plug-ins have replied, or their time is over. What fails here is delivered again."""
+        try:
+            with _spans_ended(waiting, failed="interrupted"):
+                await asyncio.wait(requests, timeout=deadline_seconds)
+                async with self._turn:
+                    await self._rounds(waiting, self._clock.monotonic())
+        except GardenbusError as error:
+            _log.warning(
+                "batch.interrupted", consumer=self._scheduler_name, reason=error.message, messages=len(waiting)
+            )
+        except Exception:  # noqa: BLE001  the messages come back by themselves
+            _log.exception("batch.failed", consumer=self._scheduler_name, messages=len(waiting))
 
     async def bind_early(self, hinted: Sequence[QueueMessage]) -> None:
         """Bind shoots whose messages are not here yet, once.
@@ -167,8 +207,19 @@ class ShootSchedulingReconciler:
                     for pending in in_flight
                     if not is_obsolete(pending.stored) and group_rules_of(pending) is NO_GROUP_RULES
                 ]
+                if self._plugins is not None:
+                    undecided = self._replied(self._plugins, undecided)
                 assigned = self._decide_all(undecided, self._cache.working_snapshot(self._scheduler_name)).assigned
                 self._metrics.count_hinted(len(hinted), await self._bind_once(assigned) if assigned else 0)
+
+    def _replied(self, plugins: Plugins, undecided: Sequence[PendingShoot]) -> list[PendingShoot]:
+        """The shoots of classes that plug-ins have replied about; the others are left to their messages."""
+        snapshot = self._cache.snapshot(self._scheduler_name)
+        return [
+            pending
+            for pending in undecided
+            if not plugins.prepare(self._request_of(pending, snapshot).constraints, snapshot.landscape)
+        ]
 
     async def _bind_once(self, assigned: Sequence[AssignedShoot]) -> int:
         """Bind what the store accepts; returns how many that is."""
@@ -276,6 +327,36 @@ class ShootSchedulingReconciler:
 
         An unschedulable request stays so for the rest of a round, as usage only grows in it: `unschedulable` keeps it.
         """
+        request = self._request_of(pending, snapshot)
+        assert pending.stored is not None, "what is decided on has been read"
+        assert pending.shoot is not None, "the request was made from it"
+        if skip_reason(pending.shoot, self._scheduler_name):
+            return None
+        if pending.bar is not None:
+            return UnassignedShoot(pending, pending.bar, len(snapshot.landscape.seeds))
+        if self._plugins is not None and (problem := self._plugins.problem(request.constraints)):
+            return UnassignedShoot(pending, Unschedulable(PLUGIN_FILTER, problem), len(snapshot.landscape.seeds))
+        rules, namespace = request.rules, pending.key.namespace
+        seen = snapshot.groups.seen(namespace, rules) if rules is not NO_GROUP_RULES else NO_GROUPS
+        if pending.left_out:
+            rest = Snapshot(snapshot.landscape.without(pending.left_out), UsageIndex(snapshot.usage), snapshot.groups)
+            outcome = with_left_out(pending.left_out, decide(request, rest))
+        else:
+            outcome = unschedulable.get(request) or decide(request, snapshot)
+        if isinstance(outcome, Unschedulable):
+            if not pending.left_out and rules is NO_GROUP_RULES:  # a member that comes may let others in
+                unschedulable[request] = outcome
+            return UnassignedShoot(pending, outcome, len(snapshot.landscape.seeds), seen)
+        pending.binding = begin_bind(pending.span, outcome.seed)
+        binding = binding_of(pending, outcome, snapshot.landscape, seen)
+        if outcome.seed != pending.stored.parts.status_seed_name:  # else it counts there already
+            snapshot.assume(outcome.seed, request.requests)
+            snapshot.groups.assume(namespace, rules, outcome.seed)
+        return AssignedShoot(pending, outcome, binding)
+
+    @staticmethod
+    def _request_of(pending: PendingShoot, snapshot: Snapshot) -> SchedulingRequest:
+        """The request of a shoot, made once it was read."""
         assert pending.stored is not None, "what is decided on has been read"
         if pending.request is None:
             landscape = snapshot.landscape
@@ -287,28 +368,7 @@ class ShootSchedulingReconciler:
                 filters,
                 reads_purpose=landscape.reads_purpose,
             )
-        assert pending.shoot is not None, "the request was made from it"
-        if skip_reason(pending.shoot, self._scheduler_name):
-            return None
-        if pending.bar is not None:
-            return UnassignedShoot(pending, pending.bar, len(snapshot.landscape.seeds))
-        rules, namespace = pending.request.rules, pending.key.namespace
-        seen = snapshot.groups.seen(namespace, rules) if rules is not NO_GROUP_RULES else NO_GROUPS
-        if pending.left_out:
-            rest = Snapshot(snapshot.landscape.without(pending.left_out), UsageIndex(snapshot.usage), snapshot.groups)
-            outcome = with_left_out(pending.left_out, decide(pending.request, rest))
-        else:
-            outcome = unschedulable.get(pending.request) or decide(pending.request, snapshot)
-        if isinstance(outcome, Unschedulable):
-            if not pending.left_out and rules is NO_GROUP_RULES:  # a member that comes may let others in
-                unschedulable[pending.request] = outcome
-            return UnassignedShoot(pending, outcome, len(snapshot.landscape.seeds), seen)
-        pending.binding = begin_bind(pending.span, outcome.seed)
-        binding = binding_of(pending, outcome, snapshot.landscape, seen)
-        if outcome.seed != pending.stored.parts.status_seed_name:  # else it counts there already
-            snapshot.assume(outcome.seed, pending.request.requests)
-            snapshot.groups.assume(namespace, rules, outcome.seed)
-        return AssignedShoot(pending, outcome, binding)
+        return pending.request
 
     async def _bind(self, assigned: Sequence[AssignedShoot]) -> tuple[bool, list[PendingShoot]]:
         """Bind; returns whether every assignment was made, and the shoots that must be decided on again.

@@ -27,6 +27,7 @@ from gardenbus.scheduler.domain.left_out_seeds import (
     with_left_out,
 )
 from gardenbus.scheduler.domain.recovery_bars import recovering, runs_elsewhere
+from gardenbus.scheduler.watch.plugins import Plugins
 from gardenbus.scheduling.cache import SchedulingCache
 from gardenbus.scheduling.descheduling.distant_shoots import NearerSeeds
 from gardenbus.scheduling.descheduling.relocation import hosted_seeds
@@ -43,13 +44,21 @@ class ShootExplainHandler:
     """Handles requests on `Subjects.explain_of`; the response has the form of all responses of the API."""
 
     def __init__(
-        self, *, store: Store, bus: Bus, subjects: Subjects, cache: SchedulingCache, scheduler_name: str
+        self,
+        *,
+        store: Store,
+        bus: Bus,
+        subjects: Subjects,
+        cache: SchedulingCache,
+        scheduler_name: str,
+        plugins: Plugins | None = None,
     ) -> None:
         self._scheduler_name = scheduler_name
         self._store = store
         self._bus = bus
         self._subjects = subjects
         self._cache = cache
+        self._plugins = plugins
 
     async def __call__(self, request: Request) -> bytes:
         """Explain one shoot as if it were scheduled now."""
@@ -113,6 +122,7 @@ class ShootExplainHandler:
             "rejections": rejections,
             "wakesOn": suggestions_for(request, left) if is_unschedulable else (),
             "nearer": NearerSeeds(left).of(shoot, document),
+            **({} if self._plugins is None else {"plugins": self._plugins.states(request.constraints)}),
             **_by_scores(explanation, left.landscape.scores),
         }
 

@@ -13,7 +13,7 @@ import msgspec
 
 from gardenbus.common.api.configuration import reader
 from gardenbus.common.api.configuration.reader import Entries, Field, Table
-from gardenbus.common.api.configuration.score_args import SCORES, ReadArgs
+from gardenbus.common.api.configuration.score_args import REMOTE, SCORES, ReadArgs
 from gardenbus.common.api.document import Document
 from gardenbus.common.api.garden.scheduling_profiles import (
     ALL,
@@ -232,6 +232,9 @@ class _MergedProfile:
             self._problems.append(f"{place.path}: {place.plugin} has no extension point filter")
             return True
         _, slash, instance = place.name.partition("/")
+        if place.plugin == REMOTE and not slash:
+            self._problems.append(f"{place.path}: {REMOTE} needs the name that it responds under, as {REMOTE}/carbon")
+            return True
         if slash and not LABEL.fullmatch(instance):
             self._problems.append(f"{place.path}: the instance {instance!r} must be a lower-case RFC 1123 label")
             return True

@@ -1,7 +1,7 @@
 """Arguments of score plug-ins: a table of fields for each, and what tables cannot check."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple, cast, get_args
 
 import msgspec
 
@@ -12,8 +12,11 @@ from gardenbus.common.api.garden.scheduling_profiles import (
     AddedAffinity,
     AnnotationScore,
     BalancedAllocation,
+    OnError,
+    PluginPoint,
     PreferredSeeds,
     RegionDistance,
+    RemotePlugin,
     ResourcesFit,
     ScoreArgs,
     SeedAffinity,
@@ -249,12 +252,41 @@ def _annotation(read: ReadArgs) -> ScoreArgs | None:
     return AnnotationScore(**values)
 
 
+_POINTS = get_args(PluginPoint)
+
+
+def _points(value: Any) -> tuple[PluginPoint, ...]:
+    named = cast("list[object]", value) if isinstance(value, list) else []
+    if not named or any(each not in _POINTS for each in named):
+        raise ValueError(f"must be a list of {' and '.join(_POINTS)}, is {value!r}")
+    return tuple(each for each in _POINTS if each in named)
+
+
+_REMOTE: Table = {
+    "points": Field("points", _points),
+    "deadlineMs": Field("deadline_ms", _whole(1, 5_000)),
+    "onError": Field("on_error", reader.one_of(*get_args(OnError))),
+    "validForSeconds": Field("valid_for_seconds", _whole(1, 86_400)),
+}
+
+
+def _remote(read: ReadArgs) -> ScoreArgs | None:
+    values = read.values(_REMOTE)
+    if (milliseconds := values.pop("deadline_ms", None)) is not None:
+        values["deadline_seconds"] = milliseconds / 1000
+    return RemotePlugin(**values)
+
+
+REMOTE = "Remote"
+"""The plug-in whose instances are programs of others."""
+
 SCORES: Mapping[str, ScoreKind] = {
     "SeedResourcesFit": ScoreKind(ResourcesFit(), _fit),
     "SeedResourcesBalancedAllocation": ScoreKind(BalancedAllocation(), _balanced),
     "MinimalDistance": ScoreKind(RegionDistance(), _distance),
     "SeedAffinity": ScoreKind(SeedAffinity(), _affinity),
     "SeedZoneFit": ScoreKind(ZoneFit()),
+    REMOTE: ScoreKind(RemotePlugin(), _remote),
     "SeedAnnotation": ScoreKind(WithoutGroups(), _annotation, "args with annotation, min and max"),
     "ShootTopologySpread": ScoreKind(WithoutGroups(), needs_groups=True),
     "InterShootAffinity": ScoreKind(WithoutGroups(), needs_groups=True),

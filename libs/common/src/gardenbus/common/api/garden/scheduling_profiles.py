@@ -22,6 +22,9 @@ SHOOTS = "shoots"
 SEED_AFFINITY_FILTER = "seed-affinity"
 """Filter of the labels that a shoot requires of its seed, and those that SeedAffinity's addedAffinity requires."""
 
+PLUGIN_FILTER = "plugin"
+"""Filter of the seeds that plug-ins over NATS reject."""
+
 BUILT_IN_FILTERS = (
     "cloudprofile",
     "project",
@@ -40,6 +43,7 @@ BUILT_IN_FILTERS = (
     SHOOT_AFFINITY,
     SHOOT_ANTI_AFFINITY,
     TOPOLOGY_SPREAD,
+    PLUGIN_FILTER,
     "capacity",
     "strategy",
 )
@@ -125,8 +129,33 @@ class WithoutGroups(msgspec.Struct, frozen=True, kw_only=True):
     """A plug-in of a preset that compares groups of shoots, of which no shoot can be a member yet: 0 for all seeds."""
 
 
+PluginPoint = Literal["Filter", "Score"]
+OnError = Literal["Ignore", "Fail"]
+
+
+class RemotePlugin(msgspec.Struct, frozen=True, kw_only=True):
+    """Arguments of Remote/<name>: a plug-in that responds on `Subjects.plugin`.
+
+    A class of shoots waits for it for `deadline_seconds`. Then `Ignore` goes on as if it rejected no seed and gave
+    each 0 points, and `Fail` leaves the shoots of the class unschedulable. Replies count for `valid_for_seconds`
+    unless they state another time.
+    """
+
+    points: tuple[PluginPoint, ...] = ("Filter", "Score")
+    deadline_seconds: float = 0.05
+    on_error: OnError = "Ignore"
+    valid_for_seconds: float = 300.0
+
+
 ScoreArgs = (
-    ResourcesFit | BalancedAllocation | RegionDistance | SeedAffinity | ZoneFit | AnnotationScore | WithoutGroups
+    ResourcesFit
+    | BalancedAllocation
+    | RegionDistance
+    | SeedAffinity
+    | ZoneFit
+    | AnnotationScore
+    | RemotePlugin
+    | WithoutGroups
 )
 
 
@@ -169,7 +198,12 @@ class SchedulingProfile(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def reads_purpose(self) -> bool:
         """True where shoots of different purposes may get different seeds."""
-        return any(each.purposes for each in self.added_affinity)
+        return bool(self.remote) or any(each.purposes for each in self.added_affinity)
+
+    @property
+    def remote(self) -> tuple[WeightedScore, ...]:
+        """The plug-ins that respond over NATS."""
+        return tuple(each for each in self.scores if isinstance(each.args, RemotePlugin))
 
 
 def annotations_read(profiles: Iterable[SchedulingProfile]) -> frozenset[str]:
@@ -185,6 +219,9 @@ def valid_until(annotation: str) -> str:
 
 PROFILE_WARNING = "profile-warning"
 """Metadata of a scheduler's micro service: what `doctor` warns of."""
+
+PROFILE_PLUGINS = "profile-plugins"
+"""The same: the subjects of the plug-ins of its profile."""
 
 FILLED_BY_NAME = "no score depends on usage: seeds of equal scores are filled one after another, by name"
 

@@ -224,7 +224,7 @@ def _scheduler(insider: _Insider) -> Permissions:
         + insider.follow("OBJECTS")
         + insider.consume("QUEUES", "*")
         + insider.enqueue("scheduling", "waking")
-        + insider.publish("rejected.>", "counts")
+        + insider.publish("rejected.>", "counts", "plugin.*")
         + insider.subscribe("scheduler.>", "hint.scheduling.*")
     )
 

@@ -1,0 +1,289 @@
+"""Plug-ins over NATS: what they reply about a class of shoots is requested, checked and kept for a while.
+
+    class without a valid reply ──► request ──► reply in time: the class is decided on it
+                                       │  └──► late: it counts from then on; what waited went on without it
+                                       └─────► none, or one that cannot be meant: `onError` of the plug-in
+
+One request for a class is under way at a time, about the seeds for which nothing valid is kept: a reply about a seed
+counts while the Seed has the scheduling generation that it was about. What is out of date is requested anew in the
+background and counts until the reply comes, at most twice its time. After `MOST_FAILURES` failures in a row a plug-in
+is left alone for `PAUSE_SECONDS`.
+"""
+
+import asyncio
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import msgspec
+import structlog
+
+from gardenbus.common.api.decoding import json_decoder
+from gardenbus.common.api.garden.scheduling_profiles import RemotePlugin, SchedulingProfile
+from gardenbus.common.api.keys import Subjects
+from gardenbus.common.controller.repeated_lines import RepeatedLines
+from gardenbus.common.errors import GardenbusError
+from gardenbus.common.ports.bus import Bus
+from gardenbus.common.ports.clock import Clock
+from gardenbus.scheduler.metrics import SchedulerMetrics
+from gardenbus.scheduling.equivalence_classes import Constraints
+from gardenbus.scheduling.feasible_seeds import feasible_seeds_of
+from gardenbus.scheduling.plugin_replies import NO_REPLY, ClassReplies, PluginInput, PluginReply, input_to_plugins
+from gardenbus.scheduling.snapshot import Landscape
+
+API_VERSION = "plugin.gardenbus.io/v1"
+
+LONGEST_REPLY_SECONDS = 5.0
+"""Wait for a reply that is late: nobody waits for it, but it counts."""
+
+MOST_FAILURES = 5
+PAUSE_SECONDS = 10.0
+MOST_BYTES = 8 * 1024 * 1024
+MOST_POINTS = 100
+MOST_CLASSES = 4_096
+"""Classes whose replies are kept; then all are dropped, and requested anew on demand."""
+
+_log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
+
+
+class PluginReplyInvalid(Exception):
+    """A reply that cannot be meant, with what is wrong with it."""
+
+
+class _Reply(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
+    scores: Mapping[str, int] = {}
+    rejected: Mapping[str, str] = {}
+    default: int = 0
+    valid_for_seconds: float | None = None
+
+
+_decode = json_decoder(_Reply)
+_encode = msgspec.json.Encoder().encode
+
+
+class _AboutSeed(NamedTuple):
+    """A reply about one seed: at a scheduling generation, of an instant, and for how long."""
+
+    generation: int | None
+    points: int
+    rejection: str
+    at: float
+    valid_seconds: float
+
+    def is_fresh(self, now: float) -> bool:
+        return now < self.at + self.valid_seconds
+
+    def counts(self, now: float) -> bool:
+        return now < self.at + 2 * self.valid_seconds
+
+
+@dataclass(slots=True, eq=False)
+class _Plugin:
+    """A plug-in of a profile, and how it has done so far."""
+
+    name: str
+    args: RemotePlugin
+    failures: int = 0
+    paused_until: float = 0.0
+    problem: str = ""
+    kept: dict[PluginInput, dict[str, _AboutSeed]] = field(default_factory=dict[PluginInput, dict[str, _AboutSeed]])
+    under_way: dict[PluginInput, asyncio.Task[None]] = field(default_factory=dict[PluginInput, asyncio.Task[None]])
+
+    @property
+    def short_name(self) -> str:
+        return self.name.partition("/")[2]
+
+
+class Plugins:
+    """The plug-ins of one profile. `replies` is where decisions read."""
+
+    def __init__(
+        self,
+        profile: SchedulingProfile,
+        *,
+        bus: Bus,
+        subjects: Subjects,
+        clock: Clock,
+        metrics: SchedulerMetrics,
+        replies: dict[PluginInput, ClassReplies],
+    ) -> None:
+        self._profile = profile
+        self._bus = bus
+        self._subjects = subjects
+        self._clock = clock
+        self._metrics = metrics
+        self._replies = replies
+        self._plugins = [_Plugin(each.name, _args_of(each.args)) for each in profile.remote]
+        self._lines = RepeatedLines("plugin.failed", clock.monotonic)
+
+    @property
+    def deadline_seconds(self) -> float:
+        """The longest wait of a class."""
+        return max(each.args.deadline_seconds for each in self._plugins)
+
+    def prepare(self, constraints: Constraints, landscape: Landscape) -> Sequence[asyncio.Task[None]]:
+        """Request what is missing or out of date about a class; returns the requests that it has to wait for."""
+        key, now = input_to_plugins(constraints), self._clock.monotonic()
+        seeds = self._seeds(constraints, landscape)
+        waiting: list[asyncio.Task[None]] = []
+        for plugin in self._plugins:
+            about = plugin.kept.get(key, {})
+            valid = {name: each for name, each in about.items() if each.counts(now) and name in landscape.seeds_by_name}
+            if len(valid) < len(about):
+                plugin.kept[key] = valid
+                self._publish(key)
+            due = {
+                name: generation
+                for name, generation in seeds.items()
+                if name not in valid or valid[name].generation != generation or not valid[name].is_fresh(now)
+            }
+            if not due:
+                continue
+            missing = any(name not in valid or valid[name].generation != due[name] for name in due)
+            request = self._request(plugin, key, due)
+            if missing and request is not None:
+                waiting.append(request)
+        return waiting
+
+    def problem(self, constraints: Constraints) -> str:
+        """The reason for which a class is not decided on: a plug-in whose `onError` is Fail has not replied."""
+        key, now = input_to_plugins(constraints), self._clock.monotonic()
+        for plugin in self._plugins:
+            if plugin.args.on_error == "Fail" and not any(
+                each.counts(now) for each in plugin.kept.get(key, {}).values()
+            ):
+                return f"the plug-in {plugin.short_name} is required and has not replied: {plugin.problem or 'in time'}"
+        return ""
+
+    def states(self, constraints: Constraints | None = None) -> list[dict[str, Any]]:
+        """The plug-ins for people: the age of what counts about a class, and the last failure."""
+        now = self._clock.monotonic()
+        key = input_to_plugins(constraints) if constraints is not None else None
+        found: list[dict[str, Any]] = []
+        for plugin in self._plugins:
+            about = plugin.kept.get(key, {}) if key is not None else {}
+            ages = [now - each.at for each in about.values()]
+            state: dict[str, Any] = {"name": plugin.name, "ageSeconds": round(max(ages)) if ages else None}
+            found.append({**state, "failures": plugin.failures, "problem": plugin.problem or None})
+        return found
+
+    def _seeds(self, constraints: Constraints, landscape: Landscape) -> dict[str, int | None]:
+        """The seeds that a class may use, but for what the plug-ins themselves reject, by scheduling generation."""
+        bits = 0
+        for group in feasible_seeds_of(constraints, landscape).groups:
+            bits |= group.feasible
+        seeds = {each.name: each.scheduling_generation for each in landscape.index.seeds_in(bits)}
+        for name in self._rejected(constraints):
+            if (rejected := landscape.seeds_by_name.get(name)) is not None:
+                seeds[name] = rejected.scheduling_generation
+        return seeds
+
+    def _rejected(self, constraints: Constraints) -> Iterable[str]:
+        key = input_to_plugins(constraints)
+        kept = (plugin.kept.get(key, {}) for plugin in self._plugins)
+        return {name for about in kept for name, each in about.items() if each.rejection}
+
+    def _request(self, plugin: _Plugin, key: PluginInput, due: Mapping[str, int | None]) -> asyncio.Task[None] | None:
+        """The request about a class that is under way, or a new one; None while the plug-in is left alone."""
+        if (under_way := plugin.under_way.get(key)) is not None:
+            return under_way
+        if self._clock.monotonic() < plugin.paused_until:
+            return None
+        if len(plugin.kept) >= MOST_CLASSES:
+            plugin.kept.clear()
+            self._replies.clear()
+        task = asyncio.create_task(self._requested(plugin, key, due), name=f"plug-in {plugin.short_name}")
+        plugin.under_way[key] = task
+        task.add_done_callback(lambda _: plugin.under_way.pop(key, None))
+        return task
+
+    async def _requested(self, plugin: _Plugin, key: PluginInput, due: Mapping[str, int | None]) -> None:
+        """Request, check and keep a reply; whatever is wrong is counted, and never raised."""
+        began, deadline = self._clock.monotonic(), plugin.args.deadline_seconds
+        body = _encode(
+            {
+                "apiVersion": API_VERSION,
+                "profile": self._profile.scheduler_name,
+                "points": plugin.args.points,
+                "input": key._asdict(),
+                "seeds": [{"name": name, "generation": generation} for name, generation in due.items()],
+            }
+        )
+        try:
+            response = await self._bus.request(
+                self._subjects.plugin(plugin.short_name), body, timeout_seconds=max(deadline, LONGEST_REPLY_SECONDS)
+            )
+            reply = _checked(response, due)
+        except PluginReplyInvalid as error:
+            self._failed(plugin, "invalid", str(error))
+            return
+        except GardenbusError as error:
+            self._failed(plugin, "silent", error.message)
+            return
+        took = self._clock.monotonic() - began
+        self._metrics.plugin_seconds.labels(plugin.short_name).observe(took)
+        if took > deadline:
+            self._metrics.plugin_errors.labels(plugin.short_name, "late").inc()
+            plugin.problem = f"its reply took {took * 1000:.0f} ms, {deadline * 1000:.0f} ms are allowed"
+        else:
+            plugin.problem = ""
+        plugin.failures = 0
+        self._keep(plugin, key, due, reply)
+
+    def _keep(self, plugin: _Plugin, key: PluginInput, due: Mapping[str, int | None], reply: _Reply) -> None:
+        now, points = self._clock.monotonic(), plugin.args.points
+        seconds = plugin.args.valid_for_seconds if reply.valid_for_seconds is None else reply.valid_for_seconds
+        rejected: Mapping[str, str] = reply.rejected if "Filter" in points else NO_REPLY.rejected
+        about = {
+            name: _AboutSeed(
+                generation, reply.scores.get(name, reply.default), rejected.get(name, ""), now, max(seconds, 1.0)
+            )
+            for name, generation in due.items()
+        }
+        plugin.kept[key] = {**plugin.kept.get(key, {}), **about}
+        self._publish(key)
+
+    def _publish(self, key: PluginInput) -> None:
+        """Have decisions read what is kept about a class."""
+        self._replies[key] = ClassReplies(
+            {
+                plugin.name: PluginReply(
+                    {name: each.points for name, each in about.items() if each.points},
+                    {name: each.rejection for name, each in about.items() if each.rejection},
+                )
+                for plugin in self._plugins
+                if (about := plugin.kept.get(key))
+            }
+        )
+
+    def _failed(self, plugin: _Plugin, reason: str, problem: str) -> None:
+        plugin.failures += 1
+        plugin.problem = problem
+        self._metrics.plugin_errors.labels(plugin.short_name, reason).inc()
+        self._lines.warn(plugin.name, problem, plugin=plugin.short_name, reason=problem, failures=plugin.failures)
+        if plugin.failures >= MOST_FAILURES:
+            plugin.paused_until = self._clock.monotonic() + PAUSE_SECONDS
+
+
+def _args_of(args: object) -> RemotePlugin:
+    assert isinstance(args, RemotePlugin), "the profile has chosen by its arguments"
+    return args
+
+
+def _checked(response: bytes, due: Mapping[str, int | None]) -> _Reply:
+    """Read a reply. Raises PluginReplyInvalid where any part of it cannot be meant: it is a failure as a whole."""
+    if len(response) > MOST_BYTES:
+        raise PluginReplyInvalid(f"its reply has {len(response)} bytes, {MOST_BYTES} are allowed")
+    try:
+        reply = _decode(response)
+    except msgspec.MsgspecError as error:
+        raise PluginReplyInvalid(f"its reply cannot be read: {error}") from error
+    for seed, points in (*reply.scores.items(), ("default", reply.default)):
+        if not 0 <= points <= MOST_POINTS:
+            raise PluginReplyInvalid(f"its score of {seed} is {points}, which is not from 0 to {MOST_POINTS}")
+    unknown = sorted((reply.scores.keys() | reply.rejected.keys()) - due.keys())
+    if unknown:
+        raise PluginReplyInvalid(f"its reply is about {unknown[0]}, which it was not requested about")
+    if any(not reason for reason in reply.rejected.values()):
+        raise PluginReplyInvalid("it rejects a seed without a reason")
+    return reply
