@@ -224,6 +224,16 @@ def test_growth_is_a_chart_with_the_reason(url: str, open_page: Open, keep: Keep
     keep(page, "growth-light")
 
 
+def test_a_set_shows_its_replicas_its_rollout_and_why_it_scales(url: str, open_page: Open, keep: Keep):
+    page = open_page(f"{url}/#/object/managedseedset/garden/grove")
+    facts = page.locator(".scaling")
+    expect(facts).to_contain_text(re.compile("wants [123], between 1 and 3"))
+    expect(facts).to_contain_text(re.compile("have the (new )?template"))
+    expect(page.locator("[data-replica]").first).to_contain_text("Shoot grove-")
+    expect(page.locator("[data-history=managedseedset] [data-chart=sets]")).to_be_visible()
+    keep(page, "set")
+
+
 def test_a_seed_shows_its_state_its_shoots_and_its_fill_on_the_first_screen(url: str, open_page: Open, keep: Keep):
     page = open_page(f"{url}/#/object/seed/_/aws-dublin")
     expect(page.locator(".titled .chip")).to_have_text("ready")

@@ -31,6 +31,7 @@ from gardenbus.dashboard.web.responses import error_response, unknown_address
 from gardenbus.dashboard.web.rights import Rights
 from gardenbus.dashboard.web.security import SecurityMiddleware
 from gardenbus.dashboard.web.sessions import Session, Sessions
+from gardenbus.dashboard.web.set_handlers import SetHandlers
 from gardenbus.dashboard.web.streaming import ChangeStream, StreamRules
 from gardenbus.dashboard.web.tree_handlers import TreeHandlers
 from gardenbus.dashboard.web.views import LandscapeViews
@@ -71,6 +72,7 @@ def landscape_views(  # noqa: PLR0913 - the parts of a dashboard
             *_waiting_routes(WaitingHandlers(cache=cache, api=api)),
             *_fleet_routes(PlacementHandlers(cache=cache, api=api, clock=clock)),
             *_operations_routes(operating),
+            Route("/api/sets/{namespace}/{name}", SetHandlers(cache=cache, api=api).outlook),
             Route("/api/tree", tree.tree),
             Route("/api/works/{kind}/{namespace}/{name:path}", tree.works),
             Route("/api/history", HistoryHandlers(history=history, clock=clock, readable=readable).charts),

@@ -3,7 +3,7 @@
 import { get, objectPath, send, session } from "../api.js";
 import { fillChart } from "../chart.js";
 import { decision, seedDecision } from "../decision.js";
-import { empty, h, icon, loading, meter } from "../dom.js";
+import { empty, h, icon, loading, meter, table as plainTable } from "../dom.js";
 import { eventLine } from "../eventlist.js";
 import { TONES, ago, clock, count, fill, health, healthOf, kindName, pathOf } from "../format.js";
 import { historyCard } from "../history.js";
@@ -49,8 +49,8 @@ export function objectPage(main, { path: [kind, space, ...rest] }) {
   async function read() {
     timer = 0;
     try {
-      const [found, why, filled] = await Promise.all([get(objectPath(kind, namespace, name)), explained(), fillHistory()]);
-      if (!isOver) draw(found, why, filled);
+      const [found, why, filled, outlook] = await Promise.all([get(objectPath(kind, namespace, name)), explained(), fillHistory(), setOutlook()]);
+      if (!isOver) draw(found, why, filled, outlook);
     } catch (error) {
       if (isOver || live.state === "lost") return;
       place.replaceChildren(h("div", { class: "card" }, empty("search", `${kindName(kind)} ${name} not found`, h("p", null, error.message), h("a", { class: "button", href: "#/" }, "To the landscape"))));
@@ -61,11 +61,15 @@ export function objectPage(main, { path: [kind, space, ...rest] }) {
     return kind === "seed" ? get(`explain-seed/${encodeURIComponent(name)}`).catch(() => null) : null;
   }
 
+  async function setOutlook() {
+    return kind === "managedseedset" ? get(`sets/${encodeURIComponent(namespace)}/${encodeURIComponent(name)}`).catch(() => null) : null;
+  }
+
   async function fillHistory() {
     return kind === "seed" ? get(`seeds/${encodeURIComponent(name)}/fill`).catch(() => null) : null;
   }
 
-  function draw({ object, yaml, related, events, moves }, why, filled) {
+  function draw({ object, yaml, related, events, moves }, why, filled, outlook) {
     const { metadata = {}, spec = {}, status = {} } = object;
     isWaiting = kind === "shoot" && !spec.seedName;
     const opened = new Set([...place.querySelectorAll("details[open] > summary b")].map((each) => each.textContent));
@@ -80,6 +84,7 @@ export function objectPage(main, { path: [kind, space, ...rest] }) {
     const left = h("div", { class: "column" },
       moves?.length > 0 && moved(moves, status),
       list,
+      outlook && [scaling(outlook), replicas(outlook)],
       history?.element,
       spec.seedName ? [last, decided] : [decided, last], // of one that waits, why is what is asked first
       kind === "seed" && why && card("Would it take a shoot?", null, h("div", { class: "body" }, seedDecision(why))),
@@ -97,7 +102,7 @@ export function objectPage(main, { path: [kind, space, ...rest] }) {
   return {
     update(batches) {
       table?.update(batches);
-      const mine = batches.some((batch) => batch.reload || batch.manyShoots || (batch.fleet && OF_FLEETS.has(kind)) || (batch[kind] ?? []).some((row) => row.name === name && (row.namespace ?? "") === namespace) || batch.gone?.some((each) => each[0] === kind && each[1] === namespace && each[2] === name) || batch.events?.some((event) => event.kind === kind && event.name === name && event.namespace === namespace));
+      const mine = batches.some((batch) => batch.reload || (kind === "managedseedset" && ((batch.seedautoscaler ?? []).length > 0 || (batch.seed ?? []).some((row) => row.managed))) || batch.manyShoots || (batch.fleet && OF_FLEETS.has(kind)) || (batch[kind] ?? []).some((row) => row.name === name && (row.namespace ?? "") === namespace) || batch.gone?.some((each) => each[0] === kind && each[1] === namespace && each[2] === name) || batch.events?.some((event) => event.kind === kind && event.name === name && event.namespace === namespace));
       if (mine) readIn(REFRESH_MS, true);
       else if (isWaiting && batches.some((batch) => batch.seed?.length || batch.gone?.some((each) => each[0] === "seed"))) readIn(SEEDS_MS, false); // why it waits is of the seeds
     },
@@ -143,6 +148,26 @@ function actions(kind, namespace, name, spec) {
     kind === "seed" && (isOpen ? button("Cordon", async () => (await send("POST", `seeds/${path}/cordon`), `${name} takes no new shoots`)) : button("Uncordon", async () => (await send("POST", `seeds/${path}/uncordon`), `${name} takes new shoots again`))),
     kind === "shoot" && button("Retry", async () => (await send("POST", `shoots/${encodeURIComponent(namespace)}/${path}/retry`), `${name} is tried again`)),
     button("Delete…", async () => (await confirmDeletion(kind, name)) && (await send("DELETE", objectPath(kind, namespace, name), { confirm: name }), `${name} is being deleted`), true));
+}
+
+// A set: what it does next and why, how far its template is, and its replicas as seeds.
+function scaling({ rollout, next, autoscalers }) {
+  const done = rollout.isDone ? `all ${count(rollout.replicas)} seeds have the template` : `${count(rollout.updated)} of ${count(rollout.replicas)} seeds have the new template (${rollout.update})`;
+  return card("Scaling and rollout", null, h("div", { class: "body scaling" }, h("dl", { class: "facts" }, fact("Next", next), fact("Rollout", [done, !rollout.isDone && meter(rollout.replicas ? rollout.updated / rollout.replicas : 0, "busy", done)]),
+    autoscalers.map((each) => fact("Autoscaler", [h("a", { class: "link", href: pathOf("seedautoscaler", "garden", each.name) }, each.name), h("ul", null, each.why.map((words) => h("li", null, words)))])))));
+}
+
+const REPLICAS = [["Seed"], ["State"], ["Shoots", "num"], ["", "wide"], ["Hosted by"], ["Heartbeat", "num"]];
+
+function replicas({ replicas: all, total }) {
+  const rows = all.map((each) => {
+    const full = each.seed && fill(each.seed);
+    return h("tr", { data: { replica: each.name } }, h("td", null, h("a", { class: "link name", href: pathOf("seed", "", each.name), "data-walk": true }, each.name)),
+      h("td", null, h("span", { class: `chip ${each.tone}`, title: each.condition }, h("span", { class: `dot ${each.tone}` }), each.seed ? health(each.seed)[1] : each.words), each.tone === "bad" && each.condition && h("small", null, ` ${each.condition}`)),
+      h("td", { class: "num" }, full ? full.words : "–", each.troubles > 0 && h("small", null, `, ${count(each.troubles)} not well`)), h("td", { class: "wide" }, full && each.seed.capacity !== null && meter(full.share, "taken")),
+      h("td", null, h("a", { class: "link", href: pathOf("shoot", each.namespace, each.name) }, `Shoot ${each.name}`), h("small", null, ` ${each.hostWords}`)), h("td", { class: "num" }, each.seed?.heartbeat ? `${ago(each.seed.heartbeat)} ago` : "none"));
+  });
+  return card("Replicas", total > all.length ? `${count(all.length)} of ${count(total)}` : count(total), rows.length ? h("div", { class: "scrolls" }, plainTable("Replicas", REPLICAS, rows)) : h("div", { class: "body sub" }, "None yet."));
 }
 
 // The way of a shoot that was moved between seeds, the latest move first.
