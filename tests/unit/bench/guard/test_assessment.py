@@ -123,6 +123,12 @@ def test_what_measured_nothing_is_no_success(reading: ScenarioReading) -> None:
     assert isinstance(assess(reading, the_baseline()), MeasuredNothing)
 
 
+def test_a_process_that_has_next_to_nothing_to_do_may_have_done_nothing() -> None:
+    little = {**CPU_US, "apiserver": 0.004 * sum(CPU_US.values())}
+    none = a_reading(*(a_turn({**little, "apiserver": 0.0}),) * 3)
+    assert assess(none, the_baseline(a_reading(*(a_turn(little),) * 3))) == Held("intake")
+
+
 def test_memory_is_lost_beyond_tolerance_and_allowance() -> None:
     good = a_reading(a_turn(memory_mb={"apiserver": 70.0, "redis": 10.0}))
     bigger = a_reading(a_turn(memory_mb={"apiserver": 90.0, "redis": 10.0 + MEMORY_ALLOWANCE_MB - 1}))

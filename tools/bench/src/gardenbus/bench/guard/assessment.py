@@ -98,10 +98,10 @@ def assess(reading: ScenarioReading, baseline: Baseline) -> ScenarioResult:
     good = baseline.scenarios.get(reading.scenario)
     if good is None:
         return MeasuredNothing(reading.scenario, "there are no figures of it: accept some with --accept")
-    if problem := _incomparable(reading, good):
-        return MeasuredNothing(reading.scenario, problem)
     of_all = sum(reading.cpu(process).ratio * reading.cpu(process).yardstick_s for process in reading.processes)
     allowance_s = REST_ALLOWANCE_S if reading.unit == REST_UNIT else LEAST_SHARE * of_all
+    if problem := _incomparable(reading, good, allowance_s):
+        return MeasuredNothing(reading.scenario, problem)
     losses = [
         loss
         for process in reading.processes
@@ -119,15 +119,22 @@ def _most_varied(reading: ScenarioReading) -> tuple[YardstickName, float]:
     return max(((name, reading.variation(name)) for name in names), key=lambda each: each[1])
 
 
-def _incomparable(reading: ScenarioReading, good: ScenarioBaseline) -> str:
-    """Problem of a reading that cannot be compared: of the same processes there must be some work in both."""
+def _incomparable(reading: ScenarioReading, good: ScenarioBaseline, allowance_s: float) -> str:
+    """Problem of a reading that cannot be compared: of the same processes there must be some work in both.
+
+    A process that has next to nothing to do in a scenario may have done nothing.
+    """
     if missing := sorted({*good.processes} - {*reading.processes}):
         return f"nothing was measured of {', '.join(missing)}"
     if new := sorted({*reading.processes} - {*good.processes}):
         return f"there are no figures of {', '.join(new)}: accept some with --accept"
-    if idle := [name for name in reading.processes if reading.cpu(name).seconds <= 0 < good.processes[name].cpu]:
-        return f"{', '.join(idle)} took no CPU at all"
-    return ""
+    cpu = {name: reading.cpu(name) for name in reading.processes}
+    idle = [
+        name
+        for name in reading.processes
+        if cpu[name].seconds <= 0 and good.processes[name].cpu * cpu[name].yardstick_s > allowance_s
+    ]
+    return f"{', '.join(idle)} took no CPU at all" if idle else ""
 
 
 def _losses(reading: ScenarioReading, process: str, good: ProcessBaseline, allowance_s: float) -> list[Loss]:
