@@ -20,7 +20,7 @@ from gardenbus.common.api.keys import Subjects
 from gardenbus.common.errors import CredentialsRejected
 from gardenbus.common.runtime.clock import SystemClock
 from gardenbus.kubeapi.access.authorizer import DelegatingAuthorizer
-from gardenbus.kubeapi.access.logins import Logins
+from gardenbus.kubeapi.access.logins import IdTokenAuthenticator, Logins
 from gardenbus.kubeapi.api_client import ImpersonatingClient
 from gardenbus.kubeapi.requests.client_events import ClientEvents
 from gardenbus.kubeapi.requests.reads import Reads
@@ -47,11 +47,17 @@ class KubeApi:
     """Requests of users over HTTP."""
 
     def __init__(
-        self, client: "TestClient[Any, Any]", store: MemoryStore, watches: WatchServer, revoked: set[str]
+        self,
+        client: "TestClient[Any, Any]",
+        store: MemoryStore,
+        watches: WatchServer,
+        revoked: set[str],
+        logins: Logins,
     ) -> None:
         self.client = client
         self.store = store
         self.watches = watches
+        self.logins = logins
         self.revoked = revoked
         """Users whose passwords are not valid any more."""
 
@@ -62,7 +68,9 @@ class KubeApi:
 
 
 @contextlib.asynccontextmanager
-async def a_kube_api(*, most_requests: int = 10, most_watches: int = 10) -> AsyncGenerator[KubeApi]:
+async def a_kube_api(
+    *, most_requests: int = 10, most_watches: int = 10, named_by: IdTokenAuthenticator | None = None
+) -> AsyncGenerator[KubeApi]:
     """A Kubernetes API; everybody's password is PASSWORD."""
     clock = SystemClock()
     server = MemoryServer(clock)
@@ -103,7 +111,7 @@ async def a_kube_api(*, most_requests: int = 10, most_watches: int = 10) -> Asyn
             raise CredentialsRejected("user or password is wrong")
 
     objects = ObjectsUpdater(bus, SUBJECTS, caches.objects, fetched, caches.note_moved)
-    logins = Logins(check, Revocations, clock)
+    logins = Logins(check, Revocations, clock, named_by)
     authorizer = DelegatingAuthorizer(api, clock)
     watches = WatchServer(authorizer, logins, caches, clock.now, most=most_watches)
     reads = Reads(api, authorizer, caches, clock.now, Barrier(bus, SUBJECTS, caches, objects))
@@ -115,6 +123,7 @@ async def a_kube_api(*, most_requests: int = 10, most_watches: int = 10) -> Asyn
         ClientEvents(api, caches.events),
         Subresources(api),
         logins,
+        api,
     )
     application = KubeApplication(
         handlers, caches, lambda: None, {"gitVersion": "v1.34.4"}, most_requests=most_requests
@@ -125,7 +134,7 @@ async def a_kube_api(*, most_requests: int = 10, most_watches: int = 10) -> Asyn
     ]
     try:
         async with TestClient(TestServer(application.application())) as client:
-            yield KubeApi(client, store, watches, revoked)
+            yield KubeApi(client, store, watches, revoked, logins)
             await watches.stop()
     finally:
         for task in tasks:

@@ -34,6 +34,7 @@ class OidcProvider:
         """Claims of the ID token that are other than they should be; None leaves one out."""
         self.signs_with: ECKey | OctKey | None = None
         self.key = ECKey.generate_key("P-256", {"kid": "one", "alg": "ES256", "use": "sig"})
+        self.key_reads = 0
         self.codes: dict[str, dict[str, str]] = {}
         self.app = Starlette(
             routes=[
@@ -50,6 +51,7 @@ class OidcProvider:
         return JSONResponse({"issuer": self.issuer, **urls})
 
     async def _keys(self, _: Request) -> Response:
+        self.key_reads += 1
         return JSONResponse(KeySet([self.key]).as_dict(private=False))
 
     async def _authorize(self, request: Request) -> Response:
@@ -75,20 +77,17 @@ class OidcProvider:
             or form["redirect_uri"] != requested["redirect_uri"]
         ):
             return JSONResponse({"error": "invalid_grant"}, status_code=400)
-        claims = {
-            "iss": self.issuer,
-            "aud": CLIENT,
-            "iat": self.now,
-            "exp": self.now + LIFE_SECONDS,
-            "nonce": requested["nonce"],
-            **self.claims,
-            **self.overrides,
-        }
-        key = self.signs_with or self.key
-        header = {"alg": "HS256" if isinstance(key, OctKey) else "ES256", "kid": "one"}
-        existing = {name: value for name, value in claims.items() if value is not None}
-        token = jwt.encode(header, existing, key, algorithms=[header["alg"]])
+        token = self.id_token(nonce=requested["nonce"])
         return JSONResponse({"access_token": "a", "token_type": "Bearer", "id_token": token})
+
+    def id_token(self, **more: Any) -> str:
+        """An ID token for the client, with these claims besides."""
+        times = {"iat": self.now, "exp": self.now + LIFE_SECONDS}
+        claims = {"iss": self.issuer, "aud": CLIENT, **times, **more, **self.claims, **self.overrides}
+        key = self.signs_with or self.key
+        header = {"alg": "HS256" if isinstance(key, OctKey) else "ES256", "kid": key.kid or "one"}
+        existing = {name: value for name, value in claims.items() if value is not None}
+        return jwt.encode(header, existing, key, algorithms=[header["alg"]])
 
 
 @contextlib.asynccontextmanager

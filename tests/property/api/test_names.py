@@ -15,6 +15,7 @@ from gardenbus.apiserver.domain.request_subjects import parse_request_subject
 from gardenbus.cli.commands import issued as issued_command
 from gardenbus.common.adapters.nats.credentials import Login, login_credentials
 from gardenbus.common.api.identity import names
+from gardenbus.common.api.identity.id_tokens import user_named
 from gardenbus.common.api.identity.issued_credentials import read_credentials
 from gardenbus.common.api.identity.permissions import service_names
 from gardenbus.common.api.identity.principals import OPERATOR, Principal, principal_of
@@ -23,7 +24,6 @@ from gardenbus.common.api.keys import Subjects
 from gardenbus.common.api.users import ANONYMOUS
 from gardenbus.common.errors import BadRequest, Forbidden, SettingsInvalid
 from gardenbus.credentials.new_nkeys import new_nkey
-from gardenbus.dashboard.web.oidc import user_named
 from gardenbus.diagnostics.login_tokens import Claims, signed, verified
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)

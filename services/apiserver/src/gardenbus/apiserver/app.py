@@ -17,13 +17,12 @@ from gardenbus.apiserver.domain.senders import UserOf, as_stated
 from gardenbus.apiserver.isolated_process import IsolatedProcess, isolated_process
 from gardenbus.apiserver.messages.durable_requests import DurableRequestHandler
 from gardenbus.apiserver.messages.reports import ReportHandler
-from gardenbus.apiserver.metrics import ConsumerMetrics
+from gardenbus.apiserver.metrics import ConsumerMetrics, request_counts
 from gardenbus.apiserver.registry.read_cache import ManifestCache
 from gardenbus.apiserver.registry.seed_binder import SeedBinder
 from gardenbus.apiserver.registry.stored_amounts import StoredAmounts
 from gardenbus.apiserver.registry.writer import Writer
 from gardenbus.apiserver.requests.api import ApiHandler
-from gardenbus.apiserver.requests.counts import request_counts
 from gardenbus.apiserver.requests.own_consumers import OwnConsumers
 from gardenbus.apiserver.settings import ApiserverSettings
 from gardenbus.common.api.identity.accounts import AUTH_CALLOUT, COMES_IN_BY

@@ -10,6 +10,7 @@ from gardenbus.common.api.field_validation import FieldValidation
 from gardenbus.common.api.keys import Header, ObjectKey, Subjects
 from gardenbus.common.errors import Unavailable
 from gardenbus.common.ports.bus import Bus
+from gardenbus.kubeapi.domain.acting_users import ActingUser
 from gardenbus.kubeapi.domain.statuses import Rejected
 
 REQUEST_SECONDS = 10.0
@@ -60,12 +61,14 @@ class ImpersonatingClient:
         self._subjects = subjects
 
     async def request(
-        self, user: str, tail: str, body: object = None, options: WriteOptions | None = None
+        self, user: ActingUser, tail: str, body: object = None, options: WriteOptions | None = None
     ) -> ApiResult:
         """Send a request. Raises Rejected with the response's error, Unavailable without a readable one."""
-        headers: Mapping[str, str] = options.headers if options is not None else {}
+        headers: dict[str, str] = options.headers if options is not None else {}
+        if user.groups:
+            headers[Header.GROUPS] = msgspec.json.encode(user.groups).decode()
         payload = b"" if body is None else body if isinstance(body, bytes) else msgspec.json.encode(body)
-        subject = self._subjects.as_user(user, f"api.{tail}")
+        subject = self._subjects.as_user(user.name, f"api.{tail}")
         try:
             response = _decode(
                 await self._bus.request(subject, payload, headers=headers, timeout_seconds=REQUEST_SECONDS)
@@ -76,7 +79,7 @@ class ImpersonatingClient:
             return ApiResult(bytes(response.result), response.warnings)
         raise _rejected(response.error)
 
-    async def result(self, user: str, tail: str, body: object = None) -> Any:
+    async def result(self, user: ActingUser, tail: str, body: object = None) -> Any:
         """Send a request that reads; its result, decoded."""
         return _decode_any((await self.request(user, tail, body)).body)
 

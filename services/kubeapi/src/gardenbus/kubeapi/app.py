@@ -7,6 +7,7 @@ import asyncio
 from collections.abc import Awaitable
 from pathlib import Path
 
+import aiohttp
 import structlog
 
 from gardenbus.common.api.document import Document, section
@@ -18,8 +19,9 @@ from gardenbus.common.runtime.bus_connection import connect_bus, identity_of
 from gardenbus.common.runtime.service import ServiceContext
 from gardenbus.kubeapi import metrics
 from gardenbus.kubeapi.access.authorizer import DelegatingAuthorizer
-from gardenbus.kubeapi.access.logins import Logins, nats_check
+from gardenbus.kubeapi.access.logins import IdTokenAuthenticator, Logins, nats_check
 from gardenbus.kubeapi.api_client import ImpersonatingClient
+from gardenbus.kubeapi.domain.acting_users import ActingUser
 from gardenbus.kubeapi.requests.client_events import ClientEvents
 from gardenbus.kubeapi.requests.reads import Reads
 from gardenbus.kubeapi.requests.reviews import Reviews
@@ -37,6 +39,9 @@ from gardenbus.kubeapi.web.tls import server_context
 
 STREAMS = ("OBJECTS", "EVENTS")
 """Followed streams; others create them."""
+
+OWN_USER = ActingUser("kubeapi")
+"""The service itself, for what it reads."""
 
 KUBERNETES = ("1", "34", "v1.34.4")
 """Version of Kubernetes whose protocol is spoken: clients choose by it what they send."""
@@ -66,7 +71,8 @@ async def start_kubeapi(context: ServiceContext[KubeApiSettings], *, bus: Bus, s
     visited = asyncio.Event()
     barrier = _follow(context, bus, subjects, api, caches, visited)
     name = f"kubeapi-login-{context.instance}"
-    logins = Logins(nats_check(settings.nats_url, name, settings.nats_ca or None), _Revoked(caches.objects).now, clock)
+    check = nats_check(settings.nats_url, name, settings.nats_ca or None)
+    logins = Logins(check, _Revoked(caches.objects).now, clock, await _id_tokens(context))
     authorizer = DelegatingAuthorizer(api, clock)
     watches = WatchServer(authorizer, logins, caches, clock.now, most=settings.kubeapi_watches)
     context.spawn("reviews", _after(visited, watches.run()))
@@ -80,6 +86,7 @@ async def start_kubeapi(context: ServiceContext[KubeApiSettings], *, bus: Bus, s
             ClientEvents(api, caches.events),
             Subresources(api),
             logins,
+            api,
         ),
         caches,
         visited.set,
@@ -99,6 +106,27 @@ async def start_kubeapi(context: ServiceContext[KubeApiSettings], *, bus: Bus, s
     return port
 
 
+async def _id_tokens(context: ServiceContext[KubeApiSettings]) -> IdTokenAuthenticator | None:
+    """The provider of the settings; None without one. Raises SettingsInvalid."""
+    settings = context.settings
+    if not settings.kubeapi_oidc_issuer:
+        return None
+    from gardenbus.kubeapi.access.id_tokens import (  # noqa: PLC0415 - what it takes is loaded where it is used
+        IdTokenIssuer,
+        IdTokens,
+        provider_reader,
+    )
+
+    issuer = IdTokenIssuer(
+        settings.kubeapi_oidc_issuer,
+        settings.kubeapi_oidc_client_id,
+        settings.kubeapi_oidc_user_claim,
+        settings.kubeapi_oidc_groups_claim,
+    )
+    session = await context.stack.enter_async_context(aiohttp.ClientSession())
+    return IdTokens(issuer, provider_reader(session, settings.kubeapi_oidc_ca), context.clock).named
+
+
 def _follow(
     context: ServiceContext[KubeApiSettings],
     bus: Bus,
@@ -109,7 +137,7 @@ def _follow(
 ) -> Barrier:
     async def fetched(key: ObjectKey) -> bytes | None:
         try:
-            return (await api.request("kubeapi", f"get.{key.tail}")).body
+            return (await api.request(OWN_USER, f"get.{key.tail}")).body
         except GardenbusError:
             return None  # gone meanwhile, or announced again when the API is back
 

@@ -50,6 +50,9 @@ HEADERS: Mapping[str, HeaderSpec] = {
     Header.CONDITION: HeaderSpec(
         "write only while `<kind>.<namespace>.<name>=<resourceVersion>` holds", r"^[^=]+=[0-9]+$"
     ),
+    Header.GROUPS: HeaderSpec(
+        "groups that come with a user's credential, as JSON: of services that speak for others", r"^\["
+    ),
     Header.DRY_RUN: HeaderSpec(
         "`true`: respond without writing anything; `explain` (of an apply): with what each admission plug-in did",
         r"^(true|false|explain)$",
@@ -227,7 +230,7 @@ def _request_reply_channels(subjects: Subjects) -> Sequence[Channel]:
         for verb in VERBS.values()
         for form in verb.forms
     ]
-    anything = MessageSpec("ApiAs", "The body of that request.", "bytes", optional=WRITING)
+    anything = MessageSpec("ApiAs", "The body of that request.", "bytes", optional=(*WRITING, Header.GROUPS))
     request_message = MessageSpec("Explain", "Nothing.", "bytes")
     return (
         *api,

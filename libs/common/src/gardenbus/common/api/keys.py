@@ -292,4 +292,5 @@ class Header:
     SHA256 = "Gardenbus-Sha256"  # rejected: of the whole message
     TOO_LARGE = "Gardenbus-Too-Large"  # changed: the body was left out, fetch it
     SETTLED = "Gardenbus-Settled"  # changed: every change up to this version has been announced by here
+    GROUPS = "Gardenbus-Groups"  # api, of kubeapi for others: groups that come with a credential, JSON
     RECONCILE_ID = "Gardenbus-Reconcile-Id"

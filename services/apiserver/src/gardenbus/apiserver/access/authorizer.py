@@ -23,6 +23,7 @@ from gardenbus.apiserver.domain.authorization.decision import SERVICES, Authoriz
 from gardenbus.apiserver.domain.authorization.seed_graph import references_of
 from gardenbus.apiserver.domain.related_objects import ObjectQuery, ProjectQuery, RelatedQuery
 from gardenbus.apiserver.domain.request_subjects import RequestSubject
+from gardenbus.apiserver.domain.senders import stated_groups
 from gardenbus.apiserver.registry.read_cache import ReadCache
 from gardenbus.apiserver.registry.seed_graph_reader import is_reachable
 from gardenbus.apiserver.registry.writer import ChangeChecks
@@ -114,10 +115,13 @@ class Authorizer:
         An insider is whom a subject names that nobody outside can publish on. Where the server says that the message
         crossed the accounts nobody is; that it does not say so proves nothing, for it says so of no stored message.
         Where identities are on, the server lets only those who act for the operator send requests that name nobody.
+        Groups are those that an insider states of whom it speaks for: outside nobody has any but by a name.
         """
         is_insider = sender.is_insider and REQUEST_INFO not in headers
         is_operators = self.is_enforced and is_insider and sender.origin == "nobody"
-        return Requester(OPERATOR if is_operators else sender.user, is_insider=is_insider, request_id=request_id)
+        groups = stated_groups(headers) if is_insider and sender.origin == "insider" else frozenset[str]()
+        user = OPERATOR if is_operators else sender.user
+        return Requester(user, is_insider=is_insider, groups=groups, request_id=request_id)
 
     @staticmethod
     def comes_from_services(sender: RequestSubject, headers: Mapping[str, str]) -> bool:

@@ -12,8 +12,9 @@ from collections.abc import Callable
 import msgspec
 
 from gardenbus.common.api.decoding import json_decoder
+from gardenbus.common.api.keys import Header
 from gardenbus.common.api.restored_requests import REQUEST_INFO
-from gardenbus.common.errors import Impersonation
+from gardenbus.common.errors import BadRequest, Impersonation
 from gardenbus.common.ports.bus import Headers
 
 
@@ -22,6 +23,20 @@ class _RequestInfo(msgspec.Struct, frozen=True):
 
 
 _decode = json_decoder(_RequestInfo)
+
+
+_decode_groups = json_decoder(tuple[str, ...])
+
+
+def stated_groups(headers: Headers) -> frozenset[str]:
+    """The groups that an insider states of a user. Raises BadRequest for what cannot be read."""
+    stated = headers.get(Header.GROUPS)
+    if not stated:
+        return frozenset()
+    try:
+        return frozenset(_decode_groups(stated))
+    except msgspec.MsgspecError as error:
+        raise BadRequest(f"{Header.GROUPS}: {error}") from error
 
 
 UserOf = Callable[[str], str]

@@ -60,16 +60,16 @@ class AccessReviews:
             return EVERYTHING
         facts = await self._authorizer.facts(requester, Action("readable"), reads)
         is_whole = role_of(requester, facts) is not None
-        projects = [] if is_whole else await self._projects_of(requester.user)
+        projects = [] if is_whole else await self._projects_of((requester.user, *requester.groups))
         return readable(requester, facts.roles, projects)
 
-    async def _projects_of(self, user: str) -> list[Document]:
-        """The Projects whose manifests name somebody: few of many are decoded."""
-        named, token = user.rpartition(":")[2].encode(), None
+    async def _projects_of(self, names: Sequence[str]) -> list[Document]:
+        """The Projects whose manifests name a user or one of its groups: few of many are decoded."""
+        named, token = [name.rpartition(":")[2].encode() for name in names], None
         found: list[Document] = []
         while True:
             page = await self._store.list_page("project", continue_token=token)
-            found += [stored.document() for stored in page.objects if named in stored.encoded()]
+            found += [stored.document() for stored in page.objects if any(name in stored.encoded() for name in named)]
             token = page.continue_token
             if token is None:
                 return found

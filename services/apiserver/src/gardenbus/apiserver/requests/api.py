@@ -19,7 +19,6 @@ from typing import Any
 from uuid import uuid4
 
 import structlog
-from prometheus_client import Histogram
 
 from gardenbus.apiserver import spans
 from gardenbus.apiserver.access.authorizer import AccessGrant, Authorizer
@@ -33,7 +32,7 @@ from gardenbus.apiserver.domain.in_flight import BYTES, REQUESTS, InFlight
 from gardenbus.apiserver.domain.request_subjects import RequestSubject, parse_request_subject, unknown_verb
 from gardenbus.apiserver.domain.responses import RequestResponse, error_response, success_response
 from gardenbus.apiserver.domain.senders import UserOf, as_stated, check_sender
-from gardenbus.apiserver.metrics import OVER_BUDGET
+from gardenbus.apiserver.metrics import OVER_BUDGET, REQUEST_SECONDS
 from gardenbus.apiserver.registry.dry_run import EXPLAIN, explains, is_dry_run
 from gardenbus.apiserver.registry.preconditions import precondition_of
 from gardenbus.apiserver.registry.read_cache import ManifestCache, ReadCache
@@ -69,11 +68,6 @@ from gardenbus.common.ports.clock import Clock
 from gardenbus.common.ports.store import Store
 
 _log = structlog.stdlib.get_logger()
-
-REQUEST_SECONDS = Histogram(
-    "gardenbus_apiserver_request_duration_seconds", "Time to respond to a request.", ["verb", "code"],
-    buckets=(0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10),
-)  # fmt: skip
 
 _WATCH = "watch"
 _FIRST_WORDS = frozenset(name.partition(".")[0] for name in VERBS)

@@ -20,8 +20,8 @@ from joserfc.jwk import KeySet
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
-from gardenbus.common.api.identity.names import claimed_person
-from gardenbus.common.errors import BadRequest, Forbidden, SettingsInvalid, Unavailable
+from gardenbus.common.api.identity.id_tokens import ALGORITHMS, CLOCK_LEEWAY_SECONDS, is_for, user_named
+from gardenbus.common.errors import Forbidden, SettingsInvalid, Unavailable
 from gardenbus.common.ports.clock import Clock
 from gardenbus.dashboard.settings import DashboardSettings
 from gardenbus.dashboard.web.sessions import Sessions
@@ -31,9 +31,6 @@ from gardenbus.diagnostics.login_tokens import Claims, signed, verified
 FLOW_COOKIE = "gardenbus-oidc"
 FLOW_LIFE = timedelta(minutes=10)
 TIMEOUT_SECONDS = 8.0
-CLOCK_LEEWAY_SECONDS = 60
-ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA")
-"""Signatures of a key pair. None that the client's own secret could make."""
 
 _log = structlog.stdlib.get_logger()
 
@@ -175,30 +172,9 @@ class OpenIdConnect:
             registry.validate(token.claims)
         except (JoseError, ValueError, KeyError, TypeError) as error:
             raise Forbidden(f"the provider's ID token does not hold: {error}") from error
-        if not _is_for(provider.client_id, token.claims):
+        if not is_for(provider.client_id, token.claims):
             raise Forbidden("the provider's ID token is for another client")
         return token.claims
-
-
-def user_named(claims: dict[str, Any], claim: str) -> str:
-    """The user that an ID token names. Raises Forbidden unless a person may have the name.
-
-    An address that the provider has not verified is whatever somebody typed. Groups that a provider states are no
-    groups here: rights come from the roles of the landscape and of its Projects.
-    """
-    if claim == "email" and claims.get("email_verified") is not True:
-        raise Forbidden(f"the provider has not verified the address {str(claims.get(claim))[:80]!r}")
-    try:
-        return claimed_person(claims.get(claim)).user
-    except BadRequest as error:
-        raise Forbidden(f"the claim {claim} names no user: {error.message}") from error
-
-
-def _is_for(client: str, claims: dict[str, Any]) -> bool:
-    """True for claims whose audience is one client alone, or that say which of several it was made for (`azp`)."""
-    audience = claims["aud"]
-    is_shared = isinstance(audience, list) and len(cast("list[Any]", audience)) > 1
-    return claims.get("azp", None if is_shared else client) == client
 
 
 def _fields(claims: Claims) -> tuple[str, str, int]:

@@ -6,6 +6,7 @@ from typing import NamedTuple
 from gardenbus.common.errors import Forbidden, Unavailable
 from gardenbus.common.ports.clock import Clock
 from gardenbus.kubeapi.api_client import ImpersonatingClient
+from gardenbus.kubeapi.domain.acting_users import ActingUser
 
 FRESH_SECONDS = 10.0
 """Time for which a decision counts: a right that is withdrawn is used no longer than that."""
@@ -19,7 +20,7 @@ MOST_DECISIONS = 100_000
 class AccessAttributes(NamedTuple):
     """An action of a user. `namespace` "" is all of them, or none; `kind` may have a subresource."""
 
-    user: str
+    user: ActingUser
     verb: str
     kind: str
     namespace: str = ""

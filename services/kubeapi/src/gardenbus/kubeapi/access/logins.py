@@ -2,8 +2,8 @@
 
 A token is the user and password that the landscape issued, as JSON or as base64 of `user:password`. NATS decides if
 they are valid, by a connection that is closed again: so what is revoked, or has ended, is decided in one place. Its
-decision counts for some seconds. A certificate is of an authority that the TLS server trusts; its names are read here,
-and the revocations.
+decision counts for some seconds. Or it is an ID token of an OpenID Connect provider (`id_tokens`). A certificate is of
+an authority that the TLS server trusts. The names of these two are read here, and the revocations.
 """
 
 import asyncio
@@ -21,10 +21,11 @@ import msgspec
 from gardenbus.common.adapters.nats.connection import Connection
 from gardenbus.common.adapters.nats.credentials import Login, login_credentials
 from gardenbus.common.api.identity.names import carried, certified
-from gardenbus.common.api.identity.principals import Principal, groups_of
+from gardenbus.common.api.identity.principals import Principal
 from gardenbus.common.api.identity.revocations import Revocations
 from gardenbus.common.errors import BadRequest, CredentialsRejected, GardenbusError, Unavailable
 from gardenbus.common.ports.clock import Clock
+from gardenbus.kubeapi.domain.acting_users import ActingUser
 
 FRESH_SECONDS = 10.0
 """Time for which a login counts: what is revoked is let in no longer than that."""
@@ -50,21 +51,40 @@ class User(NamedTuple):
 
     name: str
     groups: tuple[str, ...] = ()
+    """Those that a provider states, or who impersonates this user; a name proves others."""
     proof: "Proof | None" = None
+
+    @property
+    def acting(self) -> ActingUser:
+        """The user in requests to the apiserver."""
+        return ActingUser(self.name, self.groups)
 
 
 class Proof(NamedTuple):
-    """A login, or a certificate's serial number and the time of its issue."""
+    """A login; else the time of issue of a certificate or ID token, the serial number of the one, the other's end."""
 
     login: Login | None = None
     serial: str = ""
     issued_at: datetime | None = None
+    expires_at: datetime | None = None
 
 
 class _CachedLogin(NamedTuple):
     user: User | None
     at: float
 
+
+class NamedByProvider(NamedTuple):
+    """A person, as a provider's ID token names them, from when to when."""
+
+    name: str
+    groups: tuple[str, ...]
+    issued_at: datetime | None
+    expires_at: datetime
+
+
+IdTokenAuthenticator = Callable[[str], Awaitable[NamedByProvider]]
+"""Raises Unauthenticated for a token that does not hold, Unavailable when nobody can say."""
 
 LoginAuthenticator = Callable[[Login], Awaitable[None]]
 """Raises CredentialsRejected for a login that is not valid, Unavailable when nobody can say."""
@@ -73,8 +93,15 @@ LoginAuthenticator = Callable[[Login], Awaitable[None]]
 class Logins:
     """Finds users. One for all requests."""
 
-    def __init__(self, check: LoginAuthenticator, revocations: Callable[[], Revocations], clock: Clock) -> None:
+    def __init__(
+        self,
+        check: LoginAuthenticator,
+        revocations: Callable[[], Revocations],
+        clock: Clock,
+        named_by: IdTokenAuthenticator | None = None,
+    ) -> None:
         self._check = check
+        self._named_by = named_by
         self._revocations = revocations
         self._clock = clock
         self._cache: OrderedDict[bytes, _CachedLogin] = OrderedDict()
@@ -83,20 +110,31 @@ class Logins:
 
     async def user_of(self, authorization: str, certificate: Mapping[str, Any] | None) -> User | None:
         """The user of a request; None where nothing says who it is. Raises Unauthenticated, Unavailable."""
-        if authorization:
-            login = read_token(authorization)
-            return await self._by_login(login)
-        return self._by_certificate(certificate) if certificate else None
+        if not authorization:
+            return self._by_certificate(certificate) if certificate else None
+        if self._named_by is not None and is_id_token(token := bearer_token(authorization)):
+            return self._by_provider(await self._named_by(token))
+        return await self._by_login(read_token(authorization))
+
+    def needs_revocations(self, authorization: str, certificate: Mapping[str, Any] | None) -> bool:
+        """True for credentials whose revocations are read here, and not by NATS."""
+        if not authorization:
+            return certificate is not None
+        return self._named_by is not None and is_id_token(bearer_token(authorization))
 
     async def by_token(self, token: str) -> User:
         """The user of a bearer's token. Raises Unauthenticated, Unavailable."""
-        return await self._by_login(read_token(f"Bearer {token}"))
+        user = await self.user_of(f"Bearer {token}", None)
+        assert user is not None
+        return user
 
     async def is_valid(self, user: User) -> bool:
         """True while a user is still let in. Raises Unavailable."""
         proof = user.proof
         if proof is None:
             return True
+        if proof.expires_at is not None and proof.expires_at <= self._clock.now():
+            return False
         if proof.login is None:
             return not self._revocations().rejects(user.name, proof.serial, proof.issued_at)
         try:
@@ -104,6 +142,11 @@ class Logins:
         except Unauthenticated:
             return False
         return True
+
+    def _by_provider(self, named: NamedByProvider) -> User:
+        if self._revocations().rejects(named.name, issued_at=named.issued_at):
+            raise Unauthenticated(f"the credentials of {named.name} were revoked")
+        return User(named.name, named.groups, Proof(issued_at=named.issued_at, expires_at=named.expires_at))
 
     def _by_certificate(self, certificate: Mapping[str, Any]) -> User:
         subject = [pair for part in certificate.get("subject", ()) for pair in part]
@@ -158,7 +201,18 @@ class Logins:
 
 
 def _user(principal: Principal, proof: Proof) -> User:
-    return User(principal.user, groups_of(principal), proof)
+    return User(principal.user, proof=proof)
+
+
+def is_id_token(token: str) -> bool:
+    """True for the form of a signed JWT."""
+    return token.count(".") == 2 and token.startswith("ey")  # noqa: PLR2004 - header, claims, signature
+
+
+def bearer_token(authorization: str) -> str:
+    """The token of a header `Authorization: Bearer`; "" of any other."""
+    scheme, _, token = authorization.partition(" ")
+    return token.strip() if scheme.lower() == "bearer" else ""
 
 
 def read_token(authorization: str) -> Login:

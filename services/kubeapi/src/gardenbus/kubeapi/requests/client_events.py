@@ -49,7 +49,7 @@ class ClientEvents:
             "uid": section(event, _name_of(request, "regarding")).get("uid") or "",
         }
         if not request.info.query.get("dryRun"):
-            await self._api.request(request.user.name, f"event.{about.tail}", body)
+            await self._api.request(request.user.acting, f"event.{about.tail}", body)
         return object_response(event, _CREATED if request.info.verb == "create" else 200)
 
     def _changed(self, request: ApiRequest) -> Document:

@@ -71,7 +71,7 @@ class Reads:
         return object_response(rows)
 
     async def _object(self, request: ApiRequest) -> bytes:
-        info, user = request.info, request.user.name
+        info, user = request.info, request.user.acting
         key = key_of(request)
         if key.kind == "event" or info.query.get("resourceVersion") == "0":
             await self._authorizer.require(
@@ -90,7 +90,7 @@ class Reads:
         if info.resource.singular == "lease":
             return await self._leases(request, options)
         await self._authorizer.require(
-            AccessAttributes(request.user.name, "list", info.resource.singular, info.namespace)
+            AccessAttributes(request.user.acting, "list", info.resource.singular, info.namespace)
         )
         cache = self._caches.of(info.resource.singular)
         await self._reach(cache, options)
@@ -124,7 +124,7 @@ class Reads:
             name: info.query[name] for name in ("labelSelector", "fieldSelector", "continue") if name in info.query
         }
         body: dict[str, Any] = {**query, "limit": options.limit or MOST_OF_LEASES}
-        result = await self._api.result(request.user.name, tail, body)
+        result = await self._api.result(request.user.acting, tail, body)
         metadata = {"continue": result["continue"]} if result.get("continue") else {}
         bodies = (encode(each) for each in result.get("items", ()))
         return self._listed(request, bodies, self._caches.objects.mark, metadata)

@@ -8,6 +8,7 @@ from gardenbus.common.api.identity.principals import AUTHENTICATED_GROUP, OPERAT
 from gardenbus.common.errors import BadRequest, Forbidden, GardenbusError, Unavailable
 from gardenbus.kubeapi.access.logins import Logins, Unauthenticated
 from gardenbus.kubeapi.api_client import ImpersonatingClient
+from gardenbus.kubeapi.domain.acting_users import ActingUser
 from gardenbus.kubeapi.domain.bodies import read_body
 from gardenbus.kubeapi.requests.responses import ApiRequest, ObjectResponse, object_response
 
@@ -39,12 +40,12 @@ class Reviews:
         return object_response({**named, "metadata": {}, "spec": section(given, "spec"), "status": status}, _CREATED)
 
     async def _self(self, request: ApiRequest, _spec: Document) -> Document:
-        return {"userInfo": await self._user_info(request.user.name)}
+        return {"userInfo": await self._user_info(request.user.acting)}
 
-    async def _user_info(self, user: str) -> Document:
+    async def _user_info(self, user: ActingUser) -> Document:
         found = await self._api.result(user, "whoami")
         groups = [*dict.fromkeys((*found.get("groups", ()), AUTHENTICATED_GROUP))]
-        return {"username": found.get("user", user), "groups": groups}
+        return {"username": found.get("user", user.name), "groups": groups}
 
     async def _access(self, request: ApiRequest, spec: Document) -> Document:
         about: dict[str, Any] = {}
@@ -57,7 +58,7 @@ class Reviews:
             raise BadRequest("spec.resourceAttributes: state what is reviewed, or spec.nonResourceAttributes")
         for body in _reviews(attributes):
             try:
-                found = await self._api.result(request.user.name, "can-i", {**body, **about})
+                found = await self._api.result(request.user.acting, "can-i", {**body, **about})
             except (Unavailable, Forbidden):
                 raise
             except GardenbusError as error:  # a word that is no kind, or no verb
@@ -70,7 +71,7 @@ class Reviews:
 
     async def _rules(self, request: ApiRequest, spec: Document) -> Document:
         body = {"namespace": str(spec.get("namespace") or "") or None}
-        found = await self._api.result(request.user.name, "can-i", body)
+        found = await self._api.result(request.user.acting, "can-i", body)
         rules: list[Document] = []
         for rule in found.get("rules", ()):
             plural, _, group = str(rule["kind"]).partition(".")
@@ -79,14 +80,14 @@ class Reviews:
         return {"resourceRules": rules, "nonResourceRules": [paths], "incomplete": False}
 
     async def _token(self, request: ApiRequest, spec: Document) -> Document:
-        role = (await self._api.result(request.user.name, "whoami")).get("role")
+        role = (await self._api.result(request.user.acting, "whoami")).get("role")
         if role != OPERATOR:
             raise Forbidden(f'user "{request.user.name}" cannot review tokens: that takes the role operator')
         try:
             user = await self._logins.by_token(str(spec.get("token") or ""))
         except Unauthenticated as error:
             return {"authenticated": False, "error": error.message}
-        return {"authenticated": True, "user": await self._user_info(user.name)}
+        return {"authenticated": True, "user": await self._user_info(user.acting)}
 
 
 def _reviews(attributes: Document) -> list[dict[str, Any]]:

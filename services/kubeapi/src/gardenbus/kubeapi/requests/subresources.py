@@ -45,7 +45,7 @@ class Subresources:
                 raise BadRequest("spec.replicas: must be a number")
             version = str(section(given, "metadata").get("resourceVersion") or "")
             body |= {"replicas": replicas, "resourceVersion": version}
-        found = await self._api.result(request.user.name, "scale", body)
+        found = await self._api.result(request.user.acting, "scale", body)
         return object_response(
             {
                 "kind": "Scale",
@@ -67,14 +67,14 @@ class Subresources:
             raise BadRequest("spec.seedName: name the seed")
         version = str(section(given, "metadata").get("resourceVersion") or "")
         body = {"namespace": info.namespace, "name": info.name, "seed": seed, "resourceVersion": version}
-        result = await self._api.request(request.user.name, "bind", body)
+        result = await self._api.request(request.user.acting, "bind", body)
         return ObjectResponse(result.body, warnings=result.warnings)
 
     async def _admin_kubeconfig(self, request: ApiRequest) -> ObjectResponse:
         given, info = _sent(request), request.info
         seconds: Any = section(given, "spec").get("expirationSeconds", 3600)
         tail = f"adminkubeconfig.{info.namespace}.{info.name}"
-        found = await self._api.result(request.user.name, tail, {"expirationSeconds": seconds})
+        found = await self._api.result(request.user.acting, tail, {"expirationSeconds": seconds})
         status = {
             "kubeconfig": base64.b64encode(str(found["kubeconfig"]).encode()).decode(),
             "expirationTimestamp": found["expirationTimestamp"],
@@ -85,7 +85,7 @@ class Subresources:
         return object_response({**named, "spec": {"expirationSeconds": seconds}, "status": status}, _CREATED)
 
     async def _approve(self, request: ApiRequest) -> ObjectResponse:
-        name, user = request.info.name, request.user.name
+        name, user = request.info.name, request.user.acting
         for verb, word in (("approve", "Approved"), ("deny", "Denied")):
             for condition in conditions_of(_sent(request)):
                 if condition.get("type") == word:

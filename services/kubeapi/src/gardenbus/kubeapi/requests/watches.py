@@ -69,7 +69,7 @@ class WatchServer:
         """
         info, user = request.info, request.user
         options = list_options(info.query, watch=True)
-        attributes = AccessAttributes(user.name, "watch", info.resource.singular, info.namespace)
+        attributes = AccessAttributes(user.acting, "watch", info.resource.singular, info.namespace)
         await self._authorizer.require(attributes)
         cache = self._caches.of(info.resource.singular)
         if not cache.synced and not await self._caches.wait_for(cache, 0):

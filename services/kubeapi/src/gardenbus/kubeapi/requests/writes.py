@@ -23,6 +23,7 @@ from gardenbus.common.api.merge_patches import merge_patched
 from gardenbus.common.errors import AlreadyExists, BadRequest, Conflict, GardenbusError, NotFound
 from gardenbus.kubeapi.api_client import ApiResult, ImpersonatingClient, WriteOptions
 from gardenbus.kubeapi.domain import manifests, statuses
+from gardenbus.kubeapi.domain.acting_users import ActingUser
 from gardenbus.kubeapi.domain.bodies import UnsupportedMediaType, read_body, read_json
 from gardenbus.kubeapi.domain.delete_options import DeleteRequestOptions, delete_options, is_dry_run
 from gardenbus.kubeapi.domain.patches import apply
@@ -83,9 +84,9 @@ class Writes:
         key = ObjectKey(request.info.resource.singular, request.info.namespace, section(document, "metadata")["name"])
         options = _options(request)._replace(condition=(key, 0))
         try:
-            return await self._api.request(request.user.name, "apply", document, options)
+            return await self._api.request(request.user.acting, "apply", document, options)
         except Rejected as error:
-            if error.code == _CONFLICT and await self._present(request.user.name, key) is not None:
+            if error.code == _CONFLICT and await self._present(request.user.acting, key) is not None:
                 about = f'{request.info.resource.qualified} "{key.name}" already exists'
                 raise AlreadyExists(about) from error
             raise
@@ -122,7 +123,7 @@ class Writes:
         if _is_of_status(request):
             return await self._merge(request, own, given)
         for _ in range(MOST_ATTEMPTS):
-            if await self._present(request.user.name, key_of(request)) is None:
+            if await self._present(request.user.acting, key_of(request)) is None:
                 try:
                     result = await self._create(request, apply.created(manifests.created(own), applier))
                 except AlreadyExists:
@@ -154,7 +155,7 @@ class Writes:
 
     async def _change(self, request: ApiRequest, given: Document, patch_of: PatchMechanism) -> ObjectResponse:
         """Change an object on the version that it states, or on any, until nobody else has changed it meanwhile."""
-        key, user = key_of(request), request.user.name
+        key, user = key_of(request), request.user.acting
         verb = "status" if _is_of_status(request) else "patch"
         metadata = section(given, "metadata")
         wanted, uid = str(metadata.get("resourceVersion") or ""), str(metadata.get("uid") or "")
@@ -209,7 +210,7 @@ class Writes:
         return delete_options(body, request.info.query)
 
     async def _delete(self, request: ApiRequest, key: ObjectKey, options: DeleteRequestOptions) -> ObjectResponse:
-        user, resource = request.user.name, request.info.resource
+        user, resource = request.user.acting, request.info.resource
         stored = section(await self._must_be_present(user, key), "metadata")
         uid, version = str(stored.get("uid") or ""), str(stored.get("resourceVersion") or "")
         if options.uid not in ("", uid) or options.version not in ("", version):
@@ -222,7 +223,7 @@ class Writes:
             return object_response(statuses.success(resource, key.name, uid), warnings=result.warnings)
         return ObjectResponse(result.body, warnings=result.warnings)
 
-    async def _present(self, user: str, key: ObjectKey) -> Document | None:
+    async def _present(self, user: ActingUser, key: ObjectKey) -> Document | None:
         try:
             return _decode((await self._api.request(user, f"get.{key.tail}")).body)
         except Rejected as error:
@@ -230,7 +231,7 @@ class Writes:
                 return None
             raise
 
-    async def _must_be_present(self, user: str, key: ObjectKey) -> Document:
+    async def _must_be_present(self, user: ActingUser, key: ObjectKey) -> Document:
         present = await self._present(user, key)
         if present is None:
             raise NotFound(f"{key} not found")

@@ -11,7 +11,9 @@ from aiohttp import web
 from gardenbus.common.api.document import Document
 from gardenbus.common.errors import GardenbusError, NotFound, Unavailable
 from gardenbus.kubeapi import metrics
+from gardenbus.kubeapi.access.impersonation import impersonated
 from gardenbus.kubeapi.access.logins import Logins, Unauthenticated, User
+from gardenbus.kubeapi.api_client import ImpersonatingClient
 from gardenbus.kubeapi.domain import discovery, openapi
 from gardenbus.kubeapi.domain.manifests import presented
 from gardenbus.kubeapi.domain.negotiation import DISCOVERY, JSON, METADATA, TABLE, Accepted, accepted
@@ -46,6 +48,7 @@ class Handlers(NamedTuple):
     events: ClientEvents
     subresources: Subresources
     logins: Logins
+    api: ImpersonatingClient
 
 
 class KubeApplication:
@@ -114,15 +117,13 @@ class KubeApplication:
         transport = request.transport
         certificate: Mapping[str, Any] | None = transport.get_extra_info("peercert") if transport else None
         authorization = request.headers.get("Authorization", "")
-        if certificate and not authorization:
+        if self._handlers.logins.needs_revocations(authorization, certificate):
             await self._wait_for_revocations()
         user = await self._handlers.logins.user_of(authorization, certificate)
         if user is None:
             raise Unauthenticated("Unauthorized")
         self._visit()
-        if any(name.lower().startswith("impersonate-") for name in request.headers):
-            raise Rejected(403, "Forbidden", f'user "{user.name}" cannot impersonate others here')
-        return user
+        return await impersonated(user, [*request.headers.items()], self._handlers.api)
 
     async def _wait_for_revocations(self) -> None:
         """Wait until the revocations of certificates have been read. Raises Unavailable."""

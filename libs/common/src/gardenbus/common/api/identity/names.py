@@ -47,11 +47,15 @@ _TOKEN_ID = re.compile(r"[a-z0-9]{6}")
 _CERTIFIED: frozenset[Role] = frozenset({"gardenlet", "member-agent", "user", "scheduler", "extension"})
 
 
+def is_reserved(name: str) -> str:
+    """The prefix by which a name, or a group, is for others than persons; "" where it has none."""
+    return next((prefix for prefix in RESERVED_PREFIXES if name.startswith(prefix)), "")
+
+
 def person(name: str) -> Principal:
     """The person, or the program, of a name. Raises BadRequest for a name that is for others."""
     found = principal_of(name)
-    reserved = next((prefix for prefix in RESERVED_PREFIXES if name.startswith(prefix)), None)
-    if reserved is not None:
+    if reserved := is_reserved(name):
         raise BadRequest(f"{name}: that name is for others: no name of a person begins with {reserved}")
     if found.role != "user" or name in _SERVICES:
         raise BadRequest(f"{name}: that name is for others: {OPERATOR} and the services connect with their own keys")
