@@ -79,13 +79,14 @@ OF_SHOOT = ("shoot.garden-dev.apollo", "shootstate.garden-dev.apollo", "namespac
 OF_SEED = (
     *("backupbucket._.bucket", "backupentry.garden-dev.entry", "bastion.garden-dev.bastion"),
     *("controllerinstallation._.installation", f"lease.gardener-system-seed-lease.{OURS}"),
+    *("controllerdeployment._.deployment", "lease.extension-installation.gardener-extension-heartbeat"),
     *("secret.garden.backup", "secret.garden.seed-dns", "secret.garden.r-3", "configmap.garden.r-4"),
 )
 OF_MANAGED_SEED = ("managedseed.garden.child", "lease.gardener-system-seed-lease.child", "secret.garden.child-backup")
+EVERY_GARDENLETS = ("controllerregistration._.registration",)
 EVERYBODYS = ("cloudprofile._.aws", "exposureclass._.public", f"seed._.{OURS}", f"seed._.{THEIRS}")
 
 NARROWER = {
-    "nothing here installs extensions": ("controllerregistration._.registration", "controllerdeployment._.deployment"),
     "no backups are made of buckets": ("secret.garden-keys.of-bucket", "secret.garden-keys.generated"),
     "an entry is of the seed that it names": ("backupentry.garden-dev.elsewhere", "backupbucket._.elsewhere"),
     "nothing acts on Gardenlets": (f"gardenlet.garden.{OURS}", "secret.garden.gardenlet-backup"),
@@ -177,7 +178,7 @@ KIND_NAMES = {
 }
 VERTICES = (
     *(tail for _, tails in FIELDS.values() for tail in tails),
-    *(*OF_SHOOT, *OF_SEED, *OF_MANAGED_SEED, *EVERYBODYS),
+    *(*OF_SHOOT, *OF_SEED, *OF_MANAGED_SEED, *EVERY_GARDENLETS, *EVERYBODYS),
     *(tail for tails in NARROWER.values() for tail in tails),
 )
 
@@ -221,7 +222,22 @@ async def test_a_gardenlet_reads_what_gardeners_graph_leads_to_but_for_what_is_s
 async def test_another_seeds_gardenlet_reads_none_of_it() -> None:
     apiserver = await landscape(shoot_on(OURS))
     its_own = {"backupbucket._.elsewhere", "backupentry.garden-dev.elsewhere"}
-    assert await readable(apiserver, VERTICES, THEIRS) == {*EVERYBODYS, *its_own}
+    assert await readable(apiserver, VERTICES, THEIRS) == {*EVERYBODYS, *EVERY_GARDENLETS, *its_own}
+
+
+async def test_a_gardenlet_lists_the_installations_of_its_seed_alone() -> None:
+    apiserver = await landscape(shoot_on(OURS))
+    tail = "list.controllerinstallation"
+    for seed, selected, expected in ((OURS, OURS, 200), (THEIRS, OURS, 403), (THEIRS, "", 403)):
+        query = {"fieldSelector": f"spec.seedRef.name={selected}"} if selected else {}
+        response = await apiserver.response(f"seed:{seed}", tail, query)
+        assert (200 if response["ok"] else response["error"]["code"]) == expected
+    ours = await apiserver.response(f"seed:{OURS}", tail, {"fieldSelector": f"spec.seedRef.name={OURS}"})
+    assert [each["metadata"]["name"] for each in ours["result"]["items"]] == ["installation"]
+    theirs = await apiserver.response(f"seed:{THEIRS}", tail, {"fieldSelector": f"spec.seedRef.name={THEIRS}"})
+    assert theirs["result"]["items"] == []
+    assert await apiserver.code(f"seed:{THEIRS}", "list.controllerregistration") == 200
+    assert await apiserver.code(f"seed:{THEIRS}", "list.controllerdeployment") == 403
 
 
 @pytest.mark.parametrize("field", FIELDS)

@@ -18,6 +18,7 @@ from gardenbus.controllermanager.controllers import (
     controller_installation,
     controller_registration,
     credentials,
+    extensions_check,
     project,
     project_activity,
     protection,
@@ -51,6 +52,7 @@ LOOPS: Sequence[Loop] = (
     bastion.LOOP,
     controller_registration.LOOP,
     controller_installation.LOOP,
+    extensions_check.LOOP,
 )
 """All loops. A new one has its queue in the permission table too."""
 

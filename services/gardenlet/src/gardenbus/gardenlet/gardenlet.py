@@ -27,6 +27,7 @@ from gardenbus.gardenlet.clients.lease_heartbeat import LeaseHeartbeat
 from gardenbus.gardenlet.clients.managed_gardenlets import GardenletsOnStreams, RequestedGardenlets
 from gardenbus.gardenlet.clients.object_lookup import ObjectLookup
 from gardenbus.gardenlet.clients.reporter import SeedReporter
+from gardenbus.gardenlet.controllers.installations import InstallationsReconciler
 from gardenbus.gardenlet.controllers.managed_seeds import (
     ManagedSeedReconciler,
 )
@@ -80,6 +81,7 @@ class Gardenlet:
         self.cache = BindingCache(subjects, self.seed_name)
         self.reporter = SeedReporter(bus=bus, subjects=subjects, seed_name=self.seed_name, clock=clock)
         self.seed = self._seed_reconciler(version, certificate_expires_at)
+        self.installations = self._installations_reconciler()
         self.heartbeat = self._lease_heartbeat(identity, probe)
         self.shoots = self._shoot_reconciler()
         self.queue = self._work_queue("shoot", self._reconcile_shoot, configuration.shoot.concurrent_syncs)
@@ -141,6 +143,18 @@ class Gardenlet:
             identity=self.seed.identity,
             readiness=lambda: self.seed.readiness,
             is_active=lambda: self.is_active,
+            missing_extensions=self.installations.missing,
+        )
+
+    def _installations_reconciler(self) -> InstallationsReconciler:
+        return InstallationsReconciler(
+            self.seed_name,
+            cache=self.cache,
+            backend=self.backend,
+            reporter=self.reporter,
+            lookup=self._lookup,
+            clock=self._clock,
+            on_change=self._enqueue_all,
         )
 
     def _managed_seed_reconciler(
@@ -187,6 +201,7 @@ class Gardenlet:
     def deliver(self, message: StreamMessage) -> None:
         """Update the cache from a BINDINGS message of this seed, and enqueue what depends on it."""
         readiness, ready, generation = self.seed.readiness, self.seed.is_ready, self._seed_generation
+        extensions = self.installations.trigger
         subject = self.cache.update(message)
         if isinstance(subject, ObjectKey):
             if subject.kind == "seed" and self.cache.recovery_id:
@@ -195,6 +210,8 @@ class Gardenlet:
             self._was_unready |= not self.seed.is_ready
             if self._seed_generation != generation:
                 self.seed.request_care()
+                self._seed_loop.trigger()
+            if self.installations.trigger != extensions:
                 self._seed_loop.trigger()
             if self._was_unready and self.seed.is_ready and not ready:
                 self._was_unready = False
@@ -290,6 +307,7 @@ class Gardenlet:
             if self.is_active:
                 await self._send_inventory()
                 await self.seed.reconcile()
+                await self.installations.reconcile()
 
     async def _send_inventory(self) -> None:
         """Answer a recovery of the store with all that runs here. One that was not sent is tried in the next round."""
@@ -320,6 +338,7 @@ class Gardenlet:
         self.reporter.fencing_token = fencing_token
         self._inventory_due = self.cache.recovery_id
         self.seed.stand_by()
+        self.installations.stand_by()
         self._report_everything(1)
         self._enqueue_all()
         self.managed_seeds.stand_by()
@@ -345,6 +364,7 @@ class Gardenlet:
         self.activity.end()
         self.reporter.stand_by()
         self.seed.stand_by()
+        self.installations.stand_by()
         self.managed_seeds.stand_by()
         await self.queue.clear()
         await self.managed_seed_queue.clear()

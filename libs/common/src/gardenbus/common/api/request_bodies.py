@@ -24,10 +24,9 @@ class ListRequest(RequestBody, frozen=True):
 
     @property
     def seed(self) -> str:
-        """The seed whose shoots alone can match; "" when it may be any."""
-        return required_field(self.field_selector, "spec", "seedName") or required_field(
-            self.field_selector, "status", "seedName"
-        )
+        """The seed whose shoots, or installations, alone can match; "" when it may be any."""
+        fields = (("spec", "seedName"), ("status", "seedName"), ("spec", "seedRef", "name"))
+        return next(filter(None, (required_field(self.field_selector, *path) for path in fields)), "")
 
     @property
     def labels(self) -> frozenset[tuple[str, str]]:

@@ -475,6 +475,10 @@ class Store(Objects, StreamHistories, Recoveries, Protocol):
         """List the objects with an ownerReference to this uid."""
         ...
 
+    async def referring(self, referred: ObjectKey) -> Sequence[ObjectKey]:
+        """List the objects that refer to an object, by `IndexKeys.references`."""
+        ...
+
     async def exists_uid(self, uid: str) -> bool:
         """True when an object with this uid is stored."""
         ...

@@ -5,6 +5,7 @@ authorizer.
 """
 
 from gardenbus.apiserver.domain import report_admission
+from gardenbus.apiserver.domain.authorization.seed_graph import is_of_seed
 from gardenbus.apiserver.domain.member_reports import check_member, cluster_of
 from gardenbus.apiserver.domain.report_messages import Report
 from gardenbus.apiserver.domain.validation.metadata import key_of
@@ -30,6 +31,8 @@ async def authorize_report(report: Report, document: Document, reads: ReadCache)
         case "shoot":
             report_admission.check_shoot(document, report.seed, str(report.key))
         case "seed" if report.key == own_seed(report):
+            return
+        case "controllerinstallation" if is_of_seed(report.key, document, report.seed):
             return
         case "managedseed" if await _hosts(document, report.seed, reads):
             return

@@ -12,6 +12,7 @@ PAGE_MAX = 200
 """Objects that are read in one round trip."""
 
 SHOOT = "shoot"
+INSTALLATION = "controllerinstallation"
 
 
 class IndexedList(NamedTuple):
@@ -44,6 +45,15 @@ class IndexedList(NamedTuple):
 def shoots_on_seed(store: Store, seed: str) -> IndexedList:
     """Shoots that count on a seed (a moving one counts on both)."""
     return IndexedList(store, SHOOT, lambda: store.shoots_on(seed))
+
+
+def installations_on_seed(store: Store, seed: str) -> IndexedList:
+    """ControllerInstallations of a seed."""
+
+    async def keys() -> Sequence[ObjectKey]:
+        return [key for key in await store.referring(ObjectKey("seed", "", seed)) if key.kind == INSTALLATION]
+
+    return IndexedList(store, INSTALLATION, keys)
 
 
 def objects_named(store: Store, kind: str, name: str) -> IndexedList:

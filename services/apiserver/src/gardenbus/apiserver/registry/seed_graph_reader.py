@@ -4,13 +4,16 @@ from collections.abc import Collection, Sequence
 
 from gardenbus.apiserver.domain.authorization.seed_graph import (
     FOLLOWED_KINDS,
+    is_deployed_by,
     is_hosted,
     is_of_seed,
     own_keys,
     references_of,
 )
+from gardenbus.apiserver.registry.indexed_lists import INSTALLATION
 from gardenbus.apiserver.registry.read_cache import project_namespace
 from gardenbus.common.api.document import Document
+from gardenbus.common.api.garden.extensions import EXTENSION_NAMESPACE_PREFIX, HEARTBEAT_NAME
 from gardenbus.common.api.keys import GARDEN_NAMESPACE, ObjectKey
 from gardenbus.common.ports.store import Store
 
@@ -33,8 +36,18 @@ async def is_reachable(store: Store, seed: str, key: ObjectKey) -> bool:
         case "project" | "managedseed" | "backupbucket" | "backupentry" | "bastion" | "controllerinstallation":
             stored = await store.get(key)
             return stored is not None and _is_direct(key, stored.document(), seed, shoots)
+        case "controllerdeployment":
+            installations = await store.get_many_partial(await _installations(store, seed))
+            return any(each is not None and is_deployed_by(each.document(), key) for each in installations)
+        case "lease" if key.name == HEARTBEAT_NAME and key.namespace.startswith(EXTENSION_NAMESPACE_PREFIX):
+            name = key.namespace.removeprefix(EXTENSION_NAMESPACE_PREFIX)
+            return ObjectKey(INSTALLATION, "", name) in await _installations(store, seed)
         case _:
             return await _is_referred(store, seed, shoots, key)
+
+
+async def _installations(store: Store, seed: str) -> list[ObjectKey]:
+    return [key for key in await store.referring(ObjectKey("seed", "", seed)) if key.kind == INSTALLATION]
 
 
 def _is_direct(key: ObjectKey, document: Document, seed: str, shoots: Collection[ObjectKey]) -> bool:

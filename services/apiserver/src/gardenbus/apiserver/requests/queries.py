@@ -10,7 +10,14 @@ from gardenbus.apiserver.domain.query_bodies import check_limit
 from gardenbus.apiserver.domain.request_subjects import ListTarget
 from gardenbus.apiserver.domain.responses import RequestResponse, success_response
 from gardenbus.apiserver.registry.bus_lists import BusLists, as_object
-from gardenbus.apiserver.registry.indexed_lists import SHOOT, IndexedList, objects_named, shoots_on_seed
+from gardenbus.apiserver.registry.indexed_lists import (
+    INSTALLATION,
+    SHOOT,
+    IndexedList,
+    installations_on_seed,
+    objects_named,
+    shoots_on_seed,
+)
 from gardenbus.apiserver.registry.loop_turn import LoopTurn
 from gardenbus.apiserver.registry.stored_kinds import unregistered_kinds
 from gardenbus.apiserver.registry.stored_names import StoredNames
@@ -225,7 +232,8 @@ class ObjectReader:
         """The index that has all that can match, and little else; None when all of the kind must be looked through."""
         if query.name:
             return objects_named(self._store, target.kind, query.name)
-        return shoots_on_seed(self._store, query.seed) if target.kind == SHOOT and query.seed else None
+        on_seed = {SHOOT: shoots_on_seed, INSTALLATION: installations_on_seed}.get(target.kind)
+        return on_seed(self._store, query.seed) if on_seed is not None and query.seed else None
 
     async def _page(
         self, target: ListTarget, indexed: IndexedList | None, limit: int, token: str | None, room: int

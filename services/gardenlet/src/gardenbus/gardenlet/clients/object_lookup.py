@@ -1,5 +1,7 @@
 """Lookups of objects that are not in the gardenlet's view, by requests to the apiserver."""
 
+from collections.abc import Sequence
+
 from gardenbus.common.api.document import Document
 from gardenbus.common.api.identity.principals import SEED_USER_PREFIX
 from gardenbus.common.api.keys import ObjectKey, Subjects
@@ -29,3 +31,15 @@ class ObjectLookup:
         except NotFound:
             return None
         return found
+
+    async def list(self, kind: str, field_selector: str = "") -> Sequence[Document]:
+        """All objects of a kind that a field selector selects. Raises as `get` does."""
+        found: list[Document] = []
+        token = ""
+        while True:
+            query = {"fieldSelector": field_selector} | ({"continue": token} if token else {})
+            page: Document = await self._client.request(f"list.{kind}", query)
+            found += page["items"]
+            token = str(page.get("continue") or "")
+            if not token:
+                return found

@@ -45,6 +45,7 @@ from gardenbus.gardenlet.domain.operations import (
     REPEAT_AFTER,
     SEED_NOT_READY_RETRY,
     AwaitDependency,
+    AwaitExtensions,
     Claim,
     DropStaleRecord,
     NothingBuilt,
@@ -64,6 +65,7 @@ from gardenbus.gardenlet.domain.reconcile_result import ShootResult
 from gardenbus.gardenlet.domain.shoot_record import Run, ShootName, ShootRecord, held_manifest, with_status
 from gardenbus.gardenlet.domain.shoot_status import (
     awaiting_dependency,
+    awaiting_extensions,
     care_patch,
     failed,
     progressed,
@@ -102,6 +104,7 @@ class ShootReconciler:
         identity: Document,
         readiness: Callable[[], SeedReadiness],
         is_active: Callable[[], bool],
+        missing_extensions: Callable[[Callable[[], Document]], str] = lambda _: "",
     ) -> None:
         self._settings = settings
         self._seed_name = seed_name
@@ -112,6 +115,7 @@ class ShootReconciler:
         self._identity = identity
         self._readiness = readiness
         self._is_active = is_active
+        self._missing_extensions = missing_extensions
         self._states = ShootStates(cache, reporter)
         self._final_reports = FinalReports(reporter, clock)
         self._grace_periods = GracePeriods(clock)
@@ -170,6 +174,7 @@ class ShootReconciler:
             respect_ignore=self._settings.respect_ignore,
             version=self._identity["version"],
             has_state=self._states.can_restore(observed, record),
+            missing_extensions=self._missing_extensions(lambda: observed.spec),
         )
         action = next_action(observed, record, snapshot)
         if self._cache.traces and isinstance(action, NothingToDo) and action.reason == "settled":
@@ -208,7 +213,7 @@ class ShootReconciler:
                 outcome = await self._run_traced(observed, record or adopted(observed), run, resumed=resumed)
                 observe_operation(run.operation, outcome.name, self._clock.monotonic() - began)
                 return outcome
-            case SeedNotReady() | AwaitDependency():
+            case SeedNotReady() | AwaitDependency() | AwaitExtensions():
                 return self._postpone(observed, record, action)
             case DropStaleRecord():
                 assert record is not None
@@ -241,18 +246,20 @@ class ShootReconciler:
         span.end()
 
     def _postpone(
-        self, observed: ObservedShoot, record: ShootRecord | None, why: SeedNotReady | AwaitDependency
+        self,
+        observed: ObservedShoot,
+        record: ShootRecord | None,
+        why: SeedNotReady | AwaitDependency | AwaitExtensions,
     ) -> ShootResult:
         """Report once why the operation cannot start; not before the cache is complete."""
         if isinstance(why, AwaitDependency) and not self._cache.is_complete:
             return ShootResult("waiting")
-        if isinstance(why, AwaitDependency) and not why.is_rejected:
+        if isinstance(why, AwaitExtensions) or (isinstance(why, AwaitDependency) and not why.is_rejected):
             left = self._grace_periods.left(observed.full_name, (observed.uid, observed.generation, why.operation))
             if left > 0:
                 return ShootResult("waiting", left, why.problem)
         record = record or adopted(observed)
-        report = awaiting_dependency if isinstance(why, AwaitDependency) else seed_not_ready
-        patch = report(why.operation, record.last_operation, why.problem, now=self._clock.now())
+        patch = _POSTPONED[type(why)](why.operation, record.last_operation, why.problem, now=self._clock.now())
         if patch is not None:
             self._keep(observed, record, patch)
         return ShootResult("postponed", SEED_NOT_READY_RETRY.total_seconds(), why.problem)
@@ -436,6 +443,14 @@ class ShootReconciler:
     def _jittered(self, reason: str, seconds: float) -> float:
         """Spread the syncs of shoots that were reconciled together."""
         return seconds * (1 + _SYNC_JITTER * random.random()) if reason == "settled" else seconds
+
+
+_POSTPONED = {
+    SeedNotReady: seed_not_ready,
+    AwaitDependency: awaiting_dependency,
+    AwaitExtensions: awaiting_extensions,
+}
+"""Patches of the status of a shoot whose operation is postponed, by why it is."""
 
 
 def _whole_status(record: ShootRecord) -> Document:

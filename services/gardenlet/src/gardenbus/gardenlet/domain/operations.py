@@ -145,6 +145,13 @@ class AwaitDependency(NamedTuple):
     is_rejected: bool = False
 
 
+class AwaitExtensions(NamedTuple):
+    """The operation needs extensions that are not ready on this seed: `problem` names them."""
+
+    operation: OperationType
+    problem: str
+
+
 class DropStaleRecord(NamedTuple):
     """The record is of an earlier stay: another seed ran the shoot since. Tear it down and forget it."""
 
@@ -172,7 +179,15 @@ class NothingToDo(NamedTuple):
 
 
 ShootAction = (
-    Claim | RunOperation | SeedNotReady | AwaitDependency | DropStaleRecord | NothingBuilt | RepeatReport | NothingToDo
+    Claim
+    | RunOperation
+    | SeedNotReady
+    | AwaitDependency
+    | AwaitExtensions
+    | DropStaleRecord
+    | NothingBuilt
+    | RepeatReport
+    | NothingToDo
 )
 Residence = Literal["here", "leaving", "coming", "elsewhere"]
 _ROLES = {"here": "run", "leaving": "migrate-away", "coming": "wait"}
@@ -235,6 +250,8 @@ class ShootSnapshot(NamedTuple):
     respect_ignore: bool = False
     version: str = ""
     has_state: bool = False
+    missing_extensions: str = ""
+    """Extensions that the shoot needs and that are not ready on this seed."""
 
 
 def next_action(observed: ObservedShoot, record: ShootRecord | None, snapshot: ShootSnapshot) -> ShootAction:
@@ -321,6 +338,8 @@ def _when(
     missing = _missing(observed, record, operation, snapshot)
     if missing is not None:
         return missing
+    if snapshot.missing_extensions and operation in {"Create", "Reconcile", "Restore"}:
+        return AwaitExtensions(operation, snapshot.missing_extensions)
     number = run.number + 1 if run is not None else 1
     return RunOperation(Run(operation=operation, generation=observed.generation, number=number), resumed=False)
 

@@ -117,6 +117,11 @@ def held_manifest(record: ShootRecord) -> Document:
     return {**_decode(record.manifest), "status": record.status}
 
 
+def spec_of(record: ShootRecord) -> Document:
+    """The spec of a Shoot as this record holds it; empty when it holds none."""
+    return section(_decode(record.manifest), "spec") if record.manifest else {}
+
+
 def with_status(record: ShootRecord, patch: Document) -> ShootRecord:
     """The record with a status patch merged: fields are replaced, None removes one."""
     status = {name: value for name, value in (record.status | patch).items() if value is not None}

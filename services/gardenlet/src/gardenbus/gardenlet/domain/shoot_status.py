@@ -210,6 +210,11 @@ def awaiting_dependency(operation: OperationType, old: Document, problem: str, *
     return _not_yet(operation, old, f"Shoot cannot be {what}: {problem}", now=now)
 
 
+def awaiting_extensions(operation: OperationType, old: Document, problem: str, *, now: datetime) -> Document | None:
+    """Patch while a shoot waits for extensions of its seed; None if already reported."""
+    return _not_yet(operation, old, f"{problem[:1].upper()}{problem[1:]}", now=now)
+
+
 def _not_yet(operation: OperationType, old: Document, text: str, *, now: datetime) -> Document | None:
     text += WILL_BE_RETRIED
     if (old.get("type"), old.get("state"), old.get("description")) == (operation, "Error", text):

@@ -139,6 +139,11 @@ class RedisReads(RedisStreamHistories, RedisRecoveries):
         keys = await self._read_one("SMEMBERS", self._connection.key(f"owned:{owner_uid}"))
         return sorted(ObjectKey.from_stored(key.decode()) for key in keys)
 
+    async def referring(self, referred: ObjectKey) -> Sequence[ObjectKey]:
+        """Read the objects that refer to an object."""
+        keys = await self._read_one("SMEMBERS", self._connection.key(f"refs:{referred.stored}"))
+        return sorted(ObjectKey.from_stored(key.decode()) for key in keys)
+
     async def exists_uid(self, uid: str) -> bool:
         """True if a uid is stored."""
         return bool(await self._read_one("HEXISTS", self._connection.key("uids"), uid))

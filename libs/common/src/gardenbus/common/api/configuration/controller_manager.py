@@ -161,7 +161,7 @@ def parse_managed_seed_sets(text: str | bytes) -> ManagedSeedSetConfiguration:
 
 _UNREAD = (
     "cacheSyncTimeout certificateSigningRequest controllerDeployment controllerDeploymentReference "
-    "networkPolicy seedBackupBucketsCheck seedExtensionsCheck "
+    "networkPolicy seedBackupBucketsCheck "
     "shootConditions shootState shootStatusLabel"
 )
 """Sections that no service reads."""
@@ -172,7 +172,16 @@ _COUNTED = (
 )
 """Sections that have nothing but `concurrentSyncs`."""
 
-_READ = ("seed", "shootMigration", "managedSeedSet", "project", "event", *_COUNTED, *shoot_controllers.TABLE)
+_READ = (
+    "seedExtensionsCheck",
+    "seed",
+    "shootMigration",
+    "managedSeedSet",
+    "project",
+    "event",
+    *_COUNTED,
+    *shoot_controllers.TABLE,
+)
 """Sections that one of the services reads."""
 
 
@@ -231,6 +240,10 @@ _CONTROLLER_MANAGER = _table(
     {
         **shoot_controllers.TABLE,
         "event": Field("event", _event),
+        "seedExtensionsCheck": {
+            **ignored("syncPeriod", "conditionThresholds"),
+            "concurrentSyncs": Field("concurrent_syncs.seedextensionscheck", reader.count),
+        },
         **{
             section: {"concurrentSyncs": Field(f"concurrent_syncs.{section.lower()}", reader.count)}
             for section in _COUNTED

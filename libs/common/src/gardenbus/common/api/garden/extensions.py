@@ -18,6 +18,15 @@ UNMANAGED = "unmanaged"
 REGISTRATION_FINALIZER = "core.gardener.cloud/controllerregistration"
 """On a ControllerRegistration until no installation names it, and on a Seed that may have installations."""
 
+EXTENSION_NAMESPACE_PREFIX = "extension-"
+"""Of the namespace of an installation's controller; its name follows."""
+
+HEARTBEAT_NAME = "gardener-extension-heartbeat"
+"""Name of the Lease that a controller of extensions renews in its namespace."""
+
+EXTENSIONS_READY = "ExtensionsReady"
+"""Condition of a Seed on which something may be installed."""
+
 INSTALLATION_CONDITIONS = ("Valid", "Installed", "Healthy", "Progressing")
 """Conditions of each ControllerInstallation; besides there may be `Required`."""
 

@@ -269,7 +269,7 @@ CONTROLLER_MANAGERS_QUEUES = (
     "shootreferenceconfigmap",
     "shootreferenceworkloadidentity",
     "bastion",
-    *("controllerregistration", "controllerinstallation"),
+    *("controllerregistration", "controllerinstallation", "seedextensionscheck"),
 )
 """The loops of controllermanager."""
 

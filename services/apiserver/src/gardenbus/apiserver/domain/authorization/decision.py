@@ -7,7 +7,8 @@
 | everybody but bootstrappers and extensions | read CloudProfiles, ExposureClasses, Seeds; request `whoami`, … |
 | viewer of the landscape | read everything but what holds secrets; what waits, is unknown, or was lost |
 | people with a role in a Project | what `project_roles` says, in its namespace |
-| gardenlet | read what its Seed's graph leads to (`seed_graph`), list the shoots of its seed; request tokens |
+| gardenlet | read what its Seed's graph leads to (`seed_graph`), and ControllerRegistrations; request tokens |
+| | list the shoots and the ControllerInstallations of its seed |
 | member agent | read its MemberCluster and its Works |
 | scheduler of one's own | read what scheduling needs; bind and retry the shoots of its name |
 """
@@ -66,6 +67,9 @@ REQUESTED_LABEL = ("resources.gardener.cloud/purpose", "token-requestor")
 
 CLOSED_OBJECTS = frozenset({LANDSCAPE_ROLES, REVOCATIONS})
 """Objects that say who may do what: nothing leads to them from a Seed, and no scheduler decides by them."""
+
+_LISTED_BY_SEED = {"shoot": "spec.seedName", "controllerinstallation": "spec.seedRef.name"}
+"""Kinds of which a gardenlet lists the objects of its seed, by which field."""
 
 SEEDS_ANNOTATION = "gardenbus.io/seeds"
 """Of a Secret: the seeds, separated by commas, whose gardenlets read it. Any of them could name it in its own Seed."""
@@ -154,9 +158,12 @@ def _gardenlet(
 ) -> Permit | Rejection:
     if action.verb == "token.create":  # for the ManagedSeeds that it hosts, which is looked at there
         return Permit()
-    if action.verb in ("list", "watch") and action.kind == "shoot":
-        detail = f"a gardenlet lists the shoots of its seed, with the field selector spec.seedName={principal.name}"
+    if action.verb in ("list", "watch") and action.kind in _LISTED_BY_SEED:
+        selector = f"{_LISTED_BY_SEED[action.kind]}={principal.name}"
+        detail = f"a gardenlet lists those of its seed, with the field selector {selector}"
         return _allowed_if(action.seed == principal.name, "seed-authorizer", action, requester, detail)
+    if action.verb in ("get", "list") and action.kind == "controllerregistration":
+        return Permit()
     is_closed = action.key in CLOSED_OBJECTS or _is_closed(facts.stored, principal.name)
     if action.verb in ("get", "explain") and facts.is_reachable and not is_closed:
         return Permit()

@@ -5,7 +5,8 @@
       │        ├──► SecretBinding, CredentialsBinding ──► Secret, WorkloadIdentity, Quotas
       │        └──► NamespacedCloudProfile ──► CloudProfile
       │      Shoot ◄── ManagedSeed ──► the Seed that it makes, and what that one's configuration names
-      └──► Secrets and ConfigMaps that it names
+      ├──► Secrets and ConfigMaps that it names
+      └◄── ControllerInstallation ──► ControllerDeployment, and the Lease of its heartbeat
 
 Source: Gardener's seed authorizer (pkg/admissioncontroller/webhook/auth/seed/graph).
 """
@@ -64,6 +65,11 @@ def is_of_seed(key: ObjectKey, document: Document, seed: str) -> bool:
         section(document, "spec", "seedRef").get("name"),
     )
     return seed in names
+
+
+def is_deployed_by(installation: Document, deployment: ObjectKey) -> bool:
+    """True when a ControllerInstallation names this ControllerDeployment."""
+    return section(installation, "spec", "deploymentRef").get("name") == deployment.name
 
 
 def is_hosted(managed_seed: Document, shoots: Collection[ObjectKey]) -> bool:
