@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import shutil
 import signal
 import subprocess
 from collections.abc import AsyncGenerator, Callable
@@ -56,6 +57,9 @@ async def gardeners_manager(cluster: RealCluster, directory: Path) -> AsyncGener
     await cluster.client.apply(_DEFINITION, definition, manager="tester")
     kubeconfig = directory / "seed.kubeconfig"
     kubeconfig.write_text(cluster.kubeconfig)
+    (keys,) = directory.glob("**/control-planes/*/pki")  # its webhooks, which nothing calls, want a certificate
+    for file in ("crt", "key"):
+        shutil.copy(keys / f"kube-apiserver.{file}", directory / f"tls.{file}")
     running = [_start(programs, directory, kubeconfig, each) for each in ("seed", "resources")]
     try:
         yield

@@ -118,15 +118,8 @@ def a_config_map(name: str, value: str = "1", **metadata: Any) -> Document:
     }
 
 
-@asynccontextmanager
-async def a_resource_manager(
-    seed: StubKubernetes,
-    monkeypatch: pytest.MonkeyPatch,
-    shoots: Mapping[ShootName, StubKubernetes] = {},
-    *,
-    sync_seconds: float = 3600.0,
-) -> AsyncGenerator[Managed]:
-    """A resource manager that runs. Kubeconfigs only name https: here the stubs' addresses come in their place."""
+def with_stub_kubeconfigs(seed: StubKubernetes, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Put the stubs' addresses in the place of kubeconfigs, which only name https."""
     tls = ssl.create_default_context()
 
     def read(_file: Path) -> Access:
@@ -138,6 +131,18 @@ async def a_resource_manager(
 
     monkeypatch.setattr(connection, "read_kubeconfig", read)
     monkeypatch.setattr(connection, "parse_kubeconfig", parse)
+
+
+@asynccontextmanager
+async def a_resource_manager(
+    seed: StubKubernetes,
+    monkeypatch: pytest.MonkeyPatch,
+    shoots: Mapping[ShootName, StubKubernetes] = {},
+    *,
+    sync_seconds: float = 3600.0,
+) -> AsyncGenerator[Managed]:
+    """A resource manager that runs."""
+    with_stub_kubeconfigs(seed, monkeypatch)
     backend = ShootsOfSeed({shoot: stub.url for shoot, stub in shoots.items()})
     context = ManagerContext(
         "seed-1", Path("kubeconfig"), cast("SeedBackend", backend), SystemClock(), sync_seconds=sync_seconds
