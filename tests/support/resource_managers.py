@@ -41,13 +41,16 @@ class ShootsOfSeed:
         return list(self.urls)
 
     def load(self, shoot: ShootName) -> ShootRecord | None:
-        return ShootRecord(namespace=shoot[0], name=shoot[1], uid="uid", has_workers=False)
+        if shoot not in self.urls:
+            return None
+        resources: Document = {"control-plane": {"hibernated": True}} if shoot[1] in self.hibernated else {}
+        return ShootRecord(namespace=shoot[0], name=shoot[1], uid="uid", has_workers=False, resources=resources)
 
     async def admin_kubeconfig(self, record: ShootRecord, *, user: str, life: timedelta) -> Document:
         assert user
         assert life
-        if record.name in self.hibernated:
-            raise Conflict(f"{record.name} is hibernated")
+        if record.name not in {name for _, name in self.urls}:
+            raise Conflict(f"{record.name} has no API server yet")
         return {"kubeconfig": self.urls[record.namespace, record.name]}
 
 

@@ -505,3 +505,51 @@ async def test_garbage_is_collected_and_what_is_referred_to_stays(
     async with a_resource_manager(seed, monkeypatch) as managed:
         await is_gone(managed, "ConfigMap", "unused")
         assert seed.get("ConfigMap", "target", "used")
+
+
+async def test_a_shoot_that_falls_asleep_leaves_its_managed_resources_as_they_were(
+    seed: StubKubernetes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shoots = {("garden-dev", "hermes"): StubKubernetes()}
+    async with a_stub_kubernetes() as shoot:
+        shoots[("garden-dev", "hermes")] = shoot
+        async with a_resource_manager(seed, monkeypatch, shoots, sync_seconds=0.2) as managed:
+            managed.bundle("first", a_config_map("one"), **{"class": "resources"})
+            await is_applied(managed, "first")
+            shoot.is_away = True
+            shoot.end_watches()
+            managed.shoots.hibernated.add("hermes")
+            managed.bundle("first", a_config_map("one", "2"), **{"class": "resources"})
+            managed.bundle("seeds", a_config_map("h"))
+            await is_applied(managed, "seeds")
+            await is_applied(managed, "first")
+            shoot.is_away = False
+            managed.shoots.hibernated.clear()
+
+            async def applied_again() -> None:
+                assert (shoot.get("ConfigMap", "target", "one") or {})["data"] == {"a": "2"}
+
+            await eventually(applied_again, every=0.02)
+
+
+async def test_a_shoot_whose_api_is_away_is_reported_and_applied_when_it_is_back(
+    seed: StubKubernetes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with (
+        a_stub_kubernetes() as shoot,
+        a_resource_manager(seed, monkeypatch, {("garden-dev", "hermes"): shoot}, sync_seconds=0.2) as managed,
+    ):
+        managed.bundle("first", a_config_map("one"), **{"class": "resources"})
+        await is_applied(managed, "first")
+        shoot.is_away = True
+        managed.bundle("first", a_config_map("one", "2"), **{"class": "resources"})
+
+        async def failed() -> None:
+            status, reason, message = managed.condition("first")
+            assert (status, reason) == ("False", "ApplyFailed")
+            assert "away" in message
+
+        await eventually(failed, every=0.02)
+        shoot.is_away = False
+        await is_applied(managed, "first")
+        assert (shoot.get("ConfigMap", "target", "one") or {})["data"] == {"a": "2"}

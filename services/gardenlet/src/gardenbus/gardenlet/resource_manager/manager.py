@@ -30,6 +30,9 @@ from gardenbus.gardenlet.resource_manager.target import ResourceCluster
 from gardenbus.gardenlet.resource_manager.token_requestor import TokenRequestor
 
 RESTART_SECONDS = 5.0
+RETRY_SECONDS = 30.0
+"""Delay after a reconcile that the seed's API has interrupted: all of them may be."""
+
 _WORKERS = 5
 _SERVED = (SEED_CLASS, SHOOT_CLASS)
 
@@ -89,7 +92,14 @@ class ResourceManager:
     def _work_queue(
         self, controller: str, reconcile: Callable[[FullName], Awaitable[float | None]], clock: Clock
     ) -> DelayingQueue[FullName]:
-        return DelayingQueue(reconcile, clock=clock, limit=_WORKERS, controller=controller, describe="/".join)
+        return DelayingQueue(
+            reconcile,
+            clock=clock,
+            limit=_WORKERS,
+            controller=controller,
+            describe="/".join,
+            retry_seconds=RETRY_SECONDS,
+        )
 
     def open(self) -> None:
         """Make the session of the seed."""
@@ -139,7 +149,7 @@ class ResourceManager:
         """Disconnect from shoots in whose namespaces nothing is left to do."""
         used = {name[0] for name in self._source.managed_resources}
         used |= {name[0] for name, each in self._source.secrets.items() if is_token_secret(each)}
-        await self._clusters.retain(used)
+        self._clusters.retain(used)
 
 
 def _inputs(managed_resource: Document) -> object:

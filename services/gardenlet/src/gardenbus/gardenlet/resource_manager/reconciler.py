@@ -10,11 +10,11 @@ from typing import Any, NamedTuple, assert_never
 
 import structlog
 
-from gardenbus.agent.kubernetes.errors import api_message
+from gardenbus.agent.kubernetes.errors import Unreachable, api_message
 from gardenbus.common.api.conditions import FALSE, condition_status, conditions_of
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.controller.backoff import Backoff
-from gardenbus.common.errors import GardenbusError
+from gardenbus.common.errors import Conflict, GardenbusError
 from gardenbus.common.ports.clock import Clock, timestamp
 from gardenbus.gardenlet.domain.managed_resources import conditions as found
 from gardenbus.gardenlet.domain.managed_resources.manifests import (
@@ -74,8 +74,11 @@ _log = structlog.stdlib.get_logger()
 SYNC_SECONDS = 60.0
 """Time after which the objects of a ManagedResource are applied, and checked, again."""
 
+CONFLICT_SECONDS = 0.5
+"""Time after which a ManagedResource that somebody else has changed is reconciled again."""
+
 PENDING_SECONDS = 5.0
-"""Time after which a removal that is pending is looked at again."""
+"""Time after which a removal that is pending is tried again."""
 
 _BACKOFF = Backoff(base_seconds=1.0, cap_seconds=SYNC_SECONDS)
 
@@ -127,7 +130,13 @@ class ManagedResourceReconciler:
         self._progress.setdefault(name, _Progress()).apply_at = 0.0
 
     async def reconcile(self, name: FullName) -> float | None:
-        """Reconcile a ManagedResource; returns the seconds until the next time."""
+        """Reconcile a ManagedResource; returns the seconds until the next time. Raises GardenbusError."""
+        try:
+            return await self._reconcile(name)
+        except Conflict:
+            return CONFLICT_SECONDS
+
+    async def _reconcile(self, name: FullName) -> float | None:
         managed_resource = self._source.managed_resources.get(name)
         if managed_resource is None:
             self._progress.pop(name, None)
@@ -164,7 +173,11 @@ class ManagedResourceReconciler:
         current = self._source.managed_resources.get(name)
         if current is not None and found.are_checked(conditions_of(current)) and not is_ignored(current):
             was_unhealthy = condition_status(conditions_of(current), found.HEALTHY) == FALSE
-            findings = await check_objects(target, listed_references(current))
+            try:
+                findings = await check_objects(target, listed_references(current))
+            except GardenbusError as error:
+                _log.info("managed_resource.not_checked", managed_resource="/".join(name), reason=error.message)
+                return self._next_attempt(progress)
             await self._report(current, findings)
             if findings[0].status == FALSE and not was_unhealthy:
                 progress.apply_at = 0.0
@@ -177,14 +190,19 @@ class ManagedResourceReconciler:
         """Apply all objects once; returns the seconds until the next pass."""
         prepared = await self._prepare(managed_resource, resource_class)
         if prepared is None:
-            return 0.0
+            return CONFLICT_SECONDS
         managed_resource = prepared
         name = name_of(managed_resource)
         secrets = await self._read_secrets(managed_resource, progress)
         if isinstance(secrets, str):
             await self._report(managed_resource, [found.secret_unreadable(secrets)])
             return self._next_attempt(progress)
-        plan = await self._plan(managed_resource, target, progress.bundle)
+        try:
+            plan = await self._plan(managed_resource, target, progress.bundle)
+        except GardenbusError as error:
+            message = f"failed to discover the kinds of the objects: {api_message(error)}"
+            await self._report(managed_resource, [found.apply_failed(message)])
+            return self._next_attempt(progress)
         if self._has_changed(managed_resource, plan):
             managed_resource = await self._report(managed_resource, found.begun(managed_resource)) or managed_resource
         if problems := await remove(target, plan.surplus, self._removal(managed_resource)):
@@ -204,6 +222,9 @@ class ManagedResourceReconciler:
         try:
             await ObjectApplier(target, options, progress.applied).apply(plan.objects)
         except ApplyFailed as error:
+            is_away = isinstance(error.__cause__, Unreachable)
+            if is_away and await self._clusters.is_lost(resource_class, name[0]):
+                return self._sync_seconds
             await self._report(managed_resource, [found.apply_failed(error.message)])
             return self._next_attempt(progress)
         await self._complete(managed_resource, plan, progress.bundle.problems)

@@ -24,7 +24,7 @@ from gardenbus.common.ports.clock import Clock
 from gardenbus.gardenlet.domain.managed_resources.definition import DEFINITION
 from gardenbus.gardenlet.domain.managed_resources.manifests import SecretData
 from gardenbus.gardenlet.domain.managed_resources.names import API_VERSION, KIND
-from gardenbus.gardenlet.resource_manager.target import FIELD_MANAGER
+from gardenbus.gardenlet.resource_manager.target import FIELD_MANAGER, is_older
 
 _log = structlog.stdlib.get_logger()
 
@@ -145,6 +145,8 @@ class SourceCluster:
 
     def _set_managed_resource(self, name: FullName, now: Document | None) -> None:
         before = self.managed_resources.get(name)
+        if before is not None and now is not None and is_older(now, before):
+            return
         if now is None:
             self.managed_resources.pop(name, None)
         else:

@@ -59,14 +59,17 @@ class ResourceCluster:
         """Make the session; a loop must run."""
         self._connector.open()
 
+    def stop_watches(self) -> None:
+        """End the watches; the session stays for requests that are under way."""
+        for each in self._watches.values():
+            each.cancel()
+        self._cached.clear()
+
     async def close(self) -> None:
         """End the watches and close the session."""
-        watches = tuple(self._watches.values())
-        for each in watches:
-            each.cancel()
-        await asyncio.gather(*watches, return_exceptions=True)
+        self.stop_watches()
+        await asyncio.gather(*self._watches.values(), return_exceptions=True)
         self._watches.clear()
-        self._cached.clear()
         await self._connector.close()
 
     async def connection(self) -> ClusterConnection:
@@ -153,7 +156,7 @@ class ResourceCluster:
     def _take_one(self, resource: Resource, live: Document, *, is_gone: bool) -> None:
         cached = self._cached.setdefault(resource, {})
         before = cached.get(_key(live))
-        if before is not None and _is_older(live, before):
+        if before is not None and is_older(live, before):
             return
         if is_gone:
             cached.pop(_key(live), None)
@@ -186,6 +189,7 @@ def _version(live: Document) -> str:
     return str(section(live, "metadata").get("resourceVersion") or "")
 
 
-def _is_older(live: Document, other: Document) -> bool:
+def is_older(live: Document, other: Document) -> bool:
+    """True for a version of an object that came before another one of it."""
     versions = (_version(live), _version(other))
     return all(each.isdigit() for each in versions) and int(versions[0]) < int(versions[1])
