@@ -1,6 +1,6 @@
 """Scores and choice straight from their rules, on plain values: slow, in fractions, and sharing no code with ours."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from fractions import Fraction
 from itertools import pairwise
 from math import floor
@@ -144,3 +144,44 @@ def choose(sums: Mapping[str, int], seeds: Mapping[str, NaiveSeed], requests: Ma
     """The nearest group with room, then the greatest sum, then the first by name."""
     left = [seed for name, seed in seeds.items() if name in sums and seed.has_room(requests)]
     return min(left, key=lambda seed: (seed.rank, -sums[seed.name], seed.name)).name if left else None
+
+
+def of_groups(
+    plugin: str,
+    stated: Mapping[str, Any],
+    labels: Mapping[str, Mapping[str, str]],
+    seed: str,
+    open_seeds: Collection[str],
+    groups: Mapping[str, Mapping[str, int]],
+) -> int:
+    """ShootTopologySpread or InterShootAffinity of a seed; `labels` has its domains, `groups` members by seed."""
+
+    def members(group: str, key: str, domain: str) -> int:
+        return sum(count for each, count in groups.get(group, {}).items() if labels[each].get(key) == domain)
+
+    if plugin == "ShootTopologySpread":
+        soft = [
+            each
+            for each in stated.get("topologySpreadConstraints", [])
+            if each.get("whenUnsatisfiable") == "ScheduleAnyway"
+        ]
+        points: list[int] = []
+        for each in soft:
+            group, key, skew = each["group"], each["topologyKey"], each.get("maxSkew", 1)
+            domains = {labels[name][key] for name in open_seeds if key in labels[name]}
+            least = min((members(group, key, domain) for domain in domains), default=0)
+            here = labels[seed].get(key)
+            points.append(0 if here is None else floor(Fraction(100 * skew, skew + members(group, key, here) - least)))
+        return floor(Fraction(sum(points), len(points))) if points else 0
+    terms = [
+        (each["weight"], each["group"], each["topologyKey"], kind == "shootAffinity")
+        for kind in ("shootAffinity", "shootAntiAffinity")
+        for each in stated.get("affinity", {}).get(kind, {}).get("preferred", [])
+    ]
+    held = 0
+    for weight, group, key, wants in terms:
+        here = labels[seed].get(key)
+        if here is not None and (members(group, key, here) > 0) == wants:
+            held += weight
+    weights = sum(weight for weight, *_ in terms)
+    return floor(Fraction(100 * held, weights)) if weights else 0

@@ -19,6 +19,7 @@ from gardenbus.common.api.garden.shoot_groups import (
     NO_GROUP_RULES,
     GroupRules,
     GroupTerm,
+    PreferredGroupTerm,
     SpreadConstraint,
     group_lines,
 )
@@ -50,6 +51,19 @@ def test_priority_and_gates_are_the_shoots_own_and_resolved() -> None:
     assert resolve("priority: 0", "priority: 3") is None
     problems = requirement_problems("{priority: 1, schedulingGates: [{name: a}]}", DEFAULTS)
     assert [each.message for each in problems] == ["is for shoots alone: a Project has no default of it"] * 2
+
+
+def test_preferences_are_resolved_and_keep_nobody_off() -> None:
+    text = """
+    affinity: {shootAffinity: {preferred: [{weight: 70, group: db, topologyKey: region}]}}
+    topologySpreadConstraints: [{group: web, topologyKey: seed, whenUnsatisfiable: ScheduleAnyway}]
+    """
+    rules = resolved_requirements({RESOLVED: resolve(text, None)}).group_rules
+    assert rules == GroupRules(
+        preferred_affinity=(PreferredGroupTerm(70, GroupTerm("db", "region")),),
+        preferred_spread=(SpreadConstraint("web", "seed"),),
+    )
+    assert (rules.prefers, rules.concerned, rules.read, group_lines(rules)) == (True, (), ("db", "web"), ())
 
 
 def test_a_text_with_problems_counts_as_none() -> None:
@@ -134,8 +148,20 @@ def test_what_admission_has_not_written_requires_nothing(text: str) -> None:
             ".topologySpreadConstraints[0].minDomains: must be a whole number from 1 to",
         ),
         (
-            "topologySpreadConstraints: [{group: db, topologyKey: seed, whenUnsatisfiable: ScheduleAnyway}]",
-            ".topologySpreadConstraints[0].whenUnsatisfiable: must be DoNotSchedule",
+            "topologySpreadConstraints: [{group: db, topologyKey: seed, whenUnsatisfiable: Never}]",
+            ".topologySpreadConstraints[0].whenUnsatisfiable: must be DoNotSchedule or ScheduleAnyway",
+        ),
+        (
+            "topologySpreadConstraints: [{group: a, topologyKey: a, minDomains: 2, whenUnsatisfiable: ScheduleAnyway}]",
+            ".topologySpreadConstraints[0].minDomains: has an effect with DoNotSchedule only",
+        ),
+        (
+            "affinity: {shootAffinity: {preferred: [{group: db, topologyKey: seed}]}}",
+            ".affinity.shootAffinity.preferred[0].weight: must be a whole number from 1 to 100",
+        ),
+        (
+            "affinity: {shootAntiAffinity: {preferred: [{weight: 5, group: '*', topologyKey: seed}]}}",
+            '.affinity.shootAntiAffinity.preferred[0].group: must be a named group, not "*"',
         ),
         (
             "topologySpreadConstraints: [{group: db, topologyKey: seed, fullDomains: Maybe}]",

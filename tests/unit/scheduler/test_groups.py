@@ -4,6 +4,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from gardenbus.common.api.document import Document
+from gardenbus.common.api.garden.scheduling_profiles import (
+    SchedulingProfile,
+    ShootAffinity,
+    TopologySpread,
+    WeightedScore,
+)
 from gardenbus.common.api.garden.shoot_groups import GroupCounts
 from tests.support.builders import a_cloudprofile, a_project, a_seed, a_shoot, merged, resolved_as
 from tests.support.memory.store import MemoryStore
@@ -109,3 +115,28 @@ async def test_shoots_without_groups_read_none() -> None:
         await store.create(document)
     await SchedulerUnderTest(store).handle_batch("one", "sized")
     assert await seeds_of(store, "one", "sized") == ["a", "a"]
+
+
+async def test_what_is_preferred_decides_and_keeps_nobody_off() -> None:
+    soft = {
+        "groups": ["web"],
+        "topologySpreadConstraints": [{"group": "web", "topologyKey": "seed", "whenUnsatisfiable": "ScheduleAnyway"}],
+    }
+    names = ("one", "two", "three")
+    store = await stocked(
+        *BASE, a_seed("a", shoots="9"), a_seed("b", shoots="1"), *(a_member(each, soft) for each in names)
+    )
+    profile = SchedulingProfile(scores=(WeightedScore("ShootTopologySpread", 1, TopologySpread()),))
+    await SchedulerUnderTest(store, profiles=(profile,)).handle_batch(*names)
+    assert await seeds_of(store, *names) == ["a", "b", "a"]
+
+
+async def test_a_shoot_that_is_no_member_goes_where_it_prefers_to_be() -> None:
+    near = {"affinity": {"shootAffinity": {"preferred": [{"weight": 1, "group": "pair", "topologyKey": "seed"}]}}}
+    store = await stocked(*BASE, a_seed("a"), a_seed("b"), a_member("one", {"groups": ["pair"]}), a_member("two", near))
+    profile = SchedulingProfile(scores=(WeightedScore("InterShootAffinity", 1, ShootAffinity()),))
+    scheduler = SchedulerUnderTest(store, profiles=(profile,))
+    await scheduler.handle_batch("one")
+    await scheduler.handle_batch("two")
+    (first, second) = await seeds_of(store, "one", "two")
+    assert first == second == "a"

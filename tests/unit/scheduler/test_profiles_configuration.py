@@ -188,14 +188,9 @@ BAD: list[tuple[dict[str, Any], str]] = [
         "multiPoint.disabled[0].name: usable cannot be disabled",
     ),
     ({"plugins": {"score": {"disabled": [FIT]}}}, "score.disabled[0].name: SeedResourcesFit is not enabled"),
-    (enabled({"name": "ShootTopologySpread"}), "score.enabled[0].name: ShootTopologySpread compares groups of shoots"),
-    (
-        enabled({"name": "InterShootAffinity"}, preset="spread"),
-        "score.enabled[0].name: InterShootAffinity compares groups",
-    ),
     (
         {"preset": "spread", "pluginConfig": [{"name": "ShootTopologySpread", "args": {}}]},
-        "pluginConfig[0].args: ShootTopologySpread compares",
+        "pluginConfig[0].args: ShootTopologySpread has none",
     ),
     ({"pluginConfig": [FIT]}, "pluginConfig[0].name: SeedResourcesFit is not enabled in this profile"),
     ({"preset": "binpack", "pluginConfig": [FIT, FIT]}, "pluginConfig[1].name: SeedResourcesFit is named twice"),
@@ -339,8 +334,7 @@ def test_limits_of_a_profile_are_said_where_less_depends_on_it_than_it_says() ->
         {"schedulerName": "empty"},
     )
     named = [[limit.partition(" ")[0] for limit in limits_of(each)] for each in (spread, binpack, plain, near, empty)]
-    groups = ["InterShootAffinity", "ShootTopologySpread"]
-    assert named == [groups, groups, [], ["no", "MinimalDistance"], []]
+    assert named == [[], [], [], ["no", "MinimalDistance"], []]
 
 
 def test_the_filters_that_no_profile_disables_are_those_of_the_table() -> None:

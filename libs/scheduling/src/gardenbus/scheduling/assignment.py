@@ -5,6 +5,7 @@ from gardenbus.scheduling.diagnosis import unschedulable
 from gardenbus.scheduling.equivalence_classes import SchedulingRequest
 from gardenbus.scheduling.feasible_seeds import DistanceGroup, FeasibleSeeds, feasible_seeds_of
 from gardenbus.scheduling.group_checks import allowed_by, group_checks_of
+from gardenbus.scheduling.group_scores import cells_with, group_scores_of
 from gardenbus.scheduling.results import Assignment, RunnerUp, SchedulingResult
 from gardenbus.scheduling.scores.seed_scores import scores_of
 from gardenbus.scheduling.scores.usage_heaps import least_used
@@ -55,9 +56,14 @@ def _assign(request: SchedulingRequest, snapshot: Snapshot) -> Assignment | None
 def _assign_by_levels(request: SchedulingRequest, snapshot: Snapshot) -> Assignment | None:
     found = feasible_seeds_of(request.constraints, snapshot.landscape)
     checks = group_checks_of(request, snapshot)
+    preferred = group_scores_of(request, snapshot)
+    if preferred:
+        found = found._replace(scores={**found.scores, **preferred})
     nearer = 0
     for each in found.groups:
         group = each if checks is None else each._replace(feasible=allowed_by(checks, each.feasible, snapshot))
+        if preferred:
+            group = group._replace(cells=cells_with(preferred, found.scores, snapshot.landscape, group.feasible))
         if group.feasible:
             best = _best_of(group, found, request, snapshot, nearer)
             if best is not None:

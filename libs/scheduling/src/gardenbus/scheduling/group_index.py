@@ -24,13 +24,14 @@ class GroupIndex:
 
     def of(self, namespace: str, rules: GroupRules) -> Mapping[str, GroupCounts]:
         """The counts that a shoot's rules read, by name."""
-        return {group: self._counts.get((namespace, group), NO_COUNTS) for group in rules.concerned}
+        return {group: self._counts.get((namespace, group), NO_COUNTS) for group in rules.read}
 
     def seen(self, namespace: str, rules: GroupRules) -> Mapping[str, tuple[int, int]]:
         """Groups that a decision on a shoot is based on (`ports.store.SeenGroups`)."""
         return {
             group: (counts.version, self._assumed[namespace, group])
             for group, counts in self.of(namespace, rules).items()
+            if group in rules.concerned
         }
 
     def assume(self, namespace: str, rules: GroupRules, seed: str) -> None:

@@ -13,8 +13,9 @@ from gardenbus.common.api.garden.scheduling_profiles import (
     RemotePlugin,
     ResourcesFit,
     SeedAffinity,
+    ShootAffinity,
+    TopologySpread,
     WeightedScore,
-    WithoutGroups,
     ZoneFit,
 )
 from gardenbus.scheduling.equivalence_classes import Constraints
@@ -56,7 +57,7 @@ def _class_score(plugin: WeightedScore, constraints: Constraints, landscape: Lan
         case RemotePlugin() as args:
             reply = landscape.replies_of(constraints).of(plugin.name) if "Score" in args.points else NO_REPLY
             return _of_plugin(reply.scores)
-        case WithoutGroups():
+        case TopologySpread() | ShootAffinity():  # those of a shoot that states any: group_scores
             return ClassScore(lambda _: 0, lambda index: {0: index.present}, is_requested=False)
         case ResourcesFit() | BalancedAllocation():
             raise AssertionError(f"{plugin.name} reads usage")

@@ -126,7 +126,7 @@ class SeedBinder:
         """The groups that a bind is based on. Raises Forbidden where a rule between shoots keeps the shoot off."""
         current, namespace = context.shoot.document(), context.shoot.key.namespace
         rules = resolved_of(current).group_rules
-        if not rules:
+        if not rules.concerned:
             return {}
         counts = await self._store.group_counts(namespace, rules.concerned)
         profile = related.objects.get(key) if (key := profile_key(current)) else None

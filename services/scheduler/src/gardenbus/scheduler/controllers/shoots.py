@@ -308,7 +308,7 @@ class ShootSchedulingReconciler:
         wanted: dict[str, set[str]] = {}
         for pending in undecided:
             if (rules := group_rules_of(pending)) is not NO_GROUP_RULES:
-                wanted.setdefault(pending.key.namespace, set()).update(rules.concerned)
+                wanted.setdefault(pending.key.namespace, set()).update(rules.read)
         if not wanted:
             return GroupIndex()
         found = await asyncio.gather(*(self._store.group_counts(each, sorted(names)) for each, names in wanted.items()))

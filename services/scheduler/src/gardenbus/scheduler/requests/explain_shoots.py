@@ -79,7 +79,7 @@ class ShootExplainHandler:
             rules = resolved_of(document).group_rules
             groups = GroupIndex()
             if rules:
-                counts = await self._store.group_counts(namespace, rules.concerned)
+                counts = await self._store.group_counts(namespace, rules.read)
                 groups = GroupIndex({(namespace, group): each for group, each in counts.items()})
             explained = self._explained(document, {**silent, **left_out}, bar, groups)
         except GardenbusError as error:

@@ -23,7 +23,6 @@ from gardenbus.common.api.garden.scheduling_profiles import (
     ScoreArgs,
     ShapePoint,
     WeightedScore,
-    WithoutGroups,
 )
 from gardenbus.common.api.garden.shoots import DEFAULT_SCHEDULER
 from gardenbus.common.api.garden.strategies import SAME_REGION, STRATEGIES, WEIGHTED
@@ -47,8 +46,6 @@ _PRESET_ARGS: Mapping[str, Mapping[str, ScoreArgs]] = {
     "spread": {},
     "binpack": {"SeedResourcesFit": ResourcesFit(type="RequestedToCapacityRatio", shape=FILLS_TO_NINE_TENTHS)},
 }
-
-_NEEDS_GROUPS = "compares groups of shoots, which no shoot can state yet"
 
 
 class _Named(msgspec.Struct, frozen=True):
@@ -176,8 +173,6 @@ class _MergedProfile:
             if self._is_filter(place, point):
                 self._enable_filter(place)
             elif not self._unknown(place, point):
-                if SCORES[place.plugin].needs_groups:
-                    self._problems.append(f"{place.path}: {place.plugin} {_NEEDS_GROUPS}")
                 self._weights[place.name] = weight
 
     def _named(self, point: str, which: str) -> Iterator[tuple[_Place, int]]:
@@ -257,7 +252,7 @@ class _MergedProfile:
             self._problems.append(f"{place.path}: {place.name} is not enabled in this profile")
         kind = SCORES[place.plugin]
         if kind.read is None:
-            self._problems.append(f"{path}.args: {place.plugin} {_NEEDS_GROUPS if kind.needs_groups else 'has none'}")
+            self._problems.append(f"{path}.args: {place.plugin} has none")
             return
         found = kind.read(ReadArgs(args, f"{path}.args", self._problems))
         if found is not None:
@@ -275,7 +270,7 @@ class _MergedProfile:
         if kind.requires:
             self._problems.append(f"{self._path}.pluginConfig: {name} needs {kind.requires}")
             return None
-        return kind.default if not kind.needs_groups else WithoutGroups()
+        return kind.default
 
     def _check_region(self, strategy: str) -> None:
         allowed = self._draft.allow_any_region

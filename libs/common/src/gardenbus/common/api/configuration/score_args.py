@@ -21,8 +21,9 @@ from gardenbus.common.api.garden.scheduling_profiles import (
     ScoreArgs,
     SeedAffinity,
     ShapePoint,
+    ShootAffinity,
+    TopologySpread,
     WeightedResource,
-    WithoutGroups,
     ZoneFit,
 )
 from gardenbus.common.api.garden.shoots import PURPOSES
@@ -58,13 +59,12 @@ class ReadArgs(NamedTuple):
 class ScoreKind(NamedTuple):
     """A score plug-in. `read` reads its arguments, None where it has none.
 
-    `requires`: the arguments without which it cannot be enabled, for people. `needs_groups`: it cannot score yet.
+    `requires`: the arguments without which it cannot be enabled, for people.
     """
 
     default: ScoreArgs
     read: Callable[[ReadArgs], ScoreArgs | None] | None = None
     requires: str = ""
-    needs_groups: bool = False
 
 
 def _whole(least: int, most: int) -> reader.FieldParser:
@@ -287,8 +287,8 @@ SCORES: Mapping[str, ScoreKind] = {
     "SeedAffinity": ScoreKind(SeedAffinity(), _affinity),
     "SeedZoneFit": ScoreKind(ZoneFit()),
     REMOTE: ScoreKind(RemotePlugin(), _remote),
-    "SeedAnnotation": ScoreKind(WithoutGroups(), _annotation, "args with annotation, min and max"),
-    "ShootTopologySpread": ScoreKind(WithoutGroups(), needs_groups=True),
-    "InterShootAffinity": ScoreKind(WithoutGroups(), needs_groups=True),
+    "SeedAnnotation": ScoreKind(ZoneFit(), _annotation, "args with annotation, min and max"),
+    "ShootTopologySpread": ScoreKind(TopologySpread()),
+    "InterShootAffinity": ScoreKind(ShootAffinity()),
 }
 """Score plug-ins by name. All score, and none of them has another extension point."""

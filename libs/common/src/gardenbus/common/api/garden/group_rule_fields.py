@@ -12,8 +12,9 @@ MOST_GROUPS = 4
 MOST_CONSTRAINTS = 4
 MOST_SHOOT_TERMS = 8
 MOST_SKEW = 1_000_000
+MOST_WEIGHT = 100
 
-DO_NOT_SCHEDULE = "DoNotSchedule"
+DO_NOT_SCHEDULE, SCHEDULE_ANYWAY = "DoNotSchedule", "ScheduleAnyway"
 COUNT_FULL, IGNORE_FULL = "Count", "Ignore"
 
 _GROUP = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
@@ -26,10 +27,15 @@ def group_names(value: Any, place: FieldPlace) -> list[str]:
     return sorted({_group(*entry) for entry in entries_of(value, place, MOST_GROUPS)})
 
 
-def shoot_terms(value: Any, place: FieldPlace) -> list[Document]:
-    """The required terms of a shootAffinity or a shootAntiAffinity."""
-    found = mapping(value, place, ("required",))
-    return [_term(*entry) for entry in entries_of(found.get("required", []), place.at(".required"), MOST_SHOOT_TERMS)]
+def shoot_terms(value: Any, place: FieldPlace) -> Document:
+    """The terms of a shootAffinity or a shootAntiAffinity, required and preferred."""
+    found = mapping(value, place, ("required", "preferred"))
+    terms: Document = {}
+    for name, read in (("required", _term), ("preferred", _preferred_term)):
+        at = place.at(f".{name}")
+        if entries := [read(*entry) for entry in entries_of(found.get(name, []), at, MOST_SHOOT_TERMS)]:
+            terms[name] = entries
+    return terms
 
 
 def spread_constraints(value: Any, place: FieldPlace) -> list[Document]:
@@ -45,18 +51,33 @@ def _term(value: Any, place: FieldPlace) -> Document:
     }
 
 
+def _preferred_term(value: Any, place: FieldPlace) -> Document:
+    term = mapping(value, place, ("weight", "group", "topologyKey"))
+    weight = whole_number_at(term.get("weight"), place.at(".weight"), 1, MOST_WEIGHT)
+    return {
+        "weight": weight,
+        "group": _group(term.get("group"), place.at(".group"), is_hard=False),
+        "topologyKey": _topology_key(term.get("topologyKey"), place.at(".topologyKey")),
+    }
+
+
 def _constraint(value: Any, place: FieldPlace) -> Document:
     found = mapping(value, place, _CONSTRAINT)
-    if found.get("whenUnsatisfiable", DO_NOT_SCHEDULE) != DO_NOT_SCHEDULE:
-        place.report(".whenUnsatisfiable", f"must be {DO_NOT_SCHEDULE}")
+    unsatisfiable = found.get("whenUnsatisfiable", DO_NOT_SCHEDULE)
+    if unsatisfiable not in (DO_NOT_SCHEDULE, SCHEDULE_ANYWAY):
+        place.report(".whenUnsatisfiable", f"must be {DO_NOT_SCHEDULE} or {SCHEDULE_ANYWAY}")
+    elif unsatisfiable == SCHEDULE_ANYWAY:
+        for name in ("minDomains", "fullDomains"):
+            if name in found:
+                place.report(f".{name}", f"has an effect with {DO_NOT_SCHEDULE} only")
     full = found.get("fullDomains", COUNT_FULL)
     if full not in (COUNT_FULL, IGNORE_FULL):
         place.report(".fullDomains", f"must be {COUNT_FULL} or {IGNORE_FULL}")
     constraint = {
-        "group": _group(found.get("group"), place.at(".group")),
+        "group": _group(found.get("group"), place.at(".group"), is_hard=unsatisfiable == DO_NOT_SCHEDULE),
         "topologyKey": _topology_key(found.get("topologyKey"), place.at(".topologyKey")),
         "maxSkew": whole_number_at(found.get("maxSkew", 1), place.at(".maxSkew"), 1, MOST_SKEW),
-        "whenUnsatisfiable": DO_NOT_SCHEDULE,
+        "whenUnsatisfiable": unsatisfiable,
     }
     if "minDomains" in found:
         constraint["minDomains"] = whole_number_at(found["minDomains"], place.at(".minDomains"), 1, MOST_SKEW)
@@ -65,9 +86,9 @@ def _constraint(value: Any, place: FieldPlace) -> Document:
     return constraint
 
 
-def _group(value: Any, place: FieldPlace) -> str:
+def _group(value: Any, place: FieldPlace, *, is_hard: bool = True) -> str:
     if value == "*":
-        place.report("", 'a hard rule needs a named group, not "*"')
+        place.report("", 'a hard rule needs a named group, not "*"' if is_hard else 'must be a named group, not "*"')
     elif not isinstance(value, str) or not _GROUP.fullmatch(value):
         place.report("", "must be the name of a group: at most 63 lower-case letters, digits and -, as pair-a")
     else:

@@ -125,8 +125,12 @@ class AnnotationScore(msgspec.Struct, frozen=True, kw_only=True):
     missing: int = 0
 
 
-class WithoutGroups(msgspec.Struct, frozen=True, kw_only=True):
-    """A plug-in of a preset that compares groups of shoots, of which no shoot can be a member yet: 0 for all seeds."""
+class TopologySpread(msgspec.Struct, frozen=True, kw_only=True):
+    """ShootTopologySpread has no arguments: shoots state their constraints."""
+
+
+class ShootAffinity(msgspec.Struct, frozen=True, kw_only=True):
+    """InterShootAffinity has no arguments: shoots state their terms."""
 
 
 PluginPoint = Literal["Filter", "Score"]
@@ -155,7 +159,8 @@ ScoreArgs = (
     | ZoneFit
     | AnnotationScore
     | RemotePlugin
-    | WithoutGroups
+    | TopologySpread
+    | ShootAffinity
 )
 
 
@@ -234,12 +239,10 @@ def is_filled_by_name(profile: SchedulingProfile) -> bool:
 def limits_of(profile: SchedulingProfile) -> tuple[str, ...]:
     """Limits of a profile, for people: it runs, but less may depend on its scores than it says."""
     found = [FILLED_BY_NAME] if is_filled_by_name(profile) else []
-    for each in profile.scores:
-        if isinstance(each.args, WithoutGroups):
-            found.append(f"{each.name} is 0 for all seeds: no shoot can state a group yet")
-        elif isinstance(each.args, RegionDistance) and profile.strategy != WEIGHTED:
-            found.append(
-                f"{each.name} differs only for shoots for testing: the strategy {profile.strategy} leaves the"
-                " others seeds that are equally near"
-            )
+    found += [
+        f"{each.name} differs only for shoots for testing: the strategy {profile.strategy} leaves the others seeds that"
+        " are equally near"
+        for each in profile.scores
+        if isinstance(each.args, RegionDistance) and profile.strategy != WEIGHTED
+    ]
     return tuple(found)

@@ -13,7 +13,9 @@ from gardenbus.common.api.decoding import json_decoder
 from gardenbus.common.api.document import Document, canonical, section
 from gardenbus.common.api.garden.group_rule_fields import (
     COUNT_FULL,
+    DO_NOT_SCHEDULE,
     IGNORE_FULL,
+    SCHEDULE_ANYWAY,
     SHOOT_TERMS,
     group_names,
     shoot_terms,
@@ -24,7 +26,13 @@ from gardenbus.common.api.garden.resource_amounts import RESOURCE, requested_amo
 from gardenbus.common.api.garden.scheduling_order import LEAST_PRIORITY, MOST_PRIORITY
 from gardenbus.common.api.garden.scheduling_profiles import PreferredSeeds
 from gardenbus.common.api.garden.seeds import SHOOTS
-from gardenbus.common.api.garden.shoot_groups import NO_GROUP_RULES, GroupRules, GroupTerm, SpreadConstraint
+from gardenbus.common.api.garden.shoot_groups import (
+    NO_GROUP_RULES,
+    GroupRules,
+    GroupTerm,
+    PreferredGroupTerm,
+    SpreadConstraint,
+)
 from gardenbus.common.api.manifests.strict_yaml import read_yaml
 from gardenbus.common.api.selectors import LabelSelector, parse_selector
 from gardenbus.common.errors import BadRequest, FieldProblem
@@ -89,10 +97,33 @@ class _Constraint(msgspec.Struct, frozen=True, rename="camel"):
     max_skew: int = 1
     min_domains: int = 1
     full_domains: str = COUNT_FULL
+    when_unsatisfiable: str = DO_NOT_SCHEDULE
+
+    @property
+    def constraint(self) -> SpreadConstraint:
+        ignores_full = self.full_domains == IGNORE_FULL
+        return SpreadConstraint(self.group, self.topology_key, self.max_skew, self.min_domains, ignores_full)
+
+
+class _WeightedTerm(msgspec.Struct, frozen=True, rename="camel"):
+    weight: int
+    group: str
+    topology_key: str
 
 
 class _Terms(msgspec.Struct, frozen=True):
     required: tuple[_Term, ...] = ()
+    preferred: tuple[_WeightedTerm, ...] = ()
+
+    @property
+    def required_terms(self) -> tuple[GroupTerm, ...]:
+        return tuple(GroupTerm(each.group, each.topology_key) for each in self.required)
+
+    @property
+    def preferred_terms(self) -> tuple[PreferredGroupTerm, ...]:
+        return tuple(
+            PreferredGroupTerm(each.weight, GroupTerm(each.group, each.topology_key)) for each in self.preferred
+        )
 
 
 class _Affinity(msgspec.Struct, frozen=True, rename="camel"):
@@ -141,17 +172,15 @@ def resolved_requirements(annotations: Mapping[str, Any]) -> SchedulingRequireme
 
 
 def _group_rules(read: _Resolved) -> GroupRules:
-    affinity = read.affinity
+    affinity, stated = read.affinity, read.topology_spread_constraints
     rules = GroupRules(
         groups=read.groups,
-        affinity=tuple(GroupTerm(each.group, each.topology_key) for each in affinity.shoot_affinity.required),
-        anti_affinity=tuple(GroupTerm(each.group, each.topology_key) for each in affinity.shoot_anti_affinity.required),
-        spread=tuple(
-            SpreadConstraint(
-                each.group, each.topology_key, each.max_skew, each.min_domains, each.full_domains == IGNORE_FULL
-            )
-            for each in read.topology_spread_constraints
-        ),
+        affinity=affinity.shoot_affinity.required_terms,
+        anti_affinity=affinity.shoot_anti_affinity.required_terms,
+        spread=tuple(each.constraint for each in stated if each.when_unsatisfiable != SCHEDULE_ANYWAY),
+        preferred_affinity=affinity.shoot_affinity.preferred_terms,
+        preferred_anti_affinity=affinity.shoot_anti_affinity.preferred_terms,
+        preferred_spread=tuple(each.constraint for each in stated if each.when_unsatisfiable == SCHEDULE_ANYWAY),
     )
     return rules or NO_GROUP_RULES  # that very one, so that it is left out where requests are described
 
@@ -293,7 +322,7 @@ def _affinity(value: Any, place: FieldPlace) -> Document:
         affinity["seedAffinity"] = seeds
     for name in SHOOT_TERMS:
         if name in found and (terms := shoot_terms(found[name], place.at(f".{name}"))):
-            affinity[name] = {"required": terms}
+            affinity[name] = terms
     return affinity
 
 

@@ -14,6 +14,8 @@ SHOOT_AFFINITY = "shoot-affinity"
 SHOOT_ANTI_AFFINITY = "shoot-anti-affinity"
 TOPOLOGY_SPREAD = "topology-spread"
 
+_WHOLE = 100
+
 SEED_KEY, REGION_KEY, PROVIDER_KEY = "seed", "region", "provider"
 VERSION_FIELD = "#"
 
@@ -35,21 +37,42 @@ class SpreadConstraint(msgspec.Struct, frozen=True, omit_defaults=True):
     ignores_full: bool = False
 
 
+class PreferredGroupTerm(NamedTuple):
+    """A term that is preferred, with a weight of 1 to 100."""
+
+    weight: int
+    term: GroupTerm
+
+
 class GroupRules(msgspec.Struct, frozen=True, omit_defaults=True):
-    """The groups that a shoot is a member of, and the rules that it requires."""
+    """The groups that a shoot is a member of, the rules that it requires, and those that it prefers."""
 
     groups: tuple[str, ...] = ()
     affinity: tuple[GroupTerm, ...] = ()
     anti_affinity: tuple[GroupTerm, ...] = ()
     spread: tuple[SpreadConstraint, ...] = ()
+    preferred_affinity: tuple[PreferredGroupTerm, ...] = ()
+    preferred_anti_affinity: tuple[PreferredGroupTerm, ...] = ()
+    preferred_spread: tuple[SpreadConstraint, ...] = ()
 
     def __bool__(self) -> bool:
         """False where a shoot neither is a member of a group nor has a rule."""
-        return bool(self.groups or self.affinity or self.anti_affinity or self.spread)
+        return bool(self.groups or self.affinity or self.anti_affinity or self.spread or self.prefers)
+
+    @property
+    def prefers(self) -> bool:
+        """True where a shoot prefers some seeds by the members of groups there."""
+        return bool(self.preferred_affinity or self.preferred_anti_affinity or self.preferred_spread)
+
+    @property
+    def read(self) -> tuple[str, ...]:
+        """All groups whose counts a decision reads, in the order of names: preferences are not fenced."""
+        preferred = (each.term.group for each in (*self.preferred_affinity, *self.preferred_anti_affinity))
+        return tuple(sorted({*self.concerned, *preferred, *(each.group for each in self.preferred_spread)}))
 
     @property
     def concerned(self) -> tuple[str, ...]:
-        """All groups that a decision depends on, in the order of names."""
+        """All groups that a decision is fenced by, in the order of names."""
         named = (each.group for each in (*self.affinity, *self.anti_affinity, *self.spread))
         return tuple(sorted({*self.groups, *named}))
 
@@ -115,7 +138,7 @@ def without_shoot(
     """Counts by group without a shoot that counts on some seeds: it does not stand in its own way."""
     left = dict(counts)
     for seed in seeds:
-        for group in rules.concerned:
+        for group in rules.read:
             left[group] = moved_counts(left.get(group, NO_COUNTS), rules, group, seed, -1)
     return left
 
@@ -142,16 +165,75 @@ class GroupProblem(NamedTuple):
     detail: str
 
 
+Domain = Callable[[str, str], str | None]
+"""Seed and topology key to domain; None for a seed that is not there, or has no such label."""
+
+
+class GroupScores:
+    """The scores of one shoot by the members of groups near each seed, on the counts of one moment.
+
+    `open_seeds` are the seeds that meet the seed affinity that it requires, and have room: their domains are compared.
+    """
+
+    def __init__(
+        self, rules: GroupRules, counts: Mapping[str, GroupCounts], domain: Domain, open_seeds: Iterable[str]
+    ) -> None:
+        self._rules = rules
+        self._domain = domain
+        seeds = list(open_seeds)
+        self._spreads = [(each, *self._members(each, counts, seeds)) for each in rules.preferred_spread]
+        self._near = [
+            (weight, term.topology_key, _domains_with_members(counts, term, domain), wants_member)
+            for terms, wants_member in ((rules.preferred_affinity, True), (rules.preferred_anti_affinity, False))
+            for weight, term in terms
+        ]
+
+    def spread(self, seed: str) -> int:
+        """ShootTopologySpread: the mean of its constraints, 0 to 100; 0 for one whose label the seed lacks."""
+        if not self._spreads:
+            return 0
+        points = 0
+        for constraint, members, least in self._spreads:
+            domain = self._domain(seed, constraint.topology_key)
+            if domain is not None:
+                excess = max(members.get(domain, 0) - least, 0)
+                points += _WHOLE * constraint.max_skew // (constraint.max_skew + excess)
+        return points // len(self._spreads)
+
+    def affinity(self, seed: str) -> int:
+        """InterShootAffinity: the weight of the terms that hold on the seed, of all weight, 0 to 100."""
+        weight = sum(each for each, *_ in self._near)
+        held = 0
+        for each, key, domains, wants_member in self._near:
+            domain = self._domain(seed, key)
+            if domain is not None and (domain in domains) is wants_member:
+                held += each
+        return held * _WHOLE // weight if weight else 0
+
+    def _members(
+        self, constraint: SpreadConstraint, counts: Mapping[str, GroupCounts], seeds: Sequence[str]
+    ) -> tuple[Mapping[str, int], int]:
+        """Members by domain, and the least of the domains that are compared."""
+        key, members = constraint.topology_key, dict[str, int]()
+        for seed, count in counts.get(constraint.group, NO_COUNTS).members.items():
+            domain = self._domain(seed, key)
+            if domain is not None:
+                members[domain] = members.get(domain, 0) + count
+        compared = (domain for each in seeds if (domain := self._domain(each, key)) is not None)
+        return members, min((members.get(each, 0) for each in compared), default=0)
+
+
+def _domains_with_members(counts: Mapping[str, GroupCounts], term: GroupTerm, domain: Domain) -> frozenset[str]:
+    found = (domain(seed, term.topology_key) for seed in counts.get(term.group, NO_COUNTS).members)
+    return frozenset(each for each in found if each is not None)
+
+
 class _Spread(NamedTuple):
     """Members by domain, the least of the domains that count, and the first of those that have so few."""
 
     members: Mapping[str, int]
     least: int
     first: str
-
-
-Domain = Callable[[str, str], str | None]
-"""Seed and topology key to domain; None for a seed that is not there, or has no such label."""
 
 
 class GroupChecks:

@@ -11,6 +11,7 @@ from gardenbus.scheduling.equivalence_classes import SchedulingRequest
 from gardenbus.scheduling.feasible_seeds import feasible_seeds_of
 from gardenbus.scheduling.filters.strategy import STRATEGY
 from gardenbus.scheduling.filters.table import FILTERS, checks_with
+from gardenbus.scheduling.group_scores import group_scores_of
 from gardenbus.scheduling.results import Explanation, FunnelStep, RankedSeed, SeedRejection
 from gardenbus.scheduling.scores.class_scores import class_scores
 from gardenbus.scheduling.scores.seed_scores import scores_of
@@ -38,13 +39,14 @@ def explain(request: SchedulingRequest, snapshot: Snapshot) -> Explanation:
         rejections += against.values()
         ranking = tuple(_ranking(request, snapshot, against))
         strategy = diagnosis.context.ranking.strategy
+    scores = {**class_scores(request.constraints, landscape), **group_scores_of(request, snapshot)}
     return Explanation(
         result,
         strategy,
         tuple(_funnel(rejections, landscape)),
         ranking,
         tuple(sorted(rejections, key=lambda each: each.seed)),
-        tuple(name for name, score in class_scores(request.constraints, landscape).items() if not score.is_requested),
+        tuple(name for name, score in scores.items() if not score.is_requested),
     )
 
 
@@ -53,6 +55,7 @@ def _ranking(
 ) -> Iterator[RankedSeed]:
     landscape, usage, place = snapshot.landscape, snapshot.usage, 0
     found = feasible_seeds_of(request.constraints, landscape)
+    scores = {**found.scores, **group_scores_of(request, snapshot)}
     for group in found.groups:
         ranked = [
             RankedSeed(
@@ -61,7 +64,7 @@ def _ranking(
                 group.distance,
                 usage.get(seed.name, 0),
                 seed.capacity,
-                scores_of(landscape.scores, found.scores, seed, usage, request.requests),
+                scores_of(landscape.scores, scores, seed, usage, request.requests),
             )
             for seed in landscape.index.seeds_in(group.candidates)
             if seed.name not in against
