@@ -177,3 +177,14 @@ async def test_a_durable_request_before_an_answered_one_is_superseded(idle_apise
     await idle_apiserver.until_handled()
 
     assert (await idle_apiserver.now(APOLLO)).document()["metadata"]["labels"]["from"] == "answered"
+
+
+async def test_an_invalid_request_right_before_a_valid_one_for_the_same_object_is_in_rejected(
+    idle_apiserver: Apiserver,
+) -> None:
+    invalid = a_shoot(spec={"cloudProfile": {"kind": "CloudProfile", "name": "there-is-none"}})
+    await idle_apiserver.publish("apply", invalid)
+    await idle_apiserver.publish("apply", a_shoot(metadata={"labels": {"from": "valid"}}))
+    await idle_apiserver.start()
+    assert "there-is-none" in await idle_apiserver.reason()
+    assert (await idle_apiserver.now(APOLLO)).document()["metadata"]["labels"]["from"] == "valid"

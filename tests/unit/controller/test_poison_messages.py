@@ -226,7 +226,9 @@ async def test_a_poison_message_is_kept_counted_logged_and_warned_about(
     message = await landscape.bus.last("REJECTED", SUBJECTS.rejected(consumer.subject))
     assert message is not None
     assert message.body == BODY[: 64 * 1024]
+    assert re.fullmatch("[0-9a-f]{16}", message.headers[Header.RECONCILE_ID])
     assert message.headers == {
+        Header.RECONCILE_ID: message.headers[Header.RECONCILE_ID],
         Header.REASON: "HandlerFailed: its handler failed 5 times and did not end it",
         Header.SUBJECT: consumer.subject,
         Header.SHA256: hashlib.sha256(BODY).hexdigest(),

@@ -78,6 +78,7 @@ def show(
         f"Object:   {found.object or '-'}",
         f"Reason:   {found.reason or '-'}",
         *(f"Field:    {field}" for field in found.fields),
+        *([f"Log:      gardenbus logs --grep {found.reconcile_id}"] if found.reconcile_id else []),
         f"Message:  {found.message}",
         f"Kept:     {len(found.body)} bytes{', the rest is lost' if found.is_cut else ''}",
         "",

@@ -1,11 +1,12 @@
 """Text of `explain`: the funnel, the ranking, the decision then and now. Pure."""
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple, cast
 
 from gardenbus.cli.manifests.files import as_mapping
-from gardenbus.common.api.garden.unschedulable import brief_reason, full_reason
+from gardenbus.common.api.garden.unschedulable import brief_reason, full_reason, reason_in_brief
 
 NAMED = 3
 """Seeds and reasons that are named before the rest is counted."""
@@ -74,9 +75,11 @@ def funnel(considered: Mapping[str, Any], *, show_all: bool = False) -> Iterator
             first = number == 0
             left = str(step.get("left")) if first else ""
             yield FunnelRow(left, rule if first else "", abbreviated(names, show_all=show_all), reason)
-        if len(reasons) > len(shown):
-            rest = sum(len(names) for _, names in reasons[len(shown) :])
-            yield FunnelRow("", "", f"{rest} more", "for other reasons (--all names them)")
+        rest: Counter[str] = Counter()
+        for reason, names in reasons[len(shown) :]:
+            rest[reason_in_brief(reason)] += len(names)
+        for brief, count in rest.most_common():
+            yield FunnelRow("", "", f"{count} more", f"{brief} (--all names them)")
 
 
 def ranking(considered: Mapping[str, Any], *, show_all: bool = False) -> Iterator[RankRow]:

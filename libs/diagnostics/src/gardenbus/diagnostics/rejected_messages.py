@@ -30,6 +30,8 @@ class RejectedMessage(NamedTuple):
     fields: tuple[str, ...]
     digest: str
     body: bytes
+    reconcile_id: str = ""
+    """Id of the lines about it in the log: `gardenbus logs --grep ID`."""
 
     @property
     def object(self) -> str:
@@ -72,6 +74,7 @@ class RejectedMessage(NamedTuple):
             "reason": self.reason,
             "fields": list(self.fields),
             "message": self.message,
+            "reconcileId": self.reconcile_id,
         }
 
 
@@ -89,6 +92,7 @@ def read_rejected_message(sequence: int, at: datetime, headers: Mapping[str, str
         fields=fields_in(message),
         digest=headers.get(Header.SHA256, ""),
         body=body,
+        reconcile_id=headers.get(Header.RECONCILE_ID, ""),
     )
 
 

@@ -161,7 +161,11 @@ def channels(prefix: str = "garden") -> Sequence[Channel]:
             "Rejected messages, with the reason: the newest 2,048 of each sender.",
             [
                 MessageSpec(
-                    "Rejected", "The first 64 KB of it.", "bytes", (Header.REASON, Header.SUBJECT, Header.SHA256)
+                    "Rejected",
+                    "The first 64 KB of it.",
+                    "bytes",
+                    (Header.REASON, Header.SUBJECT, Header.SHA256),
+                    (Header.RECONCILE_ID,),
                 )
             ],
             "apiserver",

@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable
 
 from prometheus_client import Counter
+from structlog.contextvars import get_contextvars
 
 from gardenbus.common.api.document import Document, StoredObject, encode
 from gardenbus.common.api.keys import CLUSTER_SCOPE, Header, ObjectKey, Subjects
@@ -160,8 +161,10 @@ def rejected_message(
 
     A Secret is kept without its data: whoever looks at what was rejected reads no credentials in it.
 
-    Headers carry the reason, the subject that it came from, and the SHA-256 of the whole message.
+    Headers carry the reason, the subject that it came from, the SHA-256 of the whole message, and the `reconcile_id`
+    of the lines in the log that are about it.
     """
+    reconcile_id = get_contextvars().get("reconcile_id")
     return Message(
         subject=rejected_subject,
         body=without_secrets(body if rejected_part is None else rejected_part)[:BODY_LIMIT],
@@ -169,6 +172,7 @@ def rejected_message(
             Header.REASON: header_text(reason),
             Header.SUBJECT: header_text(subject),
             Header.SHA256: hashlib.sha256(body).hexdigest(),
+            **({Header.RECONCILE_ID: str(reconcile_id)} if reconcile_id else {}),
         },
     )
 

@@ -37,7 +37,7 @@ from gardenbus.common.api.document import Document
 from gardenbus.common.api.field_validation import FieldValidation
 from gardenbus.common.api.keys import ObjectKey, Subjects
 from gardenbus.common.api.manifests.parser import parse
-from gardenbus.common.api.restored_requests import sent_as
+from gardenbus.common.api.restored_requests import is_restored, sent_as
 from gardenbus.common.controller.dead_letter import EVENT_TEXT_LIMIT, DeadLetter
 from gardenbus.common.controller.event_recorder import EventRecorder
 from gardenbus.common.controller.stream_incarnation import StreamIncarnation
@@ -431,12 +431,21 @@ class DurableRequestHandler:
     async def _rejected(
         self, request: DocumentRequest, error: GardenbusError, reads: ReadCache, *, has_unmet_dependency: bool = False
     ) -> RejectedDocument | None:
-        """The rejection of a request, unless it (redelivered) or a newer one was carried out already."""
-        if await self.writer.is_superseded(request.key, request.origin, reads):
+        """The rejection of a request, unless it was carried out at an earlier delivery, as far as the store can tell.
+
+        One that is delivered for the first time was not: it is rejected although a newer one has been carried out.
+        """
+        if self._may_be_repeated(request.queued) and await self.writer.is_superseded(
+            request.key, request.origin, reads
+        ):
             return None
         return RejectedDocument(
             request.queued, error, request, has_unmet_dependency=has_unmet_dependency, document=request.document
         )
+
+    def _may_be_repeated(self, queued: QueueMessage) -> bool:
+        """True for a message that may have been handled before: delivered again, put back, or held over an outage."""
+        return queued.deliveries > 1 or queued.is_held_over or is_restored(queued.message.subject, self.subjects)
 
     # ------------------------------------------------------------------------------------------ rejecting
 

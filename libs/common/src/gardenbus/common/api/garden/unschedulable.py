@@ -53,7 +53,7 @@ def _counted(text: str) -> Counter[str]:
     if found is None:
         return counts
     for seeds, reason in _reasons(found["reasons"]):
-        counts[_brief(reason)] += seeds
+        counts[reason_in_brief(reason)] += seeds
     if other := int(found["seeds"]) - counts.total():
         counts["for other reasons"] = other
     return counts
@@ -67,6 +67,7 @@ def _reasons(text: str) -> Iterator[tuple[int, str]]:
         yield int(beginning["count"] or 1), _MORE.sub("", text[beginning.end() : end])
 
 
-def _brief(reason: str) -> str:
+def reason_in_brief(reason: str) -> str:
+    """`with overlapping networks`, of one seed's reason: the same for all seeds that have it for their own ranges."""
     matching = (short for beginning, short in _BRIEF.items() if reason.startswith(beginning))
     return next(matching, None) or re.split(r": | \(", reason, maxsplit=1)[0]

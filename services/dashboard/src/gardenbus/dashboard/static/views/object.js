@@ -157,14 +157,14 @@ function scaling({ rollout, next, autoscalers }) {
     autoscalers.map((each) => fact("Autoscaler", [h("a", { class: "link", href: pathOf("seedautoscaler", "garden", each.name) }, each.name), h("ul", null, each.why.map((words) => h("li", null, words)))])))));
 }
 
-const REPLICAS = [["Seed"], ["State"], ["Shoots", "num"], ["", "wide"], ["Hosted by"], ["Heartbeat", "num"]];
+const REPLICAS = [["Seed"], ["State"], ["Shoots", "num"], ["Hosted by"], ["Heartbeat", "num"]];
 
 function replicas({ replicas: all, total }) {
   const rows = all.map((each) => {
     const full = each.seed && fill(each.seed);
     return h("tr", { data: { replica: each.name } }, h("td", null, h("a", { class: "link name", href: pathOf("seed", "", each.name), "data-walk": true }, each.name)),
       h("td", null, h("span", { class: `chip ${each.tone}`, title: each.condition }, h("span", { class: `dot ${each.tone}` }), each.seed ? health(each.seed)[1] : each.words), each.tone === "bad" && each.condition && h("small", null, ` ${each.condition}`)),
-      h("td", { class: "num" }, full ? full.words : "–", each.troubles > 0 && h("small", null, `, ${count(each.troubles)} not well`)), h("td", { class: "wide" }, full && each.seed.capacity !== null && meter(full.share, "taken")),
+      h("td", { class: "num" }, full ? full.words : "–", each.troubles > 0 && h("small", null, `, ${count(each.troubles)} not well`)),
       h("td", null, h("a", { class: "link", href: pathOf("shoot", each.namespace, each.name) }, `Shoot ${each.name}`), h("small", null, ` ${each.hostWords}`)), h("td", { class: "num" }, each.seed?.heartbeat ? `${ago(each.seed.heartbeat)} ago` : "none"));
   });
   return card("Replicas", total > all.length ? `${count(all.length)} of ${count(total)}` : count(total), rows.length ? h("div", { class: "scrolls" }, plainTable("Replicas", REPLICAS, rows)) : h("div", { class: "body sub" }, "None yet."));

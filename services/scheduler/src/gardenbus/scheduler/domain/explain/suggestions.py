@@ -5,7 +5,11 @@ Named are the seeds that one change would open; a seed that two filters reject n
 
 from collections.abc import Iterator, Mapping, Sequence
 
+import msgspec
+
 from gardenbus.common.api.garden.cloudprofiles import CloudProfileSpec
+from gardenbus.common.api.garden.seeds import SeedNetworks
+from gardenbus.common.api.garden.shoot_networks import network_problems
 from gardenbus.common.api.garden.strategies import MINIMAL_DISTANCE
 from gardenbus.scheduler.domain.explain.unschedulable_reasons import UnschedulableReasons, unschedulable_reasons
 from gardenbus.scheduling.equivalence_classes import Constraints, SchedulingRequest
@@ -21,6 +25,10 @@ from gardenbus.scheduling.snapshot import Landscape, Snapshot
 
 _NAMED = 3
 
+_RANGE_FIELDS = ("pods", "services", "nodes")
+_RANGES = ("100.64.0.0/12", "100.96.0.0/12", "10.96.0.0/12", "10.192.0.0/12", "172.24.0.0/14", "192.168.0.0/17")
+"""Ranges that are proposed: private and shared ones, of which few seeds have more than one."""
+
 
 def suggestions_for(request: SchedulingRequest, snapshot: Snapshot) -> tuple[str, ...]:
     """The changes that would help a shoot which no seed fits, the smallest ones first."""
@@ -33,7 +41,8 @@ def suggestions_for(request: SchedulingRequest, snapshot: Snapshot) -> tuple[str
     rows = {row.name: row for row in (*FILTERS, *checks_with(landscape))}
     single = single_rejections(reasons)
     found = [text for rule, each in single.items() for text in _suggestions(rows[rule], each, context, landscape)]
-    return (*found, *_of_distances(reasons, constraints, landscape), _new_seed(context))
+    distances = _of_distances(reasons, constraints, landscape)
+    return (*_of_networks(reasons, context, landscape), *found, *distances, _new_seed(context))
 
 
 def single_rejections(reasons: UnschedulableReasons) -> Mapping[str, Sequence[SeedRejection]]:
@@ -52,6 +61,27 @@ def _suggestions(
 ) -> Iterator[str]:
     if row.suggestion is not None:
         yield row.suggestion(context, _named(rejections), [landscape.seeds_by_name[each.seed] for each in rejections])
+
+
+def _of_networks(reasons: UnschedulableReasons, context: FilterContext, landscape: Landscape) -> Iterator[str]:
+    """Seeds that only the shoot's own ranges keep away: pods and services may be others until it has a seed."""
+    alone = [against[0] for against in reasons.values() if [each.rule for each in against] == [NETWORKS.name]]
+    for field in _RANGE_FIELDS if context.ranges.stated else ():
+        ranges = [msgspec.structs.replace(context.ranges, **{field: each}) for each in _RANGES]
+        cured = [
+            (found, [each for each in alone if not network_problems(changed, _networks_of(each.seed, landscape))])
+            for found, changed in zip(_RANGES, ranges, strict=True)
+        ]
+        found, seeds = max(cured, key=lambda each: len(each[1]))
+        if seeds:
+            yield (
+                f"the shoot's spec.networking.{field} becomes a range that overlaps none of the seed's, as {found}: "
+                f"it fits on {_named(seeds)} then"
+            )
+
+
+def _networks_of(seed: str, landscape: Landscape) -> SeedNetworks:
+    return landscape.seeds_by_name[seed].seed.spec.networks
 
 
 def _of_distances(reasons: UnschedulableReasons, constraints: Constraints, landscape: Landscape) -> Iterator[str]:
