@@ -80,6 +80,7 @@ OF_SEED = (
     *("backupbucket._.bucket", "backupentry.garden-dev.entry", "bastion.garden-dev.bastion"),
     *("controllerinstallation._.installation", f"lease.gardener-system-seed-lease.{OURS}"),
     *("controllerdeployment._.deployment", "lease.extension-installation.gardener-extension-heartbeat"),
+    *(f"namespace._.seed-{OURS}", f"secret.seed-{OURS}.copied"),
     *("secret.garden.backup", "secret.garden.seed-dns", "secret.garden.r-3", "configmap.garden.r-4"),
 )
 OF_MANAGED_SEED = ("managedseed.garden.child", "lease.gardener-system-seed-lease.child", "secret.garden.child-backup")
@@ -95,7 +96,6 @@ NARROWER = {
         *("internalsecret.garden-dev.apollo.ca-client", "configmap.garden-dev.apollo.ca-cluster"),
     ),
     "issuers are not published": ("secret.gardener-system-shoot-issuer.dev--uid",),
-    "seeds have no namespace in the garden": (f"namespace._.seed-{OURS}", f"secret.seed-{OURS}.copied"),
     "the identity of the garden is no secret of a seed": ("configmap.kube-system.cluster-identity",),
     "tokens are handed over once": ("secret.kube-system.bootstrap-token-2d9418",),
     "a Seed is written by its gardenlet": ("secret.garden-prod.foreign",),

@@ -23,6 +23,7 @@ from gardenbus.controllermanager.controllers import (
     project_activity,
     protection,
     reference,
+    seed_secrets,
     shoot_hibernation,
     shoot_maintenance,
     shoot_quota,
@@ -53,6 +54,7 @@ LOOPS: Sequence[Loop] = (
     controller_registration.LOOP,
     controller_installation.LOOP,
     extensions_check.LOOP,
+    seed_secrets.LOOP,
 )
 """All loops. A new one has its queue in the permission table too."""
 

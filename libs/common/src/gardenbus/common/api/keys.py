@@ -18,6 +18,9 @@ DEFAULT_NAMESPACE = "default"
 """Namespace of Events about objects that have none."""
 
 LEASE_NAMESPACE = "gardener-system-seed-lease"
+SEED_NAMESPACE_PREFIX = "seed-"
+"""Of the namespace of a seed in the garden; the seed's name follows."""
+
 PROBE_LEASE = "_canary"
 RESERVED_TAINT = "node.gardener.cloud/critical-components-not-ready"
 """A taint that nodes have until their daemons run."""
@@ -91,6 +94,11 @@ def queued_shoot(subject: str) -> QueuedShoot | None:
 
 
 _BAND_SIGNS = "+-"
+
+
+def seed_namespace(seed: str) -> str:
+    """The namespace of a seed in the garden."""
+    return f"{SEED_NAMESPACE_PREFIX}{seed}"
 
 
 class Subjects:

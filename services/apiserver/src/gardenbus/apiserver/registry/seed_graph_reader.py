@@ -6,6 +6,7 @@ from gardenbus.apiserver.domain.authorization.seed_graph import (
     FOLLOWED_KINDS,
     is_deployed_by,
     is_hosted,
+    is_in_own_namespace,
     is_of_seed,
     own_keys,
     references_of,
@@ -23,7 +24,7 @@ READ_TOGETHER = 500
 
 async def is_reachable(store: Store, seed: str, key: ObjectKey) -> bool:
     """True when a path of references leads from a Seed to an object, as they are stored now. Raises Unavailable."""
-    if key in own_keys(seed):
+    if key in own_keys(seed) or is_in_own_namespace(key, seed):
         return True
     shoots = await store.shoots_on(seed)
     match key.kind:

@@ -21,6 +21,9 @@ from gardenbus.common.api.identity.principals import Principal
 from gardenbus.common.api.keys import GARDEN_NAMESPACE
 from gardenbus.common.errors import BadRequest
 
+SEEDS_ANNOTATION = "gardenbus.io/seeds"
+"""Of a Secret: the seeds, separated by commas, whose gardenlets read it. Any of them could name it in its own Seed."""
+
 PURPOSE_LABEL = "gardenbus.io/purpose"
 CREDENTIALS = "credentials"
 """Value of the label."""

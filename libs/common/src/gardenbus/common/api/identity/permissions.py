@@ -269,7 +269,7 @@ CONTROLLER_MANAGERS_QUEUES = (
     "shootreferenceconfigmap",
     "shootreferenceworkloadidentity",
     "bastion",
-    *("controllerregistration", "controllerinstallation", "seedextensionscheck"),
+    *("controllerregistration", "controllerinstallation", "seedextensionscheck", "seedsecrets"),
 )
 """The loops of controllermanager."""
 

@@ -39,6 +39,7 @@ from gardenbus.apiserver.domain.authorization.project_roles import (
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.fleet.member_clusters import CLUSTER_NAMESPACE_PREFIX
 from gardenbus.common.api.garden.shoots import DEFAULT_SCHEDULER
+from gardenbus.common.api.identity.issued_credentials import SEEDS_ANNOTATION
 from gardenbus.common.api.identity.principals import Principal, groups_of_user, principal_of
 from gardenbus.common.api.identity.revocations import REVOCATIONS
 from gardenbus.common.api.identity.roles import LANDSCAPE_ROLES, LandscapeRole, landscape_role
@@ -70,9 +71,6 @@ CLOSED_OBJECTS = frozenset({LANDSCAPE_ROLES, REVOCATIONS})
 
 _LISTED_BY_SEED = {"shoot": "spec.seedName", "controllerinstallation": "spec.seedRef.name"}
 """Kinds of which a gardenlet lists the objects of its seed, by which field."""
-
-SEEDS_ANNOTATION = "gardenbus.io/seeds"
-"""Of a Secret: the seeds, separated by commas, whose gardenlets read it. Any of them could name it in its own Seed."""
 
 _DASHBOARDS_KINDS = frozenset(KINDS) - CONFIDENTIAL - {"configmap", "project", "namespace"}
 _SEED_SETS = frozenset({"managedseedset"})

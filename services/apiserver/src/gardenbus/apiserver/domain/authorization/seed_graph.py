@@ -18,12 +18,18 @@ from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.document_parts import mappings, only_text
 from gardenbus.common.api.garden.named_references import REFERENCED_KINDS
 from gardenbus.common.api.garden.profile_parts import binding_keys, profile_key
-from gardenbus.common.api.keys import GARDEN_NAMESPACE, LEASE_NAMESPACE, ObjectKey
+from gardenbus.common.api.keys import GARDEN_NAMESPACE, LEASE_NAMESPACE, ObjectKey, seed_namespace
 
 FOLLOWED_KINDS = frozenset({"secretbinding", "credentialsbinding", "namespacedcloudprofile"})
 """Kinds between a Shoot and what it needs: they have to be read for their own references."""
 
 _REFERABLE = frozenset({"secret", "configmap", "workloadidentity", "internalsecret"})
+
+
+def is_in_own_namespace(key: ObjectKey, seed: str) -> bool:
+    """True for the namespace of a seed in the garden, and for the Secrets there."""
+    own = seed_namespace(seed)
+    return key == ObjectKey("namespace", "", own) or (key.kind == "secret" and key.namespace == own)
 
 
 def own_keys(seed: str) -> Collection[ObjectKey]:
