@@ -99,10 +99,10 @@ def _run(
     )
 
 
-def a_kubernetes_api(place: Path) -> Iterator[KubernetesApi]:
-    """Start a landscape with the example; it is stopped afterwards."""
+def a_kubernetes_api(place: Path, *arguments: str) -> Iterator[KubernetesApi]:
+    """Start a landscape with the example, and `up` with these arguments besides; it is stopped afterwards."""
     api = KubernetesApi(place)
-    api.gardenbus("up", "--example", "landscape", "--detach")
+    api.gardenbus("up", "--example", "landscape", "--detach", *arguments)
     try:
         api.gardenbus("kubeconfig", "--landscape", "-n", "garden-dev", "--file", str(api.kubeconfig))
         yield api

@@ -114,8 +114,11 @@ def _shoot_operation(document: Document, context: TableContext) -> str:
 
 
 def _shoot_status(document: Document, context: TableContext) -> str:
-    """The health in its label; of a shoot on which no scheduler has decided nothing is known."""
-    return "pending" if _is_undecided(document) else field("metadata", "labels", STATUS_LABEL)(document, context)
+    """The health in its label; a shoot without seed is pending, whatever scheduler it waits for."""
+    state = as_mapping(as_mapping(document.get("status")).get("lastOperation")).get("state")
+    if _is_undecided(document) or (state == "Pending" and not as_mapping(document.get("spec")).get("seedName")):
+        return "pending"
+    return field("metadata", "labels", STATUS_LABEL)(document, context)
 
 
 def _is_undecided(shoot: Document) -> bool:
