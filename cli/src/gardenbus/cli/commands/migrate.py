@@ -29,6 +29,7 @@ from gardenbus.cli.migrations.drain import (
 from gardenbus.cli.migrations.progress import shown_progress
 from gardenbus.cli.migrations.rebalancing import DistantShoot, RebalancingPlan, SeedShare, plan_rebalancing
 from gardenbus.cli.migrations.runner import MigrationOutcome, Migrations
+from gardenbus.cli.migrations.violations import BrokenRule, broken_rule_document, plan_violations
 from gardenbus.cli.output.console import (
     PROGRAMS,
     Exit,
@@ -152,6 +153,9 @@ def rebalance(  # noqa: PLR0913 - one parameter an option
     apply: Annotated[bool, typer.Option("--apply", help="Carry the plan out.")] = False,
     at_once: Annotated[int, typer.Option(min=1, help="How many shoots move at the same time.")] = 1,
     max_moves: Annotated[int | None, typer.Option(min=0, help="Plan no more than the first moves.")] = None,
+    violations: Annotated[
+        bool, typer.Option("--violations", help="Plan for shoots that break a rule between shoots instead.")
+    ] = False,
     timeout: MigrationTimeout = "10m",
     output: Output = Format.TABLE,
     landscape: LandscapeOptions,
@@ -162,6 +166,7 @@ def rebalance(  # noqa: PLR0913 - one parameter an option
     the annotation scheduling.gardener.cloud/protect-from-rebalancing: "true", and those that seeds are made of, stay.
     Moves are few, not always the fewest; no plan at all needs fewer than the lower bound. Run again, it plans anew.
     Below the plan are the shoots that are farther away than a ready seed with room would be, each with what moves it.
+    With --violations the plan is for shoots that break a rule which they state about groups, where they are now.
 
     Example: gardenbus rebalance --band 10% --apply --at-once 2
     """
@@ -169,6 +174,9 @@ def rebalance(  # noqa: PLR0913 - one parameter an option
         width = parse_band(band)
         timeout_seconds = _seconds(timeout)
         filters = _filters()
+    if violations:
+        _mend_violations(filters, at_once, timeout_seconds, output, landscape, max_moves, apply=apply)
+        return
 
     async def work(api: ApiClient) -> tuple[RebalancingPlan, MigrationOutcome | None]:
         seen = await collect_state(api, filters)
@@ -190,6 +198,46 @@ def rebalance(  # noqa: PLR0913 - one parameter an option
             show_lines([f"moved: {len(outcome.done)} of {counted(len(plan.moves), 'shoot')}"])
     if outcome is not None and outcome.failed is not None:
         _print_failure(outcome.failed, outcome.reason, outcome.under_way, "gardenbus rebalance --apply")
+        raise typer.Exit(Exit.FAILED)
+
+
+def _mend_violations(  # noqa: PLR0913  the options of its command
+    filters: Sequence[SeedFilter],
+    at_once: int,
+    timeout_seconds: float,
+    output: Format,
+    landscape: LandscapeOptions,
+    max_moves: int | None,
+    *,
+    apply: bool,
+) -> None:
+    """Show the shoots that break a rule between shoots, and carry their moves out."""
+
+    async def work(api: ApiClient) -> tuple[Sequence[BrokenRule], MigrationOutcome | None]:
+        seen = await collect_state(api, filters)
+        broken = plan_violations(seen.shoots, seen.snapshot, seen.hosting, max_moves=max_moves)
+        if not apply:
+            return broken, None
+        moves = [each.move for each in broken if each.move is not None]
+        async with _migrations(api, "rebalance", at_once, timeout_seconds, output) as (migrations, expect):
+            expect(len(moves))
+            return broken, await migrations.carry_out(moves)
+
+    with _interruptible("`gardenbus rebalance --violations` plans anew from here"):
+        broken, outcome = run_with_client(work, *landscape)
+    document = {"violations": list(map(broken_rule_document, broken))}
+    if not printed(output, document, [f"{each.namespace}/{each.name}" for each in broken]):
+        table = new_table("NAMESPACE", "SHOOT", "SEED", "RULE", "TO", folded="WHY")
+        for each in broken:
+            why = f"{each.detail}; stays: {each.stays_because}" if each.stays_because else each.detail
+            table.add_row(each.namespace, each.name, each.seed, each.rule, each.target or "<stays>", Text(why))
+        if broken:
+            show_rows(table)
+        break_one = "breaks" if len(broken) == 1 else "break"
+        show_lines([f"{counted(len(broken), 'shoot')} {break_one} a rule between shoots"])
+    if outcome is not None and outcome.failed is not None:
+        retry = "gardenbus rebalance --violations --apply"
+        _print_failure(outcome.failed, outcome.reason, outcome.under_way, retry)
         raise typer.Exit(Exit.FAILED)
 
 
