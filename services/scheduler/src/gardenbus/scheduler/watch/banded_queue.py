@@ -45,6 +45,8 @@ class BandedQueue:
         filled = {each.fetching for each in self._bands.values() if each.fetching in waiting and each.queue.depth}
         if due := [each for each in waiting if each in filled]:
             await asyncio.wait(due, timeout=ARRIVAL_SECONDS)
+        for each in self._bands.values():
+            each.raise_failure()  # before anything is taken, which would be lost with it
         return [message for each in self._bands.values() for message in each.take()]
 
     async def ack_many(self, works: Sequence[QueueMessage]) -> None:
@@ -78,8 +80,15 @@ class _Band:
             self.fetching = asyncio.ensure_future(self.queue.fetch(limit, wait_seconds))
             self.fetching.add_done_callback(self._keep)
 
+    def raise_failure(self) -> None:
+        """Raise what the fetch did, once."""
+        fetched = self.fetching
+        if fetched is not None and fetched.done() and (error := fetched.exception()) is not None:
+            self._end()
+            raise error
+
     def take(self) -> Sequence[QueueMessage]:
-        """The messages that have come. Raises what the fetch did."""
+        """The messages that have come."""
         fetched = self.fetching
         if fetched is None or not fetched.done():
             return ()
