@@ -99,8 +99,10 @@ class InstallationsReconciler:
     @property
     def trigger(self) -> object:
         """The part of the Seed that controllermanager writes whenever installations change: they are checked then."""
+        if not self.is_in_use:
+            return None
         condition = get_condition(conditions_of(self._cache.seed or {}), EXTENSIONS_READY) or {}
-        return self.is_in_use, [condition.get(field) for field in ("status", "reason", "message")]
+        return [condition.get(field) for field in ("status", "reason", "message")]
 
     async def _read(self) -> SeedExtensions:
         registrations = await self._lookup.list("controllerregistration")
