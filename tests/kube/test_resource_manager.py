@@ -13,17 +13,19 @@ import pytest
 import yaml
 
 from gardenbus.common.api.conditions import condition_status, conditions_of
+from gardenbus.common.api.document import section
 from gardenbus.common.runtime.clock import SystemClock
 from gardenbus.gardenlet.domain.managed_resources.definition import DEFINITION
 from gardenbus.gardenlet.domain.shoot_status import technical_id
 from gardenbus.gardenlet.resource_manager.manager import ManagerContext, run_resource_manager
 from tests.support.eventually import eventually
 from tests.support.kube_clusters import RealCluster, real_clusters
-from tests.support.managed_scenes import SCENES, ManagedScenes
+from tests.support.managed_scenes import ALL_HEALTHY, MANAGED_BY, SCENES, ManagedScenes, a_config_map
 from tests.support.servers import free_port
 
 EXTENSIONS = "GARDENBUS_EXTENSIONS_BIN"
 SYNC_SECONDS = 5.0
+MANAGED_BY_SELECTOR = ",".join(f"{name}={value}" for name, value in MANAGED_BY.items())
 Manager = Callable[[RealCluster, Path], AbstractAsyncContextManager[None]]
 _DEFINITION = f"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{DEFINITION['metadata']['name']}"
 
@@ -102,6 +104,16 @@ def _start(programs: str, directory: Path, kubeconfig: Path, resource_class: str
         )
 
 
+async def _until_defined(cluster: RealCluster) -> None:
+    """Wait until the API serves ManagedResources."""
+
+    async def is_defined() -> None:
+        found = await cluster.client.get(_DEFINITION) or {}
+        assert condition_status(conditions_of(found), "Established") == "True"
+
+    await eventually(is_defined)
+
+
 @pytest.mark.timeout(900)  # the program syncs each 15 s, and a busy machine is slow at starting it all
 @pytest.mark.parametrize("manager", [own_manager, gardeners_manager])
 async def test_managed_resources_are_applied_checked_and_removed(
@@ -111,11 +123,34 @@ async def test_managed_resources_are_applied_checked_and_removed(
         scenes = ManagedScenes(cluster.client, technical_id(cluster.record.namespace, cluster.record.name))
         await scenes.prepare()
         async with manager(cluster, tmp_path):
-
-            async def is_defined() -> None:
-                found = await cluster.client.get(_DEFINITION) or {}
-                assert condition_status(conditions_of(found), "Established") == "True"
-
-            await eventually(is_defined)
+            await _until_defined(cluster)
             for scene in SCENES:
                 await scene(scenes)
+
+
+@pytest.mark.timeout(600)
+async def test_a_thousand_objects_are_applied_though_the_resource_manager_ends_in_between(
+    tmp_path: Path, binaries: str
+) -> None:
+    async with real_clusters(tmp_path, binaries, ["seed"]) as (cluster,):
+        scenes = ManagedScenes(cluster.client, technical_id(cluster.record.namespace, cluster.record.name))
+        await scenes.prepare()
+        names = [f"one-{number:04}" for number in range(1000)]
+        config_maps = "/api/v1/namespaces/target/configmaps"
+
+        async def made(least: int) -> None:
+            assert len(await cluster.client.items(config_maps, labelSelector=MANAGED_BY_SELECTOR)) >= least
+
+        async with own_manager(cluster, tmp_path):
+            await _until_defined(cluster)
+            await scenes.bundle("many", *(a_config_map(name) for name in names))
+            await eventually(lambda: made(100))
+        status = section(await scenes.get("managedresources", "many"), "status")
+        assert "observedGeneration" not in status
+        async with own_manager(cluster, tmp_path):
+            await scenes.until_applied("many")
+            await scenes.until("many", ALL_HEALTHY, "ResourcesHealthy")
+            assert await scenes.listed("many") == [f"ConfigMap/{name}" for name in names]
+            await scenes.delete("managedresources", "many")
+            await scenes.until_gone("managedresources", "many")
+        assert await cluster.client.items(config_maps, labelSelector=MANAGED_BY_SELECTOR) == []
