@@ -69,6 +69,8 @@ class ObjectApplier:
         self._options = options
         self._applied = applied
         self._scaled: set[ObjectIdentity] | None = None
+        self.created = 0
+        self.updated = 0
 
     async def apply(self, objects: Sequence[DesiredObject]) -> None:
         """Apply objects in this order. Raises ApplyFailed."""
@@ -158,8 +160,10 @@ class ObjectApplier:
             (await self._target.connection()).discovery.forget(str(section(after, "spec").get("group") or ""))
         self._applied[reference.identity] = _version(after)
         if before is None or _version(before) != _version(after):
+            self.created += before is None
+            self.updated += before is not None
             action = "object.created" if before is None else "object.updated"
-            _log.info(action, cluster=self._target.name, object=reference.text, origin=self._options.origin)
+            _log.debug(action, cluster=self._target.name, object=reference.text, origin=self._options.origin)
 
 
 async def release(target: ResourceCluster, references: Sequence[ResourceReference], origin: str) -> list[str]:

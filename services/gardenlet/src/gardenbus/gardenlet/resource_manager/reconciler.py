@@ -3,6 +3,7 @@
 Source: Gardener's `pkg/resourcemanager/controller/{managedresource,health}`.
 """
 
+import asyncio
 import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -205,13 +206,9 @@ class ManagedResourceReconciler:
             return self._next_attempt(progress)
         if self._has_changed(managed_resource, plan):
             managed_resource = await self._report(managed_resource, found.begun(managed_resource)) or managed_resource
-        if problems := await remove(target, plan.surplus, self._removal(managed_resource)):
-            await self._report(managed_resource, [found.removal_pending(problems)])
-            return PENDING_SECONDS
         origin = origin_of(self._source.identity, *name)
-        if problems := await release(target, plan.orphaned, origin):
-            await self._report(managed_resource, [found.release_failed(found.release_message(problems))])
-            return self._next_attempt(progress)
+        if (delay := await self._part_with(managed_resource, target, plan, origin, progress)) is not None:
+            return delay
         spec = section(managed_resource, "spec")
         options = PassOptions(
             origin,
@@ -219,18 +216,33 @@ class ManagedResourceReconciler:
             force_annotations=bool(spec.get("forceOverwriteAnnotations")),
             equivalences=Equivalences(managed_resource),
         )
+        applier = ObjectApplier(target, options, progress.applied)
         try:
-            await ObjectApplier(target, options, progress.applied).apply(plan.objects)
+            await applier.apply(plan.objects)
         except ApplyFailed as error:
             is_away = isinstance(error.__cause__, Unreachable)
             if is_away and await self._clusters.is_lost(resource_class, name[0]):
                 return self._sync_seconds
-            await self._report(managed_resource, [found.apply_failed(error.message)])
+            if await self._report(managed_resource, [found.apply_failed(error.message)]) is not managed_resource:
+                _log.warning("managed_resource.failed", managed_resource="/".join(name), reason=error.message)
             return self._next_attempt(progress)
         await self._complete(managed_resource, plan, progress.bundle.problems)
         await self._watch(target, plan.references)
         progress.failures = 0
+        _note(name, target, applier, plan)
         return self._sync_seconds
+
+    async def _part_with(
+        self, managed_resource: Document, target: ResourceCluster, plan: _PassPlan, origin: str, progress: _Progress
+    ) -> float | None:
+        """Remove and release what is not managed any more; returns when to try again if something of it is left."""
+        if problems := await remove(target, plan.surplus, self._removal(managed_resource)):
+            await self._report(managed_resource, [found.removal_pending(problems)])
+            return PENDING_SECONDS
+        if problems := await release(target, plan.orphaned, origin):
+            await self._report(managed_resource, [found.release_failed(found.release_message(problems))])
+            return self._next_attempt(progress)
+        return None
 
     async def _prepare(self, managed_resource: Document, resource_class: str) -> Document | None:
         """Take a request off that has come by an annotation, and put the finalizer on; None when it has gone."""
@@ -263,7 +275,8 @@ class ManagedResourceReconciler:
             if secret is None:
                 return f'Secret "{each}" not found'
             secrets.append(secret)
-        progress.bundle = decode_secrets(secrets, self._decompress)
+        # in a thread: the gardenlet's heartbeat must not wait for a large bundle
+        progress.bundle = await asyncio.to_thread(decode_secrets, secrets, self._decompress)
         progress.inputs = inputs
         progress.applied.clear()
         return None
@@ -363,6 +376,19 @@ class ManagedResourceReconciler:
     def _next_attempt(self, progress: _Progress) -> float:
         progress.failures += 1
         return min(_BACKOFF.delay_seconds(progress.failures, random.random()), self._sync_seconds)
+
+
+def _note(name: FullName, target: ResourceCluster, applier: ObjectApplier, plan: _PassPlan) -> None:
+    """Log a pass that has changed something."""
+    if applier.created or applier.updated or plan.surplus:
+        _log.info(
+            "managed_resource.applied",
+            managed_resource="/".join(name),
+            cluster=target.name,
+            created=applier.created,
+            updated=applier.updated,
+            removed=len(plan.surplus),
+        )
 
 
 async def _is_namespaced(target: ResourceCluster, document: Document) -> bool | None:

@@ -65,7 +65,7 @@ async def _remove_one(target: ResourceCluster, reference: ResourceReference, opt
         client = await target.client()
         if not await client.delete(served.path, uid=uid, propagation=propagation):
             return None
-        _log.info("object.deleted", cluster=target.name, object=reference.text)
+        _log.debug("object.deleted", cluster=target.name, object=reference.text)
         after = await target.read(served)
         if after is None:
             return None
