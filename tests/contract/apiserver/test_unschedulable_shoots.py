@@ -2,7 +2,10 @@
 
 from datetime import UTC, datetime
 
+import pytest
+
 from gardenbus.common.adapters.nats.jetstream import connect
+from gardenbus.common.api.garden.scheduling_requirements import REQUIREMENTS
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.controller.timers import Timers
 from tests.contract.apiserver.conftest import Apiserver
@@ -58,11 +61,14 @@ async def test_of_those_who_wait_some_can_be_chosen(apiserver: Apiserver) -> Non
     assert (await apiserver.rejection("waiting", {"limit": 0}))["code"] == 400
 
 
-async def test_a_shoot_that_waits_is_tried_now_and_its_timer_is_gone(apiserver: Apiserver) -> None:
-    await apiserver.request("apply", a_shoot())
+@pytest.mark.parametrize(("priority", "band"), [(0, ""), (7, "+1"), (-7, "-1")])
+async def test_a_shoot_that_waits_is_tried_now_and_its_timer_is_gone(
+    apiserver: Apiserver, priority: int, band: str
+) -> None:
+    await apiserver.request("apply", a_shoot(metadata={"annotations": {REQUIREMENTS: f"priority: {priority}"}}))
     await mark_unschedulable(apiserver, APOLLO, "no seed is ready")
     subjects = apiserver.subjects
-    work = subjects.scheduling("default-scheduler", APOLLO)
+    work = subjects.scheduling("default-scheduler", APOLLO, band)
     async with connect(apiserver.nats_url, "timing", subjects.prefix) as bus:
         await Timers(bus, subjects).enqueue_after(work, 300)
 

@@ -60,6 +60,7 @@ async def test_a_shoot_of_another_priority_is_queued_in_its_band(kit: StoreUnder
     await kit.fresh_entries()
     (waiting,) = await kit.store.unschedulable_classes(SCHEDULER, with_ages=True)
     assert waiting.since
+    assert [each.band for each in await kit.store.unschedulable_shoots(SCHEDULER)] == ["-1"]
     assert await kit.store.activate(SCHEDULER, waiting.equivalence_class, 1) == 1
     assert await kit.work() == [f"scheduling.{SCHEDULER}.-1.garden-dev.apollo"]
     await kit.outbox.requeue_pending()

@@ -147,9 +147,10 @@ class Subjects:
         """Filter for all changes of one kind, in one namespace or in all."""
         return f"{self.prefix}.changed.{kind}.{namespace}.>" if namespace else f"{self.prefix}.changed.{kind}.>"
 
-    def scheduling(self, scheduler_name: str, key: ObjectKey) -> str:
-        """Subject of a shoot in a scheduler's queue."""
-        return f"{self.prefix}.queue.scheduling.{scheduler_name}.{key.namespace or CLUSTER_SCOPE}.{key.name}"
+    def scheduling(self, scheduler_name: str, key: ObjectKey, band: str = "") -> str:
+        """Subject of a shoot in a scheduler's queue, in a band ("": the middle one)."""
+        queue = f"{self.prefix}.queue.scheduling.{scheduler_name}{'.' if band else ''}{band}"
+        return f"{queue}.{key.namespace or CLUSTER_SCOPE}.{key.name}"
 
     def scheduling_band(self, scheduler_name: str, band: str) -> str:
         """Filter for a band ("": the middle one) of a scheduler's queue."""

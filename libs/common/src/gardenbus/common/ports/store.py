@@ -210,13 +210,14 @@ class UnschedulableClass(msgspec.Struct, frozen=True):
 
 
 class UnschedulableStatus(msgspec.Struct, frozen=True):
-    """Status of an unschedulable shoot: last message, its time (RFC 3339), and number of attempts."""
+    """Status of an unschedulable shoot: last message, its time (RFC 3339), number of attempts, and band."""
 
     key: ObjectKey
     scheduler_name: str
     message: str
     since: str
     attempts: int
+    band: str = ""
 
 
 class DemandLimits(msgspec.Struct, frozen=True):

@@ -16,6 +16,8 @@ import msgspec
 from gardenbus.apiserver.call import Call
 from gardenbus.apiserver.domain.query_bodies import check_limit
 from gardenbus.common.api.document import section
+from gardenbus.common.api.garden.scheduling_order import band_of
+from gardenbus.common.api.garden.scheduling_requirements import resolved_of
 from gardenbus.common.api.garden.shoots import DEFAULT_SCHEDULER
 from gardenbus.common.api.keys import ObjectKey, Subjects
 from gardenbus.common.api.request_bodies import WaitingShootsRequest
@@ -85,13 +87,14 @@ class UnschedulableShoots:
         if stored.parts.seed_name:
             raise Forbidden(f"{key} has a seed, {stored.parts.seed_name}: there is nothing to schedule")
         scheduler_name = str(section(stored.document(), "spec").get("schedulerName") or DEFAULT_SCHEDULER)
-        subject = self._subjects.scheduling(scheduler_name, key)
+        band = band_of(resolved_of(stored.document()).priority)
+        subject = self._subjects.scheduling(scheduler_name, key, band)
         before = await self._timers.due(subject)
         await self._bus.publish(self._timers.enqueue_message(subject))
         return {"shoot": f"{namespace}/{name}", "schedulerName": scheduler_name, "nextAttemptWas": before}
 
     async def _described(self, shoot: UnschedulableStatus, slots: asyncio.Semaphore) -> dict[str, Any]:
-        subject = self._subjects.scheduling(shoot.scheduler_name, shoot.key)
+        subject = self._subjects.scheduling(shoot.scheduler_name, shoot.key, shoot.band)
         async with slots:
             next_attempt = await self._timers.next_attempt(subject)
         return {

@@ -4,7 +4,8 @@ from typing import Any
 
 import msgspec
 
-from gardenbus.common.api.document import Document
+from gardenbus.common.api.document import Document, StoredObject
+from gardenbus.common.api.garden.scheduling_order import band_of
 from gardenbus.common.api.garden.scheduling_requirements import resolved_of
 from gardenbus.common.api.garden.shoots import Shoot
 from gardenbus.common.api.keys import GARDEN_NAMESPACE, ObjectKey, Subjects
@@ -71,7 +72,7 @@ class ShootExplainHandler:
             left_out = left_out_by(CIRCULAR, await self._hosted(key))
             is_placed = bool(stored.parts.seed_name)
             bind_record = await self._store.bind_record(key) if is_placed else None
-            next_attempt = None if is_placed else await self._next_attempt(key)
+            next_attempt = None if is_placed else await self._next_attempt(stored)
             recovery = None if is_placed else await self._store.recovery()
             silent = left_out_by(SILENT, recovery.silent if recovery is not None else ())
             bar = None if is_placed else await self._bar(key, recovery)
@@ -126,9 +127,10 @@ class ShootExplainHandler:
             **_by_scores(explanation, left.landscape.scores),
         }
 
-    async def _next_attempt(self, key: ObjectKey) -> str | None:
+    async def _next_attempt(self, stored: StoredObject) -> str | None:
         """Due time of a waiting shoot's timer (RFC 3339)."""
-        later = self._subjects.later(self._subjects.scheduling(self._scheduler_name, key))
+        band = band_of(resolved_of(stored.document()).priority)
+        later = self._subjects.later(self._subjects.scheduling(self._scheduler_name, stored.key, band))
         timer = await self._bus.last(self._subjects.stream("QUEUES"), later)
         how, _, due = (timer.headers.get("Nats-Schedule", "") if timer is not None else "").partition(" ")
         return due if how == "@at" else None

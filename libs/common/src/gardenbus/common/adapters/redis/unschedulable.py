@@ -21,6 +21,9 @@ class _Position(NamedTuple):
     scheduler_name: str
 
 
+_STATUS = ("pmsg", "pend", "tries", "seed", "bd")
+
+
 async def unschedulable_shoots(
     connection: RedisConnection, scheduler_name: str | None, limit: int
 ) -> Sequence[UnschedulableStatus]:
@@ -34,15 +37,18 @@ async def unschedulable_shoots(
         positions += await _positions(connection, scheduler, limit)
     positions.sort()
     commands: list[Command] = [
-        ("HMGET", connection.key(f"o:shoot:{position.member.replace('/', ':', 1)}"), "pmsg", "pend", "tries", "seed")
+        ("HMGET", connection.key(f"o:shoot:{position.member.replace('/', ':', 1)}"), *_STATUS)
         for position in positions[:limit]
     ]
     found: list[UnschedulableStatus] = []
-    for position, (message, pending, tries, seed) in zip(positions, await _replies(connection, commands), strict=False):
+    for position, (message, pending, tries, seed, band) in zip(
+        positions, await _replies(connection, commands), strict=False
+    ):
         if message is not None and not seed:
             key = ObjectKey("shoot", *position.member.split("/", 1))
             since = unschedulable_since(pending or b"")
-            found.append(UnschedulableStatus(key, position.scheduler_name, message.decode(), since, int(tries or 0)))
+            scheduler, attempts = position.scheduler_name, int(tries or 0)
+            found.append(UnschedulableStatus(key, scheduler, message.decode(), since, attempts, (band or b"").decode()))
     return found
 
 
