@@ -72,6 +72,25 @@ async def test_what_happened_while_nobody_ran_is_made_up_for(landscape: Landscap
         assert names <= {each["metadata"]["name"] for each in (await installed(landscape)).values()}
 
 
+async def test_the_namespace_of_a_seed_goes_with_it_and_so_do_the_copies(landscape: Landscape) -> None:
+    metadata: Document = {"name": "alerting", "namespace": "garden", "labels": {"gardener.cloud/role": "alerting"}}
+    namespace, copy = ObjectKey("namespace", "", "seed-aws-eu1"), ObjectKey("secret", "seed-aws-eu1", "alerting")
+    await landscape.store.create({"apiVersion": "v1", "kind": "Secret", "metadata": metadata})
+    await landscape.store.create(a_seed())
+    async with landscape.controllermanager():
+
+        async def is_copied() -> None:
+            assert await landscape.get(copy) is not None
+
+        await eventually(is_copied)
+        await landscape.delete(SEED)
+
+        async def is_gone() -> None:
+            assert [await landscape.get(each) for each in (namespace, copy)] == [None, None]
+
+        await eventually(is_gone)
+
+
 async def test_a_deleted_seed_goes_after_its_installations(landscape: Landscape) -> None:
     await landscape.store.create(a_seed())
     await landscape.store.create(a_registration("provider-aws", *PROVIDER))

@@ -6,7 +6,9 @@ from operator import methodcaller
 import structlog
 
 from gardenbus.common.api.document import Document, StoredObject
+from gardenbus.common.api.identity.principals import OPERATOR
 from gardenbus.common.api.keys import SEED_NAMESPACE_PREFIX, ObjectKey, seed_namespace
+from gardenbus.common.api.owners import setters_after
 from gardenbus.common.controller.controller import Done, ReconcileResult
 from gardenbus.common.controller.event_recorder import EventRecorder
 from gardenbus.common.controller.writes import delete, update, version_precondition
@@ -80,8 +82,9 @@ class SeedSecretsReconciler:
                 return found
 
     async def _create(self, document: Document, seed: StoredObject) -> None:
+        setters = setters_after(None, None, document, OPERATOR)  # the garbage collector deletes it as the system
         try:
-            await self._store.create(document, preconditions=(version_precondition(seed),))
+            await self._store.create(document, owner_setters=setters, preconditions=(version_precondition(seed),))
         except AlreadyExists as error:  # another replica was faster
             raise Conflict(error.message) from error
 
