@@ -397,9 +397,11 @@ def test_the_page_of_a_shoot_that_waits_follows_its_seeds(writable: str, open_pa
     against = open_page(f"{writable}/#/object/shoot/garden-dev/tantalus").locator(".against")
     expect(against).to_contain_text("does not tolerate")
     seed = open_page(f"{writable}/#/object/seed/_/aws-lab")
-    seed.get_by_role("button", name="Cordon", exact=True).click()
+    seed.get_by_role("button", name="Cordon…", exact=True).click()
+    seed.get_by_role("button", name="Do it").click()
     expect(against).not_to_contain_text("does not tolerate")
-    seed.get_by_role("button", name="Uncordon").click()
+    seed.get_by_role("button", name="Uncordon…").click()
+    seed.get_by_role("button", name="Do it").click()
     expect(against).to_contain_text("does not tolerate")
 
 
@@ -407,12 +409,16 @@ def test_a_seed_is_cordoned_where_changes_are_allowed(writable: str, url: str, o
     page = open_page(f"{writable}/#/object/seed/_/gcp-iowa")
     looking = open_page(url)
     expect(looking.locator("[data-seed=gcp-iowa]")).to_contain_text("ready")
-    page.get_by_role("button", name="Cordon", exact=True).click()
+    page.get_by_role("button", name="Cordon…", exact=True).click()
+    expect(page.get_by_role("dialog")).to_contain_text("it takes no new shoots")
+    page.keyboard.press("Enter")
     expect(page.get_by_role("button", name="Uncordon")).to_be_visible()
     expect(looking.locator("[data-seed=gcp-iowa]")).to_contain_text("cordoned")
-    page.get_by_role("button", name="Uncordon").click()
-    expect(page.get_by_role("button", name="Cordon", exact=True)).to_be_visible()
+    page.get_by_role("button", name="Uncordon…").click()
+    page.get_by_role("button", name="Do it").click()
+    expect(page.get_by_role("button", name="Cordon…", exact=True)).to_be_visible()
     expect(looking.locator("[data-seed=gcp-iowa]")).to_contain_text("ready")
+    expect(page.locator(".event", has_text="Uncordoned").first).to_contain_text("uncordons it, on the dashboard")
 
 
 def test_a_stream_counts_as_frozen_after_five_seconds_at_the_latest_and_two_missed_beats():

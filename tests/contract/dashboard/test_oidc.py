@@ -11,6 +11,7 @@ from joserfc.jwk import ECKey, OctKey
 
 from gardenbus.dashboard.settings import DashboardSettings, load_settings
 from gardenbus.dashboard.web.oidc import Provider, provider_of
+from tests.support.builders import a_seed
 from tests.support.dashboards import Dashboard, HttpResponse
 from tests.support.oidc_provider import CLIENT, SECRET, OidcProvider, running_provider
 
@@ -65,10 +66,11 @@ async def test_whom_the_provider_names_gets_in_and_acts_as_that_user(dashboard: 
     assert "samesite=strict" in page.headers["set-cookie"].lower()
     session = (await dashboard.get("/api/session", **cookie)).json()
     assert session["user"] == "ann@example.org"
-    dashboard.replies["patch.seed._.aws-eu1"] = {}
+    dashboard.replies |= {"patch.seed._.aws-eu1": {}, "get.seed._.aws-eu1": a_seed()}
+    body = {"shown": ["it takes no new shoots; those that are on it stay"]}
     same = {"origin": PUBLIC, "X_Gardenbus_Token": session["token"]}
-    assert (await dashboard.send("POST", "/api/seeds/aws-eu1/cordon", **same, **cookie)).status == 200
-    assert dashboard.requests[-1][0] == "garden.as.ann@example%2Eorg.api.patch.seed._.aws-eu1"
+    assert (await dashboard.send("POST", "/api/actions/cordon/seed/_/aws-eu1", body, **same, **cookie)).status == 200
+    assert dashboard.requests[-2][0] == "garden.as.ann@example%2Eorg.api.patch.seed._.aws-eu1"
 
 
 async def test_an_answer_counts_once_and_in_the_browser_that_began(dashboard: Dashboard):

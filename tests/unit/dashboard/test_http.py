@@ -87,7 +87,10 @@ async def test_a_foreign_name_is_not_answered():
 async def test_nothing_can_be_changed_unless_that_was_allowed():
     dashboard = Dashboard()
     await dashboard.serve_api()
-    for method, path in (("POST", "/api/seeds/aws-eu1/cordon"), ("DELETE", "/api/object/shoot/garden-dev/apollo")):
+    for method, path in (
+        ("POST", "/api/actions/cordon/seed/_/aws-eu1"),
+        ("DELETE", "/api/object/shoot/garden-dev/apollo"),
+    ):
         assert (await dashboard.send(method, path, {"confirm": "apollo"}, **SAME)).status == 403
     assert dashboard.requests == []
     assert (await dashboard.get("/api/session")).json()["token"] is None
@@ -105,16 +108,17 @@ async def test_nothing_can_be_changed_unless_that_was_allowed():
 )
 async def test_a_foreign_page_changes_nothing(headers: dict[str, str]):
     dashboard = await writable()
-    response = await dashboard.send("POST", "/api/seeds/aws-eu1/cordon", **headers)
+    response = await dashboard.send("POST", "/api/actions/cordon/seed/_/aws-eu1", **headers)
     assert response.status == 403
     assert dashboard.requests == []
 
 
 async def test_a_seed_is_cordoned_as_the_user_dashboard():
     dashboard = await writable()
-    dashboard.replies["patch.seed._.aws-eu1"] = {}
-    assert (await dashboard.send("POST", "/api/seeds/aws-eu1/cordon", **SAME)).status == 200
-    [(subject, patch)] = dashboard.requests
+    dashboard.replies |= {"patch.seed._.aws-eu1": {}, "get.seed._.aws-eu1": a_seed()}
+    body = {"shown": ["it takes no new shoots; those that are on it stay"]}
+    assert (await dashboard.send("POST", "/api/actions/cordon/seed/_/aws-eu1", body, **SAME)).status == 200
+    _, (subject, patch), _ = dashboard.requests
     assert subject == "garden.as.dashboard.api.patch.seed._.aws-eu1"
     assert patch["spec"] == {"settings": {"scheduling": {"visible": False}}}
 

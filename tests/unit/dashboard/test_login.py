@@ -71,7 +71,7 @@ async def test_without_a_session_there_is_nothing_but_the_way_in():
         assert (response.status, response.json()["error"]["reason"]) == (401, "Unauthorized")
     start = await dashboard.get("/")
     assert (start.status, start.headers["location"]) == (303, "/login")
-    assert (await dashboard.send("POST", "/api/seeds/aws-eu1/cordon", **SAME)).status == 401
+    assert (await dashboard.send("POST", "/api/actions/cordon/seed/_/aws-eu1", **SAME)).status == 401
     assert (await dashboard.send("POST", "/api/logout", **SAME)).status == 401
     page = await dashboard.get("/login")
     assert page.status == 200
@@ -141,7 +141,7 @@ async def test_a_foreign_page_logs_nobody_in_and_changes_nothing_in_a_session():
     assert (await log_in(dashboard, link(dashboard), origin="http://evil.example.org")).status == 403
     assert (await log_in(dashboard, link(dashboard), sec_fetch_site="cross-site")).status == 403
     cookie = await cookie_of(dashboard)
-    cordon = "/api/seeds/aws-eu1/cordon"
+    cordon = "/api/actions/cordon/seed/_/aws-eu1"
     assert (await dashboard.send("POST", cordon, **SAME, **cookie)).status == 403
     assert (await dashboard.send("POST", cordon, **SAME, **cookie, X_Gardenbus_Token="the-token")).status == 403
 
@@ -152,7 +152,8 @@ async def test_requests_are_made_as_the_user_of_the_session():
     cookie = await cookie_of(dashboard, "ann@example.org")
     token = (await dashboard.get("/api/session", **cookie)).json()["token"]
     headers = SAME | cookie | {"X_Gardenbus_Token": token}
-    assert (await dashboard.send("POST", "/api/seeds/aws-eu1/cordon", **headers)).status == 200
+    body = {"shown": ["it takes no new shoots; those that are on it stay"]}
+    assert (await dashboard.send("POST", "/api/actions/cordon/seed/_/aws-eu1", body, **headers)).status == 200
     assert (await dashboard.get("/api/object/seed/_/aws-eu1", **cookie)).status == 200
     assert {subject.partition(".api.")[0] for subject, _ in dashboard.requests} == {"garden.as.ann@example%2Eorg"}
 

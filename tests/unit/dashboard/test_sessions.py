@@ -253,7 +253,9 @@ async def test_in_a_session_bodies_have_a_limit_too():
     headers = SAME | cookie | {"X_Gardenbus_Token": token}
 
     response, received = await chunked(dashboard, "/api/login", 400 * 1024 * 1024, **headers)
-    named = await dashboard.send("POST", "/api/seeds/a/cordon", **headers, content_length=str(MOST_BODY_BYTES + 1))
+    named = await dashboard.send(
+        "POST", "/api/actions/cordon/seed/_/a", **headers, content_length=str(MOST_BODY_BYTES + 1)
+    )
 
     assert (response.status, named.status) == (413, 413)
     assert received <= MOST_BODY_BYTES + 1024

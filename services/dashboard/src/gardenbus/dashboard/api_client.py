@@ -11,9 +11,8 @@ from gardenbus.common.api.confirmation import CONFIRMING_PATCH
 from gardenbus.common.api.decoding import decode_json
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.field_validation import FieldValidation
-from gardenbus.common.api.garden.seed_management import CORDONED_BY, CORDONED_BY_OPERATOR
-from gardenbus.common.api.keys import CLUSTER_SCOPE, ObjectKey, Subjects
-from gardenbus.common.controller.api_client import ApiserverClient
+from gardenbus.common.api.keys import ObjectKey, Subjects
+from gardenbus.common.controller.api_client import ApiserverClient, RequestPrecondition
 from gardenbus.common.errors import Terminal
 from gardenbus.common.ports.bus import Bus, ReplayDone, StreamMessage
 from gardenbus.dashboard.domain.rows import event_row
@@ -72,13 +71,17 @@ class GardenApiClient:
             pass
         return list(reversed(found.values()))[:MAX_EVENTS]
 
-    async def set_visible(self, seed: str, *, visible: bool) -> None:
-        """Show a seed to the scheduler, or hide it (as `gardenbus cordon` does)."""
-        patch = {
-            "metadata": {"annotations": {CORDONED_BY: None if visible else CORDONED_BY_OPERATOR}},
-            "spec": {"settings": {"scheduling": {"visible": visible}}},
-        }
-        await self.request(f"patch.seed.{CLUSTER_SCOPE}.{seed}", patch, writes=True)
+    async def change(self, key: ObjectKey, patch: Document, *, version: int, dry_run: bool = False) -> None:
+        """Patch an object as it was seen, or find out whether that is accepted. Raises Conflict for another version."""
+        precondition = RequestPrecondition(key, version)
+        client, timeout = self._writer, REQUEST_TIMEOUT_SECONDS
+        await client.request(
+            f"patch.{key.tail}", patch, precondition=precondition, timeout_seconds=timeout, dry_run=dry_run
+        )
+
+    async def record(self, key: ObjectKey, reason: str, message: str) -> None:
+        """Record an Event about an object, by the requester's name."""
+        await self.request(f"event.{key.tail}", {"reason": reason, "message": message}, writes=True)
 
     async def retry(self, key: ObjectKey, *, has_seed: bool) -> None:
         """Retry a shoot: by its scheduler when it has no seed, else by its gardenlet."""

@@ -76,13 +76,14 @@ class ApiserverClient:
         *,
         precondition: RequestPrecondition | None = None,
         timeout_seconds: float | None = None,
+        dry_run: bool = False,
     ) -> Any:
-        """Send a request and return its result; `timeout_seconds` instead of the client's.
+        """Send a request and return its result; `timeout_seconds` instead of the client's. A dry run writes nothing.
 
         Raises the error of the response, or Unavailable without a readable one (the write may have happened).
         """
         subject = self.subjects.as_user(self.user, f"api.{tail}") if self.user else self.subjects.api(tail)
-        headers = {Header.VALIDATE: self.validation.value}
+        headers = {Header.VALIDATE: self.validation.value} | ({Header.DRY_RUN: "true"} if dry_run else {})
         payload = await self.bus.request(
             subject,
             b"" if body is None else msgspec.json.encode(body),

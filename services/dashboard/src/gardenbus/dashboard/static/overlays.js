@@ -93,3 +93,25 @@ export function confirmDeletion(kind, name) {
     dialog.addEventListener("close", () => done(dialog.returnValue === "yes" && input.value === name));
   });
 }
+
+// Show what an action will do; answers whether it shall be done.
+export function confirmAction(title, does) {
+  return new Promise((done) => {
+    const sure = h("button", { class: "button main", type: "submit", value: "yes" }, "Do it");
+    const dialog = h("dialog", { "aria-label": title }, h("form", { method: "dialog", class: "inside" }, h("h2", null, title), h("ul", { class: "wakes", "aria-label": "What it does" }, does.map((each) => h("li", null, each))),
+      h("div", { class: "row" }, h("button", { class: "button", value: "no" }, "Leave it"), sure)));
+    opened(dialog, () => sure.focus());
+    dialog.addEventListener("close", () => done(dialog.returnValue === "yes"));
+  });
+}
+
+export function requestAnnotation(kind, name) {
+  return new Promise((done) => {
+    const key = h("input", { class: "field", "aria-label": "Annotation", placeholder: "example.org/owner", autocomplete: "off", required: true });
+    const value = h("input", { class: "field", "aria-label": "Value", placeholder: "its value; empty removes it", autocomplete: "off" });
+    const dialog = h("dialog", { "aria-label": "Annotate" }, h("form", { method: "dialog", class: "inside" }, h("h2", null, `Annotate ${kindName(kind)} ${name}`), key, value,
+      h("div", { class: "row" }, h("button", { class: "button", value: "no", formnovalidate: true }, "Leave it"), h("button", { class: "button main", type: "submit", value: "yes" }, "Go on"))));
+    opened(dialog, () => key.focus());
+    dialog.addEventListener("close", () => done(dialog.returnValue === "yes" ? { annotation: key.value.trim(), value: value.value || null } : null));
+  });
+}

@@ -190,8 +190,7 @@ def _fleet_routes(fleet: PlacementHandlers) -> list[Route]:
 
 def _writing_routes(writing: WriteHandlers) -> list[Route]:
     return [
-        Route("/api/seeds/{name}/cordon", writing.cordon, methods=["POST"]),
-        Route("/api/seeds/{name}/uncordon", writing.uncordon, methods=["POST"]),
+        Route("/api/actions/{action}/{kind}/{namespace}/{name:path}", writing.act, methods=["POST"]),
         Route("/api/shoots/{namespace}/{name}/retry", writing.retry, methods=["POST"]),
         Route("/api/object/{kind}/{namespace}/{name:path}", writing.delete, methods=["DELETE"]),
     ]

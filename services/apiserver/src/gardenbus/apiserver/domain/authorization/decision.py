@@ -83,7 +83,10 @@ SERVICES: Mapping[str, tuple[Rule, ...]] = {
     ),
     "autoscaler": (Rule(frozenset({"scale"}), _SEED_SETS),),
     "controllermanager": (Rule(frozenset({"update", "patch", "delete"}), frozenset({"shoot", "bastion"})),),
-    "dashboard": (Rule(frozenset({"retry", "patch", "update", "delete"}), _DASHBOARDS_KINDS),),
+    "dashboard": (
+        Rule(frozenset({"retry", "patch", "update", "delete"}), _DASHBOARDS_KINDS),
+        Rule(frozenset({"create"}), frozenset({"event"})),
+    ),
 }
 """Services that send requests in their own name, and what they send besides reading."""
 

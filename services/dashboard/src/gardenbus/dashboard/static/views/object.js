@@ -8,7 +8,7 @@ import { eventLine } from "../eventlist.js";
 import { TONES, ago, clock, count, fill, health, healthOf, kindName, pathOf } from "../format.js";
 import { historyCard } from "../history.js";
 import { live } from "../live.js";
-import { confirmDeletion, toast } from "../overlays.js";
+import { requestAnnotation, confirmAction, confirmDeletion, toast } from "../overlays.js";
 import { ShootTable, shootCount } from "../table.js";
 import { yamlView } from "../yaml.js";
 
@@ -128,10 +128,10 @@ function head(kind, namespace, name, object) {
     if (status.seedName && spec.seedName && status.seedName !== spec.seedName) chips.push(["busy", `moving to ${spec.seedName}`]);
   }
   return h("div", { class: "head" }, h("div", null, h("nav", { class: "crumbs", "aria-label": "Where" }, h("a", { href: kind === "shoot" ? "#/shoots" : "#/" }, kindName(kind)), namespace && ["/", h("a", { href: `#/shoots?namespace=${encodeURIComponent(namespace)}` }, namespace)]),
-    h("div", { class: "titled" }, h("h1", null, name), chips.map(([tone, words]) => h("span", { class: `chip ${tone}` }, h("span", { class: `dot ${tone}` }), words)))), session.allowWrites && actions(kind, namespace, name, spec));
+    h("div", { class: "titled" }, h("h1", null, name), chips.map(([tone, words]) => h("span", { class: `chip ${tone}` }, h("span", { class: `dot ${tone}` }), words)))), session.allowWrites && actions(kind, namespace, name, spec, metadata.annotations));
 }
 
-function actions(kind, namespace, name, spec) {
+function actions(kind, namespace, name, spec, annotations) {
   const button = (words, work, risky) => h("button", { class: `button ${risky ? "risky" : ""}`, type: "button", onclick: async (event) => {
     event.target.disabled = true;
     try {
@@ -144,8 +144,22 @@ function actions(kind, namespace, name, spec) {
   } }, words);
   const isOpen = spec.settings?.scheduling?.visible !== false;
   const path = encodeURIComponent(name);
+  const isConfirmed = annotations?.["confirmation.gardener.cloud/deletion"] === "true";
+  // First what it would do, as the API has tried it; then once, on the object as it was seen.
+  async function act(action, words, more = {}) {
+    const to = `actions/${action}/${kind}/${encodeURIComponent(namespace || "_")}/${path}`;
+    const { does, shown } = await send("POST", to, { dryRun: true, ...more });
+    if (!(await confirmAction(`${action[0].toUpperCase()}${action.slice(1).replace("-", " ")} ${kindName(kind)} ${name}?`, does))) return null;
+    await send("POST", to, { shown, ...more });
+    return words;
+  }
   return h("div", { class: "actions" },
-    kind === "seed" && (isOpen ? button("Cordon", async () => (await send("POST", `seeds/${path}/cordon`), `${name} takes no new shoots`)) : button("Uncordon", async () => (await send("POST", `seeds/${path}/uncordon`), `${name} takes new shoots again`))),
+    kind === "seed" && (isOpen ? button("Cordon…", () => act("cordon", `${name} takes no new shoots`)) : button("Uncordon…", () => act("uncordon", `${name} takes new shoots again`))),
+    button("Annotate…", async () => {
+      const wanted = await requestAnnotation(kind, name);
+      return wanted && act("annotate", `${name} is annotated`, wanted);
+    }),
+    ["shoot", "project"].includes(kind) && !isConfirmed && button("Confirm deletion…", () => act("confirm-deletion", `${name} may be deleted`)),
     kind === "shoot" && button("Retry", async () => (await send("POST", `shoots/${encodeURIComponent(namespace)}/${path}/retry`), `${name} is tried again`)),
     button("Delete…", async () => (await confirmDeletion(kind, name)) && (await send("DELETE", objectPath(kind, namespace, name), { confirm: name }), `${name} is being deleted`), true));
 }
