@@ -21,7 +21,7 @@ from gardenbus.bench.guard.redis_functions import CallLog
 from gardenbus.bench.guard.run import GROUPS, TURNS, Group, measured_group
 from gardenbus.bench.guard.turns import Turns
 from gardenbus.bench.guard.yardsticks import yardsticks
-from gardenbus.bench.harness.retries import BenchFailed
+from gardenbus.bench.harness.retries import AnnouncedTwice, BenchFailed
 from gardenbus.bench.harness.rig import Rig, a_rig
 from gardenbus.embedded.durability import Durability
 
@@ -167,3 +167,19 @@ async def test_a_loop_in_a_function_of_redis_is_found_by_the_functions_name(monk
 async def test_a_poll_of_ten_milliseconds_is_found_by_its_service(monkeypatch: pytest.MonkeyPatch) -> None:
     loss = await found(monkeypatch, "poll_in_an_idle_service", "autoscaler", at_rest_measured)
     assert any("poll_every_10_ms" in each.name for each in loss.functions[:3]), loss.functions
+
+
+@pytest.mark.parametrize("times", [1, 2])
+async def test_what_was_announced_twice_is_measured_once_more_and_then_a_failure(times: int) -> None:
+    measured = 0
+
+    async def measure(_group: Group, _folder: Path) -> list[ScenarioReading]:
+        nonlocal measured
+        measured += 1
+        if measured <= times:
+            raise AnnouncedTwice("100 messages too many on BINDINGS")
+        return [ScenarioReading(scenario="a")]
+
+    (reading,) = await measured_group(Group({"a": "shoot"}, measure))
+    assert reading.failure == ("" if times == 1 else "100 messages too many on BINDINGS")
+    assert measured == 2

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from gardenbus.bench.comparison import Measurement
-from gardenbus.bench.harness.retries import BenchFailed
+from gardenbus.bench.harness.retries import AnnouncedTwice, BenchFailed
 from gardenbus.bench.harness.rig import Cost, Rig
 
 SAMPLE_SECONDS = 0.005
@@ -87,10 +87,10 @@ class StreamTarget:
         return await last_sequence(self._rig, self._stream) - self._stood_at
 
     async def check_not_passed(self) -> None:
-        """Raise BenchFailed when more came than was waited for."""
+        """Raise AnnouncedTwice when more came than was waited for."""
         more = await self.come() - self._count
         if more:
-            raise BenchFailed(f"{more} messages too many on {self._stream}")
+            raise AnnouncedTwice(f"{more} messages too many on {self._stream}")
 
 
 class FilteredTarget(StreamTarget):

@@ -28,6 +28,10 @@ class BenchFailed(Exception):
     """A measurement failed; the message names what was missing."""
 
 
+class AnnouncedTwice(BenchFailed):
+    """More messages came than were to: what a busy server acknowledged too late is announced again."""
+
+
 class Retries:
     """Repeats steps to which servers do not respond. `files`: a directory on the disk that they write to."""
 

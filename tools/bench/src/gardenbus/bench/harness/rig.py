@@ -189,7 +189,8 @@ async def a_rig(
         yield rig
     except (BenchFailed, Unavailable) as error:
         is_kept = True
-        raise BenchFailed(f"{error} (logs: {directory.logs})") from error
+        kind = type(error) if isinstance(error, BenchFailed) else BenchFailed
+        raise kind(f"{error} (logs: {directory.logs})") from error
     finally:
         await rig.close()
         if not is_kept:
