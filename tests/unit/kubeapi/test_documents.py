@@ -131,13 +131,19 @@ def test_ages_are_written_as_kubectl_does(seconds: int, text: str) -> None:
         (Conflict("old"), 409, "Conflict", 'Operation cannot be fulfilled on shoots.core.gardener.cloud "apollo": old'),
         (ResourceExpired("old"), 410, "Expired", "old"),
         (Rejected(400, "Unsupported", "what"), 400, "BadRequest", "what"),
-        (Rejected(422, "Invalid", "bad"), 422, "Invalid", 'Shoot.core.gardener.cloud "apollo" is invalid: bad'),
+        (
+            Rejected(422, "Invalid", "Shoot garden-dev/apollo is invalid: bad"),
+            422,
+            "Invalid",
+            'Shoot.core.gardener.cloud "apollo" is invalid: bad',
+        ),
     ],
 )
 def test_an_error_is_a_status_in_kubernetes_words(error: GardenbusError, code: int, reason: str, message: str) -> None:
     status = status_of(error, resource_named("shoot"), "apollo")
     assert (status["code"], status["reason"], status["message"]) == (code, reason, message)
-    assert status["details"]["kind"] == "shoots"
+    kinds = {"BadRequest": None, "Invalid": "Shoot"}
+    assert status["details"].get("kind") == kinds.get(reason, "shoots")
 
 
 def test_a_version_that_is_not_reached_says_so_in_its_causes() -> None:

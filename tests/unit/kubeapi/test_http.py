@@ -106,7 +106,7 @@ async def test_an_apply_needs_its_manager_and_creates_what_is_not_there(kube: Ku
     headers = {"Content-Type": "application/apply-patch+yaml"}
     body = json.dumps(a_map("one", a="b")).encode()
     missing = await kube.request("PATCH", f"{MAPS}/one", data=body, headers=headers)
-    assert missing.status == 400
+    assert missing.status == 422
     applied = await kube.request("PATCH", f"{MAPS}/one", data=body, headers=headers, params={"fieldManager": "me"})
     assert applied.status == 201
     again = await kube.request("PATCH", f"{MAPS}/one", data=body, headers=headers, params={"fieldManager": "me"})

@@ -12,7 +12,7 @@ from gardenbus.kubeapi.domain import protobuf
 
 _decode = json_decoder()
 _YAML = frozenset({"application/yaml", "text/yaml", "application/x-yaml", "application/apply-patch+yaml"})
-_JSON = frozenset({"", "application/json", "text/plain", "application/octet-stream"})
+_JSON = frozenset({"", "application/json"})
 
 
 class UnsupportedMediaType(BadRequest):
@@ -32,6 +32,7 @@ def read_body(body: bytes, content_type: str) -> Document:
         value: Any = values[0] if len(values) == 1 else None
     elif media_type in _JSON:
         value = read_json(body)
+        value = {} if value is None else value
     else:
         raise UnsupportedMediaType(f"the body of the request was in an unknown format: {media_type[:80]}")
     if not isinstance(value, dict):

@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from gardenbus.common.api.document import Document, section
-from gardenbus.common.errors import BadRequest, InvalidResource
+from gardenbus.common.errors import InvalidResource
+from gardenbus.kubeapi.domain.statuses import invalid_option
 
 
 class DeleteRequestOptions(NamedTuple):
@@ -29,9 +30,9 @@ def delete_options(body: Document, query: Mapping[str, str]) -> DeleteRequestOpt
     )
 
 
-def is_dry_run(value: Any) -> bool:
-    """Read `dryRun`: `All`, or nothing. Raises BadRequest."""
+def is_dry_run(value: Any, kind: str = "DeleteOptions") -> bool:
+    """Read `dryRun`: `All`, or nothing. Raises Rejected for an option of a kind."""
     words = [value] if isinstance(value, str) else value
     if words not in ([], [""], ["All"]):
-        raise BadRequest("dryRun: the only value is All")
+        raise invalid_option(kind, "dryRun", "FieldValueNotSupported", 'Unsupported value: supported values: "All"')
     return words == ["All"]

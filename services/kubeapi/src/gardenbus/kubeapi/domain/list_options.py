@@ -11,6 +11,7 @@ from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.list_selectors import ObjectPredicate, list_predicate, required_field
 from gardenbus.common.errors import BadRequest
 from gardenbus.kubeapi.domain.request_info import flag_of
+from gardenbus.kubeapi.domain.statuses import Rejected, invalid_option
 
 MOST_SECONDS = 3600
 
@@ -47,7 +48,7 @@ class Continue(msgspec.Struct, array_like=True):
 
 
 def list_options(query: Mapping[str, str], *, watch: bool = False) -> ListOptions:
-    """Read the options. Raises BadRequest."""
+    """Read the options. Raises Rejected, BadRequest."""
     label_selector, field_selector = query.get("labelSelector", ""), query.get("fieldSelector", "")
     options = ListOptions(
         limit=_number(query, "limit"),
@@ -66,22 +67,31 @@ def list_options(query: Mapping[str, str], *, watch: bool = False) -> ListOption
 
 
 def _check(options: ListOptions, *, watch: bool) -> None:
+    match, initial = "resourceVersionMatch", "sendInitialEvents"
     if options.match not in ("", "Exact", "NotOlderThan"):
-        raise BadRequest(f"resourceVersionMatch: {options.match[:40]!r} is neither Exact nor NotOlderThan")
-    if options.sends_initial_events and not (watch and options.match == "NotOlderThan" and options.bookmarks):
-        raise BadRequest(
-            "sendInitialEvents: is for a watch with resourceVersionMatch=NotOlderThan and allowWatchBookmarks=true"
-        )
+        raise _invalid(match, "NotSupported", 'supported values: "Exact", "NotOlderThan", ""')
+    if options.sends_initial_events and not watch:
+        raise _invalid(initial, "Forbidden", "sendInitialEvents is forbidden for list")
+    if options.sends_initial_events and not (options.match == "NotOlderThan" and options.bookmarks):
+        raise _invalid(match, "Forbidden", "sendInitialEvents needs NotOlderThan, and allowWatchBookmarks=true")
     if watch and options.match and not options.sends_initial_events:
-        raise BadRequest("resourceVersionMatch: is for lists, and for watches that send initial events")
+        raise _invalid(match, "Forbidden", "it is for lists, and for watches that send initial events")
     if not watch and options.match and options.version is None:
-        raise BadRequest("resourceVersionMatch: needs a resourceVersion")
+        raise _invalid(match, "Forbidden", "it needs a resourceVersion")
+    if options.match == "Exact" and options.version == 0:
+        raise _invalid(match, "Forbidden", 'resourceVersionMatch "Exact" is forbidden for resourceVersion "0"')
     if options.continues and options.version:
         raise BadRequest("resourceVersion: is not for a list that goes on by `continue`")
 
 
+def _invalid(field: str, reason: str, message: str) -> Rejected:
+    return invalid_option("ListOptions", field, f"FieldValue{reason}", message)
+
+
 def _number(query: Mapping[str, str], name: str) -> int:
     text = query.get(name) or "0"
+    if text.startswith("-") and text[1:].isdecimal():
+        return 0  # as Go's clients write that they have none
     if not text.isdecimal() or len(text) > 12:  # noqa: PLR2004 - no limit, and no time, has more digits
         raise BadRequest(f"{name}: {text[:40]!r} is no number")
     return int(text)

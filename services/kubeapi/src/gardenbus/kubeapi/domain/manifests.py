@@ -9,6 +9,7 @@ from gardenbus.common.api.field_ownership import OWNERS_ANNOTATION, managed_fiel
 from gardenbus.common.api.merge_patches import merge_patch_between, replacing_patch
 from gardenbus.common.errors import BadRequest
 from gardenbus.kubeapi.domain.request_info import RequestInfo
+from gardenbus.kubeapi.domain.statuses import Rejected
 
 _LONGEST_PREFIX = 58
 
@@ -31,27 +32,29 @@ def named_in(document: Document, info: RequestInfo) -> Document:
             metadata[field] = wanted
     metadata.pop("managedFields", None)
     found = {**document, "apiVersion": resource.api_version, "kind": resource.kind, "metadata": metadata}
-    return _with_data(found) if resource.singular == "secret" else found
+    return with_data(found) if resource.singular == "secret" else found
 
 
-def _with_data(secret: Document) -> Document:
-    """A Secret whose `stringData` stands in `data`, as it is written and never read."""
+def with_data(secret: Document) -> Document:
+    """A Secret, or a patch of one, whose `stringData` stands in `data`, as it is written and never read."""
     texts = section(secret, "stringData")
     if not texts:
         return secret
-    encoded = {name: base64.b64encode(str(text).encode()).decode() for name, text in texts.items()}
+    encoded = {name: base64.b64encode(str(text).encode()).decode() for name, text in texts.items() if text is not None}
     rest = {name: value for name, value in secret.items() if name != "stringData"}
     return {**rest, "data": {**section(secret, "data"), **encoded}}
 
 
 def with_generated_name(document: Document, end: str) -> tuple[Document, bool]:
-    """The object with a name, and whether that was made of `generateName` and `end`. Raises BadRequest without both."""
+    """The object with a name, and whether that was made of `generateName` and `end`. Raises Rejected without both."""
     metadata = section(document, "metadata")
     if metadata.get("name"):
         return document, False
     prefix = str(metadata.get("generateName") or "")
     if not prefix:
-        raise BadRequest("metadata.name: name or generateName is required")
+        message = "Required value: name or generateName is required"
+        cause = {"reason": "FieldValueRequired", "message": message, "field": "metadata.name"}
+        raise Rejected(422, "Invalid", f"metadata.name: {message}", [cause])
     return {**document, "metadata": {**metadata, "name": f"{prefix[:_LONGEST_PREFIX]}{end}"}}, True
 
 

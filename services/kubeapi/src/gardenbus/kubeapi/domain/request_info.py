@@ -11,7 +11,6 @@ _FALSE = frozenset({"0", "f", "F", "false", "FALSE", "False", ""})
 
 _VERBS: Mapping[str, tuple[str, str]] = {
     "GET": ("list", "get"),
-    "HEAD": ("list", "get"),
     "POST": ("create", ""),
     "PUT": ("", "update"),
     "PATCH": ("", "patch"),
@@ -72,8 +71,11 @@ def request_info(method: str, path: str, query: Mapping[str, str]) -> RequestInf
     name, part = (*tail[1:], "", "")[:2]
     subresource = _subresource(resource, part)
     verb = _verb(method, resource, name, subresource, query)
-    if name and resource.namespaced and not namespace:
-        raise _unknown()
+    if resource.namespaced and not namespace:
+        if name:
+            raise _unknown()
+        if verb not in ("list", "watch"):
+            raise MethodNotAllowed("the server does not allow this method on objects of all namespaces")
     return RequestInfo(verb, resource, namespace, name, subresource, query)
 
 

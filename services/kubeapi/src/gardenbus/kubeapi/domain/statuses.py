@@ -27,8 +27,14 @@ _REASONS: Mapping[int, str] = {
 }
 _OWN_REASONS = frozenset({*_REASONS.values(), "AlreadyExists"})
 
+_WITHOUT_OBJECT = frozenset({"BadRequest", "MethodNotAllowed", "UnsupportedMediaType", "NotAcceptable", "Unauthorized"})
+"""Reasons that are about the request alone."""
+
+_NOTHING_ELSE: Mapping[str, str] = {}
+
 RETRY_SECONDS = 1
 _INVALID = 422
+_IS_INVALID = " is invalid: "
 
 
 class Rejected(GardenbusError):
@@ -42,6 +48,18 @@ class Rejected(GardenbusError):
         self.reason = reason  # pyright: ignore[reportAttributeAccessIssue]
         self.causes = causes
         self.retry_seconds = retry_seconds
+        self.about: Mapping[str, str] = {}
+        """Details of the Status, where it is about something else than the path says."""
+        self.named = ""
+        """The object, where no path names it: one that was to be created."""
+
+
+def invalid_option(kind: str, field: str, reason: str, message: str) -> Rejected:
+    """The error of an option of a request. `kind`: that of Kubernetes' struct, as `PatchOptions`."""
+    described = f'{kind}.meta.k8s.io "" is invalid: {field}: {message}'
+    error = Rejected(_INVALID, "Invalid", described, [{"reason": reason, "message": message, "field": field}])
+    error.about = {"group": "meta.k8s.io", "kind": kind}
+    return error
 
 
 class ResourceExpired(GardenbusError):
@@ -62,11 +80,9 @@ def status_of(error: GardenbusError, resource: ApiResource | None = None, name: 
     """The Status of an error about an object."""
     code = error.code
     reason = error.reason if error.reason in _OWN_REASONS else _REASONS.get(code, "InternalError")
-    details: dict[str, Any] = {}
-    if name:
-        details["name"] = name
-    if resource is not None:
-        details |= {"group": resource.group, "kind": resource.plural} if resource.group else {"kind": resource.plural}
+    about = error.about if isinstance(error, Rejected) else _NOTHING_ELSE
+    name = name or (error.named if isinstance(error, Rejected) else "")
+    details: dict[str, Any] = {**about} if about else _about(reason, resource, name)
     if uid:
         details["uid"] = uid
     if causes := _causes(error):
@@ -78,11 +94,20 @@ def status_of(error: GardenbusError, resource: ApiResource | None = None, name: 
         "apiVersion": "v1",
         "metadata": {},
         "status": "Failure",
-        "message": _message(error, reason, resource, name),
+        "message": error.message if about else _message(error, reason, resource, name),
         "reason": reason,
         "details": details,
         "code": code,
     }
+
+
+def _about(reason: str, resource: ApiResource | None, name: str) -> dict[str, str]:
+    """Details that name an object: one that is invalid by its kind, others by their resource."""
+    if reason in _WITHOUT_OBJECT or resource is None:
+        return {}
+    named = {"name": name} if name else {}
+    group = {"group": resource.group} if resource.group else {}
+    return {**named, **group, "kind": resource.kind if reason == "Invalid" else resource.plural}
 
 
 def retry_seconds(error: GardenbusError) -> int:
@@ -116,9 +141,8 @@ def _message(error: GardenbusError, reason: str, resource: ApiResource | None, n
         case "Forbidden":
             return f"{about} is forbidden: {error.message}"
         case "Invalid":
-            return (
-                f'{resource.kind}{f".{resource.group}" if resource.group else ""} "{name}" is invalid: {error.message}'
-            )
+            kind = f"{resource.kind}.{resource.group}" if resource.group else resource.kind
+            return f'{kind} "{name}" is invalid: {error.message.partition(_IS_INVALID)[2] or error.message}'
         case "Conflict":
             return f"Operation cannot be fulfilled on {about}: {error.message}"
         case _:

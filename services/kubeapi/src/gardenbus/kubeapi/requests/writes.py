@@ -2,7 +2,7 @@
 
 import asyncio
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any
 
@@ -28,7 +28,7 @@ from gardenbus.kubeapi.domain.bodies import UnsupportedMediaType, read_body, rea
 from gardenbus.kubeapi.domain.delete_options import DeleteRequestOptions, delete_options, is_dry_run
 from gardenbus.kubeapi.domain.patches import apply
 from gardenbus.kubeapi.domain.patches.strategic import merged_strategically
-from gardenbus.kubeapi.domain.statuses import Rejected
+from gardenbus.kubeapi.domain.statuses import Rejected, invalid_option
 from gardenbus.kubeapi.requests.reads import Reads, key_of
 from gardenbus.kubeapi.requests.responses import ApiRequest, ObjectResponse, object_response
 
@@ -54,8 +54,22 @@ LONGEST_MANAGER = 128
 
 MODIFIED = "the object has been modified; please apply your changes to the latest version and try again"
 
+_VALIDATIONS = ("Ignore", "Strict", "Warn")
+_OPTIONS: Mapping[str, str] = {
+    "create": "CreateOptions",
+    "update": "UpdateOptions",
+    "patch": "PatchOptions",
+    "delete": "DeleteOptions",
+    "deletecollection": "DeleteOptions",
+}
+"""Kubernetes' kind of the options of a verb."""
+
 PatchMechanism = Callable[[Document], Document]
 """Returns the object that a patch results in."""
+
+
+class _AlreadyExists(Rejected):
+    """An object of the name is there."""
 
 
 class Writes:
@@ -73,7 +87,7 @@ class Writes:
             document, is_generated = manifests.with_generated_name(given, _generated_end())
             try:
                 result = await self._create(request, document)
-            except AlreadyExists:
+            except _AlreadyExists:
                 if not is_generated or attempt == MOST_ATTEMPTS - 1:
                     raise
             else:
@@ -86,9 +100,12 @@ class Writes:
         try:
             return await self._api.request(request.user.acting, "apply", document, options)
         except Rejected as error:
+            error.named = key.name
             if error.code == _CONFLICT and await self._present(request.user.acting, key) is not None:
                 about = f'{request.info.resource.qualified} "{key.name}" already exists'
-                raise AlreadyExists(about) from error
+                exists = _AlreadyExists(_CONFLICT, AlreadyExists.reason, about)
+                exists.named = key.name
+                raise exists from error
             raise
 
     async def update(self, request: ApiRequest) -> ObjectResponse:
@@ -99,7 +116,7 @@ class Writes:
 
     async def patch(self, request: ApiRequest) -> ObjectResponse:
         """Patch an object. Raises UnsupportedMediaType, NotFound, Conflict, and what it is rejected with."""
-        media_type = request.content_type.partition(";")[0].strip().lower()
+        media_type = media_type_of(request)
         if media_type == APPLY_PATCH:
             return await self._apply(request)
         if media_type == JSON_PATCH:
@@ -109,6 +126,8 @@ class Writes:
             supported = f"{JSON_PATCH}, {MERGE_PATCH}, {STRATEGIC_PATCH}, {APPLY_PATCH}"
             raise UnsupportedMediaType(f"{media_type[:80]!r} is no patch: there are {supported}")
         patch = _mapping(read_json(request.body))
+        if request.info.resource.singular == "secret":
+            patch = manifests.with_data(patch)
         own = _body_of(patch)
         if media_type == MERGE_PATCH:  # which is what the apiserver takes
             sent = _own_part(request, own)
@@ -118,7 +137,13 @@ class Writes:
     async def _apply(self, request: ApiRequest) -> ObjectResponse:
         """Apply a manifest as a manager of fields; the object is created where it is not there."""
         applier = self._applier(request)
-        given = manifests.named_in(read_body(request.body, APPLY_PATCH), request.info)
+        body = read_body(request.body, APPLY_PATCH)
+        for field in ("apiVersion", "kind"):
+            if not body.get(field):
+                raise BadRequest(f"{field}: is needed in an applied manifest")
+        if section(body, "metadata").get("managedFields") is not None:
+            raise BadRequest("metadata.managedFields: must be nil")
+        given = manifests.named_in(body, request.info)
         own = manifests.without_nulls(_body_of(given))
         if _is_of_status(request):
             return await self._merge(request, own, given)
@@ -126,7 +151,7 @@ class Writes:
             if await self._present(request.user.acting, key_of(request)) is None:
                 try:
                     result = await self._create(request, apply.created(manifests.created(own), applier))
-                except AlreadyExists:
+                except _AlreadyExists:
                     continue
                 return ObjectResponse(result.body, _CREATED, result.warnings)
             break
@@ -137,12 +162,14 @@ class Writes:
         )
 
     def _applier(self, request: ApiRequest) -> apply.Applier:
-        """The manager of an apply. Raises BadRequest."""
+        """The manager of an apply. Raises Rejected."""
         manager = request.info.query.get("fieldManager", "")
         if not manager:
-            raise BadRequest("fieldManager: is required for an apply")
-        if len(manager) > LONGEST_MANAGER or not manager.isprintable():
-            raise BadRequest(f"fieldManager: has at most {LONGEST_MANAGER} printable characters")
+            message = "Required value: is required for apply patch"
+            raise invalid_option("PatchOptions", "fieldManager", "FieldValueRequired", message)
+        if not manager.isprintable():
+            message = "Invalid value: should only contain printable characters"
+            raise invalid_option("PatchOptions", "fieldManager", "FieldValueInvalid", message)
         is_forced = request.info.query.get("force", "") in ("true", "1")
         time = f"{self._now():%Y-%m-%dT%H:%M:%SZ}"
         return apply.Applier(manager, request.info.resource.api_version, is_forced, time)
@@ -243,10 +270,28 @@ def _generated_end() -> str:
 
 
 def _options(request: ApiRequest) -> WriteOptions:
-    query = request.info.query
-    text = query.get("fieldValidation", "").lower()
+    """The options of a write. Raises Rejected."""
+    query, kind = request.info.query, _OPTIONS[request.info.verb]
+    text = query.get("fieldValidation", "")
+    if text not in ("", *_VALIDATIONS):
+        message = f'Unsupported value: "{text[:40]}": supported values: "", "Ignore", "Strict", "Warn"'
+        raise invalid_option(kind, "fieldValidation", "FieldValueNotSupported", message)
+    if len(query.get("fieldManager", "")) > LONGEST_MANAGER:
+        message = f"Too long: may not be more than {LONGEST_MANAGER} bytes"
+        raise invalid_option(kind, "fieldManager", "FieldValueTooLong", message)
+    if "force" in query and not _is_apply(request):
+        raise invalid_option(kind, "force", "FieldValueForbidden", "may not be specified for non-apply patch")
     validation = parse_field_validation(text, name="fieldValidation") if text else FieldValidation.WARN
-    return WriteOptions(is_dry_run=is_dry_run(query.get("dryRun", "")), validation=validation)
+    return WriteOptions(is_dry_run=is_dry_run(query.get("dryRun", ""), kind), validation=validation)
+
+
+def _is_apply(request: ApiRequest) -> bool:
+    return request.info.verb == "patch" and media_type_of(request) == APPLY_PATCH
+
+
+def media_type_of(request: ApiRequest) -> str:
+    """The media type of a body, without parameters."""
+    return request.content_type.partition(";")[0].strip().lower()
 
 
 def _owned(request: ApiRequest, present: Document, patch: Document) -> Document:

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, cast
 
+from gardenbus.apiserver.domain.validation.data_entries import check_immutable
 from gardenbus.apiserver.domain.validation.field_cursor import FieldCursor
 from gardenbus.common.api.budgets import BUDGETS, BUDGETS_ENTRY, budgets_of
 from gardenbus.common.api.document import Document, section
@@ -12,10 +13,11 @@ from gardenbus.common.api.shown_values import shown
 from gardenbus.common.errors import BadRequest, InvalidResource
 
 
-def check(manifest: FieldCursor, _old: Document | None) -> None:
+def check(manifest: FieldCursor, old: Document | None) -> None:
     """Note every problem of a ConfigMap."""
     regions = manifest.text_map("data")
     manifest.text_map("binaryData")
+    check_immutable(manifest, old, ("data", "binaryData"))
     metadata = section(manifest.content, "metadata")
     if (metadata.get("namespace"), metadata.get("name")) == (BUDGETS.namespace, BUDGETS.name):
         _check_budgets(manifest, regions)
