@@ -15,6 +15,7 @@ from gardenbus.apiserver.settings import ApiserverSettings
 from gardenbus.autoscaler.app import start_autoscaler
 from gardenbus.autoscaler.settings import AutoscalerSettings
 from gardenbus.common.api.document import Document
+from gardenbus.common.api.garden.scheduling_order import BANDS
 from gardenbus.common.api.keys import Header, ObjectKey, Subjects
 from gardenbus.common.api.kinds import by_word
 from gardenbus.common.ports.bus import Message
@@ -110,14 +111,17 @@ CONSUMERS = [
         APISERVER, "REPORTS", "apiserver", "garden.report.>", SUBJECTS.report("a", SHOOT[2]), SHOOT, "HandlerFailed"
     ),
     controller(APISERVER, "garbage", None),
-    Consumer(
-        SCHEDULER,
-        "QUEUES",
-        "scheduling-default-scheduler",
-        SUBJECTS.queue_of("scheduling.default-scheduler"),
-        SUBJECTS.scheduling("default-scheduler", SHOOT[2]),
-        SHOOT,
-        "SchedulingRejected",
+    *(
+        Consumer(
+            SCHEDULER,
+            "QUEUES",
+            f"scheduling{band}-default-scheduler",
+            SUBJECTS.scheduling_band("default-scheduler", band),
+            SUBJECTS.scheduling("default-scheduler", SHOOT[2], band),
+            SHOOT,
+            "SchedulingRejected",
+        )
+        for band in BANDS
     ),
     Consumer(
         SCHEDULER,
