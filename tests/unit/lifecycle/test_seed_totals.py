@@ -3,12 +3,12 @@
 import pytest
 
 from gardenbus.common.api.document import Document
+from gardenbus.common.api.history import SeedState
 from gardenbus.lifecycle.domain.freshness import LeaseRecord
 from gardenbus.lifecycle.domain.seed_totals import (
     CountedSeed,
     LeaseLateness,
     SeedLocation,
-    SeedState,
     counted_seed,
     lateness,
     total_seeds,
