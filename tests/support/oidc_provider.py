@@ -35,6 +35,8 @@ class OidcProvider:
         self.signs_with: ECKey | OctKey | None = None
         self.key = ECKey.generate_key("P-256", {"kid": "one", "alg": "ES256", "use": "sig"})
         self.key_reads = 0
+        self.padding = ""
+        """Text by which the keys come in more than one segment."""
         self.codes: dict[str, dict[str, str]] = {}
         self.app = Starlette(
             routes=[
@@ -52,7 +54,7 @@ class OidcProvider:
 
     async def _keys(self, _: Request) -> Response:
         self.key_reads += 1
-        return JSONResponse(KeySet([self.key]).as_dict(private=False))
+        return JSONResponse({"padding": self.padding, **KeySet([self.key]).as_dict(private=False)})
 
     async def _authorize(self, request: Request) -> Response:
         query = dict(request.query_params)

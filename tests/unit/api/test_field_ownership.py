@@ -1,5 +1,6 @@
 """Fields of an object: as paths, as Kubernetes writes them, and whose they are after a write."""
 
+import time
 from typing import Any
 
 import pytest
@@ -141,8 +142,41 @@ def test_a_write_without_a_manager_is_of_the_landscape() -> None:
     assert found[OTHER_WRITES] == {("f:spec", "f:region")}
 
 
-@pytest.mark.parametrize("text", ["", "{}", "[1]", '[{"manager": 1}]', '[{"manager":"a","operation":"Delete"}]'])
+MALFORMED = (
+    '{"k:zz":{}}',
+    '{"zzz":{}}',
+    '{"k:{\\"a\\":1,\\"b\\":2}":{}}',
+    '{"k:[1]":{}}',
+    '{"v:":{}}',
+    '{"f:a":{"k:":{}}}',
+)
+ONE_OWNER = '[{"manager":"a","operation":"Apply","apiVersion":"v1","fieldsV1":FIELDS}]'
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("", "{}", "[1]", '[{"manager": 1}]', '[{"manager":"a","operation":"Delete"}]'),
+        *(ONE_OWNER.replace("FIELDS", fields) for fields in MALFORMED),
+        ONE_OWNER.replace("FIELDS", '{"f:a":' * 500 + "{}" + "}" * 500),
+    ],
+    ids=lambda text: text[-60:],
+)
 def test_an_annotation_that_cannot_be_read_states_no_owners(text: str) -> None:
     damaged = {**SHOOT, "metadata": {**SHOOT["metadata"], "annotations": {OWNERS_ANNOTATION: text}}}
     assert owners_of(damaged) == ()
-    assert managed_fields(text) == []
+    assert updated(damaged, {**damaged, "spec": {}}) == {**damaged, "spec": {}}
+
+
+def test_owners_of_many_entries_take_time_in_proportion() -> None:
+    def seconds(count: int) -> float:
+        many = {**SHOOT, "spec": {"x": {"resources": [{"name": f"a{number}", "b": number} for number in range(count)]}}}
+        owned = with_owners(many, [Owner("flux", "Apply", "v1", paths_of(many))])
+        changed = {**owned, "spec": {"x": {"resources": [{"name": f"a{number}", "b": 0} for number in range(count)]}}}
+        began = time.process_time()
+        assert len(owners_of(updated(owned, changed))) == 2
+        assert without_paths(owned, paths_of(owned)).get("spec") is None
+        return time.process_time() - began
+
+    small, large = (min(seconds(count) for _ in range(3)) for count in (2_000, 8_000))
+    assert large < 10 * small  # quadratic it would be sixteen times

@@ -175,9 +175,28 @@ async def test_nobody_else_does(api: WithProvider, user: str) -> None:
         {"Impersonate-User": "bob", "Impersonate-Extra-scopes": "a"},
         {"Impersonate-User": "system:serviceaccount:dev"},
         {"Impersonate-User": "bootstrap:x"},
+        *({"Impersonate-User": name} for name in ("operator", "controllermanager", "identity", "seed:aws-cork")),
     ],
     ids=str,
 )
 async def test_headers_that_name_nobody_are_rejected(api: WithProvider, headers: Mapping[str, str]) -> None:
     code, status = await whoami(api, "olga", headers)
     assert (code, status["reason"]) == (400, "BadRequest")
+
+
+async def test_nothing_is_deleted_nor_a_deletion_confirmed_as_somebody_else(api: WithProvider) -> None:
+    as_bob = {"Impersonate-User": "bob", "Impersonate-Group": "builders"}
+    one = f"{MAPS}/one"
+    confirmed = {"metadata": {"name": "one", "annotations": {"confirmation.gardener.cloud/deletion": "true"}}}
+    async with api.kube.request("POST", MAPS, user="olga", headers=as_bob, json={"metadata": {"name": "one"}}) as made:
+        assert made.status == 201
+    for method, path, body in (("DELETE", one, None), ("DELETE", MAPS, None), ("PUT", one, confirmed)):
+        async with api.kube.request(method, path, user="olga", headers=as_bob, json=body) as response:
+            assert (response.status, "use your own name" in await response.text()) == (403, True)
+    async with api.kube.request("DELETE", one, user="olga") as response:
+        assert response.status == 200
+
+
+async def test_keys_that_come_in_parts_are_read_whole(api: WithProvider) -> None:
+    api.provider.padding = "x" * 300_000
+    assert (await api.user_info())["username"] == "ann@example.org"

@@ -13,7 +13,7 @@ import structlog
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.identity.revocations import REVOCATIONS, Revocations, read_revocations
 from gardenbus.common.api.keys import ObjectKey, Subjects
-from gardenbus.common.errors import GardenbusError, SettingsInvalid
+from gardenbus.common.errors import GardenbusError, SettingsInvalid, Unavailable
 from gardenbus.common.ports.bus import Bus
 from gardenbus.common.runtime.bus_connection import connect_bus, identity_of
 from gardenbus.common.runtime.service import ServiceContext
@@ -161,7 +161,9 @@ class _Revoked:
         self._found = Revocations()
 
     def now(self) -> Revocations:
-        """The revocations; what was revoked stays so while the ConfigMap cannot be read."""
+        """The revocations; what was revoked stays so while the ConfigMap cannot be read. Raises Unavailable."""
+        if not self._cache.synced:
+            raise Unavailable("the announcements have not been read yet: try again")
         stored = self._cache.get(REVOCATIONS)
         version = stored.version if stored is not None else 0
         if version != self._version:

@@ -110,6 +110,7 @@ async def start_scheduler(
         shoots = ShootSchedulingReconciler(
             queue=opened.shoots, backoff=backoff, takes_turns=takes_turns, plugins=plugins.get(name), **parts
         )
+        context.stack.push_async_callback(shoots.close)
         unblocking = UnblockingReconciler(queue=opened.unblocking, **parts)
         await _start_profile(context, connections, opened, shoots, unblocking)
     counts = CountReporter(connections.bus, subjects, f"scheduler-{context.instance}", metrics.placed_shoots)
@@ -128,7 +129,7 @@ def _plugins(
     profiles: Sequence[SchedulingProfile],
 ) -> Mapping[str, Plugins]:
     """The plug-ins over NATS of the profiles that have some, by scheduler name."""
-    return {
+    found = {
         each.scheduler_name: Plugins(
             each,
             bus=connections.bus,
@@ -140,6 +141,9 @@ def _plugins(
         for each in profiles
         if each.remote
     }
+    for plugins in found.values():
+        context.stack.push_async_callback(plugins.close)
+    return found
 
 
 def _log_limits(profiles: Sequence[SchedulingProfile]) -> None:

@@ -8,14 +8,15 @@ A field is a path of Kubernetes' own elements: `f:<name>` of a mapping, `k:{"nam
 `v:"a"` a word of a set. Source: `structured-merge-diff/fieldpath`, `apimachinery/pkg/util/managedfields`.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from typing import Any, Literal, NamedTuple, cast
 
 import msgspec
 
 from gardenbus.common.api.decoding import json_decoder
 from gardenbus.common.api.document import SERVER_METADATA, Document, encode, section
-from gardenbus.common.api.list_types import SETS, entry_with, key_of_entries
+from gardenbus.common.api.list_types import SETS, entries_by, key_of_entries
+from gardenbus.common.api.members import Members, hashable
 from gardenbus.common.api.merge_patches import SYSTEM_PAIRS
 
 OWNERS_ANNOTATION = "gardenbus.io/managed-fields"
@@ -38,6 +39,7 @@ _UNOWNED = ("apiVersion", "kind", "status")
 _UNOWNED_METADATA = frozenset({*SERVER_METADATA, "name", "namespace", "generateName"})
 _UNOWNED_PAIRS = SYSTEM_PAIRS | {OWNERS_ANNOTATION}
 _MEMBER = "."
+_MOST_DEPTH = 100
 
 
 class Owner(NamedTuple):
@@ -75,10 +77,13 @@ def owners_of(document: Document) -> tuple[Owner, ...]:
         entries = _decode_entries(text)
     except msgspec.MsgspecError:
         return ()
-    return tuple(
-        Owner(each.manager, each.operation, each.api_version, frozenset(_paths_in(each.fields_v1)), each.time)
-        for each in entries
-    )
+    try:
+        return tuple(
+            Owner(each.manager, each.operation, each.api_version, frozenset(_paths_in(each.fields_v1)), each.time)
+            for each in entries
+        )
+    except ValueError:
+        return ()
 
 
 def with_owners(document: Document, owners: Iterable[Owner]) -> Document:
@@ -116,7 +121,7 @@ def updated(before: Document, after: Document, manager: str = OTHER_WRITES) -> D
         return after
     everyones = frozenset(path for each in owners for path in each.paths)
     fields = paths_of(after)
-    changed = frozenset(path for path in everyones | fields if value_at(before, path) != value_at(after, path))
+    changed = changed_paths(everyones | fields, before, after)
     if not changed:
         return after
     own = next((each for each in owners if (each.manager, each.operation) == (manager, "Update")), None)
@@ -155,60 +160,106 @@ def _leaves(at: Path, value: Any, name: str = "") -> Iterator[Path]:
         yield at
 
 
-def value_at(document: Document, path: Path) -> Any:
-    """The value of a field; True for an entry or a word that is there, ABSENT for what is not."""
-    value: Any = document
-    for element in path:
-        value = _child(value, element)
-        if value is ABSENT:
+class FieldValues:
+    """Values of a document's fields. Entries of each list are indexed once: all fields are found in one pass."""
+
+    def __init__(self, document: Document) -> None:
+        self._document = document
+        self._entries: dict[tuple[int, str], Mapping[Hashable, Document]] = {}
+        self._words: dict[int, Members] = {}
+
+    def at(self, path: Path) -> Any:
+        """The value of a field; True for an entry or a word that is there, ABSENT for what is not."""
+        value: Any = self._document
+        for element in path:
+            value = self._child(value, element)
+            if value is ABSENT:
+                return ABSENT
+        return value if path[-1].startswith("f:") else True
+
+    def _child(self, value: Any, element: str) -> Any:
+        kind, _, word = element.partition(":")
+        if kind == "f":
+            return cast("Document", value).get(word, ABSENT) if isinstance(value, dict) else ABSENT
+        if not isinstance(value, list):
             return ABSENT
-    return value if path[-1].startswith("f:") else True
+        entries = cast("list[Any]", value)
+        if kind == "v":
+            if id(entries) not in self._words:
+                self._words[id(entries)] = Members(entries)
+            return True if _decode(word) in self._words[id(entries)] else ABSENT
+        key, of_key = _key_of(word)
+        if (id(entries), key) not in self._entries:
+            self._entries[id(entries), key] = entries_by(entries, key)
+        return self._entries[id(entries), key].get(hashable(of_key), ABSENT)
 
 
-def _child(value: Any, element: str) -> Any:
-    kind, _, word = element.partition(":")
-    if kind == "f":
-        return cast("Document", value).get(word, ABSENT) if isinstance(value, dict) else ABSENT
-    entries: Sequence[Any] = cast("list[Any]", value) if isinstance(value, list) else ()
-    if kind == "v":
-        return True if _decode(word) in entries else ABSENT
-    entry = _entry_of(entries, word)
-    return ABSENT if entry is None else entry
+def value_at(document: Document, path: Path) -> Any:
+    """The value of one field, as `FieldValues` says it."""
+    return FieldValues(document).at(path)
 
 
-def _entry_of(entries: Sequence[Any], word: str) -> Document | None:
-    """The entry of a list that an element `k:` names."""
+def changed_paths(paths: Iterable[Path], before: Document, after: Document) -> Paths:
+    """Those of some fields that have another value, came or went."""
+    old, new = FieldValues(before), FieldValues(after)
+    return frozenset(path for path in paths if old.at(path) != new.at(path))
+
+
+def _key_of(word: str) -> tuple[str, Any]:
+    """Key and value that an element `k:` names."""
     ((key, value),) = cast("Document", _decode(word)).items()
-    return entry_with(entries, key, value)
+    return key, value
 
 
 def without_paths(document: Document, paths: Iterable[Path]) -> Document:
     """The object without fields, and without mappings that became empty by that."""
-    found: Any = document
-    for path in sorted(paths, key=len):  # an entry before its fields
-        found = _without(found, path)
-    return found
+    tree: _Tree = {}
+    for path in paths:
+        node = tree
+        for element in path:
+            node = node.setdefault(element, {})
+        node[_REMOVED] = {}
+    return cast("Document", _without(document, tree)) if tree else document
 
 
-def _without(value: Any, path: Path) -> Any:
-    """The value without a field; None where nothing is left of a mapping or list."""
-    kind, _, word = path[0].partition(":")
-    if kind == "f":
-        if not isinstance(value, dict) or word not in value:
-            return cast("Any", value)
+_Tree = dict[str, "_Tree"]
+_REMOVED = ""
+
+
+def _without(value: Any, tree: _Tree) -> Any:
+    """The value without the fields of a tree; None where nothing is left of a mapping or list."""
+    if _REMOVED in tree:
+        return None
+    if isinstance(value, dict):
         fields = cast("Document", value)
-        child = _without(fields[word], path[1:]) if len(path) > 1 else None
-        kept = {**fields, word: child} if child is not None else {name: fields[name] for name in fields if name != word}
+        names = {element.partition(":")[2]: node for element, node in tree.items() if element.startswith("f:")}
+        kept = {
+            name: child
+            for name, each in fields.items()
+            if (child := _without(each, names[name]) if name in names else each) is not None
+        }
         return kept or None
-    entries: list[Any] = cast("list[Any]", value) if isinstance(value, list) else []
-    if kind == "v":
-        return [each for each in entries if each != _decode(word)] or None
-    entry = _entry_of(entries, word)
-    if entry is None:
-        return entries
-    if len(path) == 1:
-        return [each for each in entries if each is not entry] or None
-    return [_without(each, path[1:]) if each is entry else each for each in entries]
+    if not isinstance(value, list):
+        return value
+    words = Members(_decode(element[2:]) for element in tree if element.startswith("v:"))
+    keyed = [(*_key_of(element[2:]), node) for element, node in tree.items() if element.startswith("k:")]
+    nodes = {(key, hashable(of_key)): node for key, of_key, node in keyed}
+    keys = {key for key, _, _ in keyed}
+    left = [
+        entry
+        for each in cast("list[Any]", value)
+        if each not in words and (entry := _without_entry(each, keys, nodes)) is not None
+    ]
+    return left or None
+
+
+def _without_entry(entry: Any, keys: Iterable[str], nodes: Mapping[tuple[str, object], _Tree]) -> Any:
+    if isinstance(entry, dict):
+        fields = cast("Document", entry)
+        for key in keys:
+            if key in fields and (node := nodes.get((key, hashable(fields[key])))) is not None:
+                return _without(fields, node)
+    return cast("Any", entry)
 
 
 def written(path: Path) -> str:
@@ -238,10 +289,28 @@ def fields_v1(paths: Iterable[Path]) -> Document:
 
 
 def _paths_in(tree: Document, at: Path = ()) -> Iterator[Path]:
+    """The fields of nested mappings. Raises ValueError for an element that is none, and where they are too deep."""
+    if len(at) > _MOST_DEPTH:
+        raise ValueError("the fields are nested too deeply")
     if not tree and at:
         yield at
     for element, child in tree.items():
-        if element == _MEMBER:
+        if element == _MEMBER and at:
             yield at
         elif isinstance(child, dict):
+            _check_element(element)
             yield from _paths_in(cast("Document", child), (*at, element))
+
+
+def _check_element(element: str) -> None:
+    """Raise ValueError for what is neither a name, nor an entry's key, nor a word."""
+    kind, _, word = element.partition(":")
+    if kind == "f":
+        return
+    try:
+        value = _decode(word) if kind in ("k", "v") else None
+    except msgspec.MsgspecError as error:
+        raise ValueError(element[:80]) from error
+    is_key = isinstance(value, dict) and len(cast("Document", value)) == 1
+    if not (is_key if kind == "k" else kind == "v"):
+        raise ValueError(element[:80])

@@ -367,6 +367,10 @@ def ending_alike(word: str) -> list[str]:
     return sorted(name for name, written in camel.items() if written.endswith(ending) and name != plural)
 
 
+_NAMED = ("shoots", "seeds", "projects", "quotas")
+"""Kinds that are named where none resembles a word."""
+
+
 def by_word(word: str, stored: Iterable[str] = ()) -> KindSpec:
     """Kind by one of its names: `shoots`, `Shoot`, `shoot`, `cp`.
 
@@ -382,7 +386,9 @@ def by_word(word: str, stored: Iterable[str] = ()) -> KindSpec:
                 kind=singular, singular=singular, plural=_plural(singular), group="", version="", namespaced=None
             )
     close = ending_alike(folded) or get_close_matches(folded[:80], _NEAR_WORDS, n=1, cutoff=_NEAR)
-    hint = f"did you mean {' or '.join(close)}?" if close else "`gardenbus api-resources` lists those that it has"
+    some = ", ".join(_NAMED)
+    others = f"`gardenbus api-resources` lists {some} and {len(KINDS) - len(_NAMED)} others"
+    hint = f"did you mean {' or '.join(close)}?" if close else others
     raise Unsupported(f'{UNKNOWN_KIND} "{word[:80]}"; {hint}')
 
 

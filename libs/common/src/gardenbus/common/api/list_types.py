@@ -3,10 +3,11 @@
 Kubernetes states this in its OpenAPI documents (`x-kubernetes-list-type`); Gardener's kinds do the same in struct tags.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from typing import Any, cast
 
 from gardenbus.common.api.document import Document
+from gardenbus.common.api.members import hashable
 
 LIST_KEYS: Mapping[str, str] = {
     "ownerReferences": "uid",
@@ -37,7 +38,7 @@ def key_of_entries(name: str, entries: Sequence[Any]) -> str | None:
     return key
 
 
-def entry_with(entries: Sequence[Any], key: str, value: Any) -> Document | None:
-    """The entry of a list that has a key's value."""
-    mappings = (cast("Document", each) for each in entries if isinstance(each, dict))
-    return next((each for each in mappings if each.get(key) == value), None)
+def entries_by(entries: Sequence[Any], key: str) -> Mapping[Hashable, Document]:
+    """The entries of a list that have a key, by its value; of several with the same value the first."""
+    mappings = [cast("Document", each) for each in entries if isinstance(each, dict)]
+    return {hashable(each[key]): each for each in reversed(mappings) if key in each}

@@ -7,8 +7,8 @@ Not for tasks that run a TaskGroup: Python 3.11's leaves its own request to canc
 """
 
 import asyncio
-from collections.abc import Awaitable
-from typing import TypeVar
+from collections.abc import Awaitable, Iterable
+from typing import Any, TypeVar
 
 Awaited = TypeVar("Awaited")
 
@@ -32,3 +32,11 @@ async def unless_set(event: asyncio.Event, awaited: Awaitable[Awaited]) -> Await
         ended.cancel()
         task.cancel()
     return None if task.cancelled() else task.result()  # what came in the last moment counts
+
+
+async def cancelled(tasks: Iterable[asyncio.Task[Any]]) -> None:
+    """Cancel tasks, and wait until they have ended; what they raise is of no interest any more."""
+    ending = list(tasks)
+    for task in ending:
+        task.cancel()
+    await asyncio.gather(*ending, return_exceptions=True)

@@ -18,8 +18,9 @@ from gardenbus.common.ports.clock import Clock
 
 REPORT_SECONDS = 30.0
 
-MOST_PROCESSES = 200
-"""Processes whose counters are kept: those that were heard of last."""
+MOST_PROCESSES = 50
+"""Processes whose counters are kept: those that were heard of last. A point of the history remembers twice as many, so
+that none is forgotten there while it counts here, and would count anew."""
 
 
 class CountReporter:

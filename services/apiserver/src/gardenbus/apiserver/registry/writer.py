@@ -130,10 +130,10 @@ class _WriteIntent(NamedTuple):
         """The stored manifest, the one that the requester may make of it, and warnings. Raises as the checks do."""
         current = base.document() if base is not None else None
         merged = self.merge(base, current)
-        if current is not None and not self.states_owners:
-            merged = updated(current, merged)
         if self.last_applied is None:
             check_entries(merged, current)
+        if current is not None and not self.states_owners:
+            merged = updated(current, merged)
         self.checks.change(current, merged)
         return current, merged, (*self.review(current), *_unknown_configuration(self, base))
 

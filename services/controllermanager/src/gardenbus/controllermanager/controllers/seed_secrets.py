@@ -7,7 +7,7 @@ import structlog
 
 from gardenbus.common.api.document import Document, StoredObject
 from gardenbus.common.api.identity.principals import OPERATOR
-from gardenbus.common.api.keys import SEED_NAMESPACE_PREFIX, ObjectKey, seed_namespace
+from gardenbus.common.api.keys import GARDEN_NAMESPACE, SEED_NAMESPACE_PREFIX, ObjectKey, seed_namespace
 from gardenbus.common.api.owners import setters_after
 from gardenbus.common.controller.controller import Done, ReconcileResult
 from gardenbus.common.controller.event_recorder import EventRecorder
@@ -67,9 +67,14 @@ class SeedSecretsReconciler:
             elif (updated := updated_copy(copy.document(), document)) != copy.document():
                 await update(self._store, copy, updated)
         for name in sorted(present.keys() - wanted.keys()):
-            if GARDEN_ROLE in present[name].labels:
+            if GARDEN_ROLE in present[name].labels and not await self._is_wanted(name, seed):
                 await delete(self._store, present[name])
                 log.info("secret.deleted", seed=stored.key.name, secret=name)
+
+    async def _is_wanted(self, name: str, seed: Document) -> bool:
+        """True for a copy of a Secret that the store has, though this replica has not heard of it yet."""
+        original = await self._store.get(ObjectKey("secret", GARDEN_NAMESPACE, name))
+        return original is not None and name in copies(seed, [original.document()])
 
     async def _present(self, seed: str) -> list[StoredObject]:
         found: list[StoredObject] = []

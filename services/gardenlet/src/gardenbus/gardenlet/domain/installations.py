@@ -24,6 +24,7 @@ from gardenbus.common.api.document_parts import name_of
 from gardenbus.common.api.garden.extensions import (
     EXTENSION_NAMESPACE_PREFIX,
     HEARTBEAT_NAME,
+    ClusterType,
     DNSDomain,
     KindType,
     automatic_by_cluster,
@@ -87,7 +88,7 @@ def installation_patch(
 
 def missing_extensions(shoot_spec: Document, seed_spec: Document, extensions: SeedExtensions) -> str:
     """Gardener's error for extensions that a shoot needs and no ready installation offers; "" when all are ready."""
-    wanted = needed_by_shoot(shoot_spec, seed_spec, extensions.registrations)
+    wanted = needed_by_shoot(shoot_spec, seed_spec, automatic_by_cluster(extensions.registrations))
     by_name = {name_of(each): each for each in extensions.registrations}
     for installation in extensions.installations:
         if _is_ready(installation):
@@ -99,22 +100,24 @@ def missing_extensions(shoot_spec: Document, seed_spec: Document, extensions: Se
     return f"extension controllers missing or unready: map[{listed}]"
 
 
-def needed_by_shoot(shoot_spec: Document, seed_spec: Document, registrations: Sequence[Document]) -> set[KindType]:
-    """The extensions that a shoot needs on this seed. Domains are those of the Seed."""
+def needed_by_shoot(
+    shoot_spec: Document, seed_spec: Document, automatic: Mapping[ClusterType, frozenset[str]]
+) -> set[KindType]:
+    """The extensions that a shoot needs on this seed, and `automatic` ones. Domains are those of the Seed."""
     dns = section(seed_spec, "dns")
     internal = _domain(section(dns, "internal"))
     defaults = [domain for each in dns.get("defaults") or () if (domain := _domain(each)) is not None]
     needs = shoot_needs(shoot_spec, defaults)
-    return set(wanted_by_shoot(needs, seed_spec, automatic_by_cluster(registrations), internal))
+    return set(wanted_by_shoot(needs, seed_spec, automatic, internal))
 
 
 def present_extensions(
     shoot_specs: Iterable[Document], seed_spec: Document, registrations: Sequence[Document]
 ) -> frozenset[KindType]:
     """Kinds and types of which something is in the seed: of the shoots that it runs, and of its backup."""
-    found: set[KindType] = set()
+    found, automatic = set[KindType](), automatic_by_cluster(registrations)
     for spec in shoot_specs:
-        found |= needed_by_shoot(spec, seed_spec, registrations)
+        found |= needed_by_shoot(spec, seed_spec, automatic)
     if backup := section(seed_spec, "backup").get("provider"):
         found.add(("BackupBucket", str(backup)))
     return frozenset(found)

@@ -62,6 +62,13 @@ class SchedulerQueuesController:
             self._created, self._made = created, set()
         for name in sorted(names - self._made):
             queue = self._subjects.queue_of(f"scheduling.{name}")
-            await self._bus.work_queue(self._stream, f"scheduling-{name}", queue)
             self._made.add(name)
-            log.info("scheduler_queue.made", scheduler=name)
+            try:
+                await self._bus.work_queue(self._stream, f"scheduling-{name}", queue)
+            except SettingsInvalid as error:  # a scheduler of the landscape serves the name, by its bands
+                log.warning("scheduler_queues.interrupted", scheduler=name, reason=str(error))
+            except Unavailable:
+                self._made.discard(name)
+                raise
+            else:
+                log.info("scheduler_queue.made", scheduler=name)

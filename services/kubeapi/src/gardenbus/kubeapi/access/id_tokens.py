@@ -59,6 +59,8 @@ class IdTokens:
         self._read = read
         self._clock = clock
         self._keys: KeySet | None = None
+        self._failure = ""
+        """Reason why no keys were ever read: strangers' tokens do not have them read again at once."""
         self._read_at = -KEYS_SECONDS
         self._reading = asyncio.Lock()
 
@@ -104,12 +106,16 @@ class IdTokens:
         async with self._reading:
             if (cached := self._cached_keys(oldest_seconds)) is not None:
                 return cached
+            if self._failure and self._clock.monotonic() - self._read_at < LEAST_SECONDS:
+                raise Unavailable(self._failure)
             try:
-                self._keys = await self._read_keys()
-            except Unavailable:
+                self._keys, self._failure = await self._read_keys(), ""
+            except Unavailable as error:
                 if self._keys is None:
+                    self._failure = error.message
                     raise
-            self._read_at = self._clock.monotonic()
+            finally:
+                self._read_at = self._clock.monotonic()
             return self._keys
 
     def _cached_keys(self, oldest_seconds: float) -> KeySet | None:
@@ -141,7 +147,7 @@ def provider_reader(session: aiohttp.ClientSession, ca: str) -> ReadJson:
         try:
             async with session.get(url, timeout=timeout, ssl=trust, allow_redirects=False) as response:
                 response.raise_for_status()
-                found = json.loads(await response.content.read(MOST_BYTES))
+                found = json.loads(await _whole(response))
         except (aiohttp.ClientError, TimeoutError, ValueError) as error:
             _log.warning("provider.unreadable", url=url, reason=str(error) or type(error).__name__)
             raise Unavailable(f"the OpenID provider does not respond: {type(error).__name__} at {url}") from error
@@ -150,6 +156,16 @@ def provider_reader(session: aiohttp.ClientSession, ca: str) -> ReadJson:
         return cast("dict[str, Any]", found)
 
     return read
+
+
+async def _whole(response: aiohttp.ClientResponse) -> bytes:
+    """The body of a response. Raises ValueError for one that is too long."""
+    body = b""
+    async for part in response.content.iter_chunked(64 * 1024):
+        body += part
+        if len(body) > MOST_BYTES:
+            raise ValueError(f"the response has more than {MOST_BYTES:,} bytes")
+    return body
 
 
 def _decode(token: str, keys: KeySet) -> jwt.Token:

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 import structlog
 
-from gardenbus.common.api.identity.names import requester
-from gardenbus.common.api.identity.principals import OPERATOR
+from gardenbus.common.api.identity.names import person, requester
+from gardenbus.common.api.identity.principals import OPERATOR, SERVICE_ACCOUNT_PREFIX
 from gardenbus.common.errors import BadRequest
 from gardenbus.kubeapi.access.logins import User
 from gardenbus.kubeapi.api_client import ImpersonatingClient
@@ -16,6 +16,7 @@ from gardenbus.kubeapi.domain.statuses import Rejected
 
 USER, GROUP = "Impersonate-User", "Impersonate-Group"
 _PREFIX = "impersonate-"
+CONFIRMATION = b"confirmation.gardener.cloud/"
 
 _log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 
@@ -37,6 +38,24 @@ async def impersonated(user: User, headers: Sequence[tuple[str, str]], api: Impe
     if (await api.result(user.acting, "whoami")).get("role") != OPERATOR:
         about = f'users "{name[:80]}" is forbidden: User "{user.name}" cannot impersonate resource "users"'
         raise Rejected(403, "Forbidden", f'{about} in API group "" at the cluster scope')
-    requester(name)
+    _check_name(name)
     _log.info("user.impersonated", user=name, groups=groups, by=user.name)
-    return User(name, groups, user.proof)
+    return User(name, groups, user.proof, impersonator=user.name)
+
+
+def check_own_name(user: User, verb: str, body: bytes) -> None:
+    """Raise Rejected for a deletion, or the confirmation of one, by an operator as somebody else.
+
+    Where two people have to approve a deletion one operator would be both.
+    """
+    if user.impersonator and (verb in ("delete", "deletecollection") or CONFIRMATION in body):
+        about = f'User "{user.impersonator}" cannot delete anything, nor confirm a deletion, as {user.name!r}'
+        raise Rejected(403, "Forbidden", f"{about}: use your own name")
+
+
+def _check_name(name: str) -> None:
+    """Raise BadRequest for a name of the landscape's own parties: services, the operator, agents."""
+    if name.startswith(SERVICE_ACCOUNT_PREFIX):
+        requester(name)
+    else:
+        person(name)

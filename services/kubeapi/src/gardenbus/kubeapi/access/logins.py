@@ -53,6 +53,8 @@ class User(NamedTuple):
     groups: tuple[str, ...] = ()
     """Those that a provider states, or who impersonates this user; a name proves others."""
     proof: "Proof | None" = None
+    impersonator: str = ""
+    """The operator who sends requests as this user."""
 
     @property
     def acting(self) -> ActingUser:

@@ -4,6 +4,7 @@ import asyncio
 import secrets
 from collections.abc import Callable, Mapping
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 from gardenbus.common.api.decoding import json_decoder
@@ -21,6 +22,7 @@ from gardenbus.common.api.json_patches import patched
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.api.merge_patches import merge_patched
 from gardenbus.common.errors import AlreadyExists, BadRequest, Conflict, GardenbusError, NotFound
+from gardenbus.common.side_thread import beside_loop
 from gardenbus.kubeapi.api_client import ApiResult, ImpersonatingClient, WriteOptions
 from gardenbus.kubeapi.domain import manifests, statuses
 from gardenbus.kubeapi.domain.acting_users import ActingUser
@@ -192,7 +194,8 @@ class Writes:
             stored = section(present, "metadata")
             if (wanted and wanted != stored.get("resourceVersion")) or (uid and uid != stored.get("uid")):
                 raise Conflict(MODIFIED)
-            patch = _owned(request, present, patch_of(present))
+            size = len(body) + len(request.body)
+            patch = await beside_loop(size, partial(_patch_of, request, present, patch_of))
             if not patch:
                 return ObjectResponse(body)
             options = _options(request)._replace(condition=(key, int(stored["resourceVersion"])))
@@ -292,6 +295,10 @@ def _is_apply(request: ApiRequest) -> bool:
 def media_type_of(request: ApiRequest) -> str:
     """The media type of a body, without parameters."""
     return request.content_type.partition(";")[0].strip().lower()
+
+
+def _patch_of(request: ApiRequest, present: Document, patch_of: PatchMechanism) -> Document:
+    return _owned(request, present, patch_of(present))
 
 
 def _owned(request: ApiRequest, present: Document, patch: Document) -> Document:

@@ -20,6 +20,7 @@ import structlog
 
 from gardenbus.common.api.garden.scheduling_profiles import PLUGIN_FILTER
 from gardenbus.common.api.garden.shoot_groups import NO_GROUP_RULES
+from gardenbus.common.controller.cancellation import cancelled
 from gardenbus.common.controller.timers import Timer, Timers
 from gardenbus.common.errors import GardenbusError
 from gardenbus.common.ports import tracing
@@ -49,7 +50,13 @@ from gardenbus.scheduler.watch.plugins import Plugins
 from gardenbus.scheduler.watch.usage_refresh import record_usage
 from gardenbus.scheduling.assignment import decide
 from gardenbus.scheduling.cache import SchedulingCache
-from gardenbus.scheduling.equivalence_classes import SchedulingRequest, pending_shoot, request_of, skip_reason
+from gardenbus.scheduling.equivalence_classes import (
+    Constraints,
+    SchedulingRequest,
+    pending_shoot,
+    request_of,
+    skip_reason,
+)
 from gardenbus.scheduling.group_index import GroupIndex
 from gardenbus.scheduling.results import Assignment, Unschedulable
 from gardenbus.scheduling.snapshot import Snapshot
@@ -157,8 +164,12 @@ class ShootSchedulingReconciler:
         waiting: list[PendingShoot] = []
         requests: set[asyncio.Task[None]] = set()
         snapshot = self._cache.snapshot(self._scheduler_name)
+        prepared: dict[Constraints, Sequence[asyncio.Task[None]]] = {}
         for pending in undecided:
-            missing = plugins.prepare(self._request_of(pending, snapshot).constraints, snapshot.landscape)
+            constraints = self._request_of(pending, snapshot).constraints
+            if constraints not in prepared:
+                prepared[constraints] = plugins.prepare(constraints, snapshot.landscape)
+            missing = prepared[constraints]
             requests.update(missing)
             (waiting if missing else ready).append(pending)
         if waiting:
@@ -166,6 +177,10 @@ class ShootSchedulingReconciler:
             self._waiting_for_plugins.add(task)
             task.add_done_callback(self._waiting_for_plugins.discard)
         return ready
+
+    async def close(self) -> None:
+        """End what waits for plug-ins: its messages are delivered again."""
+        await cancelled(self._waiting_for_plugins)
 
     async def _decide_later(
         self, waiting: Sequence[PendingShoot], requests: set[asyncio.Task[None]], deadline_seconds: float
@@ -215,11 +230,9 @@ class ShootSchedulingReconciler:
     def _replied(self, plugins: Plugins, undecided: Sequence[PendingShoot]) -> list[PendingShoot]:
         """The shoots of classes that plug-ins have replied about; the others are left to their messages."""
         snapshot = self._cache.snapshot(self._scheduler_name)
-        return [
-            pending
-            for pending in undecided
-            if not plugins.prepare(self._request_of(pending, snapshot).constraints, snapshot.landscape)
-        ]
+        constraints = [self._request_of(pending, snapshot).constraints for pending in undecided]
+        prepared = {each: plugins.prepare(each, snapshot.landscape) for each in set(constraints)}
+        return [pending for pending, each in zip(undecided, constraints, strict=True) if not prepared[each]]
 
     async def _bind_once(self, assigned: Sequence[AssignedShoot]) -> int:
         """Bind what the store accepts; returns how many that is."""

@@ -21,6 +21,7 @@ import structlog
 from gardenbus.common.api.decoding import json_decoder
 from gardenbus.common.api.garden.scheduling_profiles import RemotePlugin, SchedulingProfile
 from gardenbus.common.api.keys import Subjects
+from gardenbus.common.controller.cancellation import cancelled
 from gardenbus.common.controller.repeated_lines import RepeatedLines
 from gardenbus.common.errors import GardenbusError
 from gardenbus.common.ports.bus import Bus
@@ -121,6 +122,10 @@ class Plugins:
         """The longest wait of a class."""
         return max(each.args.deadline_seconds for each in self._plugins)
 
+    async def close(self) -> None:
+        """End the requests that are under way."""
+        await cancelled(task for plugin in self._plugins for task in plugin.under_way.values())
+
     def prepare(self, constraints: Constraints, landscape: Landscape) -> Sequence[asyncio.Task[None]]:
         """Request what is missing or out of date about a class; returns the requests that it has to wait for."""
         key, now = input_to_plugins(constraints), self._clock.monotonic()
@@ -190,7 +195,8 @@ class Plugins:
         if self._clock.monotonic() < plugin.paused_until:
             return None
         if len(plugin.kept) >= MOST_CLASSES:
-            plugin.kept.clear()
+            for each in self._plugins:  # whose replies decisions read together
+                each.kept.clear()
             self._replies.clear()
         task = asyncio.create_task(self._requested(plugin, key, due), name=f"plug-in {plugin.short_name}")
         plugin.under_way[key] = task

@@ -60,9 +60,14 @@ def band_of(priority: int) -> str:
     return HIGH if priority > 0 else LOW if priority < 0 else NORMAL
 
 
+def _part(batch: int, share: int) -> int:
+    """A share of a batch: one message at least, where there is room for one of each band."""
+    return max(batch // share, 1 if batch >= len(BANDS) else 0)
+
+
 def shares(batch: int, *, high: int, normal: int, low: int) -> Shares:
     """The shares of a batch where so many messages wait in each band."""
-    of_normal, of_low = min(normal, batch // _NORMAL_SHARE), min(low, batch // _LOW_SHARE)
+    of_normal, of_low = min(normal, _part(batch, _NORMAL_SHARE)), min(low, _part(batch, _LOW_SHARE))
     of_high = min(high, batch - of_normal - of_low)
     of_normal = min(normal, batch - of_high - of_low)
     return Shares(of_high, of_normal, min(low, batch - of_high - of_normal))

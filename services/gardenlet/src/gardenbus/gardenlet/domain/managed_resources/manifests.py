@@ -20,7 +20,7 @@ from gardenbus.gardenlet.domain.managed_resources.names import (
     MODE_IGNORE,
     annotations_of,
 )
-from gardenbus.gardenlet.domain.managed_resources.references import ResourceReference, reference_of
+from gardenbus.gardenlet.domain.managed_resources.references import reference_of
 
 Decompress = Callable[[bytes], bytes]
 """Decompresses what Brotli has compressed. Raises ValueError."""
@@ -94,11 +94,6 @@ def with_namespace(document: Document, *, namespaced: bool | None) -> Document:
 def labels_to_inject(managed_resource: Document) -> dict[str, str]:
     """Labels that all objects of a ManagedResource get."""
     return {**section(managed_resource, "spec", "injectLabels"), MANAGED_BY: MANAGED_BY_VALUE}
-
-
-def reference_with_labels(document: Document, labels: Mapping[str, str]) -> ResourceReference:
-    """Reference to an object for status.resources."""
-    return reference_of(document, labels)
 
 
 def is_left_out(document: Document) -> bool:

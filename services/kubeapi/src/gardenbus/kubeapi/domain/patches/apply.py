@@ -15,12 +15,13 @@ from gardenbus.common.api.document import Document
 from gardenbus.common.api.field_ownership import (
     ABSENT,
     BEFORE_FIRST_APPLY,
+    FieldValues,
     Owner,
     Path,
     Paths,
+    changed_paths,
     owners_of,
     paths_of,
-    value_at,
     with_owners,
     without_paths,
     written,
@@ -56,12 +57,13 @@ def applied(present: Document, given: Document, applier: Applier) -> Document:
     own = next((each for each in owners if (each.manager, each.operation) == (applier.manager, "Apply")), None)
     others = [each for each in owners if each is not own]
     paths = paths_of(given)
-    changed = frozenset(path for path in paths if value_at(present, path) != value_at(given, path))
+    changed = changed_paths(paths, present, given)
+    before = FieldValues(present)
     conflicts = [
         _Conflict(owner, path)
         for owner in others
         for path in sorted(owner.paths & changed)
-        if value_at(present, path) is not ABSENT
+        if before.at(path) is not ABSENT
     ]
     if conflicts and not applier.is_forced:
         raise _rejected(conflicts)

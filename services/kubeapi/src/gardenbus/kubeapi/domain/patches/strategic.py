@@ -9,6 +9,7 @@ from typing import Any, cast
 
 from gardenbus.common.api.document import Document
 from gardenbus.common.api.list_types import LIST_KEYS, SETS
+from gardenbus.common.api.members import Members
 from gardenbus.common.errors import BadRequest
 
 _PATCH, _RETAIN = "$patch", "$retainKeys"
@@ -29,7 +30,8 @@ def merged_strategically(present: Any, patch: Document) -> Document:
         if name.startswith("$"):
             if name.startswith(_DELETED):
                 field = name.removeprefix(_DELETED)
-                old[field] = [each for each in _listed(old.get(field)) if each not in _listed(value)]
+                deleted = Members(_listed(value))
+                old[field] = [each for each in _listed(old.get(field)) if each not in deleted]
         elif value is None:
             old.pop(name, None)
         elif isinstance(value, dict):
@@ -44,7 +46,8 @@ def merged_strategically(present: Any, patch: Document) -> Document:
 
 def _merged_list(name: str, old: Sequence[Any], new: Sequence[Any], order: Sequence[Any]) -> list[Any]:
     if name in SETS:
-        return [*old, *(each for each in new if each not in old)]
+        there = Members(old)
+        return [*old, *(each for each in new if each not in there)]
     key = LIST_KEYS.get(name)
     entries = [*old, *new]
     if key is None or not all(isinstance(each, dict) and (key in each or _PATCH in each) for each in entries):
@@ -58,8 +61,9 @@ def _merged_list(name: str, old: Sequence[Any], new: Sequence[Any], order: Seque
             found.pop(place, None)
         else:
             found[place] = merged_strategically(found.get(place), each)
-    wanted = [str(cast("Document", each).get(key)) for each in order if isinstance(each, dict)]
-    places = sorted(found, key=lambda place: wanted.index(place) if place in wanted else len(wanted))
+    mappings = [cast("Document", each) for each in order if isinstance(each, dict)]
+    wanted = {str(each.get(key)): number for number, each in enumerate(mappings)}
+    places = sorted(found, key=lambda place: wanted.get(place, len(wanted)))
     return [found[place] for place in places]
 
 
