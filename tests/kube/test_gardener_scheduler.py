@@ -25,8 +25,9 @@ REASONS = {
 """What Gardener says of shoots that fit nowhere, in part."""
 
 
-GROWN = ("garden/", "garden-orchard/")
-"""Shoots that become seeds while the landscape grows, and those that wait for these seeds."""
+LEFT_OUT = ("garden/", "garden-orchard/", "garden-orbit/skylab")
+"""Shoots that become seeds while the landscape grows, those that wait for these seeds, and one to which seeds of two
+regions are equally near: the order decides."""
 
 
 def a_configuration(name: str) -> Document:
@@ -71,7 +72,7 @@ def shoots(landscape: KubernetesApi) -> dict[str, Document]:
     """Shoots by their names, without those of seeds that are grown."""
     listed: Document = json.loads(landscape.gardenbus("get", "shoots", "-A", "-o", "json"))
     named = {f"{each['metadata']['namespace']}/{each['metadata']['name']}": each for each in listed["items"]}
-    return {name: each for name, each in named.items() if not name.startswith(GROWN)}
+    return {name: each for name, each in named.items() if not name.startswith(LEFT_OUT)}
 
 
 def placements(landscape: KubernetesApi) -> dict[str, str]:

@@ -118,10 +118,11 @@ def start_nats(
     extra: str = "",
     login: str = "",
     program: str = "",
-    max_file_store: str = "1TB",
+    max_file_store: str = "100TB",
 ) -> Server:
     """A nats-server with JetStream below `directory`; `extra` is appended to its configuration.
 
+    Limits of the streams of many tests are set aside on one server, so it has more room than any disk.
     `login` (`user:password`) is how one comes in that looks whether it is ready; `program` another version's.
     """
     port = port or free_port()
