@@ -160,7 +160,7 @@ def test_a_landscape_of_clusters_alone_has_a_home_page_and_navigation_of_its_own
     expect(page.get_by_role("main").get_by_role("link", name="west")).to_be_visible()
     keep(page, "fleet-home")
     pages = page.get_by_role("navigation", name="Pages")
-    expect(pages.get_by_role("link")).to_have_text(["Fleet", "Placements", "Clusters", "Events", "Operations"])
+    expect(pages.get_by_role("link")).to_have_text(["Fleet", "Tree", "Placements", "Clusters", "Events", "Operations"])
     pages.get_by_role("link", name="Clusters").click()
     expect(page.get_by_role("heading", name="Member clusters")).to_be_visible()
     expect(pages.get_by_role("link", name="Clusters")).to_have_attribute("aria-current", "page")
