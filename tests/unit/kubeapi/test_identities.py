@@ -1,5 +1,6 @@
 """People whom an OpenID Connect provider names, and those as whom an operator sends requests."""
 
+import json
 from collections.abc import AsyncGenerator, Mapping
 from datetime import timedelta
 from typing import Any
@@ -190,8 +191,16 @@ async def test_nothing_is_deleted_nor_a_deletion_confirmed_as_somebody_else(api:
     confirmed = {"metadata": {"name": "one", "annotations": {"confirmation.gardener.cloud/deletion": "true"}}}
     async with api.kube.request("POST", MAPS, user="olga", headers=as_bob, json={"metadata": {"name": "one"}}) as made:
         assert made.status == 201
-    for method, path, body in (("DELETE", one, None), ("DELETE", MAPS, None), ("PUT", one, confirmed)):
-        async with api.kube.request(method, path, user="olga", headers=as_bob, json=body) as response:
+    escaped = json.dumps(confirmed).replace("gardener.cloud/", "gardener.cloud\\/").replace("confirm", "\\u0063onfirm")
+    assert json.loads(escaped) == confirmed
+    headers = {**as_bob, "Content-Type": "application/json"}
+    for method, path, body in (
+        ("DELETE", one, None),
+        ("DELETE", MAPS, None),
+        ("PUT", one, json.dumps(confirmed)),
+        ("PUT", one, escaped),
+    ):
+        async with api.kube.request(method, path, user="olga", headers=headers, data=body) as response:
             assert (response.status, "use your own name" in await response.text()) == (403, True)
     async with api.kube.request("DELETE", one, user="olga") as response:
         assert response.status == 200

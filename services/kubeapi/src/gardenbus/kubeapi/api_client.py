@@ -15,6 +15,9 @@ from gardenbus.kubeapi.domain.statuses import Rejected
 
 REQUEST_SECONDS = 10.0
 
+CONFIRMATION = b"confirmation.gardener.cloud/"
+"""Beginning of the annotations that confirm a deletion, as they stand in what is sent: nothing of it is escaped."""
+
 
 class WriteOptions(NamedTuple):
     """Options of a write: the version that its object must have (0: none there), a dry run, unknown fields."""
@@ -67,7 +70,9 @@ class ImpersonatingClient:
         headers: dict[str, str] = options.headers if options is not None else {}
         if user.groups:
             headers[Header.GROUPS] = msgspec.json.encode(user.groups).decode()
-        payload = b"" if body is None else body if isinstance(body, bytes) else msgspec.json.encode(body)
+        payload = b"" if body is None else msgspec.json.encode(body)
+        if user.impersonator:
+            _check_own_name(user, tail, payload)
         subject = self._subjects.as_user(user.name, f"api.{tail}")
         try:
             response = _decode(
@@ -82,6 +87,16 @@ class ImpersonatingClient:
     async def result(self, user: ActingUser, tail: str, body: object = None) -> Any:
         """Send a request that reads; its result, decoded."""
         return _decode_any((await self.request(user, tail, body)).body)
+
+
+def _check_own_name(user: ActingUser, tail: str, payload: bytes) -> None:
+    """Raise Rejected for a deletion, or the confirmation of one, by an operator as somebody else.
+
+    Where two people have to approve a deletion one operator would be both.
+    """
+    if tail.startswith("delete.") or CONFIRMATION in payload:
+        about = f'User "{user.impersonator}" cannot delete anything, nor confirm a deletion, as {user.name!r}'
+        raise Rejected(403, "Forbidden", f"{about}: use your own name")
 
 
 def _rejected(error: Mapping[str, Any]) -> Rejected:

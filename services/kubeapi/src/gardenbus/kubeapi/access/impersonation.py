@@ -16,7 +16,6 @@ from gardenbus.kubeapi.domain.statuses import Rejected
 
 USER, GROUP = "Impersonate-User", "Impersonate-Group"
 _PREFIX = "impersonate-"
-CONFIRMATION = b"confirmation.gardener.cloud/"
 
 _log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
 
@@ -41,16 +40,6 @@ async def impersonated(user: User, headers: Sequence[tuple[str, str]], api: Impe
     _check_name(name)
     _log.info("user.impersonated", user=name, groups=groups, by=user.name)
     return User(name, groups, user.proof, impersonator=user.name)
-
-
-def check_own_name(user: User, verb: str, body: bytes) -> None:
-    """Raise Rejected for a deletion, or the confirmation of one, by an operator as somebody else.
-
-    Where two people have to approve a deletion one operator would be both.
-    """
-    if user.impersonator and (verb in ("delete", "deletecollection") or CONFIRMATION in body):
-        about = f'User "{user.impersonator}" cannot delete anything, nor confirm a deletion, as {user.name!r}'
-        raise Rejected(403, "Forbidden", f"{about}: use your own name")
 
 
 def _check_name(name: str) -> None:

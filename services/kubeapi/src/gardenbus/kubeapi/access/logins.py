@@ -59,7 +59,7 @@ class User(NamedTuple):
     @property
     def acting(self) -> ActingUser:
         """The user in requests to the apiserver."""
-        return ActingUser(self.name, self.groups)
+        return ActingUser(self.name, self.groups, self.impersonator)
 
 
 class Proof(NamedTuple):

@@ -8,3 +8,5 @@ class ActingUser(NamedTuple):
 
     name: str
     groups: tuple[str, ...] = ()
+    impersonator: str = ""
+    """The operator who sends requests as this user."""

@@ -11,7 +11,7 @@ from aiohttp import web
 from gardenbus.common.api.document import Document
 from gardenbus.common.errors import GardenbusError, NotFound, Unavailable
 from gardenbus.kubeapi import metrics
-from gardenbus.kubeapi.access.impersonation import check_own_name, impersonated
+from gardenbus.kubeapi.access.impersonation import impersonated
 from gardenbus.kubeapi.access.logins import Logins, Unauthenticated, User
 from gardenbus.kubeapi.api_client import ImpersonatingClient
 from gardenbus.kubeapi.domain import discovery, openapi
@@ -167,7 +167,6 @@ class KubeApplication:
         self._in_flight += 1
         try:
             api_request = ApiRequest(info, user, form, await _body(request), request.headers.get("Content-Type", ""))
-            check_own_name(user, info.verb, api_request.body)
             found = await self._handled(api_request)
             found = found._replace(body=presented(found.body))
             return await encoded(request, found, form if form.form == "" else Accepted())
