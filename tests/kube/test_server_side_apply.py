@@ -6,14 +6,10 @@ import random
 from pathlib import Path
 from typing import Any
 
-import aiohttp
 import pytest
 
-from gardenbus.agent.kubernetes.kubeconfig import parse_kubeconfig
-from gardenbus.common.api.document import Document
-from tests.support.kube_apis import a_kube_api
-from tests.support.kube_clusters import real_clusters
-from tests.support.managed_requests import A_NAMESPACE, Given, drawn, observed, sent_to
+from tests.support.both_apis import both_apis
+from tests.support.managed_requests import A_NAMESPACE, Given, drawn, observed
 
 SEQUENCES, REQUESTS = 120, 12
 RECORDED = "GARDENBUS_RECORD_APPLIES"
@@ -24,32 +20,21 @@ RECORDED = "GARDENBUS_RECORD_APPLIES"
 async def test_managers_come_by_the_same_fields_and_conflicts_as_on_a_real_api_server(
     tmp_path: Path, binaries: str
 ) -> None:
-    async with (
-        real_clusters(tmp_path, binaries, ["one"]) as (real,),
-        a_kube_api() as ours,
-        aiohttp.ClientSession() as http,
-    ):
-        access = parse_kubeconfig(real.kubeconfig, source="one")
+    recorded: list[list[Any]] = []
+    async with both_apis(tmp_path, binaries) as both:
 
-        async def to_real(given: Given) -> tuple[int, Document]:
+        async def sent(given: Given) -> list[tuple[int, Any]]:
             headers = {"Content-Type": given.content_type}
-            url = f"{access.server}{given.path}"
-            async with http.request(
-                given.method, url, data=json.dumps(given.body), headers=headers, ssl=access.tls
-            ) as response:
-                return response.status, await response.json()
+            responses = await both.send(given.method, given.path, json.dumps(given.body), headers)
+            return [(each.code, json.loads(each.text)) for each in responses]
 
-        async def to_ours(given: Given) -> tuple[int, Document]:
-            return await sent_to(ours, given)
-
-        recorded: list[list[Any]] = []
-        assert [(await send(A_NAMESPACE))[0] for send in (to_real, to_ours)] == [201, 201]
+        assert [code for code, _ in await sent(A_NAMESPACE)] == [201, 201]
         for seed in range(SEQUENCES):
             chance = random.Random(seed)
             recorded.append([])
             for _ in range(REQUESTS):
                 given = drawn(chance, f"map-{seed}")
-                expected, found = [observed(*await send(given)) for send in (to_real, to_ours)]
+                expected, found = (observed(*each) for each in await sent(given))
                 recorded[-1].append((given, expected))
                 assert found == expected, json.dumps(recorded[-1])
     if file := os.environ.get(RECORDED):

@@ -12,13 +12,14 @@ from gardenbus.common.api.field_ownership import (
     ABSENT,
     OTHER_WRITES,
     OWNERS_ANNOTATION,
+    FieldValues,
     Owner,
+    Path,
     fields_v1,
     managed_fields,
     owners_of,
     paths_of,
     updated,
-    value_at,
     with_owners,
     without_paths,
     written,
@@ -47,6 +48,10 @@ PATHS = {
     '.spec.provider.workers[name="b"]',
     '.spec.provider.workers[name="b"].name',
 }
+
+
+def value_at(document: Document, path: Path) -> Any:
+    return FieldValues(document).at(path)
 
 
 def test_leaves_and_entries_with_a_key_are_fields_and_what_the_server_sets_is_none() -> None:

@@ -194,11 +194,6 @@ class FieldValues:
         return self._entries[id(entries), key].get(hashable(of_key), ABSENT)
 
 
-def value_at(document: Document, path: Path) -> Any:
-    """The value of one field, as `FieldValues` says it."""
-    return FieldValues(document).at(path)
-
-
 def changed_paths(paths: Iterable[Path], before: Document, after: Document) -> Paths:
     """Those of some fields that have another value, came or went."""
     old, new = FieldValues(before), FieldValues(after)
