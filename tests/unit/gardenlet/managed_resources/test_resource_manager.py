@@ -5,6 +5,7 @@ from collections.abc import AsyncGenerator
 from typing import Any
 
 import pytest
+import yaml
 
 from tests.support.eventually import eventually
 from tests.support.resource_managers import NAMESPACE, Managed, a_config_map, a_managed_resource, a_resource_manager
@@ -118,6 +119,9 @@ async def test_a_changed_secret_and_another_secret_are_applied_at_once(managed: 
     await is_applied(managed, "first")
     managed.bundle("first", a_config_map("one", "2"))
     await has_data(managed, "one", "2")
+    managed.secret("another", {"objects.yaml": yaml.safe_dump(a_config_map("one", "3"))})
+    managed.bundle("first", a_config_map("one", "2"), secretRefs=[{"name": "another"}])
+    await has_data(managed, "one", "3")
 
 
 async def test_drift_is_put_back_at_the_next_sync_and_labels_of_others_stay(often: Managed) -> None:
@@ -133,8 +137,11 @@ async def test_drift_is_put_back_at_the_next_sync_and_labels_of_others_stay(ofte
 async def test_an_object_that_is_deleted_by_hand_is_missing_and_made_again(managed: Managed) -> None:
     managed.bundle("first", a_config_map("one"))
     await is_found(managed, "first", ("True", "ResourcesHealthy", "All resources are healthy."), "ResourcesHealthy")
+    before = managed.seed.get("ConfigMap", "target", "one") or {}
     managed.seed.delete("ConfigMap", "target", "one")
     await has_data(managed, "one", "1")
+    after = managed.seed.get("ConfigMap", "target", "one") or {}
+    assert after["metadata"]["uid"] != before["metadata"]["uid"]
 
 
 async def test_at_rest_nothing_is_requested(often: Managed) -> None:
