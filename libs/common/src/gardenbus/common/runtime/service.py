@@ -33,7 +33,6 @@ from gardenbus.common.runtime.event_loop import SharedLookups
 from gardenbus.common.runtime.health import Health
 from gardenbus.common.runtime.isolated_service import IsolatedService
 from gardenbus.common.runtime.logs import configure_logging
-from gardenbus.common.runtime.memory import return_large_blocks
 from gardenbus.common.runtime.settings import CommonSettings
 from gardenbus.common.runtime.tracing import configure_tracing
 from gardenbus.common.runtime.watchdog import Watchdog
@@ -181,7 +180,6 @@ async def _drained(name: str, drain: Drain) -> None:
 def run_service(name: str, load_settings: Callable[[], SettingsT], build: "Build[SettingsT]") -> NoReturn:
     """Run a service until SIGTERM or SIGINT; ends the process. See the module for the exit codes."""
     os.umask(OWNER_ALONE)
-    return_large_blocks()
     try:
         settings = load_settings()
         configure_logging(
