@@ -132,7 +132,7 @@ def start_nats(
         f'listen: "127.0.0.1:{port}"\n'
         f'server_name: "test-{port}"\n'
         f"max_payload: {max_payload}\n"
-        "max_pending: 256MB\n"
+        "max_pending: 128MB\n"
         f'jetstream {{ store_dir: "{directory / "jetstream"}", sync_interval: {sync_interval}, '
         f"max_file_store: {max_file_store} }}\n"
         f"{extra}\n"

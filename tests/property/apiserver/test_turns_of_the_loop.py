@@ -32,7 +32,7 @@ FASTEST = 0.01
 
 LARGEST = 1024 * 1024
 
-TRIES = 5
+TRIES = 12
 FILLED = (100, 200, 1000, 8000)
 """Entries of each list; those that are rejected cost a turn, too."""
 

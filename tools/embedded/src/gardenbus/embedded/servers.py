@@ -125,7 +125,7 @@ def nats_configuration(
         f'http: "127.0.0.1:{monitor_port}"\n'
         f"{base}"
         "max_payload: 8MB\n"
-        "max_pending: 256MB\n"
+        "max_pending: 128MB\n"
         "jetstream {\n"
         f"  store_dir: {json.dumps(str(store))}\n"
         f"  sync_interval: {sync_interval}\n"
