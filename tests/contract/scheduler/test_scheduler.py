@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 import itertools
 from collections import Counter
-from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -38,6 +38,7 @@ from gardenbus.relay.relay import Relay
 from gardenbus.scheduler.app import start_scheduler
 from gardenbus.scheduler.metrics import SchedulerMetrics
 from gardenbus.scheduler.settings import SchedulerSettings
+from gardenbus.scheduler.watch.installed_plugins import SeedPlugin
 from tests.support.builders import (
     a_cloudprofile,
     a_managed_seed,
@@ -105,6 +106,7 @@ class Garden:
         strategy: str = "SameRegion",
         scheduler_name: str = "default-scheduler",
         profiles: tuple[SchedulingProfile, ...] = (),
+        installed: Mapping[str, SeedPlugin] = {},
     ) -> AsyncGenerator[ServiceContext[SchedulerSettings]]:
         """One scheduler process, inside of this one, with connections of its own."""
         configuration = SchedulerConfiguration(strategy=strategy, scheduler_name=scheduler_name, profiles=profiles)
@@ -117,6 +119,7 @@ class Garden:
                     context,
                     Connections(RedisStore(redis, SystemClock(), reporter="shoot-scheduler"), bus, self.subjects),
                     backoff=lambda failures: 60.0,
+                    installed=installed,
                     metrics=SchedulerMetrics(CollectorRegistry()),
                 )
                 yield context

@@ -94,13 +94,13 @@ class Landscape:
     def with_profile(self, profile: SchedulingProfile, replies: RepliesByInput | None = None) -> "Landscape":
         """The same landscape for the shoots of a profile; both share the index.
 
-        `replies` are those of its plug-ins over NATS, which come and go while the landscape stays.
+        `replies` are those of its plug-ins, which come and go while the landscape stays.
         """
         index, same = self.index, copy(self)
         same.strategy = profile.strategy
         same.filters = tuple(each for each in self.filters if profile.runs_filter(each.name))
         same.scores = ScoreTable(profile.scores) if profile.scores else NO_SCORES
-        same.replies = replies if profile.remote else None
+        same.replies = replies if profile.plugins else None
         same.added_affinity, same.reads_purpose = profile.added_affinity, profile.reads_purpose
         same.diagnoses = {}
         same._take_over(index)  # noqa: SLF001  another of this class

@@ -39,6 +39,7 @@ from gardenbus.scheduler.requests.explain_seeds import SeedExplainHandler
 from gardenbus.scheduler.requests.explain_shoots import ShootExplainHandler
 from gardenbus.scheduler.settings import SchedulerSettings
 from gardenbus.scheduler.watch.banded_queue import BandedQueue
+from gardenbus.scheduler.watch.installed_plugins import SeedPlugin, load_plugins
 from gardenbus.scheduler.watch.plugins import Plugins
 from gardenbus.scheduling.cache import KINDS, SchedulingCache
 from gardenbus.scheduling.installed_filters import load_filters
@@ -77,6 +78,7 @@ async def start_scheduler(
     *,
     backoff: BackoffSeconds,
     filters: Sequence[SeedFilter] = (),
+    installed: Mapping[str, SeedPlugin] = {},
     metrics: SchedulerMetrics | None = None,
 ) -> SchedulingCache:
     """Start all loops on the context's tasks; returns once the cache is filled and queues are consumed."""
@@ -94,7 +96,7 @@ async def start_scheduler(
     housekeeping = Housekeeping(store=store, cache=cache, clock=context.clock, stopping=context.stopping)
     await context.wait_for("store", housekeeping.refresh_usage)
     cache.expire_annotations(context.clock.now())
-    plugins = _plugins(context, connections, cache, metrics, profiles)
+    plugins = _plugins(context, connections, cache, metrics, installed)
     queues = {each.scheduler_name: await _opened(context, connections, each.scheduler_name) for each in profiles}
     _measure_depth(metrics, queues)
     for name, opened in queues.items():
@@ -126,9 +128,9 @@ def _plugins(
     connections: Connections,
     cache: SchedulingCache,
     metrics: SchedulerMetrics,
-    profiles: Sequence[SchedulingProfile],
+    installed: Mapping[str, SeedPlugin],
 ) -> Mapping[str, Plugins]:
-    """The plug-ins over NATS of the profiles that have some, by scheduler name."""
+    """The plug-ins of the profiles that have some, by scheduler name."""
     found = {
         each.scheduler_name: Plugins(
             each,
@@ -137,9 +139,10 @@ def _plugins(
             clock=context.clock,
             metrics=metrics,
             replies=cache.replies_to(each.scheduler_name),
+            installed=installed,
         )
-        for each in profiles
-        if each.remote
+        for each in context.settings.configuration.served
+        if each.plugins
     }
     for plugins in found.values():
         context.stack.push_async_callback(plugins.close)
@@ -252,19 +255,20 @@ async def _serve(
     if is_filled_by_name(profile):
         about[PROFILE_WARNING] = FILLED_BY_NAME
     if profile.remote:
-        about[PROFILE_PLUGINS] = " ".join(subjects.plugin(each.name.partition("/")[2]) for each in profile.remote)
+        about[PROFILE_PLUGINS] = " ".join(map(subjects.plugin, profile.remote))
     await context.wait_for("nats", lambda: connections.bus.serve(name, "1.0.0", handlers, metadata=about))
 
 
 async def build(context: ServiceContext[SchedulerSettings]) -> None:
-    """Connect and start; raises SettingsInvalid when a user's filter cannot be loaded."""
-    filters = load_filters()
+    """Connect and start; raises SettingsInvalid when a user's filter or plug-in cannot be loaded."""
+    filters, installed = load_filters(), load_plugins(context.settings.configuration.served)
     waits = Backoff(context.settings.backoff_base_seconds, context.settings.backoff_cap_seconds)
     await start_scheduler(
         context,
         await connect_all(context, reporter=REPORTER),
         backoff=lambda failures: waits.delay_seconds(failures, random.random()),
         filters=filters,
+        installed=installed,
     )
 
 

@@ -1,4 +1,4 @@
-"""Plug-ins over NATS: the seeds that they reject for a class of shoots."""
+"""Plug-ins of users: the seeds that they reject for a class of shoots."""
 
 from gardenbus.common.api.bitsets import Bitset
 from gardenbus.common.api.garden.scheduling_profiles import PLUGIN_FILTER

@@ -1,4 +1,6 @@
-"""Plug-ins over NATS: what they reply about a class of shoots is requested, checked and kept for a while.
+"""Plug-ins of a profile: what they reply about a class of shoots is requested, checked and kept for a while.
+
+One responds over NATS, or is installed beside the scheduler and called in a thread; what follows is the same for both.
 
     class without a valid reply ──► request ──► reply in time: the class is decided on it
                                        │  └──► late: it counts from then on; what waited went on without it
@@ -19,7 +21,12 @@ import msgspec
 import structlog
 
 from gardenbus.common.api.decoding import json_decoder
-from gardenbus.common.api.garden.scheduling_profiles import RemotePlugin, SchedulingProfile
+from gardenbus.common.api.garden.scheduling_profiles import (
+    InstalledPlugin,
+    RemotePlugin,
+    SchedulingProfile,
+    WeightedScore,
+)
 from gardenbus.common.api.keys import Subjects
 from gardenbus.common.controller.cancellation import cancelled
 from gardenbus.common.controller.repeated_lines import RepeatedLines
@@ -27,6 +34,7 @@ from gardenbus.common.errors import GardenbusError
 from gardenbus.common.ports.bus import Bus
 from gardenbus.common.ports.clock import Clock
 from gardenbus.scheduler.metrics import SchedulerMetrics
+from gardenbus.scheduler.watch.installed_plugins import PluginCalls, PluginReplyInvalid, SeedPlugin
 from gardenbus.scheduling.equivalence_classes import Constraints
 from gardenbus.scheduling.feasible_seeds import feasible_seeds_of
 from gardenbus.scheduling.plugin_replies import NO_REPLY, ClassReplies, PluginInput, PluginReply, input_to_plugins
@@ -45,10 +53,6 @@ MOST_CLASSES = 4_096
 """Classes whose replies are kept; then all are dropped, and requested anew on demand."""
 
 _log: structlog.typing.FilteringBoundLogger = structlog.get_logger()
-
-
-class PluginReplyInvalid(Exception):
-    """A reply that cannot be meant, with what is wrong with it."""
 
 
 class _Reply(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
@@ -84,6 +88,8 @@ class _Plugin:
 
     name: str
     args: RemotePlugin
+    calls: PluginCalls | None = None
+    """The calls of one that is installed; None over NATS."""
     failures: int = 0
     paused_until: float = 0.0
     problem: str = ""
@@ -98,7 +104,7 @@ class _Plugin:
 class Plugins:
     """The plug-ins of one profile. `replies` is where decisions read."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913  the parts that plug-ins are put together from
         self,
         profile: SchedulingProfile,
         *,
@@ -107,6 +113,7 @@ class Plugins:
         clock: Clock,
         metrics: SchedulerMetrics,
         replies: dict[PluginInput, ClassReplies],
+        installed: Mapping[str, SeedPlugin] = {},
     ) -> None:
         self._profile = profile
         self._bus = bus
@@ -114,7 +121,9 @@ class Plugins:
         self._clock = clock
         self._metrics = metrics
         self._replies = replies
-        self._plugins = [_Plugin(each.name, _args_of(each.args)) for each in profile.remote]
+        self._plugins = [
+            _Plugin(each.name, _args_of(each.args), _calls_of(each, installed)) for each in profile.plugins
+        ]
         self._lines = RepeatedLines("plugin.failed", clock.monotonic)
 
     @property
@@ -145,7 +154,7 @@ class Plugins:
             if not due:
                 continue
             missing = any(name not in valid or valid[name].generation != due[name] for name in due)
-            request = self._request(plugin, key, due)
+            request = self._request(plugin, key, due, landscape)
             if missing and request is not None:
                 waiting.append(request)
         return waiting
@@ -188,7 +197,9 @@ class Plugins:
         kept = (plugin.kept.get(key, {}) for plugin in self._plugins)
         return {name for about in kept for name, each in about.items() if each.rejection}
 
-    def _request(self, plugin: _Plugin, key: PluginInput, due: Mapping[str, int | None]) -> asyncio.Task[None] | None:
+    def _request(
+        self, plugin: _Plugin, key: PluginInput, due: Mapping[str, int | None], landscape: Landscape
+    ) -> asyncio.Task[None] | None:
         """The request about a class that is under way, or a new one; None while the plug-in is left alone."""
         if (under_way := plugin.under_way.get(key)) is not None:
             return under_way
@@ -198,28 +209,25 @@ class Plugins:
             for each in self._plugins:  # whose replies decisions read together
                 each.kept.clear()
             self._replies.clear()
-        task = asyncio.create_task(self._requested(plugin, key, due), name=f"plug-in {plugin.short_name}")
+        task = asyncio.create_task(self._requested(plugin, key, due, landscape), name=f"plug-in {plugin.short_name}")
         plugin.under_way[key] = task
         task.add_done_callback(lambda _: plugin.under_way.pop(key, None))
         return task
 
-    async def _requested(self, plugin: _Plugin, key: PluginInput, due: Mapping[str, int | None]) -> None:
+    async def _requested(
+        self, plugin: _Plugin, key: PluginInput, due: Mapping[str, int | None], landscape: Landscape
+    ) -> None:
         """Request, check and keep a reply; whatever is wrong is counted, and never raised."""
         began, deadline = self._clock.monotonic(), plugin.args.deadline_seconds
-        body = _encode(
-            {
-                "apiVersion": API_VERSION,
-                "profile": self._profile.scheduler_name,
-                "points": plugin.args.points,
-                "input": key._asdict(),
-                "seeds": [{"name": name, "generation": generation} for name, generation in due.items()],
-            }
-        )
         try:
-            response = await self._bus.request(
-                self._subjects.plugin(plugin.short_name), body, timeout_seconds=max(deadline, LONGEST_REPLY_SECONDS)
-            )
-            reply = _checked(response, due)
+            if plugin.calls is None:
+                reply = _checked(await self._response(plugin, key, due), due)
+            else:
+                seeds = [landscape.seeds_by_name[name] for name in due]
+                called = await plugin.calls.called(
+                    key._asdict(), seeds, plugin.args.points, max(deadline, LONGEST_REPLY_SECONDS)
+                )
+                reply = _meant(_Reply(called.scores, called.rejected), due)
         except PluginReplyInvalid as error:
             self._failed(plugin, "invalid", str(error))
             return
@@ -235,6 +243,20 @@ class Plugins:
             plugin.problem = ""
         plugin.failures = 0
         self._keep(plugin, key, due, reply)
+
+    async def _response(self, plugin: _Plugin, key: PluginInput, due: Mapping[str, int | None]) -> bytes:
+        """The response over NATS. Raises Transient."""
+        body = _encode(
+            {
+                "apiVersion": API_VERSION,
+                "profile": self._profile.scheduler_name,
+                "points": plugin.args.points,
+                "input": key._asdict(),
+                "seeds": [{"name": name, "generation": generation} for name, generation in due.items()],
+            }
+        )
+        seconds = max(plugin.args.deadline_seconds, LONGEST_REPLY_SECONDS)
+        return await self._bus.request(self._subjects.plugin(plugin.short_name), body, timeout_seconds=seconds)
 
     def _keep(self, plugin: _Plugin, key: PluginInput, due: Mapping[str, int | None], reply: _Reply) -> None:
         now, points = self._clock.monotonic(), plugin.args.points
@@ -276,6 +298,10 @@ def _args_of(args: object) -> RemotePlugin:
     return args
 
 
+def _calls_of(score: WeightedScore, installed: Mapping[str, SeedPlugin]) -> PluginCalls | None:
+    return PluginCalls(score.instance, installed[score.instance]) if isinstance(score.args, InstalledPlugin) else None
+
+
 def _checked(response: bytes, due: Mapping[str, int | None]) -> _Reply:
     """Read a reply. Raises PluginReplyInvalid where any part of it cannot be meant: it is a failure as a whole."""
     if len(response) > MOST_BYTES:
@@ -284,6 +310,11 @@ def _checked(response: bytes, due: Mapping[str, int | None]) -> _Reply:
         reply = _decode(response)
     except msgspec.MsgspecError as error:
         raise PluginReplyInvalid(f"its reply cannot be read: {error}") from error
+    return _meant(reply, due)
+
+
+def _meant(reply: _Reply, due: Mapping[str, int | None]) -> _Reply:
+    """The same reply. Raises PluginReplyInvalid where it is out of range, or about something else."""
     for seed, points in (*reply.scores.items(), ("default", reply.default)):
         if not 0 <= points <= MOST_POINTS:
             raise PluginReplyInvalid(f"its score of {seed} is {points}, which is not from 0 to {MOST_POINTS}")

@@ -13,7 +13,7 @@ import msgspec
 
 from gardenbus.common.api.configuration import reader
 from gardenbus.common.api.configuration.reader import Entries, Field, Table
-from gardenbus.common.api.configuration.score_args import REMOTE, SCORES, ReadArgs
+from gardenbus.common.api.configuration.score_args import INSTALLED, REMOTE, SCORES, ReadArgs
 from gardenbus.common.api.document import Document
 from gardenbus.common.api.garden.scheduling_profiles import (
     ALL,
@@ -46,6 +46,10 @@ _PRESET_ARGS: Mapping[str, Mapping[str, ScoreArgs]] = {
     "spread": {},
     "binpack": {"SeedResourcesFit": ResourcesFit(type="RequestedToCapacityRatio", shape=FILLS_TO_NINE_TENTHS)},
 }
+
+
+_NAMED_BY = {REMOTE: "that it responds under", INSTALLED: "of its entry point"}
+"""Plug-ins of users: what the name of an instance is."""
 
 
 class _Named(msgspec.Struct, frozen=True):
@@ -227,8 +231,10 @@ class _MergedProfile:
             self._problems.append(f"{place.path}: {place.plugin} has no extension point filter")
             return True
         _, slash, instance = place.name.partition("/")
-        if place.plugin == REMOTE and not slash:
-            self._problems.append(f"{place.path}: {REMOTE} needs the name that it responds under, as {REMOTE}/carbon")
+        if place.plugin in _NAMED_BY and not slash:
+            self._problems.append(
+                f"{place.path}: {place.plugin} needs the name {_NAMED_BY[place.plugin]}, as {place.plugin}/carbon"
+            )
             return True
         if slash and not LABEL.fullmatch(instance):
             self._problems.append(f"{place.path}: the instance {instance!r} must be a lower-case RFC 1123 label")

@@ -1,6 +1,7 @@
 """Arguments of score plug-ins: a table of fields for each, and what tables cannot check."""
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, NamedTuple, cast, get_args
 
 import msgspec
@@ -12,6 +13,7 @@ from gardenbus.common.api.garden.scheduling_profiles import (
     AddedAffinity,
     AnnotationScore,
     BalancedAllocation,
+    InstalledPlugin,
     OnError,
     PluginPoint,
     PreferredSeeds,
@@ -262,7 +264,7 @@ def _points(value: Any) -> tuple[PluginPoint, ...]:
     return tuple(each for each in _POINTS if each in named)
 
 
-_REMOTE: Table = {
+_PLUGIN: Table = {
     "points": Field("points", _points),
     "deadlineMs": Field("deadline_ms", _whole(1, 5_000)),
     "onError": Field("on_error", reader.one_of(*get_args(OnError))),
@@ -270,15 +272,18 @@ _REMOTE: Table = {
 }
 
 
-def _remote(read: ReadArgs) -> ScoreArgs | None:
-    values = read.values(_REMOTE)
+def _plugin(kind: type[RemotePlugin], read: ReadArgs) -> ScoreArgs | None:
+    values = read.values(_PLUGIN)
     if (milliseconds := values.pop("deadline_ms", None)) is not None:
         values["deadline_seconds"] = milliseconds / 1000
-    return RemotePlugin(**values)
+    return kind(**values)
 
 
 REMOTE = "Remote"
 """The plug-in whose instances are programs of others."""
+
+INSTALLED = "Installed"
+"""The plug-in whose instances are objects of others, installed beside the scheduler."""
 
 SCORES: Mapping[str, ScoreKind] = {
     "SeedResourcesFit": ScoreKind(ResourcesFit(), _fit),
@@ -286,7 +291,8 @@ SCORES: Mapping[str, ScoreKind] = {
     "MinimalDistance": ScoreKind(RegionDistance(), _distance),
     "SeedAffinity": ScoreKind(SeedAffinity(), _affinity),
     "SeedZoneFit": ScoreKind(ZoneFit()),
-    REMOTE: ScoreKind(RemotePlugin(), _remote),
+    REMOTE: ScoreKind(RemotePlugin(), partial(_plugin, RemotePlugin)),
+    INSTALLED: ScoreKind(InstalledPlugin(), partial(_plugin, InstalledPlugin)),
     "SeedAnnotation": ScoreKind(ZoneFit(), _annotation, "args with annotation, min and max"),
     "ShootTopologySpread": ScoreKind(TopologySpread()),
     "InterShootAffinity": ScoreKind(ShootAffinity()),

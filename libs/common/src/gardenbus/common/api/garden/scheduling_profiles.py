@@ -23,7 +23,7 @@ SEED_AFFINITY_FILTER = "seed-affinity"
 """Filter of the labels that a shoot requires of its seed, and those that SeedAffinity's addedAffinity requires."""
 
 PLUGIN_FILTER = "plugin"
-"""Filter of the seeds that plug-ins over NATS reject."""
+"""Filter of the seeds that users' plug-ins reject."""
 
 BUILT_IN_FILTERS = (
     "cloudprofile",
@@ -151,6 +151,10 @@ class RemotePlugin(msgspec.Struct, frozen=True, kw_only=True):
     valid_for_seconds: float = 300.0
 
 
+class InstalledPlugin(RemotePlugin, frozen=True, kw_only=True):
+    """Arguments of Installed/<name>, which are those of Remote: a plug-in in the process of the scheduler."""
+
+
 ScoreArgs = (
     ResourcesFit
     | BalancedAllocation
@@ -170,6 +174,11 @@ class WeightedScore(msgspec.Struct, frozen=True):
     name: str
     weight: int
     args: ScoreArgs
+
+    @property
+    def instance(self) -> str:
+        """The name of the instance; "" without one."""
+        return self.name.partition("/")[2]
 
     @property
     def reads_usage(self) -> bool:
@@ -203,12 +212,22 @@ class SchedulingProfile(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def reads_purpose(self) -> bool:
         """True where shoots of different purposes may get different seeds."""
-        return bool(self.remote) or any(each.purposes for each in self.added_affinity)
+        return bool(self.plugins) or any(each.purposes for each in self.added_affinity)
 
     @property
-    def remote(self) -> tuple[WeightedScore, ...]:
-        """The plug-ins that respond over NATS."""
+    def plugins(self) -> tuple[WeightedScore, ...]:
+        """The plug-ins of users: those that respond over NATS, and those that are installed beside the scheduler."""
         return tuple(each for each in self.scores if isinstance(each.args, RemotePlugin))
+
+    @property
+    def installed(self) -> tuple[str, ...]:
+        """The names of the plug-ins that are installed beside the scheduler."""
+        return tuple(each.instance for each in self.scores if isinstance(each.args, InstalledPlugin))
+
+    @property
+    def remote(self) -> tuple[str, ...]:
+        """The names of the plug-ins that respond over NATS."""
+        return tuple(each.instance for each in self.plugins if not isinstance(each.args, InstalledPlugin))
 
 
 def annotations_read(profiles: Iterable[SchedulingProfile]) -> frozenset[str]:
