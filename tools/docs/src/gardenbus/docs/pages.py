@@ -9,6 +9,7 @@ from gardenbus.docs.kinds import kinds_page
 from gardenbus.docs.metrics import metrics_page
 from gardenbus.docs.permissions import permissions_page
 from gardenbus.docs.settings import settings_page
+from gardenbus.docs.store import store_page
 from gardenbus.docs.subjects import subjects_page
 from gardenbus.docs.texts import texts_page
 
@@ -20,6 +21,7 @@ WRITERS: Mapping[str, Callable[[], str]] = {
     "metrics.md": metrics_page,
     "permissions.md": permissions_page,
     "settings.md": settings_page,
+    "store.md": store_page,
     "subjects.md": subjects_page,
     "texts.md": texts_page,
 }
