@@ -33,6 +33,8 @@ def test_each_section_that_is_read_is_shown() -> None:
     (block,) = CONFIGURATIONS
     shown = {re.sub("[A-Z]", lambda each: f"_{each[0].lower()}", name) for name in yaml.safe_load(block)["controllers"]}
     existing = {
-        name for name in ControllerManagerConfiguration.__struct_fields__ if name.startswith(("shoot", "bastion"))
+        name
+        for name in ControllerManagerConfiguration.__struct_fields__
+        if name.startswith(("shoot", "bastion", "plant"))
     }
     assert shown == existing

@@ -12,6 +12,7 @@ import aiohttp
 import pytest
 import yaml
 from aiohttp import web
+from cryptography.hazmat.primitives import serialization
 
 from gardenbus.agent.kubernetes.errors import KubeconfigInvalid, UntrustedServer
 from gardenbus.agent.kubernetes.kubeconfig import parse_kubeconfig, read_kubeconfig
@@ -24,6 +25,9 @@ NOW = datetime.now(UTC)
 CA = new_authority("one", NOW)
 OTHER = new_authority("another", NOW)
 CLIENT = Authority(CA).client(Principal("member-agent", "lisbon"), NOW, timedelta(hours=2))
+ENCRYPTED = serialization.load_pem_private_key(CLIENT.key, None).private_bytes(
+    serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.BestAvailableEncryption(b"secret")
+)
 
 
 def text_of(data: bytes) -> str:
@@ -74,6 +78,9 @@ def test_files_are_looked_for_beside_it(tmp_path: Path) -> None:
     [
         ([], "no mapping"),
         ("{", "no YAML"),
+        ("a: &a [1]\nb: *a\n", "no YAML: aliases are not supported"),
+        ("current-context: 2001-99-99\n", "no YAML"),
+        ("current-context: " + "9" * 5000, "no YAML"),
         (a_kubeconfig(current=""), "current-context: is missing"),
         (a_kubeconfig(current="d"), "names 'd'"),
         (a_kubeconfig(contexts=None), "names 'c'"),
@@ -95,6 +102,12 @@ def test_files_are_looked_for_beside_it(tmp_path: Path) -> None:
                 }
             ),
             "not that of the certificate",
+        ),
+        (
+            a_kubeconfig(
+                user={"client-certificate-data": text_of(CLIENT.certificate), "client-key-data": text_of(ENCRYPTED)}
+            ),
+            "is no key",
         ),
         (a_kubeconfig(user={"tokenFile": "token"}), "names a file"),
     ],

@@ -19,6 +19,7 @@ from gardenbus.controllermanager.controllers import (
     controller_registration,
     credentials,
     extensions_check,
+    plant,
     project,
     project_activity,
     protection,
@@ -55,6 +56,7 @@ LOOPS: Sequence[Loop] = (
     controller_installation.LOOP,
     extensions_check.LOOP,
     seed_secrets.LOOP,
+    plant.LOOP,
 )
 """All loops. A new one has its queue in the permission table too."""
 

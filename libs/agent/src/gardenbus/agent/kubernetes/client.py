@@ -186,6 +186,20 @@ class KubernetesClient:
         _, _, content = await self._send("GET", path, b"", {}, _JSON)
         return content.decode(errors="replace")
 
+    async def content(self, path: str, *, most_bytes: int, **query: str) -> tuple[int, bytes]:
+        """Status and content of the response to a GET, whatever they are. Raises Unreachable, also for a longer one."""
+        received = bytearray()
+        timeout = aiohttp.ClientTimeout(total=self._timeout_seconds)
+        try:
+            async with self._open("GET", path, b"", query, self._headers, timeout) as response:
+                async for chunk in response.content.iter_any():
+                    received += chunk
+                    if len(received) > most_bytes:
+                        raise Unreachable(f"{self._url}{path} sends more than {most_bytes} bytes")
+                return response.status, bytes(received)
+        except _NO_RESPONSE as error:
+            raise self._unreachable(error) from error
+
     async def events(self, path: str, *, timeout_seconds: float, **query: str) -> AsyncGenerator[Document]:
         """Events of a watch, until the server ends it. Raises what `request` does."""
         parameters = {

@@ -67,8 +67,8 @@ def read_kubeconfig(file: Path) -> Access:
 def parse_kubeconfig(text: str, *, source: str, directory: Path | None = None) -> Access:
     """As `read_kubeconfig`. Without a directory it must hold everything itself."""
     try:
-        loaded: Any = yaml.safe_load(text)
-    except yaml.YAMLError as error:
+        loaded: Any = yaml.load(text, Loader=_PlainLoader)  # noqa: S506 - it is a SafeLoader
+    except (yaml.YAMLError, ValueError) as error:  # a timestamp, or a number, that none is
         raise KubeconfigInvalid(f"{source}: the kubeconfig is no YAML: {' '.join(str(error).split())[:200]}") from error
     reading = _KubeconfigReading(source, directory)
     if not isinstance(loaded, dict):
@@ -78,6 +78,15 @@ def parse_kubeconfig(text: str, *, source: str, directory: Path | None = None) -
     cluster = reading.named(config, "clusters", str(context.get("cluster") or ""), "context.cluster", "cluster")
     user = reading.named(config, "users", str(context.get("user") or ""), "context.user", "user")
     return reading.access(cluster, user)
+
+
+class _PlainLoader(yaml.SafeLoader):
+    """YAML without aliases: a text of a kibibyte can stand for one of a gibibyte."""
+
+    def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
+        if self.check_event(yaml.AliasEvent):  # pyright: ignore[reportUnknownMemberType]
+            raise yaml.YAMLError("aliases are not supported: write out what they stand for")
+        return super().compose_node(parent, index)
 
 
 class _KubeconfigReading(NamedTuple):
@@ -158,7 +167,7 @@ class _KubeconfigReading(NamedTuple):
                 file.write(certificate.rstrip() + b"\n" + key)
                 file.flush()
                 try:
-                    context.load_cert_chain(file.name)
+                    context.load_cert_chain(file.name, password="")  # without one, it is read from the terminal
                 except (OSError, ssl.SSLError) as error:
                     raise self.problem("user.client-key", "is no key, or not that of the certificate") from error
         return context

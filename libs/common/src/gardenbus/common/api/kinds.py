@@ -182,6 +182,7 @@ _STORED = (
     _kind("ControllerDeployment", f"{CORE}/v1", "ctrldeploy", namespaced=False, has_spec=False),
     _kind("ControllerInstallation", _CORE_V1BETA1, "ctrlinst", namespaced=False),
     _kind("ControllerRegistration", _CORE_V1BETA1, "ctrlreg", namespaced=False),
+    _kind("Plant", _CORE_V1BETA1, "pl"),
     _kind("InternalSecret", _CORE_V1BETA1, "ins", has_spec=False),
     _kind("Quota", _CORE_V1BETA1, "squota"),
     _kind("SecretBinding", _CORE_V1BETA1, "sb", has_spec=False),

@@ -47,6 +47,7 @@ ACTORS: Mapping[str, str] = {
     "Secret": "identity (credentials, bootstrap tokens), controllermanager, placement",
     "Quota": "apiserver (sums), controllermanager",
     "Bastion": _CONTROLLER_MANAGER,
+    "Plant": _CONTROLLER_MANAGER,
     "ControllerRegistration": f"apiserver, {_CONTROLLER_MANAGER}",
     "ControllerDeployment": f"{_CONTROLLER_MANAGER}, gardenlet",
     "ControllerInstallation": f"{_CONTROLLER_MANAGER}, gardenlet",

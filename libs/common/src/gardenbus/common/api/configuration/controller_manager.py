@@ -16,6 +16,7 @@ from gardenbus.common.api.configuration import reader, shoot_controllers
 from gardenbus.common.api.configuration.reader import ACCEPTED, Entries, Field, Table, ignored
 from gardenbus.common.api.configuration.shoot_controllers import (
     BastionConfiguration,
+    PlantConfiguration,
     ShootHibernationConfiguration,
     ShootMaintenanceConfiguration,
     ShootQuotaConfiguration,
@@ -123,6 +124,7 @@ class ControllerManagerConfiguration(msgspec.Struct, frozen=True, kw_only=True):
     shoot_reference: ShootReferenceConfiguration = ShootReferenceConfiguration()
     shoot_retry: ShootRetryConfiguration = ShootRetryConfiguration()
     bastion: BastionConfiguration = BastionConfiguration()
+    plant: PlantConfiguration = PlantConfiguration()
     event: EventConfiguration | None = None
     """None: Events live as long as the stream keeps them."""
 

@@ -70,6 +70,16 @@ class BastionConfiguration(msgspec.Struct, frozen=True, kw_only=True):
     """The longest life of a Bastion, whatever its heartbeats."""
 
 
+class PlantConfiguration(msgspec.Struct, frozen=True, kw_only=True):
+    """`controllers.plant`, as Gardener had it until v1.53."""
+
+    concurrent_syncs: int = 25
+    """Plants that are checked at once: one whose API server does not respond takes ten seconds."""
+
+    sync_period: timedelta = timedelta(seconds=30)
+    """Time between two checks of a Plant."""
+
+
 SECTION_TYPES: Mapping[str, Callable[..., Any]] = {
     "shoot_hibernation": ShootHibernationConfiguration,
     "shoot_maintenance": ShootMaintenanceConfiguration,
@@ -77,6 +87,7 @@ SECTION_TYPES: Mapping[str, Callable[..., Any]] = {
     "shoot_reference": ShootReferenceConfiguration,
     "shoot_retry": ShootRetryConfiguration,
     "bastion": BastionConfiguration,
+    "plant": PlantConfiguration,
 }
 """The sections, by attribute."""
 
@@ -110,6 +121,10 @@ TABLE: Table = {
     "bastion": {
         **_syncs("bastion"),
         "maxLifetime": Field("bastion.max_lifetime", reader.positive_duration),
+    },
+    "plant": {
+        **_syncs("plant"),
+        "syncPeriod": Field("plant.sync_period", reader.positive_duration),
     },
 }
 """The sections' fields."""

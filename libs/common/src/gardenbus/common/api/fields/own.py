@@ -20,6 +20,9 @@ QuotaSpec: hard={quantity} scopes=[string] scopeSelector=open
 security.gardener.cloud/v1alpha1/WorkloadIdentity: apiVersion kind metadata=Metadata spec=IdentitySpec status=open
 IdentitySpec: audiences=[string] targetSystem=TargetSystem
 TargetSystem: type providerConfig=open
+core.gardener.cloud/v1beta1/Plant: apiVersion kind metadata=Metadata spec=PlantSpec status=open
+PlantSpec: secretRef=LocalReference endpoints=[PlantEndpoint]
+PlantEndpoint: name url purpose
 core.gardener.cloud/v1/ControllerDeployment: apiVersion kind metadata=Metadata helm=Helm injectGardenKubeconfig=boolean
   resources=[NamedResource]
 Helm: rawChart=bytes values=open ociRepository=OCIRepository

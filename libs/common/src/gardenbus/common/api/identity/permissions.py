@@ -270,6 +270,7 @@ CONTROLLER_MANAGERS_QUEUES = (
     "shootreferenceworkloadidentity",
     "bastion",
     *("controllerregistration", "controllerinstallation", "seedextensionscheck", "seedsecrets"),
+    "plant",
 )
 """The loops of controllermanager."""
 

@@ -59,11 +59,11 @@ class ProjectRules(NamedTuple):
 
 _VIEWED = frozenset({
     "event", "configmap", "resourcequota", "serviceaccount", "shoot", "secretbinding", "quota", "bastion",
-    "namespacedcloudprofile", "credentialsbinding", "openidconnectpreset", "role", "rolebinding",
+    "plant", "namespacedcloudprofile", "credentialsbinding", "openidconnectpreset", "role", "rolebinding",
 })  # fmt: skip
 _MANAGED = frozenset({
     "shoot", "secret", "configmap", "secretbinding", "credentialsbinding", "quota", "workloadidentity", "bastion",
-    "namespacedcloudprofile", "openidconnectpreset", "role", "rolebinding",
+    "plant", "namespacedcloudprofile", "openidconnectpreset", "role", "rolebinding",
 })  # fmt: skip
 _VIEWER = (Rule(READS, _VIEWED),)
 _MEMBER = (
