@@ -109,6 +109,7 @@ HEALTHY: Mapping[str, str] = {
     "gardenbus_lifecycle_brake_engaged_total": constant(1),
     "gardenbus_lifecycle_seeds_held": constant(0),
     "gardenbus_lifecycle_looks_postponed_total": constant(4),
+    "gardenbus_lifecycle_history_current_timestamp_seconds": counting(60),
     USED: constant(80),
     PLACES: constant(100),
     OPERATIONS % "succeeded": counting(30),
@@ -207,6 +208,9 @@ TROUBLES: Mapping[str, Trouble] = {
         {'gardenbus_relay_lost_messages{stream="REQUESTS"}': constant(7)}, ("GardenbusMessagesLost",)
     ),
     "backups fail": Trouble({"gardenbus_relay_backup_failures_total": counting(1)}, ("GardenbusBackupsFail",)),
+    "no point of the history is written": Trouble(
+        {"gardenbus_lifecycle_history_current_timestamp_seconds": constant(60)}, ("GardenbusHistoryMissing",), 30
+    ),
     "nats cannot write": Trouble({FULL_DISK: constant(1)}, ("GardenbusServerCannotWrite",)),
     "the disk fills": Trouble(
         {"gardenbus_jetstream_storage_used_bytes": constant(9e9)}, ("GardenbusJetStreamDiskFilling",)

@@ -6,6 +6,7 @@ from datetime import timedelta
 from typing import NamedTuple
 
 import pytest
+from prometheus_client import REGISTRY
 
 from gardenbus.common.api.document import StoredObject
 from gardenbus.common.api.history import HistoryPoint, ProcessCounts, decode_change, decode_point, encode
@@ -140,6 +141,26 @@ async def test_a_bus_that_is_away_ends_nothing(scene: Scene):
         await replica.writer.write()
     await scene.bus.mend()
     assert await replica.writer.write()
+
+
+async def test_the_time_is_exported_at_which_the_history_was_current(scene: Scene):
+    first, second = await scene.replica(), await scene.replica()
+    await first.writer.attempt()
+    written = scene.clock.now().timestamp()
+    assert current() == written
+    scene.clock.advance(60)
+    scene.bus.cut()
+    await first.writer.attempt()
+    assert current() == written
+    await scene.bus.mend()
+    await second.writer.attempt()
+    scene.clock.advance(10)
+    await first.writer.attempt()
+    assert current() == written + 70
+
+
+def current() -> float | None:
+    return REGISTRY.get_sample_value("gardenbus_lifecycle_history_current_timestamp_seconds")
 
 
 async def test_a_foreign_message_on_its_subject_is_as_none(scene: Scene):

@@ -24,6 +24,7 @@ from gardenbus.common.errors import Conflict, GardenbusError, NotFound
 from gardenbus.common.ports.bus import Message
 from gardenbus.common.ports.clock import Clock
 from gardenbus.common.ports.connections import Connections
+from gardenbus.lifecycle import metrics
 from gardenbus.lifecycle.controllers.migration import CONTROLLER as MIGRATION
 from gardenbus.lifecycle.domain.history import Observed, due_level, next_point
 from gardenbus.lifecycle.watch.history_sources import HistorySources
@@ -63,16 +64,21 @@ class HistoryWriter:
     async def run(self) -> NoReturn:
         """Write for ever, at the beginning of each minute."""
         while True:
-            try:
-                await self.write()
-            except NotFound as error:
-                self._report(error.message)
-                await self._make_stream()
-            except GardenbusError as error:
-                self._report(error.message)
-            else:
-                self._report("")
+            await self.attempt()
             await self._clock.sleep(MINUTE - self._clock.now().timestamp() % MINUTE)
+
+    async def attempt(self) -> None:
+        """Write if a point is due, and log and export how it went."""
+        try:
+            await self.write()
+        except NotFound as error:
+            self._report(error.message)
+            await self._make_stream()
+        except GardenbusError as error:
+            self._report(error.message)
+        else:
+            self._report("")
+            metrics.HISTORY_CURRENT.set(self._clock.now().timestamp())
 
     async def write(self) -> bool:
         """Write the point of this minute, if one is due; returns whether this replica did.

@@ -38,6 +38,11 @@ LEASE_OLDEST = Gauge(
     "gardenbus_lifecycle_lease_oldest_age_seconds", "Time since the seed was heard of that is silent for longest."
 )
 
+HISTORY_CURRENT = Gauge(
+    "gardenbus_lifecycle_history_current_timestamp_seconds",
+    "Time at which the history last had a point of the present minute, whichever replica wrote it.",
+)
+
 SEEDS = Gauge(
     "gardenbus_seeds",
     "Seeds by their worst state: deleting, unknown (no heartbeats), not-ready, cordoned, ready.",
