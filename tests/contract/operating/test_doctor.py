@@ -67,6 +67,7 @@ async def ward(nats_server: Server, redis_server: Server) -> AsyncIterator[Ward]
     responses: dict[str, Any] = {
         "census": {"objects.seed": 1, "objects.shoot": 0, "shoots.waiting": 0},
         "list.seed": {"items": [{"metadata": {"name": "aws"}}]},
+        "list.shoot": {"items": []},
     }
 
     async def response(request: Request) -> bytes:

@@ -73,10 +73,10 @@ class _Samples:
         return file.startswith("/") and not file.startswith(self._others)
 
     def write(self) -> None:
-        """Write all that was sampled."""
+        """Write all that was sampled, by time: a signal may interrupt the handler of the one before it."""
         signal.setitimer(signal.ITIMER_VIRTUAL, 0)
         file = self._folder / f"{os.getpid()}.json"
-        file.write_bytes(msgspec.json.encode(SampleFile(self._names, self._taken)))
+        file.write_bytes(msgspec.json.encode(SampleFile(self._names, sorted(self._taken))))
 
 
 def _module(frame: FrameType) -> str:
