@@ -25,6 +25,8 @@ NOW = datetime.now(UTC)
 CA = new_authority("one", NOW)
 OTHER = new_authority("another", NOW)
 CLIENT = Authority(CA).client(Principal("member-agent", "lisbon"), NOW, timedelta(hours=2))
+GROWING_ALIASES = "a0: &a0 [x]\n" + "".join(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]\n" for n in range(1, 8))
+"""Of half a kibibyte, which stands for ten million values."""
 ENCRYPTED = serialization.load_pem_private_key(CLIENT.key, None).private_bytes(
     serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.BestAvailableEncryption(b"secret")
 )
@@ -77,10 +79,10 @@ def test_files_are_looked_for_beside_it(tmp_path: Path) -> None:
     ("config", "problem"),
     [
         ([], "no mapping"),
-        ("{", "no YAML"),
-        ("a: &a [1]\nb: *a\n", "no YAML: aliases are not supported"),
-        ("current-context: 2001-99-99\n", "no YAML"),
-        ("current-context: " + "9" * 5000, "no YAML"),
+        ("{", "cannot be read: "),
+        (GROWING_ALIASES, "aliases add up to more than"),
+        ("[" * 1000 + "]" * 1000, "nested deeper than"),
+        ("current-context: 2001-99-99\n", "names '2001-99-99'"),
         (a_kubeconfig(current=""), "current-context: is missing"),
         (a_kubeconfig(current="d"), "names 'd'"),
         (a_kubeconfig(contexts=None), "names 'c'"),

@@ -106,10 +106,7 @@ class PlantClusters:
         parsed = self._parsed.get(secret.key)
         if parsed is None or parsed.version != secret.version:
             text = _kubeconfig(secret)
-            try:
-                access = await asyncio.to_thread(parse_kubeconfig, text, source="failed to get plant client")
-            except RecursionError as error:
-                raise KubeconfigInvalid("failed to get plant client: the kubeconfig is nested too deeply") from error
+            access = await asyncio.to_thread(parse_kubeconfig, text, source="failed to get plant client")
             parsed = self._parsed[secret.key] = _Parsed(secret.version, access)
         return parsed.access
 

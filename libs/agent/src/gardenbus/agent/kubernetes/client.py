@@ -46,6 +46,9 @@ _PAGE = 500
 _LONGEST_LINE = 1 << 25
 """Bytes of one event of a watch: an object has at most 1.5 MiB, as etcd takes it."""
 
+_LARGEST_RESPONSE = 1 << 28
+"""Bytes of a response: a page of large objects has less, and a server that sends more would fill the memory."""
+
 _WATCH_GRACE_SECONDS = 15.0
 _BY_CODE: Mapping[int, type[GardenbusError]] = {
     400: BadRequest,
@@ -188,17 +191,8 @@ class KubernetesClient:
 
     async def content(self, path: str, *, most_bytes: int, **query: str) -> tuple[int, bytes]:
         """Status and content of the response to a GET, whatever they are. Raises Unreachable, also for a longer one."""
-        received = bytearray()
-        timeout = aiohttp.ClientTimeout(total=self._timeout_seconds)
-        try:
-            async with self._open("GET", path, b"", query, self._headers, timeout) as response:
-                async for chunk in response.content.iter_any():
-                    received += chunk
-                    if len(received) > most_bytes:
-                        raise Unreachable(f"{self._url}{path} sends more than {most_bytes} bytes")
-                return response.status, bytes(received)
-        except _NO_RESPONSE as error:
-            raise self._unreachable(error) from error
+        status, _, content = await self._send("GET", path, b"", query, _JSON, most_bytes=most_bytes)
+        return status, content
 
     async def events(self, path: str, *, timeout_seconds: float, **query: str) -> AsyncGenerator[Document]:
         """Events of a watch, until the server ends it. Raises what `request` does."""
@@ -215,7 +209,7 @@ class KubernetesClient:
             headers = {**self._headers, "Accept": self._accept()}
             async with self._open("GET", path, b"", parameters, headers, timeout) as response:
                 if response.status >= _FIRST_ERROR:
-                    content = await response.read()
+                    content = await self._content(response, path, _LONGEST_LINE)
                     raise _error(response.status, content, f"watch of {path}", response.headers.get("Retry-After"))
                 async for line in _lines(response.content):
                     yield _document(line, f"watch of {path}")
@@ -245,17 +239,35 @@ class KubernetesClient:
             raise _error(status, content, f"{method} {path}", again)
         return _document(content, f"{method} {path}") if content else {}
 
-    async def _send(
-        self, method: str, path: str, body: bytes, query: Mapping[str, str], content_type: str, accept: str = _JSON
+    async def _send(  # noqa: PLR0913 - the parts of a request
+        self,
+        method: str,
+        path: str,
+        body: bytes,
+        query: Mapping[str, str],
+        content_type: str,
+        accept: str = _JSON,
+        *,
+        most_bytes: int = _LARGEST_RESPONSE,
     ) -> tuple[int, str | None, bytes]:
-        """Status, Retry-After and content of a response. Raises Unreachable."""
+        """Status, Retry-After and content of a response. Raises Unreachable, also for a longer one."""
         headers = {**self._headers, "Accept": accept, **({"Content-Type": content_type} if body else {})}
         timeout = aiohttp.ClientTimeout(total=self._timeout_seconds)
         try:
             async with self._open(method, path, body, query, headers, timeout) as response:
-                return response.status, response.headers.get("Retry-After"), await response.read()
+                content = await self._content(response, path, most_bytes)
+                return response.status, response.headers.get("Retry-After"), content
         except _NO_RESPONSE as error:
             raise self._unreachable(error) from error
+
+    async def _content(self, response: Any, path: str, most_bytes: int) -> bytes:
+        """The content of a response. Raises Unreachable for a longer one."""
+        content = bytearray()
+        async for chunk in response.content.iter_any():
+            content += chunk
+            if len(content) > most_bytes:
+                raise Unreachable(f"{self._url}{path} sends more than {most_bytes} bytes")
+        return bytes(content)
 
     def _accept(self, suffix: str = "") -> str:
         """Media types of what a list (`List`) or a watch brings."""

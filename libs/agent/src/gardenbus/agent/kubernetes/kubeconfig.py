@@ -14,12 +14,13 @@ from typing import Any, NamedTuple, cast
 from urllib.parse import urlsplit
 
 import aiohttp
-import yaml
 from cryptography import x509
 
 from gardenbus.agent.kubernetes.client import KubernetesClient
 from gardenbus.agent.kubernetes.errors import KubeconfigInvalid
 from gardenbus.common.api.document import Document, section
+from gardenbus.common.api.manifests.strict_yaml import read_yaml
+from gardenbus.common.errors import BadRequest
 
 _LARGEST_FILE = 1 << 20
 _UNSUPPORTED = {
@@ -67,26 +68,17 @@ def read_kubeconfig(file: Path) -> Access:
 def parse_kubeconfig(text: str, *, source: str, directory: Path | None = None) -> Access:
     """As `read_kubeconfig`. Without a directory it must hold everything itself."""
     try:
-        loaded: Any = yaml.load(text, Loader=_PlainLoader)  # noqa: S506 - it is a SafeLoader
-    except (yaml.YAMLError, ValueError) as error:  # a timestamp, or a number, that none is
-        raise KubeconfigInvalid(f"{source}: the kubeconfig is no YAML: {' '.join(str(error).split())[:200]}") from error
+        loaded = read_yaml(text, most=1)
+    except BadRequest as error:
+        raise KubeconfigInvalid(f"{source}: the kubeconfig cannot be read: {error.message}") from error
     reading = _KubeconfigReading(source, directory)
-    if not isinstance(loaded, dict):
+    if not loaded or not isinstance(loaded[0], dict):
         raise reading.problem("", "it is no mapping")
-    config = cast("Document", loaded)
+    config = cast("Document", loaded[0])
     context = reading.named(config, "contexts", str(config.get("current-context") or ""), "current-context", "context")
     cluster = reading.named(config, "clusters", str(context.get("cluster") or ""), "context.cluster", "cluster")
     user = reading.named(config, "users", str(context.get("user") or ""), "context.user", "user")
     return reading.access(cluster, user)
-
-
-class _PlainLoader(yaml.SafeLoader):
-    """YAML without aliases: a text of a kibibyte can stand for one of a gibibyte."""
-
-    def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
-        if self.check_event(yaml.AliasEvent):  # pyright: ignore[reportUnknownMemberType]
-            raise yaml.YAMLError("aliases are not supported: write out what they stand for")
-        return super().compose_node(parent, index)
 
 
 class _KubeconfigReading(NamedTuple):
