@@ -4,7 +4,7 @@ import asyncio
 import base64
 import ssl
 import tempfile
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 
@@ -13,7 +13,7 @@ import yaml
 from aiohttp import web
 
 from gardenbus.common.api.conditions import conditions_of, get_condition
-from gardenbus.common.api.document import Document
+from gardenbus.common.api.document import Document, StoredObject
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.controller.controller import Done
 from gardenbus.controllermanager import plant_clusters
@@ -29,7 +29,7 @@ from gardenbus.controllermanager.domain.plants import (
 )
 from gardenbus.credentials.certificates import Authority, Issued, new_authority
 from tests.support.kube_api import Handler, a_status
-from tests.support.loops import Garden
+from tests.support.loops import Garden, request_of
 from tests.support.plants import KEY, NAMESPACE, SECRET, a_plant, a_secret, checked_plant
 
 NOW = datetime.now(UTC)
@@ -258,6 +258,30 @@ async def test_the_secret_stays_until_the_last_plant_that_names_it_is_gone() -> 
     assert await garden.delete(moss)
     await garden.reconcile(plant.LOOP, moss)
     assert await garden.now("plant", "moss", NAMESPACE) is None
+    assert await garden.now("secret", "fern", NAMESPACE) is None
+
+
+class BehindCache:
+    """An informer's cache to which the end of no Plant has been announced yet."""
+
+    def __init__(self, garden: Garden) -> None:
+        self._plants = dict(garden.context("plant").objects.objects("plant"))
+
+    def objects(self, kind: str) -> Mapping[ObjectKey, StoredObject]:
+        return self._plants if kind == "plant" else {}
+
+
+async def test_two_plants_that_are_deleted_at_once_leave_the_secret_to_none() -> None:
+    garden = Garden()
+    await checked_plant(garden, "{}")
+    await garden.add(a_plant("moss"))
+    moss = ObjectKey("plant", NAMESPACE, "moss")
+    await garden.reconcile(plant.LOOP, moss)
+    for key in (SECRET, KEY, moss):
+        assert await garden.delete(key)
+    built = plant.LOOP.build(garden.context("plant")._replace(objects=BehindCache(garden)))
+    for key in (KEY, moss):
+        await built.reconcile(request_of(plant.LOOP, key))
     assert await garden.now("secret", "fern", NAMESPACE) is None
 
 

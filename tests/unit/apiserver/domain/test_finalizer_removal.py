@@ -10,6 +10,7 @@ from gardenbus.common.api.index_keys import index_keys_of
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.errors import Forbidden
 from tests.support.builders import CORE, a_cloudprofile, a_namespaced_cloudprofile, a_project, a_seed, a_shoot, merged
+from tests.support.plants import a_plant
 
 CHAIN = Admission([finalizer_removal.PLUGIN])
 OURS, OTHER = "gardener", "irrelevant-finalizer"
@@ -73,7 +74,10 @@ def test_what_is_in_use_keeps_its_finalizer(stored: Document, users: ObjectKey) 
     assert CHAIN.write_guards(with_finalizers(stored), with_finalizers(stored, OTHER), RelatedObjects()) == ()
 
 
-@pytest.mark.parametrize("finalizer", [OURS, "gardener.cloud/gardener", "gardener.cloud/reference-protection"])
+@pytest.mark.parametrize(
+    "finalizer",
+    [OURS, "gardener.cloud/gardener", "gardener.cloud/reference-protection", "core.gardener.cloud/plant"],
+)
 @pytest.mark.parametrize("kind", ["Secret", "InternalSecret", "ConfigMap", "WorkloadIdentity"])
 def test_what_shoots_seeds_and_bindings_name_keeps_its_finalizers(kind: str, finalizer: str) -> None:
     stored = a_binding(kind, "v1")
@@ -85,7 +89,9 @@ def test_what_shoots_seeds_and_bindings_name_keeps_its_finalizers(kind: str, fin
     assert CHAIN.write_guards(kept, with_finalizers(stored, OTHER), RelatedObjects()) == ()
 
 
-def test_a_shoot_and_a_seed_refer_to_what_they_name() -> None:
+def test_a_shoot_a_seed_and_a_plant_refer_to_what_they_name() -> None:
     resources = {"resources": [{"name": "a", "resourceRef": {"apiVersion": "v1", "kind": "Secret", "name": "a"}}]}
     assert f"named/{ObjectKey('secret', 'garden-dev', 'a').stored}" in index_keys_of(a_shoot(spec=resources)).references
     assert index_keys_of(a_seed(spec=resources)).references == (f"named/{ObjectKey('secret', 'garden', 'a').stored}",)
+    (reference,) = index_keys_of(a_plant("fern", secret="a")).references
+    assert reference == f"named/{ObjectKey('secret', 'garden-dev', 'a').stored}"

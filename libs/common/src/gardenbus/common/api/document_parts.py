@@ -11,7 +11,9 @@ EXTERNAL_FINALIZER = "gardener.cloud/gardener"
 """Finalizer of credentials while bindings refer to them."""
 REFERENCE_FINALIZER = "gardener.cloud/reference-protection"
 """Finalizer of what Shoots and Seeds name, and of those Shoots and Seeds."""
-PROTECTING_FINALIZERS = frozenset({FINALIZER, EXTERNAL_FINALIZER, REFERENCE_FINALIZER})
+PLANT_FINALIZER = "core.gardener.cloud/plant"
+"""Finalizer of Plants, and of the Secrets that they name."""
+PROTECTING_FINALIZERS = frozenset({FINALIZER, EXTERNAL_FINALIZER, REFERENCE_FINALIZER, PLANT_FINALIZER})
 """Finalizers that have a deleted object wait until nothing uses it."""
 
 

@@ -12,6 +12,7 @@ from gardenbus.common.api.garden.backup_references import bucket_of
 from gardenbus.common.api.garden.busy_shoots import operation_key
 from gardenbus.common.api.garden.credentials_bindings import references_of
 from gardenbus.common.api.garden.named_references import named_reference, named_references
+from gardenbus.common.api.garden.plants import secret_of
 from gardenbus.common.api.garden.profile_parts import binding_keys, part_references, profile_key, used_parts
 from gardenbus.common.api.garden.quotas import demand_of
 from gardenbus.common.api.garden.resource_amounts import lines_of
@@ -56,7 +57,7 @@ class IndexKeys(NamedTuple):
     """Index values of one object. Owners are uids; claims are free-form.
 
     References are `ObjectKey.stored`; of a Shoot also the parts of its profile (`profile_parts.part_references`), and
-    of Shoots and Seeds what they name (`named_references.named_reference`).
+    of Shoots, Seeds and Plants what they name (`named_references.named_reference`).
     """
 
     scheduler_name: str = ""  # Shoot: scheduler that has to bind it; "" for a self-hosted one, and while it has gates
@@ -143,6 +144,8 @@ def _other_keys(document: Document, owners: tuple[str, ...]) -> IndexKeys:
             return IndexKeys(owners=owners, claims=claims)
         case "SecretBinding" | "CredentialsBinding":
             return IndexKeys(references=references_of(document), owners=owners)
+        case "Plant":
+            return IndexKeys(references=(named_reference(secret_of(document)),), owners=owners)
         case "BackupEntry":
             bucket = bucket_of(document)
             return IndexKeys(references=() if bucket is None else (bucket.stored,), owners=owners)

@@ -5,17 +5,16 @@ from operator import attrgetter
 import structlog
 
 from gardenbus.common.api.document import StoredObject, section
-from gardenbus.common.api.document_parts import with_finalizer, without_finalizer
+from gardenbus.common.api.document_parts import PLANT_FINALIZER, with_finalizer, without_finalizer
+from gardenbus.common.api.garden.plants import secret_of
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.controller.controller import Done, ReconcileResult, RequeueAfter
 from gardenbus.common.controller.writes import update
 from gardenbus.common.ports.clock import timestamp
 from gardenbus.controllermanager.domain.plants import (
-    FINALIZER,
     NOT_FOUND,
     PlantFindings,
     not_reachable,
-    secret_of,
     with_findings,
 )
 from gardenbus.controllermanager.plant_clusters import PlantClusters
@@ -41,7 +40,7 @@ class PlantReconciler:
         if stored.is_deleting:
             return await self._release(stored)
         plant = stored.document()
-        if (protected := with_finalizer(plant, FINALIZER)) != plant:
+        if (protected := with_finalizer(plant, PLANT_FINALIZER)) != plant:
             stored = await update(self._store, stored, protected)
             plant = stored.document()
         findings = await self._findings(secret_of(plant))
@@ -55,8 +54,8 @@ class PlantReconciler:
         secret = await self._store.get(key)
         if secret is None:
             return not_reachable(NOT_FOUND)
-        if FINALIZER not in secret.parts.finalizers and not secret.is_deleting:
-            secret = await update(self._store, secret, with_finalizer(secret.document(), FINALIZER))
+        if PLANT_FINALIZER not in secret.parts.finalizers and not secret.is_deleting:
+            secret = await update(self._store, secret, with_finalizer(secret.document(), PLANT_FINALIZER))
         return await self._clusters.check(secret)
 
     async def _release(self, stored: StoredObject) -> ReconcileResult:
@@ -64,15 +63,18 @@ class PlantReconciler:
         key = secret_of(stored.document())
         if not self._is_named_by_another(stored.key, key):
             secret = await self._store.get(key)
-            if secret is not None and FINALIZER in secret.parts.finalizers:
-                await update(self._store, secret, without_finalizer(secret.document(), FINALIZER))
-        if FINALIZER in stored.parts.finalizers:
-            await update(self._store, stored, without_finalizer(stored.document(), FINALIZER))
+            if secret is not None and PLANT_FINALIZER in secret.parts.finalizers:
+                await update(self._store, secret, without_finalizer(secret.document(), PLANT_FINALIZER))
+        if PLANT_FINALIZER in stored.parts.finalizers:
+            await update(self._store, stored, without_finalizer(stored.document(), PLANT_FINALIZER))
         return Done("it is released")
 
     def _is_named_by_another(self, plant: ObjectKey, secret: ObjectKey) -> bool:
         return any(
-            key != plant and key.namespace == plant.namespace and secret_of(each.document()) == secret
+            key != plant
+            and key.namespace == plant.namespace
+            and not each.is_deleting  # two that go at once would each leave the Secret to the other
+            and secret_of(each.document()) == secret
             for key, each in self._objects.objects(KIND).items()
         )
 

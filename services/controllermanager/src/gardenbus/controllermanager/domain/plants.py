@@ -11,11 +11,6 @@ import msgspec
 
 from gardenbus.common.api.conditions import FALSE, TRUE, UNKNOWN, build_condition, conditions_of, get_or_init
 from gardenbus.common.api.document import Document, section
-from gardenbus.common.api.document_parts import namespace_of
-from gardenbus.common.api.keys import ObjectKey
-
-FINALIZER = "core.gardener.cloud/plant"
-"""On a Plant, and on the Secret that it names."""
 
 API_SERVER_AVAILABLE = "APIServerAvailable"
 EVERY_NODE_READY = "EveryNodeReady"
@@ -88,11 +83,6 @@ class PlantFindings(NamedTuple):
     api_server: PlantFinding
     nodes: PlantFinding
     facts: PlantFacts | None
-
-
-def secret_of(plant: Document) -> ObjectKey:
-    """The Secret with the kubeconfig: of the Plant's own namespace."""
-    return ObjectKey("secret", namespace_of(plant), str(section(plant, "spec", "secretRef").get("name") or ""))
 
 
 def not_reachable(message: str) -> PlantFindings:

@@ -25,7 +25,7 @@ REFERENCED_KINDS: Sequence[str] = tuple(REFERABLE_KINDS.values())
 
 
 def named_reference(key: ObjectKey) -> str:
-    """The reference of Shoots and Seeds to what they name, as an index value: apart from those of bindings."""
+    """The reference of Shoots, Seeds and Plants to what they name, as an index value: apart from those of bindings."""
     return f"named/{key.stored}"
 
 
