@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import re
 import sys
 import time
 from collections.abc import AsyncIterator
@@ -14,6 +15,7 @@ from gardenbus.common.adapters.nats.api import call
 from gardenbus.common.adapters.nats.connection import Connection
 from gardenbus.common.adapters.nats.messages import publish_command
 from gardenbus.common.adapters.nats.streams import MAX_BYTES
+from gardenbus.common.api.budgets import Budget
 from gardenbus.common.api.identity.permissions import OUTSIDER_PAYLOAD
 from gardenbus.common.api.identity.principals import Principal
 from gardenbus.common.api.keys import ObjectKey
@@ -28,7 +30,8 @@ BODY = bytes(OUTSIDER_PAYLOAD - 1024)
 FLOOD_SECONDS = 15.0
 MEMORY_OF_COMPOSE = 1024 * 1024 * 1024
 MEMORY_OF_GO = "870MiB"
-TRIES = 5
+TRIES = 3
+ROOT = Path(__file__).parents[3]
 
 
 @pytest.fixture
@@ -96,6 +99,15 @@ def _peak_memory(landscape: Guarded) -> int:
     assert landscape.server.process is not None
     status = Path(f"/proc/{landscape.server.process.pid}/status").read_text()
     return next(int(line.split()[1]) * 1024 for line in status.splitlines() if line.startswith("VmHWM"))
+
+
+def test_agents_connections_that_do_not_read_hold_less_than_half_of_the_servers_memory() -> None:
+    files = ("deploy/compose/nats.conf", "tools/embedded/src/gardenbus/embedded/servers.py", "tests/support/servers.py")
+    found = {file: re.findall(r"max_pending: (\d+)MB", (ROOT / file).read_text()) for file in files}
+    (pending,) = {int(each) for stated in found.values() for each in stated}
+    assert all(found.values()), found
+    assert MEMORY_OF_GO in (ROOT / "deploy/compose/compose.yaml").read_text()
+    assert Budget().agents_connections * pending * 1_000_000 < int(MEMORY_OF_GO.removesuffix("MiB")) * 1024 * 1024 / 2
 
 
 @pytest.mark.parametrize("flooder", [EVE, STOLEN], ids=lambda each: each.role)

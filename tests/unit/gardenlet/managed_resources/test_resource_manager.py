@@ -361,10 +361,12 @@ async def test_an_invalid_update_deletes_an_object_that_wants_it(managed: Manage
 async def test_an_immutable_config_map_is_replaced(managed: Managed) -> None:
     managed.bundle("first", a_config_map("one"))
     await is_applied(managed, "first")
+    before = (managed.seed.get("ConfigMap", "target", "one") or {})["metadata"]["uid"]
     message = "data: Forbidden: field is immutable when `immutable` is set"
     managed.seed.rejections.append(lambda method, _body: message if method == "PUT" else None)
     managed.bundle("first", a_config_map("one", "2"))
     await has_data(managed, "one", "2")
+    assert (managed.seed.get("ConfigMap", "target", "one") or {})["metadata"]["uid"] != before
 
 
 async def test_replicas_of_an_autoscaled_deployment_stay(managed: Managed) -> None:
@@ -400,12 +402,14 @@ async def test_a_reconcile_is_requested_by_an_annotation(managed: Managed) -> No
 async def test_an_api_that_comes_back_finds_all_as_it_was(managed: Managed) -> None:
     managed.bundle("first", a_config_map("one"))
     await is_applied(managed, "first")
+    before = (managed.seed.get("ConfigMap", "target", "one") or {})["metadata"]["uid"]
     managed.seed.is_away = True
     managed.seed.end_watches()
     await asyncio.sleep(0)
     managed.seed.is_away = False
     managed.bundle("first", a_config_map("one", "2"))
     await has_data(managed, "one", "2")
+    assert (managed.seed.get("ConfigMap", "target", "one") or {})["metadata"]["uid"] == before
 
 
 async def test_volume_claims_go_with_a_stateful_set_where_that_is_wanted(managed: Managed) -> None:
