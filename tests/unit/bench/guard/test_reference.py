@@ -14,16 +14,21 @@ from gardenbus.bench.harness.retries import BenchFailed
 from tests.unit.bench.guard.readings import CPU_US, a_reading, a_turn, the_baseline
 
 
-def taking(factor: float, process: str = "nats") -> ScenarioReading:
-    return a_reading(*(a_turn({**CPU_US, process: factor * CPU_US[process]}),) * 3)
+def taking(*factors: float, process: str = "nats") -> ScenarioReading:
+    """A reading in whose turns a process takes so much more; in each as much where only one factor is given."""
+    found = factors if len(factors) > 1 else factors * 3
+    return a_reading(*(a_turn({**CPU_US, process: factor * CPU_US[process]}) for factor in found))
 
 
 class Machine:
     """Measures what it is told to, in turn."""
 
-    def __init__(self, *readings: ScenarioReading, reference: ScenarioReading | Exception) -> None:
+    def __init__(
+        self, *readings: ScenarioReading, reference: ScenarioReading | Exception | Sequence[ScenarioReading]
+    ) -> None:
         self._readings: Iterator[ScenarioReading] = iter(readings)
         self._reference = reference
+        self._times = 0
         self.measured = list[str]()
 
     async def measure(self, names: Sequence[str]) -> list[ScenarioReading]:
@@ -34,7 +39,10 @@ class Machine:
         self.measured.append(f"{name} of the reference")
         if isinstance(self._reference, Exception):
             raise self._reference
-        return [self._reference]
+        if isinstance(self._reference, ScenarioReading):
+            return [self._reference]
+        self._times += 1
+        return [self._reference[self._times - 1]]
 
     async def outcome(self) -> ScenarioOutcome:
         (outcome,) = await guarded(["loads"], the_baseline(), self.measure_reference, measure=self.measure)
@@ -67,7 +75,22 @@ async def test_a_loss_is_what_is_worse_than_the_file_and_the_commit_both_times()
     (loss,) = outcome.result.losses
     assert loss.process == "nats"
     assert loss.before == pytest.approx(1.3 * CPU_US["nats"], rel=1e-3), "the last good figure is of this machine"
-    assert machine.measured == ["loads", "loads of the reference", "loads"]
+    assert machine.measured == ["loads", "loads of the reference", "loads", "loads of the reference"]
+
+
+async def test_a_commit_that_takes_as_much_when_it_is_measured_again_shows_no_loss() -> None:
+    machine = Machine(taking(1.6), taking(1.6), reference=[taking(1.0), taking(1.7)])
+    assert (await machine.outcome()).result == Held("intake")
+
+
+async def test_turns_that_were_disturbed_are_no_loss_where_one_took_no_more_than_before() -> None:
+    machine = Machine(taking(1.3, 1.4, 1.02), taking(1.3, 1.5, 1.4), reference=taking(1.0, 1.05, 1.02))
+    assert (await machine.outcome()).result == Held("intake")
+
+
+async def test_a_loss_in_each_turn_is_found_though_turns_are_disturbed() -> None:
+    machine = Machine(taking(1.25, 1.6, 1.5), taking(1.5, 1.3, 1.4), reference=taking(1.0, 1.3, 1.02))
+    assert isinstance((await machine.outcome()).result, Lost)
 
 
 async def test_a_loss_that_only_one_look_has_is_none() -> None:

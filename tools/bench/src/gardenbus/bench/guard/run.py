@@ -5,7 +5,8 @@ import os
 import sys
 import tempfile
 import time
-from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Generator, Iterator, Mapping, Sequence
+from functools import reduce
 from pathlib import Path
 from typing import NamedTuple
 
@@ -13,13 +14,13 @@ import msgspec
 
 from gardenbus.bench.guard import sampler
 from gardenbus.bench.guard.assessment import REST_UNIT, Lost, ScenarioResult, assess, confirmed
-from gardenbus.bench.guard.baseline import Baseline, ScenarioBaseline
+from gardenbus.bench.guard.baseline import Baseline
 from gardenbus.bench.guard.baseline import measured as figures_of
 from gardenbus.bench.guard.loads import UNITS as LOAD_UNITS
 from gardenbus.bench.guard.loads import measure_loads, with_pipe_of_stream
 from gardenbus.bench.guard.placements import UNITS as PLACEMENT_UNITS
 from gardenbus.bench.guard.placements import measure_placements
-from gardenbus.bench.guard.readings import ScenarioReading, pooled
+from gardenbus.bench.guard.readings import ScenarioReading, least_of_turns, pooled
 from gardenbus.bench.guard.rest import REST, measure_rest
 from gardenbus.bench.guard.turns import Turns
 from gardenbus.bench.harness.retries import AnnouncedTwice, BenchFailed
@@ -125,61 +126,75 @@ ReferenceReader = Callable[[str], Awaitable[Sequence[ScenarioReading]]]
 async def guarded(
     names: Sequence[str], baseline: Baseline, reference: ReferenceReader, *, measure: GroupsReader = measured
 ) -> list[ScenarioOutcome]:
-    """Measure and assess. What seems lost is compared with the figures' commit on this machine, and measured again.
+    """Measure and assess. While something seems lost, the figures' commit and this one are measured here by turns.
 
-    Only what is worse than the file *and* than that commit here and now, both times, is a loss.
+    Only what is worse than the file *and* than that commit here and now, each time, is a loss.
     """
     outcomes: list[ScenarioOutcome] = []
     for name in names:
-        first = {each.scenario: _outcome(each, baseline) for each in await measure([name])}
-        if _any_lost(first):
-            sys.stderr.write(f"{name}: something is worse; {baseline.commit[:12]} is measured here\n")
-            here = await _measured_here(name, baseline, reference)
-            first = {scenario: _unless_held(outcome, here) for scenario, outcome in first.items()}
-            if _any_lost(first):
-                sys.stderr.write(f"{name}: worse than that, too; measured once more\n")
-                for again in await measure([name]):
-                    first[again.scenario] = _of_both(first[again.scenario], again, baseline, here)
-        outcomes += first.values()
+        compared = [_Comparison(each, baseline) for each in await measure([name])]
+        for measures_reference in (True, False, True):
+            if not any(isinstance(each.result, Lost) for each in compared):
+                break
+            whose = f"{baseline.commit[:12]} is measured here" if measures_reference else "measured once more"
+            sys.stderr.write(f"{name}: something is worse; {whose}\n")
+            found = await (_of_reference(name, baseline, reference) if measures_reference else measure([name]))
+            readings = {each.scenario: each for each in found}
+            for each in compared:
+                if each.scenario in readings:
+                    each.add(readings[each.scenario], of_reference=measures_reference)
+        outcomes += [each.outcome for each in compared]
     return outcomes
 
 
-def _outcome(reading: ScenarioReading, baseline: Baseline) -> ScenarioOutcome:
-    return ScenarioOutcome(reading, assess(reading, baseline), baseline)
-
-
-def _any_lost(outcomes: Mapping[str, ScenarioOutcome]) -> bool:
-    return any(isinstance(outcome.result, Lost) for outcome in outcomes.values())
-
-
-async def _measured_here(name: str, baseline: Baseline, reference: ReferenceReader) -> Baseline:
-    """Figures of the same commit by this machine; those of the file where there are none, as of a younger process."""
+async def _of_reference(name: str, baseline: Baseline, reference: ReferenceReader) -> list[ScenarioReading]:
+    """Readings of the figures' commit by this machine; none where there are none."""
     try:
-        readings = [each for each in await reference(name) if each.turns and not each.failure]
+        return [each for each in await reference(name) if each.turns and not each.failure]
     except BenchFailed as error:
         sys.stderr.write(f"{baseline.commit[:12]} could not be measured here, so the file alone counts: {error}\n")
-        return baseline
-    of_here = {each.scenario: _with_younger(each, figures_of(each), baseline) for each in readings}
-    return msgspec.structs.replace(baseline, scenarios={**baseline.scenarios, **of_here})
+        return []
 
 
-def _with_younger(reading: ScenarioReading, here: ScenarioBaseline, baseline: Baseline) -> ScenarioBaseline:
-    """Figures with those of the file for processes that the commit did not have yet."""
-    good = baseline.scenarios.get(reading.scenario)
-    return msgspec.structs.replace(here, processes={**(good.processes if good else {}), **here.processes})
+class _Comparison:
+    """Readings of one scenario, and those of the figures' commit on this machine, as far as they are measured."""
 
+    def __init__(self, reading: ScenarioReading, baseline: Baseline) -> None:
+        self.scenario = reading.scenario
+        self._baseline = baseline
+        self._readings = [reading]
+        self._here: list[ScenarioReading] = []
+        self.result = assess(reading, baseline)
 
-def _unless_held(outcome: ScenarioOutcome, here: Baseline) -> ScenarioOutcome:
-    """The outcome against figures of this machine, where the file's say that something is lost."""
-    if not isinstance(outcome.result, Lost):
-        return outcome
-    result = confirmed([outcome.result, assess(outcome.reading, here)])
-    return ScenarioOutcome(outcome.reading, result, here)
+    def add(self, reading: ScenarioReading, *, of_reference: bool) -> None:
+        """Compare anew with one more reading, where something seemed lost so far."""
+        if isinstance(self.result, Lost):
+            (self._here if of_reference else self._readings).append(reading)
+            self.result = confirmed(list(self._results()))
 
+    @property
+    def outcome(self) -> ScenarioOutcome:
+        """Outcome of all that was measured, with all turns."""
+        return ScenarioOutcome(reduce(pooled, self._readings), self.result, self._baseline_of(self._here))
 
-def _of_both(first: ScenarioOutcome, again: ScenarioReading, baseline: Baseline, here: Baseline) -> ScenarioOutcome:
-    if not isinstance(first.result, Lost):
-        return first
-    both = pooled(first.reading, again)
-    results = [first.result, assess(again, baseline), assess(again, here), assess(both, here)]
-    return ScenarioOutcome(both, confirmed(results), here)
+    def _results(self) -> Iterator[ScenarioResult]:
+        """Results of each reading with the file, of each pair, of all turns together, and of the least ones."""
+        for reading in self._readings:
+            yield assess(reading, self._baseline)
+            for reference in self._here:
+                yield assess(reading, self._baseline_of([reference]))
+        all_turns = reduce(pooled, self._readings)
+        if self._here:
+            here = least_of_turns(reduce(pooled, self._here))
+            yield assess(least_of_turns(all_turns), self._baseline_of([here]))
+        yield assess(all_turns, self._baseline_of(self._here))
+
+    def _baseline_of(self, here: Sequence[ScenarioReading]) -> Baseline:
+        """The file's figures, with those of readings of its commit on this machine."""
+        if not here:
+            return self._baseline
+        measured_here = figures_of(reduce(pooled, here))
+        good = self._baseline.scenarios.get(self.scenario)
+        processes = {**(good.processes if good else {}), **measured_here.processes}
+        scenario = msgspec.structs.replace(measured_here, processes=processes)
+        return msgspec.structs.replace(self._baseline, scenarios={**self._baseline.scenarios, self.scenario: scenario})
