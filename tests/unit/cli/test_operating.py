@@ -340,6 +340,16 @@ def test_a_refusal_tells_each_field_once(capsys: pytest.CaptureFixture[str]):
     assert capsys.readouterr().err == "gardenbus: Invalid: it is invalid: spec.a: no\n  spec.b: neither\n"
 
 
+def test_a_refusal_names_once_what_it_is_about(capsys: pytest.CaptureFixture[str]):
+    print_api_error({"reason": "NotFound", "message": "shoot dev/a not found"}, "Shoot dev/a")
+    print_api_error({"reason": "Forbidden", "message": "shoot dev/ab is in use"}, "Shoot dev/a")
+
+    assert capsys.readouterr().err.splitlines() == [
+        "gardenbus: NotFound: shoot dev/a not found",
+        "gardenbus: Shoot dev/a: Forbidden: shoot dev/ab is in use",
+    ]
+
+
 def test_a_refusal_of_several_fields_has_a_line_each(capsys: pytest.CaptureFixture[str]):
     one, two = {"field": "spec.a", "message": "no"}, {"field": "spec.b", "message": "neither"}
 

@@ -475,7 +475,11 @@ class TestFacts:
                     ObjectQuery(ObjectKey("namespacedcloudprofile", "garden-dev", "own")),
                 ],
             ),
-            (a_namespaced_cloudprofile(), None, [ObjectQuery(ObjectKey("cloudprofile", "", "aws"))]),
+            (
+                a_namespaced_cloudprofile(),
+                None,
+                [ProjectQuery("garden-dev"), ObjectQuery(ObjectKey("cloudprofile", "", "aws"))],
+            ),
             (a_seed(), None, []),
             ({"kind": "Shoot", "metadata": {"namespace": "a"}, "spec": 5}, None, [ProjectQuery("a")]),
         ],

@@ -17,6 +17,7 @@ from gardenbus.common.api.field_validation import FieldValidation, parse_field_v
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.errors import BadRequest, InvalidResource
 from tests.support.builders import a_managed_seed, a_seed, a_shoot, merged
+from tests.support.placements import a_crp
 
 APOLLO = ObjectKey("shoot", "garden-dev", "apollo")
 STRICT, WARN, IGNORE = FieldValidation.STRICT, FieldValidation.WARN, FieldValidation.IGNORE
@@ -99,6 +100,51 @@ IDLE = {"volume": {"minimumSize": "20Gi"}}
 )
 def test_what_has_no_effect_of_a_seed_is_warned_of_in_its_templates_too(document: Document, path: str) -> None:
     assert any(warning.startswith(f"{path}: nothing acts on it") for warning in reviewed(document)(None))
+
+
+PROFILE: Document = {"apiVersion": "core.gardener.cloud/v1beta1", "kind": "CloudProfile", "metadata": {"name": "aws"}}
+DEPLOYMENT: Document = {
+    "apiVersion": "core.gardener.cloud/v1",
+    "kind": "ControllerDeployment",
+    "metadata": {"name": "dns"},
+}
+SLOW: Document = {"name": "slow", "machineControllerManager": {"machineCreationTimeout": "5m"}}
+
+
+@pytest.mark.parametrize(
+    ("document", "path"),
+    [
+        ({**PROFILE, "spec": {"machineTypes": [{"name": "small"}, SLOW, SLOW]}}, "spec.machineTypes[1].machineContr"),
+        ({**PROFILE, "spec": {"caBundle": "-----BEGIN CERTIFICATE-----"}}, "spec.caBundle"),
+        ({**DEPLOYMENT, "helm": {"rawChart": "aGVsbQ=="}}, "helm"),
+        ({**DEPLOYMENT, "injectGardenKubeconfig": True}, "injectGardenKubeconfig"),
+        (
+            {**a_seed(spec={"networks": {"blockCIDRs": ["169.254.169.254/32"]}}), "status": None},
+            "spec.networks.blockCIDRs",
+        ),
+    ],
+    ids=lambda each: each if isinstance(each, str) else each["kind"],
+)
+def test_what_has_no_effect_is_warned_of_once_in_lists_and_beside_the_spec_too(document: Document, path: str) -> None:
+    (warning,) = reviewed(document)(None)
+    assert warning.startswith(path)
+    assert "nothing acts on it" in warning
+
+
+@pytest.mark.parametrize(
+    ("spec", "path"),
+    [
+        ({"strategy": {"deleteStrategy": {"propagationPolicy": "Abandon"}}}, "deleteStrategy.propagationPolicy"),
+        ({"strategy": {"deleteStrategy": {"propagationPolicy": "Delete"}}}, ""),
+        ({"strategy": {"reportBackStrategy": {"type": "Mirror"}}}, "reportBackStrategy.type"),
+        ({"strategy": {"reportBackStrategy": {"type": "Disabled"}}}, ""),
+        ({"statusReportingScope": "NamespaceAccessible"}, "statusReportingScope"),
+        ({"statusReportingScope": "ClusterScopeOnly"}, ""),
+    ],
+)
+def test_what_a_placement_requests_and_is_not_done_is_warned_of(spec: dict[str, Any], path: str) -> None:
+    warnings = reviewed(a_crp(spec=spec))(None)
+    assert [path in warning for warning in warnings] == ([True] if path else [])
 
 
 @pytest.mark.parametrize(

@@ -145,9 +145,12 @@ def test_an_unknown_group_is_answered_with_those_that_there_are() -> None:
         resolve("apps.example/v1", "Deployment")
 
 
-def test_a_kind_that_is_in_another_group_is_named_with_it() -> None:
-    with pytest.raises(Unsupported, match=r"for a SeedAutoscaler write seedmanagement\.gardener\.cloud/v1alpha1"):
-        resolve("autoscaling.gardener.example/v1", "SeedAutoscaler")
+@pytest.mark.parametrize(
+    ("kind", "group"), [("a SeedAutoscaler", "seedmanagement.gardener.cloud/v1alpha1"), ("an ExposureClass", "core.")]
+)
+def test_a_kind_that_is_in_another_group_is_named_with_it(kind: str, group: str) -> None:
+    with pytest.raises(Unsupported, match=f"for {kind} write {group}"):
+        resolve("autoscaling.gardener.example/v1", kind.split()[1])
 
 
 @pytest.mark.parametrize(

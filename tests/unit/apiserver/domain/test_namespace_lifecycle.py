@@ -10,6 +10,7 @@ from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.errors import Forbidden
 from gardenbus.common.ports.store import WritePrecondition
 from tests.support.builders import NOW, a_project, a_shoot
+from tests.support.placements import a_crp
 
 CHAIN = Admission([namespace_lifecycle.PLUGIN])
 NAMESPACE = ObjectKey("namespace", "", "garden-dev")
@@ -35,7 +36,17 @@ def test_what_is_new_in_a_namespace_that_leaves_is_refused_in_the_words_of_kuber
     assert rejected.value.message == f"{what} is forbidden: {reason}"
 
 
-def test_credentials_in_a_namespace_that_is_not_there_get_a_warning() -> None:
+MAP: Document = {**SECRET, "kind": "ConfigMap"}
+
+
+@pytest.mark.parametrize("document", [SECRET, MAP, a_crp()], ids=lambda document: document["kind"])
+def test_only_what_is_in_a_namespace_gets_a_warning_where_there_is_none(document: Document) -> None:
+    warnings = CHAIN.mutate(document, None, RelatedObjects(), user="ann").warnings
+    assert len(warnings) == (1 if document["metadata"].get("namespace") else 0)
+    assert CHAIN.mutate(document, document, RelatedObjects(), user="ann").warnings == ()
+
+
+def test_what_is_new_in_a_namespace_that_is_not_there_gets_a_warning() -> None:
     def warnings(document: Document, related: RelatedObjects) -> tuple[str, ...]:
         return CHAIN.mutate(document, None, related, user="ann").warnings
 

@@ -53,6 +53,7 @@ def test_a_member_cluster_is_right() -> None:
     [
         ({"heartbeatPeriodSeconds": 0}, "spec.heartbeatPeriodSeconds", "at least 1"),
         ({"heartbeatPeriodSeconds": 601}, "spec.heartbeatPeriodSeconds", "at most 600"),
+        ({"deleteOptions": {"validationMode": "Lax"}}, "spec.deleteOptions.validationMode", "Strict, Skip"),
         ({"taints": [{"value": "a"}]}, "spec.taints[0].key", "is needed"),
         ({"taints": [{"key": "a", "effect": "NoExecute"}]}, "spec.taints[0].effect", "NoSchedule"),
         ({"taints": [{"key": "a", "value": "b c"}]}, "spec.taints[0].value", "no label value"),

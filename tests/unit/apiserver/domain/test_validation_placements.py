@@ -246,6 +246,22 @@ def test_tolerations_can_only_be_added() -> None:
             "spec.strategy.rollingUpdate.unavailablePeriodSeconds",
             "at least 0",
         ),
+        ({"statusReportingScope": "All"}, "spec.statusReportingScope", "ClusterScopeOnly, NamespaceAccessible"),
+        (
+            {"strategy": {"deleteStrategy": {"propagationPolicy": "Orphan"}}},
+            "spec.strategy.deleteStrategy.propagationPolicy",
+            "Delete, Abandon",
+        ),
+        (
+            {"strategy": {"reportBackStrategy": {"destination": "WorkAPI"}}},
+            "spec.strategy.reportBackStrategy.type",
+            "is needed",
+        ),
+        (
+            {"strategy": {"reportBackStrategy": {"type": "Mirror", "destination": "Hub"}}},
+            "spec.strategy.reportBackStrategy.destination",
+            "OriginalResource, WorkAPI",
+        ),
         ({"strategy": {"applyStrategy": {"type": "Pull"}}}, "spec.strategy.applyStrategy.type", "ServerSideApply"),
         (
             {"strategy": {"applyStrategy": {"allowCoOwnership": 1}}},

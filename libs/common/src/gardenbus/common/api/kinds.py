@@ -11,6 +11,7 @@ from typing import Any
 
 import msgspec
 
+from gardenbus.common.api.shown_values import with_article
 from gardenbus.common.errors import Unsupported
 
 CORE = "core.gardener.cloud"
@@ -438,8 +439,8 @@ def _unknown_group(api_version: str, group: str, kind: str) -> str:
     registered = KINDS.get(kind.lower())
     if registered is not None and registered.understood and registered.kind == kind:
         return (
-            f"apiVersion: the group {group[:120]!r} is not known here: for a {kind} write {registered.api_version}, or "
-            "have the apiserver accept the group, in GARDENBUS_GROUPS"
+            f"apiVersion: the group {group[:120]!r} is not known here: for {with_article(kind)} write"
+            f" {registered.api_version}, or have the apiserver accept the group, in GARDENBUS_GROUPS"
         )
     gardener = ", ".join(sorted(name.removesuffix(".gardener.cloud") for name in GROUPS if "gardener" in name))
     fleet, kubernetes = f"{PLACEMENT}, {CLUSTER}", ", ".join((*CARRIED_GROUPS, COORDINATION, CERTIFICATES))

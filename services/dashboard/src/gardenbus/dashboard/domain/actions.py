@@ -8,6 +8,7 @@ from gardenbus.common.api.confirmation import CONFIRMATION, CONFIRMING_PATCH, is
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.garden.rows import SeedRow
 from gardenbus.common.api.garden.seed_management import CORDONED_BY, CORDONED_BY_OPERATOR
+from gardenbus.common.api.shown_values import with_article
 from gardenbus.common.errors import BadRequest, Conflict
 
 ActionName = Literal["cordon", "uncordon", "annotate", "confirm-deletion"]
@@ -39,7 +40,7 @@ def planned(
             does = ["it may be deleted from now on, by whoever has the right to: nothing is deleted yet"]
             return PlannedAction(CONFIRMING_PATCH, does, "DeletionConfirmed", f"sets {CONFIRMATION}")
         case _:
-            raise BadRequest(f"{action}: there is no such action on a {kind}")
+            raise BadRequest(f"{action}: there is no such action on {with_article(kind)}")
 
 
 def _visible(document: Document, *, to: bool) -> PlannedAction:

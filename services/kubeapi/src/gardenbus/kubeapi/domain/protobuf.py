@@ -17,6 +17,7 @@ import msgspec
 
 from gardenbus.common.api.decoding import json_decoder
 from gardenbus.common.api.document import Document
+from gardenbus.common.api.shown_values import with_article
 from gardenbus.common.errors import BadRequest
 
 MEDIA_TYPE = "application/vnd.kubernetes.protobuf"
@@ -109,7 +110,9 @@ def decode_protobuf(body: bytes) -> Document:
     api_version, kind = _text(types.get(1, b"")), _text(types.get(2, b""))
     message = f"{api_version}/{kind}" if _fields(f"{api_version}/{kind}") is not None else kind
     if message not in _ROOTS and "/" not in message:
-        raise BadRequest(f"a {kind[:80] or 'body without a kind'} is not read as protobuf: send application/json")
+        raise BadRequest(
+            f"{with_article(kind[:80] or 'body without a kind')} is not read as protobuf: send application/json"
+        )
     return {"apiVersion": api_version, "kind": kind, **_message(_bytes(envelope.get(2, b"")), message)}
 
 

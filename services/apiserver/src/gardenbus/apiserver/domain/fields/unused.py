@@ -8,7 +8,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple, cast
 
+from gardenbus.apiserver.domain.fields.check import path_text
 from gardenbus.common.api.document import Document, section
+from gardenbus.common.api.manifests.strict_json import ValuePath
 
 
 class FieldNote(NamedTuple):
@@ -16,10 +18,25 @@ class FieldNote(NamedTuple):
 
     kind: str
     path: str
+    """From the manifest on; `[]` after a list leads into its entries."""
     why: str
+    done: str = ""
+    """The value by which it requests what is done anyway, which needs no warning."""
 
 
 _NO_COMPONENT = "no such component runs on the seeds"
+_NO_MACHINES = "no machines are made here"
+_NOT_INSTALLED = "nothing is installed on seeds: whoever installs a controller renews its heartbeat"
+
+_OF_PLACEMENTS = (
+    (
+        "spec.strategy.deleteStrategy.propagationPolicy",
+        "what was placed is removed with its placement",
+        "Delete",
+    ),
+    ("spec.strategy.reportBackStrategy.type", "the status of what was placed is not copied to the hub", "Disabled"),
+    ("spec.statusReportingScope", "the status is in the placement alone", "ClusterScopeOnly"),
+)
 
 UNUSED: Sequence[FieldNote] = (
     FieldNote("Shoot", "spec.maintenance.autoRotation", "credentials are not rotated by themselves"),
@@ -40,11 +57,31 @@ UNUSED: Sequence[FieldNote] = (
     FieldNote("Seed", "spec.volume", "no volumes are made on the seeds here"),
     FieldNote("Seed", "spec.secretRef", "Gardener has removed it: a gardenlet has its own credentials for its seed"),
     FieldNote("Bastion", "spec.ingress", "no host is made: the Bastion is stored until it expires"),
+    FieldNote("Seed", "spec.networks.blockCIDRs", "no network policies are made on the seeds here"),
     FieldNote("CloudProfile", "spec.bastion", "no machines are made for bastions"),
+    *(
+        FieldNote(kind, path, _NO_MACHINES)
+        for kind in ("CloudProfile", "NamespacedCloudProfile")
+        for path in ("spec.caBundle", "spec.machineTypes[].machineControllerManager")
+    ),
+    FieldNote("ControllerDeployment", "helm", _NOT_INSTALLED),
+    FieldNote("ControllerDeployment", "injectGardenKubeconfig", _NOT_INSTALLED),
+    FieldNote(
+        "ControllerRegistration",
+        "spec.resources[].reconcileTimeout",
+        "a shoot waits for its extensions without a limit",
+    ),
+    FieldNote(
+        "ControllerRegistration", "spec.resources[].continuousEndpointUpdate", "no endpoints are written by gardenlets"
+    ),
     FieldNote(
         "ManagedSeed", "spec.gardenlet.deployment", "a gardenlet is no Deployment here: its host's process runs it"
     ),
     FieldNote("MemberCluster", "spec.identity", "who may report for a cluster is up to the accounts of the bus"),
+    FieldNote(
+        "MemberCluster", "spec.deleteOptions.validationMode", "nothing is checked before a cluster is deleted", "Skip"
+    ),
+    *(FieldNote(kind, *rest) for kind in ("ClusterResourcePlacement", "ResourcePlacement") for rest in _OF_PLACEMENTS),
 )
 """Fields that nothing acts on, and why."""
 
@@ -76,6 +113,7 @@ DEPRECATED: Sequence[FieldNote] = (
 )
 """Fields that others have replaced, and which."""
 
+_ENTRIES = "[]"
 _SEED_TEMPLATES = ("gardenlet.config.seedConfig", "seedTemplate", "seed")
 """Places of the Seed in the spec of a ManagedSeed."""
 
@@ -94,29 +132,48 @@ _TEMPLATES: Mapping[str, Sequence[tuple[str, str]]] = {
 class FoundField(NamedTuple):
     """A field of a manifest that is taken with a warning: the steps of its path, and its value."""
 
-    path: tuple[str, ...]
+    path: ValuePath
     value: Any
     warning: str
 
 
+class _WatchedField(NamedTuple):
+    """A field with a note, by the steps to it (`[]`: into the entries of a list)."""
+
+    steps: tuple[str, ...]
+    done: str
+    sentence: str
+
+
 def found_fields(document: Document) -> Iterator[FoundField]:
-    """The fields of a manifest, and of the templates in it, that are taken with a warning."""
+    """The fields of a manifest, and of the templates in it, that are taken with a warning; of a list the first."""
     kind = str(document.get("kind"))
     if annotations := ANNOTATIONS.get(kind):
         yield from _found_annotations(document, annotations)
-    watched, notes = _notes_of(kind)
+    beside_spec, below_spec, watched = _watched(kind)
     spec: Any = document.get("spec")
-    if not isinstance(spec, dict) or watched.isdisjoint(cast("Document", spec)):
+    is_below = isinstance(spec, dict) and not below_spec.isdisjoint(cast("Document", spec))
+    if not is_below and beside_spec.isdisjoint(document):
         return
-    for _, steps, warning in notes:
-        here: Any = document
-        for step in steps:
-            if not isinstance(here, dict):
-                here = None
-                break
-            here = cast("Document", here).get(step)
+    for field in watched:
+        found = next(_at(document, field.steps, ()), None)
+        if found is not None and not (field.done and found[1] == field.done):
+            path, value = found
+            yield FoundField(path, value, f"{path_text(path)}: {field.sentence}")
+
+
+def _at(here: Any, steps: tuple[str, ...], path: ValuePath) -> Iterator[tuple[ValuePath, Any]]:
+    """The values at some steps below a value, each with its path."""
+    if here is None or not steps:
         if here is not None:
-            yield FoundField(steps, here, warning)
+            yield path, here
+        return
+    step, *rest = steps
+    if step == _ENTRIES and isinstance(here, list):
+        for index, entry in enumerate(cast("list[Any]", here)):
+            yield from _at(entry, tuple(rest), (*path, index))
+    elif isinstance(here, dict):
+        yield from _at(cast("Document", here).get(step), tuple(rest), (*path, step))
 
 
 def _found_annotations(document: Document, notes: Sequence[tuple[str, tuple[str, ...], str]]) -> Iterator[FoundField]:
@@ -129,13 +186,14 @@ def _found_annotations(document: Document, notes: Sequence[tuple[str, tuple[str,
 
 
 @lru_cache(maxsize=128)
-def _notes_of(kind: str) -> tuple[frozenset[str], Sequence[tuple[str, tuple[str, ...], str]]]:
-    """The fields below `spec` that lead to a note, and the notes: path, its steps, warning."""
-    notes: list[tuple[str, tuple[str, ...], str]] = []
+def _watched(kind: str) -> tuple[frozenset[str], frozenset[str], Sequence[_WatchedField]]:
+    """The fields beside, and below, `spec` that lead to a note, and all that have one."""
+    watched: list[_WatchedField] = []
     for of_kind, prefix in ((kind, ""), *_TEMPLATES.get(kind, ())):
         for all_notes, sentence in ((UNUSED, "nothing acts on it: {}"), (DEPRECATED, "is deprecated: {}")):
             for note in all_notes:
                 if note.kind == of_kind:
-                    path = prefix + note.path
-                    notes.append((path, tuple(path.split(".")), f"{path}: {sentence.format(note.why)}"))
-    return frozenset(steps[1] for _, steps, _ in notes), notes
+                    steps = tuple(f"{prefix}{note.path}".replace("[]", f".{_ENTRIES}").split("."))
+                    watched.append(_WatchedField(steps, note.done, sentence.format(note.why)))
+    beside_spec = frozenset(field.steps[0] for field in watched if field.steps[0] != "spec")
+    return beside_spec, frozenset(field.steps[1] for field in watched if field.steps[0] == "spec"), watched

@@ -32,6 +32,7 @@ def check(manifest: FieldCursor, _old: Document | None) -> None:
     spec = manifest.section("spec")
     spec.integer("heartbeatPeriodSeconds", least=1, most=_LONGEST_HEARTBEAT_SECONDS)
     check_cluster_taints(spec)
+    spec.section("deleteOptions").choice("validationMode", ("Strict", "Skip"))
     if spec and not manifest.errors.problems:
         MemberCluster.from_document(dict(manifest.content))
 

@@ -23,6 +23,7 @@ MOST_SELECTORS = 100
 MOST_REVISIONS = 1000
 SCOPES = ("NamespaceOnly", "NamespaceWithResources")
 STRATEGIES = ("RollingUpdate", "External")
+_REPORTING_SCOPES = ("ClusterScopeOnly", "NamespaceAccessible")
 
 _APPLY_CHOICES = {
     "type": ("ClientSideApply", "ServerSideApply", "ReportDiff"),
@@ -45,6 +46,7 @@ def check(manifest: FieldCursor, old: Document | None) -> None:
     _check_selectors(spec, is_namespaced=manifest.content.get("kind") == "ResourcePlacement")
     check_policy(spec, old)
     _check_strategy(spec)
+    spec.choice("statusReportingScope", _REPORTING_SCOPES)
     spec.integer("revisionHistoryLimit", least=1, most=MOST_REVISIONS)
     if not manifest.errors.problems:
         Placement.from_document(dict(manifest.content))
@@ -79,5 +81,9 @@ def _check_strategy(spec: FieldCursor) -> None:
     apply = strategy.section("applyStrategy")
     for field, allowed in _APPLY_CHOICES.items():
         apply.choice(field, allowed)
+    strategy.section("deleteStrategy").choice("propagationPolicy", ("Delete", "Abandon"))
+    if back := strategy.section("reportBackStrategy"):
+        back.choice("type", ("Disabled", "Mirror"), required=True)
+        back.choice("destination", ("OriginalResource", "WorkAPI"))
     apply.boolean("allowCoOwnership")
     apply.section("serverSideApplyConfig").boolean("force")
