@@ -80,7 +80,8 @@ BY_HAND: Mapping[Principal, str] = {
             IN.API.CONSUMER.CREATE.BINDINGS.aws-dublin.garden.binding.aws-dublin.>
             $JS.ACK.BINDINGS.aws-dublin.1.1.1.1.0 IN.API.CONSUMER.DELETE.BINDINGS.aws-dublin
             IN.API.CONSUMER.MSG.NEXT.BINDINGS.aws-dublin
-            IN.API.DIRECT.GET.BINDINGS.garden.binding.aws-dublin.dev.a IN.API.STREAM.INFO.BINDINGS
+            IN.API.DIRECT.GET.BINDINGS.garden.binding.aws-cork.dev.a IN.API.DIRECT.GET.LEASES.garden.lease.aws-dublin
+            IN.API.DIRECT.GET.BINDINGS.garden.view.aws-cork.seed.aws-cork IN.API.STREAM.INFO.BINDINGS
             IN.API.STREAM.MSG.GET.BINDINGS $JS.API.STREAM.INFO.BINDINGS garden.as.seed:aws-cork.apply
             garden.as.seed:aws-cork.api.apply garden.apply _INBOX.seed:aws-dublin.x
         may not subscribe: _INBOX.> _INBOX.seed:aws-dublin.x garden.binding.aws-cork.> garden.> >

@@ -9,9 +9,12 @@ import sys
 from pathlib import Path
 from typing import cast
 
+import msgspec
+
 from gardenbus.common.adapters.nats.connection import Connection
 from gardenbus.common.adapters.nats.credentials import read_credentials
 from gardenbus.common.adapters.nats.messages import publish_command
+from gardenbus.common.adapters.nats.own_follower import BATCH
 from gardenbus.common.api.identity.principals import Principal
 from gardenbus.common.api.keys import Subjects
 from gardenbus.common.errors import GardenbusError
@@ -29,8 +32,20 @@ class _SilentConnection(Connection):
 
 async def _request_without_reading(url: str, file: Path, seed: str) -> None:
     prefix = Principal("gardenlet", seed).inbox
-    subject = f"IN.API.DIRECT.GET.BINDINGS.{Subjects().binding(seed, 'garden-dev', 'z')}"
-    commands = [publish_command(subject, b"", reply=f"{prefix}.silent.{each}") for each in range(TOGETHER)]
+    bindings = Subjects().bindings_of(seed)
+    consumer = {"stream_name": "BINDINGS", "config": {"name": seed, "filter_subject": bindings}}
+    requests = {
+        f"IN.API.DIRECT.GET.BINDINGS.{Subjects().binding(seed, 'garden-dev', 'z0')}": b"",
+        f"IN.API.DIRECT.GET.LEASES.{Subjects().lease(seed)}": b"",
+        f"IN.API.CONSUMER.DELETE.BINDINGS.{seed}": b"",
+        f"IN.API.CONSUMER.CREATE.BINDINGS.{seed}.{bindings}": msgspec.json.encode(consumer),
+        f"IN.API.CONSUMER.MSG.NEXT.BINDINGS.{seed}": msgspec.json.encode({"batch": BATCH, "expires": 10**10}),
+    }
+    commands = [
+        publish_command(subject, body, reply=f"{prefix}.silent.{each}")
+        for each in range(TOGETHER)
+        for subject, body in requests.items()
+    ]
     while True:
         connection = _SilentConnection()
         try:

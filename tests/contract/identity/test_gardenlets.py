@@ -123,6 +123,46 @@ async def test_another_process_takes_over_and_misses_nothing(agents_landscape: G
     assert second.gardenlets[SEED].is_active
 
 
+async def test_a_standby_on_its_own_connection_observes_that_its_seed_is_removed(
+    agents_landscape: Guarded, garden: Garden
+) -> None:
+    agents_landscape.certify(GARDENLET, garden.directory / SEED)
+    await garden.start_alone(a_configuration())
+    await garden.until_ready(SEED)
+    elsewhere = garden.directory.parent / "elsewhere"
+    agents_landscape.certify(GARDENLET, elsewhere / SEED)
+    standby = (await garden.start_alone(a_configuration(), directory=elsewhere)).gardenlets[SEED]
+
+    async def observed() -> None:
+        assert standby.cache.seed is not None
+
+    await eventually(observed)
+    await garden.delete(ObjectKey("seed", "", SEED))
+    await garden.until_gone(ObjectKey("seed", "", SEED))
+
+    async def gone() -> None:
+        assert standby.cache.seed_is_gone
+
+    await eventually(gone)
+    assert not standby.is_active
+
+
+async def test_what_is_announced_of_a_seed_is_returned_to_its_gardenlet_alone(
+    agents_landscape: Guarded, garden: Garden
+) -> None:
+    agents_landscape.certify(GARDENLET, garden.directory / SEED)
+    host = await garden.start_alone(a_configuration())
+    await garden.until_ready(SEED)
+    announced = await ObjectLookup(_connection(host).bus, garden.subjects, SEED).announced_seed()
+    assert announced is not None
+    assert announced.seed is not None
+    assert announced.seed["metadata"]["name"] == SEED
+    subject = garden.subjects.as_user("ann", "api.announced")
+    operator = await agents_landscape.connect(Principal("operator", "operator"))
+    rejected = await operator.request_raw(subject, b"", timeout_seconds=HANG_SECONDS)
+    assert b'"ok":false' in rejected.body
+
+
 async def test_a_renewed_certificate_is_taken_over(agents_landscape: Guarded, garden: Garden) -> None:
     agents_landscape.certify(GARDENLET, garden.directory / SEED, timedelta(seconds=6))
     host = await garden.start_alone(a_configuration())

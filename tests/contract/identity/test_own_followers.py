@@ -12,8 +12,9 @@ import pytest
 from gardenbus.common.adapters.nats import jetstream, own_follower
 from gardenbus.common.adapters.nats.jetstream import JetStreamBus
 from gardenbus.common.adapters.nats.messages import publish_command
+from gardenbus.common.adapters.nats.streams import LARGEST_LEASE
 from gardenbus.common.api.identity.principals import Principal
-from gardenbus.common.errors import BadRequest, Conflict
+from gardenbus.common.errors import BadRequest, Conflict, GardenbusError
 from gardenbus.common.ports.bus import Follower, FollowRestarted, Message, ReplayDone, StreamMessage
 from tests.support.buses import next_event
 from tests.support.eventually import HANG_SECONDS
@@ -185,10 +186,24 @@ async def test_nobody_follows_what_is_not_granted(scene: Scene) -> None:
                 pass
 
 
-async def test_messages_are_read_by_their_own_subject(scene: Scene) -> None:
+async def test_a_lease_is_read_by_its_own_subject_and_none_is_large(scene: Scene) -> None:
+    bus = await scene.bus()
+    subject = SUBJECTS.lease("aws-cork")
+    assert await bus.last("LEASES", subject) is None
+    await bus.publish(Message(subject, b"held"))
+    with pytest.raises(GardenbusError, match="message size exceeds maximum allowed"):
+        await bus.publish(Message(subject, bytes(LARGEST_LEASE + 1)))
+    found = await bus.last("LEASES", subject)
+    assert found is not None
+    assert (found.body, found.sequence) == (b"held", 1)
+
+
+async def test_a_request_for_more_messages_than_a_batch_is_rejected(scene: Scene) -> None:
     bus = await scene.bus()
     await scene.bind("a")
-    found = await bus.last("BINDINGS", "garden.binding.aws-cork.dev.a")
-    assert found is not None
-    assert (found.body, found.sequence) == (b"a", 1)
-    assert await bus.last("BINDINGS", "garden.binding.aws-cork.dev.b") is None
+    async with bus.follow("BINDINGS", FILTERS[:1], last_per_subject=True) as follower:
+        assert await _until_replayed(follower) == ["a"]
+        subject = f"{bus.connection.jetstream_api}.CONSUMER.MSG.NEXT.BINDINGS.aws-cork"
+        body = msgspec.json.encode({"batch": own_follower.BATCH + 1, "no_wait": True})
+        rejected = await bus.connection.request_raw(subject, body, timeout_seconds=HANG_SECONDS)
+        assert (rejected.status, rejected.description) == (409, f"Exceeded MaxRequestBatch of {own_follower.BATCH}")

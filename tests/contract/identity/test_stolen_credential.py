@@ -154,7 +154,7 @@ OWN = SUBJECTS.bindings_of("aws-cork")
 DEPUTIES = {
     "acknowledgement of a stored message": SUBJECTS.lease("aws-cork"),
     "answer of the apiserver": SUBJECTS.as_user(CORK.user, "api.whoami"),
-    "direct get": f"IN.API.DIRECT.GET.BINDINGS.{SUBJECTS.binding('aws-cork', 'garden-dev', 'apollo')}",
+    "direct get": f"IN.API.DIRECT.GET.LEASES.{SUBJECTS.lease('aws-cork')}",
     "next message": "IN.API.CONSUMER.MSG.NEXT.BINDINGS.aws-cork",
 }
 BODIES = {"next message": {"batch": 1, "expires": 10**9}, "acknowledgement of a stored message": LEASE}

@@ -12,6 +12,7 @@ NAMING = {
     "services/apiserver/src/gardenbus/apiserver/requests/access_reviews.py": "the same",
     "services/apiserver/src/gardenbus/apiserver/access/authorizer.py": "the same",
     "services/apiserver/src/gardenbus/apiserver/requests/bootstrap_tokens.py": "a requester who was proved",
+    "services/apiserver/src/gardenbus/apiserver/requests/stream_positions.py": "the same",
     "services/identity/src/gardenbus/identity/domain/approval.py": "a requester who was proved",
     "services/identity/src/gardenbus/identity/registry.py": "a requester who was proved",
     "cli/src/gardenbus/cli/commands/ca.py": "users of certificates that were issued",

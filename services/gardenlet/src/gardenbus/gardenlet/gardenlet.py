@@ -279,9 +279,8 @@ class Gardenlet:
 
     async def _observe_seed(self) -> None:
         """On standby, read what the active gardenlet follows: whether the Seed is there, or was deleted."""
-        subject = self._subjects.view(self.seed_name, ObjectKey("seed", "", self.seed_name))
-        if (last := await self._bus.last(self._subjects.stream(BINDINGS), subject)) is not None:
-            self.cache.update(last)
+        if (announced := await self._lookup.announced_seed()) is not None:
+            self.cache.observe_seed(announced.seed)
 
     async def care(self) -> None:
         """Check the health of every shoot once, and record what has happened to some besides."""

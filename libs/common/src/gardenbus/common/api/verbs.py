@@ -234,6 +234,12 @@ _ROWS = (
         _senders("gardenlet", "member-agent", "everybody"),
     ),
     Verb(
+        "announced",
+        "subject",
+        [Form("announced", "", "A gardenlet's own Seed, as it was announced to it last.")],
+        _senders("gardenlet"),
+    ),
+    Verb(
         "adopt",
         "object",
         [Form("adopt", _OBJECT, "Store a shoot again as its gardenlet holds it.", HostRequest)],

@@ -21,6 +21,9 @@ LARGEST = 4096
 LONGEST_INACTIVE_NANOSECONDS = 300 * 1_000_000_000
 """Longest life of a consumer that nobody fetches from."""
 
+LARGEST_BATCH = 100
+"""Messages of one request: of a mebibyte each they are less than a server keeps for a connection that does not read."""
+
 
 class ConsumerConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Fields of a pull consumer, by JetStream's names; others are rejected, `deliver_subject` among them."""
@@ -35,8 +38,9 @@ class ConsumerConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     headers_only: bool = False
     mem_storage: bool = True
     num_replicas: Annotated[int, msgspec.Meta(ge=0, le=1)] = 1
-    max_waiting: Annotated[int, msgspec.Meta(ge=1, le=16)] = 1
+    max_waiting: Literal[1] = 1
     inactive_threshold: Annotated[int, msgspec.Meta(ge=1, le=LONGEST_INACTIVE_NANOSECONDS)] = 60 * 1_000_000_000
+    max_batch: Annotated[int, msgspec.Meta(ge=1, le=LARGEST_BATCH)] = LARGEST_BATCH
     metadata: Annotated[dict[str, Annotated[str, msgspec.Meta(max_length=128)]], msgspec.Meta(max_length=4)] = {}
 
 

@@ -1,6 +1,7 @@
 """Lookups of objects that are not in the gardenlet's view, by requests to the apiserver."""
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from gardenbus.common.api.document import Document
 from gardenbus.common.api.identity.principals import SEED_USER_PREFIX
@@ -11,6 +12,12 @@ from gardenbus.common.ports.bus import Bus
 
 TIMEOUT_SECONDS = 2.0
 """Limit of a lookup: the Lease is renewed between two of them."""
+
+
+class AnnouncedSeed(NamedTuple):
+    """A gardenlet's Seed as it was announced to it last; None when that it was deleted was."""
+
+    seed: Document | None
 
 
 class ObjectLookup:
@@ -31,6 +38,11 @@ class ObjectLookup:
         except NotFound:
             return None
         return found
+
+    async def announced_seed(self) -> AnnouncedSeed | None:
+        """The seed's own Seed as announced last; None when it has not been. Raises as `get` does."""
+        found: Document = await self._client.request("announced")
+        return AnnouncedSeed(found["seed"]) if found["isAnnounced"] else None
 
     async def list(self, kind: str, field_selector: str = "") -> Sequence[Document]:
         """All objects of a kind that a field selector selects. Raises as `get` does."""

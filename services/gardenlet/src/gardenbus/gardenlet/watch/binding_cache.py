@@ -100,8 +100,7 @@ class BindingCache:
                 return (namespace, name)
             key = ObjectKey.from_tail(message.subject.removeprefix(self._views))
             if key == self._seed:
-                self.seed_is_gone = is_gone and (self.seed_is_gone or self.is_complete or self.seed is not None)
-                self.seed, self.seed_is_unconfirmed = None if is_gone else _decode(message.body), False
+                self.observe_seed(None if is_gone else _decode(message.body))
                 self.recovery_id = message.headers.get(Header.RECOVERY, "")
             elif key.kind in _KEPT_KINDS:
                 self._unreplayed_objects.discard(key)
@@ -111,6 +110,11 @@ class BindingCache:
             _log.warning("binding.unreadable", subject=message.subject, reason=str(error))
             return None
         return key
+
+    def observe_seed(self, seed: Document | None) -> None:
+        """Apply what was announced of the seed's own Seed; None: that it was deleted."""
+        self.seed_is_gone = seed is None and (self.seed_is_gone or self.is_complete or self.seed is not None)
+        self.seed, self.seed_is_unconfirmed = seed, False
 
     def is_unconfirmed(self, subject: ShootName | ObjectKey) -> bool:
         """True for an object last seen in a replay: unless a record of it exists, it may be stale."""

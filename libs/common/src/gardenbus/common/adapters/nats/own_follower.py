@@ -60,6 +60,8 @@ FETCH_SECONDS = 120.0
 """Life of a request."""
 
 BATCH = 100
+"""Messages of a request: as many as the apiserver permits."""
+
 INACTIVE_SECONDS = 60.0
 """Life of a consumer that nobody fetches from."""
 

@@ -103,6 +103,9 @@ REQUESTS_PER_SENDER = 50_000
 
 SHARE_OF_EACH = {"max_msgs_per_subject": REQUESTS_PER_SENDER, "discard": "new", "discard_new_per_subject": True}
 
+LARGEST_LEASE = 8 * 1024
+"""Bytes of a Lease's message, of which outsiders read their own by direct gets: no such request loads more."""
+
 MAX_CONSUMERS = 20_000
 EVENTS_PER_OBJECT = 100
 
@@ -202,6 +205,7 @@ def streams(subjects: Subjects, lease_seconds: float) -> Mapping[str, StreamConf
         "LEASES": _last_per_subject([f"{prefix}.lease.>"])
         | {
             "max_age": lease,
+            "max_msg_size": LARGEST_LEASE,
             "subject_delete_marker_ttl": 0,
             **_FROM_OUTSIDE,
         },

@@ -44,7 +44,7 @@ def crossings(subjects: Subjects) -> Sequence[Crossing]:
         *((f"CONSUMER.DELETE.{stream}.*", False) for stream in (bindings, objects)),
         *((f"CONSUMER.INFO.{stream}.*", False) for stream in (bindings, objects, queues)),
         *((f"CONSUMER.MSG.NEXT.{stream}.*", True) for stream in (bindings, objects, queues)),
-        *((f"DIRECT.GET.{stream}.>", False) for stream in (bindings, leases, objects)),
+        (f"DIRECT.GET.{leases}.>", False),
     )
     return (
         Crossing(f"{prefix}.out.*.>", f"{prefix}.as.*.>"),

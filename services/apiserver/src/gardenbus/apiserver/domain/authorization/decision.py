@@ -157,7 +157,7 @@ def _is_withheld(action: Action) -> bool:
 def _gardenlet(
     action: Action, requester: Requester, principal: Principal, facts: AuthorizationFacts
 ) -> Permit | Rejection:
-    if action.verb == "token.create":  # for the ManagedSeeds that it hosts, which is looked at there
+    if action.verb in ("announced", "token.create"):  # of its own Seed, and for the ManagedSeeds that it hosts
         return Permit()
     if action.verb in ("list", "watch") and action.kind in _LISTED_BY_SEED:
         selector = f"{_LISTED_BY_SEED[action.kind]}={principal.name}"
