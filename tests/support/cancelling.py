@@ -79,7 +79,7 @@ async def _left(before: "set[asyncio.Task[Any]]") -> set[str]:
     """Names of new tasks that do not end by themselves; they are ended."""
     pending = asyncio.all_tasks() - before
     if pending:
-        _, pending = await asyncio.wait(pending, timeout=1.0)
+        _, pending = await asyncio.wait(pending, timeout=END_SECONDS)
     names = {task.get_name() + repr(task.get_coro()) for task in pending}
     while pending:
         for task in pending:

@@ -139,7 +139,7 @@ class Landscape:
         await eventually(accepted, every=0.5)
 
 
-async def ended(process: asyncio.subprocess.Process, *, within: float) -> Ended:
+async def ended(process: asyncio.subprocess.Process, *, within: float = HANG_SECONDS) -> Ended:
     """Wait for the end of a command."""
     stdout, stderr = await asyncio.wait_for(process.communicate(), within)
     assert process.returncode is not None

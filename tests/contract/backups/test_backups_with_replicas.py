@@ -202,7 +202,7 @@ async def test_a_backup_by_the_command_line_prints_its_result_alone(servers: Red
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
     )
-    done = await ended(process, within=60)
+    done = await ended(process)
     assert (done.code, done.stderr) == (0, "")
     assert done.stdout.startswith("backup ")
     assert "created in" in done.stdout

@@ -75,7 +75,7 @@ class Site:
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,
         )
-        done = await ended(process, within=60)
+        done = await ended(process)
         assert done.code == 0, done
         return done.stdout
 

@@ -93,7 +93,7 @@ async def test_a_consumer_of_all_bands_by_an_earlier_version_is_narrowed(under_t
     stream, subjects = under_test.stream("QUEUES"), under_test.subjects
     older = await under_test.bus.work_queue(stream, "scheduling-mine", subjects.queue_of("scheduling.mine"))
     await enqueue(under_test, NORMAL, "before")
-    (held,) = await older.fetch(10, 1.0)
+    (held,) = await older.fetch(10, HANG_SECONDS)
     queue = await banded(under_test)
     await enqueue(under_test, HIGH, "after")
     await held.release()

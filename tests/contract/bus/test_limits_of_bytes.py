@@ -9,7 +9,7 @@ from gardenbus.common.errors import TooManyRequests
 from gardenbus.common.ports.bus import Message
 from tests.contract.bus.test_streams import change, configuration
 from tests.support.buses import BusUnderTest
-from tests.support.eventually import eventually
+from tests.support.eventually import HANG_SECONDS, eventually
 from tests.support.servers import start_nats
 
 SIZE = 64 * 1024
@@ -34,7 +34,7 @@ async def test_a_report_beyond_the_limit_is_rejected_and_none_is_dropped(jetstre
     with pytest.raises(TooManyRequests, match="REPORTS holds as many bytes as it may: send this again later"):
         await jetstream.bus.publish(report(jetstream, 3))
     queue = await jetstream.bus.work_queue(jetstream.stream("REPORTS"), "apiserver", ">")
-    taken = await queue.fetch(10, 5)
+    taken = await queue.fetch(10, HANG_SECONDS)
     assert [each.message.subject[-2:] for each in taken] == ["z0", "z1", "z2"]
     await queue.ack_many(taken)
 
@@ -44,7 +44,7 @@ async def test_a_report_beyond_the_limit_is_rejected_and_none_is_dropped(jetstre
         except TooManyRequests as error:
             raise AssertionError from error
 
-    await eventually(has_room, within=60)
+    await eventually(has_room)
 
 
 async def test_a_stream_that_holds_more_loses_nothing_and_gets_the_limit_when_it_holds_less(
@@ -56,7 +56,7 @@ async def test_a_stream_that_holds_more_loses_nothing_and_gets_the_limit_when_it
     await jetstream.bus.ensure_streams()
     assert (await configuration(jetstream, "REPORTS"))["max_bytes"] == -1
     queue = await jetstream.bus.work_queue(jetstream.stream("REPORTS"), "apiserver", ">")
-    taken = await queue.fetch(10, 5)
+    taken = await queue.fetch(10, HANG_SECONDS)
     assert len(taken) == 6
     await queue.ack_many(taken)
 
@@ -65,7 +65,7 @@ async def test_a_stream_that_holds_more_loses_nothing_and_gets_the_limit_when_it
         found = await configuration(jetstream, "REPORTS")
         assert (found["max_bytes"], found["discard"]) == (LIMIT, "new")
 
-    await eventually(limited, within=60)
+    await eventually(limited)
 
 
 @pytest.mark.parametrize("size", ["600KB", "1KB"])

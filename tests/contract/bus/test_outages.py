@@ -462,7 +462,11 @@ async def test_connecting_waits_for_the_server_and_says_so(tmp_path: Path):
     server.stop()
     with capture_logs() as logs:
         connecting = asyncio.create_task(_position(server.url))
-        await asyncio.sleep(0.5)
+
+        async def awaited() -> None:
+            assert "server.awaited" in [entry["event"] for entry in logs]
+
+        await eventually(awaited)
         assert not connecting.done()
         await asyncio.to_thread(server.start)
         assert await asyncio.wait_for(connecting, HANG_SECONDS) == 0

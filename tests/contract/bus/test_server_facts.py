@@ -11,7 +11,7 @@ from gardenbus.common.adapters.nats.work_queue import JetStreamQueue
 from gardenbus.common.errors import BadRequest, Conflict, SettingsInvalid, Unavailable
 from gardenbus.common.ports.bus import Message
 from tests.support.buses import BusUnderTest, until_true
-from tests.support.eventually import HANG_SECONDS
+from tests.support.eventually import HANG_SECONDS, eventually
 from tests.support.servers import Server
 
 
@@ -66,7 +66,7 @@ async def test_a_timer_in_the_past_fires_at_once(jetstream: BusUnderTest):
     headers = {"Nats-Schedule": "@at 2020-01-01T00:00:00Z", "Nats-Schedule-Target": jetstream.work("a")}
     await jetstream.bus.publish(Message(jetstream.subjects.later(jetstream.work("a")), headers=headers))
 
-    assert len(await queue.fetch(1, 2.0)) == 1
+    assert len(await queue.fetch(1, HANG_SECONDS)) == 1
 
 
 async def test_a_timer_cannot_have_its_target_in_another_stream(jetstream: BusUnderTest):
@@ -224,17 +224,13 @@ async def test_a_renewed_lease_lives_on_and_no_ttl_is_taken(jetstream: BusUnderT
     with pytest.raises(BadRequest, match="TTL"):
         await jetstream.bus.publish(Message(silent, headers={"Nats-TTL": "never"}))
     await jetstream.bus.publish(Message(silent))
-    for _ in range(4):
+
+    async def expired() -> None:
         await jetstream.bus.publish(Message(renewed))
-        await asyncio.sleep(0.4)
+        found = [await jetstream.bus.last(jetstream.stream("LEASES"), lease) for lease in (renewed, silent)]
+        assert [lease is None for lease in found] == [False, True]
 
-    last = await jetstream.bus.last(jetstream.stream("LEASES"), renewed)
-    assert last is not None
-
-    async def expired() -> bool:
-        return await jetstream.bus.last(jetstream.stream("LEASES"), silent) is None
-
-    await until_true(expired)
+    await eventually(expired)
 
 
 async def test_a_naked_message_below_later_stays_and_is_no_work(jetstream: BusUnderTest):

@@ -25,7 +25,7 @@ from gardenbus.diagnostics.findings import DiagnosticFinding
 from gardenbus.diagnostics.replication import REDIS_REPLICAS, reported
 from gardenbus.relay.replica_report import report_replicas
 from tests.support.dashboards import TOKEN, send_request
-from tests.support.eventually import eventually
+from tests.support.eventually import HANG_SECONDS, eventually
 from tests.support.servers import Server
 
 SUBJECTS = Subjects()
@@ -72,7 +72,7 @@ async def test_queues_are_shown_with_the_work_handed_out_each_second(app: ASGIAp
     [row] = (await read(app, "/api/queues"))["items"]
     assert (row["queue"], row["pending"], row["listening"], row["perSecond"]) == ("migration", 1, 0, None)
     assert row["oldest"]
-    [work] = await queue.fetch(1, 2)
+    [work] = await queue.fetch(1, HANG_SECONDS)
     await work.ack()
 
     async def handed_out() -> None:
@@ -146,7 +146,7 @@ async def test_a_replayed_message_goes_to_where_it_was_sent_and_its_outcome_is_s
         return response.json()
 
     replaying = asyncio.create_task(replayed())
-    [work] = await queue.fetch(1, 5)
+    [work] = await queue.fetch(1, HANG_SECONDS)
     assert (work.message.subject, work.message.body) == ("garden.apply", BODY)
     await work.ack()
     outcome = await replaying

@@ -45,7 +45,7 @@ async def gardenbus(landscape: GuardedLandscape, *arguments: str) -> Ended:
         stderr=asyncio.subprocess.PIPE,
         env={**os.environ, "GARDENBUS_NATS_URL": landscape.nats.url, "GARDENBUS_NATS_CREDENTIALS": str(file)},
     )
-    return await ended(process, within=60)
+    return await ended(process)
 
 
 class Sending:

@@ -90,7 +90,7 @@ async def test_a_request_from_outside_never_arrives_as_an_insiders(landscape: Gu
         async def arrived() -> None:
             assert received
 
-        await eventually(arrived, within=60)
+        await eventually(arrived)
         (message,) = received
         sender = parse_request_subject(message.subject, SUBJECTS)
         assert (sender.user, sender.is_insider) == ("ann", False), shape
@@ -123,4 +123,4 @@ async def _next(
         assert after is None or last.sequence > after.sequence
         return last
 
-    return await eventually(stored, within=60)
+    return await eventually(stored)

@@ -17,7 +17,7 @@ from gardenbus.common.ports.bus import FollowEvent, Message
 from gardenbus.common.ports.store import VERSION_LEAP, Creation, SeedBinding
 from gardenbus.relay.stream_watch import LANDSCAPE
 from tests.support.builders import a_managed_seed, a_project, a_seed, a_shoot, a_shoot_state, merged
-from tests.support.eventually import eventually
+from tests.support.eventually import HANG_SECONDS, eventually
 from tests.support.joint import SUBJECTS, Joint
 
 
@@ -458,7 +458,7 @@ async def test_orders_that_were_carried_out_in_a_store_that_went_back_are_named(
     await joint.quiet()
     await published(joint, 2)
     queue = await joint.bus.work_queue("REQUESTS", "apiserver", SUBJECTS.apply)
-    await queue.ack_many(await queue.fetch(2, 5))
+    await queue.ack_many(await queue.fetch(2, HANG_SECONDS))
     await asyncio.to_thread(joint.redis.kill)
     shutil.rmtree(joint.redis.directory / "appendonlydir")
     (joint.redis.directory / "older").rename(joint.redis.directory / "appendonlydir")
