@@ -353,9 +353,11 @@ def test_a_refusal_names_once_what_it_is_about(capsys: pytest.CaptureFixture[str
 def test_a_refusal_of_several_fields_has_a_line_each(capsys: pytest.CaptureFixture[str]):
     one, two = {"field": "spec.a", "message": "no"}, {"field": "spec.b", "message": "neither"}
 
-    print_api_error({"reason": "Invalid", "message": "Shoot a is invalid: spec.a: no", "details": [one]}, "Shoot dev/a")
     print_api_error(
-        {"reason": "Invalid", "message": "Shoot a is invalid: spec.a: no; spec.b: neither", "details": [one, two]},
+        {"reason": "Invalid", "message": "Shoot dev/a is invalid: spec.a: no", "details": [one]}, "Shoot dev/a"
+    )
+    print_api_error(
+        {"reason": "Invalid", "message": "Shoot dev/a is invalid: spec.a: no; spec.b: neither", "details": [one, two]},
         "Shoot dev/a",
     )
 

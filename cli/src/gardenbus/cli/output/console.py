@@ -188,17 +188,16 @@ def print_watch_restarted() -> None:
 def print_api_error(error: dict[str, Any], about: str = "") -> None:
     """Print an error of the API, and the fields that its message does not name; a line each for several.
 
-    What it is about comes first, unless the message begins with it.
+    What it is about comes first, unless the message that is printed begins with it.
     """
-    message, reason = str(error.get("message")), error.get("reason")
-    names_it = message.casefold().startswith((f"{about} ".casefold(), f"{about}:".casefold()))
-    prefix = "" if not about or names_it else f"{about}: "
+    message, reason, prefix = str(error.get("message")), error.get("reason"), f"{about}: " if about else ""
     details = [f"{detail.get('field')}: {detail.get('message')}" for detail in error.get("details") or ()]
     if about and details and message.endswith(f" is invalid: {'; '.join(details)}"):
         print_error(f"{prefix}{reason}: {details[0]}" if len(details) == 1 else f"{prefix}{reason}")
         named = details if len(details) > 1 else []
     else:
-        print_error(f"{prefix}{reason}: {message}")
+        names_it = message.casefold().startswith((f"{about} ".casefold(), f"{about}:".casefold()))
+        print_error(f"{reason}: {message}" if names_it else f"{prefix}{reason}: {message}")
         named = [each for each in details if each not in message]
     for each in named:
         errors.print(f"  {each}")
