@@ -98,6 +98,21 @@ async def test_people_see_figures_processes_and_where_the_time_goes(tmp_path: Pa
         assert output in stdout
 
 
+@pytest.mark.long
+async def test_a_profile_schedules_requests_and_groups(tmp_path: Path) -> None:
+    larger = ("--seeds", "240", "--placed", "240", "--shoots", "400", "--runs", "1")
+    output = str(tmp_path / "results")
+    code, _, stderr = await bench("scheduling", "--profile", "weighted", "--json", *larger, "--output", output)
+    assert code == 0, stderr
+    assert_reported(ScenarioName.SCHEDULING, tmp_path / "results")
+
+
+async def test_a_profile_of_another_scenario_is_a_usage_error() -> None:
+    code, _, stderr = await bench("intake", "--profile", "weighted")
+    assert code == 2
+    assert "scheduling, flat" in stderr
+
+
 async def test_a_scenario_that_does_not_exist_is_a_usage_error() -> None:
     code, _, stderr = await bench("speed")
     assert code == 2

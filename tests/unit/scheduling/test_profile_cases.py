@@ -27,12 +27,12 @@ from gardenbus.common.api.garden.shoot_groups import (
     GroupChecks,
     GroupCounts,
     GroupRules,
-    GroupScores,
     domain_of,
     without_shoot,
 )
 from gardenbus.common.api.selectors import parse_selector
 from gardenbus.common.api.views import Metadata
+from gardenbus.scheduling.group_domains import GroupDomains
 from gardenbus.scheduling.scores.formulas import (
     Amount,
     affinity_score,
@@ -43,6 +43,9 @@ from gardenbus.scheduling.scores.formulas import (
     shape_score,
     zone_score,
 )
+from gardenbus.scheduling.seed_candidates import SeedCandidate
+from gardenbus.scheduling.seed_index import Grades, SeedIndex
+from gardenbus.scheduling.snapshot import Landscape
 from tests.support import naive_scores
 from tests.support.naive_scores import NaiveSeed
 from tests.support.shared_files import SHARED, required_shared
@@ -145,9 +148,9 @@ def score_of(
     args: ScoreArgs, seed: NaiveSeed, given: Mapping[str, Any], requests: Mapping[str, int], open_seeds: Collection[str]
 ) -> int:
     views = views_of(given)
-    scores = GroupScores(
-        rules_of(given), counts_of(given), lambda name, key: domain_of(views[name], key), sorted(open_seeds)
-    )
+    landscape = Landscape(seeds=[SeedCandidate.of(document_of(name, view)) for name, view in views.items()])
+    index, groups = landscape.index, GroupDomains(rules_of(given), counts_of(given), landscape)
+    has_room = index.bits_of(landscape.seeds_by_name[name] for name in open_seeds)
     amounts = {
         name: Amount(seed.allocatable[name], seed.used.get(name, 0), amount)
         for name, amount in requests.items()
@@ -170,11 +173,24 @@ def score_of(
         case AnnotationScore():
             return annotation_score(args, seed.annotations)
         case TopologySpread():
-            return scores.spread(seed.name)
+            return points_of(seed.name, groups.spread_grades(index.present, has_room), index)
         case ShootAffinity():
-            return scores.affinity(seed.name)
+            return points_of(seed.name, groups.affinity_grades(index.present), index)
         case _:
             raise AssertionError(args)
+
+
+def document_of(name: str, view: Seed) -> dict[str, Any]:
+    """The manifest of a seed of a case."""
+    provider = {"type": view.spec.provider.type, "region": view.spec.provider.region}
+    metadata = {"name": name, "labels": view.metadata.labels}
+    return {"kind": "Seed", "metadata": metadata, "spec": {"provider": provider}}
+
+
+def points_of(seed: str, grades: Grades, index: SeedIndex) -> int:
+    """The score of a seed, of which each has one."""
+    (points,) = (points for points, seeds in grades.items() if seeds >> index.slots[seed] & 1)
+    return points
 
 
 def domains_of(given: Mapping[str, Any]) -> dict[str, dict[str, str]]:

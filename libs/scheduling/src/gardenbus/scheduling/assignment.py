@@ -4,7 +4,7 @@ from gardenbus.common.api.garden.shoot_groups import NO_GROUP_RULES
 from gardenbus.scheduling.diagnosis import unschedulable
 from gardenbus.scheduling.equivalence_classes import SchedulingRequest
 from gardenbus.scheduling.feasible_seeds import DistanceGroup, FeasibleSeeds, feasible_seeds_of
-from gardenbus.scheduling.group_checks import allowed_by, group_checks_of
+from gardenbus.scheduling.group_checks import allowed_seeds
 from gardenbus.scheduling.group_scores import cells_with, group_scores_of
 from gardenbus.scheduling.results import Assignment, RunnerUp, SchedulingResult
 from gardenbus.scheduling.scores.seed_scores import scores_of
@@ -55,13 +55,13 @@ def _assign(request: SchedulingRequest, snapshot: Snapshot) -> Assignment | None
 
 def _assign_by_levels(request: SchedulingRequest, snapshot: Snapshot) -> Assignment | None:
     found = feasible_seeds_of(request.constraints, snapshot.landscape)
-    checks = group_checks_of(request, snapshot)
+    allowed = allowed_seeds(request, snapshot, found.feasible)
     preferred = group_scores_of(request, snapshot)
     if preferred:
         found = found._replace(scores={**found.scores, **preferred})
     nearer = 0
     for each in found.groups:
-        group = each if checks is None else each._replace(feasible=allowed_by(checks, each.feasible, snapshot))
+        group = each if request.rules is NO_GROUP_RULES else each._replace(feasible=each.feasible & allowed)
         if preferred:
             group = group._replace(cells=cells_with(preferred, found.scores, snapshot.landscape, group.feasible))
         if group.feasible:

@@ -46,6 +46,14 @@ class FeasibleSeeds(NamedTuple):
     scores: Mapping[str, ClassScore] = MappingProxyType({})
     replies: ClassReplies = NO_REPLIES
 
+    @property
+    def feasible(self) -> Bitset:
+        """The feasible seeds of all groups."""
+        bits = 0
+        for group in self.groups:
+            bits |= group.feasible
+        return bits
+
 
 class Narrowing(NamedTuple):
     """The seeds before and after one filter."""

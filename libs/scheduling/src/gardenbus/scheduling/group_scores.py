@@ -1,14 +1,16 @@
 """Scores by the members of groups near each seed, for a shoot that prefers some: in the place of those of its class."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 from gardenbus.common.api.bitsets import Bitset
 from gardenbus.common.api.garden.scheduling_profiles import ShootAffinity, TopologySpread
-from gardenbus.common.api.garden.shoot_groups import NO_GROUP_RULES, GroupScores
+from gardenbus.common.api.garden.shoot_groups import NO_GROUP_RULES
 from gardenbus.scheduling.equivalence_classes import SchedulingRequest
 from gardenbus.scheduling.feasible_seeds import feasible_seeds_of
-from gardenbus.scheduling.room import has_room
+from gardenbus.scheduling.group_domains import GroupDomains
 from gardenbus.scheduling.scores.class_scores import Cells, ClassScore, cells_of
+from gardenbus.scheduling.scores.usage_levels import open_seeds
+from gardenbus.scheduling.seed_candidates import SeedCandidate
 from gardenbus.scheduling.seed_index import Grades, SeedIndex
 from gardenbus.scheduling.snapshot import Landscape, Snapshot
 
@@ -21,19 +23,17 @@ def group_scores_of(request: SchedulingRequest, snapshot: Snapshot) -> Mapping[s
     plugins = [each for each in landscape.scores.static if isinstance(each.args, TopologySpread | ShootAffinity)]
     if not plugins:
         return {}
-    feasible = 0
-    for group in feasible_seeds_of(request.constraints, landscape).groups:
-        feasible |= group.feasible
-    seeds = landscape.index.seeds_in(feasible)
-    scores = GroupScores(
-        rules,
-        snapshot.groups.of(request.constraints.namespace, rules),
-        landscape.domain,
-        (seed.name for seed in seeds if has_room(seed, snapshot.usage, request.requests)),
-    )
-    spread = _score(scores.spread, feasible, is_requested=bool(rules.preferred_spread))
+    domains = GroupDomains(rules, snapshot.groups.of(request.constraints.namespace, rules), landscape)
+    index, feasible = landscape.index, feasible_seeds_of(request.constraints, landscape).feasible
+    grades_of_spread: Grades = {0: index.present}
+    if rules.preferred_spread:
+        is_open = open_seeds(request.requests, scores=landscape.scores, usage=snapshot.usage, index=index)
+        grades_of_spread = domains.spread_grades(index.present, feasible & is_open)
+    spread = _score(grades_of_spread, index, is_requested=bool(rules.preferred_spread))
     affinity = _score(
-        scores.affinity, feasible, is_requested=bool(rules.preferred_affinity or rules.preferred_anti_affinity)
+        domains.affinity_grades(index.present),
+        index,
+        is_requested=bool(rules.preferred_affinity or rules.preferred_anti_affinity),
     )
     return {each.name: spread if isinstance(each.args, TopologySpread) else affinity for each in plugins}
 
@@ -45,12 +45,9 @@ def cells_with(
     return cells_of(landscape.scores.static, {**by_class, **scores}, landscape.index, seeds)
 
 
-def _score(points: Callable[[str], int], feasible: Bitset, *, is_requested: bool) -> ClassScore:
-    def grades(index: SeedIndex) -> Grades:
-        graded: dict[int, Bitset] = {}
-        for seed in index.seeds_in(feasible):
-            score = points(seed.name)
-            graded[score] = graded.get(score, 0) | 1 << index.slots[seed.name]
-        return graded
+def _score(grades: Grades, index: SeedIndex, *, is_requested: bool) -> ClassScore:
+    def score(seed: SeedCandidate) -> int:
+        slot = index.slots[seed.name]
+        return next((points for points, seeds in grades.items() if seeds >> slot & 1), 0)
 
-    return ClassScore(lambda seed: points(seed.name), grades, is_requested)
+    return ClassScore(score, lambda _: grades, is_requested)

@@ -17,9 +17,8 @@ class UsageIndex(dict[str, int]):
 
     An ordering notices an increase by itself when the seed comes first in it; it reads decreases. `decreased` are the
     seeds that have fewer shoots than before, in that order; `assumed` those that a decision has counted a shoot on
-    since the last `reconcile`, of which there were so many as `reconciles` says. `heaps` and `heaps_of` belong to
-    scores/usage_heaps.py, `levels` and `levels_of` to scores/usage_levels.py; while there are levels, `touched` has all
-    seeds whose usage was set.
+    since the last `reconcile`. `heaps` and `heaps_of` belong to scores/usage_heaps.py, `levels` and `levels_of` to
+    scores/usage_levels.py; while there are levels, `touched` has all seeds whose usage was changed.
     """
 
     def __init__(
@@ -33,7 +32,6 @@ class UsageIndex(dict[str, int]):
         self.decreased: list[str] = []
         self.assumed: list[str] = []
         self.touched: list[str] = []
-        self.reconciles = 0
         self.heaps: dict[int, Any] = {}
         self.heaps_of: object = None
         self.levels: dict[Hashable, Any] = {}
@@ -56,6 +54,8 @@ class UsageIndex(dict[str, int]):
     def assume(self, seed: str, requests: Requests = ()) -> None:
         """Count one more shoot on a seed, with what it requests there."""
         self.assumed.append(seed)
+        if self.levels:
+            self.touched.append(seed)
         super().__setitem__(seed, self.get(seed, 0) + 1)
         if requests:
             self._take(seed, requests, 1)
@@ -82,17 +82,18 @@ class UsageIndex(dict[str, int]):
         decreased, usage_of, store = self.decreased, self.get, super().__setitem__
         for seeds in (self.assumed, changed):
             for seed in seeds:
-                usage = observed.get(seed, 0)
-                if usage < usage_of(seed, 0):
+                usage, before = observed.get(seed, 0), usage_of(seed, 0)
+                if usage < before:
                     decreased.append(seed)
                 store(seed, usage)
+                is_touched = usage != before
                 if seed in self.requested or seed in requested:
-                    self.requested[seed] = dict(requested.get(seed, NOTHING))
-        if self.levels:
-            self.touched += self.assumed
-            self.touched += changed
+                    taken = dict(requested.get(seed, NOTHING))
+                    is_touched = is_touched or taken != self.requested.get(seed)
+                    self.requested[seed] = taken
+                if is_touched and self.levels:
+                    self.touched.append(seed)
         self.assumed.clear()
-        self.reconciles += 1
         if len(decreased) > MAX_DECREASES:
             decreased.clear()
             self.heaps.clear()

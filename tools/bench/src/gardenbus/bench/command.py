@@ -11,9 +11,12 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
-from gardenbus.bench.options import BenchOptions, ScenarioName
+from gardenbus.bench.options import BenchOptions, BenchProfile, ScenarioName
 from gardenbus.cli.output.console import Exit, print_error, show
 from gardenbus.embedded.durability import Durability
+
+WITH_PROFILE = (ScenarioName.SCHEDULING, ScenarioName.FLAT)
+"""Scenarios that can be measured with a profile of the scheduler."""
 
 
 def bench(  # noqa: PLR0913 - one parameter an option
@@ -27,6 +30,10 @@ def bench(  # noqa: PLR0913 - one parameter an option
     durability: Annotated[
         Durability, typer.Option(help="What is to survive: loss of power, or the death of any process.")
     ] = Durability.PROCESS,
+    profile: Annotated[
+        BenchProfile | None,
+        typer.Option(help="Schedule 200 classes, requests and groups by this profile: `scheduling`, `flat`."),
+    ] = None,
     reduced: Annotated[bool, typer.Option("--reduced", help="At a size for minutes instead of hours.")] = False,
     output: Annotated[
         Path | None, typer.Option("--output", help="Folder for results.json and results.md.", file_okay=False)
@@ -38,7 +45,17 @@ def bench(  # noqa: PLR0913 - one parameter an option
 
     Example: gardenbus bench --reduced
     """
-    options = BenchOptions(seeds=seeds, placed=placed, shoots=shoots, runs=runs, reduced=reduced, durability=durability)
+    if profile is not None and scenario not in WITH_PROFILE:
+        raise typer.BadParameter(f"is one of {', '.join(WITH_PROFILE)}", param_hint="--profile: the scenario")
+    options = BenchOptions(
+        seeds=seeds,
+        placed=placed,
+        shoots=shoots,
+        runs=runs,
+        reduced=reduced,
+        durability=durability,
+        profile=profile,
+    )
     failed = _run_all([scenario] if scenario else list(ScenarioName), options, as_json=as_json, output=output)
     if failed:
         raise typer.Exit(Exit.FAILED)

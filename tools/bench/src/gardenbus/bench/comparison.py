@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from gardenbus.bench.options import BenchProfile
 from gardenbus.bench.stats import ScenarioStats, histogram, largest, latencies, median_of, medians
 from gardenbus.embedded.durability import Durability
 
@@ -28,6 +29,7 @@ class ScenarioTask(NamedTuple):
     size: ScenarioSize
     durability: Durability
     progress: ReportProgress
+    profile: BenchProfile | None = None
 
 
 class Measurement:
@@ -120,7 +122,8 @@ def compared(
 
 def parameters(task: ScenarioTask, more: Mapping[str, object] = {}) -> dict[str, object]:
     """The parameters of a measurement, for its report."""
-    return {**msgspec.structs.asdict(task.size), "durability": task.durability.value, **more}
+    profile = {"profile": task.profile.value} if task.profile is not None else {}
+    return {**msgspec.structs.asdict(task.size), "durability": task.durability.value, **profile, **more}
 
 
 def busy(measurements: Sequence[Measurement]) -> dict[str, float]:

@@ -22,6 +22,12 @@ class ScenarioName(StrEnum):
     IDENTITIES = "identities"
 
 
+class BenchProfile(StrEnum):
+    """Profiles of the scheduler that a scenario may be measured with."""
+
+    WEIGHTED = "weighted"
+
+
 class BenchOptions(msgspec.Struct, frozen=True):
     """Sizes that the user chose: None where the scenario's own size counts."""
 
@@ -31,3 +37,4 @@ class BenchOptions(msgspec.Struct, frozen=True):
     runs: int | None = None
     reduced: bool = False
     durability: Durability = Durability.PROCESS
+    profile: BenchProfile | None = None

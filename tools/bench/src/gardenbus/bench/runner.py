@@ -20,7 +20,7 @@ def size_of(scenario: ScenarioName, options: BenchOptions) -> ScenarioSize:
 async def run_scenario(scenario: ScenarioName, options: BenchOptions, progress: ReportProgress) -> ScenarioStats:
     """Measure one scenario on servers of its own. Raises BenchFailed."""
     described = machine()
-    task = ScenarioTask(scenario.value, size_of(scenario, options), options.durability, progress)
+    task = ScenarioTask(scenario.value, size_of(scenario, options), options.durability, progress, options.profile)
     stats = await SCENARIOS[scenario].measure(task)
     parameters = {**stats.parameters, "object_bytes": len(encode(shoot("example-0000000", 0, "uniform")))}
     return msgspec.structs.replace(stats, parameters=parameters, machine=described)

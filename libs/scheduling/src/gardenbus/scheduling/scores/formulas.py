@@ -37,9 +37,13 @@ class Amount(NamedTuple):
 
 def fit_score(args: ResourcesFit, amounts: Mapping[str, Amount]) -> int:
     """SeedResourcesFit: the weighted mean of the resources' scores; 0 without any resource that counts."""
-    found = _counting(args.resources, amounts)
-    weights = sum(weight for weight, _ in found)
-    return sum(weight * _fit(args, amount) for weight, amount in found) // weights if weights else 0
+    points = weights = 0
+    for resource in args.resources:
+        amount = amounts.get(resource.name)
+        if amount is not None:
+            points += resource.weight * _fit(args, amount)
+            weights += resource.weight
+    return points // weights if weights else 0
 
 
 def _fit(args: ResourcesFit, amount: Amount) -> int:

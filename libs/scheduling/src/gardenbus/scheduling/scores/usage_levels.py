@@ -60,6 +60,11 @@ def best_seed(
     return BestSeed(seed, total, index.seeds[second[0]], second[1])
 
 
+def open_seeds(requests: Requests, *, scores: ScoreTable, usage: UsageIndex, index: SeedIndex) -> Bitset:
+    """All seeds that take one more shoot with these requests."""
+    return _levels_of(scores, requests, usage, index).open
+
+
 def _choose(cells: Cells, room: Bitset, ranges: Ranges, levels: "UsageLevels") -> tuple[int, int, Bitset] | None:
     """Slot and sum of the best seed, with the set that it was found in."""
     index = levels.index
@@ -103,16 +108,14 @@ def _best_hits(cells: Cells, room: Bitset, levels: "UsageLevels") -> tuple[int, 
 class UsageLevels:
     """All seeds of an index by the weighted sum of their usage scores. `open` are those that have room.
 
-    `sums` ascend. `touches`, `assumed`, `reconciles` and `changes` are how much of the logs has been read.
+    `sums` ascend. `touches` and `changes` are how much of the logs has been read.
     """
 
     __slots__ = (
-        "assumed",
         "by_sum",
         "changes",
         "index",
         "open",
-        "reconciles",
         "requests",
         "scores",
         "sum_of",
@@ -137,9 +140,7 @@ class UsageLevels:
     def catch_up(self) -> None:
         """Grade the seeds anew that have changed since, or whose usage has."""
         usage, changed, slot_of = self.usage, self.index.changed, self.index.slots.get
-        names = usage.assumed[self.assumed if usage.reconciles == self.reconciles else 0 :]
-        if self.touches < len(usage.touched):
-            names += usage.touched[self.touches :]
+        names = usage.touched[self.touches :]
         slots = {slot for name in names if (slot := slot_of(name)) is not None}
         if self.changes < len(changed):
             slots.update(changed[self.changes :])
@@ -148,8 +149,7 @@ class UsageLevels:
         self._read_logs()
 
     def _read_logs(self) -> None:
-        usage = self.usage
-        self.touches, self.assumed, self.reconciles = len(usage.touched), len(usage.assumed), usage.reconciles
+        self.touches = len(self.usage.touched)
         self.changes = len(self.index.changed)
 
     def _grade(self, slot: int) -> None:

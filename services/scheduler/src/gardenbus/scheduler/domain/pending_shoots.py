@@ -7,7 +7,7 @@ from typing import NamedTuple
 from gardenbus.common.api.document import StoredObject
 from gardenbus.common.api.garden.binding_defaults import needs_seed_defaults, with_seed_defaults
 from gardenbus.common.api.garden.scheduling_order import in_turn
-from gardenbus.common.api.garden.scheduling_requirements import PRIORITIZED, RESOLVED, resolved_of
+from gardenbus.common.api.garden.scheduling_requirements import PRIORITIZED, RESOLVED, resolved_requirements
 from gardenbus.common.api.garden.shoot_groups import NO_GROUP_RULES, GroupRules
 from gardenbus.common.api.garden.shoots import Shoot
 from gardenbus.common.api.keys import Header, ObjectKey, queued_shoot
@@ -98,7 +98,7 @@ def _priority_of(pending: PendingShoot) -> int:
     stored = pending.stored
     if stored is None or PRIORITIZED not in stored.parts.meta:
         return 0
-    return resolved_of(stored.document()).priority
+    return resolved_requirements(stored.annotations).priority
 
 
 def group_rules_of(pending: PendingShoot) -> GroupRules:
@@ -106,7 +106,7 @@ def group_rules_of(pending: PendingShoot) -> GroupRules:
     stored = pending.stored
     if stored is None or _RESOLVED not in stored.parts.meta:
         return NO_GROUP_RULES
-    return resolved_of(stored.document()).group_rules
+    return resolved_requirements(stored.annotations).group_rules
 
 
 def binding_of(pending: PendingShoot, assignment: Assignment, landscape: Landscape, groups: SeenGroups) -> SeedBinding:

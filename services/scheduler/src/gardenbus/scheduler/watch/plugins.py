@@ -183,10 +183,8 @@ class Plugins:
 
     def _seeds(self, constraints: Constraints, landscape: Landscape) -> dict[str, int | None]:
         """The seeds that a class may use, but for what the plug-ins themselves reject, by scheduling generation."""
-        bits = 0
-        for group in feasible_seeds_of(constraints, landscape).groups:
-            bits |= group.feasible
-        seeds = {each.name: each.scheduling_generation for each in landscape.index.seeds_in(bits)}
+        feasible = feasible_seeds_of(constraints, landscape).feasible
+        seeds = {each.name: each.scheduling_generation for each in landscape.index.seeds_in(feasible)}
         for name in self._rejected(constraints):
             if (rejected := landscape.seeds_by_name.get(name)) is not None:
                 seeds[name] = rejected.scheduling_generation

@@ -16,8 +16,8 @@ import asyncio
 import itertools
 import os
 import sys
-from collections.abc import Callable, Coroutine, Iterator, Sequence
-from typing import Any
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -37,10 +37,18 @@ from gardenbus.scheduler.settings import SchedulerSettings
 
 SEEDS_VARIABLE = "GARDENBUS_BENCH_SEEDS"
 UIDS_VARIABLE = "GARDENBUS_BENCH_UIDS"
-"""A file of JSON: shoot name to uid."""
+"""A file of JSON: shoot name to uid and groups."""
 
 SCHEDULING_CONSUMER = "scheduling-default-scheduler"
 WAIT_SECONDS = 1.0
+
+
+class _Described(NamedTuple):
+    """A shoot that is bound: its uid, and the groups that it is a member of."""
+
+    uid: str
+    groups: Sequence[str]
+
 
 _decode = msgspec.json.Decoder(Document).decode
 
@@ -48,13 +56,13 @@ _decode = msgspec.json.Decoder(Document).decode
 async def build_schedule(context: ServiceContext[CommonSettings]) -> None:
     """Take work, bind each to the next seed in turn, acknowledge."""
     connections = await connect_all(context, reporter="bare")
-    uids: dict[str, str] = {}
+    shoots: dict[str, _Described] = {}
     if file_name := os.environ.get(UIDS_VARIABLE):
         with open(file_name, "rb") as file:  # noqa: ASYNC230, PTH123 - before anything runs
-            uids = msgspec.json.decode(file.read(), type=dict[str, str])
+            shoots = msgspec.json.decode(file.read(), type=dict[str, _Described])
     queue = await _queue(connections, "QUEUES", SCHEDULING_CONSUMER, "queue.scheduling.default-scheduler.*.*")
     seeds = itertools.cycle(seed_name(number) for number in range(int(os.environ[SEEDS_VARIABLE])))
-    context.spawn("schedule", _Schedule(connections.store, queue, seeds, uids).run())
+    context.spawn("schedule", _Schedule(connections.store, queue, seeds, shoots).run())
 
 
 async def _pipelined(
@@ -72,24 +80,33 @@ async def _pipelined(
 class _Schedule:
     """Binds what comes."""
 
-    def __init__(self, store: Store, queue: WorkQueue, seeds: Iterator[str], uids: dict[str, str]) -> None:
+    def __init__(self, store: Store, queue: WorkQueue, seeds: Iterator[str], shoots: Mapping[str, _Described]) -> None:
         self._store = store
         self._queue = queue
         self._seeds = seeds
-        self._uids = uids
+        self._shoots = shoots
         self._since = 0
 
     async def run(self) -> None:
         await _pipelined(self._queue, SchedulerSettings().batch_size, self._bind)
 
     async def _bind(self, works: Sequence[QueueMessage]) -> None:
-        if self._uids:  # what else is queued is not its business, and comes again
-            works = [work for work in works if _key_of(work).name in self._uids]
+        if self._shoots:  # what else is queued is not its business, and comes again
+            works = [work for work in works if _key_of(work).name in self._shoots]
         keys = [_key_of(work) for work in works]
-        uids = [self._uids[key.name] for key in keys] if self._uids else await self._read(keys)
+        shoots = [self._shoots[key.name] for key in keys] if self._shoots else await self._read(keys)
+        groups = await self._groups(keys, shoots)
         bindings = [
-            SeedBinding(key.namespace, key.name, uid, generation=1, seed=next(self._seeds), scheduling_generation=None)
-            for key, uid in zip(keys, uids, strict=True)
+            SeedBinding(
+                key.namespace,
+                key.name,
+                shoot.uid,
+                generation=1,
+                seed=next(self._seeds),
+                scheduling_generation=None,
+                groups={group: (groups[group].version, groups[group].placed()) for group in shoot.groups},
+            )
+            for key, shoot in zip(keys, shoots, strict=True)
         ]
         while bindings:
             bindings = [msgspec.structs.replace(each, seed=next(self._seeds)) for each in await self._full(bindings)]
@@ -105,8 +122,28 @@ class _Schedule:
             raise SettingsInvalid((f"the bare pipe could not bind: {set(outcomes)}",))
         return [each for each, outcome in zip(bindings, outcomes, strict=True) if outcome == "full"]
 
-    async def _read(self, keys: Sequence[ObjectKey]) -> list[str]:
-        return [stored.uid if stored else "" for stored in await self._store.get_many(keys)]
+    async def _groups(self, keys: Sequence[ObjectKey], shoots: Sequence[_Described]) -> Mapping[str, "_Group"]:
+        """The groups of shoots of one namespace, read once."""
+        names = sorted({group for shoot in shoots for group in shoot.groups})
+        if not names:
+            return {}
+        counts = await self._store.group_counts(keys[0].namespace, names)
+        return {name: _Group(each.version) for name, each in counts.items()}
+
+    async def _read(self, keys: Sequence[ObjectKey]) -> list[_Described]:
+        return [_Described(stored.uid if stored else "", []) for stored in await self._store.get_many(keys)]
+
+
+class _Group:
+    """A group at the version that was read, with the members placed since."""
+
+    def __init__(self, version: int) -> None:
+        self.version = version
+        self._next = itertools.count()
+
+    def placed(self) -> int:
+        """The number of members that were placed before one more."""
+        return next(self._next)
 
 
 def _key_of(work: QueueMessage) -> ObjectKey:

@@ -3,17 +3,20 @@
 A *uniform* landscape has one kind of shoot that every seed takes. A *mixed* one has 200 classes of shoots in 20
 regions, 5 of them without seeds. 30 % of its shoots have their distances from a region ConfigMap (the others by name),
 20 % have networks of their own (which some seeds use themselves), and there are selectors, taints, zones and access
-restrictions.
+restrictions. A *weighted* one is mixed, for a profile with scores: besides, its seeds state cpu, each shoot requests
+some of it in one of four sizes and prefers some seeds by their label, and a tenth of the shoots are in groups of ten
+that are kept apart.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Literal
 
 import msgspec
 
 from gardenbus.common.api.document import Document
+from gardenbus.common.api.garden.scheduling_requirements import RESOLVED
 
-Mix = Literal["uniform", "mixed"]
+Mix = Literal["uniform", "mixed", "weighted"]
 
 NAMESPACE = "garden-bench"
 PROVIDER = "aws"
@@ -26,6 +29,11 @@ REGIONS = 20
 REGIONS_WITH_SEEDS = 15
 CLASSES = 200
 RINGS = 10
+SIZES = (1000, 2000, 4000, 8000)
+"""Requests of shoots, in thousandths of a cpu."""
+
+CPU = "1000000"
+_GROUPED, _OF_A_GROUP = 10, 100
 _CORE = "core.gardener.cloud/v1beta1"
 _DAY = "2026-01-02T03:04:05Z"
 
@@ -47,7 +55,7 @@ def basics(mix: Mix) -> list[Document]:
     }
     namespace: Document = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}}
     garden: Document = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "garden"}}
-    mapped = [_profile(MAPPED), _distances()] if mix == "mixed" else []
+    mapped = [_profile(MAPPED), _distances()] if mix != "uniform" else []
     named = [_named("Secret", CREDENTIALS), *(_named("ConfigMap", name) for name in (AUDIT_POLICY, AUTHENTICATION))]
     return [namespace, garden, project, *named, _credentials(), _profile(PROVIDER), *mapped]
 
@@ -97,13 +105,13 @@ def _profile(name: str) -> Document:
 
 def seed(number: int, mix: Mix, *, capacity: int | None = None, ready: bool = True) -> Document:
     """A Seed that has reported. In a mixed landscape every eighth is tainted, and a third support a restriction."""
-    region = number % REGIONS_WITH_SEEDS if mix == "mixed" else 0
+    region = number % REGIONS_WITH_SEEDS if mix != "uniform" else 0
     spec: Document = {
         "provider": {"type": PROVIDER, "region": _region(region), "zones": _zones(region)},
         "networks": {"nodes": "10.240.0.0/16", "pods": "10.241.0.0/16", "services": "10.242.0.0/16"},
         "settings": {"scheduling": {"visible": True}},
     }
-    if mix == "mixed":
+    if mix != "uniform":
         spec["networks"] = {
             "nodes": f"10.{200 + number % 50}.0.0/16",
             "pods": "172.16.0.0/16",
@@ -117,6 +125,8 @@ def seed(number: int, mix: Mix, *, capacity: int | None = None, ready: bool = Tr
         if in_region % 4 == 1:
             spec["settings"]["zoneSelection"] = {"mode": "Prefer"}
     resources = {} if capacity is None else {"shoots": str(capacity)}
+    if mix == "weighted":
+        resources["cpu"] = CPU
     return {
         "apiVersion": _CORE,
         "kind": "Seed",
@@ -145,7 +155,7 @@ def ready_condition(*, is_ready: bool) -> Document:
 
 def shoot(name: str, number: int, mix: Mix, *, impossible: bool = False) -> Document:
     """A pending Shoot of 2 to 4 KB. `number` picks its class; an impossible one requires labels that no seed has."""
-    region = number % REGIONS if mix == "mixed" else 0
+    region = number % REGIONS if mix != "uniform" else 0
     spec: Document = {
         "cloudProfile": {"kind": "CloudProfile", "name": PROVIDER},
         "credentialsBindingName": CREDENTIALS,
@@ -160,10 +170,13 @@ def shoot(name: str, number: int, mix: Mix, *, impossible: bool = False) -> Docu
         "networking": {"type": "cilium", "nodes": "10.0.0.0/16", "pods": "100.96.0.0/11", "services": "100.64.0.0/13"},
         "provider": {"type": PROVIDER, "workers": [_worker_pool(pool, _zones(region)) for pool in range(3)]},
     }
-    if mix == "mixed":
+    if mix != "uniform":
         _vary(spec, number)
     if impossible:
         spec["seedSelector"] = {"matchLabels": {"ring": f"none-{number % CLASSES}"}}
+    annotations = {"gardener.cloud/created-by": f"user-{number % 500}@example.org"}
+    if mix == "weighted":
+        annotations[RESOLVED] = msgspec.json.encode(_requirements(name, number)).decode()
     return {
         "apiVersion": _CORE,
         "kind": "Shoot",
@@ -171,10 +184,30 @@ def shoot(name: str, number: int, mix: Mix, *, impossible: bool = False) -> Docu
             "name": name,
             "namespace": NAMESPACE,
             "labels": {"landscape": "bench", "team": f"team-{number % 50}"},
-            "annotations": {"gardener.cloud/created-by": f"user-{number % 500}@example.org"},
+            "annotations": annotations,
         },
         "spec": spec,
     }
+
+
+def groups_of(name: str, number: int, mix: Mix) -> Sequence[str]:
+    """The groups that a shoot is a member of."""
+    is_grouped = mix == "weighted" and number % _GROUPED == 0
+    return [f"{name.rpartition('-')[0]}-{number // _OF_A_GROUP}"] if is_grouped else []
+
+
+def _requirements(name: str, number: int) -> Document:
+    """Requirements of a weighted shoot, as admission resolves them."""
+    kind = number % CLASSES
+    preferred = [{"weight": 80, "preference": {"matchLabels": {"ring": str(kind % RINGS)}}}]
+    affinity: Document = {"seedAffinity": {"preferred": preferred}}
+    groups = groups_of(name, number, "weighted")
+    of_groups: Document = {}
+    if groups:
+        affinity["shootAntiAffinity"] = {"required": [{"group": groups[0], "topologyKey": "seed"}]}
+        spread = {"group": groups[0], "topologyKey": "region", "whenUnsatisfiable": "ScheduleAnyway"}
+        of_groups = {"groups": groups, "topologySpreadConstraints": [spread]}
+    return {"affinity": affinity, "requests": {"cpu": SIZES[kind % len(SIZES)]}, **of_groups}
 
 
 def _vary(spec: Document, number: int) -> None:

@@ -35,6 +35,7 @@ from gardenbus.common.api.garden.shoot_groups import (
 )
 from gardenbus.common.api.manifests.strict_yaml import read_yaml
 from gardenbus.common.api.selectors import LabelSelector, parse_selector
+from gardenbus.common.api.short_cache import short_cache
 from gardenbus.common.errors import BadRequest, FieldProblem
 
 REQUIREMENTS = "scheduling.gardenbus.io/requirements"
@@ -151,8 +152,12 @@ _decode = json_decoder(_Resolved)
 def resolved_requirements(annotations: Mapping[str, Any]) -> SchedulingRequirements:
     """The requirements that admission has resolved; none where they cannot be read."""
     text = annotations.get(RESOLVED)
-    if not isinstance(text, str):
-        return NO_REQUIREMENTS
+    return _requirements(text) if isinstance(text, str) else NO_REQUIREMENTS
+
+
+@short_cache(4096)
+def _requirements(text: str) -> SchedulingRequirements:
+    """The requirements of a text: shoots that are alike share it, and each decision reads it a few times."""
     try:
         read = _decode(text.encode())
         seeds = read.affinity.seed_affinity

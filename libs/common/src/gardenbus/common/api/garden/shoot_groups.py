@@ -169,63 +169,9 @@ Domain = Callable[[str, str], str | None]
 """Seed and topology key to domain; None for a seed that is not there, or has no such label."""
 
 
-class GroupScores:
-    """The scores of one shoot by the members of groups near each seed, on the counts of one moment.
-
-    `open_seeds` are the seeds that meet the seed affinity that it requires, and have room: their domains are compared.
-    """
-
-    def __init__(
-        self, rules: GroupRules, counts: Mapping[str, GroupCounts], domain: Domain, open_seeds: Iterable[str]
-    ) -> None:
-        self._rules = rules
-        self._domain = domain
-        seeds = list(open_seeds)
-        self._spreads = [(each, *self._members(each, counts, seeds)) for each in rules.preferred_spread]
-        self._near = [
-            (weight, term.topology_key, _domains_with_members(counts, term, domain), wants_member)
-            for terms, wants_member in ((rules.preferred_affinity, True), (rules.preferred_anti_affinity, False))
-            for weight, term in terms
-        ]
-
-    def spread(self, seed: str) -> int:
-        """ShootTopologySpread: the mean of its constraints, 0 to 100; 0 for one whose label the seed lacks."""
-        if not self._spreads:
-            return 0
-        points = 0
-        for constraint, members, least in self._spreads:
-            domain = self._domain(seed, constraint.topology_key)
-            if domain is not None:
-                excess = max(members.get(domain, 0) - least, 0)
-                points += _WHOLE * constraint.max_skew // (constraint.max_skew + excess)
-        return points // len(self._spreads)
-
-    def affinity(self, seed: str) -> int:
-        """InterShootAffinity: the weight of the terms that hold on the seed, of all weight, 0 to 100."""
-        weight = sum(each for each, *_ in self._near)
-        held = 0
-        for each, key, domains, wants_member in self._near:
-            domain = self._domain(seed, key)
-            if domain is not None and (domain in domains) is wants_member:
-                held += each
-        return held * _WHOLE // weight if weight else 0
-
-    def _members(
-        self, constraint: SpreadConstraint, counts: Mapping[str, GroupCounts], seeds: Sequence[str]
-    ) -> tuple[Mapping[str, int], int]:
-        """Members by domain, and the least of the domains that are compared."""
-        key, members = constraint.topology_key, dict[str, int]()
-        for seed, count in counts.get(constraint.group, NO_COUNTS).members.items():
-            domain = self._domain(seed, key)
-            if domain is not None:
-                members[domain] = members.get(domain, 0) + count
-        compared = (domain for each in seeds if (domain := self._domain(each, key)) is not None)
-        return members, min((members.get(each, 0) for each in compared), default=0)
-
-
-def _domains_with_members(counts: Mapping[str, GroupCounts], term: GroupTerm, domain: Domain) -> frozenset[str]:
-    found = (domain(seed, term.topology_key) for seed in counts.get(term.group, NO_COUNTS).members)
-    return frozenset(each for each in found if each is not None)
+def spread_score(max_skew: int, members: int, least: int) -> int:
+    """The score of a domain for one constraint, 0 to 100: of so many members, with the least of those compared."""
+    return _WHOLE * max_skew // (max_skew + max(members - least, 0))
 
 
 class _Spread(NamedTuple):
@@ -265,10 +211,6 @@ class GroupChecks:
             for key, seeds in sorted(self._of(group).keeping_off.items())
         ]
         self._spreads = [(each, self._spread(each)) for each in rules.spread]
-
-    def allow(self, seed: str) -> bool:
-        """True where all rules let the shoot onto a seed."""
-        return next(self.problems(seed), None) is None
 
     def fewest(self) -> list[str]:
         """The domains that hold a spread up, as people are told them: those with the fewest members."""
