@@ -3,17 +3,21 @@
 import tracemalloc
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 from typing import Any
 
 import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gardenbus.common.adapters.nats.streams import MAX_BYTES
 from gardenbus.common.api.history import (
+    LEVELS,
     HistoryChange,
     HistoryPoint,
     SeedUse,
     SetSize,
+    encode,
     level_of,
 )
 from gardenbus.common.ports.clock import timestamp
@@ -132,6 +136,23 @@ def test_a_record_of_sixty_days_is_no_larger_than_one_of_thirty():
     assert max(sizes) <= 1_250
     month = record.view(HistoryScope("seed", "a"), at(60 * 24 * 30), now, instants=720)
     assert None not in lines(month, "capacity")["used"]
+    recent = record.view(HistoryScope("seed", "a"), now - 5 * HOUR, now, instants=60)
+    used = [int((now - START) / timedelta(minutes=1) - 5 * back) % 7 for back in reversed(range(60))]
+    assert lines(recent, "capacity")["used"] == used
+
+
+def test_no_point_has_the_tracks_of_all_seeds_thinned_with_it():
+    record, now, left = HistoryRecord(), START, [0]
+    for minutes in range(60 * 24):
+        before, now = now, at(minutes + 1)
+        seeds = {f"s{number}": SeedUse((minutes + number) % 7, 10, "ready", "aws", "eu") for number in range(100)}
+        level = level_of(now, before)
+        assert level is not None
+        record.add_point(HistoryPoint(at=timestamp(now), level=level, seeds=seeds))
+        left.append(record.unthinned)
+    assert max(left) > 90
+    assert max(before - after for before, after in pairwise(left)) <= 3
+    assert left[-1] == 0
 
 
 uses = st.builds(
@@ -161,6 +182,19 @@ def test_the_regions_of_a_landscape_add_up_to_it(steps: list[tuple[int, dict[str
     for name, seed in last.items():
         track = lines(record.view(HistoryScope("seed", name), *window, instants=5), "capacity")
         assert track["used"][-1] == seed.used
+
+
+def test_a_point_of_a_thousand_seeds_is_a_small_message_of_which_the_stream_holds_thirty_days():
+    seeds = {
+        f"{number:04}".ljust(63, "s"): SeedUse(100, 250, "not-ready", "provider", "region-1") for number in range(1_000)
+    }
+    processes = {
+        f"{number:03}".ljust(63, "p"): {f"placed.{bound}": 10**6 for bound in range(18)} for number in range(100)
+    }
+    size = len(encode(a_point(0, seeds=seeds, processes=processes)))
+    assert size <= 192 * 1024
+    points = sum(int(level.kept / level.interval) for level in LEVELS)
+    assert size * points <= MAX_BYTES["HISTORY"]
 
 
 def test_a_landscape_of_a_thousand_seeds_takes_a_few_megabytes():

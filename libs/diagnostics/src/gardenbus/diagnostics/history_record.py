@@ -9,7 +9,7 @@ from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
-from itertools import pairwise
+from itertools import islice, pairwise
 from typing import Literal, NamedTuple
 
 import msgspec
@@ -33,6 +33,10 @@ MOST_CHANGES = 200
 """Changes in one view: the newest."""
 
 KEPT_CHANGES = 20_000
+
+THINNED_IN = 50
+"""Points in which the seeds' tracks are thinned: each a share of them, so that none takes the loop for long."""
+
 NO_LIMIT = -1
 _SLACK = timedelta(minutes=1)
 
@@ -118,14 +122,15 @@ class _SeedTrack:
         self.capacity.append(capacity)
 
     def thinned(self, kept: Sequence[int]) -> "_SeedTrack":
-        """The same at instants that are kept."""
+        """The same at instants that are kept: of each, the last value up to it."""
         track = _SeedTrack()
         track.place = self.place
-        last = len(self.at) - 1
-        for index, at in enumerate(self.at):
-            place = bisect_left(kept, at)
-            if place < len(kept) and (index == last or self.at[index + 1] > kept[place]):
-                track.record(kept[place], self.used[index], self.capacity[index])
+        place = bisect_left(kept, self.at[0]) if self.at else 0
+        after = 0
+        while place < len(kept) and after < len(self.at):
+            after = bisect_right(self.at, kept[place], after)
+            track.record(kept[place], self.used[after - 1], self.capacity[after - 1])
+            place = bisect_left(kept, self.at[after], place) if after < len(self.at) else len(kept)
         return track
 
     def value(self, at: int) -> tuple[int, int]:
@@ -149,12 +154,18 @@ class HistoryRecord:
         """Number of points."""
         return len(self._points)
 
+    @property
+    def unthinned(self) -> int:
+        """Number of seeds whose tracks have values at points that are gone."""
+        return len(self._unthinned)
+
     def clear(self) -> None:
         """Forget everything: the stream is read anew."""
         self._points: list[_Reduced] = []
         self._changes: list[HistoryChange] = []
         self._seeds: dict[str, _SeedTrack] = {}
         self._thinned_at = 0
+        self._unthinned: dict[str, None] = {}
 
     def add_point(self, point: HistoryPoint) -> None:
         """Add a point; one that is not newer than the last is ignored, as it came twice."""
@@ -184,6 +195,7 @@ class HistoryRecord:
         )
         if at - self._thinned_at >= _length(LEVELS[0].kept):
             self._thin(at)
+        self._thin_tracks()
 
     def add_change(self, change: HistoryChange) -> None:
         """Add a change; one that came twice is ignored."""
@@ -198,11 +210,22 @@ class HistoryRecord:
         if len(kept) == len(self._points):
             return
         self._points = kept
-        instants = [each.at for each in kept]
-        tracks = {name: track.thinned(instants) for name, track in self._seeds.items()}
-        self._seeds = {name: track for name, track in tracks.items() if any(used >= 0 for used in track.used)}
+        self._unthinned |= dict.fromkeys(self._seeds)
         oldest = datetime.fromtimestamp(now / 1000, UTC) - LEVELS[-1].kept
         self._changes = [each for each in self._changes if datetime.fromisoformat(each.at) >= oldest]
+
+    def _thin_tracks(self) -> None:
+        """Thin a share of the tracks. A view looks at instants of points alone: a thinned track shows the same."""
+        if not self._unthinned:
+            return
+        instants = [each.at for each in self._points]
+        for name in list(islice(self._unthinned, 1 + len(self._seeds) // THINNED_IN)):
+            del self._unthinned[name]
+            track = self._seeds[name].thinned(instants)
+            if any(used >= 0 for used in track.used):
+                self._seeds[name] = track
+            else:
+                del self._seeds[name]
 
     def view(self, scope: HistoryScope, since: datetime, until: datetime, *, instants: int) -> HistoryView:
         """Charts of a part of the landscape at so many instants, the last of which is `until`."""
