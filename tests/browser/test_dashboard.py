@@ -421,6 +421,29 @@ def test_a_seed_is_cordoned_where_changes_are_allowed(writable: str, url: str, o
     expect(page.locator(".event", has_text="Uncordoned").first).to_contain_text("uncordons it, on the dashboard")
 
 
+def test_a_seed_is_drained_once_its_plan_has_been_shown(writable: str, open_page: Open, keep: Keep):
+    page, second = (open_page(f"{writable}/#/object/seed/_/aws-virginia") for _ in range(2))
+    dialog = page.get_by_role("dialog", name="Drain seed aws-virginia?")
+    for each in (page, second):
+        each.get_by_role("button", name="Drain…").click()
+        what = each.get_by_role("dialog", name="Drain seed aws-virginia?").get_by_role("list", name="What it does")
+        expect(what).to_contain_text("it takes no new shoots")
+        expect(what).to_contain_text(re.compile(r"as the scheduler would place them now: \d+ to aws-lab"))
+        expect(what).to_contain_text("stays: ")
+    keep(page, "drain")
+    page.keyboard.press("Enter")
+    expect(dialog).to_have_count(0)
+    expect(page.locator("#toasts")).to_contain_text("on the way to other seeds")
+    second.get_by_role("button", name="Do it").click()
+    expect(second.locator("#toasts")).to_contain_text("dashboard drains it")
+    drained = page.locator(".event", has_text="Draining")
+    expect(drained.first).to_contain_text("drains it: ")
+    expect(drained).to_have_count(1)
+    page.get_by_role("button", name="Uncordon…").click()
+    page.get_by_role("button", name="Do it").click()
+    expect(page.get_by_role("button", name="Cordon…", exact=True)).to_be_visible()
+
+
 def test_a_stream_counts_as_frozen_after_five_seconds_at_the_latest_and_two_missed_beats():
     page = (resources.files("gardenbus.dashboard") / "static" / "live.js").read_text(encoding="utf-8")
     silent = re.search(r"SILENT_MS = (\d+); // a beat comes every (\d+) s", page)

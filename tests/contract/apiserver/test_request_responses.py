@@ -219,11 +219,12 @@ async def test_shoots_are_counted_by_state(apiserver: Apiserver) -> None:
 
 
 async def test_seeds_are_explained_by_the_scheduler(apiserver: Apiserver) -> None:
-    assert (await apiserver.rejection("explain-seed.gone"))["code"] == 404
     await apiserver.request("apply", a_seed("lone", ready=False))
-    rejection = await apiserver.rejection("explain-seed.lone")
-    assert rejection["code"] == 503
-    assert rejection["message"].startswith("no scheduler default-scheduler responds")
+    for verb in ("explain-seed", "explain-drain"):
+        assert (await apiserver.rejection(f"{verb}.gone"))["code"] == 404
+        rejection = await apiserver.rejection(f"{verb}.lone")
+        assert rejection["code"] == 503
+        assert rejection["message"].startswith("no scheduler default-scheduler responds")
 
 
 async def test_events_are_listed_with_their_newest_count(apiserver: Apiserver) -> None:

@@ -41,6 +41,7 @@ from gardenbus.scheduler.settings import SchedulerSettings
 from gardenbus.scheduler.watch.installed_plugins import SeedPlugin
 from tests.support.builders import (
     a_cloudprofile,
+    a_condition,
     a_managed_seed,
     a_project,
     a_region_configmap,
@@ -361,6 +362,29 @@ async def test_a_seed_is_explained_rule_by_rule_with_those_that_it_could_take(ga
     assert [rule["rule"] for rule in result["rules"] if not rule["ok"]] == ["not cordoned"]
     assert result["waiting"] == [{"namespace": "garden-dev", "name": "fits"}]
     assert (result["used"], result["allocatable"], result["cordoned"]) == (0, 250, True)
+    assert msgspec.json.decode(gone)["error"]["code"] == 404
+
+
+async def test_a_drain_is_explained_with_where_each_shoot_would_move_and_changes_nothing(garden: Garden) -> None:
+    leaving = a_shoot("leaving", spec={"seedName": "b"}, status={"seedName": "a"})
+    there = [a_shoot(name, spec={"seedName": "a"}, status={"seedName": "a"}) for name in ("one", "two")]
+    ready = [a_condition("GardenletReady"), a_condition("BackupBucketsReady")]
+    backup: Document = {"spec": {"backup": {"provider": "aws"}}, "status": {"conditions": ready}}
+    await garden.hold(a_seed("a", **backup), a_seed("b", shoots="2", **backup), leaving, *there)
+    async with garden.scheduler():
+
+        async def planned() -> Document:
+            response = await garden.bus.request(garden.subjects.explain_drain("default-scheduler", "a"), b"")
+            result = msgspec.json.decode(response)["result"]
+            assert len(result["moves"]) == 1, result["stays"]
+            return result
+
+        result = await eventually(planned)
+        gone = await garden.bus.request(garden.subjects.explain_drain("default-scheduler", "gone"), b"")
+        assert await garden.seeds_of_shoots() == {"a": 2, "b": 1}
+    assert (result["seed"], result["obstacle"], result["shoots"], result["notPlanned"]) == ("a", "", 3, 0)
+    assert result["moves"] == [{"namespace": "garden-dev", "name": "one", "source": "a", "target": "b"}]
+    assert {each["name"]: each["waits"] for each in result["stays"]} == {"leaving": True, "two": False}
     assert msgspec.json.decode(gone)["error"]["code"] == 404
 
 

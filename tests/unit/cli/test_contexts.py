@@ -13,7 +13,7 @@ from gardenbus.cli.client.api import connected
 from gardenbus.cli.client.targets import find_landscape
 from gardenbus.cli.contexts.config import ContextEntry, ContextsConfig, config_file, read_config, url_of, write_config
 from gardenbus.cli.contexts.selection import selected_context
-from gardenbus.cli.local.directory import LandscapeDirectory, LandscapeFile
+from gardenbus.cli.local.directory import LandscapeDirectory, LandscapeFile, default_directory, directory_option
 from gardenbus.cli.main import app
 from gardenbus.common.adapters.addresses import without_user
 from gardenbus.common.errors import BadRequest, Unavailable
@@ -68,8 +68,20 @@ def test_an_option_comes_before_the_environment_that_before_the_current_context_
     assert find_landscape(other, None, None, outside)[:2] == ("nats://other:1", "o")
     assert in_context("plain", None, None, None, outside) == ("plain:1", "garden")
     assert find_landscape(None, None, None, outside)[:2] == ("nats://environment:1", "garden")
+    assert find_landscape(None, None, None, {**outside, "GARDENBUS_DIR": str(other)})[0] == "nats://environment:1"
+    assert find_landscape(None, None, None, {**environ, "GARDENBUS_DIR": str(other)})[:2] == ("nats://other:1", "o")
+    assert in_context("plain", None, None, None, {**environ, "GARDENBUS_DIR": str(other)}) == ("plain:1", "garden")
     assert find_landscape(None, None, None, environ)[:2] == ("nats://lab:1", "l")
     assert find_landscape(None, None, None, {})[:2] == ("nats://here:1", "garden")
+
+
+def test_suggested_commands_name_no_directory_that_the_environment_names(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+):
+    assert default_directory({}) == Path(".gardenbus")
+    monkeypatch.setenv("GARDENBUS_DIR", str(tmp_path / "mine"))
+    assert directory_option(tmp_path / "mine") == ""
+    assert directory_option(Path(".gardenbus")) == " --dir .gardenbus"
 
 
 def test_a_context_that_is_named_brings_its_prefix_and_the_current_one_leaves_it_to_the_environment(

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gardenbus.cli.client.targets import LandscapeTarget
-from gardenbus.cli.local.directory import DEFAULT_DIRECTORY, LandscapeDirectory, LandscapeFile
+from gardenbus.cli.local.directory import LandscapeDirectory, LandscapeFile, default_directory
 from gardenbus.common.adapters.addresses import check_redis_url
 from gardenbus.common.errors import BadRequest
 from gardenbus.common.runtime.settings import CommonSettings, load
@@ -28,7 +28,7 @@ def given_settings(*variables: str) -> CommonSettings:
 
 def local_landscape(where: LandscapeTarget, directory: Path | None) -> LandscapeFile | None:
     """The file of a landscape on this machine, if that is the one that is meant."""
-    landscape = LandscapeDirectory(where.directory or directory or DEFAULT_DIRECTORY).read()
+    landscape = LandscapeDirectory(where.directory or directory or default_directory()).read()
     return landscape if landscape is not None and landscape.nats_url == where.nats_url else None
 
 

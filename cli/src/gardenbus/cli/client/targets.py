@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from gardenbus.cli.contexts.config import ContextEntry, ContextsConfig, config_file, read_config, url_of
 from gardenbus.cli.contexts.credential_files import kind_of
 from gardenbus.cli.contexts.selection import selected_context
-from gardenbus.cli.local.directory import DEFAULT_DIRECTORY, LandscapeDirectory, directory_option
+from gardenbus.cli.local.directory import LandscapeDirectory, default_directory, directory_option
 from gardenbus.common.adapters.addresses import check_nats_url
 from gardenbus.common.errors import BadRequest, Unavailable
 
@@ -55,11 +55,11 @@ def find_landscape(
         return LandscapeTarget(
             url, prefix or DEFAULT_PREFIX, credentials=Path(file).expanduser() if file else None, ca=ca or None
         )
-    if directory is None:
+    if directory is None and not environment.get("GARDENBUS_DIR"):
         config = read_config(config_file(environment))
         if config.current_context:
             return _of_context(config, config.current_context, environment, prefix)
-    return _in_directory(directory or DEFAULT_DIRECTORY, prefix)
+    return _in_directory(directory or default_directory(environment), prefix)
 
 
 def _of_context(

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from gardenbus.cli.commands.options import Directory
-from gardenbus.cli.local.directory import DEFAULT_DIRECTORY, LandscapeDirectory, directory_option
+from gardenbus.cli.local.directory import LandscapeDirectory, default_directory, directory_option
 from gardenbus.cli.output.console import Exit, errors, exit_codes, show_lines
 from gardenbus.common.api.identity.principals import OPERATOR
 from gardenbus.common.errors import NotFound
@@ -32,7 +32,7 @@ def dashboard(
     from gardenbus.cli.commands.issued import person  # noqa: PLC0415  slow to import
 
     with exit_codes():
-        place = LandscapeDirectory(directory or DEFAULT_DIRECTORY)
+        place = LandscapeDirectory(directory or default_directory())
         named = user if user == OPERATOR else person(user).name
         link = _link(url or _address(place), key_file or place.dashboard_key, named)
     show_lines([link])

@@ -15,7 +15,7 @@ from gardenbus.cli.client.targets import LandscapeTarget, credentials_of, find_l
 from gardenbus.cli.commands.options import LandscapeOptions, Output
 from gardenbus.cli.diagnostics import authorities, local
 from gardenbus.cli.diagnostics.scheduling import scheduling
-from gardenbus.cli.local.directory import DEFAULT_DIRECTORY, LandscapeDirectory, LandscapeFile, directory_option
+from gardenbus.cli.local.directory import LandscapeDirectory, LandscapeFile, default_directory, directory_option
 from gardenbus.cli.output.console import Exit, Format, counted, exit_codes, new_table, printed, show_lines, show_rows
 from gardenbus.common.adapters.addresses import without_user
 from gardenbus.common.api.document import Document
@@ -48,7 +48,7 @@ def doctor(
     """
     with exit_codes():
         where = find_landscape(*landscape)
-        place = where.directory or landscape.directory or DEFAULT_DIRECTORY
+        place = where.directory or landscape.directory or default_directory()
         described = local_landscape(where, landscape.directory)
         chosen = redis_url_of(described, redis_url)
         findings = event_loop.run(examined(where, chosen, described, place))

@@ -11,7 +11,7 @@ import typer
 
 from gardenbus.cli.client.resource_args import object_name
 from gardenbus.cli.commands.options import Directory
-from gardenbus.cli.local.directory import DEFAULT_DIRECTORY, LandscapeDirectory
+from gardenbus.cli.local.directory import LandscapeDirectory, default_directory
 from gardenbus.cli.logs.files import LogTail, log_sources, merged_lines
 from gardenbus.cli.logs.lines import LineFilter, LogLine, parse_duration, pretty, raw_json, read_line
 from gardenbus.cli.output.console import console, counted, errors, exit_codes, is_animated, print_error
@@ -76,7 +76,7 @@ def logs(
         if STANDARD_INPUT in wanted:
             _show_piped(line_filter, options.tail, options.output)
             return
-        chosen = options.directory or DEFAULT_DIRECTORY
+        chosen = options.directory or default_directory()
         files = LandscapeDirectory(chosen).logs
         if not files.is_dir():
             raise Unavailable(

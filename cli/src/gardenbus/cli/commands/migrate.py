@@ -22,7 +22,6 @@ from gardenbus.cli.migrations.drain import (
     drained_document,
     get_seed,
     move_document,
-    not_ready_reason,
     plan_document,
     plan_drain,
 )
@@ -45,6 +44,7 @@ from gardenbus.cli.output.console import (
     show_rows,
 )
 from gardenbus.common.api.document import Document
+from gardenbus.common.api.garden.migration_feasibility import hand_over_obstacle
 from gardenbus.common.api.garden.rows import seed_row
 from gardenbus.common.errors import BadRequest, GardenbusError
 from gardenbus.common.runtime.clock import SystemClock
@@ -116,7 +116,7 @@ def _drain_plan(seed: str, filters: Sequence[SeedFilter], output: Format, landsc
             _print_moves([*plan.leaving, *plan.moves], [(s.namespace, s.name, plan.seed, s.reason) for s in plan.stays])
         if seed_row(document).is_visible:
             show_lines([f"seed {seed} would be cordoned first"])
-        if reason := not_ready_reason(document):
+        if reason := hand_over_obstacle(document):
             print_error(f"seed {seed} cannot hand its shoots over now: {reason}")
     if plan.stuck:
         raise typer.Exit(Exit.FAILED)

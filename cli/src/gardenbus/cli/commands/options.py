@@ -19,7 +19,8 @@ from gardenbus.common.runtime import event_loop
 Result = TypeVar("Result")
 
 Directory = Annotated[
-    Path | None, typer.Option("--dir", help="State directory of the landscape (default: ./.gardenbus).")
+    Path | None,
+    typer.Option("--dir", help="State directory of the landscape (default: GARDENBUS_DIR, else ./.gardenbus)."),
 ]
 NatsUrlOption = Annotated[str | None, typer.Option("--nats-url", help="Where NATS is, instead of a state directory.")]
 PrefixOption = Annotated[str | None, typer.Option("--prefix", help="First token of all subjects (default: garden).")]

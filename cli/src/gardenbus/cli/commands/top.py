@@ -22,7 +22,7 @@ from gardenbus.cli.commands.options import LandscapeOptions, run_with_client
 from gardenbus.cli.commands.top_history import TopFormat, scope_of, show_history
 from gardenbus.cli.diagnostics.budget_use import uses_of
 from gardenbus.cli.diagnostics.process_usage import ProcessUsage, cpu_share, process_usage
-from gardenbus.cli.local.directory import DEFAULT_DIRECTORY, LandscapeDirectory
+from gardenbus.cli.local.directory import LandscapeDirectory, default_directory
 from gardenbus.cli.logs.lines import parse_duration
 from gardenbus.cli.manifests.files import as_mapping
 from gardenbus.cli.output.columns import age_of
@@ -175,7 +175,7 @@ async def _sampler_for(
 ) -> Sampler:
     """Sampler for a subject; its watch of the landscape ends with the stack."""
     if what is Subject.SERVICES:
-        return ServiceSampler(directory or DEFAULT_DIRECTORY).sample
+        return ServiceSampler(directory or default_directory()).sample
     if what is Subject.QUEUES:
         return QueueSampler(api).sample
     if what is Subject.SHOOTS:

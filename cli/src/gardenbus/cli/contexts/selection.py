@@ -16,7 +16,7 @@ selected_context: ContextVar[str | None] = ContextVar("chosen", default=None)
 
 HELP = (
     "The landscape of this name in the config file. What counts: --nats-url, --dir or --context; "
-    "then GARDENBUS_NATS_URL; then the file's current context; then ./.gardenbus."
+    "then GARDENBUS_NATS_URL; then GARDENBUS_DIR; then the file's current context; then ./.gardenbus."
 )
 
 

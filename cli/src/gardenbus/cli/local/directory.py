@@ -8,7 +8,7 @@ import fcntl
 import os
 import shlex
 import stat
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from pathlib import Path
 from typing import Literal, NamedTuple
 from urllib.parse import quote
@@ -218,9 +218,15 @@ def open_for_owner(file: Path, flags: int) -> int:
     return os.open(file, flags | os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, _FILE_MODE)
 
 
+def default_directory(environ: Mapping[str, str] | None = None) -> Path:
+    """The state directory of commands that name none: GARDENBUS_DIR, else ./.gardenbus."""
+    given = (os.environ if environ is None else environ).get("GARDENBUS_DIR")
+    return Path(given).expanduser() if given else DEFAULT_DIRECTORY
+
+
 def directory_option(path: Path) -> str:
     """Option that makes a suggested `gardenbus` command about this directory: "" for the default one."""
-    return "" if path.absolute() == DEFAULT_DIRECTORY.absolute() else f" --dir {shlex.quote(str(path))}"
+    return "" if path.absolute() == default_directory().absolute() else f" --dir {shlex.quote(str(path))}"
 
 
 def write_whole(file: Path, content: bytes) -> None:

@@ -14,9 +14,9 @@ from gardenbus.cli.client.summaries import summarize_shoot
 from gardenbus.cli.manifests.files import as_mapping
 from gardenbus.cli.migrations.runner import MigrationOutcome, Migrations
 from gardenbus.common.api.document import Document
-from gardenbus.common.api.garden.rows import condition, seed_row
+from gardenbus.common.api.garden.migration_feasibility import hand_over_obstacle
+from gardenbus.common.api.garden.rows import seed_row
 from gardenbus.common.api.garden.seed_management import CORDONED_BY, CORDONED_BY_OPERATOR
-from gardenbus.common.api.garden.seeds import GARDENLET_READY
 from gardenbus.common.api.keys import CLUSTER_SCOPE
 from gardenbus.common.errors import Forbidden
 from gardenbus.common.ports.clock import Clock
@@ -97,16 +97,6 @@ async def set_visible(api: ApiClient, name: str, *, visible: bool) -> tuple[Docu
     return await api.call(f"patch.seed.{CLUSTER_SCOPE}.{name}", patch), True
 
 
-def not_ready_reason(seed: Document) -> str:
-    """Reason for which a seed's gardenlet cannot hand its shoots over; "" when it can."""
-    ready = condition(seed, GARDENLET_READY)
-    if ready.get("status") == "True":
-        return ""
-    return f"its condition {GARDENLET_READY} is {ready.get('status') or 'missing'}: {ready.get('message') or ''}".strip(
-        ": "
-    )
-
-
 class SeedDrain:
     """One drain of one seed. `tell` hears the plan of each round, and `Migrations` of each migration."""
 
@@ -138,7 +128,7 @@ class SeedDrain:
         Raises Forbidden when the seed's gardenlet does not respond, or it has shoots and no backup; ApiError,
         Unavailable.
         """
-        if reason := not_ready_reason(await get_seed(self._api, self._seed)):
+        if reason := hand_over_obstacle(await get_seed(self._api, self._seed)):
             raise Forbidden(
                 f"seed {self._seed} cannot hand its shoots over: {reason}. If it is lost for good, restore them "
                 "elsewhere one by one: gardenbus bind NAMESPACE/NAME SEED --force"

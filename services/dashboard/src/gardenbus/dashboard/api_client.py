@@ -83,6 +83,15 @@ class GardenApiClient:
         """Record an Event about an object, by the requester's name."""
         await self.request(f"event.{key.tail}", {"reason": reason, "message": message}, writes=True)
 
+    async def explain_drain(self, seed: str) -> Document:
+        """Return where the shoots of a seed would move. Raises NotFound, Forbidden, Unavailable."""
+        return await self.request(f"explain-drain.{seed}")
+
+    async def bind(self, shoot: ObjectKey, seed: str, *, version: str) -> None:
+        """Move a shoot as it was seen to another seed. Raises Conflict for another version, Forbidden."""
+        body = {"namespace": shoot.namespace, "name": shoot.name, "seed": seed, "resourceVersion": version}
+        await self.request("bind", body, writes=True)
+
     async def retry(self, key: ObjectKey, *, has_seed: bool) -> None:
         """Retry a shoot: by its scheduler when it has no seed, else by its gardenlet."""
         if not has_seed:

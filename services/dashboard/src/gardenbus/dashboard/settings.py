@@ -24,7 +24,7 @@ class DashboardSettings(CommonSettings, frozen=True, kw_only=True):
     """0 chooses a free port, which the log shows."""
 
     dashboard_allow_writes: bool = False
-    """Allows the page to cordon seeds, retry and delete; as the user who has logged in, where people do."""
+    """Allows the page to cordon, drain, annotate, retry and delete; as the user who has logged in, where people do."""
 
     dashboard_allowed_hosts: str = ""
     """Names by which browsers may call it besides the loopback's, separated by commas; `*` is any. Without it a

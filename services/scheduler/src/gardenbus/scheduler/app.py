@@ -35,6 +35,7 @@ from gardenbus.scheduler.controllers.shoots import BackoffSeconds, ShootScheduli
 from gardenbus.scheduler.controllers.unblocking import UnblockingReconciler
 from gardenbus.scheduler.housekeeping import Housekeeping
 from gardenbus.scheduler.metrics import SchedulerMetrics
+from gardenbus.scheduler.requests.explain_drains import DrainExplainHandler
 from gardenbus.scheduler.requests.explain_seeds import SeedExplainHandler
 from gardenbus.scheduler.requests.explain_shoots import ShootExplainHandler
 from gardenbus.scheduler.settings import SchedulerSettings
@@ -235,7 +236,7 @@ async def _serve(
     profile: SchedulingProfile,
     plugins: Plugins | None,
 ) -> None:
-    """Serve the requests to explain shoots and seeds of one profile."""
+    """Serve the requests to explain shoots, seeds and drains of one profile."""
     scheduler_name, subjects = profile.scheduler_name, connections.subjects
     handlers = {
         subjects.explain_of(scheduler_name): ShootExplainHandler(
@@ -247,6 +248,9 @@ async def _serve(
             plugins=plugins,
         ),
         subjects.explain_seed(scheduler_name, "*"): SeedExplainHandler(
+            store=connections.store, cache=cache, scheduler_name=scheduler_name
+        ),
+        subjects.explain_drain(scheduler_name, "*"): DrainExplainHandler(
             store=connections.store, cache=cache, scheduler_name=scheduler_name
         ),
     }

@@ -150,7 +150,7 @@ def test_everybody_but_bootstrappers_and_extensions_reads_what_gardener_lets_eve
     assert not [user for user in users if is_allowed(user, "update", kind, "")]
 
 
-@pytest.mark.parametrize("verb", ["census", "usage", "waiting", "unknown", "lost", "explain-seed"])
+@pytest.mark.parametrize("verb", ["census", "usage", "waiting", "unknown", "lost", "explain-seed", "explain-drain"])
 def test_what_is_asked_about_the_landscape_takes_a_role_there(verb: str) -> None:
     users = ("eve", "root", "adam", "seed:aws", "member:paris", "bootstrap:4f2a91")
     assert [user for user in users if is_allowed(user, verb, "", "", "")] == ["eve", "root"]

@@ -17,13 +17,13 @@ from rich.text import Text
 
 from gardenbus.cli.commands.options import Directory, Output
 from gardenbus.cli.local.directory import (
-    DEFAULT_DIRECTORY,
     DirectoryUnwritable,
     LandscapeDirectory,
     LandscapeFile,
     LandscapeInUse,
     ServiceEntry,
     ServiceStatus,
+    default_directory,
     directory_option,
     ready_url,
 )
@@ -124,7 +124,7 @@ def down(
     """
     from gardenbus.embedded.detached import stop_supervisor  # noqa: PLC0415
 
-    place = LandscapeDirectory(directory or DEFAULT_DIRECTORY)
+    place = LandscapeDirectory(directory or default_directory())
     try:
         was_running = stop_supervisor(place)
     except DirectoryUnwritable as error:
@@ -152,7 +152,7 @@ def status(*, directory: Directory = None, output: Output = Format.TABLE) -> Non
     from gardenbus.cli.local.health import service_rows  # noqa: PLC0415
     from gardenbus.embedded.server_roles import server_roles  # noqa: PLC0415
 
-    place = LandscapeDirectory(directory or DEFAULT_DIRECTORY)
+    place = LandscapeDirectory(directory or default_directory())
     landscape = place.read()
     if landscape is None:
         print_error(f"no landscape in {place.path}: start one with `gardenbus up{directory_option(place.path)}`")

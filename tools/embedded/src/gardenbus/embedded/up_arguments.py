@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 import typer
 
 from gardenbus.cli.commands.options import Directory
-from gardenbus.cli.local.directory import DEFAULT_DIRECTORY
+from gardenbus.cli.local.directory import default_directory
 from gardenbus.cli.manifests.files import SortedManifests, read_sources, sort_manifests
 from gardenbus.cli.output.console import exit_codes
 from gardenbus.common.adapters.addresses import check_nats_url, check_redis_url
@@ -93,7 +93,7 @@ def read_options(arguments: UpArguments) -> "UpOptions":
         if arguments.restore:
             destination_of(arguments.restore)
     return UpOptions(
-        directory=arguments.directory or DEFAULT_DIRECTORY,
+        directory=arguments.directory or default_directory(),
         given=given,
         replicas=replicas,
         nats_url=arguments.nats_url,

@@ -188,6 +188,10 @@ class Subjects:
         """Subject of a request for a seed's scheduling diagnosis, served by the schedulers of a name."""
         return f"{self.prefix}.scheduler.{scheduler_name}.explain-seed.{seed}"
 
+    def explain_drain(self, scheduler_name: str, seed: str) -> str:
+        """Subject of a request for the plan of a seed's drain, served by the schedulers of a name."""
+        return f"{self.prefix}.scheduler.{scheduler_name}.explain-drain.{seed}"
+
     def admin_kubeconfig(self, seed: str, shoot: ObjectKey) -> str:
         """Subject of a request for a kubeconfig of a shoot, served by the gardenlet of its seed."""
         return f"{self.prefix}.seed.{seed}.adminkubeconfig.{shoot.namespace}.{shoot.name}"

@@ -173,6 +173,12 @@ _ROWS = (
         [Form("explainSeed", "{name}", "Why a seed can be used, or cannot.")],
         _senders("viewer", "dashboard"),
     ),
+    Verb(
+        "explain-drain",
+        "landscape",
+        [Form("explainDrain", "{name}", "Where the shoots of a seed would move, if it were drained.")],
+        _senders("viewer", "dashboard"),
+    ),
     Verb("kinds", "landscape", [Form("kinds", "", "The kinds that are known.")], _senders("everybody", "dashboard")),
     Verb(
         "census",

@@ -120,5 +120,5 @@ def unknown_verb(tail: str) -> Unsupported:
     """The error for a request of an unknown verb."""
     return Unsupported(
         f"{tail.split('.', 1)[0]!r} is no request: there are apply, patch, delete, get, list, names, bind, scale, "
-        "kinds, waiting, retry, census, usage, explain, explain-seed, csr and token"
+        "kinds, waiting, retry, census, usage, explain, explain-seed, explain-drain, csr and token"
     )

@@ -184,10 +184,19 @@ class ObjectReader:
         """
         return await self._explained_seed(call.tail)
 
+    async def on_explain_drain(self, call: Call) -> Any:
+        """Plan of a seed's drain: the shoots that would move and where, and those that would stay, from the scheduler.
+
+        Raises NotFound, and Unavailable when no scheduler responds.
+        """
+        return await self._of_seed(call.tail, self._subjects.explain_drain(DEFAULT_SCHEDULER, call.tail))
+
     async def _explained_seed(self, name: str) -> Any:
+        return await self._of_seed(name, self._subjects.explain_seed(DEFAULT_SCHEDULER, name))
+
+    async def _of_seed(self, name: str, subject: str) -> Any:
         if not name or await self._store.get(ObjectKey("seed", "", name)) is None:
             raise NotFound(f"seed {name} not found")
-        subject = self._subjects.explain_seed(DEFAULT_SCHEDULER, name)
         explained, reason = await self._from_scheduler(subject, DEFAULT_SCHEDULER)
         if explained is None:
             raise Unavailable(str(reason))

@@ -20,6 +20,7 @@ from gardenbus.dashboard.watch.history import HistoryCache
 from gardenbus.dashboard.watch.landscape import DashboardCache
 from gardenbus.dashboard.watch.operations import OperationsCache
 from gardenbus.dashboard.web.change_feed import ChangeFeed
+from gardenbus.dashboard.web.drain_handler import DrainHandler
 from gardenbus.dashboard.web.files import StaticFiles
 from gardenbus.dashboard.web.history_handlers import HistoryHandlers
 from gardenbus.dashboard.web.login_handlers import LoginHandlers, SignOn
@@ -80,7 +81,8 @@ def landscape_views(  # noqa: PLR0913 - the parts of a dashboard
         rules = StreamRules(pages, readable.projects, partial(rights.until_changed, readable=readable), until_ended)
         routes += [Route("/api/changes", ChangeStream(changes, clock, rules), methods=["GET"])]
         if allows_writes:
-            routes += _writing_routes(WriteHandlers(cache=cache, api=api))
+            drains = DrainHandler(api=api, is_operators=readable.is_operators)
+            routes += _writing_routes(WriteHandlers(cache=cache, api=api), drains)
             routes += [Route("/api/rejected/{id}/replay", operating.replay, methods=["POST"])]
         return Router(routes)
 
@@ -188,8 +190,9 @@ def _fleet_routes(fleet: PlacementHandlers) -> list[Route]:
     ]
 
 
-def _writing_routes(writing: WriteHandlers) -> list[Route]:
+def _writing_routes(writing: WriteHandlers, drains: DrainHandler) -> list[Route]:
     return [
+        Route("/api/actions/drain/seed/_/{name}", drains.drain, methods=["POST"]),
         Route("/api/actions/{action}/{kind}/{namespace}/{name:path}", writing.act, methods=["POST"]),
         Route("/api/shoots/{namespace}/{name}/retry", writing.retry, methods=["POST"]),
         Route("/api/object/{kind}/{namespace}/{name:path}", writing.delete, methods=["DELETE"]),

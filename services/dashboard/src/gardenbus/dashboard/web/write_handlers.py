@@ -12,11 +12,12 @@ from gardenbus.common.api.decoding import decode_json
 from gardenbus.common.api.document import section
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.api.numbers import whole_number
-from gardenbus.common.errors import BadRequest, Conflict, GardenbusError, NotFound
-from gardenbus.dashboard.api_client import USER, GardenApiClient
+from gardenbus.common.errors import BadRequest, Conflict, NotFound
+from gardenbus.dashboard.api_client import GardenApiClient
 from gardenbus.dashboard.domain.actions import PlannedAction, planned, room_elsewhere
 from gardenbus.dashboard.watch.landscape import DashboardCache
 from gardenbus.dashboard.web.acting import acting, session_of
+from gardenbus.dashboard.web.action_events import ActionRequest, action_request, last_action, recorded
 from gardenbus.dashboard.web.paths import key_in
 from gardenbus.dashboard.web.responses import json_response
 
@@ -29,19 +30,7 @@ class Confirmation(msgspec.Struct, frozen=True):
     confirm: str = ""
 
 
-class ActionRequest(msgspec.Struct, frozen=True, rename="camel"):
-    """Body of an action: what its user was shown that it does, and what to annotate (None: remove)."""
-
-    dry_run: bool = False
-    shown: list[str] = []
-    annotation: str = ""
-    value: str | None = None
-
-
 ATTEMPTS = 5
-
-ACTION_REASONS = frozenset({"Cordoned", "Uncordoned", "Annotated", "DeletionConfirmed"})
-"""Reasons of the Events of actions."""
 
 
 class WriteHandlers:
@@ -57,19 +46,12 @@ class WriteHandlers:
         Raises BadRequest, NotFound, Forbidden; Conflict where it is done already, or would do something else by now.
         """
         key, name = key_in(request), request.path_params["action"]
-        try:
-            wanted = decode_json(await request.body(), ActionRequest)
-        except msgspec.MsgspecError as error:
-            raise BadRequest(f"the body of an action: {error}") from error
+        wanted = await action_request(request)
         api = acting(self._api, request)
         plan = await self._carry_out(api, name, key, wanted)
         if wanted.dry_run:
             return json_response({"shown": plan.does, "does": [*plan.does, *self._consequences(name, key)]})
-        who = session_of(request).user or USER
-        try:
-            await api.record(key, plan.reason, f"{who} {plan.words}, on the dashboard")
-        except GardenbusError as error:  # the change is made; who may not record Events is in the audit log still
-            _log.info("event.unrecorded", object=str(key), reason=error.message)
+        await recorded(api, request, key, plan.reason, plan.words)
         return _done(name, key, request)
 
     async def _carry_out(self, api: GardenApiClient, name: str, key: ObjectKey, wanted: ActionRequest) -> PlannedAction:
@@ -79,9 +61,9 @@ class WriteHandlers:
             try:
                 plan = planned(name, key.kind, document, annotation=wanted.annotation, value=wanted.value)
             except Conflict as error:
-                raise Conflict(f"{error.message}{await self._done_by(api, key)}") from error
+                raise Conflict(f"{error.message}{await last_action(api, key)}") from error
             if not wanted.dry_run and wanted.shown != [*plan.does]:
-                raise Conflict(f"{key} has changed meanwhile{await self._done_by(api, key)}: see what it would do now")
+                raise Conflict(f"{key} has changed meanwhile{await last_action(api, key)}: see what it would do now")
             version = whole_number(section(document, "metadata").get("resourceVersion"))
             try:
                 await api.change(key, plan.patch, version=version, dry_run=wanted.dry_run)
@@ -98,12 +80,6 @@ class WriteHandlers:
             return []
         others = [(each, self._cache.used(each.name)) for each in self._cache.seeds.values()]
         return [f"{self._cache.used(row.name)} shoots are on it", room_elsewhere(row, others)]
-
-    async def _done_by(self, api: GardenApiClient, key: ObjectKey) -> str:
-        """Words of the last action on an object, for somebody who comes second."""
-        events = await api.events_of(key)
-        last = next((each for each in events if each["reason"] in ACTION_REASONS), None)
-        return "" if last is None else f" ({last['message']}, at {last['at']})"
 
     async def retry(self, request: Request) -> Response:
         """Retry a shoot now."""

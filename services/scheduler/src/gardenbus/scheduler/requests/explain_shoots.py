@@ -10,7 +10,6 @@ from gardenbus.common.api.garden.scheduling_requirements import resolved_of
 from gardenbus.common.api.garden.shoots import Shoot
 from gardenbus.common.api.keys import GARDEN_NAMESPACE, ObjectKey, Subjects
 from gardenbus.common.api.responses import failure, success
-from gardenbus.common.controller.listing import list_all
 from gardenbus.common.errors import GardenbusError, NotFound
 from gardenbus.common.ports.bus import Bus, Request
 from gardenbus.common.ports.recovery import Recovery
@@ -28,10 +27,10 @@ from gardenbus.scheduler.domain.left_out_seeds import (
     with_left_out,
 )
 from gardenbus.scheduler.domain.recovery_bars import recovering, runs_elsewhere
+from gardenbus.scheduler.watch.hosting import read_hosting
 from gardenbus.scheduler.watch.plugins import Plugins
 from gardenbus.scheduling.cache import SchedulingCache
 from gardenbus.scheduling.descheduling.distant_shoots import NearerSeeds
-from gardenbus.scheduling.descheduling.relocation import hosted_seeds
 from gardenbus.scheduling.equivalence_classes import request_of, skip_reason
 from gardenbus.scheduling.group_index import GroupIndex
 from gardenbus.scheduling.results import Assignment, Explanation, RankedSeed, Unschedulable
@@ -139,11 +138,7 @@ class ShootExplainHandler:
         """The seeds that a shoot hosts, where it can never go."""
         if key.namespace != GARDEN_NAMESPACE:
             return frozenset()
-        managed_seeds = await self._in_garden("managedseed")
-        return hosted_seeds(await self._in_garden("shoot"), managed_seeds).get(key, frozenset())
-
-    async def _in_garden(self, kind: str) -> list[Document]:
-        return [stored.document() for stored in await list_all(self._store, kind, GARDEN_NAMESPACE)]
+        return (await read_hosting(self._store)).get(key, frozenset())
 
 
 def _by_scores(explanation: Explanation, table: ScoreTable) -> dict[str, Any]:

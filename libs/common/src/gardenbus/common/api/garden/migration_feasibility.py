@@ -6,9 +6,11 @@ Source: Gardener's admission plugin ShootValidator, for a shoot that is reschedu
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from gardenbus.common.api.conditions import conditions_of, get_condition
 from gardenbus.common.api.confirmation import is_confirmed
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.document_parts import name_of
+from gardenbus.common.api.garden.seeds import GARDENLET_READY
 from gardenbus.common.api.numbers import whole_number
 
 READY_FOR_MIGRATION = "ReadyForMigration"
@@ -44,6 +46,16 @@ def is_older_state(given: Document, stored: Document) -> bool:
 
 def _recency(shoot_state: Document) -> tuple[int, bool]:
     return state_generation(shoot_state), is_confirmed(shoot_state)
+
+
+def hand_over_obstacle(seed: Document) -> str:
+    """Reason for which a seed's gardenlet cannot hand its shoots over; "" when it can."""
+    ready = get_condition(conditions_of(seed), GARDENLET_READY) or {}
+    if ready.get("status") == "True":
+        return ""
+    return f"its condition {GARDENLET_READY} is {ready.get('status') or 'missing'}: {ready.get('message') or ''}".strip(
+        ": "
+    )
 
 
 def migration_problems(shoot: Document, source_seed: Document, target_seed: Document) -> Sequence[str]:

@@ -86,6 +86,7 @@ SERVICES: Mapping[str, tuple[Rule, ...]] = {
     "dashboard": (
         Rule(frozenset({"retry", "patch", "update", "delete"}), _DASHBOARDS_KINDS),
         Rule(frozenset({"create"}), frozenset({"event"})),
+        Rule(frozenset({BIND}), frozenset({"shoot"})),
     ),
 }
 """Services that send requests in their own name, and what they send besides reading."""

@@ -150,11 +150,12 @@ function actions(kind, namespace, name, spec, annotations) {
     const to = `actions/${action}/${kind}/${encodeURIComponent(namespace || "_")}/${path}`;
     const { does, shown } = await send("POST", to, { dryRun: true, ...more });
     if (!(await confirmAction(`${action[0].toUpperCase()}${action.slice(1).replace("-", " ")} ${kindName(kind)} ${name}?`, does))) return null;
-    await send("POST", to, { shown, ...more });
-    return words;
+    const done = await send("POST", to, { shown, ...more });
+    return done.words ?? words;
   }
   return h("div", { class: "actions" },
     kind === "seed" && (isOpen ? button("Cordon…", () => act("cordon", `${name} takes no new shoots`)) : button("Uncordon…", () => act("uncordon", `${name} takes new shoots again`))),
+    kind === "seed" && button("Drain…", () => act("drain", `${name} is being drained`), true),
     button("Annotate…", async () => {
       const wanted = await requestAnnotation(kind, name);
       return wanted && act("annotate", `${name} is annotated`, wanted);

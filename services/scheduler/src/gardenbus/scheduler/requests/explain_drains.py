@@ -1,0 +1,97 @@
+"""Explains a drain: where the shoots of a seed would move, by the scheduler's own decisions, and which would stay."""
+
+from collections.abc import Iterable, Sequence
+
+from gardenbus.common.api.document import Document
+from gardenbus.common.api.garden.migration_feasibility import hand_over_obstacle
+from gardenbus.common.api.garden.scheduling_requirements import resolved_of
+from gardenbus.common.api.garden.shoot_groups import GroupCounts
+from gardenbus.common.api.garden.shoots import Shoot
+from gardenbus.common.api.keys import ObjectKey
+from gardenbus.common.api.responses import failure, success
+from gardenbus.common.errors import GardenbusError, InvalidResource, NotFound
+from gardenbus.common.ports.bus import Request
+from gardenbus.common.ports.store import Store
+from gardenbus.scheduler.watch.hosting import read_hosting
+from gardenbus.scheduling.cache import SchedulingCache
+from gardenbus.scheduling.descheduling.relocation import Immovable, Move, immovable_reason, plan_moves
+from gardenbus.scheduling.group_index import GroupIndex
+from gardenbus.scheduling.snapshot import Snapshot
+
+MOST_PLANNED = 100
+"""Shoots of one plan: the scheduler places none while it plans. The others are planned once these have moved."""
+
+
+class DrainExplainHandler:
+    """Handles requests on `Subjects.explain_drain`; the response has the form of all responses of the API."""
+
+    def __init__(self, *, store: Store, cache: SchedulingCache, scheduler_name: str) -> None:
+        self._store = store
+        self._cache = cache
+        self._scheduler_name = scheduler_name
+
+    async def __call__(self, request: Request) -> bytes:
+        """Plan the moves of a seed's shoots as if it were drained now; nothing is changed."""
+        seed = request.subject.split(".explain-drain.", 1)[-1]
+        try:
+            if seed not in self._cache.snapshot(self._scheduler_name).landscape.seeds_by_name:
+                return failure(NotFound(f"seed {seed} not found"))
+            shoots = await self._shoots_on(seed)
+            hosting = await read_hosting(self._store)
+            groups = await self._groups(shoots)
+        except GardenbusError as error:
+            return failure(error)
+        movable, stays = _by_movability(shoots, seed)
+        seen = self._cache.snapshot(self._scheduler_name)
+        source = seen.landscape.seeds_by_name.get(seed)
+        snapshot = Snapshot(seen.landscape, seen.usage, groups)
+        planned = plan_moves(movable[:MOST_PLANNED], snapshot, source=seed, forbidden=hosting)
+        stays += [each for each in planned if isinstance(each, Immovable)]
+        return success(
+            {
+                "seed": seed,
+                "obstacle": hand_over_obstacle(source.document) if source is not None else "it is gone",
+                "shoots": len(shoots),
+                "moves": [each for each in planned if isinstance(each, Move)],
+                "stays": sorted(stays, key=lambda each: (each.namespace, each.name)),
+                "notPlanned": max(0, len(movable) - MOST_PLANNED),
+            }
+        )
+
+    async def _shoots_on(self, seed: str) -> Sequence[Document]:
+        keys = sorted(await self._store.shoots_on(seed))
+        found = await self._store.get_many(keys) if keys else ()
+        return [stored.document() for stored in found if stored is not None]
+
+    async def _groups(self, shoots: Iterable[Document]) -> GroupIndex:
+        """The groups that rules of the shoots are about."""
+        wanted: dict[str, dict[str, None]] = {}
+        for shoot in shoots:
+            if rules := resolved_of(shoot).group_rules:
+                wanted.setdefault(_key_of(shoot).namespace, {}).update(dict.fromkeys(rules.read))
+        counts: dict[tuple[str, str], GroupCounts] = {}
+        for namespace, names in wanted.items():
+            found = await self._store.group_counts(namespace, list(names))
+            counts |= {(namespace, group): each for group, each in found.items()}
+        return GroupIndex(counts)
+
+
+def _by_movability(shoots: Iterable[Document], seed: str) -> tuple[list[Document], list[Immovable]]:
+    """Shoots that may move, and those that stay whatever other seeds are like."""
+    movable: list[Document] = []
+    stays: list[Immovable] = []
+    for document in shoots:
+        try:
+            reason = immovable_reason(Shoot.from_document(document), seed)
+        except InvalidResource as error:
+            reason = (f"its manifest cannot be read: {error.message}", False)
+        if reason is None:
+            movable.append(document)
+        else:
+            key = _key_of(document)
+            stays.append(Immovable(key.namespace, key.name, *reason))
+    return movable, stays
+
+
+def _key_of(shoot: Document) -> ObjectKey:
+    return ObjectKey("shoot", shoot["metadata"].get("namespace") or "", shoot["metadata"]["name"])
