@@ -88,9 +88,18 @@ UNUSED: Sequence[FieldNote] = (
 _NO_SHORT_CUT = "the deletion is tried again, and leaves out no step"
 _NO_ROTATION = "the shoot is reconciled, and no credentials are rotated nor workers rolled out"
 _OPERATION = "gardener.cloud/operation"
+_STEPS = (
+    *("skip-cleanup", "skip-readiness", "infrastructure-cleanup-wait-period-seconds"),
+    *(f"cleanup-{what}-finalize-grace-period-seconds" for what in ("webhooks", "extended-apis")),
+    *(f"cleanup-{what}-finalize-grace-period-seconds" for what in ("kubernetes-resources", "namespaces")),
+    "cloud-config-execution-max-delay-seconds",
+)
+"""Annotations of a Shoot, below `shoot.gardener.cloud/`, about steps of Gardener's flows."""
 ANNOTATIONS: Mapping[str, Sequence[tuple[str, tuple[str, ...], str]]] = {
     "Shoot": (
         ("shoot.gardener.cloud/tasks", ("",), "a reconciliation has no tasks of its own"),
+        ("shoot.gardener.cloud/ignore-alerts", ("true",), "no alerts are sent"),
+        *((f"shoot.gardener.cloud/{name}", ("",), "no operation on a shoot has such a step here") for name in _STEPS),
         (_OPERATION, ("rotate-", "rollout-"), _NO_ROTATION),
         ("confirmation.gardener.cloud/force-deletion", ("true",), _NO_SHORT_CUT),
         ("maintenance.gardener.cloud/operation", ("rotate-", "rollout-"), f"in its window {_NO_ROTATION}"),
