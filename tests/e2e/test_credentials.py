@@ -12,7 +12,6 @@ from gardenbus.credentials.identity_directory import IdentityDirectory
 from tests.support.commands import gardenbus_program
 from tests.support.landscape import Ended, Landscape, authorities_of, ended
 
-WITHIN_SECONDS = 60
 ELEANOR = Principal("user", "eleanor")
 
 
@@ -38,7 +37,7 @@ class Client:
         assert process.stdin is not None
         process.stdin.write(given.encode())
         process.stdin.close()
-        return await ended(process, within=WITHIN_SECONDS)
+        return await ended(process)
 
 
 async def test_who_logs_in_acts_as_themselves_in_a_context(hosting: Landscape, tmp_path: Path):

@@ -15,7 +15,6 @@ from tests.support.commands import gardenbus_program
 from tests.support.eventually import eventually
 from tests.support.landscape import Ended, Landscape, ended
 
-WITHIN_SECONDS = 90
 CREW = "garden-crew"
 PEOPLE = {"vic": "", "mel": "", "eve": "viewer"}
 """Viewer and member of the Project, and one with a role in the landscape."""
@@ -46,7 +45,7 @@ class People(NamedTuple):
 
     async def call(self, user: str, *arguments: str) -> Ended:
         """Run a command of somebody's to its end."""
-        return await ended(await self.start(*arguments, "--context", user), within=WITHIN_SECONDS)
+        return await ended(await self.start(*arguments, "--context", user))
 
     @contextlib.asynccontextmanager
     async def following(self, user: str, *arguments: str) -> AsyncGenerator[list[str]]:
@@ -83,7 +82,7 @@ async def people(hosting: Landscape, tmp_path: Path) -> People:
     for user, role in PEOPLE.items():
         given = ("--role", role) if role else ()
         login = ("login", user, "--dir", str(hosting.directory), "--user", user, "--ttl", "1h", *given)
-        made = await ended(await found.start(*login), within=WITHIN_SECONDS)
+        made = await ended(await found.start(*login))
         assert made.code == 0, made
     return found
 
@@ -197,7 +196,7 @@ async def _completion(people: People) -> None:
         requested = {"_GARDENBUS_COMPLETE": "complete_bash", "COMP_WORDS": line, "COMP_CWORD": str(line.count(" "))}
 
         async def offered(requested: dict[str, str] = requested, words: list[str] = words) -> None:
-            done = await ended(await people.start(**requested), within=WITHIN_SECONDS)
+            done = await ended(await people.start(**requested))
             assert done.stdout.split() == words, (requested, done)
 
         await eventually(offered)

@@ -28,6 +28,7 @@ from gardenbus.controllermanager.domain.plants import (
     first_problem,
 )
 from gardenbus.credentials.certificates import Authority, Issued, new_authority
+from tests.support.eventually import HANG_SECONDS
 from tests.support.kube_api import Handler, a_status
 from tests.support.loops import Garden, request_of
 from tests.support.plants import KEY, NAMESPACE, SECRET, a_plant, a_secret, checked_plant
@@ -196,7 +197,7 @@ async def redirecting(request: web.Request) -> web.StreamResponse:
 async def test_a_server_that_misbehaves_is_a_finding(
     handler: Handler, reason: str, message: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(plant_clusters, "CHECK_SECONDS", 0.5)
+    monkeypatch.setattr(plant_clusters, "CHECK_SECONDS", 0.5 if handler is silent else HANG_SECONDS)
     async with a_cluster(handler) as kubeconfig:
         document = await checked_plant(Garden(), kubeconfig)
     assert statuses(document)[0] == ("APIServerAvailable", "False", reason)

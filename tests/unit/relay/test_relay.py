@@ -17,7 +17,7 @@ from gardenbus.common.ports.store import Creation
 from gardenbus.common.runtime.clock import SystemClock
 from gardenbus.relay.relay import FEW_ENTRIES, PLACING_SECONDS, READ_AGAIN_MAX, Relay, RelaySettings
 from tests.support.builders import a_cloudprofile, a_project, a_seed, a_shoot
-from tests.support.eventually import eventually
+from tests.support.eventually import HANG_SECONDS, eventually
 from tests.support.memory.bus import MemoryBus
 from tests.support.memory.outbox import MemoryOutbox
 from tests.support.memory.store import MemoryStore
@@ -360,7 +360,7 @@ async def test_a_cluster_that_went_back_is_announced_to_once(monkeypatch: pytest
         await eventually_empty(store)
     bus.server.restore_streams(copy)
     outbox = CountingOutbox(store)
-    relay = Relay(outbox, bus, SUBJECTS, clock, RelaySettings(idle_seconds=0.02, lead_ttl_seconds=0.5))
+    relay = Relay(outbox, bus, SUBJECTS, clock, RelaySettings(idle_seconds=0.02, lead_ttl_seconds=HANG_SECONDS))
     task = asyncio.create_task(relay.run())
     try:
         await announced(bus, seed)
