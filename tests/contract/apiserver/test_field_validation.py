@@ -137,7 +137,10 @@ async def test_a_kind_of_a_group_that_is_not_known_is_refused_unless_it_is_regis
 
     response = await idle_apiserver.response("apply", gadget)
 
-    assert response["warnings"] == ["gadget dev/g: kind Gadget is stored; nothing acts on it"]
+    assert response["warnings"] == [
+        "gadget dev/g: kind Gadget is stored; nothing acts on it",
+        "gadget dev/g: metadata.namespace: there is no Namespace dev, nor a Project that has it",
+    ]
 
 
 @pytest.mark.parametrize("durable", [False, True])
