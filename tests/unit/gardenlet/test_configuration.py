@@ -69,6 +69,14 @@ def test_the_seeds_kubernetes_api_switches_the_resource_manager_on() -> None:
     )
 
 
+def test_kinds_of_extension_objects_are_those_that_are_written() -> None:
+    backend: Document = {"extensions": {"kubeconfig": "seed.kubeconfig", "kinds": ["Worker", "Network", "Worker"]}}
+    assert read(backend=backend).extensions.kinds == ("Worker", "Network")
+    backend["extensions"]["kinds"] = ["Worker", "Bastion"]
+    (problem,) = problems(a_configuration(backend=backend))
+    assert problem.startswith("backend.extensions.kinds: no such kinds: Bastion; there are ContainerRuntime,")
+
+
 def test_quantities_are_kept_as_written() -> None:
     configuration = read(resources={"capacity": {"shoots": 250, "memory": "1500Mi"}, "reserved": {"shoots": "5"}})
 

@@ -29,6 +29,7 @@ from gardenbus.common.controller.api_client import ApiserverClient
 from gardenbus.common.errors import GardenbusError, SettingsInvalid, Unavailable
 from gardenbus.common.ports.bus import StreamMessage
 from gardenbus.gardenlet.backend.deployments import DeploymentStore
+from gardenbus.gardenlet.backend.extensions.overlay import with_extensions
 from gardenbus.gardenlet.backend.holder_identity import HolderIdentity
 from gardenbus.gardenlet.backend.installed import new_maker
 from gardenbus.gardenlet.backend.local_files import LocalFiles
@@ -351,7 +352,8 @@ class GardenletHost(AgentHost):
             events=deque(maxlen=MOST_EVENTS),
             extension=ExtensionRequests(bus, self._subjects, seed),
         )
-        backend = SeedBackend(new_maker(context), files, self._clock)
+        maker = with_extensions(new_maker(context), context, configuration.extensions)
+        backend = SeedBackend(maker, files, self._clock)
         gardenlet = Gardenlet(
             configuration,
             bus=bus,

@@ -6,7 +6,7 @@ entry points of the group `gardenbus.gardenlet.backends` (`installed`).
 """
 
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import timedelta
 from pathlib import Path
@@ -157,6 +157,10 @@ class GardenReader(Protocol):
         """An object; None without one. Raises Unavailable, Forbidden."""
         ...
 
+    async def list(self, kind: str, field_selector: str = "") -> Sequence[Document]:
+        """All objects of a kind that a field selector selects. Raises as `get` does."""
+        ...
+
 
 class NullGardenReader:
     """Reads nothing: for a seed without a garden."""
@@ -164,6 +168,11 @@ class NullGardenReader:
     async def get(self, key: ObjectKey) -> Document | None:
         """None."""
         del key
+
+    async def list(self, kind: str, field_selector: str = "") -> Sequence[Document]:
+        """Nothing."""
+        del kind, field_selector
+        return ()
 
 
 class Extension(Protocol):

@@ -10,6 +10,7 @@ import msgspec
 
 from gardenbus.common.api.document import Document
 from gardenbus.common.ports.clock import Clock, timestamp
+from gardenbus.gardenlet.backend.extensions.maker import ExtensionsMaker
 from gardenbus.gardenlet.backend.local_files import LocalFiles
 from gardenbus.gardenlet.backend.port import (
     FencingToken,
@@ -20,7 +21,7 @@ from gardenbus.gardenlet.backend.port import (
     StepFailed,
     StepRequest,
 )
-from gardenbus.gardenlet.domain.flows import DESTROYS
+from gardenbus.gardenlet.domain.flows import DESTROYS, SAVED_AS
 from gardenbus.gardenlet.domain.operations import ObservedShoot
 from gardenbus.gardenlet.domain.shoot_record import ShootName, ShootRecord, with_step_done
 from gardenbus.gardenlet.domain.shoot_state import lasting
@@ -36,6 +37,7 @@ class SeedBackend:
         self.maker = maker
         self._files = files
         self._clock = clock
+        self.has_extensions = isinstance(maker, ExtensionsMaker)
 
     async def start(self) -> None:
         """Open the directory, and serve health probes."""
@@ -112,7 +114,7 @@ class SeedBackend:
             passing = {"operation": record.run.operation, "at": timestamp(self._clock.now())}
             resources[step] = {**passing, **result}
         elif result:
-            state[step] = result
+            state[SAVED_AS.get(step, step)] = result
         for removed in DESTROYS.get(step, ()):
             resources.pop(removed, None)
         record = msgspec.structs.replace(with_step_done(record, step), resources=resources, state=state)

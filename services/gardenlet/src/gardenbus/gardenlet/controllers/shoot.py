@@ -288,6 +288,9 @@ class ShootReconciler:
         return outcome
 
     async def _run(self, observed: ObservedShoot, record: ShootRecord, run: Run, *, resumed: bool) -> ShootResult:
+        has_extensions = self._backend.has_extensions
+        if record.has_extensions != has_extensions:  # another configuration: what a step makes is more, or less
+            run = msgspec.structs.replace(run, done=())
         if run.operation == "Delete":
             await self._states.release(observed, record)
         if (reverted := reverted_event(run, record.run)) is not None:
@@ -301,6 +304,7 @@ class ShootReconciler:
             has_workers=observed.has_workers or record.has_workers
             if run.operation == "Delete"
             else observed.has_workers,
+            has_extensions=has_extensions,
             attempts=record.attempts if resumed else 0,
             retry_at=None,
             state=record.state if resumed else self._states.initial_state(observed, record, run.operation),

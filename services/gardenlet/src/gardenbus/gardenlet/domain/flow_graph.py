@@ -53,6 +53,11 @@ class Flow:
                     steps[step.name] = step._replace(after=kept + inherited)
         return Flow(self.name, tuple(steps.values()))
 
+    def extended(self, more: tuple[FlowStep, ...], order: Mapping[str, tuple[str, ...]]) -> "Flow":
+        """The flow with more steps, and with more that its own steps wait for."""
+        own = tuple(step._replace(after=step.after + order.get(step.name, ())) for step in self.steps.values())
+        return Flow(self.name, own + more)
+
     def _reject_cycles(self) -> None:
         done: set[str] = set()
         while ready := self.ready(done):

@@ -5,6 +5,7 @@ A migration takes the control plane down and releases what the next one needs (m
 without destroying it. `Leave` is the same for a shoot that is another seed's already; it is never reported.
 """
 
+from collections.abc import Mapping
 from typing import Literal
 
 from gardenbus.gardenlet.domain.flow_graph import Flow, FlowStep
@@ -58,6 +59,89 @@ _MIGRATE = (
     FlowStep("release-namespace", "Deleting Shoot namespace in Seed", ("release-infrastructure", "release-etcd")),
 )
 
+EXTENSION_STATES = "extension-states"
+"""Step whose result is the state of all extension objects, which goes into the ShootState in Gardener's form."""
+
+_EXTENSIONS_BUILD = (
+    FlowStep(
+        "extensions-before",
+        "Waiting until extension resources handled before kube-apiserver are ready",
+        ("infrastructure",),
+    ),
+    FlowStep(
+        "control-plane-extension",
+        "Waiting until shoot control plane has been reconciled",
+        ("wait-for-api-server", "infrastructure"),
+    ),
+    FlowStep(
+        "extensions-after",
+        "Waiting until extension resources handled after kube-apiserver are ready",
+        ("wait-for-api-server",),
+    ),
+    FlowStep(
+        "operating-system-config",
+        "Waiting until operating system configurations for worker nodes have been reconciled",
+        ("wait-for-api-server",),
+    ),
+    FlowStep("container-runtimes", "Waiting until container runtime resources are ready", ("wait-for-api-server",)),
+    FlowStep(
+        "extensions-after-workers",
+        "Waiting until extension resources handled after workers are ready",
+        ("machines", "extensions-after"),
+    ),
+    FlowStep(
+        EXTENSION_STATES,
+        "Persisting the state of extension resources",
+        ("control-plane-extension", "extensions-after-workers", "container-runtimes", "network"),
+    ),
+)
+_EXTENSIONS_BUILD_ORDER = {
+    "control-plane": ("extensions-before",),
+    "machines": ("control-plane-extension", "operating-system-config"),
+    "system-components": ("extensions-after", "container-runtimes"),
+}
+
+_EXTENSIONS_TEAR_DOWN = (
+    FlowStep(
+        "delete-operating-system-config",
+        "Waiting until all operating system configs have been deleted",
+        ("delete-machines",),
+    ),
+    FlowStep(
+        "delete-container-runtimes", "Waiting until container runtime resources are deleted", ("delete-machines",)
+    ),
+    FlowStep(
+        "delete-extensions-before",
+        "Waiting until extensions that should be handled before kube-apiserver have been deleted",
+        ("delete-network", "delete-operating-system-config", "delete-container-runtimes"),
+    ),
+    FlowStep(
+        "delete-control-plane-extension",
+        "Waiting until shoot control plane has been destroyed",
+        ("delete-extensions-before",),
+    ),
+    FlowStep(
+        "delete-extensions-after",
+        "Waiting until extensions that should be handled after kube-apiserver have been deleted",
+        ("delete-control-plane",),
+    ),
+)
+_EXTENSIONS_TEAR_DOWN_ORDER = {
+    "delete-control-plane": ("delete-control-plane-extension",),
+    "delete-infrastructure": ("delete-control-plane-extension",),
+    "delete-namespace": ("delete-extensions-after",),
+}
+
+_EXTENSIONS_MIGRATE = (
+    FlowStep("migrate-extensions", "Waiting until extension resources have been migrated"),
+    FlowStep(
+        "migrate-control-plane",
+        "Waiting until shoot control plane has been prepared for migration",
+        ("migrate-extensions",),
+    ),
+)
+_EXTENSIONS_MIGRATE_ORDER = {"stop-control-plane": ("migrate-control-plane",)}
+
 _WITH_MACHINES: tuple[str, ...] = ("machines", "tunnel")
 
 _CREATION = Flow("Shoot cluster creation", _BUILD)
@@ -97,6 +181,20 @@ DESTROYS = {
     "release-infrastructure": ("infrastructure", "network", "machines", "dns-record"),
     "release-etcd": ("etcd",),
     "release-namespace": ("namespace", "secrets", "cloud-provider-secret"),
+    "delete-operating-system-config": ("operating-system-config",),
+    "delete-container-runtimes": ("container-runtimes",),
+    "delete-extensions-before": ("extensions-before", "extensions-after", "extensions-after-workers"),
+    "delete-control-plane-extension": ("control-plane-extension",),
+    "delete-extensions-after": (EXTENSION_STATES,),
+    "migrate-extensions": (
+        EXTENSION_STATES,
+        "extensions-before",
+        "extensions-after",
+        "extensions-after-workers",
+        "operating-system-config",
+        "container-runtimes",
+    ),
+    "migrate-control-plane": ("control-plane-extension",),
 }
 """Steps of a deletion or migration, with the steps whose results they remove."""
 
@@ -104,6 +202,48 @@ CONTROL_PLANE = "control-plane"
 """Step whose result is a running control plane."""
 
 
-def shoot_flow(operation: OperationType, *, has_workers: bool) -> Flow:
+EXTENSION_STEPS = frozenset(
+    step.name for steps in (_EXTENSIONS_BUILD, _EXTENSIONS_TEAR_DOWN, _EXTENSIONS_MIGRATE) for step in steps
+)
+"""Steps that a flow has on seeds where extensions act on their objects, and nowhere else."""
+
+SAVED_AS = {"migrate-extensions": EXTENSION_STATES}
+"""Steps of a migration whose result takes the place of another step's in the ShootState."""
+
+_EXTENSIONS: Mapping[OperationType, tuple[tuple[FlowStep, ...], Mapping[str, tuple[str, ...]]]] = {
+    "Create": (_EXTENSIONS_BUILD, _EXTENSIONS_BUILD_ORDER),
+    "Reconcile": (_EXTENSIONS_BUILD, _EXTENSIONS_BUILD_ORDER),
+    "Restore": (_EXTENSIONS_BUILD, _EXTENSIONS_BUILD_ORDER),
+    "Delete": (_EXTENSIONS_TEAR_DOWN, _EXTENSIONS_TEAR_DOWN_ORDER),
+    "Migrate": (_EXTENSIONS_MIGRATE, _EXTENSIONS_MIGRATE_ORDER),
+    "Leave": (_EXTENSIONS_MIGRATE, _EXTENSIONS_MIGRATE_ORDER),
+}
+_FULL: Mapping[OperationType, Flow] = {
+    "Create": _CREATION,
+    "Reconcile": _RECONCILIATION,
+    "Restore": _RESTORATION,
+    "Delete": _DELETION,
+    "Migrate": _MIGRATION,
+    "Leave": _LEAVING,
+}
+
+
+def _with_extensions(operation: OperationType, *, has_workers: bool) -> Flow:
+    more, order = _EXTENSIONS[operation]
+    flow = _FULL[operation].extended(more, order)
+    if has_workers:
+        return flow
+    return flow.without(*(name for name in _FULL[operation].steps if name not in FLOWS[operation, False].steps))
+
+
+FLOWS_WITH_EXTENSIONS = {
+    (operation, has_workers): _with_extensions(operation, has_workers=has_workers)
+    for operation in _FULL
+    for has_workers in (True, False)
+}
+"""Flows on seeds where extensions act on their objects."""
+
+
+def shoot_flow(operation: OperationType, *, has_workers: bool, has_extensions: bool = False) -> Flow:
     """The flow of an operation on a shoot."""
-    return FLOWS[operation, has_workers]
+    return (FLOWS_WITH_EXTENSIONS if has_extensions else FLOWS)[operation, has_workers]

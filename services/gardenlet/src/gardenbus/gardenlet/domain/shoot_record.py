@@ -37,13 +37,14 @@ class ShootRecord(msgspec.Struct, frozen=True, kw_only=True):
     effect, `failed` how often each injected failure occurred. `retry_at` is when a failed run may continue, `attempts`
     how often it failed. `state` is what a migration takes along (on the source) or brings (on the destination), by
     step. `state_of_generation`: a restoration needs a state saved at this generation or later. `manifest`: the Shoot
-    as last observed, without status, as JSON.
+    as last observed, without status, as JSON. `has_extensions`: extensions take part in the current run.
     """
 
     namespace: str
     name: str
     uid: str
     has_workers: bool = True
+    has_extensions: bool = False
     run: Run | None = None
     status: Document = {}
     attempts: int = 0

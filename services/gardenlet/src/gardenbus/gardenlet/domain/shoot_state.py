@@ -13,7 +13,8 @@ from typing import Any, cast
 from gardenbus.common.api.confirmation import CONFIRMATION
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.garden.migration_feasibility import STATE_GENERATION, state_generation, state_owners
-from gardenbus.gardenlet.domain.flows import CONTROL_PLANE
+from gardenbus.gardenlet.domain.extension_objects.states import EXTENSIONS, RESOURCES
+from gardenbus.gardenlet.domain.flows import CONTROL_PLANE, EXTENSION_STATES
 from gardenbus.gardenlet.domain.operations import ObservedShoot
 from gardenbus.gardenlet.domain.shoot_record import ShootRecord
 
@@ -55,7 +56,12 @@ def shoot_state(observed: ObservedShoot, state: StepStates, *, generation: int, 
             ],
         },
         "spec": {
-            "gardener": [{"name": step, "type": RESOURCE_TYPE, "data": dict(state[step])} for step in sorted(state)]
+            "gardener": [
+                {"name": step, "type": RESOURCE_TYPE, "data": dict(state[step])}
+                for step in sorted(state)
+                if step != EXTENSION_STATES
+            ],
+            **{field: entries for field, entries in state.get(EXTENSION_STATES, {}).items() if entries},
         },
     }
 
@@ -66,8 +72,12 @@ def state_in(document: Document | None, uid: str) -> dict[str, Document] | None:
         return None
     if uid not in state_owners(document):
         return None
-    entries = cast("list[Document]", section(document, "spec").get("gardener") or [])
-    return {str(entry.get("name")): section(entry, "data") for entry in entries if entry.get("type") == RESOURCE_TYPE}
+    spec = section(document, "spec")
+    entries = cast("list[Document]", spec.get("gardener") or [])
+    state = {str(entry.get("name")): section(entry, "data") for entry in entries if entry.get("type") == RESOURCE_TYPE}
+    if spec.get(EXTENSIONS):
+        state[EXTENSION_STATES] = {EXTENSIONS: spec[EXTENSIONS], RESOURCES: spec.get(RESOURCES) or []}
+    return state
 
 
 def generation_of(document: Document | None) -> int:

@@ -6,12 +6,13 @@ Source: Gardener's `gardenlet/controller/shoot/shoot/reconciler.go` and `gardenl
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import Any, cast
+from typing import Any, Self, cast
 
-from gardenbus.common.api.conditions import TRUE, UNKNOWN, build_condition, failed_status, get_or_init
+from gardenbus.common.api.conditions import FALSE, TRUE, UNKNOWN, build_condition, failed_status, get_or_init
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.ports.clock import timestamp
 from gardenbus.gardenlet.domain.failures import StepFailure, is_final
+from gardenbus.gardenlet.domain.flow_graph import Flow
 from gardenbus.gardenlet.domain.flows import OperationType, shoot_flow
 from gardenbus.gardenlet.domain.operations import ObservedShoot
 from gardenbus.gardenlet.domain.shoot_record import Run, ShootRecord
@@ -79,6 +80,20 @@ class CheckError(str):
     __slots__ = ()
 
 
+class ReportedProblem(str):
+    """A problem that an extension reports: it has its own reason, and may be less than False."""
+
+    __slots__ = ("reason", "status")
+    reason: str
+    status: str
+
+    def __new__(cls, text: str, reason: str, status: str) -> Self:
+        """The problem with a reason, and the status of the condition."""
+        made = super().__new__(cls, text)
+        made.reason, made.status = reason, status
+        return made
+
+
 _TIMES = frozenset({"lastUpdateTime", "lastTransitionTime"})
 
 
@@ -108,12 +123,18 @@ def last_operation(operation: OperationType, state: str, progress: int, descript
     }
 
 
+def _flow(record: ShootRecord, run: Run) -> Flow:
+    return shoot_flow(run.operation, has_workers=record.has_workers, has_extensions=record.has_extensions)
+
+
 def started(
     observed: ObservedShoot, record: ShootRecord, run: Run, *, seed_name: str, gardener: Document, now: datetime
 ) -> Document:
     """Patch at the start of a run, new or resumed."""
     old = record.last_operation
-    progress = shoot_flow(run.operation, has_workers=record.has_workers).progress(run.done)
+    progress = shoot_flow(run.operation, has_workers=record.has_workers, has_extensions=record.has_extensions).progress(
+        run.done
+    )
     fresh_cycle = (
         record.status.get("retryCycleStartTime") is None
         or record.status.get("observedGeneration") != observed.generation
@@ -137,7 +158,7 @@ def progressed(record: ShootRecord, running: Sequence[str], *, now: datetime) ->
     """Patch after a step has ended: `running` are the tasks in flight."""
     assert record.run is not None
     run = record.run
-    flow = shoot_flow(run.operation, has_workers=record.has_workers)
+    flow = _flow(record, run)
     description = ", ".join(running) or (
         f"{flow.name} finished" if flow.is_complete(run.done) else f"Starting {flow.name}"
     )
@@ -177,7 +198,7 @@ def failed(
     """
     assert record.run is not None
     run = record.run
-    flow = shoot_flow(run.operation, has_workers=record.has_workers)
+    flow = _flow(record, run)
     descriptions = [f'task "{failure.task}" failed: {failure.message}' for failure in failures]
     text = f'Flow "{flow.name}" encountered task errors: [{", ".join(descriptions)}]'
     began = record.status.get("retryCycleStartTime")
@@ -276,6 +297,9 @@ def _checked(
     status, reason, text = TRUE, reason_true, message
     if isinstance(problem, CheckError):
         status, reason, text = UNKNOWN, "ConditionCheckError", str(problem)
+    elif isinstance(problem, ReportedProblem):
+        reason, text = problem.reason, str(problem)
+        status = failed_as(old, reason) if problem.status == FALSE else problem.status
     elif problem is not None:
         status, reason, text = failed_as(old, reason_false), reason_false, problem
     return build_condition(old, now=timestamp(now), status=status, reason=reason, message=text)[0]

@@ -54,7 +54,7 @@ async def run_flow(
     """
     assert record.run is not None
     shoot: ShootName = (record.namespace, record.name)
-    flow = shoot_flow(record.run.operation, has_workers=record.has_workers)
+    flow = shoot_flow(record.run.operation, has_workers=record.has_workers, has_extensions=record.has_extensions)
     failures: list[StepFailure] = []
     blocked: list[str] = []
     running: dict[asyncio.Task[ShootRecord], FlowStep] = {}

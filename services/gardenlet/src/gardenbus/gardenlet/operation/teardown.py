@@ -28,6 +28,7 @@ async def tear_down(
     `is_wanted` is checked before each step.
     """
     if not record.is_torn_down and not record.has_left:
+        record = msgspec.structs.replace(record, has_extensions=backend.has_extensions)
         if record.run is None or record.run.operation != operation:
             number = record.run.number + 1 if record.run else 1
             record = msgspec.structs.replace(record, run=Run(operation=operation, generation=0, number=number))

@@ -20,6 +20,10 @@ from gardenbus.common.errors import SettingsInvalid
 KIND = "GardenletConfiguration"
 API_GROUP = "gardenlet.config.gardener.cloud"
 Quantity = str | int | float
+EXTENSION_KINDS = frozenset(
+    {"ContainerRuntime", "ControlPlane", "Extension", "Infrastructure", "Network", "OperatingSystemConfig", "Worker"}
+)
+"""Kinds of extension objects that a gardenlet writes."""
 
 
 class LeaseSettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -137,6 +141,9 @@ class ExtensionSettings(msgspec.Struct, frozen=True, kw_only=True):
 
     resource_manager: str = "own"
     """`own`: the gardenlet acts on ManagedResources; `external`: a gardener-resource-manager that runs elsewhere."""
+
+    kinds: Sequence[str] = ()
+    """Kinds of extension objects that are written for shoots, since extensions act on them there."""
 
     @property
     def runs_resource_manager(self) -> bool:
@@ -293,6 +300,14 @@ def _failures(value: Any) -> tuple[FailureRequest, ...]:
     return requests
 
 
+def _extension_kinds(value: Any) -> tuple[str, ...]:
+    """Read a list of kinds of extension objects."""
+    kinds = cast("list[Any]", value) if isinstance(value, list) else [value]
+    if unknown := sorted({str(kind) for kind in kinds} - EXTENSION_KINDS):
+        raise ValueError(f"no such kinds: {', '.join(unknown)}; there are {', '.join(sorted(EXTENSION_KINDS))}")
+    return tuple(dict.fromkeys(kinds))
+
+
 def _options(value: Any) -> Document:
     if not isinstance(value, dict):
         raise ValueError(f"must be a mapping, is {value!r}")  # noqa: TRY004  one error for whatever is no mapping
@@ -432,6 +447,7 @@ _TABLE: Table = {
         "extensions": {
             "kubeconfig": Field("extensions.kubeconfig", reader.name),
             "resourceManager": Field("extensions.resource_manager", reader.one_of("own", "external")),
+            "kinds": Field("extensions.kinds", _extension_kinds),
         },
     },
 }

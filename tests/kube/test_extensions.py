@@ -1,0 +1,361 @@
+"""Extension objects of shoots on a real API server, with an extension of the tests that obeys Gardener's contract."""
+
+import asyncio
+import random
+from collections.abc import AsyncGenerator
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from gardenbus.common.api.document import Document, section
+from gardenbus.common.api.garden.error_codes import NON_RETRYABLE
+from gardenbus.common.api.keys import ObjectKey
+from gardenbus.gardenlet.domain.extension_objects.contract import TIMESTAMP, ready_problem
+from gardenbus.gardenlet.domain.extension_objects.kinds import CLUSTERS, PLURALS, WAITS, WaitLimits, collection
+from gardenbus.gardenlet.domain.flows import OperationType
+from tests.support.builders import a_cloudprofile, a_seed, a_shoot
+from tests.support.eventually import eventually
+from tests.support.gardenlets import a_configuration, a_garden
+from tests.support.kube_clusters import RealCluster, real_clusters
+from tests.support.overlaid_seeds import (
+    MemoryGarden,
+    OverlaidSeed,
+    cut,
+    namespace_of_shoot,
+    observed_shoot,
+    overlaid_seed,
+    saved_state,
+)
+from tests.support.servers import Server
+from tests.support.stub_extension import StubExtension, define_kinds, running
+
+POOL = {
+    "name": "pool-a",
+    "machine": {"type": "m5.large", "image": {"name": "gardenlinux", "version": "1592.3.0"}},
+    "cri": {"name": "containerd", "containerRuntimes": [{"type": "gvisor"}]},
+    "minimum": 1,
+    "maximum": 3,
+    "zones": ["eu-west-1a"],
+}
+PROVIDER = {
+    "infrastructureConfig": {"kind": "InfrastructureConfig", "networks": {"vpc": {"cidr": "10.0.0.0/8"}}},
+    "controlPlaneConfig": {"kind": "ControlPlaneConfig"},
+    "workers": [POOL],
+}
+LATE = {"reconcile": "AfterWorker", "delete": "AfterKubeAPIServer"}
+REGISTRATION: Document = {
+    "apiVersion": "core.gardener.cloud/v1beta1",
+    "kind": "ControllerRegistration",
+    "metadata": {"name": "several"},
+    "spec": {
+        "resources": [
+            {"kind": "Extension", "type": "early", "lifecycle": {"reconcile": "BeforeKubeAPIServer"}},
+            {
+                "kind": "Extension",
+                "type": "late",
+                "lifecycle": {"reconcile": "AfterWorker", "delete": "AfterKubeAPIServer"},
+            },
+            {"kind": "Extension", "type": "everywhere", "autoEnable": ["shoot"]},
+        ]
+    },
+}
+
+
+def the_shoot(name: str = "apollo") -> Document:
+    return a_shoot(
+        name,
+        spec={
+            "provider": PROVIDER,
+            "credentialsBindingName": "keys",
+            "extensions": [{"type": "early"}, {"type": "late", "providerConfig": {"answer": 42}}],
+        },
+    )
+
+
+def the_garden(seed: str) -> MemoryGarden:
+    namespace = {"namespace": "garden-dev"}
+    return MemoryGarden(
+        a_seed(seed),
+        a_cloudprofile(),
+        REGISTRATION,
+        {
+            "kind": "CredentialsBinding",
+            "metadata": {"name": "keys", **namespace},
+            "credentialsRef": {"kind": "Secret", "name": "cloud", "namespace": "garden-dev"},
+        },
+        {"kind": "Secret", "metadata": {"name": "cloud", **namespace}, "data": {"token": "eA=="}},
+    )
+
+
+@asynccontextmanager
+async def a_seed_with(
+    directory: Path, cluster: RealCluster, name: str, **options: object
+) -> AsyncGenerator[tuple[OverlaidSeed, StubExtension]]:
+    """A seed with all kinds defined, and the stub at work."""
+    async with AsyncExitStack() as stack:
+        await define_kinds(cluster.client)
+        stub = await stack.enter_async_context(running(StubExtension(cluster.client)))
+        seed = await stack.enter_async_context(
+            overlaid_seed(directory / name, cluster, the_garden(name), **options)  # type: ignore[arg-type]
+        )
+        yield seed, stub
+
+
+async def succeeds(seed: OverlaidSeed, shoot: Document, operation: OperationType, **more: Document) -> None:
+    result = await seed.run(shoot, operation, **more)  # type: ignore[arg-type]
+    assert [failure.message for failure in result.failures] == []
+    assert result.is_complete
+
+
+@pytest.mark.timeout(600)
+async def test_a_shoot_is_created_reconciled_and_deleted_with_extensions(tmp_path: Path, binaries: str) -> None:
+    shoot = the_shoot()
+    namespace = namespace_of_shoot(shoot)
+    async with (
+        real_clusters(tmp_path, binaries, ["api"]) as (cluster,),
+        a_seed_with(tmp_path, cluster, "one") as (seed, stub),
+    ):
+        await succeeds(seed, shoot, "Create")
+
+        assert {kind for kind, _ in await seed.all_objects(shoot)} == set(PLURALS)
+        assert set(await seed.objects(shoot, "Extension")) == {"early", "late", "everywhere"}
+        for kind in PLURALS:
+            for each in (await seed.objects(shoot, kind)).values():
+                assert ready_problem(each) is None
+        infrastructure = (await seed.objects(shoot, "Infrastructure"))["apollo"]
+        assert section(infrastructure, "spec") == {
+            "type": "aws",
+            "region": "eu-west-1",
+            "secretRef": {"name": "cloudprovider", "namespace": namespace},
+            "providerConfig": PROVIDER["infrastructureConfig"],
+        }
+        made = section(infrastructure, "status", "providerStatus")
+        for kind in ("ControlPlane", "Worker"):
+            (each,) = (await seed.objects(shoot, kind)).values()
+            assert section(each, "spec", "infrastructureProviderStatus") == made
+        (worker,) = (await seed.objects(shoot, "Worker")).values()
+        (pool,) = section(worker, "spec")["pools"]
+        assert pool["userDataSecretRef"]["name"].startswith("osc-gardener-node-agent-pool-a-")
+        assert pool["nodeTemplate"] == {"capacity": {"cpu": "2", "gpu": "0", "memory": "8Gi"}}
+        spec = section(await cluster.get(f"{CLUSTERS}/{namespace}"), "spec")
+        assert section(spec, "shoot", "status")["technicalID"] == namespace
+        assert section(spec, "cloudProfile", "spec")["type"] == "aws"
+        assert section(spec, "seed", "metadata")["name"] == "one"
+        credentials = await cluster.get(f"/api/v1/namespaces/{namespace}/secrets/cloudprovider")
+        assert credentials["data"] == {"token": "eA=="}
+        order = [name for _, kind, name in stub.history if kind == "Extension"]
+        assert order.index("early") < order.index("everywhere") < order.index("late")
+
+        shoot["spec"]["extensions"].pop(0)
+        await succeeds(seed, shoot, "Reconcile")
+
+        assert set(await seed.objects(shoot, "Extension")) == {"late", "everywhere"}
+        assert section((await seed.objects(shoot, "Infrastructure"))["apollo"], "status", "providerStatus") == made
+
+        await succeeds(seed, shoot, "Delete")
+
+        assert await seed.all_objects(shoot) == []
+        assert stub.made == {}
+        assert await cluster.client.get(f"/api/v1/namespaces/{namespace}") is None
+        assert await cluster.client.get(f"{CLUSTERS}/{namespace}") is None
+        deleted = [(kind, name) for operation, kind, name in stub.history if operation == "Delete"]
+        assert deleted.index(("Worker", "apollo")) < deleted.index(("ControlPlane", "apollo"))
+        assert deleted.index(("Extension", "everywhere")) < deleted.index(("ControlPlane", "apollo"))
+        assert deleted.index(("ControlPlane", "apollo")) < deleted.index(("Infrastructure", "apollo"))
+        assert deleted.index(("ControlPlane", "apollo")) < deleted.index(("Extension", "late"))
+
+
+@pytest.mark.timeout(900)
+async def test_a_shoot_takes_the_state_of_its_extensions_to_another_seed(tmp_path: Path, binaries: str) -> None:
+    shoot = the_shoot()
+    async with (
+        real_clusters(tmp_path, binaries, ["from", "to"]) as (here, there),
+        a_seed_with(tmp_path, here, "one") as (source, source_stub),
+        a_seed_with(tmp_path, there, "two") as (destination, destination_stub),
+    ):
+        await succeeds(source, shoot, "Create")
+        made = dict(source_stub.made)
+        await succeeds(source, shoot, "Migrate")
+
+        assert await source.all_objects(shoot) == []
+        assert source_stub.made == made, "nothing is destroyed"
+        state = saved_state(source, shoot)
+        assert {(each["kind"], each["name"]) for each in state["spec"]["extensions"]} == {key[::2] for key in made}
+        (resource, *_) = state["spec"]["resources"]
+        assert section(resource, "resourceRef")["kind"] == "Secret"
+
+        await succeeds(destination, shoot, "Restore", restored_from=state)
+
+        assert destination_stub.made == made, "each is what it was"
+        assert {operation for operation, _, _ in destination_stub.history} == {"Restore"}
+        await succeeds(destination, shoot, "Delete")
+        assert destination_stub.made == {}
+
+
+@pytest.mark.timeout(600)
+async def test_what_extensions_report_is_what_a_step_fails_with(tmp_path: Path, binaries: str) -> None:
+    shoot = the_shoot()
+    waits = {kind: WaitLimits(0.5, 1.0, 5.0) for kind in PLURALS}
+    async with (
+        real_clusters(tmp_path, binaries, ["api"]) as (cluster,),
+        a_seed_with(tmp_path, cluster, "one", waits=waits) as (seed, stub),
+    ):
+        where = f"Error while waiting for Infrastructure {namespace_of_shoot(shoot)}/apollo to become ready: "
+        stub.behaviours, stub.codes = {"Infrastructure": "failing"}, ("ERR_INFRA_QUOTA_EXCEEDED", "ERR_OF_NOBODY")
+        (failure,) = (await seed.run(shoot, "Create")).failures
+        assert failure.message == f"{where}error during reconciliation: Infrastructure cannot be made, as requested."
+        assert failure.codes == ("ERR_INFRA_QUOTA_EXCEEDED",)
+        assert NON_RETRYABLE.issuperset(failure.codes)
+
+        stub.behaviours = {"Infrastructure": "stuck"}
+        (failure,) = (await seed.run(shoot, "Create")).failures
+        assert failure.message.startswith(where)
+
+        stub.behaviours = {"Infrastructure": "silent"}
+        (failure,) = (await seed.run(shoot, "Create")).failures
+        assert failure.message.startswith(where)
+        live = (await seed.objects(shoot, "Infrastructure"))["apollo"]
+        assert section(live, "metadata", "annotations")["gardener.cloud/operation"] == "reconcile"
+
+        stub.behaviours, stub.failures = {"Infrastructure": "failing"}, 1
+        await succeeds(seed, shoot, "Create")
+
+        stub.behaviours = {"ControlPlane": "silent"}
+        (failure,) = (await seed.run(shoot, "Delete")).failures
+        assert failure.message.endswith(f"ControlPlane {namespace_of_shoot(shoot)}/apollo is still present")
+        stub.behaviours = {}
+        await succeeds(seed, shoot, "Delete")
+        assert stub.made == {}
+
+
+@pytest.mark.timeout(600)
+async def test_a_kind_that_the_api_does_not_have_is_named(tmp_path: Path, binaries: str) -> None:
+    shoot = the_shoot()
+    async with (
+        real_clusters(tmp_path, binaries, ["api"]) as (cluster,),
+        a_seed_with(tmp_path, cluster, "one") as (seed, _),
+    ):
+        definition = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/infrastructures.extensions.gardener.cloud"
+        await cluster.client.delete(definition)
+
+        async def is_gone() -> None:
+            assert await cluster.client.get(definition) is None
+
+        await eventually(is_gone)
+        (failure,) = (await seed.run(shoot, "Create")).failures
+        assert "CustomResourceDefinition" in failure.message
+
+
+@pytest.mark.timeout(900)
+async def test_an_operation_that_is_cut_anywhere_is_taken_up_from_the_objects_alone(
+    tmp_path: Path, binaries: str
+) -> None:
+    shoot, chance = the_shoot(), random.Random(7)
+    async with (
+        real_clusters(tmp_path, binaries, ["api"]) as (cluster,),
+        a_seed_with(tmp_path, cluster, "one") as (_, stub),
+    ):
+        operations: tuple[OperationType, ...] = ("Create", "Reconcile", "Delete")
+        for token, operation in enumerate(operations, start=2):
+            for _ in range(4):
+                async with overlaid_seed(tmp_path / "one", cluster, the_garden("one"), token=token) as seed:
+                    run = asyncio.create_task(seed.run(shoot, operation))
+                    await asyncio.wait([run], timeout=chance.uniform(0.1, 3))
+                    await cut(run)
+            async with overlaid_seed(tmp_path / "one", cluster, the_garden("one"), token=token) as seed:
+                await succeeds(seed, shoot, operation)
+                if operation != "Delete":
+                    assert {kind for kind, _ in await seed.all_objects(shoot)} == set(PLURALS)
+                    assert len({key[0] for key in stub.made}) == len(PLURALS)
+        assert stub.made == {}
+
+
+@pytest.mark.timeout(600)
+async def test_a_request_that_was_not_picked_up_is_repeated(
+    tmp_path: Path, binaries: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("gardenbus.gardenlet.backend.extensions.actor.REQUESTED_AGAIN_AFTER_SECONDS", 1.0)
+    shoot = the_shoot()
+    async with (
+        real_clusters(tmp_path, binaries, ["api"]) as (cluster,),
+        a_seed_with(tmp_path, cluster, "one") as (seed, stub),
+    ):
+        stub.behaviours = {"Infrastructure": "silent"}
+        creating = asyncio.create_task(seed.run(shoot, "Create"))
+        times: set[str] = set()
+
+        async def is_requested_again() -> None:
+            live = (await seed.objects(shoot, "Infrastructure"))["apollo"]
+            times.add(section(live, "metadata", "annotations")[TIMESTAMP])
+            assert len(times) > 1
+
+        await eventually(is_requested_again)
+        stub.behaviours = {}
+        assert (await creating).is_complete
+
+
+@pytest.mark.timeout(600)
+async def test_what_extensions_report_of_the_health_of_a_shoot_is_in_its_problems(
+    tmp_path: Path, binaries: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("gardenbus.gardenlet.backend.extensions.health.CARE_SECONDS", 0.0)
+    shoot = the_shoot()
+    namespace = namespace_of_shoot(shoot)
+    async with (
+        real_clusters(tmp_path, binaries, ["api"]) as (cluster,),
+        a_seed_with(tmp_path, cluster, "one") as (seed, stub),
+    ):
+        await succeeds(seed, shoot, "Create")
+        assert await seed.backend.problems(observed_shoot(shoot)) == {}
+        condition = {"type": "ControlPlaneHealthy", "status": "False", "reason": "HealthCheckUnsuccessful"}
+        await stub.report("ControlPlane", namespace, "apollo", conditions=[{**condition, "message": "It is down."}])
+        message = f"ControlPlane extension ({namespace}/apollo) reports failing health check: It is down."
+        assert await seed.backend.problems(observed_shoot(shoot)) == {"ControlPlaneHealthy": message}
+
+
+@pytest.mark.timeout(600)
+async def test_the_gardenlet_has_extensions_take_part_and_reports_what_they_say(
+    tmp_path: Path, binaries: str, shared_nats_server: Server
+) -> None:
+    shoot = a_shoot(spec={"provider": {"workers": [POOL]}})
+    async with (
+        real_clusters(tmp_path, binaries, ["api"]) as (cluster,),
+        a_garden(shared_nats_server.url, "extensions", tmp_path / "gardenlet") as garden,
+    ):
+        await define_kinds(cluster.client)
+        directory = tmp_path / "gardenlet" / "aws-eu1"
+        directory.mkdir(parents=True)
+        (directory / "seed.kubeconfig").write_text(cluster.kubeconfig)
+        await garden.store.create(a_cloudprofile())
+        settings = {"kubeconfig": "seed.kubeconfig", "resourceManager": "external", "kinds": sorted(PLURALS)}
+        host = await garden.start(a_configuration(backend={"extensions": settings}))
+        async with running(StubExtension(cluster.client, {"Network": "failing"}, ("ERR_INFRA_UNAUTHORIZED",))) as stub:
+            with pytest.MonkeyPatch.context() as patched:
+                patched.setitem(WAITS, "Network", WaitLimits(0.5, 0.5, 60.0))  # type: ignore[arg-type]
+                await garden.place(shoot=shoot)
+                failed = await garden.until_state("Failed", operation="Create")
+            (error,) = section(failed, "status")["lastErrors"]
+            assert error["codes"] == ["ERR_INFRA_UNAUTHORIZED"]
+            assert error["taskID"] == "Waiting until shoot network plugin has been reconciled"
+            assert error["description"].endswith("error during reconciliation: Network cannot be made, as requested.")
+
+            stub.behaviours = {}
+            await garden.kill(host)
+            await garden.start(a_configuration(backend={"extensions": settings}))
+            key = ObjectKey("shoot", "garden-dev", "apollo")
+            await garden.change(key, bump_generation=True, spec={"purpose": "testing"})
+            await garden.until_state("Succeeded")
+            namespace = namespace_of_shoot(shoot)
+            assert await cluster.client.items(collection("Worker", namespace))
+
+            async def is_saved() -> None:
+                state = await garden.get(ObjectKey("shootstate", "garden-dev", "apollo"))
+                kinds = {each["kind"] for each in section(state, "spec")["extensions"]}
+                assert kinds == set(PLURALS) - {"Extension"}
+
+            await eventually(is_saved)
+            await garden.delete(key)
+            await garden.until_gone(key)
+            assert stub.made == {}
+            assert await cluster.client.get(f"{CLUSTERS}/{namespace}") is None
