@@ -1,5 +1,6 @@
 """Plug-ins beside a scheduler: what they return counts, and a fault of theirs holds up their class alone."""
 
+import itertools
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -14,10 +15,12 @@ from gardenbus.common.api.garden.scheduling_profiles import (
     WeightedScore,
 )
 from gardenbus.common.errors import SettingsInvalid
+from gardenbus.diagnostics.services import assess_plugins
 from gardenbus.scheduler.watch.installed_plugins import ENTRY_POINT_GROUP, load_plugins
-from tests.contract.scheduler.test_plugins import explain, pending_because, placed
+from tests.contract.scheduler.test_plugins import explain, infos_of, pending_because, placed
 from tests.contract.scheduler.test_scheduler import Garden
 from tests.support.builders import a_project, a_seed, a_shoot
+from tests.support.eventually import HANG_SECONDS, eventually
 
 EXAMPLES = Path(__file__).parents[3] / "examples/profiles"
 
@@ -44,6 +47,16 @@ class Filters:
 
     def filter(self, _shoot: dict[str, str], _seed: dict[str, Any]) -> object:
         return self._reason
+
+
+class Permits:
+    """A plug-in of one function, which permits."""
+
+    def __init__(self, permit: Callable[[dict[str, str], dict[str, Any]], object]) -> None:
+        self.permit = permit
+
+
+_numbers = itertools.count()
 
 
 def distribution(folder: Path, target: str) -> None:
@@ -118,6 +131,137 @@ async def test_a_call_that_hangs_holds_up_no_other_profile_and_its_own_for_the_d
             assert await placed(garden, "second", "garden-other") == "a"
     finally:
         released.set()
+
+
+async def test_a_plugin_whose_calls_hang_is_given_up_after_three_and_taken_back_when_one_returns(
+    garden: Garden,
+) -> None:
+    released, threads = threading.Event(), list[str]()
+
+    def permit(shoot: dict[str, str], _seed: dict[str, Any]) -> None:
+        threads.append(shoot["name"])
+        released.wait()
+
+    profile = a_profile(points=("Permit",), deadline_seconds=0.05)
+    await garden.hold(a_seed("a"))
+    try:
+        async with garden.scheduler(profiles=(profile,), installed={"tiers": Permits(permit)}):
+            for number in range(5):
+                await garden.hold(a_shoot(f"s{number}"))
+                assert await placed(garden, f"s{number}") == "a"
+            assert len(threads) == 3
+
+            async def doctor_says(*found: str) -> None:
+                assert [each.found for each in assess_plugins(await infos_of(garden))] == list(found)
+
+            await eventually(
+                lambda: doctor_says("default-scheduler: tiers is given up, as its calls do not return"), every=0.05
+            )
+            released.set()
+
+            async def taken_back() -> None:
+                name = f"again{len(threads)}-{next(_numbers)}"
+                await garden.hold(a_shoot(name))
+                await placed(garden, name)
+                assert name in threads
+
+            await eventually(taken_back, every=0.5)
+            await eventually(doctor_says, every=0.05)
+    finally:
+        released.set()
+
+
+async def test_a_bind_waits_for_its_permit_and_says_who_denies_it(garden: Garden) -> None:
+    results: dict[str, object] = {"first": "no budget", "second": 0.2, "third": None}
+
+    def permit(shoot: dict[str, str], seed: dict[str, Any]) -> object:
+        asked.append((shoot["name"], shoot["namespace"], seed["metadata"]["name"]))
+        return results.pop(shoot["name"], None) if shoot["name"] == "second" else results[shoot["name"]]
+
+    asked: list[tuple[str, str, str]] = []
+    profile = a_profile(points=("Permit",), deadline_seconds=HANG_SECONDS)
+    await garden.hold(a_seed("a"))
+    async with garden.scheduler(profiles=(profile,), installed={"tiers": Permits(permit)}):
+        await garden.hold(*(a_shoot(name) for name in results))
+        assert await placed(garden, "third") == "a"
+        assert "tiers denies seed a: no budget" in await pending_because(garden, "first")
+        assert await placed(garden, "second") == "a"  # after 0.2 s, where its backoff is a minute
+    assert asked.count(("second", "garden-dev", "a")) == 2
+
+
+PERMIT_FAULTS: dict[str, Callable[[str], object]] = {
+    "raises": raises,
+    "true": lambda _: True,
+    "no reason": lambda _: "",
+    "never": lambda _: -1.0,
+}
+
+
+@pytest.mark.parametrize("fault", PERMIT_FAULTS)
+@pytest.mark.parametrize("on_error", ["Ignore", "Fail"])
+async def test_of_a_permit_that_cannot_be_meant_its_policy_decides(
+    garden: Garden, fault: str, on_error: OnError
+) -> None:
+    plugin = Permits(lambda shoot, _seed: PERMIT_FAULTS[fault](shoot["name"]))
+    profile = a_profile(on_error, points=("Permit",), deadline_seconds=HANG_SECONDS)
+    await garden.hold(a_seed("a"), a_shoot("first"))
+    async with garden.scheduler(profiles=(profile,), installed={"tiers": plugin}):
+        if on_error == "Ignore":
+            assert await placed(garden, "first") == "a"
+        else:
+            assert "the plug-in tiers is required" in await pending_because(garden, "first")
+
+
+async def test_a_permit_that_hangs_holds_up_no_other_class_and_holds_no_place(garden: Garden) -> None:
+    released = threading.Event()
+    other = SchedulingProfile(scheduler_name="other")
+    profile = a_profile("Fail", points=("Permit",), deadline_seconds=HANG_SECONDS)
+    await garden.hold(a_seed("a", status={"allocatable": {"shoots": "1"}}))
+    try:
+        plugin = Permits(lambda _shoot, _seed: released.wait() and None)
+        async with garden.scheduler(profiles=(profile, other), installed={"tiers": plugin}):
+            await garden.hold(a_shoot("first"))
+            await garden.hold(a_shoot("third", spec={"schedulerName": "other"}))
+            assert await placed(garden, "third") == "a"
+            released.set()
+            assert "full" in (await pending_because(garden, "first")).replace("no capacity left", "full")
+    finally:
+        released.set()
+
+
+async def test_a_plugin_is_told_once_of_each_bind_and_what_it_raises_changes_nothing(garden: Garden) -> None:
+    told: list[tuple[str, str]] = []
+
+    class Told:
+        """A plug-in that is told of binds."""
+
+        def bound(self, shoot: dict[str, str], seed: dict[str, Any]) -> None:
+            told.append((shoot["name"], seed["metadata"]["name"]))
+            raise RuntimeError(shoot["name"])
+
+    names = [f"s{number}" for number in range(20)]
+    profile = a_profile("Fail", points=("PostBind",))
+    await garden.hold(a_seed("a"))
+    async with garden.scheduler(profiles=(profile,), installed={"tiers": Told()}):
+        await garden.hold(*map(a_shoot, names))
+        for name in names:
+            assert await placed(garden, name) == "a"
+
+        async def all_told() -> None:
+            assert sorted(told) == sorted((name, "a") for name in names)
+
+        await eventually(all_told)
+
+
+def test_a_plugin_without_the_method_of_one_of_its_points_is_named_at_the_start(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    distribution(tmp_path, "tiers:Tiers")
+    for folder in (EXAMPLES, tmp_path):
+        monkeypatch.syspath_prepend(str(folder))  # pyright: ignore[reportUnknownMemberType]
+    with pytest.raises(SettingsInvalid) as missing:
+        load_plugins((a_profile(points=("Score", "Permit")),))
+    assert "Installed/tiers has the point Permit and no method permit(shoot, seed)" in str(missing.value)
 
 
 async def test_a_plugin_overfills_no_seed(garden: Garden) -> None:

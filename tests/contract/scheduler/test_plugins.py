@@ -217,6 +217,57 @@ async def test_a_late_reply_counts_for_those_who_come_after_it(garden: Garden, s
         assert await placed(garden, "s1") == "b"
 
 
+async def test_a_bind_waits_for_its_permit_over_nats(garden: Garden, serve: Serve) -> None:
+    async def reply(request: dict[str, Any]) -> object:
+        names = {f"{each['namespace']}/{each['name']}" for each in request["shoots"]}
+        waits = {"garden-dev/second"} if len(requests) < 3 else set[str]()
+        denied = dict.fromkeys(names & {"garden-dev/first"}, "no budget")
+        return {"denied": denied, "later": dict.fromkeys(names & waits, 0.2)}
+
+    requests = await serve(reply)
+    await garden.hold(a_seed("a"))
+    async with garden.scheduler(profiles=(a_profile("Fail", points=("Permit",), deadline_seconds=HANG_SECONDS),)):
+        for name in ("first", "second"):
+            await garden.hold(a_shoot(name))
+            await eventually(lambda wanted=name: _requested_about(requests, wanted))
+        await garden.hold(a_shoot("third"))
+        assert await placed(garden, "third") == "a"
+        assert "carbon denies seed a: no budget" in await pending_because(garden, "first")
+        assert await placed(garden, "second") == "a"
+    (shoot,) = requests[0]["shoots"]
+    assert (requests[0]["points"], shoot["seed"]["name"], shoot["uid"] != "") == (["Permit"], "a", True)
+
+
+async def _requested_about(requests: list[dict[str, Any]], name: str) -> None:
+    assert any(each["name"] == name for request in requests for each in request["shoots"])
+
+
+PERMIT_FAULTS = {
+    "nobody": None,
+    "hangs": hangs,
+    "unknown shoot": replies({"denied": {"garden-dev/other": "no"}}),
+    "no reason": replies({"denied": {"garden-dev/first": ""}}),
+    "never": replies({"later": {"garden-dev/first": 0}}),
+    "scores": replies({"scores": {"a": 1}}),
+    "no JSON": replies(b"\xff{"),
+}
+
+
+@pytest.mark.parametrize("fault", PERMIT_FAULTS)
+@pytest.mark.parametrize("on_error", ["Ignore", "Fail"])
+async def test_of_a_permit_over_nats_that_cannot_be_meant_its_policy_decides(
+    garden: Garden, serve: Serve, fault: str, on_error: OnError
+) -> None:
+    if (reply := PERMIT_FAULTS[fault]) is not None:
+        await serve(reply)
+    await garden.hold(a_seed("a"), a_shoot("first"))
+    async with garden.scheduler(profiles=(a_profile(on_error, points=("Permit",)),)):
+        if on_error == "Ignore":
+            assert await placed(garden, "first") == "a"
+        else:
+            assert "the plug-in carbon is required" in await pending_because(garden, "first")
+
+
 async def test_of_two_replies_to_one_request_the_first_counts(garden: Garden, serve: Serve) -> None:
     await serve(prefers_b, "one")
     await serve(prefers_b, "two")

@@ -11,7 +11,7 @@ from gardenbus.common.api.decoding import decode_json
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.document_parts import mappings
 from gardenbus.common.api.garden.rows import condition
-from gardenbus.common.api.garden.scheduling_profiles import PROFILE_PLUGINS, PROFILE_WARNING
+from gardenbus.common.api.garden.scheduling_profiles import PROFILE_GIVEN_UP, PROFILE_PLUGINS, PROFILE_WARNING
 from gardenbus.common.api.garden.seeds import GARDENLET_READY
 from gardenbus.common.api.garden.shoots import DEFAULT_SCHEDULER, SPEC_REVERTED
 from gardenbus.common.api.identity.accounts import AUTH_CALLOUT, COMES_IN_BY
@@ -226,19 +226,25 @@ async def versions(target: DiagnosticsTarget) -> Sequence[DiagnosticFinding]:
 
 
 def assess_plugins(responses: Sequence[Document]) -> list[DiagnosticFinding]:
-    """Warn of plug-ins of scheduling profiles that no micro service responds for."""
+    """Warn of plug-ins of scheduling profiles that no micro service responds for, and of those that are given up."""
     endpoints = [each for info in responses for each in mappings(info.get("endpoints"))]
     served = [str(each.get("subject")) for each in endpoints]
     wanted: dict[str, str] = {}
+    given_up: set[tuple[str, str]] = set()
     for metadata in (section(each, "metadata") for each in endpoints):
+        for plugin in str(metadata.get(PROFILE_GIVEN_UP) or "").split():
+            given_up.add((str(metadata.get("schedulerName")), plugin))
         for subject in str(metadata.get(PROFILE_PLUGINS) or "").split():
             wanted[subject] = str(metadata.get("schedulerName"))
     advice = "start it, or take it out of the profile; until then its policy onError applies"
-    return [
+    silent = [
         DiagnosticFinding("scheduling plug-in", "warning", f"{name}: no micro service responds on {subject}", advice)
         for subject, name in sorted(wanted.items())
         if not covers(served, subject)
     ]
+    mend = "mend it and restart the scheduler; until then its policy onError applies"
+    hung = (f"{name}: {plugin} is given up, as its calls do not return" for name, plugin in sorted(given_up))
+    return [*silent, *(DiagnosticFinding("scheduling plug-in", "warning", found, mend) for found in hung)]
 
 
 def assess_profiles(responses: Sequence[Document]) -> list[DiagnosticFinding]:

@@ -260,6 +260,8 @@ async def _serve(
         about[PROFILE_WARNING] = FILLED_BY_NAME
     if profile.remote:
         about[PROFILE_PLUGINS] = " ".join(map(subjects.plugin, profile.remote))
+    if plugins is not None:
+        plugins.describe_in(about)
     await context.wait_for("nats", lambda: connections.bus.serve(name, "1.0.0", handlers, metadata=about))
 
 

@@ -85,8 +85,14 @@ class SchedulerMetrics:
         self.plugin_errors = Counter(
             "gardenbus_scheduler_plugin_errors_total",
             "Requests to plug-ins without a reply that counts in time, by reason: silent (none came), invalid (it "
-            "cannot be meant), late (it counts from then on).",
+            "cannot be meant), late (it counts from then on), dropped (it was not told of a bind).",
             ("plugin", "reason"),
+            registry=self._registry,
+        )
+        self.plugin_hung_calls = Gauge(
+            "gardenbus_scheduler_plugin_hung_calls",
+            "Calls of an installed plug-in that have not returned in their time; with three of them it is given up.",
+            ("plugin",),
             registry=self._registry,
         )
         self.plugin_seconds = Histogram(

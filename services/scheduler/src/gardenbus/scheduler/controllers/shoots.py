@@ -12,7 +12,7 @@ every assignment was made.
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections.abc import Callable, Coroutine, Generator, Iterable, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
@@ -46,6 +46,7 @@ from gardenbus.scheduler.domain.pending_shoots import (
 from gardenbus.scheduler.domain.recovery_bars import recovering, runs_elsewhere
 from gardenbus.scheduler.metrics import SchedulerMetrics
 from gardenbus.scheduler.tracing import begin_attempt, begin_bind, begin_decision
+from gardenbus.scheduler.watch.permits import Permit, Permits, WantedBind
 from gardenbus.scheduler.watch.plugins import Plugins
 from gardenbus.scheduler.watch.usage_refresh import record_usage
 from gardenbus.scheduling.assignment import decide
@@ -58,8 +59,10 @@ from gardenbus.scheduling.equivalence_classes import (
     skip_reason,
 )
 from gardenbus.scheduling.group_index import GroupIndex
+from gardenbus.scheduling.plugin_replies import PluginInput, input_to_plugins
 from gardenbus.scheduling.results import Assignment, Unschedulable
-from gardenbus.scheduling.snapshot import Snapshot
+from gardenbus.scheduling.seed_candidates import SeedCandidate
+from gardenbus.scheduling.snapshot import Landscape, Snapshot
 from gardenbus.scheduling.usage_index import UsageIndex
 
 _log = structlog.stdlib.get_logger()
@@ -128,6 +131,7 @@ class ShootSchedulingReconciler:
         self._scheduler_name = scheduler_name
         self._takes_turns = takes_turns
         self._plugins = plugins
+        self._permits = plugins.permits if plugins is not None and plugins.permits.are_needed else None
         self._waiting_for_plugins: set[asyncio.Task[None]] = set()
         self._log_fields = DecisionLogFields()
         self._turn = asyncio.Lock()
@@ -173,10 +177,14 @@ class ShootSchedulingReconciler:
             requests.update(missing)
             (waiting if missing else ready).append(pending)
         if waiting:
-            task = asyncio.create_task(self._decide_later(waiting, requests, plugins.deadline_seconds))
-            self._waiting_for_plugins.add(task)
-            task.add_done_callback(self._waiting_for_plugins.discard)
+            self._spawn(self._decide_later(waiting, requests, plugins.deadline_seconds), waiting)
         return ready
+
+    def _spawn(self, work: Coroutine[Any, Any, None], waiting: Sequence[PendingShoot]) -> None:
+        """Go on with shoots that wait for plug-ins in a task of their own. What fails there is delivered again."""
+        task = asyncio.create_task(self._carried_out(work, waiting))
+        self._waiting_for_plugins.add(task)
+        task.add_done_callback(self._waiting_for_plugins.discard)
 
     async def close(self) -> None:
         """End what waits for plug-ins: its messages are delivered again."""
@@ -185,12 +193,15 @@ class ShootSchedulingReconciler:
     async def _decide_later(
         self, waiting: Sequence[PendingShoot], requests: set[asyncio.Task[None]], deadline_seconds: float
     ) -> None:
-        """Decide on shoots when plug-ins have replied, or their time is over. What fails here is delivered again."""
+        """Decide on shoots when plug-ins have replied, or their time is over."""
+        await asyncio.wait(requests, timeout=deadline_seconds)
+        async with self._turn:
+            await self._rounds(waiting, self._clock.monotonic())
+
+    async def _carried_out(self, work: Coroutine[Any, Any, None], waiting: Sequence[PendingShoot]) -> None:
         try:
             with _spans_ended(waiting, failed="interrupted"):
-                await asyncio.wait(requests, timeout=deadline_seconds)
-                async with self._turn:
-                    await self._rounds(waiting, self._clock.monotonic())
+                await work
         except GardenbusError as error:
             _log.warning(
                 "batch.interrupted", consumer=self._scheduler_name, reason=error.message, messages=len(waiting)
@@ -204,6 +215,9 @@ class ShootSchedulingReconciler:
         Only where the cache has all cluster events that the store had before: a Seed that was applied ahead of a shoot
         takes part in the decision. What is not bound, for whatever reason, is left to its message. Raises Transient.
         """
+        if self._permits is not None:  # a bind that waits for a plug-in is not early
+            self._metrics.hinted_shoots.labels("queued").inc(len(hinted))
+            return
         in_flight = [_pending_shoot(queued, self._clock.monotonic()) for queued in hinted]
         with _spans_ended(in_flight, failed=""):
             async with self._turn:
@@ -241,6 +255,7 @@ class ShootSchedulingReconciler:
         for (pending, assignment, _), outcome in zip(assigned, reply.outcomes, strict=True):
             self._report_bound(pending, assignment, outcome)
         self._count_decisions(assigned, reply.outcomes)
+        self._tell_plugins(assigned, reply.outcomes)
         return reply.outcomes.count("bound")
 
     async def _rounds(self, left: Sequence[PendingShoot], began: float) -> None:
@@ -263,10 +278,54 @@ class ShootSchedulingReconciler:
         decided = self._decide_all(undecided, msgspec.structs.replace(snapshot, groups=groups))
         await self._finish(decided.skipped, "obsolete")
         await self._record_failed(decided.failed, seen)
+        if self._permits is not None and decided.assigned:  # these go on by themselves, and nothing is held for them
+            self._request_permits(self._permits, decided.assigned, snapshot)
+            return [each.pending for each in decided.unassigned]
         all_made, lost = await self._bind(decided.assigned)
         if not all_made:
             return [*lost, *(each.pending for each in decided.unassigned)]
         return await self._mark_unschedulable(decided.unassigned, seen)
+
+    def _request_permits(self, permits: Permits, assigned: Sequence[AssignedShoot], snapshot: Snapshot) -> None:
+        """Have plug-ins permit binds, those of each class in a task of their own: a class waits for its own alone."""
+        by_class: dict[PluginInput, list[AssignedShoot]] = {}
+        for each in assigned:
+            assert each.pending.request is not None, "what is bound has been decided on"
+            by_class.setdefault(input_to_plugins(each.pending.request.constraints), []).append(each)
+        for of_class in by_class.values():
+            permitted = self._bind_permitted(permits, of_class, snapshot.landscape)
+            self._spawn(permitted, [each.pending for each in of_class])
+
+    async def _bind_permitted(self, permits: Permits, assigned: Sequence[AssignedShoot], landscape: Landscape) -> None:
+        """Bind the shoots of a class that plug-ins permit; the others wait for their time, or for a backoff."""
+        seeds = landscape.seeds_by_name
+        found = await permits.request([_wanted(each, seeds[each.assignment.seed]) for each in assigned])
+        async with self._turn:
+            allowed = [each for each, permit in zip(assigned, found, strict=True) if not permit.reason]
+            kept = [(each, permit) for each, permit in zip(assigned, found, strict=True) if permit.reason]
+            lost: Sequence[PendingShoot] = ()
+            if allowed:
+                _all_made, lost = await self._bind(allowed)
+            await self._keep_unpermitted(kept, len(seeds))
+            await self._rounds(lost, self._clock.monotonic())
+
+    async def _keep_unpermitted(self, kept: Sequence[tuple[AssignedShoot, Permit]], candidates: int) -> None:
+        """Say in the status of shoots which plug-in does not permit their bind, and decide on them again later."""
+        for start in range(0, len(kept), CALL_SIZE):
+            chunk = [
+                (UnassignedShoot(each.pending, Unschedulable(PLUGIN_FILTER, permit.reason), candidates), permit)
+                for each, permit in kept[start : start + CALL_SIZE]
+            ]
+            seen = self._cache.seen
+            records = [unschedulable_shoot_of(each, self._scheduler_name, seen) for each, _ in chunk]
+            reply = await self._store.mark_unschedulable(records, None)
+            timers: list[Timer] = []
+            for (each, permit), result in zip(chunk, reply.outcomes, strict=True):
+                self._report_unschedulable(each, result.outcome, result.attempts)
+                if result.outcome in _RESULTS:
+                    timers.append(self._timer(each.pending, result.attempts, permit.after_seconds))
+            await self._timers.enqueue_many_after(timers)
+            await self._queue.ack_many([each.pending.queued for each, _ in chunk])
 
     def _decide_all(self, undecided: Sequence[PendingShoot], snapshot: Snapshot) -> _Decided:
         """Decide on one after the other, each assignment counting for the next."""
@@ -404,6 +463,7 @@ class ShootSchedulingReconciler:
         for chunk, reply in zip(chunks, replies, strict=True):
             await record_usage(self._store, self._cache, reply.usage)
             self._count_decisions(chunk, reply.outcomes)
+            self._tell_plugins(chunk, reply.outcomes)
             for (pending, assignment, _), outcome in zip(chunk, reply.outcomes, strict=True):
                 self._report_bound(pending, assignment, outcome)
                 all_made = all_made and outcome == "bound"
@@ -518,6 +578,12 @@ class ShootSchedulingReconciler:
         )
         await self._finish(left, "error" if failures is None else "conflict")
 
+    def _timer(self, pending: PendingShoot, failures: int, after_seconds: float | None) -> Timer:
+        """Return the timer with which a shoot comes back after some seconds, or by backoff."""
+        headers = {tracing.TRACEPARENT: pending.span.traceparent} if pending.span.traceparent else _NO_HEADERS
+        seconds = self._backoff(failures) if after_seconds is None else after_seconds
+        return Timer(pending.queued.message.subject, seconds, failures, headers)
+
     async def _set_timers(self, attempts: Iterable[tuple[str, int, str]]) -> None:
         """Have queue subjects come back: (subject, failures so far, traceparent or "")."""
         await self._timers.enqueue_many_after(
@@ -546,6 +612,15 @@ class ShootSchedulingReconciler:
         self._metrics.count_profile(self._scheduler_name, [each.assignment for each in bound])
         created = [each.pending.stored.created_at for each in bound if each.pending.stored is not None]
         self._metrics.count_placed(created, self._clock.now())
+
+    def _tell_plugins(self, assigned: Sequence[AssignedShoot], outcomes: Sequence[BindOutcome]) -> None:
+        """Have plug-ins be told of what was bound, where there are any that are."""
+        if self._plugins is None or not self._plugins.permits.are_told:
+            return
+        seeds = self._cache.snapshot(self._scheduler_name).landscape.seeds_by_name
+        bound = [each for each, outcome in zip(assigned, outcomes, strict=True) if outcome == "bound"]
+        told = ((each, seeds.get(each.assignment.seed)) for each in bound)
+        self._plugins.permits.tell([_wanted(each, seed) for each, seed in told if seed is not None])
 
     def _report_bound(self, pending: PendingShoot, assignment: Assignment, outcome: BindOutcome) -> None:
         if pending.span is not tracing.NOT_TRACED:
@@ -584,6 +659,14 @@ class ShootSchedulingReconciler:
             "duration_ms": round((self._clock.monotonic() - pending.received_at) * 1000, 1),
             **tracing.fields(pending.span.traceparent),
         }
+
+
+def _wanted(assigned: AssignedShoot, seed: SeedCandidate) -> WantedBind:
+    """Return the bind of a shoot as plug-ins are requested about it."""
+    pending = assigned.pending
+    assert pending.request is not None, "what is bound has been decided on"
+    of_class = input_to_plugins(pending.request.constraints)
+    return WantedBind(pending.key.namespace, pending.key.name, assigned.binding.uid, of_class, seed)
 
 
 def _pending_shoot(queued: QueueMessage, received_at: float) -> PendingShoot:

@@ -21,12 +21,7 @@ import msgspec
 import structlog
 
 from gardenbus.common.api.decoding import json_decoder
-from gardenbus.common.api.garden.scheduling_profiles import (
-    InstalledPlugin,
-    RemotePlugin,
-    SchedulingProfile,
-    WeightedScore,
-)
+from gardenbus.common.api.garden.scheduling_profiles import ABOUT_CLASSES, PROFILE_GIVEN_UP, SchedulingProfile
 from gardenbus.common.api.keys import Subjects
 from gardenbus.common.controller.cancellation import cancelled
 from gardenbus.common.controller.repeated_lines import RepeatedLines
@@ -34,20 +29,20 @@ from gardenbus.common.errors import GardenbusError
 from gardenbus.common.ports.bus import Bus
 from gardenbus.common.ports.clock import Clock
 from gardenbus.scheduler.metrics import SchedulerMetrics
-from gardenbus.scheduler.watch.installed_plugins import PluginCalls, PluginReplyInvalid, SeedPlugin
+from gardenbus.scheduler.watch.installed_plugins import PluginReplyInvalid, SeedPlugin
+from gardenbus.scheduler.watch.permits import Permits
+from gardenbus.scheduler.watch.user_plugins import (
+    API_VERSION,
+    LONGEST_REPLY_SECONDS,
+    MOST_BYTES,
+    UserPlugin,
+    user_plugin,
+)
 from gardenbus.scheduling.equivalence_classes import Constraints
 from gardenbus.scheduling.feasible_seeds import feasible_seeds_of
 from gardenbus.scheduling.plugin_replies import NO_REPLY, ClassReplies, PluginInput, PluginReply, input_to_plugins
 from gardenbus.scheduling.snapshot import Landscape
 
-API_VERSION = "plugin.gardenbus.io/v1"
-
-LONGEST_REPLY_SECONDS = 5.0
-"""Wait for a reply that is late: nobody waits for it, but it counts."""
-
-MOST_FAILURES = 5
-PAUSE_SECONDS = 10.0
-MOST_BYTES = 8 * 1024 * 1024
 MOST_POINTS = 100
 MOST_CLASSES = 4_096
 """Classes whose replies are kept; then all are dropped, and requested anew on demand."""
@@ -84,21 +79,11 @@ class _AboutSeed(NamedTuple):
 
 @dataclass(slots=True, eq=False)
 class _Plugin:
-    """A plug-in of a profile, and how it has done so far."""
+    """A plug-in of a profile with its replies about classes."""
 
-    name: str
-    args: RemotePlugin
-    calls: PluginCalls | None = None
-    """The calls of one that is installed; None over NATS."""
-    failures: int = 0
-    paused_until: float = 0.0
-    problem: str = ""
+    user: UserPlugin
     kept: dict[PluginInput, dict[str, _AboutSeed]] = field(default_factory=dict[PluginInput, dict[str, _AboutSeed]])
     under_way: dict[PluginInput, asyncio.Task[None]] = field(default_factory=dict[PluginInput, asyncio.Task[None]])
-
-    @property
-    def short_name(self) -> str:
-        return self.name.partition("/")[2]
 
 
 class Plugins:
@@ -121,19 +106,32 @@ class Plugins:
         self._clock = clock
         self._metrics = metrics
         self._replies = replies
-        self._plugins = [
-            _Plugin(each.name, _args_of(each.args), _calls_of(each, installed)) for each in profile.plugins
+        lines = RepeatedLines("plugin.failed", clock.monotonic)
+        self._users = [
+            user_plugin(each, installed, clock=clock, metrics=metrics, lines=lines) for each in profile.plugins
         ]
-        self._lines = RepeatedLines("plugin.failed", clock.monotonic)
+        self._plugins = [_Plugin(each) for each in self._users if ABOUT_CLASSES.intersection(each.args.points)]
+        self.permits = Permits(self._users, profile.scheduler_name, bus, subjects)
 
     @property
     def deadline_seconds(self) -> float:
         """The longest wait of a class."""
-        return max(each.args.deadline_seconds for each in self._plugins)
+        return max(each.args.deadline_seconds for each in self._users)
+
+    def describe_in(self, metadata: dict[str, str]) -> None:
+        """Have the metadata of a micro service name the plug-ins that are given up, from now on."""
+
+        def describe() -> None:
+            given_up = [each.short_name for each in self._users if each.is_given_up]
+            metadata[PROFILE_GIVEN_UP] = " ".join(given_up)
+
+        for each in self._users:
+            each.changed = describe
 
     async def close(self) -> None:
         """End the requests that are under way."""
-        await cancelled(task for plugin in self._plugins for task in plugin.under_way.values())
+        await cancelled([task for plugin in self._plugins for task in plugin.under_way.values()])
+        await self.permits.close()
 
     def prepare(self, constraints: Constraints, landscape: Landscape) -> Sequence[asyncio.Task[None]]:
         """Request what is missing or out of date about a class; returns the requests that it has to wait for."""
@@ -163,22 +161,23 @@ class Plugins:
         """The reason for which a class is not decided on: a plug-in whose `onError` is Fail has not replied."""
         key, now = input_to_plugins(constraints), self._clock.monotonic()
         for plugin in self._plugins:
-            if plugin.args.on_error == "Fail" and not any(
+            if plugin.user.args.on_error == "Fail" and not any(
                 each.counts(now) for each in plugin.kept.get(key, {}).values()
             ):
-                return f"the plug-in {plugin.short_name} is required and has not replied: {plugin.problem or 'in time'}"
+                user = plugin.user
+                return f"the plug-in {user.short_name} is required and has not replied: {user.problem or 'in time'}"
         return ""
 
     def states(self, constraints: Constraints | None = None) -> list[dict[str, Any]]:
         """The plug-ins for people: the age of what counts about a class, and the last failure."""
         now = self._clock.monotonic()
         key = input_to_plugins(constraints) if constraints is not None else None
+        kept = {each.user.name: each.kept.get(key, {}) if key is not None else {} for each in self._plugins}
         found: list[dict[str, Any]] = []
-        for plugin in self._plugins:
-            about = plugin.kept.get(key, {}) if key is not None else {}
-            ages = [now - each.at for each in about.values()]
-            state: dict[str, Any] = {"name": plugin.name, "ageSeconds": round(max(ages)) if ages else None}
-            found.append({**state, "failures": plugin.failures, "problem": plugin.problem or None})
+        for user in self._users:
+            ages = [now - each.at for each in kept.get(user.name, {}).values()]
+            state: dict[str, Any] = {"name": user.name, "ageSeconds": round(max(ages)) if ages else None}
+            found.append({**state, "failures": user.failures, "problem": user.problem or None})
         return found
 
     def _seeds(self, constraints: Constraints, landscape: Landscape) -> dict[str, int | None]:
@@ -201,13 +200,15 @@ class Plugins:
         """The request about a class that is under way, or a new one; None while the plug-in is left alone."""
         if (under_way := plugin.under_way.get(key)) is not None:
             return under_way
-        if self._clock.monotonic() < plugin.paused_until:
+        if plugin.user.is_left_alone:
             return None
         if len(plugin.kept) >= MOST_CLASSES:
             for each in self._plugins:  # whose replies decisions read together
                 each.kept.clear()
             self._replies.clear()
-        task = asyncio.create_task(self._requested(plugin, key, due, landscape), name=f"plug-in {plugin.short_name}")
+        task = asyncio.create_task(
+            self._requested(plugin, key, due, landscape), name=f"plug-in {plugin.user.short_name}"
+        )
         plugin.under_way[key] = task
         task.add_done_callback(lambda _: plugin.under_way.pop(key, None))
         return task
@@ -216,30 +217,22 @@ class Plugins:
         self, plugin: _Plugin, key: PluginInput, due: Mapping[str, int | None], landscape: Landscape
     ) -> None:
         """Request, check and keep a reply; whatever is wrong is counted, and never raised."""
-        began, deadline = self._clock.monotonic(), plugin.args.deadline_seconds
+        began, user = self._clock.monotonic(), plugin.user
         try:
-            if plugin.calls is None:
+            if user.calls is None:
                 reply = _checked(await self._response(plugin, key, due), due)
             else:
                 seeds = [landscape.seeds_by_name[name] for name in due]
-                called = await plugin.calls.called(
-                    key._asdict(), seeds, plugin.args.points, max(deadline, LONGEST_REPLY_SECONDS)
-                )
+                seconds = max(user.args.deadline_seconds, LONGEST_REPLY_SECONDS)
+                called = await user.calls.about_seeds(key._asdict(), seeds, user.args.points, seconds)
                 reply = _meant(_Reply(called.scores, called.rejected), due)
         except PluginReplyInvalid as error:
-            self._failed(plugin, "invalid", str(error))
+            user.failed("invalid", str(error))
             return
         except GardenbusError as error:
-            self._failed(plugin, "silent", error.message)
+            user.failed("silent", error.message)
             return
-        took = self._clock.monotonic() - began
-        self._metrics.plugin_seconds.labels(plugin.short_name).observe(took)
-        if took > deadline:
-            self._metrics.plugin_errors.labels(plugin.short_name, "late").inc()
-            plugin.problem = f"its reply took {took * 1000:.0f} ms, {deadline * 1000:.0f} ms are allowed"
-        else:
-            plugin.problem = ""
-        plugin.failures = 0
+        user.replied(self._clock.monotonic() - began)
         self._keep(plugin, key, due, reply)
 
     async def _response(self, plugin: _Plugin, key: PluginInput, due: Mapping[str, int | None]) -> bytes:
@@ -248,17 +241,17 @@ class Plugins:
             {
                 "apiVersion": API_VERSION,
                 "profile": self._profile.scheduler_name,
-                "points": plugin.args.points,
+                "points": [each for each in plugin.user.args.points if each in ABOUT_CLASSES],
                 "input": key._asdict(),
                 "seeds": [{"name": name, "generation": generation} for name, generation in due.items()],
             }
         )
-        seconds = max(plugin.args.deadline_seconds, LONGEST_REPLY_SECONDS)
-        return await self._bus.request(self._subjects.plugin(plugin.short_name), body, timeout_seconds=seconds)
+        seconds = max(plugin.user.args.deadline_seconds, LONGEST_REPLY_SECONDS)
+        return await self._bus.request(self._subjects.plugin(plugin.user.short_name), body, timeout_seconds=seconds)
 
     def _keep(self, plugin: _Plugin, key: PluginInput, due: Mapping[str, int | None], reply: _Reply) -> None:
-        now, points = self._clock.monotonic(), plugin.args.points
-        seconds = plugin.args.valid_for_seconds if reply.valid_for_seconds is None else reply.valid_for_seconds
+        now, points = self._clock.monotonic(), plugin.user.args.points
+        seconds = plugin.user.args.valid_for_seconds if reply.valid_for_seconds is None else reply.valid_for_seconds
         rejected: Mapping[str, str] = reply.rejected if "Filter" in points else NO_REPLY.rejected
         about = {
             name: _AboutSeed(
@@ -273,7 +266,7 @@ class Plugins:
         """Have decisions read what is kept about a class."""
         self._replies[key] = ClassReplies(
             {
-                plugin.name: PluginReply(
+                plugin.user.name: PluginReply(
                     {name: each.points for name, each in about.items() if each.points},
                     {name: each.rejection for name, each in about.items() if each.rejection},
                 )
@@ -281,23 +274,6 @@ class Plugins:
                 if (about := plugin.kept.get(key))
             }
         )
-
-    def _failed(self, plugin: _Plugin, reason: str, problem: str) -> None:
-        plugin.failures += 1
-        plugin.problem = problem
-        self._metrics.plugin_errors.labels(plugin.short_name, reason).inc()
-        self._lines.warn(plugin.name, problem, plugin=plugin.short_name, reason=problem, failures=plugin.failures)
-        if plugin.failures >= MOST_FAILURES:
-            plugin.paused_until = self._clock.monotonic() + PAUSE_SECONDS
-
-
-def _args_of(args: object) -> RemotePlugin:
-    assert isinstance(args, RemotePlugin), "the profile has chosen by its arguments"
-    return args
-
-
-def _calls_of(score: WeightedScore, installed: Mapping[str, SeedPlugin]) -> PluginCalls | None:
-    return PluginCalls(score.instance, installed[score.instance]) if isinstance(score.args, InstalledPlugin) else None
 
 
 def _checked(response: bytes, due: Mapping[str, int | None]) -> _Reply:

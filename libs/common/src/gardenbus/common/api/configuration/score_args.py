@@ -260,7 +260,7 @@ _POINTS = get_args(PluginPoint)
 def _points(value: Any) -> tuple[PluginPoint, ...]:
     named = cast("list[object]", value) if isinstance(value, list) else []
     if not named or any(each not in _POINTS for each in named):
-        raise ValueError(f"must be a list of {' and '.join(_POINTS)}, is {value!r}")
+        raise ValueError(f"must be a list of {', '.join(_POINTS)}, is {value!r}")
     return tuple(each for each in _POINTS if each in named)
 
 
@@ -276,6 +276,8 @@ def _plugin(kind: type[RemotePlugin], read: ReadArgs) -> ScoreArgs | None:
     values = read.values(_PLUGIN)
     if (milliseconds := values.pop("deadline_ms", None)) is not None:
         values["deadline_seconds"] = milliseconds / 1000
+    if "PostBind" in values.get("points", ()) and kind is RemotePlugin:
+        read.report("points", "PostBind is for Installed plug-ins: a program follows the subjects garden.binding.>")
     return kind(**values)
 
 

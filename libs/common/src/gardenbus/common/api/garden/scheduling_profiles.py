@@ -133,7 +133,12 @@ class ShootAffinity(msgspec.Struct, frozen=True, kw_only=True):
     """InterShootAffinity has no arguments: shoots state their terms."""
 
 
-PluginPoint = Literal["Filter", "Score"]
+PluginPoint = Literal["Filter", "Score", "Permit", "PostBind"]
+"""Extension points of users' plug-ins: about a class of shoots, about a shoot and its seed, and after its bind."""
+
+ABOUT_CLASSES: frozenset[PluginPoint] = frozenset({"Filter", "Score"})
+"""The points at which a plug-in replies about classes, ahead of decisions."""
+
 OnError = Literal["Ignore", "Fail"]
 
 
@@ -146,6 +151,8 @@ class RemotePlugin(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     points: tuple[PluginPoint, ...] = ("Filter", "Score")
+    """PostBind is for installed ones: programs of their own follow `garden.binding.>`."""
+
     deadline_seconds: float = 0.05
     on_error: OnError = "Ignore"
     valid_for_seconds: float = 300.0
@@ -246,6 +253,8 @@ PROFILE_WARNING = "profile-warning"
 
 PROFILE_PLUGINS = "profile-plugins"
 """The same: the subjects of the plug-ins of its profile."""
+PROFILE_GIVEN_UP = "profile-given-up"
+"""The same: the installed plug-ins of its profile that are given up, as their calls do not return."""
 
 FILLED_BY_NAME = "no score depends on usage: seeds of equal scores are filled one after another, by name"
 
