@@ -15,6 +15,8 @@ from gardenbus.apiserver.registry.writer import Writer
 from gardenbus.common.api.conditions import conditions_of, get_condition, merge_conditions
 from gardenbus.common.api.document import Document, StoredObject, section
 from gardenbus.common.api.garden.managed_seeds import seed_of, with_shoot_defaults
+from gardenbus.common.api.garden.scheduling_requirements import resolved_of
+from gardenbus.common.api.garden.shoot_groups import GroupCounts
 from gardenbus.common.api.garden.shoot_status import with_status_label
 from gardenbus.common.api.keys import ObjectKey, Subjects
 from gardenbus.common.api.request_bodies import BindRequest
@@ -462,19 +464,26 @@ class SeedGarden:
         defaults: Document = {"spec": {"backup": {"provider": "aws"}}}
         self.drive(self.store.create(merged(a_seed(name), merged(defaults, changes))))
 
-    def place(self, seed: str, name: str) -> str:
+    def place(self, seed: str, name: str, **changes: Any) -> str:
         """Place somebody's shoot on a seed; the outcome."""
-        created = self.drive(self.store.create(a_shoot(name)))
+        created = self.drive(self.store.create(a_shoot(name, **changes)))
         assert isinstance(created, StoredObject)
         stored = self.drive(self.store.get(ObjectKey("seed", "", seed)))
         scheduling_generation = stored.scheduling_generation if stored is not None else None
-        binding = SeedBinding("garden-dev", name, created.uid, created.generation, seed, scheduling_generation)
+        read = resolved_of(created.document()).group_rules.concerned
+        groups = {name: (each.version, 0) for name, each in self.drive(self._group_counts(read)).items()}
+        binding = SeedBinding(
+            "garden-dev", name, created.uid, created.generation, seed, scheduling_generation, groups=groups
+        )
         outcome = self.drive(self.store.bind([binding])).outcomes[0]
         if outcome == "bound":
             self.change(created.key, {"status": {"seedName": seed}})
         else:
             self.drive(self.store.delete(created))
         return outcome
+
+    async def _group_counts(self, groups: Sequence[str]) -> Mapping[str, GroupCounts]:
+        return await self.store.group_counts("garden-dev", groups) if groups else {}
 
     def leave(self, name: str) -> None:
         """Delete somebody's shoot."""

@@ -151,11 +151,11 @@ async def test_a_plugin_whose_calls_hang_is_given_up_after_three_and_taken_back_
                 assert await placed(garden, f"s{number}") == "a"
             assert len(threads) == 3
 
-            async def doctor_says(*found: str) -> None:
+            async def doctor_warns(*found: str) -> None:
                 assert [each.found for each in assess_plugins(await infos_of(garden))] == list(found)
 
             await eventually(
-                lambda: doctor_says("default-scheduler: tiers is given up, as its calls do not return"), every=0.05
+                lambda: doctor_warns("default-scheduler: tiers is given up, as its calls do not return"), every=0.05
             )
             released.set()
 
@@ -166,7 +166,7 @@ async def test_a_plugin_whose_calls_hang_is_given_up_after_three_and_taken_back_
                 assert name in threads
 
             await eventually(taken_back, every=0.5)
-            await eventually(doctor_says, every=0.05)
+            await eventually(doctor_warns, every=0.05)
     finally:
         released.set()
 
@@ -175,10 +175,10 @@ async def test_a_bind_waits_for_its_permit_and_says_who_denies_it(garden: Garden
     results: dict[str, object] = {"first": "no budget", "second": 0.2, "third": None}
 
     def permit(shoot: dict[str, str], seed: dict[str, Any]) -> object:
-        asked.append((shoot["name"], shoot["namespace"], seed["metadata"]["name"]))
+        requested.append((shoot["name"], shoot["namespace"], seed["metadata"]["name"]))
         return results.pop(shoot["name"], None) if shoot["name"] == "second" else results[shoot["name"]]
 
-    asked: list[tuple[str, str, str]] = []
+    requested: list[tuple[str, str, str]] = []
     profile = a_profile(points=("Permit",), deadline_seconds=HANG_SECONDS)
     await garden.hold(a_seed("a"))
     async with garden.scheduler(profiles=(profile,), installed={"tiers": Permits(permit)}):
@@ -186,7 +186,7 @@ async def test_a_bind_waits_for_its_permit_and_says_who_denies_it(garden: Garden
         assert await placed(garden, "third") == "a"
         assert "tiers denies seed a: no budget" in await pending_because(garden, "first")
         assert await placed(garden, "second") == "a"  # after 0.2 s, where its backoff is a minute
-    assert asked.count(("second", "garden-dev", "a")) == 2
+    assert requested.count(("second", "garden-dev", "a")) == 2
 
 
 PERMIT_FAULTS: dict[str, Callable[[str], object]] = {
@@ -229,28 +229,28 @@ async def test_a_permit_that_hangs_holds_up_no_other_class_and_holds_no_place(ga
         released.set()
 
 
-async def test_a_plugin_is_told_once_of_each_bind_and_what_it_raises_changes_nothing(garden: Garden) -> None:
-    told: list[tuple[str, str]] = []
+async def test_each_bind_is_reported_once_and_what_it_raises_changes_nothing(garden: Garden) -> None:
+    reported: list[tuple[str, str]] = []
 
-    class Told:
-        """A plug-in that is told of binds."""
+    class Reported:
+        """A plug-in to which binds are reported."""
 
         def bound(self, shoot: dict[str, str], seed: dict[str, Any]) -> None:
-            told.append((shoot["name"], seed["metadata"]["name"]))
+            reported.append((shoot["name"], seed["metadata"]["name"]))
             raise RuntimeError(shoot["name"])
 
     names = [f"s{number}" for number in range(20)]
     profile = a_profile("Fail", points=("PostBind",))
     await garden.hold(a_seed("a"))
-    async with garden.scheduler(profiles=(profile,), installed={"tiers": Told()}):
+    async with garden.scheduler(profiles=(profile,), installed={"tiers": Reported()}):
         await garden.hold(*map(a_shoot, names))
         for name in names:
             assert await placed(garden, name) == "a"
 
-        async def all_told() -> None:
-            assert sorted(told) == sorted((name, "a") for name in names)
+        async def all_reported() -> None:
+            assert sorted(reported) == sorted((name, "a") for name in names)
 
-        await eventually(all_told)
+        await eventually(all_reported)
 
 
 def test_a_plugin_without_the_method_of_one_of_its_points_is_named_at_the_start(

@@ -1,14 +1,19 @@
 """Scale-in: only empty seeds are removed, in the right order, and never once a shoot is placed on them."""
 
+import json
+
 import pytest
 
 from gardenbus.common.api.document import Document, section
+from gardenbus.common.api.garden.scheduling_requirements import RESOLVED
 from gardenbus.common.api.garden.seed_management import CORDONED_BY, PRIORITY, PROTECT_FROM_DELETION, REMOVAL_ANNOTATION
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.controller.controller import RequeueAfter
 from gardenbus.common.errors import Forbidden
 from gardenbus.common.ports.store import UnknownObject
 from tests.support.seed_sets import SET, SeedGarden, a_managed_seed_set
+
+PAIR = {"group": "pair", "topologyKey": "seed"}
 
 
 def seed_key(name: str) -> ObjectKey:
@@ -345,6 +350,21 @@ class TestDrain:
         assert (condition["status"], condition["reason"]) == ("True", "NoPlaceForShoots")
         assert "cannot be moved" in condition["message"]
         assert set(self.seeds_of(garden)) == {"crowd-0", "crowd-1"}
+        assert CORDONED_BY not in annotations(garden, seed_key("crowd-1"))
+
+    def test_two_that_are_kept_apart_do_not_meet_where_one_of_their_seeds_is_drained(self, garden: SeedGarden):
+        apart = {"groups": ["pair"], "affinity": {"shootAntiAffinity": {"required": [PAIR]}}}
+        for seed in ("crowd-0", "crowd-1"):
+            pair = {"metadata": {"annotations": {RESOLVED: json.dumps(apart)}}}
+            assert garden.place(seed, f"pair-of-{seed}", **pair) == "bound"
+        scale(garden, 1)
+
+        garden.run_until_stable()
+
+        assert garden.shoots() == ["crowd-0", "crowd-1"]
+        condition = garden.condition("ScaleInBlocked")
+        assert (condition["status"], condition["reason"]) == ("True", "NoPlaceForShoots")
+        assert "member of group pair" in condition["message"]
         assert CORDONED_BY not in annotations(garden, seed_key("crowd-1"))
 
     def test_a_drain_that_comes_to_its_end_half_way_uncordons_and_says_so(self, garden: SeedGarden):

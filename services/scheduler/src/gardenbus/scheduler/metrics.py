@@ -85,7 +85,7 @@ class SchedulerMetrics:
         self.plugin_errors = Counter(
             "gardenbus_scheduler_plugin_errors_total",
             "Requests to plug-ins without a reply that counts in time, by reason: silent (none came), invalid (it "
-            "cannot be meant), late (it counts from then on), dropped (it was not told of a bind).",
+            "cannot be meant), late (it counts from then on), dropped (a bind was not reported to it).",
             ("plugin", "reason"),
             registry=self._registry,
         )

@@ -8,7 +8,10 @@ cannot be written.
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+import msgspec
+
 from gardenbus.common.api.document import Document, StoredObject, section
+from gardenbus.common.api.garden.scheduling_requirements import resolved_of
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.api.kinds import REVISION_KIND
 from gardenbus.common.controller.informer import Informer
@@ -22,7 +25,7 @@ from gardenbus.managedseedset.domain.scale_in import DrainForecast, DrainMove
 from gardenbus.managedseedset.metrics import DRAINS_PLANNED
 from gardenbus.scheduling.cache import SchedulingCache
 from gardenbus.scheduling.descheduling.relocation import Immovable, Move, hosted_seeds, plan_moves
-from gardenbus.scheduling.snapshot import Snapshot
+from gardenbus.scheduling.group_index import GroupIndex
 
 
 class SetState(NamedTuple):
@@ -78,12 +81,26 @@ class StateCollector:
         found = await self._store.get_many(list(keys)) if keys else ()
         shoots = [each.document() for each in found if each is not None]
         hosting = hosted_seeds(collected.shoots, collected.managed_seeds)
-        snapshot = self._landscape.snapshot()
-        narrowed = Snapshot(snapshot.landscape.without(frozenset(wanted.avoid)), snapshot.usage)
+        snapshot = msgspec.structs.replace(self._landscape.snapshot(), groups=await self._groups(shoots))
+        narrowed = msgspec.structs.replace(snapshot, landscape=snapshot.landscape.without(frozenset(wanted.avoid)))
         drain = _drain(plan_moves(shoots, narrowed, source=wanted.seed, forbidden=hosting))
         if drain.stuck and wanted.avoid:
             drain = _drain(plan_moves(shoots, snapshot, source=wanted.seed, forbidden=hosting))
         return drain
+
+    async def _groups(self, shoots: Sequence[Document]) -> GroupIndex:
+        """The groups that shoots are members of, or have rules about."""
+        wanted: dict[str, set[str]] = {}
+        for shoot in shoots:
+            if rules := resolved_of(shoot).group_rules:
+                wanted.setdefault(str(section(shoot, "metadata").get("namespace")), set()).update(rules.read)
+        return GroupIndex(
+            {
+                (namespace, group): counts
+                for namespace, names in wanted.items()
+                for group, counts in (await self._store.group_counts(namespace, sorted(names))).items()
+            }
+        )
 
     async def _all(self, kind: str, namespace: str) -> list[Document]:
         return [stored.document() for stored in await list_all(self._store, kind, namespace)]

@@ -46,7 +46,7 @@ from gardenbus.scheduler.domain.pending_shoots import (
 from gardenbus.scheduler.domain.recovery_bars import recovering, runs_elsewhere
 from gardenbus.scheduler.metrics import SchedulerMetrics
 from gardenbus.scheduler.tracing import begin_attempt, begin_bind, begin_decision
-from gardenbus.scheduler.watch.permits import Permit, Permits, WantedBind
+from gardenbus.scheduler.watch.permits import Permits, PluginPermit, WantedBind
 from gardenbus.scheduler.watch.plugins import Plugins
 from gardenbus.scheduler.watch.usage_refresh import record_usage
 from gardenbus.scheduling.assignment import decide
@@ -255,7 +255,7 @@ class ShootSchedulingReconciler:
         for (pending, assignment, _), outcome in zip(assigned, reply.outcomes, strict=True):
             self._report_bound(pending, assignment, outcome)
         self._count_decisions(assigned, reply.outcomes)
-        self._tell_plugins(assigned, reply.outcomes)
+        self._report_to_plugins(assigned, reply.outcomes)
         return reply.outcomes.count("bound")
 
     async def _rounds(self, left: Sequence[PendingShoot], began: float) -> None:
@@ -309,7 +309,7 @@ class ShootSchedulingReconciler:
             await self._keep_unpermitted(kept, len(seeds))
             await self._rounds(lost, self._clock.monotonic())
 
-    async def _keep_unpermitted(self, kept: Sequence[tuple[AssignedShoot, Permit]], candidates: int) -> None:
+    async def _keep_unpermitted(self, kept: Sequence[tuple[AssignedShoot, PluginPermit]], candidates: int) -> None:
         """Say in the status of shoots which plug-in does not permit their bind, and decide on them again later."""
         for start in range(0, len(kept), CALL_SIZE):
             chunk = [
@@ -463,7 +463,7 @@ class ShootSchedulingReconciler:
         for chunk, reply in zip(chunks, replies, strict=True):
             await record_usage(self._store, self._cache, reply.usage)
             self._count_decisions(chunk, reply.outcomes)
-            self._tell_plugins(chunk, reply.outcomes)
+            self._report_to_plugins(chunk, reply.outcomes)
             for (pending, assignment, _), outcome in zip(chunk, reply.outcomes, strict=True):
                 self._report_bound(pending, assignment, outcome)
                 all_made = all_made and outcome == "bound"
@@ -613,14 +613,14 @@ class ShootSchedulingReconciler:
         created = [each.pending.stored.created_at for each in bound if each.pending.stored is not None]
         self._metrics.count_placed(created, self._clock.now())
 
-    def _tell_plugins(self, assigned: Sequence[AssignedShoot], outcomes: Sequence[BindOutcome]) -> None:
-        """Have plug-ins be told of what was bound, where there are any that are."""
-        if self._plugins is None or not self._plugins.permits.are_told:
+    def _report_to_plugins(self, assigned: Sequence[AssignedShoot], outcomes: Sequence[BindOutcome]) -> None:
+        """Report to plug-ins what was bound, where a profile has any for it."""
+        if self._plugins is None or not self._plugins.permits.are_reported:
             return
         seeds = self._cache.snapshot(self._scheduler_name).landscape.seeds_by_name
         bound = [each for each, outcome in zip(assigned, outcomes, strict=True) if outcome == "bound"]
-        told = ((each, seeds.get(each.assignment.seed)) for each in bound)
-        self._plugins.permits.tell([_wanted(each, seed) for each, seed in told if seed is not None])
+        reported = ((each, seeds.get(each.assignment.seed)) for each in bound)
+        self._plugins.permits.report([_wanted(each, seed) for each, seed in reported if seed is not None])
 
     def _report_bound(self, pending: PendingShoot, assignment: Assignment, outcome: BindOutcome) -> None:
         if pending.span is not tracing.NOT_TRACED:

@@ -119,14 +119,14 @@ class PluginCalls:
     async def permits(
         self, shoots: Sequence[tuple[Document, SeedCandidate]], timeout_seconds: float
     ) -> Sequence[str | float | None]:
-        """What `permit` returns of each shoot and its seed. Raises as `about_seeds` does."""
+        """The result of `permit` for each shoot and its seed. Raises as `about_seeds` does."""
         permit = self._methods["Permit"]
         return await self._called(lambda: [_permit(permit, shoot, seed) for shoot, seed in shoots], timeout_seconds)
 
     async def bound(self, shoots: Sequence[tuple[Document, SeedCandidate]], timeout_seconds: float) -> None:
-        """Tell it of shoots that were bound. Raises as `about_seeds` does: for the first that it raised about."""
-        tell = self._methods["PostBind"]
-        raised = await self._called(lambda: [_raised(tell, shoot, seed) for shoot, seed in shoots], timeout_seconds)
+        """Report shoots that were bound. Raises as `about_seeds` does: for the first that it raised about."""
+        report = self._methods["PostBind"]
+        raised = await self._called(lambda: [_raised(report, shoot, seed) for shoot, seed in shoots], timeout_seconds)
         if first := next((each for each in raised if each is not None), None):
             raise first
 
@@ -173,10 +173,10 @@ def _permit(permit: Callable[[Document, Document], Any], shoot: Document, seed: 
 
 
 def _raised(
-    tell: Callable[[Document, Document], Any], shoot: Document, seed: SeedCandidate
+    report: Callable[[Document, Document], Any], shoot: Document, seed: SeedCandidate
 ) -> PluginReplyInvalid | None:
     try:
-        tell(dict(shoot), seed.document)
+        report(dict(shoot), seed.document)
     except BaseException as error:  # noqa: BLE001  as above
         return PluginReplyInvalid(f"it raised {type(error).__name__} about {shoot['name']}: {error}".rstrip(": "))
     return None

@@ -1,4 +1,4 @@
-"""Permits of plug-ins for single binds, and what plug-ins are told of binds.
+"""Permits of plug-ins for single binds, and binds that are reported to them.
 
     decided ──► request for each class ──► allowed: bound
                                    │  ├──► denied: unschedulable, tried again with backoff
@@ -28,7 +28,7 @@ from gardenbus.scheduling.seed_candidates import SeedCandidate
 
 LONGEST_DELAY_SECONDS = 86_400.0
 MOST_BINDS = 1_000
-"""Binds that a plug-in has not been told of yet; of more it is not told."""
+"""Binds that wait to be reported to a plug-in; more of them are not."""
 
 
 class WantedBind(NamedTuple):
@@ -51,36 +51,36 @@ class WantedBind(NamedTuple):
         return {**self.of_class._asdict(), "name": self.name, "uid": self.uid}
 
 
-class Permit(NamedTuple):
+class PluginPermit(NamedTuple):
     """Permit of one bind, which is allowed without a reason; else it is decided on again after a time, or a backoff."""
 
     reason: str = ""
     after_seconds: float | None = None
 
 
-ALLOWED = Permit()
+ALLOWED = PluginPermit()
 
 
-class _Reply(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class _PermitReply(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     denied: Mapping[str, str] = {}
     later: Mapping[str, float] = {}
 
 
-_decode = json_decoder(_Reply)
+_decode = json_decoder(_PermitReply)
 _encode = msgspec.json.Encoder().encode
 
 
 class Permits:
-    """The plug-ins of a profile that permit binds (Permit), or are told of them (PostBind)."""
+    """The plug-ins of a profile that permit binds (Permit), or have them reported (PostBind)."""
 
     def __init__(self, plugins: Sequence[UserPlugin], profile: str, bus: Bus, subjects: Subjects) -> None:
         self._profile = profile
         self._bus = bus
         self._subjects = subjects
         self._permitting = [each for each in plugins if "Permit" in each.args.points]
-        told = [(each, each.calls) for each in plugins if "PostBind" in each.args.points and each.calls is not None]
-        self._told = [(plugin, calls, deque[WantedBind]()) for plugin, calls in told]
-        self._telling: set[asyncio.Task[None]] = set()
+        reported = [(each, each.calls) for each in plugins if "PostBind" in each.args.points and each.calls is not None]
+        self._reported = [(plugin, calls, deque[WantedBind]()) for plugin, calls in reported]
+        self._reporting: set[asyncio.Task[None]] = set()
 
     @property
     def are_needed(self) -> bool:
@@ -88,33 +88,33 @@ class Permits:
         return bool(self._permitting)
 
     @property
-    def are_told(self) -> bool:
-        """True where a plug-in is told of binds."""
-        return bool(self._told)
+    def are_reported(self) -> bool:
+        """True where binds are reported to a plug-in."""
+        return bool(self._reported)
 
     async def close(self) -> None:
-        """End what plug-ins are being told."""
-        await cancelled(self._telling)
+        """End the reports that are under way."""
+        await cancelled(self._reporting)
 
-    async def request(self, binds: Sequence[WantedBind]) -> Sequence[Permit]:
+    async def request(self, binds: Sequence[WantedBind]) -> Sequence[PluginPermit]:
         """The permits of binds of one class: the first plug-in in the profile's order that does not allow counts."""
         replies = await asyncio.gather(*(self._of_plugin(plugin, binds) for plugin in self._permitting))
         return [next((each for each in of_bind if each.reason), ALLOWED) for of_bind in zip(*replies, strict=True)]
 
-    def tell(self, binds: Sequence[WantedBind]) -> None:
-        """Have plug-ins be told of binds, in the background and at most once."""
-        for plugin, calls, waiting in self._told:
+    def report(self, binds: Sequence[WantedBind]) -> None:
+        """Report binds to plug-ins, in the background and at most once."""
+        for plugin, calls, waiting in self._reported:
             kept = binds[: MOST_BINDS - len(waiting)]
             if dropped := len(binds) - len(kept):
                 plugin.metrics.plugin_errors.labels(plugin.short_name, "dropped").inc(dropped)
             is_under_way = bool(waiting)
             waiting.extend(kept)
             if waiting and not is_under_way:
-                task = asyncio.create_task(_tell(plugin, calls, waiting), name=f"binds for {plugin.short_name}")
-                self._telling.add(task)
-                task.add_done_callback(self._telling.discard)
+                task = asyncio.create_task(_report(plugin, calls, waiting), name=f"binds for {plugin.short_name}")
+                self._reporting.add(task)
+                task.add_done_callback(self._reporting.discard)
 
-    async def _of_plugin(self, plugin: UserPlugin, binds: Sequence[WantedBind]) -> Sequence[Permit]:
+    async def _of_plugin(self, plugin: UserPlugin, binds: Sequence[WantedBind]) -> Sequence[PluginPermit]:
         began = plugin.clock.monotonic()
         if not plugin.is_left_alone:
             try:
@@ -129,9 +129,10 @@ class Permits:
         if plugin.args.on_error == "Ignore":
             return [ALLOWED] * len(binds)
         problem = plugin.problem or "in time"
-        return [Permit(f"the plug-in {plugin.short_name} is required and has not replied: {problem}")] * len(binds)
+        missing = PluginPermit(f"the plug-in {plugin.short_name} is required and has not replied: {problem}")
+        return [missing] * len(binds)
 
-    async def _replied(self, plugin: UserPlugin, binds: Sequence[WantedBind]) -> Sequence[Permit]:
+    async def _replied(self, plugin: UserPlugin, binds: Sequence[WantedBind]) -> Sequence[PluginPermit]:
         """The permits of one plug-in. Raises Transient, and PluginReplyInvalid."""
         seconds = plugin.args.deadline_seconds
         if plugin.calls is not None:
@@ -142,7 +143,7 @@ class Permits:
                 for each, result in zip(binds, results, strict=True)
                 if isinstance(result, int | float)
             }
-            return _permits(plugin, binds, _Reply(denied, later))
+            return _permits(plugin, binds, _PermitReply(denied, later))
         body = {
             "apiVersion": API_VERSION,
             "profile": self._profile,
@@ -169,7 +170,7 @@ class Permits:
         return _permits(plugin, binds, reply)
 
 
-def _permits(plugin: UserPlugin, binds: Sequence[WantedBind], reply: _Reply) -> Sequence[Permit]:
+def _permits(plugin: UserPlugin, binds: Sequence[WantedBind], reply: _PermitReply) -> Sequence[PluginPermit]:
     """Permits of a reply. Raises PluginReplyInvalid where it is out of range, or about something else."""
     unknown = sorted((reply.denied.keys() | reply.later.keys()) - {each.key for each in binds})
     if unknown:
@@ -179,20 +180,20 @@ def _permits(plugin: UserPlugin, binds: Sequence[WantedBind], reply: _Reply) -> 
     for shoot, seconds in reply.later.items():
         if not 0 < seconds <= LONGEST_DELAY_SECONDS:
             raise PluginReplyInvalid(f"it has {shoot} decided on again in {seconds:g} s, which is not in a day")
-    found: list[Permit] = []
+    found: list[PluginPermit] = []
     for each in binds:
         if reason := reply.denied.get(each.key):
-            found.append(Permit(f"{plugin.short_name} denies seed {each.seed.name}: {reason}"))
+            found.append(PluginPermit(f"{plugin.short_name} denies seed {each.seed.name}: {reason}"))
         elif (seconds := reply.later.get(each.key)) is not None:
             what = f"{plugin.short_name} has the shoot wait {seconds:g} s for seed {each.seed.name}"
-            found.append(Permit(what, seconds))
+            found.append(PluginPermit(what, seconds))
         else:
             found.append(ALLOWED)
     return found
 
 
-async def _tell(plugin: UserPlugin, calls: PluginCalls, waiting: deque[WantedBind]) -> None:
-    """Tell a plug-in of what waits, a batch at a time; what fails is counted, and not told again."""
+async def _report(plugin: UserPlugin, calls: PluginCalls, waiting: deque[WantedBind]) -> None:
+    """Report to a plug-in what waits, a batch at a time; what fails is counted, and not reported again."""
     while waiting:
         batch = list(waiting)
         try:
