@@ -5,8 +5,10 @@ import json
 
 import pytest
 import yaml
+from structlog.testing import capture_logs
 
 from gardenbus.common.api.keys import ObjectKey
+from gardenbus.common.api.verbs import VERBS
 from tests.contract.apiserver.conftest import Apiserver
 from tests.support.builders import a_cloudprofile, a_project, a_seed, a_shoot
 from tests.support.eventually import eventually
@@ -382,3 +384,36 @@ async def test_events_are_listed_of_one_object(apiserver: Apiserver) -> None:
     assert await listed({"fieldSelector": "involvedObject.kind=Shoot,involvedObject.name=a"}) == ["about a"]
     assert await listed({"fieldSelector": "involvedObject.name=b"}) == ["about b"]
     assert await listed({"fieldSelector": "involvedObject.kind=*,involvedObject.name=>"}) == []
+
+
+async def test_an_unknown_request_is_rejected_with_all_that_there_are(apiserver: Apiserver) -> None:
+    message = (await apiserver.rejection("nosuch"))["message"]
+    assert message.startswith("'nosuch' is no request: there are apply, patch, delete")
+    assert all(verb in message for verb in VERBS)
+
+
+async def test_a_write_that_is_rejected_has_the_id_of_its_line_in_the_log(apiserver: Apiserver) -> None:
+    shoot = a_shoot(spec={"region": 5})
+    with capture_logs() as logs:
+        first = await apiserver.rejection("apply", shoot)
+        await apiserver.rejection("apply", shoot)
+    lines = [line for line in logs if line["event"] == "request.rejected"]
+    assert len(lines) == 1  # and one a minute later, with how many more there were
+    assert len(first["reconcileId"]) == 16
+    assert lines[0]["reconcile_id"] == first["reconcileId"]
+    assert "spec.region: must be a string" in lines[0]["reason"]
+    assert lines[0]["request"] == "apply"
+
+
+@pytest.mark.parametrize("tail", ["get.shoot.garden-dev.gone", "nosuch"])
+async def test_what_clients_do_all_day_is_not_logged_and_has_no_id(apiserver: Apiserver, tail: str) -> None:
+    with capture_logs() as logs:
+        assert "reconcileId" not in await apiserver.rejection(tail)
+    assert not [line for line in logs if line["event"] == "request.rejected"]
+
+
+async def test_a_request_that_cannot_be_worked_on_now_has_the_id_of_its_line_in_the_log(apiserver: Apiserver) -> None:
+    await apiserver.request("apply", a_seed("lone", ready=False))
+    with capture_logs() as logs:
+        rejection = await apiserver.rejection("explain-seed.lone")
+    assert [line["reconcile_id"] for line in logs if line["event"] == "request.rejected"] == [rejection["reconcileId"]]

@@ -8,9 +8,10 @@ _REASON_LENGTH = 500
 _INTERNAL = 500
 
 
-def error_response(error: Exception) -> tuple[int, str, bytes]:
-    """Code, one-line description and JSON body of an error response; a crash is reported without details."""
-    code, reason, message = _INTERNAL, "InternalError", "the service failed on this request; its log says more"
+def error_response(error: Exception, reconcile_id: str) -> tuple[int, str, bytes]:
+    """Code, one-line description and JSON body of an error response; of a crash where its log is, and no details."""
+    code, reason = _INTERNAL, "InternalError"
+    message = f"the service failed on this request; its log: gardenbus logs --grep {reconcile_id}"
     details: list[dict[str, str]] = []
     if isinstance(error, GardenbusError):
         code, reason, message = error.code, error.reason, error.message

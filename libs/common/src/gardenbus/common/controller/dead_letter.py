@@ -11,11 +11,11 @@ import time
 from collections.abc import Callable
 
 from prometheus_client import Counter
-from structlog.contextvars import get_contextvars
 
 from gardenbus.common.api.document import Document, StoredObject, encode
 from gardenbus.common.api.keys import CLUSTER_SCOPE, Header, ObjectKey, Subjects
 from gardenbus.common.api.redaction import without_secrets
+from gardenbus.common.controller.reconcile_ids import current_reconcile_id
 from gardenbus.common.controller.repeated_lines import RepeatedLines
 from gardenbus.common.errors import GardenbusError, InvalidResource, Terminal
 from gardenbus.common.ports import tracing
@@ -164,7 +164,7 @@ def rejected_message(
     Headers carry the reason, the subject that it came from, the SHA-256 of the whole message, and the `reconcile_id`
     of the lines in the log that are about it.
     """
-    reconcile_id = get_contextvars().get("reconcile_id")
+    reconcile_id = current_reconcile_id()
     return Message(
         subject=rejected_subject,
         body=without_secrets(body if rejected_part is None else rejected_part)[:BODY_LIMIT],
@@ -172,7 +172,7 @@ def rejected_message(
             Header.REASON: header_text(reason),
             Header.SUBJECT: header_text(subject),
             Header.SHA256: hashlib.sha256(body).hexdigest(),
-            **({Header.RECONCILE_ID: str(reconcile_id)} if reconcile_id else {}),
+            **({Header.RECONCILE_ID: reconcile_id} if reconcile_id else {}),
         },
     )
 

@@ -7,6 +7,7 @@ from gardenbus.common.api.identity.names import user_of_token
 from gardenbus.common.api.keys import CLUSTER_SCOPE, ObjectKey, Subjects
 from gardenbus.common.api.kinds import by_word
 from gardenbus.common.api.users import ANONYMOUS
+from gardenbus.common.api.verbs import VERBS
 from gardenbus.common.errors import BadRequest, Unsupported
 
 Origin = Literal["nobody", "insider", "outsider"]
@@ -118,7 +119,4 @@ def _required(name: str, tail: str) -> str:
 
 def unknown_verb(tail: str) -> Unsupported:
     """The error for a request of an unknown verb."""
-    return Unsupported(
-        f"{tail.split('.', 1)[0]!r} is no request: there are apply, patch, delete, get, list, names, bind, scale, "
-        "kinds, waiting, retry, census, usage, explain, explain-seed, explain-drain, csr and token"
-    )
+    return Unsupported(f"{tail.split('.', 1)[0]!r} is no request: there are {', '.join(VERBS)}")

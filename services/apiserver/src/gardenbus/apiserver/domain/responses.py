@@ -2,6 +2,7 @@
 
 A response is `{"ok": true, "result": …, "warnings": […]}` or
 `{"ok": false, "error": {"code", "reason", "message", "details": [{"field", "message"}]}, "warnings": […]}`.
+An error that the log has a line of has `reconcileId`, which that line has too (`gardenbus logs --grep <reconcileId>`).
 An error with code 429 has `retryAfterSeconds`, and `limit`: the name of what its sender has used up.
 One to a write also has `outcome`: `created`, `configured`, `unchanged`, `deleting`, `deleted` or `superseded`.
 One to a dry run that explains has `admission`, what each admission plug-in did: `[{"plugin", "outcome",

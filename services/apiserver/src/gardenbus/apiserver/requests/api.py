@@ -22,6 +22,7 @@ import structlog
 
 from gardenbus.apiserver import spans
 from gardenbus.apiserver.access.authorizer import AccessGrant, Authorizer
+from gardenbus.apiserver.access.rejection_log import RejectionLog
 from gardenbus.apiserver.access.request_actions import action_of
 from gardenbus.apiserver.access.request_slots import RequestSlots
 from gardenbus.apiserver.call import Call, RequestOptions
@@ -59,6 +60,7 @@ from gardenbus.common.api.keys import Header, Subjects
 from gardenbus.common.api.verbs import VERBS, Verb, verb_of
 from gardenbus.common.controller.budget_settings import BudgetOf, default_budget
 from gardenbus.common.controller.budget_use import BudgetUse
+from gardenbus.common.controller.reconcile_ids import current_reconcile_id
 from gardenbus.common.controller.shared_query import SharedQuery
 from gardenbus.common.controller.stream_incarnation import StreamIncarnation
 from gardenbus.common.errors import BadRequest, GardenbusError, Terminal, Unavailable
@@ -132,6 +134,7 @@ class ApiHandler:
         self._in_flight = InFlight()
         self.use = BudgetUse(self.budget_of)
         """Use of the budgets that are counted here."""
+        self._rejections = RejectionLog(self.clock.monotonic)
         for limit in (BYTES, REQUESTS):
             self.use.count(limit, partial(self._in_flight.held, limit))
         self.use.count(WATCHES, lambda: watches.running)
@@ -163,10 +166,11 @@ class ApiHandler:
             response = error_response(cause_of(error))
         except Exception as error:  # noqa: BLE001 - every requester gets a response, and the service goes on
             _log.exception("request.failed", verb=verb, subject=request.subject)
-            response = error_response(
-                Unavailable(f"an unexpected error: {type(error).__name__}; see the apiserver's log")
-            )
+            where = f"gardenbus logs --grep {current_reconcile_id()}"
+            response = error_response(Unavailable(f"an unexpected error: {type(error).__name__}; its log: {where}"))
         code = 200 if response.ok else response.error["code"]
+        if not response.ok:
+            self._rejections.record(response, tail=tail, user=sender.user)
         if span is not tracing.NOT_TRACED:
             span.end(failed="" if response.ok else response.error["message"], code=code)
             _log.info("request.handled", subject=request.subject, code=code, **tracing.fields(span.traceparent))

@@ -208,7 +208,8 @@ class MicroService:
             self._start(*self._backlog.popleft())
 
     async def _handle(self, endpoint: Endpoint, message: RawMessage) -> None:
-        structlog.contextvars.bind_contextvars(reconcile_id=secrets.token_hex(8))  # of this task alone
+        reconcile_id = secrets.token_hex(8)
+        structlog.contextvars.bind_contextvars(reconcile_id=reconcile_id)  # of this task alone
         began = time.perf_counter_ns()
         header = b""
         try:
@@ -218,7 +219,7 @@ class MicroService:
         except Exception as error:
             if not isinstance(error, GardenbusError):
                 log.exception("request.failed", subject=message.subject, exc_info=error)
-            code, text, response = error_response(error)
+            code, text, response = error_response(error, reconcile_id)
             endpoint.errors += 1
             endpoint.last_error = f"{code}:{text}"
             header = encode_headers({"Nats-Service-Error": text, "Nats-Service-Error-Code": str(code)})
