@@ -108,6 +108,17 @@ _REJECTED: Mapping[tuple[str, str], str] = {
     ("ManagedSeedSet", "spec.shootTemplate.spec.controlPlane.highAvailability.failureTolerance.type"): "own",
 }
 """Why a change is rejected here alone, by the kind and the first field that is named here."""
+_SPELLED: Mapping[str, str] = {
+    "spec.maintenance.timeWindow.begin/end": "spec.maintenance.timeWindow",
+    "spec.hibernation.schedules[].start/end": "spec.hibernation.schedules[]",
+    "spec.kubernetes.clusterAutoScaler": "spec.kubernetes.clusterAutoscaler",
+    "spec.kubernetes.verticalPodAutoScaler": "spec.kubernetes.verticalPodAutoscaler",
+    **{
+        f"spec.kubernetes.clusterAutoscaler.{kind}Taints.{kind.title()}Taints": "spec.kubernetes.clusterAutoscaler"
+        for kind in ("startup", "status", "ignore")
+    },
+}
+"""Fields that Gardener names in another way than they are written, without places in lists."""
 _UNCHECKED_SIGNALS = re.compile(r"^spec\.(provider\.workers\[\]\.)?kubernetes\.(kubelet\.)*eviction\w+\.")
 
 
@@ -131,6 +142,11 @@ class Compared(NamedTuple):
         return self.document["kind"], _PLACE.sub("[]", [*self.gardener, *self.here, ""][0])
 
     @property
+    def paths(self) -> "Paths":
+        """The fields that one side alone rejects it for, of a change that both reject."""
+        return Paths(_apart(self.gardener, self.here), _apart(self.here, self.gardener))
+
+    @property
     def reason(self) -> str:
         """Why both say different things; "" where nobody said."""
         if _value_at(self.document, [*self.gardener, *self.here, ""][0]) in ("", {}, []):
@@ -138,6 +154,32 @@ class Compared(NamedTuple):
         if self.here and _UNCHECKED_SIGNALS.match(self.place[1]):
             return "own"
         return (_REJECTED if self.here else _TAKEN).get(self.place, "")
+
+
+class Paths(NamedTuple):
+    """Fields that one side alone names, without places in lists; none of them is beside, above or below another's."""
+
+    gardener: Sequence[str]
+    here: Sequence[str]
+
+
+def _apart(of: Sequence[str], others: Sequence[str]) -> list[str]:
+    """The fields of one side for which the other one has none at that place, above or below it."""
+    named = [_spelled(each) for each in others]
+    found = dict.fromkeys(_spelled(each) for each in of)
+    return [each for each in found if not any(_is_at(each, other) for other in named)]
+
+
+def _spelled(field: str) -> str:
+    place = _PLACE.sub("[]", field)
+    return next(
+        (f"{right}{place[len(wrong) :]}" for wrong, right in _SPELLED.items() if place.startswith(wrong)), place
+    )
+
+
+def _is_at(one: str, other: str) -> bool:
+    """True where two fields are the same, or one holds the other."""
+    return one == other or one.startswith((f"{other}.", f"{other}[")) or other.startswith((f"{one}.", f"{one}["))
 
 
 def _value_at(document: Document, field: str) -> Any:

@@ -19,6 +19,9 @@ from tests.support.gardener_results import (
 PROGRAM = os.environ.get("GARDENER_RULES", "")
 """The program that asks Gardener's own strategies, where there is one."""
 
+LEAST_SAME_PATHS = 0.7
+"""Of the changes that both sides reject."""
+
 
 def with_label(document: Document) -> Document:
     metadata = document["metadata"]
@@ -66,6 +69,12 @@ def test_generated_changes_have_the_result_that_gardener_gives() -> None:
     assert any(each.gardener for each in results)
     assert any(not each.gardener for each in results)
     assert unexplained(results) == []
+
+
+def test_most_rejections_name_the_fields_that_gardener_names() -> None:
+    """At the same place, above or below it; a missing provider alone makes a shoot without workers of one, there."""
+    both = [each for each in recorded_cases() if each.gardener and each.here]
+    assert sum(not any(each.paths) for each in both) > LEAST_SAME_PATHS * len(both)
 
 
 @pytest.mark.skipif(not PROGRAM, reason="needs GARDENER_RULES, the program that answers for Gardener")

@@ -58,7 +58,7 @@ def test_labels_do_not_meet_the_selector(selector: dict[str, Any]) -> None:
         (expression("no/slashes/please", "Exists"), r"matchExpressions\[0\]\.key"),
         (expression("env", "In", "-bad-"), r"matchExpressions\[0\]\.values"),
         ({"matchLabels": {"": "x"}}, "matchLabels"),
-        ({"matchLabels": {"env": "a b"}}, r"matchLabels\[env\]"),
+        ({"matchLabels": {"env": "a b"}}, r"matchLabels: .env.: .a b. is not"),
         ({"matchLabels": {"env": 1}}, "not a label selector"),
         ({"matchExpressions": [{"operator": "In"}]}, "not a label selector"),
     ],

@@ -4,9 +4,10 @@ from typing import Any
 
 import pytest
 
+from gardenbus.apiserver.domain.validation.field_cursor import FieldCursor, FieldErrors
 from gardenbus.apiserver.domain.validation.manifest import validate
 from gardenbus.common.api.document import Document
-from gardenbus.common.errors import InvalidResource
+from gardenbus.common.errors import FieldProblem, InvalidResource
 from tests.support.builders import a_shoot, merged
 
 EMPTY: Document = {}
@@ -37,11 +38,11 @@ WORKER: Document = {"name": "a", "minimum": 1, "maximum": 2}
         ({"region": None}, "spec.region"),
         ({"region": ""}, "spec.region"),
         ({"region": 5}, "spec.region"),
-        ({"cloudProfile": None}, "spec.cloudProfile"),
+        ({"cloudProfile": None}, "spec.cloudProfile.name"),
         ({"cloudProfile": {"kind": "Other"}}, "spec.cloudProfile.kind"),
         ({"cloudProfile": {"name": None}}, "spec.cloudProfile.name"),
         ({"cloudProfile": "aws"}, "spec.cloudProfile"),
-        ({"provider": None}, "spec.provider"),
+        ({"provider": None}, "spec.provider.type"),
         ({"provider": []}, "spec.provider"),
         ({"provider": {"type": None}}, "spec.provider.type"),
         ({"provider": {"type": ["aws"]}}, "spec.provider.type"),
@@ -87,7 +88,7 @@ WORKER: Document = {"name": "a", "minimum": 1, "maximum": 2}
         ({"networking": {"ipFamilies": "IPv4"}}, "spec.networking.ipFamilies"),
         ({"seedSelector": []}, "spec.seedSelector"),
         ({"seedSelector": {"matchLabels": {"a": 1}}}, "spec.seedSelector.matchLabels[a]"),
-        ({"seedSelector": {"matchLabels": {"a b": "c"}}}, "spec.seedSelector.matchLabels[a b]"),
+        ({"seedSelector": {"matchLabels": {"a b": "c"}}}, "spec.seedSelector.matchLabels"),
         ({"seedSelector": {"matchExpressions": [{"key": "a"}]}}, "spec.seedSelector.matchExpressions[0].operator"),
         (
             {"seedSelector": {"matchExpressions": [{"key": "a", "operator": "Is"}]}},
@@ -107,7 +108,7 @@ WORKER: Document = {"name": "a", "minimum": 1, "maximum": 2}
             {"controlPlane": {"highAvailability": {"failureTolerance": {"type": "region"}}}},
             "spec.controlPlane.highAvailability.failureTolerance.type",
         ),
-        ({"controlPlane": {"highAvailability": {}}}, "spec.controlPlane.highAvailability.failureTolerance"),
+        ({"controlPlane": {"highAvailability": {}}}, "spec.controlPlane.highAvailability.failureTolerance.type"),
         ({"tolerations": [{"value": "x"}]}, "spec.tolerations[0].key"),
         ({"tolerations": [{"key": "a b"}]}, "spec.tolerations[0].key"),
         ({"tolerations": [{"key": "a", "value": 1}]}, "spec.tolerations[0].value"),
@@ -187,7 +188,7 @@ def test_a_version_that_yaml_made_a_number_is_told_to_be_quoted() -> None:
 def test_all_problems_are_told_at_once() -> None:
     fields = problems_of(a_shoot(spec={"region": 1, "purpose": "fun", "provider": {"workers": [{"name": 1}]}}))
     pool = "spec.provider.workers[0]"
-    assert set(fields) == {"spec.region", "spec.purpose", f"{pool}.name", f"{pool}.machine"}
+    assert set(fields) == {"spec.region", "spec.purpose", f"{pool}.name", f"{pool}.machine.type"}
 
 
 def test_ranges_are_of_the_families_that_apply() -> None:
@@ -196,9 +197,22 @@ def test_ranges_are_of_the_families_that_apply() -> None:
     validate(a_shoot(spec={"networking": {"nodes": "fd01::/64", "ipFamilies": ["IPv4", "IPv6"]}}), None)
 
 
-@pytest.mark.parametrize("spec", [None, "x", [], 5])
+@pytest.mark.parametrize("spec", ["x", [], 5])
 def test_a_spec_is_a_mapping(spec: Any) -> None:
     assert "spec" in problems_of({**a_shoot(), "spec": spec})
+
+
+def test_a_mapping_that_is_absent_is_noted_by_the_fields_that_it_needs() -> None:
+    found = problems_of({**a_shoot(), "spec": None})
+    assert set(found) == {"spec.region", "spec.cloudProfile.name", "spec.provider.type"}
+    errors = FieldErrors()
+    manifest = FieldCursor.root({}, errors)
+    manifest.section("data", required=True).text("key")
+    assert errors.problems == (FieldProblem("data", "is needed: a mapping"),)
+    manifest.section("data", required=True).text("name", required=True)
+    assert errors.problems == (FieldProblem("data.name", "is needed: a string"),)
+    manifest.section("data", required=True)
+    assert errors.problems == (FieldProblem("data.name", "is needed: a string"),)
 
 
 @pytest.mark.parametrize(

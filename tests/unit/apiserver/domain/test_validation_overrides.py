@@ -49,7 +49,7 @@ def test_good_overrides_are_taken(override: Document) -> None:
 @pytest.mark.parametrize(
     ("override", "field", "message"),
     [
-        (with_spec(a_cro(BLUE), policy=None), "spec.policy", "is needed"),
+        (with_spec(a_cro(BLUE), policy=None), "spec.policy.overrideRules", "is needed"),
         (a_cro(), "spec.policy.overrideRules", "state what to change"),
         (a_cro(*[BLUE] * 21), "spec.policy.overrideRules", "at most 20"),
         (a_cro(BLUE, selectors=[]), "spec.clusterResourceSelectors", "name what is to be changed"),
@@ -87,7 +87,7 @@ BAD_RULES: list[tuple[Document, str, str]] = [
         "…[0].propertySorter",
         "select clusters by labelSelector",
     ),
-    (for_clusters(to("/a", 1), region="not a value"), "…[0].labelSelector.matchLabels[region]", "not a value"),
+    (for_clusters(to("/a", 1), region="not a value"), "…[0].labelSelector.matchLabels", "not a value"),
     (for_clusters(*[to("/a", 1)] * 21), "jsonPatchOverrides", "at most 20"),
 ]
 

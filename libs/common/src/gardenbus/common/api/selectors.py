@@ -68,9 +68,10 @@ class LabelSelector(msgspec.Struct, frozen=True):
         """Validation errors: (path below the selector, message). Source: apimachinery's NewRequirement."""
         found: list[tuple[str, str]] = []
         for key, value in self.match_labels:
-            found += [
-                (f"matchLabels[{key}]", problem) for problem in (_key_problem(key), _value_problem(value)) if problem
-            ]
+            if problem := _key_problem(key):
+                found.append(("matchLabels", problem))
+            if problem := _value_problem(value):
+                found.append(("matchLabels", f"{key[:80]!r}: {problem}"))
         for index, requirement in enumerate(self.match_expressions):
             found += [(f"matchExpressions[{index}].{part}", problem) for part, problem in _problems_of(requirement)]
         return tuple(found)

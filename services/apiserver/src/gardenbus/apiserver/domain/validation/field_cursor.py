@@ -24,9 +24,18 @@ class FieldErrors:
     def __init__(self, most: int = _MOST_PROBLEMS) -> None:
         self._most = most
         self._problems: dict[FieldProblem, None] = {}
+        self._missing: dict[str, FieldProblem] = {}
+
+    def add_missing(self, path: str, message: str) -> None:
+        """Note a mapping that is needed and absent, unless fields of it are noted: then these say what to write."""
+        if not any(problem.field.startswith(f"{path}.") for problem in self._problems):
+            self.add_error(path, message)
+            self._missing[path] = FieldProblem(path, message)
 
     def add_error(self, path: str, message: str) -> None:
-        """Write one down."""
+        """Note one problem."""
+        for missing in [each for each in self._missing if path.startswith(f"{each}.")]:
+            self._problems.pop(self._missing.pop(missing), None)
         problem = FieldProblem(path, message)
         if len(self._problems) < self._most:
             self._problems[problem] = None
@@ -85,9 +94,12 @@ class FieldCursor:
         return value
 
     def section(self, field: str, *, required: bool = False) -> "FieldCursor":
-        """The mapping at a field."""
+        """The mapping at a field. One that is required and absent counts as an empty one: what it needs is noted."""
         value = self.content.get(field)
-        if type(value) is not dict and (value is not None or required):
+        if value is None and required and self.is_present:
+            self.errors.add_missing(self.at(field), "is needed: a mapping")
+            return FieldCursor({}, self.at(field), self.errors)
+        if type(value) is not dict and value is not None:
             value = self._get(field, dict, "a mapping", required=required)
         return FieldCursor(cast("Document", value or {}), self.at(field), self.errors, is_present=value is not None)
 

@@ -39,6 +39,7 @@ from gardenbus.apiserver.domain.validation.stored_problems import without_stored
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.keys import LEASE_NAMESPACE, ObjectKey
 from gardenbus.common.api.members import Members
+from gardenbus.common.api.shown_values import shown
 from gardenbus.common.errors import Unsupported
 
 Check = Callable[[FieldCursor, Document | None], None]
@@ -163,8 +164,7 @@ def _check_new_labels(metadata: FieldCursor, before: Document) -> None:
     for key in section(metadata.content, "labels").keys() - before.keys():
         prefix = str(key).rpartition("/")[0]
         if prefix != prefix.lower():
-            problem = f"the part before the / has no capitals: write {prefix.lower()}"
-            metadata.errors.add_error(f"metadata.labels[{str(key)[:80]}]", problem)
+            metadata.add_error("labels", f"{shown(key)}: the part before the / has no capitals: write {prefix.lower()}")
 
 
 def _check_new_finalizers(metadata: FieldCursor, before: Document) -> None:

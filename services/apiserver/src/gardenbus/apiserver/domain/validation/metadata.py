@@ -130,16 +130,21 @@ def label_value_problem(value: str) -> str:
     return f"{shown(value)} is no label value: use at most 63 of A-Z a-z 0-9 - _ . with a letter or digit at both ends"
 
 
+def in_label(key: str, problem: str) -> str:
+    """A problem of the value of a label, with the label's key; "" where there is none."""
+    return problem and f"{shown(key)}: {problem}"
+
+
 def check_labels(place: FieldCursor, field: str, *, takes_capitals: bool = False) -> None:
     """Note every label at a field that breaks the rules; `takes_capitals`: in prefixes, as what is stored may have."""
     path = place.at(field)
     for key, value in place.text_map(field).items():
-        problem = qualified_name_problem(key) or label_value_problem(value)
+        problem = qualified_name_problem(key) or in_label(key, label_value_problem(value))
         prefix = key.rpartition("/")[0]
         if not problem and not takes_capitals and prefix != prefix.lower():
-            problem = f"the part before the / has no capitals: write {prefix.lower()}"
+            problem = f"{shown(key)}: the part before the / has no capitals: write {prefix.lower()}"
         if problem:
-            place.errors.add_error(f"{path}[{key[:80]}]", problem)
+            place.errors.add_error(path, problem)
 
 
 def _needed_text(document: Document, field: str) -> str:
@@ -183,7 +188,7 @@ def _check_annotations(metadata: FieldCursor) -> None:
     for key, value in metadata.text_map("annotations").items():
         total += len(key) + (len(value) if value.isascii() else len(value.encode(errors="surrogatepass")))
         if problem := qualified_name_problem(key):
-            metadata.errors.add_error(f"metadata.annotations[{key[:80]}]", problem)
+            metadata.add_error("annotations", problem)
     if total > _MOST_ANNOTATIONS:
         metadata.add_error("annotations", f"have {total} bytes together, {_MOST_ANNOTATIONS} are allowed")
 

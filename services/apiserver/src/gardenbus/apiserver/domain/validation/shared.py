@@ -113,7 +113,7 @@ def check_annotation_keys(holder: FieldCursor, field: str = "annotations") -> No
     path = holder.at(field)
     for key in holder.text_map(field):
         if problem := qualified_name_problem(key.lower()):
-            holder.errors.add_error(f"{path}[{key[:80]}]", problem)
+            holder.errors.add_error(path, problem)
 
 
 def check_requirements(manifest: FieldCursor, old: Document | None, annotation: str) -> None:

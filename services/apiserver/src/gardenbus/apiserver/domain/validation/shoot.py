@@ -128,7 +128,9 @@ def _check_profile(spec: FieldCursor) -> None:
     profile.choice("kind", PROFILE_KINDS)
     profile.text("name", required=True)
     if spec and not name and not spec.has("cloudProfile"):
-        spec.add_error("cloudProfile", "is needed: name the profile, as cloudProfile: {kind: CloudProfile, name: aws}")
+        spec.add_error(
+            "cloudProfile.name", "is needed: name the profile, as cloudProfile: {kind: CloudProfile, name: aws}"
+        )
 
 
 def _check_provider(spec: FieldCursor) -> None:
