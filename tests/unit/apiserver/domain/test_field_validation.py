@@ -118,6 +118,7 @@ SLOW: Document = {"name": "slow", "machineControllerManager": {"machineCreationT
         ({**PROFILE, "spec": {"caBundle": "-----BEGIN CERTIFICATE-----"}}, "spec.caBundle"),
         ({**DEPLOYMENT, "helm": {"rawChart": "aGVsbQ=="}}, "helm"),
         ({**DEPLOYMENT, "injectGardenKubeconfig": True}, "injectGardenKubeconfig"),
+        ({**DEPLOYMENT, "apiVersion": "core.gardener.cloud/v1beta1", "providerConfig": {"chart": "aGk="}}, "providerC"),
         (
             {**a_seed(spec={"networks": {"blockCIDRs": ["169.254.169.254/32"]}}), "status": None},
             "spec.networks.blockCIDRs",

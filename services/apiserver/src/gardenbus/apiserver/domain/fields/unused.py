@@ -65,6 +65,7 @@ UNUSED: Sequence[FieldNote] = (
         for path in ("spec.caBundle", "spec.machineTypes[].machineControllerManager")
     ),
     FieldNote("ControllerDeployment", "helm", _NOT_INSTALLED),
+    FieldNote("ControllerDeployment", "providerConfig", _NOT_INSTALLED),
     FieldNote("ControllerDeployment", "injectGardenKubeconfig", _NOT_INSTALLED),
     FieldNote(
         "ControllerRegistration",
