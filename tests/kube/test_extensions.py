@@ -8,11 +8,22 @@ from pathlib import Path
 
 import pytest
 
+from gardenbus.common.api.confirmation import CONFIRMING_PATCH
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.garden.error_codes import NON_RETRYABLE
 from gardenbus.common.api.keys import ObjectKey
+from gardenbus.common.errors import Forbidden
 from gardenbus.gardenlet.domain.extension_objects.contract import TIMESTAMP, ready_problem
-from gardenbus.gardenlet.domain.extension_objects.kinds import CLUSTERS, PLURALS, WAITS, WaitLimits, collection
+from gardenbus.gardenlet.domain.extension_objects.kinds import (
+    CLUSTERS,
+    GROUP,
+    PLURALS,
+    WAITS,
+    WaitLimits,
+    collection,
+    path_of,
+)
+from gardenbus.gardenlet.domain.extension_objects.network_policies import network_policies
 from gardenbus.gardenlet.domain.flows import OperationType
 from tests.support.builders import a_cloudprofile, a_seed, a_shoot
 from tests.support.eventually import eventually
@@ -312,6 +323,55 @@ async def test_what_extensions_report_of_the_health_of_a_shoot_is_in_its_problem
         await stub.report("ControlPlane", namespace, "apollo", conditions=[{**condition, "message": "It is down."}])
         message = f"ControlPlane extension ({namespace}/apollo) reports failing health check: It is down."
         assert await seed.backend.problems(observed_shoot(shoot)) == {"ControlPlaneHealthy": message}
+
+
+@pytest.mark.timeout(600)
+async def test_extension_objects_and_definitions_are_deleted_only_once_that_is_confirmed(
+    tmp_path: Path, binaries: str
+) -> None:
+    shoot = the_shoot()
+    async with (
+        real_clusters(tmp_path, binaries, ["api"]) as (cluster,),
+        a_seed_with(tmp_path, cluster, "one") as (seed, _),
+    ):
+        await succeeds(seed, shoot, "Create")
+        definition = f"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/networks.{GROUP}"
+        protected = {"metadata": {"labels": {"gardener.cloud/deletion-protected": "true"}}}
+        await cluster.client.merge_patch(definition, protected, manager="tester")
+        of_shoot = path_of("Network", namespace_of_shoot(shoot), "apollo")
+
+        async def are_protected() -> None:
+            for path in (of_shoot, of_shoot.rpartition("/")[0], definition):
+                with pytest.raises(Forbidden, match=r'must have a "confirmation\.gardener\.cloud/deletion" annotation'):
+                    await cluster.client.delete(path, dryRun="All")
+
+        await eventually(are_protected)
+        assert await seed.backend.seed_problem() is None
+        await cluster.client.merge_patch(definition, CONFIRMING_PATCH, manager="tester")
+        assert await cluster.client.delete(definition, dryRun="All")
+        await succeeds(seed, shoot, "Delete")
+        assert await seed.all_objects(shoot) == []
+
+
+@pytest.mark.timeout(600)
+async def test_the_namespace_of_a_shoot_has_gardeners_network_policies(tmp_path: Path, binaries: str) -> None:
+    shoot = the_shoot()
+    policies = f"/apis/networking.k8s.io/v1/namespaces/{namespace_of_shoot(shoot)}/networkpolicies"
+    async with (
+        real_clusters(tmp_path, binaries, ["api"]) as (cluster,),
+        a_seed_with(tmp_path, cluster, "one") as (seed, _),
+    ):
+        await succeeds(seed, shoot, "Create")
+        wanted = network_policies(namespace_of_shoot(shoot), a_seed("one"), shoot, None)
+        found = {section(each, "metadata")["name"]: each for each in await cluster.client.items(policies)}
+        assert found.keys() == {section(each, "metadata")["name"] for each in wanted}
+        for each in wanted:
+            live = found[section(each, "metadata")["name"]]
+            assert section(live, "spec").get("egress") == (section(each, "spec").get("egress") or None)
+            assert section(live, "metadata", "annotations") == section(each, "metadata", "annotations")
+        await cluster.client.delete(f"{policies}/deny-all")
+        await succeeds(seed, shoot, "Reconcile")
+        assert await cluster.client.get(f"{policies}/deny-all") is not None
 
 
 @pytest.mark.timeout(600)

@@ -20,6 +20,7 @@ from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.document_parts import mappings, name_of, only_text
 from gardenbus.common.errors import GardenbusError
 from gardenbus.gardenlet.backend.extensions.actor import ExtensionActor, names_of
+from gardenbus.gardenlet.backend.extensions.deletion_policy import DeletionPolicy
 from gardenbus.gardenlet.backend.extensions.health import ExtensionHealth
 from gardenbus.gardenlet.backend.extensions.seed_api import SeedAPI
 from gardenbus.gardenlet.backend.extensions.shoot_namespaces import ShootNamespaces, required
@@ -55,6 +56,7 @@ class ExtensionsMaker:
         self._namespaces = ShootNamespaces(context.seed_name, api, context.garden, context.clock)
         self._actor = ExtensionActor(api, context.clock, waits)
         self._health = ExtensionHealth(context.seed_name, api, context.garden, context.clock, self._kinds)
+        self._policy = DeletionPolicy(context.seed_name, api, context.clock)
         self._steps: Mapping[str, _StepMethod] = {
             "namespace": self._make_namespace,
             "cloud-provider-secret": self._make_credentials,
@@ -116,7 +118,6 @@ class ExtensionsMaker:
         """Write the Cluster of a shoot that is being deleted; not that of one that is another seed's already."""
         if request.observed is not None:
             facts = await self._namespaces.facts(request.observed)
-            await self._namespaces.make_namespace(request, facts, ())
             await self._namespaces.sync_cluster(request, facts, nodes=await self._nodes(request))
         return {}
 
@@ -303,12 +304,14 @@ class ExtensionsMaker:
 
     async def stop(self) -> None:
         """Release it."""
+        await self._policy.stop()
         await self.inner.stop()
         await self._api.close()
 
     async def take_over(self, shoots: Mapping[ShootName, Kept]) -> None:
         """Have the inner maker own what it made: extension objects are found where they are."""
         await self.inner.take_over(shoots)
+        self._policy.start()
 
     @property
     def health_url(self) -> str:
@@ -340,8 +343,8 @@ class ExtensionsMaker:
         return await self.inner.admin_kubeconfig(request)
 
     async def seed_problem(self) -> str | None:
-        """Problem of the seed's own components, or None."""
-        return await self.inner.seed_problem()
+        """Problem of the seed's own components, and of the objects that its API is to have, or None."""
+        return await self.inner.seed_problem() or self._policy.problem
 
     async def ensure_bucket(self, name: str) -> None:
         """Make the backup bucket."""

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from gardenbus.common.api.document import Document, section
-from gardenbus.common.api.document_parts import only_text
+from gardenbus.common.api.document_parts import name_of, only_text
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.errors import GardenbusError
 from gardenbus.common.ports.clock import Clock
@@ -20,9 +20,11 @@ from gardenbus.gardenlet.domain.extension_objects.cluster import (
     shoot_of,
 )
 from gardenbus.gardenlet.domain.extension_objects.kinds import CLUSTERS
+from gardenbus.gardenlet.domain.extension_objects.network_policies import network_policies
 from gardenbus.gardenlet.domain.operations import ObservedShoot
 from gardenbus.gardenlet.domain.shoot_status import technical_id
 
+_API_SERVER = "/api/v1/namespaces/default/endpoints/kubernetes"
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.25, 5.0
 NAMESPACE_SECONDS = 900.0
 """Limit of the wait for a namespace to be gone, as in Gardener."""
@@ -57,13 +59,19 @@ class ShootNamespaces:
         return GardenFacts(seed, merged_profile(await self._required(ObjectKey("cloudprofile", "", name)), None))
 
     async def make_namespace(self, request: StepRequest, facts: GardenFacts, extensions: Iterable[str]) -> None:
-        """Have the shoot's namespace be there."""
+        """Have the shoot's namespace be there, with its network policies."""
         observed = required(request)
         name = technical_id(*request.shoot)
         shoot = shoot_of(observed, request.operation, nodes="", now=self._clock.now())
         manifest = namespace(name, shoot, facts.seed, extensions)
         try:
             await self._api.apply(f"/api/v1/namespaces/{name}", manifest)
+            api_server = await self._api.get(_API_SERVER)
+            for each in network_policies(name, facts.seed, shoot, api_server):
+                path = f"/apis/networking.k8s.io/v1/namespaces/{name}/networkpolicies/{name_of(each)}"
+                await self._api.apply(path, each)
+        except ValueError as error:
+            raise StepFailed(f"Network policies of {name} cannot be made: {error}") from error
         except GardenbusError as error:
             raise self._failed(error, f"Namespace {name} cannot be made") from error
 
