@@ -1,3 +1,4 @@
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -5,8 +6,9 @@ import pytest
 from gardenbus.cli.client.state_collector import collect_state
 from gardenbus.cli.migrations.drain import DrainResult, SeedDrain, plan_drain, set_visible
 from gardenbus.cli.migrations.runner import Migrations
+from gardenbus.cli.simulate.profiles import profiles_of
 from gardenbus.common.api.document import Document
-from gardenbus.common.errors import Forbidden
+from gardenbus.common.errors import BadRequest, Forbidden
 from gardenbus.scheduling.descheduling.relocation import Move
 from tests.support.builders import a_cloudprofile, a_condition, a_project, a_seed, a_shoot, merged
 from tests.support.clocks import FakeClock
@@ -71,6 +73,29 @@ async def test_what_was_begun_before_is_finished_first():
     assert list(plan.leaving) == [Move("garden-dev", "begun", "a", "b")]
     assert [move.name for move in plan.moves] == ["ahead"]
     assert {move.name for move in result.moved} == {"begun", "ahead"}
+
+
+async def test_shoots_of_a_scheduler_of_its_own_move_by_the_profile_of_a_file(tmp_path: Path):
+    file = tmp_path / "scheduler.yaml"
+    file.write_text(
+        "apiVersion: scheduler.config.gardener.cloud/v1alpha1\nkind: SchedulerConfiguration\n"
+        "profiles:\n- schedulerName: mine\n  preset: spread\n"
+    )
+    bus = a_landscape(seed("a"), seed("b"), placed("s0", spec={"schedulerName": "mine"}))
+    state = await collect_state(bus.api)
+
+    assert [stay.name for stay in plan_drain(state, "a").stays] == ["s0"]
+    plan = plan_drain(state, "a", profiles_of(file, ()))
+
+    assert plan.moves == [Move("garden-dev", "s0", "a", "b")]
+    assert plan.stays == []
+
+
+def test_a_file_without_a_configuration_of_a_scheduler_has_no_profiles(tmp_path: Path):
+    file = tmp_path / "seed.yaml"
+    file.write_text("apiVersion: core.gardener.cloud/v1beta1\nkind: Seed\nmetadata: {name: a}\n")
+    with pytest.raises(BadRequest, match="has no SchedulerConfiguration"):
+        profiles_of(file, ())
 
 
 async def test_shoots_that_fit_nowhere_stay_and_the_others_move():

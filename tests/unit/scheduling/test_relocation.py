@@ -3,7 +3,15 @@ from typing import Any
 
 from gardenbus.cli.simulate.scheduling import snapshot_of
 from gardenbus.common.api.document import Document
+from gardenbus.common.api.garden.scheduling_profiles import (
+    AddedAffinity,
+    AnnotationScore,
+    SchedulingProfile,
+    SeedAffinity,
+    WeightedScore,
+)
 from gardenbus.common.api.keys import ObjectKey
+from gardenbus.common.api.selectors import parse_selector
 from gardenbus.scheduling.descheduling.relocation import Immovable, Move, hosted_seeds, plan_moves
 from tests.support.builders import a_cloudprofile, a_condition, a_project, a_seed, a_shoot, merged
 
@@ -35,7 +43,10 @@ def a_managed_seed(name: str, shoot: str) -> Document:
 
 
 def planned(
-    *documents: Document, source: str = "a", managed_seeds: Sequence[Document] = ()
+    *documents: Document,
+    source: str = "a",
+    managed_seeds: Sequence[Document] = (),
+    profiles: Sequence[SchedulingProfile] = (),
 ) -> tuple[dict[str, str], dict[str, Immovable]]:
     """Plan on a landscape of the documents: target by shoot, and who stays."""
     landscape = [a_project(), a_project("garden", "garden"), a_cloudprofile(), *documents]
@@ -44,7 +55,7 @@ def planned(
     forbidden = hosted_seeds(shoots, managed_seeds)
     snapshot = snapshot_of(landscape)
     before = dict(snapshot.usage)
-    plan = plan_moves(there, snapshot, source=source, forbidden=forbidden)
+    plan = plan_moves(there, snapshot, source=source, forbidden=forbidden, profiles=profiles)
     assert snapshot.usage == before
     assert len(plan) == len(there)
     moves = {each.name: each.target for each in plan if isinstance(each, Move)}
@@ -58,6 +69,37 @@ def test_each_move_counts_for_the_next():
 
     assert moves == {"s0": "c", "s1": "b", "s2": "c", "s3": "b"}
     assert stays == {}
+
+
+def test_a_shoot_moves_by_the_scores_of_its_schedulers_profile():
+    cost = AnnotationScore(annotation="cost", least=0, most=1000, reverse=True)
+    cheap = SchedulingProfile(scheduler_name="cheap", scores=(WeightedScore("SeedAnnotation/cost", 1, cost),))
+    documents = [
+        a_backed_seed("a"),
+        a_backed_seed("b", metadata={"annotations": {"cost": "0.9"}}),
+        a_backed_seed("c", metadata={"annotations": {"cost": "0.1"}}),
+        *(on("c", f"there-{number}") for number in range(3)),
+        on("a", "usual"),
+        on("a", "scored", spec={"schedulerName": "cheap"}),
+    ]
+
+    moves, stays = planned(*documents, profiles=(cheap,))
+    assert (moves, stays) == ({"usual": "b", "scored": "c"}, {})
+
+    moves, stays = planned(*documents)
+    assert moves == {"usual": "b"}
+    assert "placed by the scheduler 'cheap'" in stays["scored"].reason
+
+
+def test_a_profile_with_purposes_is_kept_where_a_shoot_moves():
+    gold = parse_selector({"matchLabels": {"tier": "gold"}})
+    added = (AddedAffinity(purposes=("evaluation",), required=(gold,)),)
+    profile = SchedulingProfile(scores=(WeightedScore("SeedAffinity", 1, SeedAffinity(added=added)),))
+    seeds = [a_backed_seed("a"), a_backed_seed("b"), a_backed_seed("c", metadata={"labels": {"tier": "gold"}})]
+
+    moves, _ = planned(*seeds, on("a", "one"), profiles=(profile,))
+
+    assert moves == {"one": "c"}
 
 
 def test_a_shoot_that_fits_nowhere_else_stays_and_says_why():

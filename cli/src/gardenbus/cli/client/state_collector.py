@@ -35,12 +35,16 @@ async def current_documents(api: ApiClient) -> tuple[list[Document], str]:
     return [document for documents in lists for document in documents], await _strategy(api, lists[1])
 
 
-async def collect_state(api: ApiClient, filters: Sequence[SeedFilter] = ()) -> CollectedState:
-    """Collect the state of the landscape. Raises ApiError, Unavailable."""
-    *lists, managed_seeds = await asyncio.gather(*map(api.items, (*_LISTS, f"managedseed.{GARDEN_NAMESPACE}")))
-    shoots = lists[1]
+async def collect_state(
+    api: ApiClient, filters: Sequence[SeedFilter] = (), *, shoots: Sequence[Document] | None = None
+) -> CollectedState:
+    """Collect the state of the landscape; `shoots` where they have been read. Raises ApiError, Unavailable."""
+    wanted = [each for each in _LISTS if each != "shoot"]
+    *lists, managed_seeds = await asyncio.gather(*map(api.items, (*wanted, f"managedseed.{GARDEN_NAMESPACE}")))
+    if shoots is None:
+        shoots = await api.items("shoot")
     strategy = await _strategy(api, shoots)
-    documents = [document for documents in lists for document in documents]
+    documents = [document for documents in (*lists, shoots) for document in documents]
     return CollectedState(snapshot_of(documents, strategy, filters), shoots, hosted_seeds(shoots, managed_seeds))
 
 

@@ -3,6 +3,7 @@
 import contextlib
 from collections.abc import AsyncGenerator, Callable, Generator, Sequence
 from fractions import Fraction
+from pathlib import Path
 from typing import Annotated, Any
 
 import msgspec
@@ -43,9 +44,11 @@ from gardenbus.cli.output.console import (
     show_lines,
     show_rows,
 )
+from gardenbus.cli.simulate.profiles import profiles_of
 from gardenbus.common.api.document import Document
 from gardenbus.common.api.garden.migration_feasibility import hand_over_obstacle
 from gardenbus.common.api.garden.rows import seed_row
+from gardenbus.common.api.garden.scheduling_profiles import SchedulingProfile
 from gardenbus.common.errors import BadRequest, GardenbusError
 from gardenbus.common.runtime.clock import SystemClock
 from gardenbus.scheduling.descheduling.relocation import Move
@@ -54,12 +57,18 @@ from gardenbus.scheduling.user_filters import SeedFilter
 MigrationTimeout = Annotated[str, typer.Option(help="How long one migration may take, as 90s or 10m.")]
 
 
-def drain(
+def drain(  # noqa: PLR0913 - one parameter an option
     seed: SeedName,
     *,
     at_once: Annotated[int, typer.Option(min=1, help="How many shoots move at the same time.")] = 2,
     timeout: MigrationTimeout = "10m",
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the plan and change nothing.")] = False,
+    profiles: Annotated[
+        Path | None,
+        typer.Option(
+            help="SchedulerConfiguration whose profiles decide for the shoots of their schedulers.", dir_okay=False
+        ),
+    ] = None,
     output: Output = Format.TABLE,
     landscape: LandscapeOptions,
 ) -> None:
@@ -68,6 +77,7 @@ def drain(
     Each migration is waited for until the shoot is reconciled and healthy on its new seed. At the first that fails
     nothing more is begun. Stopped (Ctrl-C) or failed, the same command goes on where it was. The seed stays cordoned:
     `gardenbus uncordon` takes that back. Exit code 0: it is empty (with --dry-run: all would find a seed), 1: not.
+    Shoots of schedulers of their own stay, unless --profiles has the profile by which their scheduler decides.
 
     Example: gardenbus drain aws-dublin --at-once 3
     """
@@ -75,9 +85,10 @@ def drain(
         seed = object_name(seed, "seed")
         timeout_seconds = _seconds(timeout)
         filters = _filters()
+        served = profiles_of(profiles, [each.name for each in filters]) if profiles is not None else ()
 
     if dry_run:
-        _drain_plan(seed, filters, output, landscape)
+        _drain_plan(seed, filters, served, output, landscape)
         return
 
     async def work(api: ApiClient) -> DrainResult:
@@ -90,6 +101,7 @@ def drain(
                 clock=SystemClock(),
                 timeout_seconds=timeout_seconds,
                 filters=filters,
+                profiles=served,
                 notify=lambda plan: expect(len(plan.leaving) + len(plan.moves)),
             )
             try:
@@ -103,10 +115,16 @@ def drain(
         _print_drained(run_with_client(work, *landscape), output)
 
 
-def _drain_plan(seed: str, filters: Sequence[SeedFilter], output: Format, landscape: LandscapeOptions) -> None:
+def _drain_plan(
+    seed: str,
+    filters: Sequence[SeedFilter],
+    profiles: Sequence[SchedulingProfile],
+    output: Format,
+    landscape: LandscapeOptions,
+) -> None:
     async def work(api: ApiClient) -> tuple[Document, DrainPlan]:
         document = await get_seed(api, seed)
-        return document, plan_drain(await collect_state(api, filters), seed)
+        return document, plan_drain(await collect_state(api, filters), seed, profiles)
 
     document, plan = run_with_client(work, *landscape)
     if not printed(output, plan_document(plan, document), _lines_of(plan.moves)):

@@ -35,7 +35,7 @@ async def scheduling(target: DiagnosticsTarget) -> Sequence[DiagnosticFinding]:
     if any(resolved_of(each).group_rules for each in documents):
         from gardenbus.scheduling.installed_filters import load_filters  # noqa: PLC0415  half a second
 
-        seen = await collect_state(api, load_filters())
+        seen = await collect_state(api, load_filters(), shoots=documents)
         broken = plan_violations(seen.shoots, seen.snapshot, max_moves=0)
     return [*assess_rules(broken, rebalance), *assess_gates(documents, datetime.now(UTC))]
 

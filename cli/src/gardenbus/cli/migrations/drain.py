@@ -16,6 +16,7 @@ from gardenbus.cli.migrations.runner import MigrationOutcome, Migrations
 from gardenbus.common.api.document import Document
 from gardenbus.common.api.garden.migration_feasibility import hand_over_obstacle
 from gardenbus.common.api.garden.rows import seed_row
+from gardenbus.common.api.garden.scheduling_profiles import SchedulingProfile
 from gardenbus.common.api.garden.seed_management import CORDONED_BY, CORDONED_BY_OPERATOR
 from gardenbus.common.api.keys import CLUSTER_SCOPE
 from gardenbus.common.errors import Forbidden
@@ -60,8 +61,8 @@ class DrainResult(msgspec.Struct, frozen=True):
     under_way: Sequence[Move] = ()
 
 
-def plan_drain(state: CollectedState, seed: str) -> DrainPlan:
-    """Plan for every shoot that counts on a seed."""
+def plan_drain(state: CollectedState, seed: str, profiles: Sequence[SchedulingProfile] = ()) -> DrainPlan:
+    """Plan for every shoot that counts on a seed, by the profile of its scheduler."""
     here: list[Document] = []
     leaving: list[Move] = []
     for shoot in state.shoots:
@@ -70,7 +71,7 @@ def plan_drain(state: CollectedState, seed: str) -> DrainPlan:
             here.append(shoot)
         elif row.actual_seed == seed and row.seed:
             leaving.append(Move(row.namespace, row.name, seed, row.seed))
-    planned = plan_moves(here, state.snapshot, source=seed, forbidden=state.hosting)
+    planned = plan_moves(here, state.snapshot, source=seed, forbidden=state.hosting, profiles=profiles)
     return DrainPlan(
         seed,
         leaving,
@@ -109,6 +110,7 @@ class SeedDrain:
         clock: Clock,
         timeout_seconds: float,
         filters: Sequence[SeedFilter] = (),
+        profiles: Sequence[SchedulingProfile] = (),
         notify: Callable[[DrainPlan], None] = lambda _: None,
     ) -> None:
         self._api = api
@@ -117,6 +119,7 @@ class SeedDrain:
         self._clock = clock
         self._timeout_seconds = timeout_seconds
         self._filters = filters
+        self._profiles = profiles
         self._notify = notify
         self._moved: list[Move] = []
         self.has_cordoned = False
@@ -139,7 +142,7 @@ class SeedDrain:
         while True:
             await set_visible(self._api, self._seed, visible=False)
             self.has_cordoned = True
-            plan = plan_drain(await collect_state(self._api, self._filters), self._seed)
+            plan = plan_drain(await collect_state(self._api, self._filters), self._seed, self._profiles)
             self._notify(plan)
             if plan.leaving or plan.moves:
                 outcome = await self._migrations.carry_out([*plan.leaving, *plan.moves])

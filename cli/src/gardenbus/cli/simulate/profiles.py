@@ -27,6 +27,14 @@ def profiles_for(
     return Profiles(found, named or _of_file(word, own_filters, [each.scheduler_name for each in found]))
 
 
+def profiles_of(file: Path, own_filters: Collection[str]) -> list[SchedulingProfile]:
+    """The profiles that a SchedulerConfiguration serves. Raises BadRequest where a file has none, SettingsInvalid."""
+    found = [each for each in read_files([file]) if each.get("kind") == SCHEDULER_CONFIGURATION]
+    if not found:
+        raise BadRequest(f"{file}: has no {SCHEDULER_CONFIGURATION}")
+    return [profile for each in found for profile in parse_configuration(encode(each), lambda: own_filters).served]
+
+
 def _profiles_in(documents: Iterable[Document], own_filters: Collection[str]) -> list[SchedulingProfile]:
     configurations = (each for each in documents if each.get("kind") == SCHEDULER_CONFIGURATION)
     parsed = (parse_configuration(encode(each), lambda: own_filters) for each in configurations)

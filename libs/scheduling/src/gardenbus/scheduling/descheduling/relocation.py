@@ -3,12 +3,13 @@
 Drains, shrinking sets and rebalancing plan here, and carry the plan out elsewhere.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.garden.migration_feasibility import migration_problems
+from gardenbus.common.api.garden.scheduling_profiles import SchedulingProfile
 from gardenbus.common.api.garden.shoots import DEFAULT_SCHEDULER, Shoot
 from gardenbus.common.api.keys import GARDEN_NAMESPACE, ObjectKey
 from gardenbus.common.errors import InvalidResource
@@ -46,15 +47,21 @@ class Immovable(msgspec.Struct, frozen=True):
 
 
 def plan_moves(
-    shoots: Sequence[Document], snapshot: Snapshot, *, source: str, forbidden: HostedSeeds = {}
+    shoots: Sequence[Document],
+    snapshot: Snapshot,
+    *,
+    source: str,
+    forbidden: HostedSeeds = {},
+    profiles: Iterable[SchedulingProfile] = (),
 ) -> list[Move | Immovable]:
     """Find another seed for each shoot of `source`, each move counting for the next; `snapshot` stays as it is.
 
     A shoot goes where the scheduler would place it if the source were not there, so long as migration is possible
     between the two. Those with the least free capacity come first, and a shoot that finds its seeds full gets a place
     that an earlier one can do without, so that all move if all can. `forbidden` is `hosted_seeds` of the landscape.
+    A shoot is decided on by the profile of its scheduler; without one those of the default scheduler alone move.
     """
-    planner = _Planner(snapshot, source, forbidden)
+    planner = _Planner(snapshot, source, forbidden, profiles)
     immovable: list[Move | Immovable] = []
     relocations: list[_Relocation] = []
     for document in shoots:
@@ -99,15 +106,20 @@ def eligible_groups(request: SchedulingRequest, landscape: Landscape) -> Iterato
 
 def migration_request(shoot: Shoot, document: Document, landscape: Landscape) -> SchedulingRequest:
     """The request of a placed shoot to another seed. Networks in use count once its status names any."""
-    request = request_of(shoot, document, landscape.filters)
+    request = request_of(shoot, document, landscape.filters, reads_purpose=landscape.reads_purpose)
     ranges = request.ranges
     if ranges.in_use is not None and not any(ranges.in_use):
         ranges = msgspec.structs.replace(ranges, in_use=None)
     return msgspec.structs.replace(request, ranges=ranges)
 
 
-def immovable_reason(shoot: Shoot, source: str) -> tuple[str, bool] | None:
-    """The reason why a shoot cannot leave a seed, whatever the others are like, and whether that is temporary."""
+def immovable_reason(
+    shoot: Shoot, source: str, schedulers: Collection[str] = (DEFAULT_SCHEDULER,)
+) -> tuple[str, bool] | None:
+    """The reason why a shoot cannot leave a seed, whatever the others are like, and whether that is temporary.
+
+    `schedulers` are those by whose rules moves are planned.
+    """
     spec, status = shoot.spec, shoot.status
     if shoot.metadata.deletion_timestamp:
         return "it is being deleted", True
@@ -120,7 +132,7 @@ def immovable_reason(shoot: Shoot, source: str) -> tuple[str, bool] | None:
         operation.type == "Migrate" or (operation.type == "Restore" and operation.state != "Succeeded")
     ):
         return f"its migration is not over yet ({operation.type} {operation.state})", True
-    if shoot.scheduler_name != DEFAULT_SCHEDULER:
+    if shoot.scheduler_name not in schedulers:
         return f"it is placed by the scheduler {shoot.scheduler_name!r}, whose rules are not known here", False
     return None
 
@@ -200,13 +212,17 @@ class _Relocation(msgspec.Struct, eq=False):
 class _Planner:
     """Plans relocations one by one."""
 
-    def __init__(self, snapshot: Snapshot, source: str, forbidden: HostedSeeds) -> None:
+    def __init__(
+        self, snapshot: Snapshot, source: str, forbidden: HostedSeeds, profiles: Iterable[SchedulingProfile]
+    ) -> None:
         self._usage = UsageIndex(snapshot.usage)
         self._groups = snapshot.groups.copy()
         self._landscape = snapshot.landscape
         self._source = source
         self._forbidden = dict(forbidden)
-        self._alternatives = AlternativesCache(snapshot.landscape)
+        self._alternatives = {DEFAULT_SCHEDULER: AlternativesCache(snapshot.landscape)}
+        for each in profiles:
+            self._alternatives[each.scheduler_name] = AlternativesCache(snapshot.landscape.with_profile(each))
         self._planned: list[_Relocation] = []
 
     def relocation_of(self, document: Document) -> "_Relocation | Immovable":
@@ -220,10 +236,10 @@ class _Planner:
             shoot = Shoot.from_document(document)
         except InvalidResource as error:
             return Immovable(key.namespace, key.name, f"its manifest cannot be read: {error.message}")
-        if kept := immovable_reason(shoot, self._source):
+        if kept := immovable_reason(shoot, self._source, self._alternatives.keys()):
             return Immovable(key.namespace, key.name, kept[0], kept[1])
         barred = self._forbidden.get(key, frozenset())
-        alternatives = self._alternatives.alternatives(shoot, document, source, barred)
+        alternatives = self._alternatives[shoot.scheduler_name].alternatives(shoot, document, source, barred)
         return _Relocation(key, alternatives, [seed for group in alternatives.groups() for seed in group])
 
     def capacity_for(self, relocation: _Relocation) -> float:
