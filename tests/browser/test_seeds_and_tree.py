@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from playwright.sync_api import Page, expect
@@ -9,6 +10,7 @@ from playwright.sync_api import Page, expect
 from gardenbus.common.api.document import Document
 from gardenbus.common.api.keys import Subjects
 from gardenbus.common.ports.bus import Message
+from gardenbus.common.ports.clock import timestamp
 from tests.support.announced import announced_landscape, announcement
 from tests.support.builders import a_condition, a_seed, a_shoot, merged
 from tests.support.page_checks import NAMELESS
@@ -29,7 +31,11 @@ def a_seed_of(number: int) -> Document:
         a_seed(f"seed-{number:03}", shoots="40"), {"spec": {"provider": {"type": provider, "region": region}}}
     )
     if number == 7:
-        seed["status"]["conditions"] = [a_condition("GardenletReady", status="Unknown")]
+        silent = a_condition("GardenletReady", status="Unknown", lastHeartbeatTime="2026-01-02T03:04:05Z")
+        seed["status"]["conditions"] = [silent]
+    if number in (8, 9):
+        ends = datetime.now(UTC) + timedelta(days=3 if number == 8 else 30)
+        seed["status"]["clientCertificateExpirationTimestamp"] = timestamp(ends)
     return seed
 
 
@@ -80,6 +86,23 @@ def test_seeds_begin_with_what_is_not_well_and_are_sorted_by_any_column(landscap
     assert page.evaluate("document.querySelectorAll('*').length") < MOST_ELEMENTS
     assert page.evaluate(NAMELESS) == []
     keep(page, "seeds")
+
+
+def test_what_needs_somebody_stands_above_every_page_until_it_is_over(landscape: str, open_page: Open, keep: Keep):
+    page = open_page(f"{landscape}/#/shoots")
+    banner = page.locator(".notices")
+    expect(banner).to_contain_text(
+        "1 seed is silent, and no shoot is placed there: seed-007 (last heartbeat 2 Jan 03:04)"
+    )
+    expect(banner).to_contain_text("1 certificate of a gardenlet ends within a week: seed-008 (ends")
+    expect(banner).not_to_contain_text("seed-009")
+    keep(page, "notices")
+    banner.get_by_role("link", name="seed-007").click()
+    expect(page).to_have_url(re.compile("object/seed/_/seed-007"))
+    expect(banner).to_be_visible()
+    phone = open_page(f"{landscape}/#/seeds?search=seed-00", phone=True, dark=True)
+    expect(phone.locator(".notices")).to_be_visible()
+    assert phone.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
 
 def test_totals_follow_the_filter(landscape: str, open_page: Open):

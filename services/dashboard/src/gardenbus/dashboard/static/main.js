@@ -6,6 +6,7 @@ import { clock, count, many } from "./format.js";
 import { live } from "./live.js";
 import { openKeys, openSearch } from "./overlays.js";
 import { installKeys } from "./keys.js";
+import { notices, watchNotices } from "./notices.js";
 import { switchTheme, themeButton } from "./theme.js";
 import { eventsPage } from "./views/events.js";
 import { clustersPage, placementsPage } from "./views/fleet.js";
@@ -77,7 +78,7 @@ function show() {
   const inner = INNER[first]?.parts <= rest.length ? INNER[first] : null;
   const chosen = inner ? { name: rest.at(-1), ...inner } : (rest.length ? null : PAGES.find((each) => each.path === first)) ?? UNKNOWN;
   shown?.end?.();
-  main.replaceChildren(lost, reading);
+  main.replaceChildren(lost, reading, notices);
   shown = chosen.page(main, { path: rest, query: new URLSearchParams(query), address: path }) ?? {};
   document.title = `${chosen.name} · Gardenbus`;
   offer();
@@ -164,6 +165,7 @@ async function start() {
   setText(foot, `${session.prefix} · ${session.allowWrites ? "changes allowed" : "read-only"}`);
   if (session.user) foot.append(h("br"), session.user, " · ", h("button", { class: "plain", type: "button", onclick: logOut }, "log out"));
   show();
+  watchNotices();
   live.start();
 }
 start();

@@ -99,6 +99,9 @@ class SeedRow(TableRow, frozen=True):
     last_heartbeat: str = ""
     """Last heartbeat (RFC 3339) of a seed that is silent now; "" for others, whose Lease has it."""
 
+    certificate_ends: str = ""
+    """End of its gardenlet's client certificate (RFC 3339); "" without one."""
+
 
 class SetRow(TableRow, frozen=True):
     """One ManagedSeedSet. `pending` is the replica in progress, and `reason` what it waits for."""
@@ -182,6 +185,7 @@ def seed_row(document: Document) -> SeedRow:
         lacks_backups=spec.get("backup") is not None
         and condition(document, BACKUP_BUCKETS_READY).get("status") != "True",
         last_heartbeat=text(ready.get(LAST_HEARTBEAT)),
+        certificate_ends=text(status.get("clientCertificateExpirationTimestamp")),
     )
 
 
