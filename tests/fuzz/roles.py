@@ -44,8 +44,12 @@ MOST_KEPT, STORED_BYTES = 1.1, 4 * MEGABYTE
 """Memory of a process after the attack, beside what it had before, and room for what the quiet tenant has stored."""
 
 
+STORED_OBJECTS = 1000
+"""ConfigMaps of the quiet tenant, which are changed in turn: a Project's quota has room for ten times as many."""
+
+
 class QuietTenant:
-    """A tenant that stores one ConfigMap after the other, durably and by requests, and reads each."""
+    """A tenant that stores and changes one ConfigMap after the other, durably and by requests, and reads each."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
@@ -56,11 +60,12 @@ class QuietTenant:
     async def work(self, until: float) -> None:
         """Work to an instant of the clock."""
         while time.monotonic() < until:
-            name = f"q{len(self.acknowledged) + len(self.lost)}"
+            number = len(self.acknowledged) + len(self.lost)
+            name = f"q{number % STORED_OBJECTS}"
             began = time.monotonic()
             subject = f"garden.as.{QUIET}." + ("apply" if len(self.seconds) % 2 else "api.apply")
             try:
-                response = json.loads((await self._request(subject, a_config_map(name))).data)
+                response = json.loads((await self._request(subject, a_config_map(name, number))).data)
             except (nats.errors.Error, TimeoutError) as error:
                 self.lost.append(f"{name}: {type(error).__name__}")
                 continue
@@ -72,7 +77,7 @@ class QuietTenant:
     async def missing(self) -> list[str]:
         """Names of what was acknowledged and is not there, or is another's."""
         found: list[str] = []
-        for name in self.acknowledged:
+        for name in dict.fromkeys(self.acknowledged):
             response = json.loads(
                 (await self._request(f"garden.as.{QUIET}.api.get.configmap.garden-quiet.{name}")).data
             )
@@ -86,10 +91,10 @@ class QuietTenant:
         return await self._client.request(subject, body, timeout=HANG_SECONDS / 4)
 
 
-def a_config_map(name: str) -> dict[str, object]:
+def a_config_map(name: str, number: int = 0) -> dict[str, object]:
     """What the quiet tenant stores."""
     metadata = {"name": name, "namespace": "garden-quiet"}
-    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {"a": "b"}}
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {"number": str(number)}}
 
 
 def p99(seconds: Sequence[float]) -> float:
