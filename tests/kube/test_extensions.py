@@ -28,6 +28,7 @@ from gardenbus.gardenlet.domain.flows import OperationType
 from tests.support.builders import a_cloudprofile, a_seed, a_shoot
 from tests.support.eventually import eventually
 from tests.support.gardenlets import a_configuration, a_garden
+from tests.support.installed_extensions import a_heartbeat, an_installation, hold
 from tests.support.kube_clusters import RealCluster, real_clusters
 from tests.support.overlaid_seeds import (
     MemoryGarden,
@@ -38,6 +39,7 @@ from tests.support.overlaid_seeds import (
     overlaid_seed,
     saved_state,
 )
+from tests.support.registrations import a_registration
 from tests.support.servers import Server
 from tests.support.stub_extension import StubExtension, define_kinds, running
 
@@ -419,3 +421,36 @@ async def test_the_gardenlet_has_extensions_take_part_and_reports_what_they_say(
             await garden.until_gone(key)
             assert stub.made == {}
             assert await cluster.client.get(f"{CLUSTERS}/{namespace}") is None
+
+
+@pytest.mark.timeout(600)
+async def test_a_shoot_begins_once_its_extension_renews_its_heartbeat_in_the_seed(
+    tmp_path: Path, binaries: str, shared_nats_server: Server
+) -> None:
+    async with (
+        real_clusters(tmp_path, binaries, ["api"]) as (cluster,),
+        a_garden(shared_nats_server.url, "heartbeats", tmp_path / "gardenlet") as garden,
+    ):
+        await define_kinds(cluster.client)
+        directory = tmp_path / "gardenlet" / "aws-eu1"
+        directory.mkdir(parents=True)
+        (directory / "seed.kubeconfig").write_text(cluster.kubeconfig)
+        await garden.store.create(a_cloudprofile())
+        needs = [(kind, "aws") for kind in ("ControlPlane", "Infrastructure", "Worker")]
+        await garden.store.create(a_registration("everything", *needs, ("Network", "calico")))
+        await garden.store.create(an_installation("everything-1"))
+        settings = {"kubeconfig": "seed.kubeconfig", "resourceManager": "external", "kinds": ["Infrastructure"]}
+        await garden.start(a_configuration(backend={"extensions": settings}))
+        await garden.until_ready()
+        await hold(garden, "one")
+        async with running(StubExtension(cluster.client)):
+            await garden.place()
+            waiting = await garden.until_state("Error", operation="Create")
+            description = section(waiting, "status", "lastOperation")["description"]
+            assert description.startswith("Extension controllers missing or unready: map[ControlPlane/aws:{} ")
+            namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "extension-everything-1"}}
+            await cluster.client.create("/api/v1/namespaces", namespace, manager="tester")
+            leases = "/apis/coordination.k8s.io/v1/namespaces/extension-everything-1/leases"
+            await cluster.client.create(leases, a_heartbeat("everything-1"), manager="tester")
+            await hold(garden, "two")
+            await garden.until_state("Succeeded")

@@ -1,45 +1,19 @@
 """A gardenlet reports the conditions of its seed's installations, and a shoot waits for those that it needs."""
 
-from datetime import UTC, datetime
 from typing import Any
 
 from gardenbus.common.api.conditions import condition_status, conditions_of
-from gardenbus.common.api.document import Document, section
+from gardenbus.common.api.document import section
 from gardenbus.common.api.keys import ObjectKey
-from tests.support.builders import CORE
 from tests.support.eventually import eventually
 from tests.support.gardenlets import Garden, a_configuration
+from tests.support.installed_extensions import a_heartbeat, an_installation, hold
 from tests.support.registrations import a_registration
 
-FINALIZER = "core.gardener.cloud/controllerregistration"
-SEED = ObjectKey("seed", "", "aws-eu1")
 EVERYTHING = [
     *[(kind, "aws") for kind in ("ControlPlane", "Infrastructure", "Worker")],
     ("Network", "calico"),
 ]
-
-
-def an_installation(name: str, seed: str = "aws-eu1") -> Document:
-    spec = {"registrationRef": {"name": "everything"}, "seedRef": {"name": seed}}
-    return {"apiVersion": CORE, "kind": "ControllerInstallation", "metadata": {"name": name}, "spec": spec}
-
-
-def a_heartbeat(installation: str) -> Document:
-    now = datetime.now(UTC).isoformat().replace("+00:00", "Z")
-    metadata = {"name": "gardener-extension-heartbeat", "namespace": f"extension-{installation}"}
-    spec = {"holderIdentity": "everything", "leaseDurationSeconds": 30, "renewTime": now}
-    return {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": metadata, "spec": spec}
-
-
-async def hold(garden: Garden, ready: str) -> None:
-    """Do controllermanager's part: the finalizer, and a condition that says that something has changed."""
-    stored = await garden.store.get(SEED)
-    assert stored is not None
-    seed = stored.document()
-    seed["metadata"]["finalizers"] = sorted({*seed["metadata"]["finalizers"], FINALIZER})
-    others = [each for each in conditions_of(seed) if each["type"] != "ExtensionsReady"]
-    seed["status"]["conditions"] = [*others, {"type": "ExtensionsReady", "status": "False", "message": ready}]
-    await garden.store.update(stored, seed)
 
 
 async def conditions(garden: Garden, name: str) -> dict[str, str]:

@@ -4,6 +4,7 @@ A step's result and its completion are one write. A step that was cut may have t
 is then repeated, which changes nothing (`port.Maker`).
 """
 
+from collections.abc import Mapping
 from datetime import timedelta
 
 import msgspec
@@ -130,6 +131,10 @@ class SeedBackend:
         """Kubeconfig of a shoot for an administrator. Raises Conflict while there is nothing to be reached."""
         shoot = (record.namespace, record.name)
         return await self.maker.admin_kubeconfig(KubeconfigRequest(shoot, record.uid, kept(record), user, life))
+
+    async def heartbeats(self) -> Mapping[str, Document]:
+        """The Leases that extensions renew in the seed's API, by namespace; none without one. Raises Unavailable."""
+        return await self.maker.heartbeats() if isinstance(self.maker, ExtensionsMaker) else {}
 
     async def seed_problem(self) -> str | None:
         """Problem of the seed's own components, or None."""

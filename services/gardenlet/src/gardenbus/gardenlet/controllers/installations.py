@@ -3,7 +3,7 @@
 The Seed says by Gardener's finalizer whether anything is registered in the landscape: without it nothing is read.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 
 import structlog
 
@@ -24,6 +24,7 @@ from gardenbus.gardenlet.domain.installations import (
     heartbeat_key,
     installation_patch,
     missing_extensions,
+    newer_heartbeat,
     present_extensions,
     registration_in,
 )
@@ -113,19 +114,25 @@ class InstallationsReconciler:
         """The installations with the conditions that are reported of them."""
         seed_spec = section(self._cache.seed or {}, "spec")
         present = present_extensions(self._shoot_specs(), seed_spec, extensions.registrations)
-        checked = [await self._check(each, extensions, present) for each in extensions.installations]
+        in_seed: Mapping[str, Document] = await self._backend.heartbeats() if extensions.installations else {}
+        checked = [await self._check(each, extensions, present, in_seed) for each in extensions.installations]
         return extensions._replace(installations=checked)
 
     async def _check(
-        self, installation: Document, extensions: SeedExtensions, present: frozenset[KindType]
+        self,
+        installation: Document,
+        extensions: SeedExtensions,
+        present: frozenset[KindType],
+        in_seed: Mapping[str, Document],
     ) -> Document:
         if is_deleting(installation):
             return installation
+        where = heartbeat_key(name_of(installation))
         deployment = deployment_of(installation)
         facts = InstallationFacts(
             registration_in(installation, extensions.registrations),
             await self._lookup.get(ObjectKey("controllerdeployment", "", deployment)) if deployment else None,
-            await self._lookup.get(heartbeat_key(name_of(installation))),
+            newer_heartbeat(await self._lookup.get(where), in_seed.get(where.namespace)),
         )
         patch = installation_patch(installation, facts, present, now=self._clock.now())
         if not patch:

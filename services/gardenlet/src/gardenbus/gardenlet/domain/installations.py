@@ -33,7 +33,7 @@ from gardenbus.common.api.garden.extensions import (
     wanted_by_shoot,
 )
 from gardenbus.common.api.keys import ObjectKey
-from gardenbus.common.ports.clock import parse_timestamp, timestamp
+from gardenbus.common.ports.clock import EARLIEST, parse_timestamp, timestamp
 
 STALE_AFTER = timedelta(minutes=5)
 """Age of a heartbeat from which on its controller is not healthy: Gardener's staleExtensionHealthChecks."""
@@ -70,6 +70,14 @@ class SeedExtensions(NamedTuple):
 def heartbeat_key(installation: str) -> ObjectKey:
     """The Lease of the controller of an installation."""
     return ObjectKey("lease", f"{EXTENSION_NAMESPACE_PREFIX}{installation}", HEARTBEAT_NAME)
+
+
+def newer_heartbeat(in_garden: Document | None, in_seed: Document | None) -> Document | None:
+    """The Lease that was renewed last: an extension renews it in the API that it acts in."""
+    found = [each for each in (in_garden, in_seed) if each is not None]
+    return max(
+        found, key=lambda each: parse_timestamp(section(each, "spec").get("renewTime")) or EARLIEST, default=None
+    )
 
 
 def installation_patch(

@@ -4,6 +4,8 @@ import asyncio
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 
+from gardenbus.common.api.document import Document
+from gardenbus.common.api.document_parts import namespace_of
 from gardenbus.common.api.garden.extensions import HEARTBEAT_NAME
 from gardenbus.common.errors import GardenbusError
 from gardenbus.common.ports.clock import Clock
@@ -52,6 +54,11 @@ class ExtensionHealth:
                     return dict.fromkeys(CONDITIONS, CheckError(problem))
         return reported_problems(self._objects.get(namespace, ()), self._heartbeats, self._clock.now())
 
+    async def heartbeats(self) -> Mapping[str, Document]:
+        """The Leases that extensions renew in the seed, by namespace. Raises GardenbusError."""
+        leases = await self._api.items(_LEASES, fieldSelector=f"metadata.name={HEARTBEAT_NAME}")
+        return {namespace_of(each): each for each in leases}
+
     async def _list(self) -> None:
         found: dict[str, list[ReportingObject]] = defaultdict(list)
         for kind in self._kinds:
@@ -61,8 +68,8 @@ class ExtensionHealth:
         registrations = await self._garden.list("controllerregistration") if found else ()
         if registrations:
             installations = await self._garden.list("controllerinstallation", f"spec.seedRef.name={self._seed_name}")
-            leases = await self._api.items(_LEASES, fieldSelector=f"metadata.name={HEARTBEAT_NAME}")
-            self._heartbeats = heartbeats_by_kind(installations, registrations, leases)
+            leases = await self.heartbeats()
+            self._heartbeats = heartbeats_by_kind(installations, registrations, leases.values())
         else:
             self._heartbeats = {}
         self._objects, self._listed_at = found, self._clock.monotonic()

@@ -13,12 +13,13 @@ All other steps, and these too, are the inner maker's: what it makes comes befor
 after.
 """
 
+import asyncio
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from typing import cast
 
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.document_parts import mappings, name_of, only_text
-from gardenbus.common.errors import GardenbusError
+from gardenbus.common.errors import GardenbusError, Unavailable
 from gardenbus.gardenlet.backend.extensions.actor import ExtensionActor, names_of
 from gardenbus.gardenlet.backend.extensions.deletion_policy import DeletionPolicy
 from gardenbus.gardenlet.backend.extensions.health import ExtensionHealth
@@ -33,6 +34,9 @@ from gardenbus.gardenlet.domain.flows import DESTROYS, EXTENSION_STATES, EXTENSI
 from gardenbus.gardenlet.domain.operations import ObservedShoot
 from gardenbus.gardenlet.domain.shoot_record import ShootName
 from gardenbus.gardenlet.domain.shoot_status import technical_id
+
+HEARTBEAT_SECONDS = 2.0
+"""Limit of a request between two renewals of the seed's Lease."""
 
 _StepMethod = Callable[[StepRequest], Awaitable[Document]]
 
@@ -341,6 +345,14 @@ class ExtensionsMaker:
     async def admin_kubeconfig(self, request: KubeconfigRequest) -> Document:
         """Kubeconfig of a shoot for an administrator."""
         return await self.inner.admin_kubeconfig(request)
+
+    async def heartbeats(self) -> Mapping[str, Document]:
+        """The Leases that extensions renew in the seed, by namespace. Raises Unavailable without a response in time."""
+        try:
+            async with asyncio.timeout(HEARTBEAT_SECONDS):
+                return await self._health.heartbeats()
+        except TimeoutError as error:
+            raise Unavailable("the seed's API gives no response about heartbeats of extensions") from error
 
     async def seed_problem(self) -> str | None:
         """Problem of the seed's own components, and of the objects that its API is to have, or None."""
