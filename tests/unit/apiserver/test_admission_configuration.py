@@ -7,7 +7,9 @@ from typing import Any
 import msgspec
 import pytest
 
+from gardenbus.apiserver.domain.admission import Admission
 from gardenbus.apiserver.domain.plugins.table import DEFAULT_PLUGINS, PLUGINS, enabled_plugins
+from gardenbus.apiserver.domain.related_objects import RelatedObjects
 from gardenbus.apiserver.settings import load_settings
 from gardenbus.common.api.configuration.admission import (
     ADMISSION_PLUGINS,
@@ -17,8 +19,11 @@ from gardenbus.common.api.configuration.admission import (
     with_admission_controller,
 )
 from gardenbus.common.api.document import Document, encode
+from gardenbus.common.api.garden.scheduling_order import MAX_PRIORITY
+from gardenbus.common.api.garden.scheduling_requirements import REQUIREMENTS, resolved_of
 from gardenbus.common.errors import BadRequest, SettingsInvalid
 from gardenbus.docs.admission import admission_page
+from tests.support.builders import a_project, a_shoot
 
 
 def a_file(*plugins: Document) -> bytes:
@@ -41,6 +46,37 @@ def tolerating(name: str = "ShootTolerationRestriction", **lists: Any) -> Docume
 def test_tolerations_that_all_projects_have_are_read() -> None:
     lists = parse_configuration(a_file(tolerating(whitelist=[{"key": "bar", "value": "baz"}]))).tolerations
     assert lists == TolerationLists(defaults=({"key": "foo"},), whitelist=({"key": "bar", "value": "baz"},))
+
+
+def requiring(priorities: Document) -> Document:
+    version = "schedulingrequirements.admission.gardenbus.io/v1alpha1"
+    configuration = {"apiVersion": version, "kind": "Configuration", "priorityByPurpose": priorities}
+    return {"name": "SchedulingRequirements", "configuration": configuration}
+
+
+def test_priorities_by_purpose_are_read_and_count_up_to_what_a_project_allows() -> None:
+    configuration = parse_configuration(a_file(requiring({"production": 100, "testing": -100})))
+    assert configuration.priority_by_purpose == {"production": 100, "testing": -100}
+    admission = Admission([each for each in enabled_plugins(configuration) if each.name == "SchedulingRequirements"])
+    project = a_project("dev", metadata={"annotations": {MAX_PRIORITY: "60"}})
+    related = RelatedObjects(projects={"garden-dev": project})
+    priorities = {
+        (purpose, stated): resolved_of(
+            admission.mutate(
+                a_shoot(spec={"purpose": purpose}, metadata={"annotations": annotations}), None, related, user="ann"
+            ).document
+        ).priority
+        for purpose in ("production", "testing", "evaluation")
+        for stated, annotations in (("", {}), ("7", {REQUIREMENTS: "priority: 7"}))
+    }
+    assert priorities == {
+        ("production", ""): 60,
+        ("testing", ""): -100,
+        ("evaluation", ""): 0,
+        ("production", "7"): 7,
+        ("testing", "7"): 7,
+        ("evaluation", "7"): 7,
+    }
 
 
 ADMISSION_CONTROLLER: Document = {
@@ -115,13 +151,21 @@ def test_a_plugin_is_switched_off() -> None:
         ([{"name": "UseAsSeed"}, {"name": "UseAsSeed"}], r"plugins: UseAsSeed is listed twice"),
         ([{"name": "UseAsSeed", "enabled": "no"}], r"plugins\[0\]\.enabled: must be true or false"),
         ([{"name": "UseAsSeed", "configuration": {"a": 1}}], r"plugins\[0\]\.configuration\.a: no such field"),
-        ([sized(name="UseAsSeed")], r"plugins\[0\]\.configuration: ResourceSize and ShootTol\w+ alone have one"),
+        ([sized(name="UseAsSeed")], r"plugins\[0\]\.configuration: only ResourceSize, Sch\w+, Shoo\w+ have one"),
         ([sized(name="ShootTolerationRestriction")], r"plugins\[0\]\.configuration\.server: is for ResourceSize"),
         ([tolerating(kind="Other")], r"plugins\[0\]\.configuration\.kind: must be Configuration, is 'Other'"),
         ([tolerating(defaults=[{"value": "a"}])], r"configuration\.defaults\[0\]\.key: must be a text"),
         (
             [tolerating(name="ResourceSize")],
             r"configuration: defaults and whitelist are for ShootTolerationRestriction",
+        ),
+        ([requiring({"prod": 1})], r"configuration\.priorityByPurpose: 'prod' is no purpose: there are evaluation"),
+        ([requiring({"production": "1"})], r"priorityByPurpose: production must be a whole number from -1000 to"),
+        ([requiring({"testing": -1001})], r"priorityByPurpose: testing must be a whole number from -1000 to"),
+        ([requiring({})], r"priorityByPurpose: must be priorities by purpose"),
+        (
+            [{**requiring({"production": 1}), "name": "ResourceSize"}],
+            r"configuration\.priorityByPurpose: is for SchedulingRequirements",
         ),
         ([{"name": "UseAsSeed", "path": "a.yaml"}], r"plugins\[0\]\.path: no plug-in takes"),
         ([{"name": "ResourceSize"}], r"plugins\[0\]\.configuration\.server\.\w+\.limits: is required"),

@@ -7,13 +7,14 @@ plugins:
   enabled: true
 
 `enabled` is ours: Kubernetes switches plug-ins with flags of the API server. A plug-in that is not listed is as it is
-by default. Two have a `configuration`: ResourceSize, which is off without one, Gardener's
+by default. Three have a `configuration`: ResourceSize, which is off without one, Gardener's
 AdmissionControllerConfiguration, of which `server.resourceAdmissionConfiguration` acts; ShootTolerationRestriction the
-tolerations that all projects have by default, and may have.
+tolerations that all projects have by default, and may have; SchedulingRequirements the priority of shoots that state
+none, by their purpose.
 """
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 
@@ -22,6 +23,8 @@ from gardenbus.common.api.configuration.reader import ACCEPTED, Entries, Field, 
 from gardenbus.common.api.configuration.resource_sizes import ResourceSizes
 from gardenbus.common.api.document import Document
 from gardenbus.common.api.document_parts import mappings
+from gardenbus.common.api.garden.scheduling_order import LEAST_PRIORITY, MOST_PRIORITY
+from gardenbus.common.api.garden.shoots import PURPOSES
 from gardenbus.common.errors import BadRequest, SettingsInvalid
 
 API_VERSION = "apiserver.config.k8s.io/v1"
@@ -66,12 +69,14 @@ ADMISSION_PLUGINS: Mapping[str, bool] = {
 
 _SIZED = "ResourceSize"
 _TOLERATING = "ShootTolerationRestriction"
+_REQUIRING = "SchedulingRequirements"
 ADMISSION_CONTROLLER = ("admissioncontroller.config.gardener.cloud/v1alpha1", "AdmissionControllerConfiguration")
 """API version and kind of Gardener's file for its admission controller."""
 
 _CONFIGURATIONS: Mapping[str, tuple[str, str]] = {
     _SIZED: ADMISSION_CONTROLLER,
     _TOLERATING: ("shoottolerationrestriction.admission.gardener.cloud/v1alpha1", "Configuration"),
+    _REQUIRING: ("schedulingrequirements.admission.gardenbus.io/v1alpha1", "Configuration"),
 }
 """API version and kind of the configuration of each plug-in that has one."""
 
@@ -91,11 +96,12 @@ class _Switch(msgspec.Struct, frozen=True, kw_only=True):
     sizes: ResourceSizes | None = None
     defaults: tuple[Document, ...] | None = None
     whitelist: tuple[Document, ...] | None = None
+    priority_by_purpose: Mapping[str, int] | None = None
 
     @property
     def is_configured(self) -> bool:
         """True when something of a configuration is stated."""
-        stated = (self.api_version, self.kind, self.sizes, self.defaults, self.whitelist)
+        stated = (self.api_version, self.kind, self.sizes, self.defaults, self.whitelist, self.priority_by_purpose)
         return any(part is not None for part in stated)
 
 
@@ -111,6 +117,8 @@ class AdmissionConfiguration(msgspec.Struct, frozen=True, kw_only=True):
 
     resource_sizes: ResourceSizes = ResourceSizes()
     tolerations: TolerationLists = TolerationLists()
+    priority_by_purpose: Mapping[str, int] = {}
+    """Of shoots that state no priority; what their Projects allow is the most."""
 
     log_level: str | None = None
     log_format: str | None = None
@@ -131,10 +139,12 @@ def parse_configuration(text: str | bytes) -> AdmissionConfiguration:
         raise SettingsInvalid(tuple(problems))
     sizes = next((one.sizes for one in listed if one.sizes is not None), ResourceSizes())
     tolerating = next((one for one in listed if one.name == _TOLERATING), _Switch())
+    requiring = next((one for one in listed if one.name == _REQUIRING), _Switch())
     return AdmissionConfiguration(
         switched={one.name: one.enabled for one in listed},
         resource_sizes=sizes,
         tolerations=TolerationLists(defaults=tolerating.defaults or (), whitelist=tolerating.whitelist or ()),
+        priority_by_purpose=requiring.priority_by_purpose or {},
     )
 
 
@@ -157,7 +167,7 @@ def with_admission_controller(admission: Document | None, controller: Document) 
 def _configuration_problems(index: int, plugin: _Switch) -> Iterable[str]:
     path = f"plugins[{index}].configuration"
     if plugin.is_configured and plugin.name not in _CONFIGURATIONS:
-        yield f"{path}: {' and '.join(sorted(_CONFIGURATIONS))} alone have one: leave it out"
+        yield f"{path}: only {', '.join(sorted(_CONFIGURATIONS))} have one: leave it out"
         return
     expected = _CONFIGURATIONS.get(plugin.name, ("", ""))
     stated = (("apiVersion", plugin.api_version, expected[0]), ("kind", plugin.kind, expected[1]))
@@ -172,6 +182,8 @@ def _configuration_problems(index: int, plugin: _Switch) -> Iterable[str]:
         yield f"{path}.server: is for {_SIZED}"
     if plugin.name != _TOLERATING and (plugin.defaults is not None or plugin.whitelist is not None):
         yield f"{path}: defaults and whitelist are for {_TOLERATING}"
+    if plugin.name != _REQUIRING and plugin.priority_by_purpose is not None:
+        yield f"{path}.priorityByPurpose: is for {_REQUIRING}"
 
 
 def _plugin(value: Any) -> str:
@@ -198,6 +210,20 @@ def _tolerations(attribute: str) -> Entries:
     return Entries(attribute, _TOLERATION, _toleration, "tolerations", may_be_empty=True)
 
 
+def _priorities(value: Any) -> Mapping[str, int]:
+    stated = cast("Document", value) if isinstance(value, dict) else {}
+    for purpose, priority in stated.items():
+        if purpose not in PURPOSES:
+            raise ValueError(f"{purpose!r} is no purpose: there are {', '.join(PURPOSES)}")
+        is_whole = isinstance(priority, int) and not isinstance(priority, bool)
+        if not is_whole or not LEAST_PRIORITY <= priority <= MOST_PRIORITY:
+            expected = f"must be a whole number from {LEAST_PRIORITY} to {MOST_PRIORITY}"
+            raise ValueError(f"{purpose} {expected}, is {priority!r}")
+    if not stated:
+        raise ValueError(f"must be priorities by purpose, as {{production: 100}}, is {value!r}")
+    return stated
+
+
 _PLUGIN: Table = {
     "name": Field("name", _plugin),
     "enabled": Field("enabled", reader.flag),
@@ -211,6 +237,7 @@ _PLUGIN: Table = {
         **dict.fromkeys(("gardenClientConnection", "logLevel", "logFormat", "debugging", "featureGates"), ACCEPTED),
         "defaults": _tolerations("defaults"),
         "whitelist": _tolerations("whitelist"),
+        "priorityByPurpose": Field("priority_by_purpose", _priorities),
     },
     "path": Field(parse=_no_path),
 }

@@ -23,7 +23,7 @@ from gardenbus.common.api.garden.group_rule_fields import (
 )
 from gardenbus.common.api.garden.requirement_fields import FieldPlace, entries_of, mapping, whole_number_at
 from gardenbus.common.api.garden.resource_amounts import RESOURCE, requested_amount
-from gardenbus.common.api.garden.scheduling_order import LEAST_PRIORITY, MOST_PRIORITY
+from gardenbus.common.api.garden.scheduling_order import LEAST_PRIORITY, MOST_PRIORITY, max_priority
 from gardenbus.common.api.garden.scheduling_profiles import PreferredSeeds
 from gardenbus.common.api.garden.seeds import SHOOTS
 from gardenbus.common.api.garden.shoot_groups import (
@@ -195,22 +195,29 @@ def resolved_of(document: Document) -> SchedulingRequirements:
     return resolved_requirements(section(document, "metadata", "annotations"))
 
 
-def resolve(stated: Any, defaults: Any) -> str | None:
+def resolve(stated: Any, defaults: Any, priority: int = 0) -> str | None:
     """The requirements that hold, of the texts of a Shoot's and its Project's annotation; None where nothing does.
 
-    Fields of the Shoot replace those of the Project as a whole. A text with problems counts as none.
+    Fields of the Shoot replace those of the Project as a whole; `priority` is that of one that states none. A text with
+    problems counts as none.
     """
     of_project = {name: value for name, value in _valid(defaults).items() if name not in OF_A_SHOOT_ALONE}
-    fields = {**of_project, **_valid(stated)}
+    fields = {"priority": priority, **of_project, **_valid(stated)}
     held = {name: value for name, value in fields.items() if value}
     return canonical(held).decode() if held else None
 
 
-def with_resolved(shoot: Document, project: Document | None) -> Document:
-    """A Shoot as admission resolves it; the same object where it has no requirements."""
+def with_resolved(shoot: Document, project: Document | None, priority_by_purpose: Mapping[str, int] = {}) -> Document:
+    """A Shoot as admission resolves it; the same object where it has no requirements.
+
+    What its purpose gives is cut down to what its Project allows: calling everything production wins nothing.
+    """
     annotations = section(shoot, "metadata", "annotations")
+    priority = 0
+    if priority_by_purpose and (given := priority_by_purpose.get(str(section(shoot, "spec").get("purpose")))):
+        priority = min(given, max_priority(project))
     defaults = section(project or {}, "metadata", "annotations").get(DEFAULTS)
-    text = resolve(annotations.get(REQUIREMENTS), defaults)
+    text = resolve(annotations.get(REQUIREMENTS), defaults, priority)
     if annotations.get(RESOLVED) == text:
         return shoot
     kept = {name: value for name, value in annotations.items() if name != RESOLVED}

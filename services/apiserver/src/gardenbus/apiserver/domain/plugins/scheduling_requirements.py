@@ -4,7 +4,7 @@ Facts: the Project of the shoot's namespace. Its defaults reach a shoot with the
 it allows takes the verb `prioritize`, and so does that allowance itself.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from gardenbus.apiserver.domain.authorization.custom_verbs import TAKES_VERB
 from gardenbus.apiserver.domain.plugins.plugin import AdmissionPlugin, AdmissionRule, Change
@@ -24,15 +24,6 @@ _LATE_GATES = RejectionMessage("gates can only be added when a shoot is created,
 
 def _queries(shoot: Document, _old: Document | None) -> Sequence[RelatedQuery]:
     return (ProjectQuery(namespace_of(shoot)),)
-
-
-def _mutate(shoot: Document, change: Change, related: RelatedObjects) -> Document:
-    resolved = with_resolved(shoot, related.projects.get(namespace_of(shoot)))
-    stated = _resolved(change.given)
-    if stated is not None and stated not in (_resolved(change.old or {}), _resolved(resolved)):
-        field = f"metadata.annotations[{RESOLVED}]"
-        raise invalid([FieldProblem(field, _OF_ADMISSION(requirements=REQUIREMENTS))])
-    return resolved
 
 
 def _admit(shoot: Document, change: Change, related: RelatedObjects) -> None:
@@ -58,15 +49,29 @@ def _resolved(shoot: Document) -> object:
     return section(shoot, "metadata", "annotations").get(RESOLVED)
 
 
-PLUGIN = AdmissionPlugin(
-    name="SchedulingRequirements",
-    acts=(
-        "resolves what a shoot requires of its seed, over the defaults of its project; rejects gates that come later,"
-        " and priorities above what the project allows"
-    ),
-    rejections=(_OF_ADMISSION, _LATE_GATES, TAKES_VERB),
-    rules=(
-        AdmissionRule(("Shoot",), queries=_queries, mutate=_mutate, admit=_admit),
-        AdmissionRule(("Project",), admit=_admit_project),
-    ),
-)
+def plugin(priority_by_purpose: Mapping[str, int]) -> AdmissionPlugin:
+    """The plug-in with the priorities of shoots that state none, by their purpose."""
+
+    def mutate(shoot: Document, change: Change, related: RelatedObjects) -> Document:
+        resolved = with_resolved(shoot, related.projects.get(namespace_of(shoot)), priority_by_purpose)
+        stated = _resolved(change.given)
+        if stated is not None and stated not in (_resolved(change.old or {}), _resolved(resolved)):
+            field = f"metadata.annotations[{RESOLVED}]"
+            raise invalid([FieldProblem(field, _OF_ADMISSION(requirements=REQUIREMENTS))])
+        return resolved
+
+    return AdmissionPlugin(
+        name="SchedulingRequirements",
+        acts=(
+            "resolves what a shoot requires of its seed, over the defaults of its project; rejects gates that come"
+            " later, and priorities above what the project allows"
+        ),
+        rejections=(_OF_ADMISSION, _LATE_GATES, TAKES_VERB),
+        rules=(
+            AdmissionRule(("Shoot",), queries=_queries, mutate=mutate, admit=_admit),
+            AdmissionRule(("Project",), admit=_admit_project),
+        ),
+    )
+
+
+PLUGIN = plugin({})

@@ -82,6 +82,7 @@ def enabled_plugins(configuration: AdmissionConfiguration) -> Sequence[Admission
         for plugin in (
             resource_size.plugin(configuration.resource_sizes),
             shoot_toleration_restriction.plugin(tolerations),
+            scheduling_requirements.plugin(configuration.priority_by_purpose),
             shoot_toleration_restriction.notes(tolerations),
         )
     }
