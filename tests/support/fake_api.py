@@ -151,6 +151,11 @@ class FakeApi:
         rest = {"continue": str(begin + limit)} if begin + limit < len(found) else {}
         return {"ok": True, "result": {"items": found[begin : begin + limit], "resourceVersion": "1", **rest}}
 
+    def _names(self, tail: str, query: Any) -> Mapping[str, Any]:
+        kind, _, namespace = tail.partition(".")
+        keys = [key for key in self.objects if key[0] == kind and namespace in ("", key[1])]
+        return {"ok": True, "result": {"names": sorted({key[2] for key in keys if key[2].startswith(query["prefix"])})}}
+
     def _usage(self, _tail: str, _: Any) -> Mapping[str, Any]:
         used: Counter[str] = Counter()
         for kind, namespace, name in self.objects:

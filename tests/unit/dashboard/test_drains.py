@@ -141,8 +141,10 @@ def test_a_seed_whose_gardenlet_is_silent_is_not_drained_and_one_where_all_wait_
 
 def test_many_targets_and_many_that_stay_are_counted():
     moves = [ExplainedMove("garden-dev", f"s{n}", "aws-eu1", f"t{n}") for n in range(7)]
-    stays = [ExplainedStay("garden-dev", f"x{n}", "no room") for n in range(6)]
+    stays = [ExplainedStay("garden-dev", f"x{n}", "no room" * 100) for n in range(6)]
     follows = shown_drain(ExplainedDrain("aws-eu1", shoots=13, moves=moves, stays=stays), is_open=False).follows
     assert follows[0].endswith("1 to t4 and 2 more seeds")
     assert follows[-1] == "1 shoot more stays"
+    assert follows[1].endswith("…")
+    assert max(map(len, follows)) < 200
     assert outcome_words(1, []) == "1 shoot is on the way to other seeds"

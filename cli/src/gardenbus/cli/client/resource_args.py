@@ -1,15 +1,23 @@
 """Resource arguments: `shoots`, `shoot apollo -n garden-dev`, `seed/aws`, `seed.core.gardener.cloud/aws`."""
 
 from collections.abc import Iterable
+from difflib import get_close_matches
 from typing import NamedTuple
 
 from gardenbus.cli.client.api import ApiClient
+from gardenbus.cli.client.api_error import ApiError
 from gardenbus.cli.manifests.files import as_mapping
 from gardenbus.common.api.document import Document
 from gardenbus.common.api.keys import CLUSTER_SCOPE
 from gardenbus.common.api.kinds import KINDS, by_qualified_word
 from gardenbus.common.api.shown_values import with_article
-from gardenbus.common.errors import BadRequest, NotFound, Unsupported
+from gardenbus.common.errors import BadRequest, NotFound, Unavailable, Unsupported
+
+SAME_BEGINNING = 2
+"""Characters with which the name of an object begins that may be meant: names are found by their beginning."""
+
+NEARLY_THE_SAME = 0.75
+"""Likeness (of `difflib`) of a name that may be meant."""
 
 
 class ResourceArgs(NamedTuple):
@@ -107,7 +115,33 @@ def _merged(several: Iterable[ResourceArgs]) -> list[ResourceArgs]:
 
 
 async def get_object(api: ApiClient, wanted: ResourceArgs, name: str, namespace: str | None) -> Document:
-    """One object; without a namespace the only one of that name. Raises ApiError, NotFound, BadRequest."""
+    """One object; without a namespace the only one of that name. Raises ApiError, NotFound, BadRequest.
+
+    An error about one that is not there names one that may be meant.
+    """
+    try:
+        return await _found_object(api, wanted, name, namespace)
+    except ApiError as error:
+        if error.error.get("code") != NotFound.code or not (near := await _near_name(api, wanted, name, namespace)):
+            raise
+        raise ApiError({**error.error, "message": f"{error.message}; did you mean {near}?"}) from error
+    except NotFound as error:
+        if near := await _near_name(api, wanted, name, namespace):
+            raise NotFound(f"{error.message}; did you mean {near}?") from error
+        raise
+
+
+async def _near_name(api: ApiClient, wanted: ResourceArgs, name: str, namespace: str | None) -> str:
+    """The name of an object that is written nearly the same, with the same beginning; "" without one."""
+    tail = f"{wanted.kind}.{namespace}" if namespace and wanted.is_namespaced else wanted.kind
+    try:
+        found = as_mapping(await api.call(f"names.{tail}", {"prefix": name[:SAME_BEGINNING]})).get("names")
+    except (ApiError, Unavailable):
+        return ""
+    return next(iter(get_close_matches(name, map(str, found or ()), n=1, cutoff=NEARLY_THE_SAME)), "")
+
+
+async def _found_object(api: ApiClient, wanted: ResourceArgs, name: str, namespace: str | None) -> Document:
     _check_name(wanted, name)
     if not wanted.is_namespaced:
         return wanted.in_version(await api.call(f"get.{wanted.kind}.{CLUSTER_SCOPE}.{name}"))

@@ -9,6 +9,8 @@ import msgspec
 from gardenbus.common.errors import Conflict
 
 MOST_NAMED = 5
+LONGEST_REASON = 160
+"""Of a shoot that stays; its own page has all of it."""
 
 
 class ExplainedMove(msgspec.Struct, frozen=True):
@@ -83,7 +85,7 @@ def _targets(plan: ExplainedDrain) -> list[str]:
 def _stays(plan: ExplainedDrain) -> list[str]:
     leaving = sum(stay.waits for stay in plan.stays)
     stuck = [stay for stay in plan.stays if not stay.waits]
-    found = [f"{stay.namespace}/{stay.name} stays: {stay.reason}" for stay in stuck[:MOST_NAMED]]
+    found = [f"{stay.namespace}/{stay.name} stays: {_short(stay.reason)}" for stay in stuck[:MOST_NAMED]]
     if len(stuck) > MOST_NAMED:
         found.append(f"{counted(len(stuck) - MOST_NAMED)} more {_verb(len(stuck) - MOST_NAMED, 'stays', 'stay')}")
     if leaving:
@@ -95,6 +97,10 @@ def _stays(plan: ExplainedDrain) -> list[str]:
 
 def _why_none(plan: ExplainedDrain) -> str:
     return f"none of its shoots can move now: {'; '.join(_stays(plan))}" if plan.shoots else "it has no shoots"
+
+
+def _short(reason: str) -> str:
+    return reason if len(reason) <= LONGEST_REASON else f"{reason[:LONGEST_REASON]}…"
 
 
 def _verb(number: int, one: Literal["moves", "is", "has", "shoot", "stays"], many: str) -> str:

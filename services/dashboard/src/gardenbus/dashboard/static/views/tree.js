@@ -43,7 +43,7 @@ export function treePage(main) {
       return read();
     }
     turn.show(first, nodes.length, root.below);
-    setText(hint, root.troubles ? `${many(root.troubles, "object is", "objects are")} not well, or have something below that is not: they come first, opened` : "What belongs to what: all is well");
+    setText(hint, root.troubles ? `${many(root.troubles, "object is", "objects are")} not well, or above what is not: first, and opened` : "What belongs to what: all is well");
     if (!nodes.length) return place.replaceChildren(live.summary?.synced ? empty("map", "Nothing here yet") : loading());
     const focus = document.activeElement?.dataset?.node;
     place.replaceChildren(h("ul", { role: "tree", "aria-label": "Objects" }, nodes.map((node) => branch(node, 1))));
