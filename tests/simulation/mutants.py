@@ -205,11 +205,7 @@ MUTANTS: dict[str, Mutant] = {
         [(DurableRequestHandler, "_wait_for_earlier", _decide_at_once)]
     ),
     "a cluster event after the mark is missed": Mutant(
-        [
-            changed_functions(
-                ("local function activate_schedulers(P)\n", "local function activate_schedulers(P)\n  P = 'nobody'\n")
-            )
-        ]
+        [changed_functions(("function activate_schedulers(P)\n", "function activate_schedulers(P)\n  P = 'nobody'\n"))]
     ),
     "incarnations of streams are ignored": Mutant([(StreamIncarnation, "of", _of_one_incarnation)], (NATS,)),
     "what was fetched from a lost stream passes for the present": Mutant(

@@ -38,7 +38,20 @@ def test_every_line_of_the_library_is_found_in_its_file() -> None:
     lines = function_library.LIBRARY.source.splitlines()
     for number, line in enumerate(lines[2:], start=3):
         name, _, own = function_library.LIBRARY.place(number).partition(":")
+        if line in ("do", "end") or (line.startswith("local ") and lines[number] == "do"):
+            continue
         assert DIRECTORY.joinpath(name).read_text(encoding="utf-8").splitlines()[int(own) - 1] == line
+
+
+def test_each_export_is_used_by_a_file_after_its_own() -> None:
+    texts = [re.sub(r"--[^\n]*", "", text) for text in function_library.texts().values()]
+    unused = [
+        name
+        for number, text in enumerate(function_library.texts().values())
+        for name in function_library.exports_of(text)
+        if not any(re.search(rf"(?<![\w.:]){name}\b", later) for later in texts[number + 1 :])
+    ]
+    assert unused == []
 
 
 async def test_what_fails_in_a_function_is_said_with_its_file_and_line(store_server: Server) -> None:

@@ -18,22 +18,24 @@ from tests.support.stores import StoreUnderTest, a_binding, on_redis
 
 PREFIX = "shared"
 LATER = join_files({**texts(), "later.lua": "-- says the same in another version\n"})
-FORMAT = int(texts()["opening.lua"].split("local FORMAT = ")[1].split()[0])
+FORMAT = int(texts()["opening.lua"].split("FORMAT = ")[1].split()[0])
 """Of today's library."""
 
 OTHER_FORMAT = join_files(
-    {name: text.replace(f"local FORMAT = {FORMAT} ", f"local FORMAT = {FORMAT + 1} ") for name, text in texts().items()}
+    {name: text.replace(f"FORMAT = {FORMAT} ", f"FORMAT = {FORMAT + 1} ") for name, text in texts().items()}
 )
 
 WITHOUT_AMOUNTS = """
+-- exports: amounts
+
 local function nothing() return '' end
-local amounts = {size_with = nothing, count_as = nothing, count_put = nothing, count_object = nothing,
-                 uncount_object = nothing, stored_rejection = function() end}
+amounts = {size_with = nothing, count_as = nothing, count_put = nothing, count_object = nothing,
+           uncount_object = nothing, stored_rejection = function() end}
 """
 BEFORE_AMOUNTS = join_files(
     {
         **texts(),
-        "opening.lua": texts()["opening.lua"].replace(f"local FORMAT = {FORMAT} ", f"local FORMAT = {FORMAT - 1} "),
+        "opening.lua": texts()["opening.lua"].replace(f"FORMAT = {FORMAT} ", f"FORMAT = {FORMAT - 1} "),
         "stored_amounts.lua": WITHOUT_AMOUNTS,
     }
 )

@@ -46,6 +46,7 @@ _DEFINITIONS = {
     ".lua": (
         re.compile(r"\b(?:local\s+function|local|function|for)\s+([A-Za-z_][\w, ]*)"),
         re.compile(r"\bfunction\s*\w*\(([\w, ]*)\)"),
+        re.compile(r"^([A-Za-z_]\w*) = "),
     ),
     ".js": (
         re.compile(r"\b(?:const|let|var|function|class)\s+[{[]?\s*([A-Za-z_$][\w$, ]*)"),

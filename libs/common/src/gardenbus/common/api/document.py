@@ -2,7 +2,7 @@
 
 Each part is the JSON text that was sent, so that unknown fields survive and the store can change what it owns (uid,
 versions, the binding, the scheduler's message) without parsing. The parts are a contract with the Redis functions in
-`adapters/functions/`.
+`adapters/redis/functions/`.
 """
 
 from collections.abc import Iterable, Iterator, Mapping

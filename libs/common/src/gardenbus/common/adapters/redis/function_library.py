@@ -3,6 +3,9 @@
 The names of the library and of its functions carry a hash of the text, so that several versions stand on one server and
 each process calls its own; what one name means never changes. Redis numbers the lines of what fails in a library;
 `Library.place` turns such a number into the file and the line that a reader can open.
+
+Lua takes 200 locals in one block. So each file is a block of its own, and what its lines `-- exports: a, b` name is
+declared before it: the file assigns these, and all its other locals end with it.
 """
 
 import hashlib
@@ -43,6 +46,7 @@ NAME_PREFIX = "gardenbus_"
 """Prefix of every version's name; its hash follows."""
 
 _HASH_DIGITS = 12
+_EXPORTS = re.compile(r"^-- exports: (.+)$", re.MULTILINE)
 _NUMBERED = re.compile(r"user_function:(\d+)")
 
 
@@ -80,13 +84,25 @@ def function_of(library: str, name: str) -> str:
 
 def join_files(texts: Mapping[str, str]) -> Library:
     """Make a library of the texts of files, in their order."""
-    text = "".join(texts.values())
+    text = "".join(f"{_opened(each)}{each}end\n" for each in texts.values())
     version = hashlib.sha256(text.encode()).hexdigest()[:_HASH_DIGITS]
     header = f"#!lua name={NAME_PREFIX}{version}\nlocal LIBRARY = '{version}'\n"
-    starts = [header.count("\n") + 1]
+    starts, line = list[int](), header.count("\n") + 1
     for each in texts.values():
-        starts.append(starts[-1] + each.count("\n"))
-    return Library(version, header + text, tuple(starts[:-1]), tuple(texts))
+        starts.append(line + _opened(each).count("\n"))
+        line = starts[-1] + each.count("\n") + 1
+    return Library(version, header + text, tuple(starts), tuple(texts))
+
+
+def exports_of(text: str) -> list[str]:
+    """The locals of a file that stand in the files after it."""
+    return [name for line in _EXPORTS.findall(text) for name in line.split(", ")]
+
+
+def _opened(text: str) -> str:
+    """The lines before a file: its exports, and the begin of its block."""
+    exports = exports_of(text)
+    return (f"local {', '.join(exports)}\n" if exports else "") + "do\n"
 
 
 def texts() -> Mapping[str, str]:

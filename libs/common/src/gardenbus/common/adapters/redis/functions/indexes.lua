@@ -1,12 +1,14 @@
 -- Versions, the fields of an object, and the indexes that follow from them.
 
-local function next_version(P, key)
+-- exports: next_version, write_fields, reindex_set, without_parts, reindex_claims
+
+function next_version(P, key)
   local version = redis.call('INCR', P .. ':version')
   redis.call('ZADD', P .. ':by_version', version, key)
   return version
 end
 
-local function write_fields(object_key, fields)
+function write_fields(object_key, fields)
   local set, unset = {}, {}
   for name, value in pairs(fields) do
     if value == '' then unset[#unset + 1] = name
@@ -16,7 +18,7 @@ local function write_fields(object_key, fields)
   if #unset > 0 then redis.call('HDEL', object_key, unpack(unset)) end
 end
 
-local function reindex_set(P, prefix, before, after, key)
+function reindex_set(P, prefix, before, after, key)
   local kept = {}
   for _, member in ipairs(split_lines(after)) do
     kept[member] = true
@@ -28,7 +30,7 @@ local function reindex_set(P, prefix, before, after, key)
 end
 
 -- References without those to parts of a profile (`<profile>#<part>`): a shoot that is being deleted needs none of them.
-local function without_parts(refs)
+function without_parts(refs)
   local kept = {}
   for _, reference in ipairs(split_lines(refs)) do
     if not string.find(reference, '#', 1, true) then kept[#kept + 1] = reference end
@@ -36,7 +38,7 @@ local function without_parts(refs)
   return table.concat(kept, '\n')
 end
 
-local function reindex_claims(P, before, after, key)
+function reindex_claims(P, before, after, key)
   local kept = {}
   for _, claim in ipairs(split_lines(after)) do
     kept[claim] = true

@@ -3,8 +3,8 @@
 -- Replies are flat arrays; the first element of a write's reply says how it ended. The Python side is
 -- redis/store.py and the relay's adapters/redis_outbox.py; tests run these very texts without a Redis, too.
 --
--- function_library.py joins these files into one text, so a local of one file stands in all that come after it. This is
--- the first: the keys and how they are read, and how a function is registered with Redis.
+-- function_library.py joins these files into one text. What a file exports stands in all that come after it, its other
+-- locals in it alone. This is the first: the keys and how they are read, and how a function is registered with Redis.
 --
 -- Keys (all below P:). tests/unit/store holds both tables complete; docs/reference/store.md is made of them.
 --   o:<kind>:<ns>:<name>          hash    one object: its parts (api/document.py), what it is indexed by, and what the functions keep of it
@@ -105,33 +105,36 @@
 --   after    Shoot          id of the recovery since which it was ordered (recovery.lua)
 --   size     all            bytes that it is counted with (stored_amounts.lua)
 
+-- exports: PARTS, whole, split_lines, read_fields, counter, total_unblock_index, carried, unknown_index, groups
+-- exports: register_unnoticed, register
+
 -- What a reader needs to put the manifest together, in the order that records.py expects.
-local PARTS = {'av', 'kd', 'meta', 'labels', 'fin', 'spec', 'status', 'rest', 'seed', 'sseed',
-               'uid', 'ver', 'gen', 'created', 'del', 'pend', 'gate'}
+PARTS = {'av', 'kd', 'meta', 'labels', 'fin', 'spec', 'status', 'rest', 'seed', 'sseed',
+         'uid', 'ver', 'gen', 'created', 'del', 'pend', 'gate'}
 
 -- A whole number as text; tostring() turns to exponents at 1e15.
-local function whole(number)
+function whole(number)
   return string.format('%.0f', number)
 end
 
-local function split_lines(text)
+function split_lines(text)
   local lines = {}
   for line in string.gmatch(text or '', '[^\n]+') do lines[#lines + 1] = line end
   return lines
 end
 
-local function read_fields(hash_key, names)
+function read_fields(hash_key, names)
   local values = redis.call('HMGET', hash_key, unpack(names))
   local object = {}
   for i, name in ipairs(names) do object[name] = values[i] or '' end
   return object
 end
 
-local function counter(P, name)
+function counter(P, name)
   return tonumber(redis.call('GET', P .. ':' .. name) or '0')
 end
 
-local function total_unblock_index(P)
+function total_unblock_index(P)
   return counter(P, 'gain_objects') + counter(P, 'gain_usage')
 end
 
@@ -139,21 +142,21 @@ end
 local calls = 0
 
 -- The trace that what is being written belongs to ('': none): goes along with its outbox entry. Set by a caller that has one.
-local carried = ''
+carried = ''
 
 -- What is unknown (unknown.lua), as an index that is made once a call: reading it all for each shoot of a call takes long.
-local unknown_index
+unknown_index = nil
 
 -- Functions of groups.lua. `made`: changes of groups by this call, `are_awaited`: a waiting shoot has a rule about one of these.
-local groups = {}
+groups = {}
 
 -- Makes a function callable from outside, as gb_<LIBRARY>_<name>. The flag is Redis' own: `no-writes` is said of what only
 -- reads, `allow-oom` of what must go on when Redis is full, because it makes room or leads the relay that does.
-local function register_unnoticed(name, callback, flag)
+function register_unnoticed(name, callback, flag)
   redis.register_function{function_name = 'gb_' .. LIBRARY .. '_' .. name, callback = callback, flags = {flag}}
 end
 
-local function register(name, callback, flag)
+function register(name, callback, flag)
   register_unnoticed(name, function(keys, args)
     calls = calls + 1
     carried, unknown_index, groups.made, groups.are_awaited = '', nil, nil, false

@@ -1,7 +1,9 @@
 -- Objects are created, changed, removed and listed.
 
+-- exports: audience_of, named
+
 -- The seeds that have been shown an object which is removed, or (for a shoot) that it concerns.
-local function audience_of(P, op, object)
+function audience_of(P, op, object)
   if op.kind == 'shoot' then return seeds_of(object.seed, object.sseed) end
   if op.kind == 'seed' then return {[op.name] = true} end
   local shoot = followed_shoot(op.kind, op.ns, op.name, object.refs)
@@ -221,7 +223,7 @@ local function list(keys, args)
 end
 
 -- The namespaces that have an object of a name, of so many namespaces after one; first the last of these, '' at the end.
-local function named(keys, args)
+function named(keys, args)
   local P, op = keys[1], cmsgpack.unpack(args[1])
   local closed = reject_when_closed(P)
   if closed then return closed end

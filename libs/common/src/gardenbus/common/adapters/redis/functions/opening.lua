@@ -10,10 +10,12 @@
 -- one transaction the others vouch for the opening in their memory, with a nonce of that transaction, which it trusts.
 -- `vouch` and `uses` are the interface between versions: their names, arguments and replies never change.
 
+-- exports: FORMAT, is_open, reject_newer, reject_when_closed, led, holds_lead, leads, begin_recovery
+
 -- The format of what lies below P. It is raised when an older library would break, or misread, what this one writes (an
 -- index that each write must keep, a new meaning of a field); then the older ones are shut out as soon as a relay of the
 -- newer version opens the store.
-local FORMAT = 7 -- since each write counts groups of shoots, and those that place one are fenced by them (groups.lua)
+FORMAT = 7 -- since each write counts groups of shoots, and those that place one are fenced by them (groups.lua)
 
 -- Remembered openings, and the latest of each place (database and prefix): an older one is not accepted again.
 local opened, latest = {}, {}
@@ -23,7 +25,7 @@ local function remember(place, opening)
   latest[place], opened[opening] = opening, true
 end
 
-local function is_open(P)
+function is_open(P)
   local opening = redis.call('GET', P .. ':opening')
   return opening and opened[opening] or false
 end
@@ -33,12 +35,12 @@ local function format_of(opening)
 end
 
 -- A reply, when a newer library has written what this one does not understand.
-local function reject_newer(P)
+function reject_newer(P)
   local found = format_of(redis.call('GET', P .. ':opening'))
   if found and found > FORMAT then return {'format', found, FORMAT} end
 end
 
-local function reject_when_closed(P, outbox_max)
+function reject_when_closed(P, outbox_max)
   if not is_open(P) then return reject_newer(P) or {'fenced'} end
   if outbox_max and redis.call('XLEN', P .. ':outbox') >= outbox_max then return {'full-outbox'} end
 end
@@ -73,17 +75,17 @@ end
 -- found out about the one before. It ends as well where another opening has come with the data: that of a master which led in
 -- between, while this library's memory stayed (a planned failover, and one back). So what a store has that was not compared
 -- with the bus yet is read and noted by a relay that has learned so, as it took the lead.
-local led = {}
+led = {}
 
 local function opening_of(P)
   return redis.call('GET', P .. ':opening') or ''
 end
 
-local function holds_lead(P, leader)
+function holds_lead(P, leader)
   return redis.call('GET', P .. ':leader') == leader
 end
 
-local function leads(P, leader)
+function leads(P, leader)
   return holds_lead(P, leader) and led[P .. ' ' .. leader] == opening_of(P)
 end
 
@@ -119,7 +121,6 @@ local function resign(keys, args)
 end
 
 -- Begins a recovery with the opening (recovery.lua).
-local begin_recovery
 
 local function open_fence(keys, args)
   local P, op = keys[1], cmsgpack.unpack(args[1])

@@ -1,24 +1,26 @@
 -- Outbox entries: what must be announced, written along with the change itself.
 
+-- exports: add_entry, announce, enqueue, queued, record_event, activate_schedulers
+
 -- Adds an entry, with the trace that it belongs to.
-local function add_entry(P, ...)
+function add_entry(P, ...)
   if carried == '' then return redis.call('XADD', P .. ':outbox', '*', ...) end
   local fields = {...}
   fields[#fields + 1], fields[#fields + 2] = 'tp', carried
   return redis.call('XADD', P .. ':outbox', '*', unpack(fields))
 end
 
-local function announce(P, key, version, uid, verb, with_binding, left)
+function announce(P, key, version, uid, verb, with_binding, left)
   add_entry(P, 'k', key, 'v', version, 'u', uid, 'a', verb,
             'b', with_binding and '1' or '', 'l', left or '', 'g', counter(P, 'gain_objects'))
 end
 
-local function enqueue(P, tail)
+function enqueue(P, tail)
   add_entry(P, 'q', tail)
 end
 
 -- Functions of shoots that wait in a queue; some of them in unschedulable.lua.
-local queued = {}
+queued = {}
 
 -- The place of a shoot in the queue of its scheduler: a band other than the middle one is a token of its own.
 function queued.tail(scheduler, band, ns, name)
@@ -33,7 +35,7 @@ local function is_announced(count)
 end
 
 -- Counts an Event, and announces some of its counts. With `series` its message may be another each time.
-local function record_event(P, event)
+function record_event(P, event)
   local text = event.key .. '\n' .. event.uid .. '\n' .. event.reason .. '\n'
   local id = redis.sha1hex(event.series and text .. event.by or text .. event.message)
   local seen = P .. ':event:' .. id
@@ -46,7 +48,7 @@ local function record_event(P, event)
              'first', redis.call('HGET', seen, 'first') or event.now)
 end
 
-local function activate_schedulers(P)
+function activate_schedulers(P)
   for _, scheduler in ipairs(redis.call('SMEMBERS', P .. ':waiting')) do
     enqueue(P, 'waking._.' .. scheduler)
   end

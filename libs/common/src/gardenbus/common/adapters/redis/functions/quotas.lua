@@ -5,6 +5,8 @@
 -- `<kind> <most> <resource as JSON>`. What is there is counted in the list of the kind, which each write keeps. The field
 -- `demand` of an object has lines `<key> <count> <unit>`.
 
+-- exports: reindex_quota, quota_status, recount, quota_rejection, reindex_demand, demand_rejection, demand
+
 local function count_in(P, kind, ns)
   return redis.call('ZLEXCOUNT', P .. ':list:' .. kind, '[' .. ns .. '/', '(' .. ns .. '0') -- '0' follows '/'
 end
@@ -16,7 +18,7 @@ local function each_limit(quota, visit)
   end
 end
 
-local function reindex_quota(P, op, before, after)
+function reindex_quota(P, op, before, after)
   each_limit(before, function(kind, _, resource)
     redis.call('HDEL', P .. ':hard:' .. op.ns .. ':' .. kind, op.name .. ' ' .. resource)
   end)
@@ -26,7 +28,7 @@ local function reindex_quota(P, op, before, after)
 end
 
 -- The inside of a ResourceQuota's status.
-local function quota_status(P, ns, quota)
+function quota_status(P, ns, quota)
   local used = {}
   each_limit(quota, function(kind, _, resource)
     used[#used + 1] = resource .. ':"' .. whole(count_in(P, kind, ns)) .. '"'
@@ -36,7 +38,7 @@ end
 
 -- Writes and announces the status of the ResourceQuotas that count a kind in a namespace, but for `own`; before the store
 -- is open (`quiet`) it only writes.
-local function recount(P, kind, ns, own, quiet)
+function recount(P, kind, ns, own, quiet)
   local names, last = redis.call('HKEYS', P .. ':hard:' .. ns .. ':' .. kind), ''
   table.sort(names)
   for _, field in ipairs(names) do
@@ -57,7 +59,7 @@ local function recount(P, kind, ns, own, quiet)
 end
 
 -- The first ResourceQuota that a new object would exceed, as a reply to guard `i`, or nil.
-local function quota_rejection(P, op, i)
+function quota_rejection(P, op, i)
   local limits = redis.call('HGETALL', P .. ':hard:' .. op.ns .. ':' .. op.kind)
   if #limits == 0 then return end
   local used, found = count_in(P, op.kind, op.ns), nil
@@ -80,7 +82,7 @@ end
 
 -- Never fails, as whoever calls it has written already: where 64 bits have no room for a sum, or for a count that an older
 -- version stored, it stays as it is. Nothing is kept below 0, so that it is 0 again when the last shoot is gone.
-local function reindex_demand(P, before, after)
+function reindex_demand(P, before, after)
   if before == after then return end
   local function add(key, unit, count)
     local demand = P .. ':demand:' .. key
@@ -106,7 +108,7 @@ end
 
 -- What of a guard on demands a write would exceed, as a reply to guard `i`, or nil: the sum of counts times the amounts
 -- that the guard gives each unit, for each of its limits. A unit that it does not know has it read again.
-local function demand_rejection(P, op, object, guard, i)
+function demand_rejection(P, op, object, guard, i)
   local sums, summed = demand_of(P, guard.demand, guard.ns)
   local function add(key, unit, count)
     if summed[key] then sums[unit] = (sums[unit] or 0) + count end
@@ -126,7 +128,7 @@ local function demand_rejection(P, op, object, guard, i)
   if #reply > 2 then return reply end
 end
 
-local function demand(keys, args)
+function demand(keys, args)
   local P, op = keys[1], cmsgpack.unpack(args[1])
   local closed = reject_when_closed(P)
   if closed then return closed end

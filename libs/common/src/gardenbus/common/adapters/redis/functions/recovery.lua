@@ -6,10 +6,12 @@
 -- and `waited` once a lease period has passed; `P:recovery_seeds` has, by seed, `queried` or who lets the landscape go on without it.
 -- A shoot that was ordered since has the id as its field `after`. `P:recovery_due` is the cause for the next opening.
 
+-- exports: recovery_id, announce_seeds, record_recovery, ordered_after, recovery_rejection, silent_seeds
+
 local LAST_DOCUMENT = 2147483647 -- of a message; a request with a response counts as one after it
 
 -- The id of the recovery that lasts, or nil.
-local function recovery_id(P)
+function recovery_id(P)
   return redis.call('HGET', P .. ':recovery', 'id') or nil
 end
 
@@ -21,7 +23,7 @@ local function order_floor(P, requests)
   return history.incarnation .. string.format('.%020.0f.%010.0f', last, LAST_DOCUMENT)
 end
 
-local function announce_seeds(P, is_wanted)
+function announce_seeds(P, is_wanted)
   for _, member in ipairs(redis.call('ZRANGE', P .. ':list:seed', 0, -1)) do
     local name = string.match(member, '/(.*)$')
     if is_wanted(name) then
@@ -36,7 +38,7 @@ end
 local LATEST_SECONDS = 15
 
 -- Records the beginning or the end of a recovery, on the Namespace `garden`.
-local function record_recovery(P, reason, message, now)
+function record_recovery(P, reason, message, now)
   record_event(P, {key = 'namespace:_:garden', uid = '', type = 'Warning', reason = reason, message = message, by = 'relay',
                    action = 'Restore', now = now})
 end
@@ -57,13 +59,13 @@ begin_recovery = function(P, op, silence)
 end
 
 -- The mark of a new shoot that was ordered since the recovery began, or nil.
-local function ordered_after(P, origin)
+function ordered_after(P, origin)
   local found = redis.call('HMGET', P .. ':recovery', 'id', 'floor')
   if found[1] and (origin == '' or origin > found[2]) then return found[1] end
 end
 
 -- Reason for which a shoot with the mark `after` may not be bound to a seed now, or nil.
-local function recovery_rejection(P, after, seed)
+function recovery_rejection(P, after, seed)
   local id = recovery_id(P)
   if not id then return end
   if after ~= id then return 'recovering' end
@@ -71,7 +73,7 @@ local function recovery_rejection(P, after, seed)
 end
 
 -- The Seeds that have not responded yet.
-local function silent_seeds(P)
+function silent_seeds(P)
   local silent = {}
   for _, member in ipairs(redis.call('ZRANGE', P .. ':list:seed', 0, -1)) do
     local name = string.match(member, '/(.*)$')

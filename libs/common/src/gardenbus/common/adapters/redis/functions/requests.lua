@@ -3,7 +3,9 @@
 -- A seed whose sums changed is in `usage_changed` as "<seed> requests", too. What unknown shoots of a seed request, but for one of
 -- them, is `requests.of_unknown` (write_checks.lua).
 
-local requests = {}
+-- exports: requests
+
+requests = {}
 
 do
   -- Resources and amounts of such lines.

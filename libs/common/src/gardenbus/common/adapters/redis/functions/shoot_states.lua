@@ -5,6 +5,8 @@
 -- The field `cnt` has what a shoot is counted as: its state, and the beginning of its operation while it is busy. A shoot
 -- without it was written before there was this index.
 
+-- exports: move_shoot_count, count_shoot, uncount_shoot
+
 local COUNTED = {'created', 'del', 'pend', 'seed', 'op', 'cnt'}
 
 -- The beginning of an operation: at the latest its last update.
@@ -40,21 +42,21 @@ local function move_count(P, ns, name, before, after)
 end
 
 -- Counts a shoot that is about to have these fields (COUNTED, with the `cnt` of before); returns the `cnt` to write with them.
-local function move_shoot_count(P, ns, name, shoot)
+function move_shoot_count(P, ns, name, shoot)
   local after = counted_as(shoot)
   move_count(P, ns, name, shoot.cnt, after)
   return after
 end
 
 -- Counts a shoot as it is stored now.
-local function count_shoot(P, object_key, ns, name)
+function count_shoot(P, object_key, ns, name)
   local shoot = read_fields(object_key, COUNTED)
   local after = move_shoot_count(P, ns, name, shoot)
   if after ~= shoot.cnt then redis.call('HSET', object_key, 'cnt', after) end
 end
 
 -- Counts a shoot no longer; to be called before its fields are removed.
-local function uncount_shoot(P, object_key, ns, name)
+function uncount_shoot(P, object_key, ns, name)
   move_count(P, ns, name, redis.call('HGET', object_key, 'cnt') or '', '')
 end
 

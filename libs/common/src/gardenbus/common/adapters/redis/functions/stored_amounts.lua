@@ -6,7 +6,9 @@
 --
 -- Lua has room for 200 locals in a text: what other files use is in one, and the rest within this block.
 
-local amounts = {}
+-- exports: amounts
+
+amounts = {}
 
 do
   local WRITTEN = {'meta', 'labels', 'spec', 'rest', 'last', 'setters', 'fin'}

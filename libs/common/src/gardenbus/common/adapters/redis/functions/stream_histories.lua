@@ -2,14 +2,16 @@
 -- `created` are texts of 20 digits: they exceed what a Lua number holds exactly. Times are microseconds, but for those of
 -- `P:losses`: what streams or the store have lost, one JSON text each.
 
+-- exports: note_loss, read_history, keep_history
+
 local LOSSES_MAX = 64
 
-local function note_loss(P, loss)
+function note_loss(P, loss)
   redis.call('RPUSH', P .. ':losses', cjson.encode(loss))
   redis.call('LTRIM', P .. ':losses', -LOSSES_MAX, -1)
 end
 
-local function read_history(P, stream)
+function read_history(P, stream)
   local text = redis.call('HGET', P .. ':streams', stream)
   return text and cmsgpack.unpack(text)
 end
@@ -69,7 +71,7 @@ local function advance(history, op, entries, last)
   history.acknowledged = math.max(history.acknowledged or 0, op.acknowledged or 0)
 end
 
-local function keep_history(P, stream, history)
+function keep_history(P, stream, history)
   redis.call('HSET', P .. ':streams', stream, cmsgpack.pack(history))
 end
 

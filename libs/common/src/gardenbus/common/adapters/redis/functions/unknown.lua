@@ -1,6 +1,8 @@
 -- Objects that run on a seed, where the store neither has them nor remembers that they left: kept here until somebody
 -- decides on them. `P:unknown` has, for `<seed> <key>`, what its agent has sent of each as JSON.
 
+-- exports: note_unknown, is_accounted_for, unknown, drop_unknown
+
 -- The agents of all seeds share UNKNOWN_MAX places; when these are taken each seed still has UNKNOWN_SHARE of its own.
 
 local UNKNOWN_MAX, UNKNOWN_SHARE = 1000, 50
@@ -15,7 +17,7 @@ local function has_place(P, seed)
 end
 
 -- `once`: what is noted already stays.
-local function note_unknown(P, op, once)
+function note_unknown(P, op, once)
   local field = op.left .. ' ' .. op.key
   local is_noted = redis.call('HEXISTS', P .. ':unknown', field) == 1
   if op.held == '' or once and is_noted then return end
@@ -27,7 +29,7 @@ local function note_unknown(P, op, once)
 end
 
 -- Whether the store has, or remembers, what runs on a seed (with its key, kind, ns, name and uid).
-local function is_accounted_for(P, item, seed)
+function is_accounted_for(P, item, seed)
   if redis.call('EXISTS', P .. ':o:' .. item.key) == 1 then return is_settled(P, item, seed, item.uid) end
   local dead = read_fields(P .. ':dead:' .. item.key, {'ver', 'uid', 'prior'})
   return dead.ver ~= '' and (item.uid == dead.uid or is_among(dead.prior, item.uid))
@@ -35,7 +37,7 @@ end
 
 -- Those that are still unknown, without their manifests, or of them that of `op.field` with it: what was ordered anew on
 -- the same seed is not.
-local function unknown(keys, args)
+function unknown(keys, args)
   local P, op = keys[1], cmsgpack.unpack(args[1])
   local closed = reject_when_closed(P)
   if closed then return closed end
@@ -60,7 +62,7 @@ local function unknown(keys, args)
 end
 
 -- Keeps nothing of it any more: its place is free, and the shoot may come to another seed.
-local function drop_unknown(P, seed, key)
+function drop_unknown(P, seed, key)
   if redis.call('HDEL', P .. ':unknown', seed .. ' ' .. key) == 0 then return end
   unknown_index = nil
   if string.sub(key, 1, 6) ~= 'shoot:' then return end

@@ -1,6 +1,8 @@
 -- Unschedulable shoots: kept in equivalence classes, and activated when an unblock index advances.
 
-local function stop_waiting(P, object_key, scheduler, member)
+-- exports: stop_waiting, waiting
+
+function stop_waiting(P, object_key, scheduler, member)
   local stored = read_fields(object_key, {'class', 'grp'})
   local class = stored.class
   if class == '' then return end
@@ -93,7 +95,7 @@ end
 
 -- Equivalence classes of a scheduler, a page at a time, and the next cursor ('0': that was all); with op.counts without
 -- their descriptors, of which there may be as many as waiting shoots; with op.ages since when the first of each waits.
-local function waiting(keys, args)
+function waiting(keys, args)
   local P, op = keys[1], cmsgpack.unpack(args[1])
   local closed = reject_when_closed(P)
   if closed then return closed end

@@ -1,9 +1,11 @@
 -- Checks of a write, all of them before anything is changed.
 
+-- exports: CURRENT, prior_uids, is_among, is_settled, bind_rejection, forget_settled, put_rejection
+
 -- Fields that a write needs of the stored object.
-local CURRENT = {'ver', 'uid', 'gen', 'del', 'fin', 'seed', 'sseed', 'sched', 'refs', 'own', 'claims', 'req',
-                 'mark', 'fol', 'past', 'created', 'pend', 'op', 'cnt', 'quota', 'demand', 'after', 'size', 'rq', 'grp',
-                 'bd'}
+CURRENT = {'ver', 'uid', 'gen', 'del', 'fin', 'seed', 'sseed', 'sched', 'refs', 'own', 'claims', 'req',
+           'mark', 'fol', 'past', 'created', 'pend', 'op', 'cnt', 'quota', 'demand', 'after', 'size', 'rq', 'grp',
+           'bd'}
 
 -- Hosts of some seeds: they themselves, the shoots that they are (by their ManagedSeeds), the seeds that those
 -- shoots are on, and so on; as a set of keys.
@@ -32,7 +34,7 @@ end
 local PRIOR_MAX = 8
 
 -- The uids of the last objects that had a name before the one with `uid`: each was removed.
-local function prior_uids(P, key, uid)
+function prior_uids(P, key, uid)
   local last = read_fields(P .. ':o:' .. key, {'uid', 'prior'})
   if last.uid == '' then last = read_fields(P .. ':dead:' .. key, {'uid', 'prior'}) end
   if last.uid == '' or last.uid == uid then return last.prior end
@@ -43,12 +45,12 @@ local function prior_uids(P, key, uid)
   return table.concat(uids, ' ', math.max(1, #uids - PRIOR_MAX + 1))
 end
 
-local function is_among(uids, uid)
+function is_among(uids, uid)
   return uid ~= '' and string.find(' ' .. uids .. ' ', ' ' .. uid .. ' ', 1, true) ~= nil
 end
 
 -- Whether what runs on a seed may receive the stored state: the object is there, or the store remembers that it left.
-local function is_settled(P, at, seed, uid)
+function is_settled(P, at, seed, uid)
   local object = read_fields(P .. ':o:' .. at.key, {'ver', 'uid', 'seed', 'sseed', 'refs', 'past', 'prior'})
   if object.ver == '' then return false end
   if uid ~= object.uid and is_among(object.prior, uid) then return true end
@@ -123,7 +125,7 @@ end
 
 -- Reason for which a seed accepts no more shoots (`shoot` has its ns and name), or nil. `placed`: what is stored of the shoot, its
 -- `uid` and the mark `after` of recovery.lua; nil for one that is adopted. `requested`: the lines of what it requests.
-local function bind_rejection(P, shoot, seed, generation, placed, requested)
+function bind_rejection(P, shoot, seed, generation, placed, requested)
   local stored = read_fields(P .. ':o:seed:_:' .. seed, {'ver', 'del', 'gate', 'cap', 'mark', 'alc'})
   if stored.ver == '' or stored.del ~= '' or stored.mark ~= '' then return 'seed-gone' end
   if is_hosted_by(P, seed, shoot) then return 'circular' end
@@ -226,7 +228,7 @@ end
 
 -- Forgets what was unknown of a stored object where it is settled by now: it would be unknown again once the object is
 -- removed. What runs on a seed that the object never was on stays unknown.
-local function forget_settled(P, at)
+function forget_settled(P, at)
   if redis.call('EXISTS', P .. ':unknown') == 0 then return end
   for _, field in ipairs(redis.call('HKEYS', P .. ':unknown')) do
     local seed, unknown = string.match(field, '^(%S+) (.*)$')
@@ -237,7 +239,7 @@ local function forget_settled(P, at)
 end
 
 -- Rejection of a put (or of a deletion, with nothing to set), as a reply, or nil.
-local function put_rejection(P, op, object)
+function put_rejection(P, op, object)
   local exists = object.ver ~= ''
   if op.base == 0 and op.kind == 'shoot' then op.set.after = ordered_after(P, op.origin) end
   if op.origin ~= '' then
