@@ -172,9 +172,12 @@ def is_forbidden(error: Mapping[str, Any]) -> bool:
 
 
 def api_error(error: dict[str, Any]) -> ApiError | Unavailable:
-    """The exception for an error in a response."""
+    """The exception for an error in a response; of a failure with the way to its lines in the log."""
     if error.get("code") == Unavailable.code:
-        return Unavailable(str(error.get("message")))
+        message, reconcile_id = str(error.get("message")), str(error.get("reconcileId") or "")
+        if reconcile_id and reconcile_id not in message:
+            message += f"; its log: gardenbus logs --grep {reconcile_id}"
+        return Unavailable(message)
     return ApiError(error)
 
 
