@@ -201,6 +201,33 @@ def test_the_funnel_of_a_shoot_that_fits_nowhere_names_the_rule(url: str, open_p
     expect(page.locator(".yaml")).to_contain_text("kind: Shoot")
 
 
+RANKED = """async () => {
+  const { decision } = await import("./static/decision.js");
+  const scores = [
+    { name: "SeedResourcesFit", weight: 3, requested: true },
+    { name: "SeedZoneFit", weight: 1, requested: false },
+  ];
+  const ranking = [
+    { seed: "aws-cork", rank: 1, used: 2, sum: 250, scores: [50, 100] },
+    { seed: "aws-lab", rank: 2, used: 9, sum: 0, scores: [0, 0] },
+  ];
+  const considered = { scores, ranking, ranked: 2, funnel: [], rejected: [] };
+  document.body.append(decision({ shoot: "garden-dev/a", considered }));
+}"""
+
+
+def test_the_scores_of_a_profile_are_one_bar_for_each_seed(url: str, open_page: Open):
+    page = open_page(f"{url}/#/")
+    page.evaluate(RANKED)
+    bars = page.locator(".meter.stacked")
+    expect(bars).to_have_count(2)
+    expect(bars.first).to_have_attribute("aria-label", "SeedResourcesFit 3*50, SeedZoneFit 1*100")
+    parts = bars.first.locator("i")
+    assert [each.evaluate("element => element.style.width") for each in parts.all()] == ["37.5%", "25%"]
+    expect(bars.last.locator("i")).to_have_count(0)
+    expect(page.locator(".points-legend")).to_contain_text("SeedZoneFit*1 (not requested by this shoot)")
+
+
 def test_who_waits_is_grouped_by_cause_in_short_words(url: str, open_page: Open, keep: Keep):
     page = open_page(f"{url}/#/waiting")
     full = page.locator("[data-cause=full]")

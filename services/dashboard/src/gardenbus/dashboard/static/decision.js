@@ -12,6 +12,7 @@ const RULES = {
   "dns-domain": "a default domain for the shoot's", "emergency-stop": "reconciles at all", strategy: "near enough, by the scheduler's strategy", circular: "does not stand on itself",
 };
 const MOST_RANKED = 12;
+const TONES = 6;
 
 export function decision(response) {
   const considered = response.considered;
@@ -27,7 +28,7 @@ export function decision(response) {
   const total = ranked + against;
   if (response.recorded?.funnel) parts.push(h("h3", { class: "subhead" }, "When it was placed"), funnel(response.recorded.funnel, response.recorded.considered ?? 0, response.recorded.left));
   parts.push(h("h3", { class: "subhead" }, response.seed ? "If it were placed now" : "From all seeds to one"), funnel(considered.funnel ?? [], Math.max(total, considered.funnel?.[0] ? considered.funnel[0].left + considered.funnel[0].rejected : 0), ranked));
-  if (ranking.length) parts.push(h("h3", { class: "subhead" }, "Ranking"), rankingOf(ranking, ranked, response.seed));
+  if (ranking.length) parts.push(h("h3", { class: "subhead" }, "Ranking"), rankingOf(ranking, ranked, response.seed, considered.scores ?? []));
   if (against) parts.push(h("h3", { class: "subhead" }, `Why not (${many(against, "seed")})`), rejections(rejected, response.shoot));
   return h("div", null, parts);
 }
@@ -61,17 +62,26 @@ function funnel(steps, total, left) {
     !steps.length && left === total && row("all fit", "", left, ""));
 }
 
-function rankingOf(ranking, total, chosen) {
+function rankingOf(ranking, total, chosen, scores) {
   const rows = ranking.slice(0, MOST_RANKED).map((each) => {
     const capacity = each.capacity ?? each.allocatable;
     const used = each.usage ?? each.used ?? 0;
     const share = capacity ? used / capacity : 0;
     return h("tr", null, h("td", { class: "num" }, each.place ?? each.rank), h("td", null, h("a", { class: "link", href: pathOf("seed", "", each.seed) }, each.seed), each.seed === chosen && h("span", { class: "chip good" }, "here")),
-      h("td", { class: "num" }, each.distance ?? "–"), h("td", null, capacity == null ? count(used) : [`${count(used)}/${count(capacity)}`, meter(share, "taken")]));
+      h("td", { class: "num" }, each.distance ?? "–"), scores.length > 0 && h("td", null, pointsOf(each, scores)), h("td", null, capacity == null ? count(used) : [`${count(used)}/${count(capacity)}`, meter(share, "taken")]));
   });
   const more = total - rows.length;
-  return h("div", null, h("table", { class: "plain-table" }, h("thead", null, h("tr", null, h("th", { class: "num" }, "#"), h("th", null, "Seed"), h("th", { class: "num" }, "Distance"), h("th", null, "Taken"))), h("tbody", null, rows)),
+  return h("div", null, h("table", { class: "plain-table" }, h("thead", null, h("tr", null, h("th", { class: "num" }, "#"), h("th", null, "Seed"), h("th", { class: "num" }, "Distance"), scores.length > 0 && h("th", null, "Sum"), h("th", null, "Taken"))), h("tbody", null, rows)),
+    scores.length > 0 && h("p", { class: "sub points-legend" }, scores.map((each, index) => h("span", null, h("i", { class: `tone-${index % TONES}` }), `${each.name}*${each.weight}${each.requested ? "" : " (not requested by this shoot)"}`))),
     more > 0 && h("p", { class: "sub" }, `and ${count(more)} more`));
+}
+
+// The sum of a seed as one bar, a part for each score of the profile: of all points that a seed could have.
+function pointsOf(ranked, scores) {
+  const most = 100 * scores.reduce((sum, each) => sum + each.weight, 0);
+  const points = scores.map((each, index) => each.weight * (ranked.scores?.[index] ?? 0));
+  const words = scores.map((each, index) => `${each.name} ${each.weight}*${ranked.scores?.[index] ?? 0}`).join(", ");
+  return [count(ranked.sum ?? 0), h("span", { class: "meter stacked", role: "img", title: words, "aria-label": words }, points.map((each, index) => each > 0 && h("i", { class: `tone-${index % TONES}`, "width%": (100 * each) / most })))];
 }
 
 // By rule: how many seeds for which reason, and the seeds themselves, a page at a time.
