@@ -135,9 +135,10 @@ async def test_work_that_nobody_takes_is_found(ward: Ward) -> None:
 
     found = await ward.examine()
 
-    assert brief(found["queue migration"]) == ("failed", "no consumer, 1 messages pending")
+    assert brief(found["queue migration"]) == ("failed", "no consumer, 1 message pending")
     assert "nats consumer rm QUEUES migration" in found["queue migration"].suggestion
     assert found["unclaimed work"].state == "warning"
+    assert found["unclaimed work"].found.startswith("1 message that no service consumes: ")
     assert found["unclaimed work"].found.endswith("scheduling.absent.garden-dev.apollo")
 
 

@@ -388,6 +388,35 @@ async def test_a_drain_is_explained_with_where_each_shoot_would_move_and_changes
     assert msgspec.json.decode(gone)["error"]["code"] == 404
 
 
+async def test_a_drain_is_explained_by_the_profile_of_each_shoots_scheduler(garden: Garden) -> None:
+    fit = ResourcesFit(type="MostAllocated", resources=(WeightedResource("shoots"),))
+    profiles = (
+        SchedulingProfile(),
+        SchedulingProfile(scheduler_name="packed", scores=(WeightedScore("SeedResourcesFit", 1, fit),)),
+    )
+    ready = [a_condition("GardenletReady"), a_condition("BackupBucketsReady")]
+    backup: Document = {"spec": {"backup": {"provider": "aws"}}, "status": {"conditions": ready}}
+
+    def on(seed: str, name: str, **spec: str) -> Document:
+        return a_shoot(name, spec={"seedName": seed, **spec}, status={"seedName": seed})
+
+    await garden.hold(*(a_seed(name, shoots="10", **backup) for name in "abc"), *(on("c", f"c-{n}") for n in range(3)))
+    leaving = [on("a", "spread"), on("a", "packed", schedulerName="packed"), on("a", "away", schedulerName="elsewhere")]
+    await garden.hold(*leaving)
+    async with garden.scheduler(profiles=profiles):
+
+        async def planned() -> Document:
+            response = await garden.bus.request(garden.subjects.explain_drain("default-scheduler", "a"), b"")
+            result = msgspec.json.decode(response)["result"]
+            assert len(result["moves"]) == 2, result["stays"]
+            return result
+
+        result = await eventually(planned)
+    assert {each["name"]: each["target"] for each in result["moves"]} == {"spread": "b", "packed": "c"}
+    assert [each["name"] for each in result["stays"]] == ["away"]
+    assert "placed by the scheduler 'elsewhere'" in result["stays"][0]["reason"]
+
+
 async def test_a_placed_shoot_does_not_stand_in_its_own_way_when_it_is_explained(garden: Garden) -> None:
     await garden.hold(a_seed("a", shoots="1"), a_shoot())
     async with garden.scheduler():

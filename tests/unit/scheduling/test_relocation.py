@@ -55,7 +55,8 @@ def planned(
     forbidden = hosted_seeds(shoots, managed_seeds)
     snapshot = snapshot_of(landscape)
     before = dict(snapshot.usage)
-    plan = plan_moves(there, snapshot, source=source, forbidden=forbidden, profiles=profiles)
+    landscapes = {each.scheduler_name: snapshot.landscape.with_profile(each) for each in profiles}
+    plan = plan_moves(there, snapshot, source=source, forbidden=forbidden, landscapes=landscapes)
     assert snapshot.usage == before
     assert len(plan) == len(there)
     moves = {each.name: each.target for each in plan if isinstance(each, Move)}

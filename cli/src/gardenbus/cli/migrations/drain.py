@@ -71,7 +71,8 @@ def plan_drain(state: CollectedState, seed: str, profiles: Sequence[SchedulingPr
             here.append(shoot)
         elif row.actual_seed == seed and row.seed:
             leaving.append(Move(row.namespace, row.name, seed, row.seed))
-    planned = plan_moves(here, state.snapshot, source=seed, forbidden=state.hosting, profiles=profiles)
+    landscapes = {each.scheduler_name: state.snapshot.landscape.with_profile(each) for each in profiles}
+    planned = plan_moves(here, state.snapshot, source=seed, forbidden=state.hosting, landscapes=landscapes)
     return DrainPlan(
         seed,
         leaving,

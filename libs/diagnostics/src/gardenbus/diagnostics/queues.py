@@ -148,7 +148,7 @@ def assess_listeners(
     for each in second:
         if each.listening or each.in_flight or (each.stream, each.name) in was_listening:
             continue
-        text = f"no consumer, {each.pending} messages pending" if each.pending else "no consumer"
+        text = f"no consumer, {_messages(each.pending)} pending" if each.pending else "no consumer"
         suggestion = target.command("status") + "; for what will not come back: " + _removal(each)
         found.append(
             DiagnosticFinding(f"queue {queue_name(each)}", "failed" if each.pending else "warning", text, suggestion)
@@ -168,7 +168,8 @@ def assess_progress(
         logs = target.command("logs --level warning --since 10m")
         name = f"queue {queue_name(each)}"
         if each.redelivered:
-            text = f"{each.redelivered} messages were delivered more than once"
+            verb = "was" if each.redelivered == 1 else "were"
+            text = f"{_messages(each.redelivered)} {verb} delivered more than once"
             found.append(DiagnosticFinding(name, "failed" if state == "failed" else "warning", text, logs))
         if message is not None and state != "ok":
             text = f"the oldest work has been there for {age:.0f} s: {message.subject}"
@@ -188,7 +189,7 @@ async def _unclaimed(target: DiagnosticsTarget, consumers: Sequence[ConsumerStat
     lost = [subject for subject in lost if not await _is_bound(target, subject)]
     if not lost:
         return []
-    text = f"{len(lost)} messages that no service consumes: {some_of(lost, 3)}"
+    text = f"{_messages(len(lost))} that no service consumes: {some_of(lost, 3)}"
     return [DiagnosticFinding("unclaimed work", "warning", text, "run the scheduler or controller that they name")]
 
 
@@ -249,6 +250,10 @@ def queue_name(consumer: ConsumerState) -> str:
     """A queue as people call it: by its consumer, or by its stream where that has one queue only."""
     is_alone = consumer.name == "apiserver"
     return consumer.stream.rpartition("_")[2].lower() if is_alone else consumer.name
+
+
+def _messages(count: int) -> str:
+    return "1 message" if count == 1 else f"{count} messages"
 
 
 def _removal(consumer: ConsumerState) -> str:

@@ -111,6 +111,11 @@ class SchedulingCache:
         """The landscape of this moment with a copy of the usage, for assignments to be counted in."""
         return Snapshot(self._current(profile), self.usage)
 
+    @property
+    def landscapes(self) -> Mapping[str, Landscape]:
+        """The landscape of this moment for the shoots of each profile, by the name of its scheduler."""
+        return {name: self._current(name) for name in self._profiles}
+
     def working_snapshot(self, profile: str = "") -> Snapshot:
         """The same with usage that is kept from one working snapshot to the next: it costs little, but is shared.
 

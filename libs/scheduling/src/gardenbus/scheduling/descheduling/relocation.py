@@ -9,7 +9,6 @@ import msgspec
 
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.garden.migration_feasibility import migration_problems
-from gardenbus.common.api.garden.scheduling_profiles import SchedulingProfile
 from gardenbus.common.api.garden.shoots import DEFAULT_SCHEDULER, Shoot
 from gardenbus.common.api.keys import GARDEN_NAMESPACE, ObjectKey
 from gardenbus.common.errors import InvalidResource
@@ -52,16 +51,17 @@ def plan_moves(
     *,
     source: str,
     forbidden: HostedSeeds = {},
-    profiles: Iterable[SchedulingProfile] = (),
+    landscapes: Mapping[str, Landscape] = {},
 ) -> list[Move | Immovable]:
     """Find another seed for each shoot of `source`, each move counting for the next; `snapshot` stays as it is.
 
     A shoot goes where the scheduler would place it if the source were not there, so long as migration is possible
     between the two. Those with the least free capacity come first, and a shoot that finds its seeds full gets a place
     that an earlier one can do without, so that all move if all can. `forbidden` is `hosted_seeds` of the landscape.
-    A shoot is decided on by the profile of its scheduler; without one those of the default scheduler alone move.
+    A shoot is decided on in the landscape of its scheduler, among `landscapes` by name; those of the default scheduler
+    in that of the snapshot where there is no other, and those of other schedulers stay without one.
     """
-    planner = _Planner(snapshot, source, forbidden, profiles)
+    planner = _Planner(snapshot, source, forbidden, landscapes)
     immovable: list[Move | Immovable] = []
     relocations: list[_Relocation] = []
     for document in shoots:
@@ -213,16 +213,15 @@ class _Planner:
     """Plans relocations one by one."""
 
     def __init__(
-        self, snapshot: Snapshot, source: str, forbidden: HostedSeeds, profiles: Iterable[SchedulingProfile]
+        self, snapshot: Snapshot, source: str, forbidden: HostedSeeds, landscapes: Mapping[str, Landscape]
     ) -> None:
         self._usage = UsageIndex(snapshot.usage)
         self._groups = snapshot.groups.copy()
         self._landscape = snapshot.landscape
         self._source = source
         self._forbidden = dict(forbidden)
-        self._alternatives = {DEFAULT_SCHEDULER: AlternativesCache(snapshot.landscape)}
-        for each in profiles:
-            self._alternatives[each.scheduler_name] = AlternativesCache(snapshot.landscape.with_profile(each))
+        by_scheduler = {DEFAULT_SCHEDULER: snapshot.landscape, **landscapes}
+        self._alternatives = {name: AlternativesCache(landscape) for name, landscape in by_scheduler.items()}
         self._planned: list[_Relocation] = []
 
     def relocation_of(self, document: Document) -> "_Relocation | Immovable":

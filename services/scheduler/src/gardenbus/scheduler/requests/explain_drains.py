@@ -1,12 +1,12 @@
-"""Explains a drain: where the shoots of a seed would move, by the scheduler's own decisions, and which would stay."""
+"""Explains a drain: where the shoots of a seed would move, by this scheduler's profiles, and which would stay."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 from gardenbus.common.api.document import Document
 from gardenbus.common.api.garden.migration_feasibility import hand_over_obstacle
 from gardenbus.common.api.garden.scheduling_requirements import resolved_of
 from gardenbus.common.api.garden.shoot_groups import GroupCounts
-from gardenbus.common.api.garden.shoots import Shoot
+from gardenbus.common.api.garden.shoots import DEFAULT_SCHEDULER, Shoot
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.api.responses import failure, success
 from gardenbus.common.errors import GardenbusError, InvalidResource, NotFound
@@ -41,11 +41,12 @@ class DrainExplainHandler:
             groups = await self._groups(shoots)
         except GardenbusError as error:
             return failure(error)
-        movable, stays = _by_movability(shoots, seed)
+        landscapes = self._cache.landscapes
+        movable, stays = _by_movability(shoots, seed, {DEFAULT_SCHEDULER, *landscapes})
         seen = self._cache.snapshot(self._scheduler_name)
         source = seen.landscape.seeds_by_name.get(seed)
         snapshot = Snapshot(seen.landscape, seen.usage, groups)
-        planned = plan_moves(movable[:MOST_PLANNED], snapshot, source=seed, forbidden=hosting)
+        planned = plan_moves(movable[:MOST_PLANNED], snapshot, source=seed, forbidden=hosting, landscapes=landscapes)
         stays += [each for each in planned if isinstance(each, Immovable)]
         return success(
             {
@@ -76,13 +77,15 @@ class DrainExplainHandler:
         return GroupIndex(counts)
 
 
-def _by_movability(shoots: Iterable[Document], seed: str) -> tuple[list[Document], list[Immovable]]:
-    """Shoots that may move, and those that stay whatever other seeds are like."""
+def _by_movability(
+    shoots: Iterable[Document], seed: str, schedulers: Collection[str]
+) -> tuple[list[Document], list[Immovable]]:
+    """Shoots that may move by the rules of the schedulers, and those that stay whatever other seeds are like."""
     movable: list[Document] = []
     stays: list[Immovable] = []
     for document in shoots:
         try:
-            reason = immovable_reason(Shoot.from_document(document), seed)
+            reason = immovable_reason(Shoot.from_document(document), seed, schedulers)
         except InvalidResource as error:
             reason = (f"its manifest cannot be read: {error.message}", False)
         if reason is None:
