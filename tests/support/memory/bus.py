@@ -542,7 +542,7 @@ class MemoryBus:
                 except TimeoutError as error:
                     raise Unavailable(f"no response on {subject} within {timeout_seconds:g} s") from error
                 except Exception as error:  # noqa: BLE001  (whatever a handler raises is a response)
-                    return error_response(error)[2]
+                    return error_response(error, "of-this-request")[2]
         raise Unavailable(f"no responder on {subject}")
 
     def notify(self, subject: str, body: bytes) -> None:
