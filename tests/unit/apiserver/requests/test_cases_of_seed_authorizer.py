@@ -85,7 +85,8 @@ OF_SEED = (
 )
 OF_MANAGED_SEED = ("managedseed.garden.child", "lease.gardener-system-seed-lease.child", "secret.garden.child-backup")
 EVERY_GARDENLETS = ("controllerregistration._.registration",)
-EVERYBODYS = ("cloudprofile._.aws", "exposureclass._.public", f"seed._.{OURS}", f"seed._.{THEIRS}")
+PUBLIC = ("configmap.kube-system.cluster-identity", "configmap.gardener-system-public.gardener-info")
+EVERYBODYS = ("cloudprofile._.aws", "exposureclass._.public", f"seed._.{OURS}", f"seed._.{THEIRS}", *PUBLIC)
 
 NARROWER = {
     "no backups are made of buckets": ("secret.garden-keys.of-bucket", "secret.garden-keys.generated"),
@@ -96,7 +97,6 @@ NARROWER = {
         *("internalsecret.garden-dev.apollo.ca-client", "configmap.garden-dev.apollo.ca-cluster"),
     ),
     "issuers are not published": ("secret.gardener-system-shoot-issuer.dev--uid",),
-    "the identity of the garden is no secret of a seed": ("configmap.kube-system.cluster-identity",),
     "tokens are handed over once": ("secret.kube-system.bootstrap-token-2d9418",),
     "a Seed is written by its gardenlet": ("secret.garden-prod.foreign",),
 }

@@ -19,6 +19,7 @@ from gardenbus.controllermanager.controllers import (
     controller_registration,
     credentials,
     extensions_check,
+    gardener_info,
     plant,
     project,
     project_activity,
@@ -57,6 +58,7 @@ LOOPS: Sequence[Loop] = (
     extensions_check.LOOP,
     seed_secrets.LOOP,
     plant.LOOP,
+    gardener_info.LOOP,
 )
 """All loops. A new one has its queue in the permission table too."""
 
@@ -134,6 +136,7 @@ def _build(
             api=ApiserverClient(bus, subjects, user=USER),
             configuration=context.settings.configuration,
             enqueue=enqueuer.enqueue,
+            cluster_identity=context.settings.cluster_identity,
         )
     )
     informer.subscribe(built.changed, loop.follows)

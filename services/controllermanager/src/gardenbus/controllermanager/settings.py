@@ -1,6 +1,9 @@
 """Settings of controllermanager: the common ones, and Gardener's configuration file."""
 
 from functools import partial
+from typing import Annotated
+
+import msgspec
 
 from gardenbus.common.api.configuration.controller_manager import (
     ControllerManagerConfiguration,
@@ -17,6 +20,10 @@ class ControllerManagerSettings(CommonSettings, frozen=True, kw_only=True):
 
     configuration: ControllerManagerConfiguration = ControllerManagerConfiguration()
     """The configuration file's content; Gardener's defaults without one."""
+
+    cluster_identity: Annotated[str, msgspec.Meta(max_length=253)] = ""
+    """Identity of the landscape, for a ConfigMap `kube-system/cluster-identity` that is missing; one is made else.
+    Set, it is the same after a loss of all that is stored."""
 
 
 load_settings = partial(load_configured, ControllerManagerSettings, parse_controller_manager, usage=USAGE)

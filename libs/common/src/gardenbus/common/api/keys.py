@@ -64,6 +64,11 @@ class ObjectKey(NamedTuple):
         return cls(kind, "" if namespace == CLUSTER_SCOPE else namespace, name)
 
 
+CLUSTER_IDENTITY = ObjectKey("configmap", "kube-system", "cluster-identity")
+GARDENER_INFO = ObjectKey("configmap", "gardener-system-public", "gardener-info")
+"""ConfigMaps of a landscape about itself, which everybody may read."""
+
+
 def _token(text: str) -> str:
     """A part of a subject: the text, or its digest where it could not stand there as it is."""
     return text if _PLAIN_TOKEN.fullmatch(text) else hashlib.sha256(text.encode(errors="replace")).hexdigest()[:16]

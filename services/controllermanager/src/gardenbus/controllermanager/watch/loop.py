@@ -49,6 +49,9 @@ class LoopContext(NamedTuple):
     enqueue: Callable[[ObjectKey], None]
     """Puts an object on the loop's own queue."""
 
+    cluster_identity: str = ""
+    """Identity that the landscape is to have; "" for one that is made."""
+
 
 ChangeCallback = Callable[[ObjectKey, StoredObject | None, StoredObject | None], None]
 """Called with what is new of an object: its key, what was cached, and what it is now."""

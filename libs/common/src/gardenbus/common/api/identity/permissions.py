@@ -273,6 +273,7 @@ CONTROLLER_MANAGERS_QUEUES = (
     "bastion",
     *("controllerregistration", "controllerinstallation", "seedextensionscheck", "seedsecrets"),
     "plant",
+    "gardenerinfo",
 )
 """The loops of controllermanager."""
 

@@ -44,12 +44,15 @@ from gardenbus.common.api.identity.principals import Principal, groups_of_user, 
 from gardenbus.common.api.identity.revocations import REVOCATIONS
 from gardenbus.common.api.identity.roles import LANDSCAPE_ROLES, LandscapeRole, landscape_role
 from gardenbus.common.api.index_keys import REGION_CONFIG_LABEL
-from gardenbus.common.api.keys import GARDEN_NAMESPACE
+from gardenbus.common.api.keys import CLUSTER_IDENTITY, GARDEN_NAMESPACE, GARDENER_INFO
 from gardenbus.common.api.kinds import CONFIDENTIAL, KINDS
 from gardenbus.common.api.verbs import sent_by
 
 GLOBAL_KINDS = frozenset({"cloudprofile", "exposureclass", "seed"})
 """Read by everybody. Source: Gardener's ClusterRole `gardener.cloud:system:read-global-resources`."""
+
+PUBLIC_CONFIG_MAPS = frozenset({CLUSTER_IDENTITY, GARDENER_INFO})
+"""So are these. Source: its Roles `gardener.cloud:system:read-{cluster-identity-configmap,gardener-system-public}`."""
 
 LANDSCAPE_READS = sent_by("viewer")
 CERTIFICATE_REQUESTS = sent_by("bootstrap")
@@ -141,7 +144,8 @@ def role_of(requester: Requester, facts: AuthorizationFacts) -> LandscapeRole | 
 def _is_everybodys(action: Action) -> bool:
     if not action.kind:
         return action.verb in EVERYBODYS_REQUESTS or action.verb.startswith("position.")
-    return action.kind in GLOBAL_KINDS and action.verb in ("get", "list", "watch")
+    is_public = action.kind in GLOBAL_KINDS or (action.kind == "configmap" and action.key in PUBLIC_CONFIG_MAPS)
+    return is_public and action.verb in ("get", "list", "watch")
 
 
 def _service(action: Action, requester: Requester) -> Permit | Rejection:
