@@ -23,6 +23,7 @@ ATTACKERS: Sequence[Principal] = (
     Principal("member-agent", "paris"),
     Principal("scheduler", "mine"),
     Principal("extension", "aws-cork"),
+    Principal("plugin", "carbon"),
 )
 """One of each sort: a person without a role and one with one in a Project, and all programs from outside."""
 

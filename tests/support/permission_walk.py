@@ -16,6 +16,7 @@ OUTSIDERS = (
     Principal("user", "ann"),
     Principal("scheduler", "mine"),
     Principal("extension", "aws-cork"),
+    Principal("plugin", "carbon"),
     Principal("bootstrap", "4f2a91"),
 )
 PRINCIPALS = (*(Principal("service", name) for name in service_names()), Principal("operator", "operator"), *OUTSIDERS)
@@ -38,7 +39,7 @@ class _Probe(Connection):
 
 
 def _names() -> Sequence[str]:
-    return ("aws-cork", "aws-dublin", "member:paris", "member:rome", "mine", "default-scheduler")
+    return ("aws-cork", "aws-dublin", "member:paris", "member:rome", "mine", "carbon", "default-scheduler")
 
 
 def every_subject() -> Sequence[str]:
@@ -51,6 +52,7 @@ def every_subject() -> Sequence[str]:
         "root",
         "scheduler:mine",
         "extension:aws-cork",
+        "plugin:carbon",
         "bootstrap:4f2a91",
     )
     tails = (
@@ -62,7 +64,10 @@ def every_subject() -> Sequence[str]:
         "api.bind",
         "api.delete.seed.a",
     )
-    families = ("lease", "report", "binding", "view", "scheduler", "changed", "event", "queue", "later", "extension")
+    families = (
+        *("lease", "report", "binding", "view", "scheduler", "changed", "event", "queue", "later", "extension"),
+        "plugin",
+    )
     endings = ("", ".etcd", ".shoot.dev.a", ".work.fleet-member-paris.a")
     endpoints = (
         *(f"STREAM.{verb}.{stream}" for verb in _STREAM_VERBS for stream in STREAMS),

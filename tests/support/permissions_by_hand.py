@@ -47,9 +47,10 @@ BY_HAND: Mapping[Principal, str] = {
         may not subscribe: garden.apply garden.changed.>
     """,
     Principal("service", "scheduler"): """
-        may publish: garden.later.scheduling.mine.dev.a $JS.API.CONSUMER.MSG.NEXT.QUEUES.waking-mine
+        may publish: garden.later.scheduling.mine.dev.a garden.plugin.carbon
+            $JS.API.CONSUMER.MSG.NEXT.QUEUES.waking-mine
         may subscribe: garden.scheduler.x.y garden.hint.scheduling.mine
-        may not publish: garden.hint.scheduling.mine
+        may not publish: garden.hint.scheduling.mine garden.plugin.carbon.x
             garden.queue.managedseedset.garden.a garden.as.root.apply garden.changed.shoot.dev.a
             garden.api.bind $JS.API.STREAM.PURGE.QUEUES
         may not subscribe: garden.api.>
@@ -62,7 +63,8 @@ BY_HAND: Mapping[Principal, str] = {
             garden.changed.shoot.dev.a $JS.API.STREAM.PURGE.OBJECTS $JS.API.STREAM.MSG.GET.OBJECTS
     """,
     Principal("operator", "operator"): """
-        may publish: garden.apply garden.as.ann.api.whoami garden.out.ann.apply $JS.API.STREAM.PURGE.REJECTED
+        may publish: garden.apply garden.as.ann.api.whoami garden.out.ann.apply garden.plugin.carbon
+            $JS.API.STREAM.PURGE.REJECTED
         may subscribe: garden.changed.>
         may not publish: garden.changed.shoot.dev.a garden.binding.aws.dev.a garden.lease.aws
             garden.report.aws.shoot.dev.a garden.queue.garbage.dev.a $SYS.REQ.SERVER.PING $SYS.REQ.USER.AUTH
@@ -102,6 +104,7 @@ BY_HAND: Mapping[Principal, str] = {
             garden.out.ann.apply garden.out.bob.apply
             garden.lease.aws $JS.API.INFO IN.API.CONSUMER.CREATE.OBJECTS.ann.garden.changed.shoot.>
             IN.API.STREAM.INFO.OBJECTS garden.as.ann.scheduler.x garden.scheduler.mine.explain garden.seed.aws.x
+            garden.plugin.carbon
             _INBOX.bob.x
         may not subscribe: garden.changed.> garden.as.ann.> _INBOX.bob.x
     """,
@@ -120,6 +123,15 @@ BY_HAND: Mapping[Principal, str] = {
         may not publish: garden.lease.aws-cork garden.as.extension:aws-cork.api.whoami
             garden.as.seed:aws-cork.api.whoami _INBOX.seed:aws-dublin.x
         may not subscribe: garden.extension.aws-dublin.etcd _INBOX.seed:aws-cork.x
+    """,
+    Principal("plugin", "carbon"): """
+        may publish: _R_.x
+        may subscribe: garden.plugin.carbon _INBOX.plugin:carbon.x
+        may not publish: garden.plugin.carbon garden.plugin.other garden.as.plugin:carbon.api.whoami
+            garden.as.plugin:carbon.api.get.seed.a garden.apply garden.lease.aws-cork garden.scheduler.mine.explain
+            IN.API.STREAM.INFO.OBJECTS IN.API.CONSUMER.CREATE.OBJECTS.carbon.garden.changed.seed.> _INBOX.relay.x
+        may not subscribe: garden.plugin.other garden.plugin.* garden.plugin.carbon.x garden.changed.seed.>
+            garden.scheduler.x.y $SRV.PING $SRV.INFO.carbon _R_.> _INBOX.seed:aws-cork.x
     """,
     Principal("bootstrap", "4f2a91"): """
         may publish: garden.as.bootstrap:4f2a91.api.csr.create

@@ -25,8 +25,9 @@ from tests.support.servers import Server, start_nats
 
 CORK, PARIS = Principal("gardenlet", "aws-cork"), Principal("member-agent", "paris")
 ANN, MINE = Principal("user", "ann"), Principal("scheduler", "mine")
-EXTENSION = Principal("extension", "aws-cork")
-WALKED = (CORK, PARIS, ANN, MINE, EXTENSION, Principal("service", "scheduler"), Principal("operator", "operator"))
+EXTENSION, PLUGIN = Principal("extension", "aws-cork"), Principal("plugin", "carbon")
+INSIDERS = (Principal("service", "scheduler"), Principal("operator", "operator"))
+WALKED = (CORK, PARIS, ANN, MINE, EXTENSION, PLUGIN, *INSIDERS)
 
 
 class Fleet:
@@ -35,7 +36,8 @@ class Fleet:
     def __init__(self, path: Path) -> None:
         self.path = path / "nats" / "fleet"
         self.export(
-            "--seed", "aws-cork", "--member", "paris", "--user", "ann", "--scheduler", "mine", "--extension", "aws-cork"
+            *("--seed", "aws-cork", "--member", "paris", "--user", "ann", "--scheduler", "mine"),
+            *("--extension", "aws-cork", "--plugin", "carbon"),
         )
         operator = json.loads((self.path / "operator.json").read_text())
         login = f"{operator['user']}:{operator['password']}"
@@ -54,6 +56,7 @@ class Fleet:
             "user": f"users/{who.name}.nk",
             "scheduler": f"schedulers/{who.name}.nk",
             "extension": f"extensions/{who.name}.nk",
+            "plugin": f"plugins/{who.name}.nk",
             "service": f"services/{who.name}.nk",
             "operator": "operator.json",
         }
@@ -130,6 +133,7 @@ async def test_one_more_comes_in_and_one_less_is_cut_off_when_the_server_reads_i
     assert sorted(existing.values()) == [
         "extension:aws-cork",
         "member:paris",
+        "plugin:carbon",
         "scheduler:mine",
         "seed:aws-cork",
         "seed:aws-dublin",

@@ -15,7 +15,7 @@ from gardenbus.common.api.garden.scheduling_profiles import (
     WeightedScore,
 )
 from gardenbus.common.errors import SettingsInvalid
-from gardenbus.diagnostics.services import assess_plugins
+from gardenbus.diagnostics.services import assess_given_up
 from gardenbus.scheduler.watch.installed_plugins import ENTRY_POINT_GROUP, load_plugins
 from tests.contract.scheduler.test_plugins import explain, infos_of, pending_because, placed
 from tests.contract.scheduler.test_scheduler import Garden
@@ -152,7 +152,7 @@ async def test_a_plugin_whose_calls_hang_is_given_up_after_three_and_taken_back_
             assert len(threads) == 3
 
             async def doctor_warns(*found: str) -> None:
-                assert [each.found for each in assess_plugins(await infos_of(garden))] == list(found)
+                assert [each.found for each in assess_given_up(await infos_of(garden))] == list(found)
 
             await eventually(
                 lambda: doctor_warns("default-scheduler: tiers is given up, as its calls do not return"), every=0.05

@@ -16,7 +16,7 @@ from gardenbus.common.api.garden.scheduling_profiles import OnError, RemotePlugi
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.ports.bus import Bus, Request
 from gardenbus.diagnostics.admin import connect_admin
-from gardenbus.diagnostics.services import assess_plugins
+from gardenbus.diagnostics.services import silent_plugins
 from tests.contract.scheduler.test_scheduler import Garden
 from tests.support.builders import a_project, a_seed, a_shoot
 from tests.support.eventually import HANG_SECONDS, eventually
@@ -291,17 +291,16 @@ async def test_a_seed_that_changes_is_requested_about_again(garden: Garden, serv
         await eventually(again)
 
 
-async def test_doctor_warns_of_a_plugin_that_no_micro_service_responds_for(garden: Garden, serve: Serve) -> None:
+async def test_doctor_warns_of_a_plugin_that_nothing_responds_for(garden: Garden, serve: Serve) -> None:
     async with garden.scheduler(profiles=(a_profile(),)):
 
         async def findings() -> list[str]:
             infos = await infos_of(garden)
-            return [each.found for each in assess_plugins(infos)]
+            async with connect_admin(garden.nats.url, "test") as admin:
+                return [each.found for each in await silent_plugins(admin, infos)]
 
         async def warned() -> None:
-            assert await findings() == [
-                f"default-scheduler: no micro service responds on {garden.prefix}.plugin.carbon"
-            ]
+            assert await findings() == [f"default-scheduler: nothing responds on {garden.prefix}.plugin.carbon"]
 
         await eventually(warned)
         await serve(prefers_b)

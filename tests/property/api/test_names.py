@@ -65,7 +65,7 @@ WAYS: Mapping[str, Callable[[str], str]] = {
     "a certificate's CN": _by_certificate,
     "a session of the dashboard": _by_session,
 }
-MAY_BE_ISSUED = frozenset({"scheduler", "extension"})
+MAY_BE_ISSUED = frozenset({"scheduler", "extension", "plugin"})
 """Roles that an operator's Secret may name."""
 
 

@@ -56,14 +56,14 @@ async def test_the_groups_of_a_credential_count() -> None:
 
 async def test_agents_get_few_connections_unless_a_number_is_set_for_them() -> None:
     settings = BudgetSettings()
-    agents = ("seed:aws", "member:rome", "scheduler:mine", "extension:aws")
-    assert [settings.of(user).connections for user in (*agents, "ann")] == [3, 3, 8, 3, 64]
+    agents = ("seed:aws", "member:rome", "scheduler:mine", "extension:aws", "plugin:carbon")
+    assert [settings.of(user).connections for user in (*agents, "ann")] == [3, 3, 8, 3, 3, 64]
     limits = "default: {agentsConnections: 4, schedulersConnections: 5}"
     text = f'{limits}\nusers: {{"seed:aws": {{connections: 64}}}}'
     settings.on_change(BUDGETS, None, await stored(settings_of(text)))
-    assert [settings.of(user).connections for user in (*agents, "ann")] == [64, 4, 5, 4, 64]
+    assert [settings.of(user).connections for user in (*agents, "ann")] == [64, 4, 5, 4, 4, 64]
     settings.on_change(BUDGETS, None, await stored(settings_of("default: {connections: 2}")))
-    assert [settings.of(user).connections for user in (*agents, "ann")] == [2] * 5
+    assert [settings.of(user).connections for user in (*agents, "ann")] == [2] * 6
 
 
 async def test_a_projects_budget_is_its_members_whatever_they_are_and_while_they_are() -> None:

@@ -51,8 +51,9 @@ def test_what_somebody_outside_publishes_to_takes_no_batches_and_no_rollups(prin
         (Principal("member-agent", "paris"), {"REPORTS"}),
         (Principal("scheduler", "mine"), set[str]()),
         (Principal("extension", "aws-cork"), set[str]()),
+        (Principal("plugin", "carbon"), set[str]()),
     ],
-    ids=["user", "gardenlet", "member agent", "scheduler", "extension"],
+    ids=["user", "gardenlet", "member agent", "scheduler", "extension", "plug-in"],
 )
 def test_what_somebody_outside_sends_is_stored_in_few_streams(principal: Principal, names: set[str]) -> None:
     assert published_to(principal) == names

@@ -96,6 +96,7 @@ TABLE: dict[str, set[str]] = {
     "member:paris": EVERYBODY,
     "scheduler:mine": EVERYBODY | SCHEDULED | {f"other {each}" for each in SCHEDULED} | {"list all shoots"},
     "extension:aws": set(),
+    "plugin:carbon": set(),
     "bootstrap:4f2a91": {"get csr"},
 }
 """A user of each role, and what they may; everything else of `ATTEMPTS` is refused."""

@@ -27,6 +27,7 @@ def export(  # noqa: PLR0913 - one parameter an option
     extension: Annotated[
         OptionalNames, typer.Option("--extension", help="For the extension of this seed's backend nats.")
     ] = None,
+    plugin: Annotated[OptionalNames, typer.Option("--plugin", help="For a plug-in of schedulers of this name.")] = None,
     prefix: Annotated[str, typer.Option("--prefix", help="First token of all subjects.")] = DEFAULT_PREFIX,
 ) -> None:
     """Write accounts of nats.conf and an nkey for each of a small fixed fleet, which then needs no auth callout.
@@ -44,6 +45,7 @@ def export(  # noqa: PLR0913 - one parameter an option
         names: list[tuple[Role, Sequence[str]]] = [("gardenlet", seed or ()), ("member-agent", member or ())]
         names.append(("scheduler", scheduler or ()))
         names.append(("extension", extension or ()))
+        names.append(("plugin", plugin or ()))
         wanted = [issued(Principal(role, name).user) for role, given in names for name in given]
         wanted += [person(name) for name in user or ()]
         try:

@@ -36,6 +36,7 @@ def issue(  # noqa: PLR0913 - one parameter an option
     user: Annotated[str, typer.Option("--user", help="For this person or program.")] = "",
     scheduler: Annotated[str, typer.Option("--scheduler", help="For a scheduler of one's own of this name.")] = "",
     extension: Annotated[str, typer.Option("--extension", help="For the extension of this seed's backend nats.")] = "",
+    plugin: Annotated[str, typer.Option("--plugin", help="For a plug-in of schedulers of this name.")] = "",
     role: Annotated[
         str, typer.Option("--role", help="operator or viewer of the landscape; roles in a Project: its spec.members.")
     ] = "",
@@ -55,7 +56,9 @@ def issue(  # noqa: PLR0913 - one parameter an option
     gardenbus identity issue --user ann@example.org --role viewer -o ann.json
     """
     with exit_codes():
-        principal = _principal(seed=seed, member=member, user=user, scheduler=scheduler, extension=extension)
+        principal = _principal(
+            seed=seed, member=member, user=user, scheduler=scheduler, extension=extension, plugin=plugin
+        )
         wanted_role = landscape_role(role, principal)
         expires = datetime.now(UTC).replace(microsecond=0) + life_of(ttl)
         if file.exists() and not force:
@@ -110,7 +113,7 @@ def _principal(**names: str) -> Principal:
     """The one that was requested. Raises BadRequest."""
     given = {option: name for option, name in names.items() if name}
     if len(given) != 1:
-        raise BadRequest("--seed, --member, --user, --scheduler or --extension: exactly one of them is needed")
+        raise BadRequest("--seed, --member, --user, --scheduler, --extension or --plugin: exactly one is needed")
     ((option, name),) = given.items()
     roles: dict[str, Role] = {"seed": "gardenlet", "member": "member-agent"}
     principal = Principal(roles.get(option) or cast("Role", option), name)

@@ -36,6 +36,7 @@ _DIRECTORIES: Mapping[Role, str] = {
     "user": "users",
     "scheduler": "schedulers",
     "extension": "extensions",
+    "plugin": "plugins",
 }
 _AGENTS = ("gardenlet", "member-agent")
 

@@ -11,6 +11,7 @@ from gardenbus.common.adapters.nats.connection import NOBODY, Connection
 from gardenbus.common.adapters.nats.credentials import NO_CREDENTIALS, Credentials
 from gardenbus.common.adapters.nats.messages import RawMessage, publish_command
 from gardenbus.common.api.decoding import decode_json
+from gardenbus.common.errors import Unavailable
 
 SILENCE_SECONDS = 0.3
 """Wait for another response after the latest one."""
@@ -72,6 +73,14 @@ class AdminClient:
         finally:
             self._connection.unlisten(number)
         return [response for response in map(_decoded, bodies) if response]
+
+    async def responds(self, subject: str, body: bytes, *, within_seconds: float = 2.0) -> bool:
+        """Send a request; true where anything responds to it in time."""
+        try:
+            await self._connection.request_raw(subject, body, timeout_seconds=within_seconds)
+        except Unavailable:
+            return False
+        return True
 
 
 @contextlib.asynccontextmanager

@@ -1,9 +1,10 @@
 """Services and their versions; gardenlets with their heartbeats and clocks."""
 
+import asyncio
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
@@ -11,7 +12,12 @@ from gardenbus.common.api.decoding import decode_json
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.document_parts import mappings
 from gardenbus.common.api.garden.rows import condition
-from gardenbus.common.api.garden.scheduling_profiles import PROFILE_GIVEN_UP, PROFILE_PLUGINS, PROFILE_WARNING
+from gardenbus.common.api.garden.scheduling_profiles import (
+    PLUGIN_API_VERSION,
+    PROFILE_GIVEN_UP,
+    PROFILE_PLUGINS,
+    PROFILE_WARNING,
+)
 from gardenbus.common.api.garden.seeds import GARDENLET_READY
 from gardenbus.common.api.garden.shoots import DEFAULT_SCHEDULER, SPEC_REVERTED
 from gardenbus.common.api.identity.accounts import AUTH_CALLOUT, COMES_IN_BY
@@ -25,6 +31,9 @@ from gardenbus.diagnostics import jetstream
 from gardenbus.diagnostics.findings import DiagnosticFinding, some_of
 from gardenbus.diagnostics.servers import SKEW_FAILED_SECONDS, SKEW_WARNING_SECONDS
 from gardenbus.diagnostics.target import DiagnosticsTarget
+
+if TYPE_CHECKING:  # slow to import, and nothing here makes one
+    from gardenbus.diagnostics.admin import AdminClient
 
 DEFAULT_LEASE_SECONDS = 40.0
 EXAMINED_SEEDS = 20
@@ -222,29 +231,51 @@ async def versions(target: DiagnosticsTarget) -> Sequence[DiagnosticFinding]:
     """Findings for the micro services of the landscape and their versions."""
     responses = await target.admin.request_many("$SRV.INFO")
     found = assess_versions([(service_name(each), str(each.get("version"))) for each in responses])
-    return [*found, *assess_profiles(responses), *assess_plugins(responses)]
+    silent = await silent_plugins(target.admin, responses)
+    return [*found, *assess_profiles(responses), *silent, *assess_given_up(responses)]
 
 
-def assess_plugins(responses: Sequence[Document]) -> list[DiagnosticFinding]:
-    """Warn of plug-ins of scheduling profiles that no micro service responds for, and of those that are given up."""
+async def silent_plugins(admin: "AdminClient", responses: Sequence[Document]) -> Sequence[DiagnosticFinding]:
+    """Warnings of plug-ins of scheduling profiles that nothing responds for.
+
+    One that is no micro service, or one outside the services' account, is in no response: it gets a request about no
+    seeds.
+    """
     endpoints = [each for info in responses for each in mappings(info.get("endpoints"))]
     served = [str(each.get("subject")) for each in endpoints]
-    wanted: dict[str, str] = {}
-    given_up: set[tuple[str, str]] = set()
-    for metadata in (section(each, "metadata") for each in endpoints):
-        for plugin in str(metadata.get(PROFILE_GIVEN_UP) or "").split():
-            given_up.add((str(metadata.get("schedulerName")), plugin))
-        for subject in str(metadata.get(PROFILE_PLUGINS) or "").split():
-            wanted[subject] = str(metadata.get("schedulerName"))
-    advice = "start it, or take it out of the profile; until then its policy onError applies"
-    silent = [
-        DiagnosticFinding("scheduling plug-in", "warning", f"{name}: no micro service responds on {subject}", advice)
-        for subject, name in sorted(wanted.items())
+    wanted = {
+        subject: str(metadata.get("schedulerName"))
+        for metadata in (section(each, "metadata") for each in endpoints)
+        for subject in str(metadata.get(PROFILE_PLUGINS) or "").split()
         if not covers(served, subject)
+    }
+    responding = await asyncio.gather(
+        *(admin.responds(subject, _about_no_seeds(profile)) for subject, profile in wanted.items())
+    )
+    advice = "start it, or take it out of the profile; until then its policy onError applies"
+    return [
+        DiagnosticFinding("scheduling plug-in", "warning", f"{profile}: nothing responds on {subject}", advice)
+        for (subject, profile), responds in sorted(zip(wanted.items(), responding, strict=True))
+        if not responds
     ]
+
+
+def _about_no_seeds(profile: str) -> bytes:
+    about = dict.fromkeys(("namespace", "purpose", "provider", "region"), "")
+    nothing = dict.fromkeys(("points", "seeds", "shoots"), ())
+    return msgspec.json.encode({"apiVersion": PLUGIN_API_VERSION, "profile": profile, "input": about, **nothing})
+
+
+def assess_given_up(responses: Sequence[Document]) -> list[DiagnosticFinding]:
+    """Warn of plug-ins of scheduling profiles that are given up."""
+    given_up = {
+        (str(metadata.get("schedulerName")), plugin)
+        for metadata in (section(each, "metadata") for info in responses for each in mappings(info.get("endpoints")))
+        for plugin in str(metadata.get(PROFILE_GIVEN_UP) or "").split()
+    }
     mend = "mend it and restart the scheduler; until then its policy onError applies"
     hung = (f"{name}: {plugin} is given up, as its calls do not return" for name, plugin in sorted(given_up))
-    return [*silent, *(DiagnosticFinding("scheduling plug-in", "warning", found, mend) for found in hung)]
+    return [DiagnosticFinding("scheduling plug-in", "warning", found, mend) for found in hung]
 
 
 def assess_profiles(responses: Sequence[Document]) -> list[DiagnosticFinding]:

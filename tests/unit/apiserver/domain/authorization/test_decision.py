@@ -144,9 +144,10 @@ def test_only_uam_and_owners_manage_members() -> None:
 
 
 @pytest.mark.parametrize("kind", ["cloudprofile", "exposureclass", "seed"])
-def test_everybody_but_bootstrappers_and_extensions_reads_what_gardener_lets_everybody_read(kind: str) -> None:
-    users = ("nobody", "seed:aws", "member:paris", "scheduler:mine", "vera", "bootstrap:4f2a91", "extension:aws")
-    assert [user for user in users if is_allowed(user, "list", kind, None)] == list(users[:-2])
+def test_everybody_but_bootstrappers_extensions_and_plugins_reads_what_gardener_lets_everybody_read(kind: str) -> None:
+    readers = ["nobody", "seed:aws", "member:paris", "scheduler:mine", "vera"]
+    users = [*readers, "bootstrap:4f2a91", "extension:aws", "plugin:carbon"]
+    assert [user for user in users if is_allowed(user, "list", kind, None)] == readers
     assert not [user for user in users if is_allowed(user, "update", kind, "")]
 
 

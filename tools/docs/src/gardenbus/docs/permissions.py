@@ -26,7 +26,7 @@ What the apiserver allows beyond that; [who may do what](../production.md#who-ma
 
 """
 
-_OUTSIDE: tuple[Role, ...] = ("gardenlet", "member-agent", "scheduler", "extension", "user", "bootstrap")
+_OUTSIDE: tuple[Role, ...] = ("gardenlet", "member-agent", "scheduler", "extension", "plugin", "user", "bootstrap")
 
 
 def permissions_page() -> str:
@@ -75,7 +75,7 @@ def _requests() -> str:
     ]
     reads = "get, list, watch"
     rows += [
-        row("everybody but bootstrappers and extensions", reads, _kinds(Rule(frozenset(), GLOBAL_KINDS))),
+        row("everybody but bootstrappers, extensions and plug-ins", reads, _kinds(Rule(frozenset(), GLOBAL_KINDS))),
         row("a scheduler of one's own", reads, _kinds(Rule(frozenset(), SCHEDULERS_KINDS))),
         row("no viewer of the landscape", reads, _kinds(Rule(frozenset(), CONFIDENTIAL))),
     ]

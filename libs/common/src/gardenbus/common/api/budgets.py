@@ -86,7 +86,9 @@ DEFAULT_BUDGET = Budget()
 
 _FEW_CONNECTIONS: Mapping[str, Callable[[Budget], int]] = {
     "scheduler": attrgetter("schedulers_connections"),
-    **dict.fromkeys(("gardenlet", "member-agent", "extension", "bootstrap"), attrgetter("agents_connections")),
+    **dict.fromkeys(
+        ("gardenlet", "member-agent", "extension", "plugin", "bootstrap"), attrgetter("agents_connections")
+    ),
 }
 """Connections of those who are no persons, by role, unless another number is set for them."""
 

@@ -28,7 +28,10 @@ from gardenbus.common.api.watches import WatchQuery
 BodyForm = type[RequestBody] | type[WatchQuery] | Literal["manifests", "nothing"]
 
 Sender = Literal["everybody", "viewer", "dashboard", "gardenlet", "member-agent", "scheduler", "bootstrap"]
-"""Senders by role. `everybody`: whoever is known, but for bootstrappers and extensions; `viewer` of the landscape."""
+"""Senders by role. `everybody`: whoever is known, but for bootstrappers, extensions and plug-ins.
+
+`viewer`: of the landscape.
+"""
 
 Scope = Literal["documents", "object", "explained", "kind", "scheduler", "subject", "landscape"]
 """Subject of a request, and so what is authorized before it is carried out.

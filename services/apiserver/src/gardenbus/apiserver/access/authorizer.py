@@ -241,7 +241,7 @@ class Authorizer:
                 is_needed = action.kind in ("shoot", "configmap") and bool(action.name)
                 stored = await reads.get(action.key) if is_needed else None
                 return AuthorizationFacts(stored=stored.document() if stored else None)
-            case "member-agent" | "extension" | "bootstrap":
+            case "member-agent" | "extension" | "plugin" | "bootstrap":
                 return AuthorizationFacts()
             case "service" | "operator" | "user":
                 return await _persons_facts(action, reads)

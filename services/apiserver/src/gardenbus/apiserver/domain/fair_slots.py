@@ -28,7 +28,7 @@ SMALL = 64 * 1024
 LARGE_BYTES: Mapping[Lane, int] = {"insiders": 16 * 1024 * 1024, "agents": 4 * 1024 * 1024, "people": 4 * 1024 * 1024}
 """Bytes of large requests of a lane that are worked on at once."""
 
-_AGENTS = frozenset({"gardenlet", "member-agent", "scheduler", "extension"})
+_AGENTS = frozenset({"gardenlet", "member-agent", "scheduler", "extension", "plugin"})
 
 
 def lane_of(user: str, *, is_insider: bool) -> Lane:

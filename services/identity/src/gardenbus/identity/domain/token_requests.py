@@ -1,12 +1,12 @@
 """Secrets that request short-lived credentials, and when they get them: Gardener's token requestor. Pure.
 
 Such a Secret is in the namespace `garden`, where only operators write: that is how an operator names the identity. It
-must be a person's, a program's, a scheduler's or an extension's, and none that is an operator.
+must be a person's, a program's, a scheduler's, an extension's or a plug-in's, and none that is an operator.
 
 | field | |
 |---|---|
 | label `resources.gardener.cloud/purpose` | `token-requestor` |
-| annotation `gardenbus.io/user` | whose credentials: `ann`, `scheduler:mine`, `extension:aws` |
+| annotation `gardenbus.io/user` | whose credentials: `ann`, `scheduler:mine`, `extension:aws`, `plugin:carbon` |
 | annotations `serviceaccount.resources.gardener.cloud/{name,namespace}` | instead of it: the ServiceAccount's |
 | annotation `serviceaccount.resources.gardener.cloud/inject-ca-bundle` | "true": `bundle.crt` is wanted too |
 | annotation `serviceaccount.resources.gardener.cloud/token-expiration-duration` | their life, 12 h without it |

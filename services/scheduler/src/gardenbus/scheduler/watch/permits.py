@@ -17,12 +17,13 @@ import msgspec
 
 from gardenbus.common.api.decoding import json_decoder
 from gardenbus.common.api.document import Document
+from gardenbus.common.api.garden.scheduling_profiles import PLUGIN_API_VERSION
 from gardenbus.common.api.keys import Subjects
 from gardenbus.common.controller.cancellation import cancelled
 from gardenbus.common.errors import GardenbusError
 from gardenbus.common.ports.bus import Bus
 from gardenbus.scheduler.watch.installed_plugins import PluginCalls, PluginReplyInvalid
-from gardenbus.scheduler.watch.user_plugins import API_VERSION, LONGEST_REPLY_SECONDS, MOST_BYTES, UserPlugin
+from gardenbus.scheduler.watch.user_plugins import LONGEST_REPLY_SECONDS, MOST_BYTES, UserPlugin
 from gardenbus.scheduling.plugin_replies import PluginInput
 from gardenbus.scheduling.seed_candidates import SeedCandidate
 
@@ -145,7 +146,7 @@ class Permits:
             }
             return _permits(plugin, binds, _PermitReply(denied, later))
         body = {
-            "apiVersion": API_VERSION,
+            "apiVersion": PLUGIN_API_VERSION,
             "profile": self._profile,
             "points": ["Permit"],
             "input": binds[0].of_class._asdict(),

@@ -21,7 +21,12 @@ import msgspec
 import structlog
 
 from gardenbus.common.api.decoding import json_decoder
-from gardenbus.common.api.garden.scheduling_profiles import ABOUT_CLASSES, PROFILE_GIVEN_UP, SchedulingProfile
+from gardenbus.common.api.garden.scheduling_profiles import (
+    ABOUT_CLASSES,
+    PLUGIN_API_VERSION,
+    PROFILE_GIVEN_UP,
+    SchedulingProfile,
+)
 from gardenbus.common.api.keys import Subjects
 from gardenbus.common.controller.cancellation import cancelled
 from gardenbus.common.controller.repeated_lines import RepeatedLines
@@ -32,7 +37,6 @@ from gardenbus.scheduler.metrics import SchedulerMetrics
 from gardenbus.scheduler.watch.installed_plugins import PluginReplyInvalid, SeedPlugin
 from gardenbus.scheduler.watch.permits import Permits
 from gardenbus.scheduler.watch.user_plugins import (
-    API_VERSION,
     LONGEST_REPLY_SECONDS,
     MOST_BYTES,
     UserPlugin,
@@ -239,7 +243,7 @@ class Plugins:
         """The response over NATS. Raises Transient."""
         body = _encode(
             {
-                "apiVersion": API_VERSION,
+                "apiVersion": PLUGIN_API_VERSION,
                 "profile": self._profile.scheduler_name,
                 "points": [each for each in plugin.user.args.points if each in ABOUT_CLASSES],
                 "input": key._asdict(),

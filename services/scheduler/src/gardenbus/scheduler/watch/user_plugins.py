@@ -9,8 +9,6 @@ from gardenbus.common.ports.clock import Clock
 from gardenbus.scheduler.metrics import SchedulerMetrics
 from gardenbus.scheduler.watch.installed_plugins import MOST_HUNG, PluginCalls, SeedPlugin
 
-API_VERSION = "plugin.gardenbus.io/v1"
-
 LONGEST_REPLY_SECONDS = 5.0
 """Wait for a reply that is late: nobody waits for it, but it counts."""
 

@@ -251,6 +251,9 @@ def valid_until(annotation: str) -> str:
 PROFILE_WARNING = "profile-warning"
 """Metadata of a scheduler's micro service: what `doctor` warns of."""
 
+PLUGIN_API_VERSION = "plugin.gardenbus.io/v1"
+"""Of what plug-ins are requested about."""
+
 PROFILE_PLUGINS = "profile-plugins"
 """The same: the subjects of the plug-ins of its profile."""
 PROFILE_GIVEN_UP = "profile-given-up"

@@ -61,6 +61,7 @@ def crossings(subjects: Subjects) -> Sequence[Crossing]:
         ),
         Crossing(f"{prefix}.scheduler.*.>", inward=False),
         Crossing(f"{prefix}.seed.*.>", inward=False),
+        Crossing(subjects.plugin("*"), inward=False),
     )
 
 

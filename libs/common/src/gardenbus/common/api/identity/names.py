@@ -4,7 +4,7 @@
 |---|---|---|
 | a person, a program | what nobody below carries, nor begins with | a provider, `identity issue`, a certificate |
 | a ServiceAccount | `system:serviceaccount:<namespace>:<name>` | the token that was requested for it |
-| a gardenlet, agent, scheduler, extension | `seed:<name>`, `member:<name>`, … | the landscape, which issued it |
+| a gardenlet, agent, scheduler, extension, plug-in | `seed:<name>`, `member:<name>`, … | the landscape, by issue |
 | a bootstrapper | `bootstrap:<id>` | its token |
 | a service, the operator | its row's name, `operator` | the server's configuration |
 | nobody | `system:anonymous` | a subject that names no user: there is no other way to it |
@@ -44,7 +44,7 @@ _SERVICE_ACCOUNT = re.compile(r"[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?")
 
 _SERVICES = frozenset(service_names())
 _TOKEN_ID = re.compile(r"[a-z0-9]{6}")
-_CERTIFIED: frozenset[Role] = frozenset({"gardenlet", "member-agent", "user", "scheduler", "extension"})
+_CERTIFIED: frozenset[Role] = frozenset({"gardenlet", "member-agent", "user", "scheduler", "extension", "plugin"})
 
 
 def is_reserved(name: str) -> str:

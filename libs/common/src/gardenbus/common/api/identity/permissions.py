@@ -14,7 +14,7 @@ that the server sets (NATS 2.14 and newer):
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from gardenbus.common.api.fleet.member_clusters import CLUSTER_NAMESPACE_PREFIX
 from gardenbus.common.api.identity.principals import Principal
@@ -65,18 +65,8 @@ def permissions_of(principal: Principal, subjects: Subjects) -> Permissions:
             own = row(_Insider(subjects))
         case "operator":
             own = _operator(subjects)
-        case "gardenlet":
-            own = _gardenlet(principal, subjects)
-        case "member-agent":
-            own = _member_agent(principal, subjects)
-        case "scheduler":
-            own = _foreign_scheduler(principal, subjects)
-        case "extension":
-            own = _extension(principal, subjects)
-        case "bootstrap":
-            own = Permissions(_own_requests(principal, subjects, "bootstrap"), ())
-        case "user":
-            own = _person(principal, subjects)
+        case role:
+            own = _OUTSIDERS[role](principal, subjects)
     shared = _every_insider(principal) if principal.account == "GARDEN" else _every_outsider(principal)
     return shared + own
 
@@ -357,7 +347,7 @@ _SERVICES: Mapping[str, Callable[[_Insider], Permissions]] = {
 }
 
 
-_OPERATORS_PUBLISH = ("apply", "delete", "api.>", "as.>", "out.>", "restored.>", "rejected", "rejected.>")
+_OPERATORS_PUBLISH = ("apply", "delete", "api.>", "as.>", "out.>", "restored.>", "rejected", "rejected.>", "plugin.*")
 
 
 def _operator(subjects: Subjects) -> Permissions:
@@ -474,6 +464,29 @@ def _extension(principal: Principal, subjects: Subjects) -> Permissions:
     """The row of who takes the steps of a seed's shoots: it responds to the seed's gardenlet, and to nobody else."""
     gardenlet = Principal("gardenlet", principal.name)
     return Permissions((f"{gardenlet.inbox}.>",), (subjects.extensions_of(principal.name),))
+
+
+def _plugin(principal: Principal, subjects: Subjects) -> Permissions:
+    """The row of a plug-in of scheduling profiles: it responds on its subject, and sends nothing else."""
+    return Permissions((OUTSIDE_REPLIES,), (subjects.plugin(principal.name),))
+
+
+def _bootstrapper(principal: Principal, subjects: Subjects) -> Permissions:
+    return Permissions(_own_requests(principal, subjects, "bootstrap"), ())
+
+
+_OUTSIDERS: Mapping[
+    Literal["gardenlet", "member-agent", "user", "scheduler", "extension", "plugin", "bootstrap"],
+    Callable[[Principal, Subjects], Permissions],
+] = {
+    "gardenlet": _gardenlet,
+    "member-agent": _member_agent,
+    "user": _person,
+    "scheduler": _foreign_scheduler,
+    "extension": _extension,
+    "plugin": _plugin,
+    "bootstrap": _bootstrapper,
+}
 
 
 def covers(allowed: Sequence[str], subject: str) -> bool:

@@ -12,7 +12,9 @@ from gardenbus.common.api.names import LABEL
 from gardenbus.common.api.users import check_user, subject_token
 from gardenbus.common.errors import BadRequest
 
-Role = Literal["service", "operator", "gardenlet", "member-agent", "user", "scheduler", "extension", "bootstrap"]
+Role = Literal[
+    "service", "operator", "gardenlet", "member-agent", "user", "scheduler", "extension", "plugin", "bootstrap"
+]
 Account = Literal["GARDEN", "OUT"]
 
 SEEDS_ORGANIZATION = "gardener.cloud:system:seeds"
@@ -32,10 +34,11 @@ _PREFIXES: dict[Role, str] = {
     "member-agent": REPORTER_PREFIX,
     "scheduler": "scheduler:",
     "extension": "extension:",
+    "plugin": "plugin:",
     "bootstrap": "bootstrap:",
 }
 PRINCIPAL_PREFIXES = tuple(_PREFIXES.values())
-_LABELLED: frozenset[Role] = frozenset({"gardenlet", "member-agent", "scheduler", "extension"})
+_LABELLED: frozenset[Role] = frozenset({"gardenlet", "member-agent", "scheduler", "extension", "plugin"})
 """Roles whose names are a part of subjects and of consumers' names: a dot or an underscore would name another's."""
 
 _INSIDERS: frozenset[Role] = frozenset({"service", "operator"})
@@ -49,7 +52,7 @@ class Principal(NamedTuple):
 
     @property
     def user(self) -> str:
-        """Its user: `seed:aws`, `member:rome`, `scheduler:mine`, `extension:aws`, `bootstrap:4f2a91`, or the name."""
+        """Its user: `seed:aws`, `member:rome`, `plugin:carbon`, `bootstrap:4f2a91` and so on, or the name."""
         return f"{_PREFIXES.get(self.role, '')}{self.name}"
 
     @property

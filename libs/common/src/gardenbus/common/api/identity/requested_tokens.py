@@ -11,7 +11,7 @@ USER_ANNOTATION = "gardenbus.io/user"
 SERVICE_ACCOUNT_ANNOTATION = "serviceaccount.resources.gardener.cloud/"
 """Prefix of the annotations `name` and `namespace`, and of the request's others."""
 
-_ROLES = ("user", "scheduler", "extension")
+_ROLES = ("user", "scheduler", "extension", "plugin")
 
 
 def requested_principal(secret: Document) -> Principal:
@@ -31,7 +31,7 @@ def requested_principal(secret: Document) -> Principal:
     except BadRequest as error:
         raise BadRequest(f"{where}: {error.message}") from error
     if principal.role not in _ROLES or user.startswith(SERVICE_ACCOUNT_PREFIX):
-        raise BadRequest(f"{where}: {user!r}: only users', schedulers' and extensions' can be requested")
+        raise BadRequest(f"{where}: {user!r}: only users', schedulers', extensions' and plug-ins' can be requested")
     return principal
 
 

@@ -115,7 +115,7 @@ def authorize(action: Action, requester: Requester, facts: AuthorizationFacts) -
     if requester.is_insider and requester.user in SERVICES:
         return _service(action, requester)
     principal = principal_of(requester.user)
-    if principal.role not in ("bootstrap", "extension") and _is_everybodys(action):
+    if principal.role not in ("bootstrap", "extension", "plugin") and _is_everybodys(action):
         return Permit()
     match principal.role:
         case "gardenlet":
@@ -128,6 +128,8 @@ def authorize(action: Action, requester: Requester, facts: AuthorizationFacts) -
             return _rejection(
                 "extension", action, requester, "an extension responds to its seed's gardenlet, and sends no requests"
             )
+        case "plugin":
+            return _rejection("plugin", action, requester, "a plug-in responds to schedulers, and sends no requests")
         case "bootstrap":
             return _allowed_if(
                 action.verb in CERTIFICATE_REQUESTS, "bootstrap", action, requester, "a token is for a certificate only"
