@@ -68,7 +68,8 @@ def landscape(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     documents = [*map(a_seed_of, range(SEEDS)), *_set_of_seeds()]
     leases = [Message(Subjects().lease(f"seed-{number:03}"), b"{}") for number in range(SEEDS)]
     messages = [*map(announcement, documents), *leases]
-    with announced_landscape(tmp_path_factory.mktemp("tree"), messages) as url:
+    messages.append(Message(Subjects().queue("migration", "garden-dev", "apollo")))
+    with announced_landscape(tmp_path_factory.mktemp("tree"), messages, stalled="migration") as url:
         yield url
 
 
@@ -103,6 +104,19 @@ def test_what_needs_somebody_stands_above_every_page_until_it_is_over(landscape:
     phone = open_page(f"{landscape}/#/seeds?search=seed-00", phone=True, dark=True)
     expect(phone.locator(".notices")).to_be_visible()
     assert phone.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
+def test_a_queue_that_stands_still_is_named_above_every_page_and_leads_to_operations(
+    landscape: str, open_page: Open, keep: Keep
+):
+    page = open_page(f"{landscape}/#/shoots")
+    line = page.locator(".notices li", has_text="queue migration")
+    expect(line).to_have_text("queue migration stands still: no consumer, 1 message pending")
+    keep(page, "notices-queue")
+    line.get_by_role("link").focus()
+    page.keyboard.press("Enter")
+    expect(page).to_have_url(re.compile("#/operations"))
+    expect(line).to_be_visible()
 
 
 def test_totals_follow_the_filter(landscape: str, open_page: Open):

@@ -23,14 +23,21 @@ def announcement(document: Document, version: int = 1) -> Message:
 
 
 @contextlib.contextmanager
-def announced_landscape(directory: Path, messages: Sequence[Message], *, lacks: str = "") -> Generator[str]:
-    """The URL of a dashboard on a server that holds the messages, in order; without a stream that it `lacks`."""
+def announced_landscape(
+    directory: Path, messages: Sequence[Message], *, lacks: str = "", stalled: str = ""
+) -> Generator[str]:
+    """The URL of a dashboard on a server that holds the messages, in order; without a stream that it `lacks`.
+
+    `stalled` is a queue whose controller has run once, and is gone.
+    """
 
     async def publish() -> None:
         async with connect(server.url, "landscape") as bus:
             await bus.ensure_streams()
             for message in messages:
                 await bus.publish(message)
+            if stalled:
+                await bus.work_queue("QUEUES", stalled, Subjects().queue_of(stalled))
             if lacks:
                 await bus.request(f"$JS.API.STREAM.DELETE.{lacks}", b"")
 

@@ -155,11 +155,16 @@ async def test_changes_are_ones_own_alone():
     await asyncio.gather(publishing, return_exceptions=True)
 
 
-async def test_a_right_that_is_taken_away_ends_the_stream_and_the_lists():
+async def test_a_role_that_is_withdrawn_ends_the_stream_and_the_lists_and_leads_to_the_login():
     dashboard = await visited()
+    login = await dashboard.send("POST", "/api/login", {"token": dashboard.link("vera")}, origin=URL)
+    cookie = {"cookie": login.headers["set-cookie"].partition(";")[0]}
     sent = await _stream(dashboard, "vera")
     dashboard.replies["readable"] = {"role": "user", "kinds": GLOBAL}
     await _until(dashboard, lambda: sent[-1:] == ["end"])
+    for path in ("/api/session", "/api/seeds", "/api/shoots", "/api/changes"):
+        ended = await dashboard.get(path, **cookie)
+        assert (ended.status, ended.json()["error"]["message"]) == (401, "vera has no role here any more")
     rejected = await dashboard.send("POST", "/api/login", {"token": dashboard.link("vera")}, origin=URL)
     assert (rejected.status, "has no role here" in rejected.json()["error"]["message"]) == (403, True)
 

@@ -14,7 +14,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from gardenbus.common.api.identity.readable import Readable
 from gardenbus.common.controller.wait import forever
-from gardenbus.common.errors import TooManyRequests
+from gardenbus.common.errors import GardenbusError, TooManyRequests
 from gardenbus.common.ports.clock import Clock
 from gardenbus.dashboard.watch.filtered import FilteredCache
 from gardenbus.dashboard.watch.landscape import DashboardCache
@@ -32,6 +32,13 @@ KEPT_BYTES_OF_A_PART = 256 * 1024
 
 BuildApp = Callable[[Readable, DashboardCache, ChangeFeed], ASGIApp]
 """The handlers of one part of the landscape."""
+
+
+class RoleWithdrawn(GardenbusError):
+    """A user who logged in has lost all roles since: pages that are open lead back to the login."""
+
+    code = 401
+    reason = "Unauthorized"
 
 
 @dataclass(slots=True, eq=False)
@@ -59,7 +66,7 @@ class LandscapeViews:
         self._beat_at = 0.0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve one request. Raises TooManyRequests, Unavailable."""
+        """Serve one request. Raises TooManyRequests, Unavailable, RoleWithdrawn."""
         app = await self._app_of(session_of(Request(scope)).user)
         await app(scope, receive, send)
 
@@ -88,6 +95,9 @@ class LandscapeViews:
 
     async def _app_of(self, user: str) -> ASGIApp:
         readable = await self.rights.of(user)
+        if not readable.has_role:
+            self._end(user)
+            raise RoleWithdrawn(f"{user} has no role here any more")
         if readable.is_whole:
             self._end(user)
             if readable.role not in self._whole:
