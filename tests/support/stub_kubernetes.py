@@ -37,6 +37,11 @@ KINDS: dict[str, dict[str, tuple[str, bool]]] = {
     "autoscaling/v1": {"HorizontalPodAutoscaler": ("horizontalpodautoscalers", True)},
     "apiextensions.k8s.io/v1": {"CustomResourceDefinition": ("customresourcedefinitions", False)},
     "resources.gardener.cloud/v1alpha1": {"ManagedResource": ("managedresources", True)},
+    "extensions.gardener.cloud/v1alpha1": {
+        "Cluster": ("clusters", False),
+        "Infrastructure": ("infrastructures", True),
+        "Network": ("networks", True),
+    },
     "rbac.authorization.k8s.io/v1": {"ClusterRole": ("clusterroles", False)},
 }
 
