@@ -24,6 +24,9 @@ from tests.support.dashboard_process import running_dashboard
 from tests.support.landscape import address_of, authorities_of
 from tests.support.page_checks import CUT_OFF, NAMELESS
 
+POINTS_MS = 250_000
+"""Ends a hang: a point of the history is written each minute, and read each minute by a page."""
+
 pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.timeout(400)]
 
 EXAMPLE = Path(__file__).parents[2] / "examples/landscape"
@@ -257,7 +260,8 @@ def test_a_set_shows_its_replicas_its_rollout_and_why_it_scales(url: str, open_p
     expect(facts).to_contain_text(re.compile("wants [123], between 1 and 3"))
     expect(facts).to_contain_text(re.compile("have the (new )?template"))
     expect(page.locator("[data-replica]").first).to_contain_text("Shoot grove-")
-    expect(page.locator("[data-history=managedseedset] [data-chart=sets]")).to_be_visible()
+    chart = page.locator("[data-history=managedseedset] [data-chart=sets]")
+    expect(chart).to_be_visible(timeout=POINTS_MS)
     keep(page, "set")
 
 
