@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from gardenbus.cli.simulate.scheduling import snapshot_of
 from gardenbus.common.api.document import Document
-from gardenbus.scheduling.descheduling.relocation import Move, plan_moves
+from gardenbus.common.api.garden.moves import Move
+from gardenbus.scheduling.descheduling.relocation import plan_moves
 from tests.support.builders import a_cloudprofile, a_condition, a_project, a_seed, a_shoot, merged
 
 TIERS = ("x", "y", "z")

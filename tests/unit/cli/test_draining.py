@@ -8,8 +8,8 @@ from gardenbus.cli.migrations.drain import DrainResult, SeedDrain, plan_drain, s
 from gardenbus.cli.migrations.runner import Migrations
 from gardenbus.cli.simulate.profiles import profiles_of
 from gardenbus.common.api.document import Document
+from gardenbus.common.api.garden.moves import Move
 from gardenbus.common.errors import BadRequest, Forbidden
-from gardenbus.scheduling.descheduling.relocation import Move
 from tests.support.builders import a_cloudprofile, a_condition, a_project, a_seed, a_shoot, merged
 from tests.support.clocks import FakeClock
 from tests.support.fake_api import FakeApi

@@ -4,8 +4,8 @@ import pytest
 
 from gardenbus.cli.migrations.runner import OUTAGE_SECONDS, MigrationEvent, Migrations, migration_status
 from gardenbus.common.api.document import Document
+from gardenbus.common.api.garden.moves import Move
 from gardenbus.common.errors import Unavailable
-from gardenbus.scheduling.descheduling.relocation import Move
 from tests.support.builders import a_condition, a_shoot, merged
 from tests.support.clocks import FakeClock
 from tests.support.fake_api import FakeApi

@@ -5,11 +5,9 @@ from typing import Any
 import pytest
 
 from gardenbus.common.api.document import Document
+from gardenbus.common.api.garden.moves import ExplainedDrain, Immovable, Move
 from gardenbus.common.errors import Conflict
 from gardenbus.dashboard.domain.explained_drain import (
-    ExplainedDrain,
-    ExplainedMove,
-    ExplainedStay,
     outcome_words,
     shown_drain,
 )
@@ -128,20 +126,20 @@ async def test_a_plan_that_cannot_be_read_is_an_error_and_nothing_is_changed():
 
 
 def test_a_seed_whose_gardenlet_is_silent_is_not_drained_and_one_where_all_wait_says_so():
-    move = ExplainedMove("garden-dev", "a", "aws-eu1", "aws-eu2")
+    move = Move("garden-dev", "a", "aws-eu1", "aws-eu2")
     with pytest.raises(Conflict, match="cannot hand its shoots over: its condition GardenletReady is Unknown"):
         shown_drain(
             ExplainedDrain("aws-eu1", "its condition GardenletReady is Unknown", shoots=1, moves=[move]), is_open=True
         )
-    waits = ExplainedDrain("aws-eu1", shoots=1, stays=[ExplainedStay("garden-dev", "a", "it moves", waits=True)])
+    waits = ExplainedDrain("aws-eu1", shoots=1, stays=[Immovable("garden-dev", "a", "it moves", waits=True)])
     with pytest.raises(Conflict, match="none of its shoots can move now: 1 shoot has an operation under way"):
         shown_drain(waits, is_open=False)
     assert shown_drain(ExplainedDrain("aws-eu1"), is_open=True).does == ["it takes no new shoots"]
 
 
 def test_many_targets_and_many_that_stay_are_counted():
-    moves = [ExplainedMove("garden-dev", f"s{n}", "aws-eu1", f"t{n}") for n in range(7)]
-    stays = [ExplainedStay("garden-dev", f"x{n}", "no room" * 100) for n in range(6)]
+    moves = [Move("garden-dev", f"s{n}", "aws-eu1", f"t{n}") for n in range(7)]
+    stays = [Immovable("garden-dev", f"x{n}", "no room" * 100) for n in range(6)]
     follows = shown_drain(ExplainedDrain("aws-eu1", shoots=13, moves=moves, stays=stays), is_open=False).follows
     assert follows[0].endswith("1 to t4 and 2 more seeds")
     assert follows[-1] == "1 shoot more stays"

@@ -3,6 +3,7 @@ from typing import Any
 
 from gardenbus.cli.simulate.scheduling import snapshot_of
 from gardenbus.common.api.document import Document
+from gardenbus.common.api.garden.moves import Immovable, Move
 from gardenbus.common.api.garden.scheduling_profiles import (
     AddedAffinity,
     AnnotationScore,
@@ -12,7 +13,7 @@ from gardenbus.common.api.garden.scheduling_profiles import (
 )
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.api.selectors import parse_selector
-from gardenbus.scheduling.descheduling.relocation import Immovable, Move, hosted_seeds, plan_moves
+from gardenbus.scheduling.descheduling.relocation import hosted_seeds, plan_moves
 from tests.support.builders import a_cloudprofile, a_condition, a_project, a_seed, a_shoot, merged
 
 BACKUP: Document = {

@@ -47,11 +47,11 @@ from gardenbus.cli.output.console import (
 from gardenbus.cli.simulate.profiles import profiles_of
 from gardenbus.common.api.document import Document
 from gardenbus.common.api.garden.migration_feasibility import hand_over_obstacle
+from gardenbus.common.api.garden.moves import Move
 from gardenbus.common.api.garden.rows import seed_row
 from gardenbus.common.api.garden.scheduling_profiles import SchedulingProfile
 from gardenbus.common.errors import BadRequest, GardenbusError
 from gardenbus.common.runtime.clock import SystemClock
-from gardenbus.scheduling.descheduling.relocation import Move
 from gardenbus.scheduling.user_filters import SeedFilter
 
 MigrationTimeout = Annotated[str, typer.Option(help="How long one migration may take, as 90s or 10m.")]

@@ -15,13 +15,14 @@ from gardenbus.cli.manifests.files import as_mapping
 from gardenbus.cli.migrations.runner import MigrationOutcome, Migrations
 from gardenbus.common.api.document import Document
 from gardenbus.common.api.garden.migration_feasibility import hand_over_obstacle
+from gardenbus.common.api.garden.moves import Immovable, Move
 from gardenbus.common.api.garden.rows import seed_row
 from gardenbus.common.api.garden.scheduling_profiles import SchedulingProfile
 from gardenbus.common.api.garden.seed_management import CORDONED_BY, CORDONED_BY_OPERATOR
 from gardenbus.common.api.keys import CLUSTER_SCOPE
 from gardenbus.common.errors import Forbidden
 from gardenbus.common.ports.clock import Clock
-from gardenbus.scheduling.descheduling.relocation import Immovable, Move, plan_moves
+from gardenbus.scheduling.descheduling.relocation import plan_moves
 from gardenbus.scheduling.user_filters import SeedFilter
 
 PAUSE_SECONDS = 1.0

@@ -9,7 +9,7 @@ from rich.table import Column
 
 from gardenbus.cli.migrations.runner import MigrationEvent
 from gardenbus.cli.output.console import is_animated
-from gardenbus.scheduling.descheduling.relocation import Move
+from gardenbus.common.api.garden.moves import Move
 
 
 class MigrationProgress:

@@ -16,9 +16,9 @@ from gardenbus.cli.manifests.files import as_mapping
 from gardenbus.common.api.conditions import conditions_of, get_condition
 from gardenbus.common.api.document import STATUS_LABEL, Document
 from gardenbus.common.api.garden.migration_feasibility import READY_FOR_MIGRATION
+from gardenbus.common.api.garden.moves import Move
 from gardenbus.common.errors import Conflict, NotFound, Unavailable
 from gardenbus.common.ports.clock import Clock
-from gardenbus.scheduling.descheduling.relocation import Move
 
 POLL_SECONDS = 0.3
 OUTAGE_SECONDS = 60.0

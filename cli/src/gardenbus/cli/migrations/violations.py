@@ -5,13 +5,14 @@ from collections.abc import Sequence
 import msgspec
 
 from gardenbus.common.api.document import Document, section
+from gardenbus.common.api.garden.moves import Move
 from gardenbus.common.api.garden.scheduling_requirements import resolved_of
 from gardenbus.common.api.garden.shoot_groups import GroupProblem
 from gardenbus.common.api.garden.shoots import Shoot
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.errors import InvalidResource
 from gardenbus.scheduling.assignment import decide
-from gardenbus.scheduling.descheduling.relocation import HostedSeeds, Move, immovable_reason
+from gardenbus.scheduling.descheduling.relocation import HostedSeeds, immovable_reason
 from gardenbus.scheduling.equivalence_classes import request_of
 from gardenbus.scheduling.group_checks import group_checks_of
 from gardenbus.scheduling.results import Assignment

@@ -9,6 +9,7 @@ import msgspec
 
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.garden.migration_feasibility import migration_problems
+from gardenbus.common.api.garden.moves import Immovable, Move
 from gardenbus.common.api.garden.shoots import DEFAULT_SCHEDULER, Shoot
 from gardenbus.common.api.keys import GARDEN_NAMESPACE, ObjectKey
 from gardenbus.common.errors import InvalidResource
@@ -25,24 +26,6 @@ HostedSeeds = Mapping[ObjectKey, frozenset[str]]
 """Shoot → the seeds that it hosts, directly or through others: where it can never go."""
 
 _NAMED_PROBLEMS = 3
-
-
-class Move(msgspec.Struct, frozen=True):
-    """The move of one shoot from its seed to another."""
-
-    namespace: str
-    name: str
-    source: str
-    target: str
-
-
-class Immovable(msgspec.Struct, frozen=True):
-    """A shoot that is not moved, and why. `waits`: only for now, since an operation on it is under way."""
-
-    namespace: str
-    name: str
-    reason: str
-    waits: bool = False
 
 
 def plan_moves(

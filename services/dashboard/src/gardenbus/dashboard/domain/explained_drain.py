@@ -6,40 +6,12 @@ from typing import Literal
 
 import msgspec
 
+from gardenbus.common.api.garden.moves import ExplainedDrain
 from gardenbus.common.errors import Conflict
 
 MOST_NAMED = 5
 LONGEST_REASON = 160
 """Of a shoot that stays; its own page has all of it."""
-
-
-class ExplainedMove(msgspec.Struct, frozen=True):
-    """The move of one shoot."""
-
-    namespace: str
-    name: str
-    source: str
-    target: str
-
-
-class ExplainedStay(msgspec.Struct, frozen=True):
-    """A shoot that stays, and why; `waits`: only for now."""
-
-    namespace: str
-    name: str
-    reason: str
-    waits: bool = False
-
-
-class ExplainedDrain(msgspec.Struct, frozen=True, rename="camel"):
-    """Response to `explain-drain`."""
-
-    seed: str
-    obstacle: str = ""
-    shoots: int = 0
-    moves: Sequence[ExplainedMove] = ()
-    stays: Sequence[ExplainedStay] = ()
-    not_planned: int = 0
 
 
 class ShownDrain(msgspec.Struct, frozen=True):

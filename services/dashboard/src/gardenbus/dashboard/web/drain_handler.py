@@ -13,14 +13,13 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from gardenbus.common.api.document import Document, section
+from gardenbus.common.api.garden.moves import ExplainedDrain, Move
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.api.numbers import whole_number
 from gardenbus.common.errors import Conflict, Forbidden, GardenbusError, NotFound, Unavailable
 from gardenbus.dashboard.api_client import GardenApiClient
 from gardenbus.dashboard.domain.actions import planned
 from gardenbus.dashboard.domain.explained_drain import (
-    ExplainedDrain,
-    ExplainedMove,
     counted,
     outcome_words,
     shown_drain,
@@ -128,7 +127,7 @@ async def _cordon(api: GardenApiClient, key: ObjectKey, document: Document) -> N
             return
 
 
-async def _begin(api: GardenApiClient, move: ExplainedMove) -> bool:
+async def _begin(api: GardenApiClient, move: Move) -> bool:
     """Bind a shoot to another seed if it is on the seed still; returns whether it was."""
     key = ObjectKey("shoot", move.namespace, move.name)
     for attempt in count(1):

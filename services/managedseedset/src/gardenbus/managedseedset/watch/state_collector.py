@@ -11,6 +11,7 @@ from typing import NamedTuple
 import msgspec
 
 from gardenbus.common.api.document import Document, StoredObject, section
+from gardenbus.common.api.garden.moves import Immovable, Move
 from gardenbus.common.api.garden.scheduling_requirements import resolved_of
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.api.kinds import REVISION_KIND
@@ -24,7 +25,7 @@ from gardenbus.managedseedset.domain.ownership import SetOwnership, classify_own
 from gardenbus.managedseedset.domain.scale_in import DrainForecast, DrainMove
 from gardenbus.managedseedset.metrics import DRAINS_PLANNED
 from gardenbus.scheduling.cache import SchedulingCache
-from gardenbus.scheduling.descheduling.relocation import Immovable, Move, hosted_seeds, plan_moves
+from gardenbus.scheduling.descheduling.relocation import hosted_seeds, plan_moves
 from gardenbus.scheduling.group_index import GroupIndex
 
 

@@ -4,6 +4,7 @@ from collections.abc import Collection, Iterable, Sequence
 
 from gardenbus.common.api.document import Document
 from gardenbus.common.api.garden.migration_feasibility import hand_over_obstacle
+from gardenbus.common.api.garden.moves import ExplainedDrain, Immovable, Move
 from gardenbus.common.api.garden.scheduling_requirements import resolved_of
 from gardenbus.common.api.garden.shoot_groups import GroupCounts
 from gardenbus.common.api.garden.shoots import DEFAULT_SCHEDULER, Shoot
@@ -14,7 +15,7 @@ from gardenbus.common.ports.bus import Request
 from gardenbus.common.ports.store import Store
 from gardenbus.scheduler.watch.hosting import read_hosting
 from gardenbus.scheduling.cache import SchedulingCache
-from gardenbus.scheduling.descheduling.relocation import Immovable, Move, immovable_reason, plan_moves
+from gardenbus.scheduling.descheduling.relocation import immovable_reason, plan_moves
 from gardenbus.scheduling.group_index import GroupIndex
 from gardenbus.scheduling.snapshot import Snapshot
 
@@ -49,14 +50,14 @@ class DrainExplainHandler:
         planned = plan_moves(movable[:MOST_PLANNED], snapshot, source=seed, forbidden=hosting, landscapes=landscapes)
         stays += [each for each in planned if isinstance(each, Immovable)]
         return success(
-            {
-                "seed": seed,
-                "obstacle": hand_over_obstacle(source.document) if source is not None else "it is gone",
-                "shoots": len(shoots),
-                "moves": [each for each in planned if isinstance(each, Move)],
-                "stays": sorted(stays, key=lambda each: (each.namespace, each.name)),
-                "notPlanned": max(0, len(movable) - MOST_PLANNED),
-            }
+            ExplainedDrain(
+                seed,
+                obstacle=hand_over_obstacle(source.document) if source is not None else "it is gone",
+                shoots=len(shoots),
+                moves=[each for each in planned if isinstance(each, Move)],
+                stays=sorted(stays, key=lambda each: (each.namespace, each.name)),
+                not_planned=max(0, len(movable) - MOST_PLANNED),
+            )
         )
 
     async def _shoots_on(self, seed: str) -> Sequence[Document]:

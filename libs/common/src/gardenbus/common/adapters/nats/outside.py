@@ -1,8 +1,8 @@
 """Positions of streams for somebody outside the services, as the apiserver states them.
 
 A stream's information names the subjects of everybody, and a message by its number may be anybody's: neither is granted
-outside. So messages are read by their subject (`direct_get`), and the incarnation of a stream and the server's clock
-come with a response of the apiserver's (`api.position.<stream>`).
+outside. A Lease of one's own is read by its subject (`direct_get`), the incarnation of a stream and the server's clock
+come with a response of the apiserver's (`api.position.<stream>`), everything else by consumers.
 """
 
 from datetime import datetime
