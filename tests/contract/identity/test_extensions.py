@@ -8,10 +8,9 @@ from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
 
-import nats
 import pytest
-from nats.aio.client import Client
 
+from gardenbus.common.adapters.nats.credentials import Login, login_credentials
 from gardenbus.common.api.identity.issued_credentials import credentials_secret
 from gardenbus.common.api.identity.principals import Principal
 from gardenbus.common.api.keys import ObjectKey
@@ -20,6 +19,7 @@ from tests.support.eventually import eventually
 from tests.support.gardenlets import Garden, a_configuration
 from tests.support.identities import SUBJECTS, Guarded
 from tests.support.memory.store import MemoryStore
+from tests.support.permission_walk import rejections
 from tests.support.sessions import ROOT
 
 SEED, PASSWORD = "aws-eu1", "only the extension knows it"
@@ -76,14 +76,6 @@ async def test_the_responder_of_the_page_serves_its_seed_over_the_ends_of_its_se
 
 async def test_its_credentials_are_good_for_nothing_else(agents_landscape: Guarded) -> None:
     await issue(agents_landscape, MemoryStore(SystemClock(), reporter="tester"), EXTENSION)
-    rejected: list[str] = []
-
-    async def remember(error: Exception) -> None:
-        rejected.append(str(error))
-
-    connection: Client = await nats.connect(  # pyright: ignore[reportUnknownMemberType]
-        agents_landscape.server.url, user=EXTENSION.user, password=PASSWORD, error_cb=remember, max_reconnect_attempts=0
-    )
     tried = (
         *(
             "garden.apply",
@@ -93,14 +85,8 @@ async def test_its_credentials_are_good_for_nothing_else(agents_landscape: Guard
         ),
         *(SUBJECTS.extension(SEED, "etcd"), SUBJECTS.lease(SEED), "_INBOX.seed:other.x", "IN.API.STREAM.INFO.OBJECTS"),
     )
-    for subject in tried:
-        await connection.publish(subject, b"{}")
     listened = (SUBJECTS.extensions_of("other"), SUBJECTS.extension("*", "*"), "_INBOX.>", f"garden.binding.{SEED}.>")
-    for subject in listened:
-        await connection.subscribe(subject)  # pyright: ignore[reportUnknownMemberType]
-
-    async def all_rejected() -> None:
-        assert len(rejected) == len(tried) + len(listened), rejected
-
-    await eventually(all_rejected)
-    await connection.close()
+    login = login_credentials(Login(EXTENSION.user, PASSWORD))
+    rejected = await rejections(agents_landscape.server.url, login, EXTENSION, [*tried, *listened])
+    assert {("publish", each.lower()) for each in tried} <= {*rejected}
+    assert {("subscription", each.lower()) for each in listened} <= {*rejected}

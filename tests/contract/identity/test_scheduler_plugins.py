@@ -9,11 +9,10 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-import nats
 import pytest
-from nats.aio.client import Client
 
 from gardenbus.common.adapters.nats import jetstream
+from gardenbus.common.adapters.nats.credentials import Login, login_credentials
 from gardenbus.common.api.garden.scheduling_profiles import PROFILE_PLUGINS
 from gardenbus.common.api.identity.issued_credentials import credentials_secret
 from gardenbus.common.api.identity.principals import Principal
@@ -25,6 +24,7 @@ from gardenbus.diagnostics.services import silent_plugins
 from tests.support.eventually import HANG_SECONDS, eventually
 from tests.support.identities import SUBJECTS, Guarded
 from tests.support.memory.store import MemoryStore
+from tests.support.permission_walk import rejections
 from tests.support.sessions import ROOT
 
 PLUGIN, PASSWORD = Principal("plugin", "carbon"), "only the plug-in knows it"
@@ -104,26 +104,12 @@ async def test_doctor_finds_a_plugin_outside_the_services_account(agents_landsca
 
 async def test_its_credentials_are_good_for_nothing_else(agents_landscape: Guarded) -> None:
     await issue(agents_landscape)
-    rejected: list[str] = []
-
-    async def remember(error: Exception) -> None:
-        rejected.append(str(error))
-
-    connection: Client = await nats.connect(  # pyright: ignore[reportUnknownMemberType]
-        agents_landscape.server.url, user=PLUGIN.user, password=PASSWORD, error_cb=remember, max_reconnect_attempts=0
-    )
     tried = (
         *("garden.apply", "garden.api.whoami", f"garden.as.{PLUGIN.token}.api.whoami", SUBJECT),
         *(SUBJECTS.lease("aws"), "_INBOX.seed:aws.x", "_INBOX.scheduler.x", "IN.API.STREAM.INFO.OBJECTS"),
     )
-    for subject in tried:
-        await connection.publish(subject, b"{}")
     listened = (SUBJECTS.plugin("other"), SUBJECTS.plugin("*"), "_INBOX.>", "_R_.>", "$SRV.INFO", "garden.binding.>")
-    for subject in listened:
-        await connection.subscribe(subject)  # pyright: ignore[reportUnknownMemberType]
-
-    async def all_rejected() -> None:
-        assert len(rejected) == len(tried) + len(listened), rejected
-
-    await eventually(all_rejected)
-    await connection.close()
+    login = login_credentials(Login(PLUGIN.user, PASSWORD))
+    rejected = await rejections(agents_landscape.server.url, login, PLUGIN, [*tried, *listened])
+    assert {("publish", each.lower()) for each in tried} <= {*rejected}
+    assert {("subscription", each.lower()) for each in listened} <= {*rejected}
