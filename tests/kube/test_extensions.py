@@ -2,7 +2,7 @@
 
 import asyncio
 import random
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 
@@ -27,7 +27,7 @@ from gardenbus.gardenlet.domain.extension_objects.network_policies import networ
 from gardenbus.gardenlet.domain.flows import OperationType
 from tests.support.builders import a_cloudprofile, a_seed, a_shoot
 from tests.support.eventually import eventually
-from tests.support.gardenlets import a_configuration, a_garden
+from tests.support.gardenlets import Garden, a_configuration, a_garden
 from tests.support.installed_extensions import a_heartbeat, an_installation, hold
 from tests.support.kube_clusters import RealCluster, real_clusters
 from tests.support.overlaid_seeds import (
@@ -376,6 +376,17 @@ async def test_the_namespace_of_a_shoot_has_gardeners_network_policies(tmp_path:
         assert await cluster.client.get(f"{policies}/deny-all") is not None
 
 
+async def _prepared(garden: Garden, cluster: RealCluster, kinds: Sequence[str]) -> Document:
+    """The configuration of a gardenlet that writes extension objects of some kinds, with all that it needs."""
+    await define_kinds(cluster.client)
+    directory = garden.directory / "aws-eu1"
+    directory.mkdir(parents=True)
+    (directory / "seed.kubeconfig").write_text(cluster.kubeconfig)
+    await garden.store.create(a_cloudprofile())
+    settings = {"kubeconfig": "seed.kubeconfig", "resourceManager": "external", "kinds": kinds}
+    return a_configuration(backend={"extensions": settings})
+
+
 @pytest.mark.timeout(600)
 async def test_the_gardenlet_has_extensions_take_part_and_reports_what_they_say(
     tmp_path: Path, binaries: str, shared_nats_server: Server
@@ -385,13 +396,8 @@ async def test_the_gardenlet_has_extensions_take_part_and_reports_what_they_say(
         real_clusters(tmp_path, binaries, ["api"]) as (cluster,),
         a_garden(shared_nats_server.url, "extensions", tmp_path / "gardenlet") as garden,
     ):
-        await define_kinds(cluster.client)
-        directory = tmp_path / "gardenlet" / "aws-eu1"
-        directory.mkdir(parents=True)
-        (directory / "seed.kubeconfig").write_text(cluster.kubeconfig)
-        await garden.store.create(a_cloudprofile())
-        settings = {"kubeconfig": "seed.kubeconfig", "resourceManager": "external", "kinds": sorted(PLURALS)}
-        host = await garden.start(a_configuration(backend={"extensions": settings}))
+        configuration = await _prepared(garden, cluster, sorted(PLURALS))
+        host = await garden.start(configuration)
         async with running(StubExtension(cluster.client, {"Network": "failing"}, ("ERR_INFRA_UNAUTHORIZED",))) as stub:
             with pytest.MonkeyPatch.context() as patched:
                 patched.setitem(WAITS, "Network", WaitLimits(0.5, 0.5, 60.0))  # type: ignore[arg-type]
@@ -404,7 +410,7 @@ async def test_the_gardenlet_has_extensions_take_part_and_reports_what_they_say(
 
             stub.behaviours = {}
             await garden.kill(host)
-            await garden.start(a_configuration(backend={"extensions": settings}))
+            await garden.start(configuration)
             key = ObjectKey("shoot", "garden-dev", "apollo")
             await garden.change(key, bump_generation=True, spec={"purpose": "testing"})
             await garden.until_state("Succeeded")
@@ -431,16 +437,11 @@ async def test_a_shoot_begins_once_its_extension_renews_its_heartbeat_in_the_see
         real_clusters(tmp_path, binaries, ["api"]) as (cluster,),
         a_garden(shared_nats_server.url, "heartbeats", tmp_path / "gardenlet") as garden,
     ):
-        await define_kinds(cluster.client)
-        directory = tmp_path / "gardenlet" / "aws-eu1"
-        directory.mkdir(parents=True)
-        (directory / "seed.kubeconfig").write_text(cluster.kubeconfig)
-        await garden.store.create(a_cloudprofile())
+        configuration = await _prepared(garden, cluster, ["Infrastructure"])
         needs = [(kind, "aws") for kind in ("ControlPlane", "Infrastructure", "Worker")]
         await garden.store.create(a_registration("everything", *needs, ("Network", "calico")))
         await garden.store.create(an_installation("everything-1"))
-        settings = {"kubeconfig": "seed.kubeconfig", "resourceManager": "external", "kinds": ["Infrastructure"]}
-        await garden.start(a_configuration(backend={"extensions": settings}))
+        await garden.start(configuration)
         await garden.until_ready()
         await hold(garden, "one")
         async with running(StubExtension(cluster.client)):
