@@ -16,6 +16,7 @@ import msgspec
 
 from gardenbus.cli.migrations.balancing import BalancePlan, Bounds, UnitGroup, balance_counts, least_moves
 from gardenbus.common.api.document import Document, section
+from gardenbus.common.api.garden.moves import Move
 from gardenbus.common.api.garden.scheduling_requirements import Requests, resolved_of
 from gardenbus.common.api.garden.shoots import Shoot
 from gardenbus.common.api.keys import ObjectKey
@@ -25,7 +26,6 @@ from gardenbus.scheduling.descheduling.relocation import (
     Alternatives,
     AlternativesCache,
     HostedSeeds,
-    Move,
     immovable_reason,
 )
 from gardenbus.scheduling.feasible_seeds import feasible_seeds_of
