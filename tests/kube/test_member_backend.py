@@ -198,6 +198,28 @@ async def test_a_work_lives_on_a_real_cluster(tmp_path: Path, binaries: str) -> 
             await all_is_removed(agent, cluster)
 
 
+async def test_abandoned_objects_stay_without_marks_until_a_work_takes_them_over(tmp_path: Path, binaries: str) -> None:
+    async with (
+        real_clusters(tmp_path, binaries, ["lisbon"]) as (cluster,),
+        an_agent(tmp_path / "agent", cluster.kubeconfig) as agent,
+    ):
+        await agent.until_well()
+        await until_applied(agent, "shop", ALL)
+        before = await cluster.get(MOTD_PATH)
+        assert await agent.backend.abandon("shop") is None
+        assert agent.backend.works() == set()
+        after = await cluster.get(MOTD_PATH)
+        assert (after["data"], after["metadata"]["uid"]) == (before["data"], before["metadata"]["uid"])
+        for mark in ("ownerReferences", "labels", "annotations"):
+            assert not after["metadata"].get(mark), mark
+        await edit(cluster, "theirs")
+        await agent.settled()
+        assert (await cluster.get(MOTD_PATH))["data"] == {"text": "theirs"}
+        assert await agent.backend.abandon("shop") is None
+        await until_applied(agent, "again", ALL)
+        assert (await cluster.get(MOTD_PATH))["data"] == before["data"]
+
+
 async def drifts_are_corrected(agent: Agent, cluster: RealCluster) -> None:
     await agent.settled()
     await agent.backend.apply("shop", ALL)

@@ -6,6 +6,7 @@ from structlog.testing import capture_logs
 
 from gardenbus.common.api.document import Document, encode, section
 from gardenbus.common.api.fleet.member_clusters import AGENT_CLEANUP, MemberCluster
+from gardenbus.common.api.fleet.works import ABANDON
 from gardenbus.common.api.keys import Header, ObjectKey
 from gardenbus.memberagent.backend.records import REGISTERED
 from gardenbus.memberagent.controllers.member_cluster import RETRY_SECONDS
@@ -79,6 +80,22 @@ async def test_a_work_is_applied_changed_and_removed(garden: Garden) -> None:
         await garden.delete(work_key())
         await until_condition(garden, work_key(), "Applied", "False", "ManifestsDeleted")
         assert held(garden) == set()
+
+
+async def test_an_abandoned_work_goes_and_its_manifests_stay(garden: Garden) -> None:
+    async with member_agents(garden, LISBON):
+        await until_joined(garden)
+        await garden.store.create(a_work(a_manifest("Namespace", "shop"), a_manifest()))
+        await until_condition(garden, work_key(), "Applied", "True", "AllManifestsApplied")
+        await garden.change(work_key(), metadata={"annotations": {ABANDON: "true"}})
+        await garden.delete(work_key())
+        await until_condition(garden, work_key(), "Applied", "False", "ManifestsDeleted")
+        assert held(garden) == {"Namespace", "ConfigMap"}
+
+        async def namespace_belongs_to_no_work() -> None:
+            assert (await until_joined(garden)).status.namespaces == {"shop": ""}
+
+        await eventually(namespace_belongs_to_no_work, every=0.1)
 
 
 async def test_a_failure_that_was_injected_is_reported_and_tried_again(garden: Garden) -> None:

@@ -45,6 +45,7 @@ class Agents:
     def __init__(self, store: RedisStore) -> None:
         self._store = store
         self.broken: set[str] = set()
+        self.are_silent = False
 
     async def run(self) -> None:
         while True:
@@ -55,6 +56,8 @@ class Agents:
             await asyncio.sleep(0.05)
 
     async def _report_status(self, stored: StoredObject, work: Document) -> None:
+        if self.are_silent:
+            return
         if stored.is_deleting:
             reported = {"Applied": ("False", CLEANED_UP)}
         else:

@@ -6,6 +6,7 @@ from datetime import timedelta
 
 from gardenbus.common.api.conditions import conditions_of, get_condition
 from gardenbus.common.api.document import section
+from gardenbus.common.api.fleet.works import is_abandoned
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.ports.clock import timestamp
 from tests.contract.placement.conftest import CLOCK, Landscape
@@ -184,6 +185,36 @@ async def test_a_placement_that_is_deleted_leaves_nothing(landscape: Landscape) 
             for kind in ("placement", "binding", "snapshot"):
                 assert await landscape.all(f"clusterresource{kind}") == []
             assert await landscape.all("clusterschedulingpolicysnapshot") == []
+
+        await eventually(gone)
+
+
+async def test_a_placement_that_abandons_has_its_agents_leave_the_manifests(landscape: Landscape) -> None:
+    await landscape.clusters("a", "b")
+    strategy = {"deleteStrategy": {"propagationPolicy": "Abandon"}}
+    await landscape.add(a_configmap(), a_crp(spec={"strategy": strategy}))
+    async with landscape.replica():
+
+        async def placed() -> None:
+            assert {each.key.namespace for each in await landscape.all("work")} == {
+                "fleet-member-a",
+                "fleet-member-b",
+            }
+
+        await eventually(placed)
+        landscape.agents.are_silent = True
+        await landscape.delete(WEB)
+
+        async def abandoned() -> None:
+            works = await landscape.all("work")
+            assert [(each.is_deleting, is_abandoned(each.document())) for each in works] == [(True, True)] * 2
+
+        await eventually(abandoned)
+        landscape.agents.are_silent = False
+
+        async def gone() -> None:
+            for kind in ("clusterresourceplacement", "clusterresourcebinding", "work"):
+                assert await landscape.all(kind) == []
 
         await eventually(gone)
 

@@ -52,6 +52,20 @@ async def test_what_a_work_holds_no_more_goes(tmp_path: Path) -> None:
     assert backend.works() == set()
 
 
+async def test_an_abandoned_object_stays_and_the_next_work_takes_it_over(tmp_path: Path) -> None:
+    first = await a_backend(tmp_path)
+    await first.apply("shop-work", [a_manifest("Namespace", "shop"), a_manifest()])
+    assert await first.abandon("shop-work") is None
+    second = await a_backend(tmp_path)
+    for backend in (first, second):
+        assert backend.works() == set()
+        assert backend.facts().namespaces == {"shop": ""}
+        assert (await backend.compare("w", [a_manifest()])).outcomes[0].differs is False
+    (outcome,) = (await second.apply("other", [a_manifest()])).outcomes
+    assert outcome.applied
+    assert second.works() == {"other"}
+
+
 async def test_an_object_belongs_to_one_work(tmp_path: Path) -> None:
     backend = await a_backend(tmp_path)
     await backend.apply("first", [a_manifest()])

@@ -135,8 +135,7 @@ def test_what_has_no_effect_is_warned_of_once_in_lists_and_beside_the_spec_too(d
 @pytest.mark.parametrize(
     ("spec", "path"),
     [
-        ({"strategy": {"deleteStrategy": {"propagationPolicy": "Abandon"}}}, "deleteStrategy.propagationPolicy"),
-        ({"strategy": {"deleteStrategy": {"propagationPolicy": "Delete"}}}, ""),
+        ({"strategy": {"deleteStrategy": {"propagationPolicy": "Abandon"}}}, ""),
         ({"strategy": {"reportBackStrategy": {"type": "Mirror"}}}, "reportBackStrategy.type"),
         ({"strategy": {"reportBackStrategy": {"type": "Disabled"}}}, ""),
         ({"statusReportingScope": "NamespaceAccessible"}, "statusReportingScope"),

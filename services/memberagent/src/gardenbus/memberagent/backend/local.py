@@ -51,7 +51,7 @@ class StoredManifest(msgspec.Struct, frozen=True):
     """One manifest in the cluster."""
 
     work: str
-    """Work that it belongs to."""
+    """Work that it belongs to; `NO_WORK` for one that was abandoned."""
 
     since: float
     """Time of its last change, in seconds since the epoch."""
@@ -59,6 +59,8 @@ class StoredManifest(msgspec.Struct, frozen=True):
     manifest: Document
     """The object."""
 
+
+NO_WORK = ""
 
 SIMULATED = "Simulated by the local backend."
 """Message of what it reports as healthy or available: there is nothing to check."""
@@ -124,7 +126,7 @@ class LocalClusterBackend:
 
     def works(self) -> set[str]:
         """Works of the stored manifests."""
-        return {held.work for held in self._held.values()}
+        return {held.work for held in self._held.values()} - {NO_WORK}
 
     async def apply(
         self, work: str, manifests: Sequence[WorkManifest], strategy: ApplyStrategy = DEFAULT_STRATEGY
@@ -177,6 +179,12 @@ class LocalClusterBackend:
                 problem = f"{key}: {failure}"
         return problem
 
+    async def abandon(self, work: str) -> str | None:
+        """Keep the Work's files, as objects of no Work."""
+        for key, held in [(key, held) for key, held in self._held.items() if held.work == work]:
+            self._write(key, msgspec.structs.replace(held, work=NO_WORK))
+        return None
+
     # ------------------------------------------------------------------------------------------ one manifest
 
     def _apply_one(self, work: str, manifest: WorkManifest, wanted: set[ManifestKey]) -> str | None:
@@ -188,14 +196,14 @@ class LocalClusterBackend:
         held = self._held.get(key)
         if held is not None and held.work == work:
             wanted.add(key)
-        if held is not None and held.work != work:
+        if held is not None and held.work not in (work, NO_WORK):
             return f"it belongs to the Work {held.work} already"
         if (self._directory / "apply-fails").exists():
             return "Failed, as requested."
         if failure := self._failure("apply", manifest):
             return failure
         wanted.add(key)
-        if held is None or held.manifest != manifest:
+        if held is None or held.manifest != manifest or held.work != work:
             try:
                 self._write(key, StoredManifest(work, self._clock.now().timestamp(), dict(manifest)))
             except OSError as error:

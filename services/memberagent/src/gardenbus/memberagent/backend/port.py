@@ -66,6 +66,13 @@ class ClusterBackend(Protocol):
         """Remove all objects of a Work; returns why some are left. Raises Unavailable, Forbidden."""
         ...
 
+    async def abandon(self, work: str) -> str | None:
+        """Leave all objects of a Work in the cluster, where they belong to none; returns why some still do.
+
+        Raises Unavailable, Forbidden.
+        """
+        ...
+
 
 class BackendContext(NamedTuple):
     """The environment of a backend."""

@@ -12,6 +12,7 @@ from gardenbus.agent.reporter import Reporter
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.fleet.apply_strategies import only_compares, strategy_of
 from gardenbus.common.api.fleet.member_clusters import namespace_of
+from gardenbus.common.api.fleet.works import is_abandoned
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.controller.backoff import Backoff
 from gardenbus.common.errors import Forbidden, Unavailable
@@ -84,7 +85,8 @@ class WorkApplier:
         is_deleting = bool(section(work, "metadata").get("deletionTimestamp"))
         now = timestamp(self.clock.now())
         if is_deleting or self.cache.is_leaving or self.cache.cluster_is_gone:
-            problem = await self.backend.remove(name)
+            release = self.backend.abandon if is_deleting and is_abandoned(work) else self.backend.remove
+            problem = await release(name)
             if not is_deleting:
                 return None
             patch = cleaned_up_status(work, now=now) if problem is None else stuck_status(work, problem, now=now)

@@ -39,7 +39,7 @@ from gardenbus.common.ports.store import Store, WritePrecondition
 from gardenbus.fleet.cycle import decide
 from gardenbus.fleet.cycle_result import CycleResult, UnexpectedState
 from gardenbus.placement import metrics
-from gardenbus.placement.domain.bindings import given_up, new_binding, rebound
+from gardenbus.placement.domain.bindings import given_up, new_binding, rebound, released
 from gardenbus.placement.domain.policy_snapshots import CLOSED, CYCLE, active_one, annotated, incremented
 from gardenbus.placement.domain.scheduling_status import with_failure, with_outcome
 from gardenbus.placement.store.owned_objects import PlacementParts, owned_objects, placement_of
@@ -217,11 +217,15 @@ class SchedulingReconciler:
         if not bindings:
             await update(self._store, stored, without_finalizer(stored.document(), SCHEDULER_CLEANUP))
             return Done("its bindings are gone")
-        await run_all(self._remove(each) for each in bindings)
+        strategy = Placement.from_document(stored.encoded()).spec.strategy.delete_strategy
+        abandons = strategy.propagation_policy == "Abandon"
+        await run_all(self._remove(each, abandons=abandons) for each in bindings)
         return Done("its bindings are leaving")
 
-    async def _remove(self, binding: StoredObject) -> None:
-        await update_ignoring_status(self._store, binding, lambda each: without_finalizer(each, BINDING_CLEANUP))
+    async def _remove(self, binding: StoredObject, *, abandons: bool) -> None:
+        """Delete a binding. One that is being deleted already has its Works removed, as its cluster was given up."""
+        abandons = abandons and not binding.is_deleting
+        await update_ignoring_status(self._store, binding, lambda each: released(each, abandons=abandons))
         fresh = await self._store.get(binding.key)
         if fresh is not None:
             await delete(self._store, fresh)

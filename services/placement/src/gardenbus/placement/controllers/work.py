@@ -7,6 +7,8 @@
 | on a leaving cluster                 | Works stay as they are, as the agent removes all of them            |
 | deleting                             | Works deleted; released once they are gone                          |
 | deleting, its cluster is gone        | Works removed at once, as there is no agent left to do it           |
+| deleting, annotated with `ABANDON`   | the same, and the Works carry the annotation: their agent leaves    |
+|                                      | the manifests in the cluster                                        |
 
 Each write to a Work holds only while the binding has the version that was read: no Work is created once its binding is
 deleting. A deleting Work is removed when its agent reports that nothing of it is left.
@@ -22,7 +24,7 @@ from gardenbus.common.api.document_parts import with_finalizer, without_finalize
 from gardenbus.common.api.fleet.member_clusters import MemberCluster
 from gardenbus.common.api.fleet.placement_parts import WORK_CLEANUP, ResourceBinding, binding_kind, of
 from gardenbus.common.api.fleet.placements import placement_kind
-from gardenbus.common.api.fleet.works import WORK_KIND, Work
+from gardenbus.common.api.fleet.works import WORK_KIND, Work, abandoned, is_abandoned
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.controller.controller import Done, ReconcileRequest, ReconcileResult, RequeueAfter
 from gardenbus.common.controller.writes import delete, update, version_precondition
@@ -173,8 +175,11 @@ class WorkGeneratorReconciler:
 
     async def _reconcile_deletion(self, stored: StoredObject, related: _BindingDependents) -> ReconcileResult:
         """Delete the Works of a binding, and release it once they are gone."""
+        works = related.works
+        if is_abandoned(stored.document()):
+            works = [await self._abandon(each) for each in works]
         left = 0
-        for each in related.works:
+        for each in works:
             left += not await self._delete_work(each, at_once=related.cluster is None)
         if left:
             return RequeueAfter(LEAVING_SECONDS, f"{left} Work(s) are being taken off")
@@ -182,6 +187,10 @@ class WorkGeneratorReconciler:
             await update(self._store, stored, without_finalizer(stored.document(), WORK_CLEANUP))
             log.info("binding.released", binding=str(stored.key))
         return Done("its Works are gone")
+
+    async def _abandon(self, work: StoredObject) -> StoredObject:
+        """Annotate a Work before it is deleted; one that is being deleted already is removed."""
+        return work if work.is_deleting else await update(self._store, work, abandoned(work.document()))
 
     async def _delete_work(self, work: StoredObject, *, at_once: bool) -> bool:
         """Delete a Work, and remove it when its agent is done or there is none; return whether it is gone."""

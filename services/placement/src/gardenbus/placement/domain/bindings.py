@@ -9,6 +9,7 @@ from collections.abc import Iterable
 import msgspec
 
 from gardenbus.common.api.document import Document, section
+from gardenbus.common.api.document_parts import without_finalizer
 from gardenbus.common.api.fleet.overrides import AppliedOverrides
 from gardenbus.common.api.fleet.placement_parts import (
     BINDING_CLEANUP,
@@ -20,6 +21,7 @@ from gardenbus.common.api.fleet.placement_parts import (
     of,
 )
 from gardenbus.common.api.fleet.placements import PARENT_LABEL, Placement
+from gardenbus.common.api.fleet.works import abandoned
 from gardenbus.common.api.kinds import KINDS
 from gardenbus.common.api.owners import controller_reference
 from gardenbus.common.api.views import read_view
@@ -94,6 +96,12 @@ def given_up(binding: Document) -> Document:
     spec = section(binding, "spec")
     metadata = {**section(binding, "metadata"), "annotations": {PREVIOUS_STATE: str(spec.get("state") or "")}}
     return {**binding, "metadata": metadata, "spec": {**spec, "state": UNSCHEDULED}}
+
+
+def released(binding: Document, *, abandons: bool) -> Document:
+    """Return a binding that the scheduler does not hold; one that abandons leaves its manifests in the cluster."""
+    after = without_finalizer(binding, BINDING_CLEANUP)
+    return abandoned(after) if abandons else after
 
 
 def applied_overrides(binding: Document) -> AppliedOverrides:

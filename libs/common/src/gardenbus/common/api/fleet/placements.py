@@ -206,6 +206,13 @@ class RollingUpdate(TypedView, frozen=True):
     """Assumed duration for resources whose availability cannot be observed."""
 
 
+class DeleteStrategy(TypedView, frozen=True):
+    """Effect of the deletion of a placement on the resources that it has placed."""
+
+    propagation_policy: str = "Delete"
+    """`Delete`, or `Abandon`: they stay in the clusters, and nothing of the fleet manages them any more."""
+
+
 class PlacementStrategy(TypedView, frozen=True):
     """Rollout strategy."""
 
@@ -217,6 +224,9 @@ class PlacementStrategy(TypedView, frozen=True):
 
     apply_strategy: dict[str, object] | None = None
     """Strategy of agents for applying manifests, passed on unchanged."""
+
+    delete_strategy: DeleteStrategy = DeleteStrategy()
+    """Strategy for the deletion of the placement."""
 
 
 class PlacementSpec(TypedView, frozen=True):

@@ -8,6 +8,8 @@ Source: KubeFleet's `apis/placement/v1beta1/work_types.go` and `pkg/controllers/
 
 from typing import Any
 
+from gardenbus.common.api.document import Document, section
+from gardenbus.common.api.document_parts import with_metadata
 from gardenbus.common.api.fleet.placement_parts import PartCondition
 from gardenbus.common.api.views import ObjectView, TypedView
 
@@ -19,6 +21,9 @@ PARENT_SNAPSHOT_NAME = "kubernetes-fleet.io/parent-resource-snapshot-name"
 
 APPLIED = "Applied"
 """Condition: the manifests are in the cluster."""
+
+ABANDON = "placement.gardenbus.io/abandon"
+"""Annotation, "true" on a binding or Work that is deleted: its manifests stay in the cluster, and belong to no Work."""
 
 AVAILABLE = "Available"
 """Condition: what the manifests describe works."""
@@ -115,3 +120,14 @@ class Work(ObjectView, frozen=True):
         return self.is_deleting and any(
             (each.type, each.status, each.reason) == (APPLIED, "False", CLEANED_UP) for each in self.status.conditions
         )
+
+
+def abandoned(document: Document) -> Document:
+    """Return a Work, or a binding, that leaves its manifests in the cluster when it is deleted."""
+    annotations = section(document, "metadata", "annotations")
+    return with_metadata(document, "annotations", {**annotations, ABANDON: "true"})
+
+
+def is_abandoned(document: Document) -> bool:
+    """Report whether a Work, or a binding, leaves its manifests in the cluster when it is deleted."""
+    return section(document, "metadata", "annotations").get(ABANDON) == "true"

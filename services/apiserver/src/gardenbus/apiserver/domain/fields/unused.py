@@ -29,11 +29,6 @@ _NO_MACHINES = "no machines are made here"
 _NOT_INSTALLED = "nothing is installed on seeds: whoever installs a controller renews its heartbeat"
 
 _OF_PLACEMENTS = (
-    (
-        "spec.strategy.deleteStrategy.propagationPolicy",
-        "what was placed is removed with its placement",
-        "Delete",
-    ),
     ("spec.strategy.reportBackStrategy.type", "the status of what was placed is not copied to the hub", "Disabled"),
     ("spec.statusReportingScope", "the status is in the placement alone", "ClusterScopeOnly"),
 )

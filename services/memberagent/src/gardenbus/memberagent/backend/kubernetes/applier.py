@@ -18,7 +18,13 @@ from gardenbus.common.api.fleet.apply_order import wave_of
 from gardenbus.common.api.fleet.apply_strategies import ApplyStrategy
 from gardenbus.common.errors import GardenbusError, InvalidResource
 from gardenbus.memberagent.backend.kubernetes.inventory import FIELD_MANAGER, AppliedResource, AppliedWork, Inventory
-from gardenbus.memberagent.backend.kubernetes.ownership import belongs_to, deletion_problem, takeover_problem
+from gardenbus.memberagent.backend.kubernetes.ownership import (
+    APPLIED_BY,
+    APPLIED_LABEL,
+    belongs_to,
+    deletion_problem,
+    takeover_problem,
+)
 from gardenbus.memberagent.backend.kubernetes.removal import AT_ONCE, WHOLE_CLUSTER, remove_resources, together
 from gardenbus.memberagent.backend.port import ApplyResult, WorkManifest
 from gardenbus.memberagent.domain.availability import availability_of
@@ -27,10 +33,6 @@ from gardenbus.memberagent.domain.work_status import ManifestKey, ManifestResult
 
 _log = structlog.stdlib.get_logger()
 
-APPLIED_LABEL = "kubernetes-fleet.io/applied-by"
-"""Label of everything that was applied: watches select it."""
-
-APPLIED_BY = "member-agent"
 _SOON_SECONDS = 2.0
 _LATER_SECONDS = 5.0
 _KEPT_METADATA = ("name", "labels", "annotations", "finalizers")

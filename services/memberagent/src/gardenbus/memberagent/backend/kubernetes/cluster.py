@@ -24,10 +24,10 @@ from gardenbus.common.api.fleet.apply_strategies import DEFAULT_STRATEGY, ApplyS
 from gardenbus.common.api.fleet.member_clusters import namespace_of
 from gardenbus.common.controller.backoff import Backoff
 from gardenbus.common.errors import Forbidden, GardenbusError, NotFound
-from gardenbus.memberagent.backend.kubernetes.applier import APPLIED_BY, APPLIED_LABEL, WorkApplication
+from gardenbus.memberagent.backend.kubernetes.applier import WorkApplication
 from gardenbus.memberagent.backend.kubernetes.inventory import Inventory
-from gardenbus.memberagent.backend.kubernetes.ownership import works_of
-from gardenbus.memberagent.backend.kubernetes.removal import remove_resources
+from gardenbus.memberagent.backend.kubernetes.ownership import APPLIED_BY, APPLIED_LABEL, works_of
+from gardenbus.memberagent.backend.kubernetes.removal import abandon_resources, remove_resources
 from gardenbus.memberagent.backend.port import ApplyResult, BackendContext, WorkManifest
 from gardenbus.memberagent.domain.cluster_measures import properties_of, usage_of
 
@@ -114,6 +114,16 @@ class KubernetesBackend:
         connection = await self._connector.connection()
         resources = self._inventory.works[work].resources
         problem = await remove_resources(connection, self._inventory, work, resources)
+        if problem is None:
+            await self._inventory.forget(connection, work)
+        return problem
+
+    async def abandon(self, work: str) -> str | None:
+        """Take the marks of a Work off its objects, then remove its AppliedWork."""
+        if work not in self._inventory.works:
+            return None
+        connection = await self._connector.connection()
+        problem = await abandon_resources(connection, work, self._inventory.works[work].resources)
         if problem is None:
             await self._inventory.forget(connection, work)
         return problem

@@ -8,6 +8,12 @@ from collections.abc import Collection
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.fleet.apply_strategies import ApplyStrategy
 from gardenbus.memberagent.backend.kubernetes.inventory import AppliedWork, is_applied_work, owners_of
+from gardenbus.memberagent.domain.differences import SPEC_HASH
+
+APPLIED_LABEL = "kubernetes-fleet.io/applied-by"
+"""Label of everything that was applied: watches select it."""
+
+APPLIED_BY = "member-agent"
 
 
 def belongs_to(live: Document, work: str) -> bool:
@@ -58,3 +64,15 @@ def deletion_problem(live: Document) -> str | None:
     return f"it is being deleted since {metadata['deletionTimestamp']}" + (
         f", held by {', '.join(held)}" if held else ""
     )
+
+
+def without_marks(live: Document, work: str) -> Document:
+    """The merge patch by which an object no longer belongs to a Work, and keeps its fields.
+
+    It holds for the version that was read. The label and the hash stay while another Work owns the object.
+    """
+    owners = other_owners(live, work)
+    patch: Document = {"resourceVersion": section(live, "metadata").get("resourceVersion"), "ownerReferences": owners}
+    if not any(is_applied_work(owner) for owner in owners):
+        patch |= {"labels": {APPLIED_LABEL: None}, "annotations": {SPEC_HASH: None}}
+    return {"metadata": patch}

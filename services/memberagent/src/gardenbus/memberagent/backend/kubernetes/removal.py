@@ -15,7 +15,7 @@ from gardenbus.common.api.document import section
 from gardenbus.common.api.fleet.apply_order import wave_of
 from gardenbus.common.errors import Conflict, GardenbusError
 from gardenbus.memberagent.backend.kubernetes.inventory import FIELD_MANAGER, AppliedResource, Inventory
-from gardenbus.memberagent.backend.kubernetes.ownership import belongs_to, deletion_problem, other_owners
+from gardenbus.memberagent.backend.kubernetes.ownership import belongs_to, deletion_problem, other_owners, without_marks
 
 T = TypeVar("T")
 
@@ -49,7 +49,7 @@ async def remove_resources(
     for each in resources:
         waves.setdefault(wave_of(each.group, each.kind), []).append(each)
     for _, wave in sorted(waves.items(), reverse=True):
-        problems = await together([_remove_one(connection.client, slots, work, each) for each in wave])
+        problems = await together([_each(slots, each, _try_to_remove(connection.client, work, each)) for each in wave])
         gone = {each.key for each, problem in zip(wave, problems, strict=True) if problem is None}
         left = [each for each in inventory.works[work].resources if each.key not in gone]
         await inventory.record(connection, work, left)
@@ -58,16 +58,36 @@ async def remove_resources(
     return None
 
 
-async def _remove_one(
-    client: KubernetesClient, slots: asyncio.Semaphore, work: str, resource: AppliedResource
+async def _each(
+    slots: asyncio.Semaphore, resource: AppliedResource, call: Coroutine[Any, Any, str | None]
 ) -> str | None:
+    """The result of a call for one object, or its error as a sentence. Raises what concerns the whole cluster."""
     async with slots:
         try:
-            return await _try_to_remove(client, work, resource)
+            return await call
         except WHOLE_CLUSTER:
             raise
         except GardenbusError as error:
             return f"{resource.key}: {error.reason}: {error.message}"
+
+
+async def abandon_resources(
+    connection: ClusterConnection, work: str, resources: Sequence[AppliedResource]
+) -> str | None:
+    """Leave objects in the cluster without the marks of a Work; returns what still has them.
+
+    Raises what concerns the whole cluster.
+    """
+    slots = asyncio.Semaphore(AT_ONCE)
+    problems = await together([_each(slots, each, _abandon(connection.client, work, each)) for each in resources])
+    return next((problem for problem in problems if problem is not None), None)
+
+
+async def _abandon(client: KubernetesClient, work: str, resource: AppliedResource) -> str | None:
+    live = await client.get(resource.path)
+    if live is not None and belongs_to(live, work):
+        await client.merge_patch(resource.path, without_marks(live, work), manager=FIELD_MANAGER)
+    return None
 
 
 async def _try_to_remove(client: KubernetesClient, work: str, resource: AppliedResource) -> str | None:
