@@ -119,6 +119,7 @@ SLOW: Document = {"name": "slow", "machineControllerManager": {"machineCreationT
         ({**DEPLOYMENT, "helm": {"rawChart": "aGVsbQ=="}}, "helm"),
         ({**DEPLOYMENT, "injectGardenKubeconfig": True}, "injectGardenKubeconfig"),
         ({**DEPLOYMENT, "apiVersion": "core.gardener.cloud/v1beta1", "providerConfig": {"chart": "aGk="}}, "providerC"),
+        ({"apiVersion": "core.gardener.cloud/v1beta1", "kind": "ExposureClass", "handler": "internet"}, "handler"),
         (
             {**a_seed(spec={"networks": {"blockCIDRs": ["169.254.169.254/32"]}}), "status": None},
             "spec.networks.blockCIDRs",

@@ -59,6 +59,7 @@ UNUSED: Sequence[FieldNote] = (
         for kind in ("CloudProfile", "NamespacedCloudProfile")
         for path in ("spec.caBundle", "spec.machineTypes[].machineControllerManager")
     ),
+    FieldNote("ExposureClass", "handler", "no ingress gateways run on the seeds; what scheduling states is merged"),
     FieldNote("ControllerDeployment", "helm", _NOT_INSTALLED),
     FieldNote("ControllerDeployment", "providerConfig", _NOT_INSTALLED),
     FieldNote("ControllerDeployment", "injectGardenKubeconfig", _NOT_INSTALLED),
