@@ -17,6 +17,7 @@ from gardenbus.apiserver.messages.reports import ReportHandler
 from gardenbus.apiserver.registry.read_cache import ManifestCache
 from gardenbus.apiserver.registry.writer import Writer
 from gardenbus.common.api.keys import Subjects
+from gardenbus.common.api.queues import QUEUES
 from gardenbus.common.controller.batch_consumer import BatchConsumer, BatchSettings
 from gardenbus.common.controller.dead_letter import DeadLetter, queue_object
 from gardenbus.common.controller.informer import Callback, Informer
@@ -111,7 +112,9 @@ async def run_scheduler(
     reconciler = ShootSchedulingReconciler(queue=shoots, backoff=lambda _failures: retry_seconds, **shared)
     unblocking = UnblockingReconciler(queue=activation, **shared)
     letter = DeadLetter(
-        connections, reporter="scheduler", object_of=queue_object(subjects, f"scheduling.{SCHEDULER}", "shoot")
+        connections,
+        reporter="scheduler",
+        object_of=queue_object(subjects, f"scheduling.{SCHEDULER}", QUEUES["scheduling"].kind_in),
     )
     plain = DeadLetter(connections, reporter="scheduler")
     common: dict[str, Any] = {"clock": clock, "settings": BATCHES}

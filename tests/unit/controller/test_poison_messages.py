@@ -18,6 +18,7 @@ from gardenbus.common.api.document import Document
 from gardenbus.common.api.garden.scheduling_order import BANDS
 from gardenbus.common.api.keys import Header, ObjectKey, Subjects
 from gardenbus.common.api.kinds import by_word
+from gardenbus.common.api.queues import QUEUES
 from gardenbus.common.ports.bus import Message
 from gardenbus.common.ports.clock import Clock
 from gardenbus.common.ports.connections import Connections
@@ -254,3 +255,15 @@ async def test_every_consumer_of_a_work_queue_is_in_the_table(landscape: Landsca
         await landscape.start(service)
 
     assert landscape.bus.consumers == {(consumer.stream, consumer.name) for consumer in CONSUMERS}
+
+
+def test_the_consumers_of_queues_are_those_of_the_table() -> None:
+    expected = {
+        queue.consumer_of("default-scheduler", band) if queue.is_per_scheduler else queue.name
+        for queue in QUEUES.values()
+        for band in (BANDS if queue.name == "scheduling" else ("",))
+    }
+    assert {consumer.name for consumer in CONSUMERS if consumer.stream == "QUEUES"} == expected
+    assert all(
+        consumer.service.name == QUEUES[consumer.name].consumer for consumer in CONSUMERS if consumer.name in QUEUES
+    )

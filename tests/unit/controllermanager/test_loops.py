@@ -1,11 +1,11 @@
 """What every loop has to have."""
 
-from gardenbus.common.api.identity.permissions import CONTROLLER_MANAGERS_QUEUES
+from gardenbus.common.api.queues import queues_of
 from gardenbus.controllermanager.app import LOOPS
 
 
-def test_the_permission_table_names_the_queues_of_all_loops() -> None:
-    assert tuple(loop.name for loop in LOOPS) == CONTROLLER_MANAGERS_QUEUES
+def test_each_loop_has_its_row_in_the_table_of_queues_and_each_row_its_loop() -> None:
+    assert [loop.name for loop in LOOPS] == [queue.name for queue in queues_of("controllermanager")]
 
 
 def test_each_loop_follows_the_kind_that_it_reconciles() -> None:

@@ -62,7 +62,6 @@ async def start_autoscaler(context: ServiceContext[AutoscalerSettings], connecti
         connections,
         workers=configuration.concurrent_syncs,
         reporter=REPORTER,
-        kind=KIND,
         consequence="The autoscaler is not reconciled until something changes",
     )
     context.spawn("enqueuer", enqueuer.run())

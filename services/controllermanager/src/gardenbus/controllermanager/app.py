@@ -60,7 +60,7 @@ LOOPS: Sequence[Loop] = (
     plant.LOOP,
     gardener_info.LOOP,
 )
-"""All loops. A new one has its queue in the permission table too."""
+"""All loops, in the order of their queues' rows (`common.api.queues`)."""
 
 
 class _Indexes(NamedTuple):
@@ -95,7 +95,6 @@ async def start_controllermanager(
             connections,
             workers=loop.workers(configuration),
             reporter=REPORTER,
-            kind=loop.kind,
             event_reason="ReconcileError",
         )
     if configuration.event is not None:

@@ -86,7 +86,6 @@ async def _start_migrations(
         connections,
         workers=context.settings.configuration.concurrent_migrations,
         reporter=REPORTER,
-        kind="shoot",
         event_reason="MigrationRejected",
         consequence="The migration is not tracked",
     )

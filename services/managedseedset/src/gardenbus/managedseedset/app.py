@@ -8,7 +8,7 @@ from gardenbus.common.ports.connections import Connections
 from gardenbus.common.runtime.connections import connect_all
 from gardenbus.common.runtime.controllers import start_controller, start_informers
 from gardenbus.common.runtime.service import ServiceContext
-from gardenbus.managedseedset.controllers.managed_seed_set import KIND, REPORTER, ManagedSeedSetReconciler
+from gardenbus.managedseedset.controllers.managed_seed_set import REPORTER, ManagedSeedSetReconciler
 from gardenbus.managedseedset.garden_client import GardenClient
 from gardenbus.managedseedset.settings import ManagedSeedSetSettings
 from gardenbus.managedseedset.watch.enqueuer import KINDS, NAMESPACES, managed_seed_set_enqueuer
@@ -61,7 +61,6 @@ async def start_managedseedset(context: ServiceContext[ManagedSeedSetSettings], 
         connections,
         workers=settings.configuration.concurrent_syncs,
         reporter=REPORTER,
-        kind=KIND,
         event_reason="ReconcileError",
     )
     context.spawn("enqueuer", enqueuer.run())

@@ -2,12 +2,9 @@
 
 import asyncio
 import functools
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from datetime import timedelta
 
-from gardenbus.common.api.fleet.overrides import override_kind
-from gardenbus.common.api.fleet.placement_parts import binding_kind
-from gardenbus.common.api.fleet.placements import placement_kind
 from gardenbus.common.controller.controller import Reconcile
 from gardenbus.common.controller.enqueuer import Enqueuer
 from gardenbus.common.controller.informer import Informer
@@ -40,9 +37,6 @@ WORKS = "placementwork"
 OVERRIDES = "placementoverride"
 CONTROLLERS = (SNAPSHOTS, SCHEDULING, STATUS, ROLLOUT, EVICTIONS, WORKS, OVERRIDES)
 """Names of the queues, of the durable consumers and of the metrics' label; in the order of PlacementQueues."""
-
-KIND_OF: Mapping[str, str | Callable[[str], str]] = {EVICTIONS: EVICTION, WORKS: binding_kind, OVERRIDES: override_kind}
-"""Kinds that the queues' messages are about; in all others it is a placement."""
 
 DEBOUNCE_SECONDS = {STATUS: 0.2, ROLLOUT: 0.1}
 """Period (in seconds) in which enqueued keys are gathered, for controllers that every binding enqueues."""
@@ -78,7 +72,6 @@ async def start_placement(context: ServiceContext[PlacementSettings], connection
             connections,
             workers=settings.scheduling_workers if name == SCHEDULING else settings.workers,
             reporter=REPORTER,
-            kind=KIND_OF.get(name, placement_kind),
         )
     for name, each in enqueuers.items():
         context.spawn(f"{name}-enqueuer", each.run())

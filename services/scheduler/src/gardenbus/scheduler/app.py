@@ -16,6 +16,7 @@ from gardenbus.common.api.garden.scheduling_profiles import (
     limits_of,
 )
 from gardenbus.common.api.keys import ObjectKey, queued_shoot
+from gardenbus.common.api.queues import QUEUES
 from gardenbus.common.controller.backoff import Backoff
 from gardenbus.common.controller.batch_consumer import BatchConsumer, BatchSettings
 from gardenbus.common.controller.dead_letter import DeadLetter
@@ -49,6 +50,7 @@ from gardenbus.scheduling.user_filters import SeedFilter
 _log = structlog.stdlib.get_logger()
 
 REPORTER = "shoot-scheduler"
+SCHEDULING, UNBLOCKING = QUEUES["scheduling"], QUEUES["waking"]
 UNBLOCKING_BATCH = 100
 
 ISOLATE_FROM = 4
@@ -183,20 +185,22 @@ async def _start_profile(
 async def _opened(context: ServiceContext[SchedulerSettings], connections: Connections, scheduler_name: str) -> _Queues:
     stream = connections.subjects.stream("QUEUES")
 
-    async def opened(name: str, subject: str) -> WorkQueue:
-        return await context.wait_for(
-            "nats", lambda: connections.bus.work_queue(stream, f"{name}-{scheduler_name}", subject)
-        )
+    async def opened(consumer: str, subject: str) -> WorkQueue:
+        return await context.wait_for("nats", lambda: connections.bus.work_queue(stream, consumer, subject))
 
     bands = {
-        band: await opened(f"scheduling{band}", connections.subjects.scheduling_band(scheduler_name, band))
+        band: await opened(
+            SCHEDULING.consumer_of(scheduler_name, band), connections.subjects.scheduling_band(scheduler_name, band)
+        )
         for band in (NORMAL, HIGH, LOW)  # the middle one first: its consumer had all of them in earlier versions
     }
     shoots = BandedQueue(bands)
     context.on_stop(f"bands of {scheduler_name}", shoots.close)
     return _Queues(
         shoots=shoots,
-        unblocking=await opened("waking", connections.subjects.queue("waking", "", scheduler_name)),
+        unblocking=await opened(
+            UNBLOCKING.consumer_of(scheduler_name), connections.subjects.queue(UNBLOCKING.name, "", scheduler_name)
+        ),
     )
 
 

@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from gardenbus.docs.channels import HEADERS, PARAMETERS, RESPONSES, Channel, MessageSpec, channels
+from gardenbus.docs.channels import HEADERS, PARAMETERS, RESPONSES, Channel, MessageSpec, channels, values_of
 from gardenbus.docs.json_schemas import KIND_VIEWS, OTHER
 
 VERSION = "1.0.0"
@@ -57,7 +57,7 @@ def _header(name: str) -> JsonObject:
 
 
 def _channel(channel: Channel) -> JsonObject:
-    parameters = {name: {"description": PARAMETERS[name]} for name in _PARAMETER.findall(channel.address)}
+    parameters = {name: _parameter(name) for name in _PARAMETER.findall(channel.address)}
     kept = f" Kept in the stream {channel.stream}." if channel.stream else ""
     return {
         "address": channel.address,
@@ -66,6 +66,11 @@ def _channel(channel: Channel) -> JsonObject:
         **({"parameters": parameters} if parameters else {}),
         **({"x-nats-stream": channel.stream} if channel.stream else {}),
     }
+
+
+def _parameter(name: str) -> JsonObject:
+    values = values_of(name)
+    return {"description": PARAMETERS[name], **({"enum": list(values)} if values else {})}
 
 
 def _operations(channel: Channel) -> Sequence[tuple[str, JsonObject]]:

@@ -11,6 +11,7 @@ from typing import Literal, NamedTuple
 from gardenbus.common.api.fleet.member_clusters import reporter_of
 from gardenbus.common.api.history import HistoryChange, HistoryPoint, ProcessCounts
 from gardenbus.common.api.keys import Header, ObjectKey, Subjects
+from gardenbus.common.api.queues import QUEUES
 from gardenbus.common.api.request_bodies import ListRequest, WaitingShootsRequest
 from gardenbus.common.api.scheduling_hints import SchedulingHint
 from gardenbus.common.api.verbs import VERBS, Form, Verb
@@ -138,6 +139,12 @@ PARAMETERS: Mapping[str, str] = {
     "work": "The queue's subject behind `garden.queue.`.",
 }
 """Parameters in subjects."""
+
+
+def values_of(parameter: str) -> Sequence[str]:
+    """All values of a parameter; none where users name them."""
+    return [name for name, queue in QUEUES.items() if not queue.is_per_scheduler] if parameter == "controller" else ()
+
 
 WRITING = (Header.CONDITION, Header.DRY_RUN, Header.VALIDATE, TRACEPARENT)
 

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from gardenbus.common.api.queues import QUEUES
 from gardenbus.docs.channels import HEADERS, PARAMETERS, Channel, MessageSpec, channels
 from gardenbus.docs.markdown import row, table
 
@@ -62,6 +63,14 @@ with that. Members and headers that a receiver does not know are to be ignored. 
 """
 
 
+_QUEUES_INTRODUCTION = """\
+A queue has the name of its controller, and so have its consumer and the label of its metrics. `scheduling` and `waking`
+are one of each scheduler. Its consumers are `waking-<schedulerName>`, `scheduling-<schedulerName>`, and for its bands
+`scheduling+1-<schedulerName>` and `scheduling-1-<schedulerName>`. The store
+enqueues in the write that makes the work; an informer is that of the service.
+"""
+
+
 def subjects_page() -> str:
     """The page's Markdown."""
     parts = [_HEAD]
@@ -70,6 +79,8 @@ def subjects_page() -> str:
         kept = f"Kept in the stream `{stream}`. " if stream else ""
         parts.append(f"{kept}{words}\n")
         parts.append(_subjects([channel for channel in channels() if channel.stream == stream]))
+        if stream == "QUEUES":
+            parts += ["### Queues\n", _QUEUES_INTRODUCTION, _queues()]
     parts += ["## What varies in subjects\n", _parameters(), "## Headers\n", _headers()]
     return "\n".join(parts)
 
@@ -87,6 +98,20 @@ def _subjects(among: Sequence[Channel]) -> str:
         for position, message in enumerate(channel.messages)
     ]
     return table(("subject", "what", "who", "body", "headers"), rows)
+
+
+def _queues() -> str:
+    rows = [
+        row(
+            f"`{queue.name}{'.{schedulerName}' if queue.is_per_scheduler else ''}`",
+            queue.task,
+            queue.consumer,
+            " or ".join(filter(None, (queue.kind, queue.namespaced_kind))) or "none",
+            queue.source,
+        )
+        for queue in QUEUES.values()
+    ]
+    return table(("queue", "its controller", "service", "objects", "enqueued by"), rows)
 
 
 def _body(message: MessageSpec) -> str:

@@ -50,14 +50,14 @@ def no_object(_subject: str) -> None:
     """Messages of this queue are about no object."""
 
 
-def queue_object(subjects: Subjects, queue: str, kind: str | Callable[[str], str]) -> ObjectOf:
-    """Objects of the subjects `<prefix>.queue.<queue>.<namespace>.<name>`; `kind` may depend on the namespace."""
+def queue_object(subjects: Subjects, queue: str, kind_in: Callable[[str], str]) -> ObjectOf:
+    """Objects of the subjects `<prefix>.queue.<queue>.<namespace>.<name>`; `kind_in` has the kind by namespace."""
     prefix = subjects.queue_of(queue).removesuffix(">")
 
     def object_of(subject: str) -> ObjectKey:
         scope, _, name = subject.removeprefix(prefix).partition(".")
         namespace = "" if scope == CLUSTER_SCOPE else scope
-        return ObjectKey(kind if isinstance(kind, str) else kind(namespace), namespace, name)
+        return ObjectKey(kind_in(namespace), namespace, name)
 
     return object_of
 

@@ -1,8 +1,8 @@
 """Starts informers and controllers on a service's tasks."""
 
-from collections.abc import Callable
 from typing import Any
 
+from gardenbus.common.api.queues import QUEUES
 from gardenbus.common.controller.controller import Controller, ControllerSettings, Reconcile
 from gardenbus.common.controller.dead_letter import DeadLetter, no_object, queue_object
 from gardenbus.common.controller.informer import Informer
@@ -26,21 +26,20 @@ async def start_controller(  # noqa: PLR0913  everything that differs between co
     connections: Connections,
     *,
     reporter: str,
-    kind: str | Callable[[str], str] | None = None,
     workers: int = ControllerSettings().workers,
     event_reason: str = "ReconcileRejected",
     consequence: str = "",
 ) -> None:
-    """Run a reconciler of objects of a `kind` (None: of no object) against the queue of its name, until the stop.
+    """Run a reconciler against the queue of its name, which has a row in the table, until the stop.
 
     Poison messages go to the dead letter; `reporter`, `event_reason` and `consequence` are its Event's.
     """
-    bus, subjects = connections.bus, connections.subjects
+    bus, subjects, row = connections.bus, connections.subjects, QUEUES[name]
     stream, subject = subjects.stream("QUEUES"), subjects.queue_of(name)
     dead_letter = DeadLetter(
         connections,
         reporter=reporter,
-        object_of=no_object if kind is None else queue_object(subjects, name, kind),
+        object_of=queue_object(subjects, name, row.kind_in) if row.kind else no_object,
         event_reason=event_reason,
         consequence=consequence,
     )

@@ -79,4 +79,4 @@ def _place(shoot: StoredObject) -> object:
     return shoot.is_deleting, shoot.parts.seed_name
 
 
-LOOP = Loop(NAME, KIND, FOLLOWS, _build, attrgetter("bastion.concurrent_syncs"))
+LOOP = Loop(NAME, FOLLOWS, _build, attrgetter("bastion.concurrent_syncs"))

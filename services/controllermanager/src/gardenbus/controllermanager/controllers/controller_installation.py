@@ -201,7 +201,6 @@ def _build(context: LoopContext) -> BuiltLoop:
 
 LOOP = Loop(
     NAME,
-    KIND,
     (KIND, REGISTRATION, DEPLOYMENT, INSTALLATION, *NEEDING),
     _build,
     methodcaller("workers", "controllerregistration"),

@@ -82,4 +82,4 @@ def _build(context: LoopContext) -> BuiltLoop:
     return BuiltLoop(existing(context, KIND, RegistrationReconciler(context).reconcile), changed)
 
 
-LOOP = Loop(NAME, KIND, (KIND, INSTALLATION), _build, methodcaller("workers", "controllerregistration"))
+LOOP = Loop(NAME, (KIND, INSTALLATION), _build, methodcaller("workers", "controllerregistration"))

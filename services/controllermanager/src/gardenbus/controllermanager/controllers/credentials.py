@@ -60,7 +60,7 @@ def _loop(kind: str) -> Loop:
 
         return BuiltLoop(existing(context, kind, CredentialsReconciler(context).reconcile), changed)
 
-    return Loop(kind, kind, (kind, *BINDING_KINDS), build, methodcaller("workers", "secretbinding"))
+    return Loop(kind, (kind, *BINDING_KINDS), build, methodcaller("workers", "secretbinding"))
 
 
 LOOPS = tuple(_loop(kind) for kind in CREDENTIALS_KINDS)

@@ -62,4 +62,4 @@ def _is_held(seed: StoredObject) -> bool:
     return REGISTRATION_FINALIZER in seed.parts.finalizers
 
 
-LOOP = Loop(NAME, KIND, (KIND, INSTALLATION), _build, methodcaller("workers", NAME))
+LOOP = Loop(NAME, (KIND, INSTALLATION), _build, methodcaller("workers", NAME))

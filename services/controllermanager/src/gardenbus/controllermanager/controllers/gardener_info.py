@@ -88,4 +88,4 @@ def _workers(_: ControllerManagerConfiguration) -> int:
     return 1
 
 
-LOOP = Loop(NAME, KIND, (KIND,), _build, _workers)
+LOOP = Loop(NAME, (KIND,), _build, _workers)

@@ -109,4 +109,4 @@ def _content(secret: StoredObject | None) -> object:
     return None if secret is None else section(secret.document(), "data")
 
 
-LOOP = Loop(NAME, KIND, (KIND, "secret"), _build, attrgetter("plant.concurrent_syncs"))
+LOOP = Loop(NAME, (KIND, "secret"), _build, attrgetter("plant.concurrent_syncs"))

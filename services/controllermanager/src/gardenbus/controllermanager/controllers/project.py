@@ -258,4 +258,4 @@ def _build(context: LoopContext) -> BuiltLoop:
     return BuiltLoop(existing(context, KIND, ProjectReconciler(context).reconcile), changed)
 
 
-LOOP = Loop(NAME, KIND, (KIND, *KEPT, *CONTENTS), _build, attrgetter("project.concurrent_syncs"))
+LOOP = Loop(NAME, (KIND, *KEPT, *CONTENTS), _build, attrgetter("project.concurrent_syncs"))

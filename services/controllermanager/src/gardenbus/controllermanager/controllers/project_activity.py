@@ -88,4 +88,4 @@ def _content(stored: StoredObject) -> object:
     return stored.uid, stored.deleting_at, stored.parts.spec, stored.parts.rest
 
 
-LOOP = Loop(NAME, KIND, (KIND, *sorted(BY_GENERATION | BY_CONTENT)), _build, attrgetter("project.concurrent_syncs"))
+LOOP = Loop(NAME, (KIND, *sorted(BY_GENERATION | BY_CONTENT)), _build, attrgetter("project.concurrent_syncs"))

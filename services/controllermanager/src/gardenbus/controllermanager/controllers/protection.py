@@ -66,7 +66,7 @@ def _loop(kind: str) -> Loop:
         )
 
     referring = REFERRING_KINDS if kind != "quota" else BINDING_KINDS
-    return Loop(kind, kind, tuple(dict.fromkeys((kind, *referring))), build, methodcaller("workers", kind))
+    return Loop(kind, tuple(dict.fromkeys((kind, *referring))), build, methodcaller("workers", kind))
 
 
 LOOPS = tuple(

@@ -84,7 +84,7 @@ def _loop_over(kind: str) -> Loop:
         return BuiltLoop(existing(context, kind, ReferenceReconciler(context).reconcile), _protecting(context.enqueue))
 
     syncs = attrgetter("shoot_reference.concurrent_syncs") if kind == "shoot" else methodcaller("workers", name)
-    return Loop(name, kind, (kind,), build, syncs)
+    return Loop(name, (kind,), build, syncs)
 
 
 def _protecting(enqueue: Callable[[ObjectKey], None]) -> ChangeCallback:
@@ -114,7 +114,7 @@ def _loop_of(kind: str) -> Loop:
         return BuiltLoop(existing(context, kind, reconcile), _releasing(context.enqueue, kind, index))
 
     syncs = attrgetter("shoot_reference.concurrent_syncs")
-    return Loop(f"shootreference{kind}", kind, (*USING_KINDS, kind), build, syncs)
+    return Loop(f"shootreference{kind}", (*USING_KINDS, kind), build, syncs)
 
 
 def _releasing(enqueue: Callable[[ObjectKey], None], kind: str, index: ReferenceIndex) -> ChangeCallback:

@@ -117,4 +117,4 @@ def _build(context: LoopContext) -> BuiltLoop:
     return BuiltLoop(existing(context, KIND, while_whole(context, reconciler.reconcile)), changed)
 
 
-LOOP = Loop(NAME, KIND, (KIND, "secret"), _build, methodcaller("workers", NAME))
+LOOP = Loop(NAME, (KIND, "secret"), _build, methodcaller("workers", NAME))

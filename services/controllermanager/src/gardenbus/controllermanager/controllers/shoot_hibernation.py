@@ -97,4 +97,4 @@ def _relevant(stored: StoredObject) -> object:
     return section(document, "spec", "hibernation").get("schedules") or ()
 
 
-LOOP = Loop(NAME, KIND, (KIND,), _build, attrgetter("shoot_hibernation.concurrent_syncs"))
+LOOP = Loop(NAME, (KIND,), _build, attrgetter("shoot_hibernation.concurrent_syncs"))

@@ -114,4 +114,4 @@ def _build(context: LoopContext) -> BuiltLoop:
     return BuiltLoop(existing(context, KIND, ShootMaintenanceReconciler(context).reconcile), clock.changed, clock.run)
 
 
-LOOP = Loop(NAME, KIND, (KIND,), _build, attrgetter("shoot_maintenance.concurrent_syncs"))
+LOOP = Loop(NAME, (KIND,), _build, attrgetter("shoot_maintenance.concurrent_syncs"))

@@ -93,4 +93,4 @@ def _build(context: LoopContext) -> BuiltLoop:
     )
 
 
-LOOP = Loop(NAME, KIND, FOLLOWS, _build, attrgetter("shoot_quota.concurrent_syncs"))
+LOOP = Loop(NAME, FOLLOWS, _build, attrgetter("shoot_quota.concurrent_syncs"))

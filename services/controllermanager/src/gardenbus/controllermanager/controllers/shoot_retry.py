@@ -74,4 +74,4 @@ def _build(context: LoopContext) -> BuiltLoop:
     return BuiltLoop(existing(context, KIND, ShootRetryReconciler(context).reconcile), changed)
 
 
-LOOP = Loop(NAME, KIND, (KIND,), _build, attrgetter("shoot_retry.concurrent_syncs"))
+LOOP = Loop(NAME, (KIND,), _build, attrgetter("shoot_retry.concurrent_syncs"))

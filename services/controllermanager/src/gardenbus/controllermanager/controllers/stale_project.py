@@ -134,4 +134,4 @@ def _build(context: LoopContext) -> BuiltLoop:
     return BuiltLoop(existing(context, KIND, while_whole(context, StaleProjectReconciler(context).reconcile)), changed)
 
 
-LOOP = Loop(NAME, KIND, ("project", "namespace"), _build, attrgetter("project.concurrent_syncs"))
+LOOP = Loop(NAME, ("project", "namespace"), _build, attrgetter("project.concurrent_syncs"))

@@ -1,7 +1,7 @@
 """Definition of loops: a queue, the kinds whose changes it follows, and how its reconciler is built.
 
 Each loop is a constant `LOOP` of its module; `app.LOOPS` lists them. All share one informer, which caches the kinds
-that any of them follows. The permission table names the queues (`common.api.identity.permissions`).
+that any of them follows. Their queues have rows in `common.api.queues`.
 """
 
 from collections.abc import Awaitable, Callable, Coroutine
@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from gardenbus.common.api.configuration.controller_manager import ControllerManagerConfiguration
 from gardenbus.common.api.document import StoredObject
 from gardenbus.common.api.keys import ObjectKey
+from gardenbus.common.api.queues import QUEUES
 from gardenbus.common.controller.api_client import ApiserverClient
 from gardenbus.common.controller.controller import (
     Done,
@@ -94,10 +95,14 @@ class Loop(NamedTuple):
     """A loop over the objects of one kind."""
 
     name: str
-    """Of the queue, and the metrics' label."""
+    """Of the queue, which has a row in the table, and the metrics' label."""
 
-    kind: str
     follows: tuple[str, ...]
     build: Callable[[LoopContext], BuiltLoop]
     workers: Callable[[ControllerManagerConfiguration], int]
     """Objects that are reconciled at once."""
+
+    @property
+    def kind(self) -> str:
+        """Kind of the objects that it reconciles."""
+        return QUEUES[self.name].kind

@@ -12,6 +12,7 @@ import structlog
 from gardenbus.common.api.document import StoredObject
 from gardenbus.common.api.identity.principals import Principal
 from gardenbus.common.api.keys import ObjectKey, Subjects
+from gardenbus.common.api.queues import QUEUES
 from gardenbus.common.errors import NotFound, SettingsInvalid, Unavailable
 from gardenbus.common.ports.bus import Bus
 
@@ -64,7 +65,7 @@ class SchedulerQueuesController:
             queue = self._subjects.queue_of(f"scheduling.{name}")
             self._made.add(name)
             try:
-                await self._bus.work_queue(self._stream, f"scheduling-{name}", queue)
+                await self._bus.work_queue(self._stream, QUEUES["scheduling"].consumer_of(name), queue)
             except SettingsInvalid as error:  # a scheduler of the landscape serves the name, by its bands
                 log.warning("scheduler_queues.interrupted", scheduler=name, reason=str(error))
             except Unavailable:

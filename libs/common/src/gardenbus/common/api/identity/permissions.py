@@ -20,6 +20,7 @@ from gardenbus.common.api.fleet.member_clusters import CLUSTER_NAMESPACE_PREFIX
 from gardenbus.common.api.identity.principals import Principal
 from gardenbus.common.api.keys import GARDEN_NAMESPACE, ObjectKey, Subjects
 from gardenbus.common.api.kinds import SHOWN
+from gardenbus.common.api.queues import QUEUES, queues_of
 from gardenbus.common.api.verbs import Sender, subjects_of
 from gardenbus.common.errors import BadRequest
 
@@ -145,9 +146,11 @@ class _Insider(NamedTuple):
             )
         ) + Permissions(tuple(f"$JS.ACK.{name}.{consumer}.>" for consumer in consumers), ())
 
-    def queue(self, *controllers: str) -> Permissions:
-        """Controllers' queues: their consumers, their work, and its timers."""
-        return self.consume("QUEUES", *controllers) + self.enqueue(*controllers)
+    def queues(self, service: str) -> Permissions:
+        """The queues of a service's controllers: their consumers, their work, and its timers."""
+        rows = queues_of(service)
+        consumers = ("*",) if any(row.is_per_scheduler for row in rows) else tuple(row.name for row in rows)
+        return self.consume("QUEUES", *consumers) + self.enqueue(*(row.name for row in rows))
 
     def enqueue(self, *controllers: str) -> Permissions:
         """Put work on queues, now or later, and look which timers there are."""
@@ -199,7 +202,7 @@ def _apiserver(insider: _Insider) -> Permissions:
         + insider.follow("LEASES")
         + insider.consume("REQUESTS", "apiserver")
         + insider.consume("REPORTS", "apiserver")
-        + insider.queue("garbage")
+        + insider.queues("apiserver")
         + insider.enqueue("*")
         + insider.read("BINDINGS", "LEASES", "REQUESTS", "REPORTS")
         + insider.purge("BINDINGS")
@@ -214,8 +217,7 @@ def _scheduler(insider: _Insider) -> Permissions:
     return (
         insider.info()
         + insider.follow("OBJECTS")
-        + insider.consume("QUEUES", "*")
-        + insider.enqueue("scheduling", "waking")
+        + insider.queues("scheduler")
         + insider.publish("rejected.>", "counts", "plugin.*")
         + insider.subscribe("scheduler.>", "hint.scheduling.*")
     )
@@ -228,7 +230,7 @@ def _lifecycle(insider: _Insider) -> Permissions:
         + insider.follow("LEASES")
         + insider.read("LEASES")
         + insider.follow("OBJECTS")
-        + insider.queue("migration")
+        + insider.queues("lifecycle")
         + insider.read("HISTORY")
         + insider.publish("lease._canary", "rejected.>", "history.>")
         + insider.subscribe("counts")
@@ -240,55 +242,25 @@ def _controller(name: str) -> Callable[[_Insider], Permissions]:
         return (
             insider.info()
             + insider.follow("OBJECTS")
-            + insider.queue(name)
+            + insider.queues(name)
             + insider.publish(f"as.{name}.api.>", "rejected.>")
         )
 
     return row
 
 
-CONTROLLER_MANAGERS_QUEUES = (
-    *("project", "projectactivity", "staleproject"),
-    *("cloudprofile", "namespacedcloudprofile", "exposureclass", "quota", "secretbinding", "credentialsbinding"),
-    *("secret", "internalsecret", "workloadidentity"),
-    "shoothibernation",
-    "shootmaintenance",
-    "shootquota",
-    "shootretry",
-    "shootreference",
-    "seedreference",
-    "shootreferencesecret",
-    "shootreferenceconfigmap",
-    "shootreferenceworkloadidentity",
-    "bastion",
-    *("controllerregistration", "controllerinstallation", "seedextensionscheck", "seedsecrets"),
-    "plant",
-    "gardenerinfo",
-)
-"""The loops of controllermanager."""
-
-
 def _controllermanager(insider: _Insider) -> Permissions:
     return (
         insider.info()
         + insider.follow("OBJECTS")
-        + insider.queue(*CONTROLLER_MANAGERS_QUEUES)
+        + insider.queues("controllermanager")
         + insider.purge("EVENTS")
         + insider.publish("as.controllermanager.api.>", "rejected.>")
     )
 
 
-PLACEMENTS_QUEUES = (
-    *("placement", "placementscheduling", "placementstatus", "placementrollout"),
-    *("placementeviction", "placementwork", "placementoverride"),
-)
-"""The queues of the placement service."""
-
-
 def _placement(insider: _Insider) -> Permissions:
-    return (
-        insider.info() + insider.follow("OBJECTS") + insider.queue(*PLACEMENTS_QUEUES) + insider.publish("rejected.>")
-    )
+    return insider.info() + insider.follow("OBJECTS") + insider.queues("placement") + insider.publish("rejected.>")
 
 
 def _dashboard(insider: _Insider) -> Permissions:
@@ -449,7 +421,7 @@ def _person(principal: Principal, subjects: Subjects) -> Permissions:
 
 def _foreign_scheduler(principal: Principal, subjects: Subjects) -> Permissions:
     """Its queue, whose consumer the identity service makes. No timers: one could name another queue as its target."""
-    queues, consumer = subjects.stream("QUEUES"), f"scheduling-{principal.name}"
+    queues, consumer = subjects.stream("QUEUES"), QUEUES["scheduling"].consumer_of(principal.name)
     return Permissions(
         (
             *_imported(f"CONSUMER.INFO.{queues}.{consumer}", f"CONSUMER.MSG.NEXT.{queues}.{consumer}"),
