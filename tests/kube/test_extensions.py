@@ -31,6 +31,7 @@ from tests.support.gardenlets import Garden, a_configuration, a_garden
 from tests.support.installed_extensions import a_heartbeat, an_installation, hold
 from tests.support.kube_clusters import RealCluster, real_clusters
 from tests.support.overlaid_seeds import (
+    ADDRESS,
     MemoryGarden,
     OverlaidSeed,
     cut,
@@ -86,10 +87,22 @@ def the_shoot(name: str = "apollo") -> Document:
     )
 
 
-def the_garden(seed: str) -> MemoryGarden:
+DNS = {
+    "internal": {
+        "type": "aws-route53",
+        "domain": "internal.example.org",
+        "zone": "Z1",
+        "credentialsRef": {"apiVersion": "v1", "kind": "Secret", "name": "internal", "namespace": "garden"},
+    }
+}
+
+
+def the_garden(seed: str, *more: Document) -> MemoryGarden:
     namespace = {"namespace": "garden-dev"}
     return MemoryGarden(
-        a_seed(seed),
+        *more,
+        a_seed(seed, spec={"dns": DNS}),
+        {"kind": "Secret", "metadata": {"name": "internal", "namespace": "garden"}, "data": {"key": "aQ=="}},
         a_cloudprofile(),
         REGISTRATION,
         {
@@ -177,6 +190,101 @@ async def test_a_shoot_is_created_reconciled_and_deleted_with_extensions(tmp_pat
         assert deleted.index(("Extension", "everywhere")) < deleted.index(("ControlPlane", "apollo"))
         assert deleted.index(("ControlPlane", "apollo")) < deleted.index(("Infrastructure", "apollo"))
         assert deleted.index(("ControlPlane", "apollo")) < deleted.index(("Extension", "late"))
+
+
+def a_garden_secret(name: str, namespace: str = "garden-dev", **fields: object) -> Document:
+    metadata = {"name": name, "namespace": namespace}
+    return {"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "data": {"key": "eA=="}, **fields}
+
+
+@pytest.mark.timeout(600)
+async def test_the_names_of_a_shoot_are_dns_records_until_it_sleeps(tmp_path: Path, binaries: str) -> None:
+    shoot = the_shoot()
+    namespace = namespace_of_shoot(shoot)
+    provider = {"type": "google-clouddns", "primary": True, "secretName": "dns", "zones": {"include": ["Z2"]}}
+    shoot["spec"]["dns"] = {"domain": "apollo.example.com", "providers": [provider]}
+    garden = the_garden("one", a_garden_secret("dns"))
+    async with (
+        real_clusters(tmp_path, binaries, ["api"]) as (cluster,),
+        a_seed_with(tmp_path, cluster, "one") as (_, stub),
+        overlaid_seed(tmp_path / "one", cluster, garden, token=2) as seed,
+    ):
+        await succeeds(seed, shoot, "Create")
+        records = await seed.objects(shoot, "DNSRecord")
+        assert {name: section(each, "spec") for name, each in records.items()} == {
+            "apollo-internal": {
+                "type": "aws-route53",
+                "secretRef": {"name": "dnsrecord-apollo-internal", "namespace": namespace},
+                "zone": "Z1",
+                "name": "api.apollo.dev.internal.example.org",
+                "recordType": "A",
+                "values": [ADDRESS],
+                "ttl": 120,
+            },
+            "apollo-external": {
+                "type": "google-clouddns",
+                "secretRef": {"name": "dnsrecord-apollo-external", "namespace": namespace},
+                "zone": "Z2",
+                "name": "api.apollo.example.com",
+                "recordType": "A",
+                "values": [ADDRESS],
+                "ttl": 120,
+            },
+        }
+        metadata = section(records["apollo-external"], "metadata")
+        assert metadata["labels"] == {"role": "external", "gardener.cloud/role": "controlplane"}
+        assert metadata["annotations"]["dns.gardener.cloud/ip-stack"] == "ipv4"
+        for name, data in (("internal", "aQ=="), ("external", "eA==")):
+            secret = await cluster.get(f"/api/v1/namespaces/{namespace}/secrets/dnsrecord-apollo-{name}")
+            assert secret["data"] == {"key": data}
+
+        await seed.client.merge_patch(
+            path_of("DNSRecord", namespace, "apollo-external"), {"spec": {"recordType": "CNAME"}}, manager="tester"
+        )
+        await succeeds(seed, shoot, "Reconcile")
+        assert ("Delete", "DNSRecord", "apollo-external") in stub.history, "a record of another type is made anew"
+        assert ("Delete", "DNSRecord", "apollo-internal") not in stub.history
+
+        shoot["spec"]["hibernation"] = {"enabled": True}
+        await succeeds(seed, shoot, "Reconcile")
+        assert await seed.objects(shoot, "DNSRecord") == {}
+
+        del shoot["spec"]["dns"]["providers"], shoot["spec"]["hibernation"]
+        (failure,) = (await seed.run(shoot, "Reconcile")).failures
+        assert failure.codes == ("ERR_CONFIGURATION_PROBLEM",)
+        assert failure.message.startswith("spec.dns.domain apollo.example.com is below no default domain")
+        await succeeds(seed, shoot, "Delete")
+
+
+@pytest.mark.timeout(600)
+async def test_extensions_find_copies_of_what_a_shoot_names(tmp_path: Path, binaries: str) -> None:
+    shoot = the_shoot()
+    core = f"/api/v1/namespaces/{namespace_of_shoot(shoot)}"
+    resources = [
+        {"name": name, "resourceRef": {"apiVersion": "v1", "kind": kind, "name": name}}
+        for kind, name in (("Secret", "first"), ("ConfigMap", "second"))
+    ]
+    config_map = {**a_garden_secret("second"), "kind": "ConfigMap", "data": {"a": "b"}}
+    garden = the_garden("one", a_garden_secret("first", immutable=True, type="Opaque"), config_map)
+    async with (
+        real_clusters(tmp_path, binaries, ["api"]) as (cluster,),
+        a_seed_with(tmp_path, cluster, "one"),
+        overlaid_seed(tmp_path / "one", cluster, garden, token=2) as seed,
+    ):
+        shoot["spec"]["resources"] = resources
+        await succeeds(seed, shoot, "Create")
+        assert (await cluster.get(f"{core}/configmaps/ref-second"))["data"] == {"a": "b"}
+        garden.objects[0]["data"] = {"key": "bmV3"}
+        shoot["spec"]["resources"] = resources[:1]
+        await succeeds(seed, shoot, "Reconcile")
+        assert (await cluster.get(f"{core}/secrets/ref-first"))["data"] == {"key": "bmV3"}
+        assert await cluster.client.get(f"{core}/configmaps/ref-second") is None
+
+        shoot["spec"]["resources"] = resources[:1]
+        garden.objects.pop(0)
+        (failure,) = (await seed.run(shoot, "Reconcile")).failures
+        assert failure.message == "secret garden-dev/first of the garden does not exist"
+        await succeeds(seed, shoot, "Delete")
 
 
 @pytest.mark.timeout(900)
@@ -383,7 +491,12 @@ async def _prepared(garden: Garden, cluster: RealCluster, kinds: Sequence[str]) 
     directory.mkdir(parents=True)
     (directory / "seed.kubeconfig").write_text(cluster.kubeconfig)
     await garden.store.create(a_cloudprofile())
-    settings = {"kubeconfig": "seed.kubeconfig", "resourceManager": "external", "kinds": kinds}
+    settings = {
+        "kubeconfig": "seed.kubeconfig",
+        "resourceManager": "external",
+        "kinds": list(kinds),
+        "address": ADDRESS,
+    }
     return a_configuration(backend={"extensions": settings})
 
 
@@ -414,13 +527,15 @@ async def test_the_gardenlet_has_extensions_take_part_and_reports_what_they_say(
             key = ObjectKey("shoot", "garden-dev", "apollo")
             await garden.change(key, bump_generation=True, spec={"purpose": "testing"})
             await garden.until_state("Succeeded")
+            networking = section(await garden.get(key), "status")["networking"]
+            assert networking == {"nodes": ["10.10.0.0/16"], "egressCIDRs": ["198.51.100.7/32"]}
             namespace = namespace_of_shoot(shoot)
             assert await cluster.client.items(collection("Worker", namespace))
 
             async def is_saved() -> None:
                 state = await garden.get(ObjectKey("shootstate", "garden-dev", "apollo"))
                 kinds = {each["kind"] for each in section(state, "spec")["extensions"]}
-                assert kinds == set(PLURALS) - {"Extension"}
+                assert kinds == set(PLURALS) - {"DNSRecord", "Extension"}  # its seed has no domain
 
             await eventually(is_saved)
             await garden.delete(key)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import msgspec
 
-from gardenbus.common.api.configuration.gardenlet import ShootBackendSettings
+from gardenbus.common.api.configuration.gardenlet import ExtensionSettings, ShootBackendSettings
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.runtime.clock import SystemClock
@@ -29,6 +29,9 @@ from tests.support.kube_clusters import RealCluster
 SHORT_WAITS: Mapping[str, WaitLimits] = {kind: WaitLimits(0.5, 1.0, 60.0) for kind in WAITS}
 """A kind that reports errors for a second has failed."""
 
+ADDRESS = "203.0.113.10"
+"""Address of the API servers of shoots."""
+
 
 class MemoryGarden:
     """The garden as a gardenlet reads it."""
@@ -40,10 +43,11 @@ class MemoryGarden:
         """An object by its key."""
         return next((each for each in self.objects if _key(each) == key), None)
 
-    async def list(self, kind: str, field_selector: str = "") -> Sequence[Document]:
-        """All objects of a kind."""
+    async def list(self, kind: str, field_selector: str = "", *, namespace: str = "") -> Sequence[Document]:
+        """All objects of a kind, or those of a namespace."""
         del field_selector
-        return [each for each in self.objects if _key(each).kind == kind]
+        keys = [(each, _key(each)) for each in self.objects]
+        return [each for each, key in keys if key.kind == kind and namespace in ("", key.namespace)]
 
 
 class OverlaidSeed:
@@ -139,7 +143,8 @@ async def overlaid_seed(
     settings = settings or ShootBackendSettings(step_seconds=0.0)
     context = MakerContext(directory.name, directory, settings, clock, files.owned, garden=garden)
     api = SeedAPI(directory / "seed.kubeconfig", clock, files.owned)
-    maker = ExtensionsMaker(new_maker(context), context, api, kinds, waits=waits)
+    extensions = ExtensionSettings(kubeconfig="seed.kubeconfig", kinds=kinds, address=ADDRESS)
+    maker = ExtensionsMaker(new_maker(context), context, api, extensions, waits=waits)
     backend = SeedBackend(maker, files, clock)
     await backend.start()
     await backend.acquire(FencingToken(token, token))

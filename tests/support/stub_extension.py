@@ -95,6 +95,7 @@ class StubExtension:
         if kind == "Infrastructure":
             status["providerStatus"] = {"vpc": self.made[key]}
             status["networking"] = {"nodes": ["10.10.0.0/16"]}
+            status["egressCIDRs"] = ["198.51.100.7/32"]
         if kind == "OperatingSystemConfig" and section(live, "spec").get("purpose") == "provision":
             secret = f"osc-{name}"
             manifest = {

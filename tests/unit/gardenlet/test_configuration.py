@@ -77,6 +77,14 @@ def test_kinds_of_extension_objects_are_those_that_are_written() -> None:
     assert problem.startswith("backend.extensions.kinds: no such kinds: Bastion; there are ContainerRuntime,")
 
 
+def test_dns_records_need_an_address_to_lead_to() -> None:
+    extensions: Document = {"kubeconfig": "seed.kubeconfig", "kinds": ["DNSRecord"]}
+    assert problems(a_configuration(backend={"extensions": extensions})) == (
+        "backend.extensions.address: must be the address of the API servers of shoots, as DNSRecord is in kinds",
+    )
+    assert read(backend={"extensions": {**extensions, "address": "203.0.113.10"}}).extensions.address == "203.0.113.10"
+
+
 def test_quantities_are_kept_as_written() -> None:
     configuration = read(resources={"capacity": {"shoots": 250, "memory": "1500Mi"}, "reserved": {"shoots": "5"}})
 

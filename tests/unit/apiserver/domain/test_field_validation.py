@@ -120,10 +120,7 @@ SLOW: Document = {"name": "slow", "machineControllerManager": {"machineCreationT
         ({**DEPLOYMENT, "injectGardenKubeconfig": True}, "injectGardenKubeconfig"),
         ({**DEPLOYMENT, "apiVersion": "core.gardener.cloud/v1beta1", "providerConfig": {"chart": "aGk="}}, "providerC"),
         ({"apiVersion": "core.gardener.cloud/v1beta1", "kind": "ExposureClass", "handler": "internet"}, "handler"),
-        (
-            {**a_seed(spec={"networks": {"blockCIDRs": ["169.254.169.254/32"]}}), "status": None},
-            "spec.networks.blockCIDRs",
-        ),
+        ({**a_seed(spec={"volume": {"minimumSize": "20Gi"}}), "status": None}, "spec.volume"),
     ],
     ids=lambda each: each if isinstance(each, str) else each["kind"],
 )

@@ -240,6 +240,14 @@ async def test_a_gardenlet_lists_the_installations_of_its_seed_alone() -> None:
     assert await apiserver.code(f"seed:{THEIRS}", "list.controllerdeployment") == 403
 
 
+async def test_a_gardenlet_lists_the_secrets_of_its_seeds_namespace_alone() -> None:
+    apiserver = await landscape(shoot_on(OURS))
+    ours = await apiserver.response(f"seed:{OURS}", f"list.secret.seed-{OURS}")
+    assert [each["metadata"]["name"] for each in ours["result"]["items"]] == ["copied"]
+    for tail in (f"list.secret.seed-{THEIRS}", "list.secret.garden", "list.secret", f"list.configmap.seed-{OURS}"):
+        assert await apiserver.code(f"seed:{OURS}", tail) == 403
+
+
 @pytest.mark.parametrize("field", FIELDS)
 async def test_an_edge_goes_with_the_field_that_makes_it(field: str) -> None:
     apiserver = await landscape(shoot_on(OURS, left_out=field))

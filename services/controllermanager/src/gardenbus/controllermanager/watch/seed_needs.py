@@ -11,16 +11,16 @@ from collections.abc import Set as AbstractSet
 
 from gardenbus.common.api.document import StoredObject, section
 from gardenbus.common.api.garden.backup_references import bucket_of
-from gardenbus.common.api.garden.extensions import DNSDomain, KindType, ShootNeeds, shoot_needs
-from gardenbus.common.api.keys import GARDEN_NAMESPACE, ObjectKey
-from gardenbus.common.controller.enqueue_on_change import ObjectLister
-from gardenbus.controllermanager.domain.garden_domains import (
+from gardenbus.common.api.garden.domains import (
     DEFAULT_DOMAIN,
     INTERNAL_DOMAIN,
     default_domains,
     domain_of,
     internal_domain,
 )
+from gardenbus.common.api.garden.extensions import DNSDomain, KindType, ShootNeeds, shoot_needs
+from gardenbus.common.api.keys import GARDEN_NAMESPACE, ObjectKey
+from gardenbus.common.controller.enqueue_on_change import ObjectLister
 from gardenbus.controllermanager.domain.references import GARDEN_ROLE
 from gardenbus.controllermanager.domain.shoot_parts import extensions_part
 

@@ -157,8 +157,8 @@ class GardenReader(Protocol):
         """An object; None without one. Raises Unavailable, Forbidden."""
         ...
 
-    async def list(self, kind: str, field_selector: str = "") -> Sequence[Document]:
-        """All objects of a kind that a field selector selects. Raises as `get` does."""
+    async def list(self, kind: str, field_selector: str = "", *, namespace: str = "") -> Sequence[Document]:
+        """All objects of a kind, or those of a namespace, that a field selector selects. Raises as `get` does."""
         ...
 
 
@@ -169,9 +169,9 @@ class NullGardenReader:
         """None."""
         del key
 
-    async def list(self, kind: str, field_selector: str = "") -> Sequence[Document]:
+    async def list(self, kind: str, field_selector: str = "", *, namespace: str = "") -> Sequence[Document]:
         """Nothing."""
-        del kind, field_selector
+        del kind, field_selector, namespace
         return ()
 
 

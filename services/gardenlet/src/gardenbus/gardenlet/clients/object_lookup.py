@@ -44,13 +44,14 @@ class ObjectLookup:
         found: Document = await self._client.request("announced")
         return AnnouncedSeed(found["seed"]) if found["isAnnounced"] else None
 
-    async def list(self, kind: str, field_selector: str = "") -> Sequence[Document]:
-        """All objects of a kind that a field selector selects. Raises as `get` does."""
+    async def list(self, kind: str, field_selector: str = "", *, namespace: str = "") -> Sequence[Document]:
+        """All objects of a kind, or those of a namespace, that a field selector selects. Raises as `get` does."""
+        where = f"{kind}.{namespace}" if namespace else kind
         found: list[Document] = []
         token = ""
         while True:
             query = {"fieldSelector": field_selector} | ({"continue": token} if token else {})
-            page: Document = await self._client.request(f"list.{kind}", query)
+            page: Document = await self._client.request(f"list.{where}", query)
             found += page["items"]
             token = str(page.get("continue") or "")
             if not token:

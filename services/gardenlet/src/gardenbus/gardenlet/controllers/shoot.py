@@ -68,6 +68,7 @@ from gardenbus.gardenlet.domain.shoot_status import (
     awaiting_extensions,
     care_patch,
     failed,
+    networking_patch,
     progressed,
     seed_not_ready,
     started,
@@ -348,7 +349,7 @@ class ShootReconciler:
             self._final_reports.report(observed, patch | result, result)
             return ShootResult("migrated" if record.has_left else "deleted", REPEAT_AFTER.total_seconds())
         problems = await self._backend.problems(observed)
-        patch |= self._care_patch(record, problems, has_workers=observed.has_workers)
+        patch |= networking_patch(record) | self._care_patch(record, problems, has_workers=observed.has_workers)
         record = msgspec.structs.replace(record, attempts=0, retry_at=None, failed={}, state={}, state_of_generation=0)
         self._keep(observed, record, patch)
         return ShootResult("reconciled", 0.0)
@@ -356,6 +357,7 @@ class ShootReconciler:
     async def _fail(self, observed: ObservedShoot, result: FlowResult) -> ShootResult:
         now = self._clock.now()
         patch = failed(result.record, result.failures, retry_duration=self._settings.retry_duration, now=now)
+        patch |= networking_patch(result.record)
         attempts = result.record.attempts + 1
         wait = _BACKOFF.delay_seconds(attempts, random.random())
         record = msgspec.structs.replace(result.record, attempts=attempts, retry_at=now + timedelta(seconds=wait))

@@ -127,6 +127,7 @@ _EXTENSIONS_TEAR_DOWN = (
     ),
 )
 _EXTENSIONS_TEAR_DOWN_ORDER = {
+    "delete-dns-record": ("delete-control-plane",),
     "delete-control-plane": ("delete-control-plane-extension",),
     "delete-infrastructure": ("delete-control-plane-extension",),
     "delete-namespace": ("delete-extensions-after",),

@@ -21,11 +21,11 @@ from typing import NamedTuple
 from gardenbus.common.api.conditions import FALSE, TRUE, build_condition, condition_status, conditions_of, get_or_init
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.document_parts import name_of
+from gardenbus.common.api.garden.domains import default_domains, internal_domain
 from gardenbus.common.api.garden.extensions import (
     EXTENSION_NAMESPACE_PREFIX,
     HEARTBEAT_NAME,
     ClusterType,
-    DNSDomain,
     KindType,
     automatic_by_cluster,
     resources_of,
@@ -112,11 +112,8 @@ def needed_by_shoot(
     shoot_spec: Document, seed_spec: Document, automatic: Mapping[ClusterType, frozenset[str]]
 ) -> set[KindType]:
     """The extensions that a shoot needs on this seed, and `automatic` ones. Domains are those of the Seed."""
-    dns = section(seed_spec, "dns")
-    internal = _domain(section(dns, "internal"))
-    defaults = [domain for each in dns.get("defaults") or () if (domain := _domain(each)) is not None]
-    needs = shoot_needs(shoot_spec, defaults)
-    return set(wanted_by_shoot(needs, seed_spec, automatic, internal))
+    needs = shoot_needs(shoot_spec, default_domains(seed_spec, ()))
+    return set(wanted_by_shoot(needs, seed_spec, automatic, internal_domain(seed_spec, ())))
 
 
 def present_extensions(
@@ -144,11 +141,6 @@ def registration_in(installation: Document, registrations: Iterable[Document]) -
 
 def _registration_of(installation: Document) -> str:
     return str(section(installation, "spec", "registrationRef").get("name") or "")
-
-
-def _domain(stated: Document) -> DNSDomain | None:
-    domain, provider = str(stated.get("domain") or ""), str(stated.get("type") or "")
-    return DNSDomain(domain, provider) if domain and provider else None
 
 
 def _is_ready(installation: Document) -> bool:

@@ -17,6 +17,9 @@ _decode = json_decoder(dict[str, Any])
 HIBERNATED = "hibernated"
 """Field of the control plane's result, from a maker that has put it to sleep."""
 
+NETWORKING = "networking"
+"""Field of the infrastructure's result, from a maker that reports networks: the Shoot's `status.networking`."""
+
 ShootName = tuple[str, str]
 """Namespace and name of a shoot."""
 
@@ -66,6 +69,11 @@ class ShootRecord(msgspec.Struct, frozen=True, kw_only=True):
     def is_hibernated(self) -> bool:
         """True if the last operation put the control plane to sleep: nobody can look into it."""
         return self.resources.get(CONTROL_PLANE, {}).get(HIBERNATED) is True
+
+    @property
+    def networking(self) -> Document | None:
+        """`status.networking`; None where nothing reports it."""
+        return self.resources.get("infrastructure", {}).get(NETWORKING)
 
     @property
     def is_torn_down(self) -> bool:

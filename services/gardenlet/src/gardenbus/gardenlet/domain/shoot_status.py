@@ -175,6 +175,12 @@ def succeeded(operation: OperationType, *, now: datetime, is_hibernated: bool | 
     }
 
 
+def networking_patch(record: ShootRecord) -> Document:
+    """Patch with the networks of a shoot's infrastructure; empty where nothing reports any, or nothing else."""
+    found = record.networking
+    return {} if found is None or found == record.status.get("networking") else {"networking": found}
+
+
 def handed_over(last: Document, *, seed_name: str, generation: int) -> Document:
     """Patch of a prepared migration, in one write: from now on `seed_name` runs the shoot.
 

@@ -20,9 +20,11 @@ from gardenbus.common.errors import SettingsInvalid
 KIND = "GardenletConfiguration"
 API_GROUP = "gardenlet.config.gardener.cloud"
 Quantity = str | int | float
-EXTENSION_KINDS = frozenset(
-    {"ContainerRuntime", "ControlPlane", "Extension", "Infrastructure", "Network", "OperatingSystemConfig", "Worker"}
-)
+DNS_RECORD = "DNSRecord"
+EXTENSION_KINDS = frozenset({
+    "ContainerRuntime", "ControlPlane", DNS_RECORD, "Extension", "Infrastructure", "Network", "OperatingSystemConfig",
+    "Worker",
+})  # fmt: skip
 """Kinds of extension objects that a gardenlet writes."""
 
 
@@ -145,6 +147,9 @@ class ExtensionSettings(msgspec.Struct, frozen=True, kw_only=True):
     kinds: Sequence[str] = ()
     """Kinds of extension objects that are written for shoots, since extensions act on them there."""
 
+    address: str = ""
+    """IP address or host name of the API servers of shoots, which their DNSRecords lead to."""
+
     @property
     def runs_resource_manager(self) -> bool:
         """True if the gardenlet acts on ManagedResources."""
@@ -249,9 +254,14 @@ def _backend_problems(values: Mapping[str, Any], backends: Collection[str]) -> l
 def _extension_problems(values: Mapping[str, Any]) -> list[str]:
     """Settings of extensions need the seed's Kubernetes API."""
     settings = ExtensionSettings(**values.get("extensions", {}))
-    if settings.kubeconfig or "extensions" not in values:
-        return []
-    return ["backend.extensions.kubeconfig: must name the kubeconfig of the seed's Kubernetes API"]
+    problems: list[str] = []
+    if "extensions" in values and not settings.kubeconfig:
+        problems.append("backend.extensions.kubeconfig: must name the kubeconfig of the seed's Kubernetes API")
+    if DNS_RECORD in settings.kinds and not settings.address:
+        problems.append(
+            f"backend.extensions.address: must be the address of the API servers of shoots, as {DNS_RECORD} is in kinds"
+        )
+    return problems
 
 
 def _rotation_problems(values: Mapping[str, Any]) -> list[str]:
@@ -448,6 +458,7 @@ _TABLE: Table = {
             "kubeconfig": Field("extensions.kubeconfig", reader.name),
             "resourceManager": Field("extensions.resource_manager", reader.one_of("own", "external")),
             "kinds": Field("extensions.kinds", _extension_kinds),
+            "address": Field("extensions.address", reader.text),
         },
     },
 }

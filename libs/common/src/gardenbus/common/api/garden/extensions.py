@@ -10,6 +10,7 @@ from typing import Literal, NamedTuple
 from gardenbus.common.api.conditions import TRUE, condition_status, conditions_of
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.document_parts import mappings, only_text
+from gardenbus.common.api.keys import ObjectKey
 
 EXTENSION = "Extension"
 UNMANAGED = "unmanaged"
@@ -44,6 +45,9 @@ class DNSDomain(NamedTuple):
 
     domain: str
     provider: str
+    zone: str = ""
+    credentials: ObjectKey | None = None
+    """The object that its records are made with."""
 
 
 class ShootNeeds(NamedTuple):

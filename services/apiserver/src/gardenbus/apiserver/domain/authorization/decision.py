@@ -8,7 +8,7 @@
 | viewer of the landscape | read everything but what holds secrets; what waits, is unknown, or was lost |
 | people with a role in a Project | what `project_roles` says, in its namespace |
 | gardenlet | read what its Seed's graph leads to (`seed_graph`), and ControllerRegistrations; request tokens |
-| | list the shoots and the ControllerInstallations of its seed |
+| | list the shoots and the ControllerInstallations of its seed, and the Secrets of its seed's namespace |
 | member agent | read its MemberCluster and its Works |
 | scheduler of one's own | read what scheduling needs; bind and retry the shoots of its name |
 """
@@ -44,7 +44,7 @@ from gardenbus.common.api.identity.principals import Principal, groups_of_user, 
 from gardenbus.common.api.identity.revocations import REVOCATIONS
 from gardenbus.common.api.identity.roles import LANDSCAPE_ROLES, LandscapeRole, landscape_role
 from gardenbus.common.api.index_keys import REGION_CONFIG_LABEL
-from gardenbus.common.api.keys import CLUSTER_IDENTITY, GARDEN_NAMESPACE, GARDENER_INFO
+from gardenbus.common.api.keys import CLUSTER_IDENTITY, GARDEN_NAMESPACE, GARDENER_INFO, seed_namespace
 from gardenbus.common.api.kinds import CONFIDENTIAL, KINDS
 from gardenbus.common.api.verbs import sent_by
 
@@ -171,6 +171,8 @@ def _gardenlet(
         detail = f"a gardenlet lists those of its seed, with the field selector {selector}"
         return _allowed_if(action.seed == principal.name, "seed-authorizer", action, requester, detail)
     if action.verb in ("get", "list") and action.kind == "controllerregistration":
+        return Permit()
+    if action.verb == "list" and action.kind == "secret" and action.namespace == seed_namespace(principal.name):
         return Permit()
     is_closed = action.key in CLOSED_OBJECTS or _is_closed(facts.stored, principal.name)
     if action.verb in ("get", "explain") and facts.is_reachable and not is_closed:

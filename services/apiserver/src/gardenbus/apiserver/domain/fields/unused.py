@@ -52,7 +52,6 @@ UNUSED: Sequence[FieldNote] = (
     FieldNote("Seed", "spec.volume", "no volumes are made on the seeds here"),
     FieldNote("Seed", "spec.secretRef", "Gardener has removed it: a gardenlet has its own credentials for its seed"),
     FieldNote("Bastion", "spec.ingress", "no host is made: the Bastion is stored until it expires"),
-    FieldNote("Seed", "spec.networks.blockCIDRs", "no network policies are made on the seeds here"),
     FieldNote("CloudProfile", "spec.bastion", "no machines are made for bastions"),
     *(
         FieldNote(kind, path, _NO_MACHINES)
@@ -63,11 +62,6 @@ UNUSED: Sequence[FieldNote] = (
     FieldNote("ControllerDeployment", "helm", _NOT_INSTALLED),
     FieldNote("ControllerDeployment", "providerConfig", _NOT_INSTALLED),
     FieldNote("ControllerDeployment", "injectGardenKubeconfig", _NOT_INSTALLED),
-    FieldNote(
-        "ControllerRegistration",
-        "spec.resources[].reconcileTimeout",
-        "a shoot waits for its extensions without a limit",
-    ),
     FieldNote(
         "ControllerRegistration", "spec.resources[].continuousEndpointUpdate", "no endpoints are written by gardenlets"
     ),

@@ -4,6 +4,7 @@ import asyncio
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 
+from gardenbus.common.api.configuration.gardenlet import DNS_RECORD
 from gardenbus.common.api.document import Document
 from gardenbus.common.api.document_parts import namespace_of
 from gardenbus.common.api.garden.extensions import HEARTBEAT_NAME
@@ -37,7 +38,7 @@ class ExtensionHealth:
         self._api = api
         self._garden = garden
         self._clock = clock
-        self._kinds = kinds
+        self._kinds = [kind for kind in kinds if kind != DNS_RECORD]  # which has no health of a shoot
         self._listed_at = float("-inf")
         self._objects: Mapping[str, Sequence[ReportingObject]] = {}
         self._heartbeats: Heartbeats = {}

@@ -2,8 +2,8 @@
 
 | step of the flow | what extensions are requested |
 |---|---|
-| namespace, cloud-provider-secret | nothing: namespace, Cluster and credentials are made for them |
-| infrastructure, network, machines | Infrastructure, Network, Worker |
+| namespace, cloud-provider-secret | nothing: namespace, Cluster, credentials and copies are made for them |
+| infrastructure, dns-record, network, machines | Infrastructure, DNSRecord, Network, Worker |
 | those of `EXTENSION_STEPS` | the others |
 | clean-up-cluster | nothing: the Cluster says that the shoot is being deleted |
 | delete-…, release-… | the deletion of the same; after a migration nothing is destroyed by it |
@@ -14,9 +14,10 @@ after.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import cast
 
+from gardenbus.common.api.configuration.gardenlet import DNS_RECORD, ExtensionSettings
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.document_parts import mappings, name_of, only_text
 from gardenbus.common.errors import GardenbusError, Unavailable
@@ -32,7 +33,7 @@ from gardenbus.gardenlet.domain.extension_objects.specs import Handling, Moment,
 from gardenbus.gardenlet.domain.extension_objects.states import EXTENSIONS, RESOURCES, entry_of, sorted_entries
 from gardenbus.gardenlet.domain.flows import DESTROYS, EXTENSION_STATES, EXTENSION_STEPS
 from gardenbus.gardenlet.domain.operations import ObservedShoot
-from gardenbus.gardenlet.domain.shoot_record import ShootName
+from gardenbus.gardenlet.domain.shoot_record import NETWORKING, ShootName
 from gardenbus.gardenlet.domain.shoot_status import technical_id
 
 HEARTBEAT_SECONDS = 2.0
@@ -42,21 +43,22 @@ _StepMethod = Callable[[StepRequest], Awaitable[Document]]
 
 
 class ExtensionsMaker:
-    """See the module. Implements `backend.port.Maker`. `kinds` are those that extensions act on here."""
+    """See the module. Implements `backend.port.Maker`."""
 
     def __init__(
         self,
         inner: Maker,
         context: MakerContext,
         api: SeedAPI,
-        kinds: Collection[str],
+        settings: ExtensionSettings,
         *,
         waits: Mapping[str, WaitLimits] = WAITS,
     ) -> None:
         self.inner = inner
         self._api = api
         self._garden = context.garden
-        self._kinds = tuple(kind for kind in WAITS if kind in kinds)
+        self._kinds = tuple(kind for kind in WAITS if kind in settings.kinds)
+        self._address = settings.address
         self._namespaces = ShootNamespaces(context.seed_name, api, context.garden, context.clock)
         self._actor = ExtensionActor(api, context.clock, waits)
         self._health = ExtensionHealth(context.seed_name, api, context.garden, context.clock, self._kinds)
@@ -65,6 +67,7 @@ class ExtensionsMaker:
             "namespace": self._make_namespace,
             "cloud-provider-secret": self._make_credentials,
             "infrastructure": self._make_infrastructure,
+            "dns-record": self._make_dns_records,
             "extensions-before": lambda request: self._make_extensions(request, "BeforeKubeAPIServer"),
             "control-plane-extension": self._make_control_plane,
             "extensions-after": lambda request: self._make_extensions(request, "AfterKubeAPIServer"),
@@ -83,6 +86,7 @@ class ExtensionsMaker:
             "delete-control-plane-extension": lambda request: self._delete(request, "ControlPlane"),
             "delete-extensions-after": self._delete_other_extensions,
             "delete-infrastructure": lambda request: self._delete(request, "Infrastructure"),
+            "delete-dns-record": lambda request: self._delete(request, DNS_RECORD),
             "delete-namespace": self._remove,
             "migrate-extensions": self._migrate_first,
             "migrate-control-plane": lambda request: self._migrate(request, "ControlPlane"),
@@ -103,8 +107,7 @@ class ExtensionsMaker:
             await step(request)
             return await self.inner.make(request)
         made = await self.inner.make(request)
-        await step(request)
-        return made
+        return {**made, **await step(request)}
 
     async def _make_namespace(self, request: StepRequest) -> Document:
         observed = required(request)
@@ -116,6 +119,7 @@ class ExtensionsMaker:
 
     async def _make_credentials(self, request: StepRequest) -> Document:
         await self._namespaces.make_credentials(request)
+        await self._namespaces.make_references(request)
         return {}
 
     async def _sync_cluster(self, request: StepRequest) -> Document:
@@ -126,11 +130,28 @@ class ExtensionsMaker:
         return {}
 
     async def _make_infrastructure(self, request: StepRequest) -> Document:
-        if self._acts_on("Infrastructure", request):
-            live = await self._bring(request, specs.infrastructure(_facts(request)))
-            if _nodes_of(live):
-                facts = await self._namespaces.facts(required(request))
-                await self._namespaces.sync_cluster(request, facts, nodes=_nodes_of(live))
+        if not self._acts_on("Infrastructure", request):
+            return {}
+        live = await self._bring(request, specs.infrastructure(_facts(request)))
+        if _nodes_of(live):
+            facts = await self._namespaces.facts(required(request))
+            await self._namespaces.sync_cluster(request, facts, nodes=_nodes_of(live))
+        return {NETWORKING: specs.networking_status(live)}
+
+    async def _make_dns_records(self, request: StepRequest) -> Document:
+        if not self._acts_on(DNS_RECORD, request):
+            return {}
+        namespace = technical_id(*request.shoot)
+        wanted = await self._namespaces.dns_records(request, self._address)
+        types = {
+            name_of(each): section(each, "spec").get("recordType")
+            for each in await self._actor.live(DNS_RECORD, namespace)
+        }
+        for each in wanted:
+            if types.get(each.name, each.spec["recordType"]) != each.spec["recordType"]:  # it cannot be changed
+                await self._actor.delete(DNS_RECORD, namespace, [each.name])
+            await self._bring(request, each)
+        await self._delete_others(request, DNS_RECORD, wanted)
         return {}
 
     async def _make_control_plane(self, request: StepRequest) -> Document:
@@ -262,8 +283,8 @@ class ExtensionsMaker:
     async def _release(self, request: StepRequest) -> Document:
         """Delete what was migrated; the Infrastructure, and what outlives the API server, are migrated first."""
         await self._delete(request, "ContainerRuntime", "Network", "OperatingSystemConfig", "Worker", "ControlPlane")
-        await self._migrate(request, "Extension", "Infrastructure")
-        return await self._delete(request, "Extension", "Infrastructure")
+        await self._migrate(request, "Extension", "Infrastructure", DNS_RECORD)
+        return await self._delete(request, "Extension", "Infrastructure", DNS_RECORD)
 
     # ------------------------------------------------------------------------------------------ facts
 

@@ -11,4 +11,4 @@ def with_extensions(maker: Maker, context: MakerContext, settings: ExtensionSett
     if not settings.kubeconfig or not settings.kinds:
         return maker
     api = SeedAPI(context.directory / settings.kubeconfig, context.clock, context.owned)
-    return ExtensionsMaker(maker, context, api, settings.kinds)
+    return ExtensionsMaker(maker, context, api, settings)

@@ -1,28 +1,36 @@
 """Namespaces of shoots on a seed, as extensions find them: with the credentials of the shoot, and its Cluster."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from gardenbus.common.api.document import Document, section
-from gardenbus.common.api.document_parts import name_of, only_text
-from gardenbus.common.api.keys import ObjectKey
+from gardenbus.common.api.document_parts import mappings, name_of, only_text
+from gardenbus.common.api.keys import ObjectKey, seed_namespace
 from gardenbus.common.errors import GardenbusError
 from gardenbus.common.ports.clock import Clock
 from gardenbus.gardenlet.backend.extensions.seed_api import SeedAPI
 from gardenbus.gardenlet.backend.port import GardenReader, StaleFencingToken, StepFailed, StepRequest
 from gardenbus.gardenlet.domain.extension_objects.cluster import (
     CLOUD_PROVIDER,
+    COPIED,
     cloud_provider_secret,
     cluster,
+    dns_secret,
     is_current,
     merged_profile,
     namespace,
+    referenced_copy,
     shoot_of,
 )
-from gardenbus.gardenlet.domain.extension_objects.kinds import CLUSTERS
+from gardenbus.gardenlet.domain.extension_objects.dns_records import dns_records, domains, has_own_domains
+from gardenbus.gardenlet.domain.extension_objects.kinds import CLUSTERS, ExtensionObject
 from gardenbus.gardenlet.domain.extension_objects.network_policies import network_policies
+from gardenbus.gardenlet.domain.extension_objects.specs import ShootFacts
 from gardenbus.gardenlet.domain.operations import ObservedShoot
 from gardenbus.gardenlet.domain.shoot_status import technical_id
+
+_PLURALS = {"secret": "secrets", "configmap": "configmaps"}
+"""Kinds of which the shoot's namespace has copies."""
 
 _API_SERVER = "/api/v1/namespaces/default/endpoints/kubernetes"
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.25, 5.0
@@ -105,6 +113,55 @@ class ShootNamespaces:
         except GardenbusError as error:
             raise self._failed(error, f"Secret {name}/{CLOUD_PROVIDER} cannot be written") from error
 
+    async def make_references(self, request: StepRequest) -> None:
+        """Have copies of the Secrets and ConfigMaps that the shoot's `spec.resources` names be there, and no others."""
+        namespace_name = technical_id(*request.shoot)
+        wanted: set[str] = set()
+        try:
+            for key in _referenced(required(request)):
+                path = _core_path(key.kind, namespace_name, f"ref-{key.name}")
+                await self._api.apply(path, referenced_copy(namespace_name, await self._required(key)))
+                wanted.add(path)
+            for kind in _PLURALS:
+                for each in await self._api.items(_core_path(kind, namespace_name), labelSelector="=".join(COPIED)):
+                    path = _core_path(kind, namespace_name, name_of(each))
+                    if path not in wanted:
+                        await self._api.delete(path)
+        except GardenbusError as error:
+            raise self._failed(
+                error, f"Objects that spec.resources names cannot be copied to {namespace_name}"
+            ) from error
+
+    async def dns_records(self, request: StepRequest, address: str) -> Sequence[ExtensionObject]:
+        """The DNSRecords that a shoot is to have, with the Secrets that they name in place."""
+        observed, namespace_name = required(request), technical_id(*request.shoot)
+        seed = await self._required(ObjectKey("seed", "", self._seed_name))
+        spec = section(seed, "spec")
+        facts = ShootFacts(namespace_name, observed.name, observed.spec)
+        try:
+            secrets = () if has_own_domains(spec) else await self._secrets_of_seed()
+            records = dns_records(facts, observed.namespace, domains(self._seed_name, spec, secrets), address)
+        except ValueError as error:
+            raise StepFailed(str(error), ("ERR_CONFIGURATION_PROBLEM",)) from error
+        for record, given in records:
+            key = given or await self._credentials(observed)
+            name = str(section(record.spec, "secretRef")["name"])
+            if key is None or key.kind != "secret":
+                raise StepFailed(f"DNSRecord {record.name}: its credentials are {key or 'missing'}, and no Secret")
+            path = _core_path("secret", namespace_name, name)
+            try:
+                await self._api.apply(path, dns_secret(namespace_name, name, await self._required(key)))
+            except GardenbusError as error:
+                raise self._failed(error, f"Secret {namespace_name}/{name} cannot be written") from error
+        return [record for record, _ in records]
+
+    async def _secrets_of_seed(self) -> Sequence[Document]:
+        namespace_name = seed_namespace(self._seed_name)
+        try:
+            return await self._garden.list("secret", namespace=namespace_name)
+        except GardenbusError as error:
+            raise StepFailed(f"Secrets of {namespace_name} in the garden cannot be read: {error.message}") from error
+
     async def remove(self, request: StepRequest) -> None:
         """Remove the shoot's namespace, and its Cluster when that is gone."""
         name = technical_id(*request.shoot)
@@ -153,6 +210,20 @@ class ShootNamespaces:
 
     def _failed(self, error: GardenbusError, what: str) -> GardenbusError:
         return error if isinstance(error, StaleFencingToken | StepFailed) else self._api.failure(error, what)
+
+
+def _referenced(observed: ObservedShoot) -> Iterator[ObjectKey]:
+    """The Secrets and ConfigMaps that a shoot's `spec.resources` names."""
+    for each in mappings(observed.spec.get("resources")):
+        reference = section(each, "resourceRef")
+        kind, name = only_text(reference.get("kind")).lower(), only_text(reference.get("name"))
+        if kind in _PLURALS and name:
+            yield ObjectKey(kind, observed.namespace, name)
+
+
+def _core_path(kind: str, namespace_name: str, name: str = "") -> str:
+    path = f"/api/v1/namespaces/{namespace_name}/{_PLURALS[kind]}"
+    return f"{path}/{name}" if name else path
 
 
 def required(request: StepRequest) -> ObservedShoot:

@@ -19,6 +19,9 @@ CORE = "core.gardener.cloud/v1beta1"
 CLOUD_PROVIDER = "cloudprovider"
 """Name of the Secret with a shoot's credentials, in its namespace."""
 
+COPIED = ("gardenbus.io/copied-for", "spec.resources")
+"""Label of the copies of what a shoot names."""
+
 
 def cluster(shoot: Document, seed: Document, cloud_profile: Document, *, name: str) -> Document:
     """The Cluster, with whole manifests."""
@@ -79,17 +82,29 @@ def namespace(name: str, shoot: Document, seed: Document, extensions: Iterable[s
 
 def cloud_provider_secret(namespace_name: str, credentials: Document) -> Document:
     """The copy of a shoot's credentials that extensions use."""
-    return {
-        "apiVersion": "v1",
-        "kind": "Secret",
-        "metadata": {
-            "name": CLOUD_PROVIDER,
-            "namespace": namespace_name,
-            "labels": {"gardener.cloud/purpose": CLOUD_PROVIDER},
-        },
-        "type": "Opaque",
-        "data": dict(section(credentials, "data")),
-    }
+    labels = {"gardener.cloud/purpose": CLOUD_PROVIDER}
+    return _opaque({"name": CLOUD_PROVIDER, "namespace": namespace_name, "labels": labels}, credentials)
+
+
+def dns_secret(namespace_name: str, name: str, credentials: Document) -> Document:
+    """The copy of the credentials for a DNSRecord."""
+    return _opaque({"name": name, "namespace": namespace_name}, credentials)
+
+
+def referenced_copy(namespace_name: str, original: Document) -> Document:
+    """The copy of a Secret or ConfigMap that a shoot's `spec.resources` names; it can be changed, whatever that one."""
+    name = f"ref-{section(original, 'metadata').get('name')}"
+    kept = {field: original[field] for field in ("kind", "type", "data", "binaryData") if original.get(field)}
+    metadata = {"name": name, "namespace": namespace_name, "labels": dict([COPIED])}
+    return {"apiVersion": "v1", **kept, "metadata": metadata}
+
+
+def _opaque(metadata: Document, credentials: Document) -> Document:
+    data = dict(section(credentials, "data"))
+    return {"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "type": "Opaque", "data": data}
+
+
+_KEPT_STATUS = ("technicalID", "uid", "hibernated", "seedName", "clusterIdentity", "networking")
 
 
 def _whole(manifest: Document, kind: str) -> Document:
@@ -107,6 +122,6 @@ def _lasting(manifest: Document) -> Document:
     metadata = {name: value for name, value in section(manifest, "metadata").items() if name != "resourceVersion"}
     status = section(manifest, "status")
     last = section(status, "lastOperation")
-    kept = {name: status.get(name) for name in ("technicalID", "uid", "hibernated", "seedName", "clusterIdentity")}
+    kept = {name: status.get(name) for name in _KEPT_STATUS}
     operation = {field: last.get(field) for field in ("type", "state")}
     return {**manifest, "metadata": metadata, "status": {**kept, "lastOperation": operation}}

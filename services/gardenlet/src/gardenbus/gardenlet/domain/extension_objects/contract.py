@@ -109,7 +109,7 @@ def requested(live: Document | None, wanted: ExtensionObject, operation: str, at
     metadata |= {"name": wanted.name, "namespace": wanted.namespace}
     if wanted.labels:
         metadata["labels"] = {**section(metadata, "labels"), **wanted.labels}
-    annotations = {**section(metadata, "annotations"), OPERATION: operation, TIMESTAMP: at}
+    annotations = {**section(metadata, "annotations"), **wanted.annotations, OPERATION: operation, TIMESTAMP: at}
     manifest = {**(live or {}), "apiVersion": API_VERSION, "kind": wanted.kind, "spec": wanted.spec}
     return {**manifest, "metadata": {**metadata, "annotations": annotations}}
 

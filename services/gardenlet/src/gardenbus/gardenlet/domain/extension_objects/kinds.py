@@ -33,11 +33,13 @@ class ExtensionObject(NamedTuple):
     name: str
     spec: Document
     labels: Mapping[str, str] = {}
+    annotations: Mapping[str, str] = {}
     timeout_seconds: float = 0.0
     """Limit of the wait, where it is not that of the kind."""
 
 
 PLURALS: Mapping[str, str] = {
+    "DNSRecord": "dnsrecords",
     "Infrastructure": "infrastructures",
     "ControlPlane": "controlplanes",
     "Network": "networks",
@@ -48,10 +50,11 @@ PLURALS: Mapping[str, str] = {
 }
 """Kinds that the gardenlet acts on, each in the namespace of its shoot; with the names of their collections."""
 
-WORKERLESS = frozenset({"Extension"})
+WORKERLESS = frozenset({"DNSRecord", "Extension"})
 """Kinds that a shoot without workers has, too."""
 
 WAITS: Mapping[str, WaitLimits] = {
+    "DNSRecord": WaitLimits(5, 15, 120),
     "Infrastructure": WaitLimits(10, 180, 600),
     "ControlPlane": WaitLimits(5, 30, 180),
     "Network": WaitLimits(5, 30, 180),

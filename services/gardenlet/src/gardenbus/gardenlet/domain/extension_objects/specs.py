@@ -56,6 +56,16 @@ def infrastructure(facts: ShootFacts) -> ExtensionObject:
     return ExtensionObject("Infrastructure", facts.namespace, facts.name, spec)
 
 
+def networking_status(infrastructure: Document) -> Document:
+    """A Shoot's `status.networking`: networks and addresses that its Infrastructure has chosen."""
+    status = section(infrastructure, "status")
+    chosen = section(status, "networking")
+    nodes = chosen.get("nodes") or ([status["nodesCIDR"]] if status.get("nodesCIDR") else None)
+    found = {"nodes": nodes, "egressCIDRs": status.get("egressCIDRs")}
+    found |= {field: chosen.get(field) for field in ("pods", "services")}
+    return {field: value for field, value in found.items() if value}
+
+
 def control_plane(facts: ShootFacts, infrastructure_status: object) -> ExtensionObject:
     """The ControlPlane. `infrastructure_status` is the Infrastructure's `status.providerStatus`."""
     spec = _of_provider(facts) | _configuration(facts.provider.get("controlPlaneConfig"))
