@@ -240,7 +240,7 @@ class Targets:
         again = merge_report(stamped.status, stamped.stamps, report=status, incarnation=5, sequence=9)
         if again.status != stamped.status:
             raise NotTheSame("merged twice, a report changes the status again")
-        validate_status({**document, "status": stamped.status})
+        validate_status({**document, "status": stamped.status}, document)
         new_status = with_highest_observed_generation(before, stamped.status)
         merged = without_observed_operation(finish_deletion({**document, "status": new_status}))
         merged = with_operator_settings_kept(document, merged)

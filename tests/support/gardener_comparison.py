@@ -23,6 +23,7 @@ RECORDED = FOLDER.parent / "generated_results.json"
 _PLACE = re.compile(r"\[[^\]\[]*\]")
 _TAKEN: Mapping[tuple[str, str], str] = {
     ("WorkloadIdentity", "status.sub"): "tokens",
+    ("ControllerDeployment", "[]"): "optional",
     ("Shoot", "spec.kubernetes.version"): "filled",
     ("Shoot", "spec.provider.workers[].kubernetes.version"): "filled",
     ("Shoot", "spec.provider.workers[].machine.image"): "filled",
@@ -66,6 +67,7 @@ _TAKEN: Mapping[tuple[str, str], str] = {
 }
 """Why a change is accepted here alone, by the kind and the first field for which Gardener rejects it."""
 _REJECTED: Mapping[tuple[str, str], str] = {
+    ("InternalSecret", "type"): "own",
     **dict.fromkeys((("BackupEntry", "spec.seedName"), ("BackupBucket", "spec.seedName")), "own"),
     **dict.fromkeys(
         (("ManagedSeed", f"spec.{way}") for way in ("gardenlet", "seedTemplate", "seed", "shoot.name")), "own"
@@ -111,6 +113,8 @@ _REJECTED: Mapping[tuple[str, str], str] = {
 _SPELLED: Mapping[str, str] = {
     "spec.maintenance.timeWindow.begin/end": "spec.maintenance.timeWindow",
     "spec.hibernation.schedules[].start/end": "spec.hibernation.schedules[]",
+    "spec.extensions[].resources[]": "spec.resources[]",
+    "stringData": "data",
     "spec.kubernetes.clusterAutoScaler": "spec.kubernetes.clusterAutoscaler",
     "spec.kubernetes.verticalPodAutoScaler": "spec.kubernetes.verticalPodAutoscaler",
     **{
@@ -145,6 +149,15 @@ class Compared(NamedTuple):
     def paths(self) -> "Paths":
         """The fields that one side alone rejects it for, of a change that both reject."""
         return Paths(_apart(self.gardener, self.here), _apart(self.here, self.gardener))
+
+    @property
+    def unexplained_paths(self) -> "Paths":
+        """The same, without those for which a difference has its reason."""
+        kind, paths = self.document["kind"], self.paths
+        return Paths(
+            [each for each in paths.gardener if (kind, each) not in _TAKEN],
+            [each for each in paths.here if (kind, each) not in _REJECTED and not _UNCHECKED_SIGNALS.match(each)],
+        )
 
     @property
     def reason(self) -> str:

@@ -169,7 +169,7 @@ def test_a_report_of_anything_is_refused_or_can_be_read_by_everybody(old: Docume
         status = reported_status({"status": reported})
         merged = merge_report(old["status"], b"", report=status, incarnation=1, sequence=1).status
         document = {**old, "status": merged}
-        validate_status(document)
+        validate_status(document, old)
         read_by_everybody(document)
 
     assert rejection_of(taken_report) != ""

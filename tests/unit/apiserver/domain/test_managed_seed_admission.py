@@ -38,7 +38,8 @@ def a_managed_seed(seed: Document | None = None, **changes: Any) -> Document:
 
 def a_gardenlet() -> Document:
     metadata = {"name": "child", "namespace": "garden"}
-    return {"apiVersion": SEED_MANAGEMENT, "kind": "Gardenlet", "metadata": metadata, "spec": {}}
+    spec = {"deployment": {"helm": {"ociRepository": {"ref": "registry.example.org/gardenlet:v1.149.3"}}}}
+    return {"apiVersion": SEED_MANAGEMENT, "kind": "Gardenlet", "metadata": metadata, "spec": spec}
 
 
 def a_child(**changes: Any) -> Document:

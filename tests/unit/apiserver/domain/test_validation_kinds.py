@@ -112,7 +112,7 @@ def a_namespaced(kind: str, api_version: str = "v1", **fields: Any) -> Document:
         a_namespaced("Secret", data={"a": "aGk="}, stringData={"b": "hi"}),
         a_namespaced("ConfigMap", data={"a": "b"}, binaryData={"c": "aGk="}),
         a_namespaced("Lease", "coordination.k8s.io/v1", spec={"renewTime": "2026-01-02T03:04:05.123456Z"}),
-        a_namespaced("ShootState", CORE, spec={"gardener": [1, 2]}),
+        a_namespaced("ShootState", CORE, spec={"gardener": [{"name": "ca"}]}),
         {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "garden-dev"}},
         a_namespaced("BackupEntry", CORE, spec={"bucketName": "x", "seedName": "seed-a"}),
     ],

@@ -43,7 +43,7 @@ def test_a_member_cluster_is_right() -> None:
     }
     cluster = with_defaults(a_cluster({"taints": [{"key": "gpu"}, {"key": "gpu", "value": "yes"}]}, status))
     validate(cluster, None)
-    validate_status(cluster)
+    validate_status(cluster, a_cluster())
     assert cluster["spec"]["heartbeatPeriodSeconds"] == 60
     assert cluster["spec"]["taints"][0] == {"key": "gpu", "effect": "NoSchedule"}
 
@@ -98,7 +98,7 @@ def test_the_name_of_a_member_cluster_fits_its_namespace_and_its_subject() -> No
 )
 def test_an_agent_may_not_report_of_its_cluster_what_nobody_can_read(status: Document, field: str) -> None:
     with pytest.raises(InvalidResource) as caught:
-        validate_status(a_cluster(status=status))
+        validate_status(a_cluster(status=status), a_cluster())
     assert [problem.field for problem in caught.value.problems] == [field]
 
 
@@ -121,5 +121,5 @@ def test_an_agent_may_not_report_of_a_work_what_nobody_can_read(status: Document
         "metadata": {"name": "w", "namespace": "fleet-member-a"},
     }
     with pytest.raises(InvalidResource) as caught:
-        validate_status({**work, "status": status})
+        validate_status({**work, "status": status}, work)
     assert [problem.field for problem in caught.value.problems] == [field]

@@ -4,12 +4,13 @@ What is decided by handing over a control plane stays with reports: `status.seed
 `observedGeneration` never decreases. A patch ends no deletion: that takes the finalizer, which is no part of a status.
 """
 
+from datetime import datetime
 from typing import Any
 
 from gardenbus.apiserver.domain import merging
 from gardenbus.apiserver.domain.fields.unknown import check_unknown_status
 from gardenbus.apiserver.domain.report_admission import check_seed_claim, with_highest_observed_generation
-from gardenbus.apiserver.domain.validation.manifest import validate_status
+from gardenbus.apiserver.domain.validation.manifest import validate_status_update
 from gardenbus.common.api.document import Document, encode, section
 from gardenbus.common.api.garden.shoot_status import with_status_label
 from gardenbus.common.errors import BadRequest
@@ -26,7 +27,7 @@ def status_patch_in(body: Document) -> Document:
     return status  # pyright: ignore[reportUnknownVariableType]
 
 
-def with_patched_status(document: Document, patch: Document) -> Document:
+def with_patched_status(document: Document, patch: Document, now: datetime) -> Document:
     """The object with its status patched; nothing else of it changes. Raises BadRequest, InvalidResource, Forbidden."""
     before = section(document, "status")
     status: Document = merging.merge_patch({"status": before}, {"status": patch}).get("status") or {}
@@ -37,7 +38,7 @@ def with_patched_status(document: Document, patch: Document) -> Document:
         check_seed_claim(document, {"seedName": status.get("seedName") or "", **_operation_of(status)})
     check_unknown_status(document, patch, status)
     patched = {**document, "status": with_highest_observed_generation(before, status)}
-    validate_status(patched)
+    validate_status_update(patched, document, now)
     return with_status_label(patched) if document.get("kind") == "Shoot" else patched
 
 

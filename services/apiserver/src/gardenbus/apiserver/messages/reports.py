@@ -246,7 +246,7 @@ class ReportHandler:
         if not stamped.is_changed:
             return document, stamps
         check_unknown_status(document, status, stamped.status)
-        validate_status({**document, "status": stamped.status})
+        validate_status({**document, "status": stamped.status}, document)
         new_status = report_admission.with_highest_observed_generation(section(document, "status"), stamped.status)
         merged = report_admission.finish_deletion({**document, "status": new_status})
         if report.key.kind == "managedseed":

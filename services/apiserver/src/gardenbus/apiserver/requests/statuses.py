@@ -61,7 +61,7 @@ class StatusRequests:
 
             def change() -> tuple[Document, Document]:
                 document = base.document()
-                return document, with_patched_status(document, patch)
+                return document, with_patched_status(document, patch, self._clock.now())
 
             document, patched = await beside_loop(base.size + len(call.body), change)
             if patched == document:

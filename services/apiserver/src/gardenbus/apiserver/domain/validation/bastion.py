@@ -4,11 +4,13 @@ Source: Gardener's `pkg/apis/operations/validation/bastion.go`.
 """
 
 import re
+from datetime import datetime
 
 from gardenbus.apiserver.domain.validation.field_cursor import FieldCursor
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.networks import is_cidr
 from gardenbus.common.api.shown_values import shown
+from gardenbus.common.ports.clock import parse_timestamp
 
 _PUBLIC_KEY = re.compile(r"\s*(ssh|ecdsa|sk-ssh|sk-ecdsa)-[a-z0-9@.-]+\s+[A-Za-z0-9+/]{8,}={0,2}(\s.*)?", re.DOTALL)
 
@@ -24,6 +26,14 @@ def check(manifest: FieldCursor, old: Document | None) -> None:
     spec.same_as(before, "sshPublicKey", "make a new bastion")
     if old is None or spec.content.get("ingress") != before.get("ingress"):
         _check_ingress(spec)
+
+
+def check_heartbeat(manifest: FieldCursor, now: datetime) -> None:
+    """Note a heartbeat in the future in the status of a Bastion."""
+    status = manifest.section("status")
+    heartbeat = parse_timestamp(status.text("lastHeartbeatTimestamp"))
+    if heartbeat is not None and heartbeat > now:
+        status.add_error("lastHeartbeatTimestamp", "is in the future: leave it to the controller")
 
 
 def _check_ingress(spec: FieldCursor) -> None:

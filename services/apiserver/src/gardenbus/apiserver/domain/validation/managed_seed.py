@@ -89,14 +89,41 @@ def check_gardenlet(gardenlet: FieldCursor) -> None:
     """Check the gardenlet of a ManagedSeed."""
     gardenlet.choice("bootstrap", BOOTSTRAPS)
     gardenlet.boolean("mergeWithParent")
-    deployment = gardenlet.section("deployment")
+    check_deployment(gardenlet.section("deployment"))
+    if config := gardenlet.section("config"):
+        check_configuration(config)
+        bootstrap = str(gardenlet.content.get("bootstrap") or BOOTSTRAPS[0])
+        check_connection(config, bootstrap, merges=gardenlet.content.get("mergeWithParent") is not False)
+
+
+def check_deployment(deployment: FieldCursor) -> None:
+    """Check how a gardenlet is deployed."""
     deployment.integer("replicaCount", least=0)
     deployment.integer("revisionHistoryLimit", least=0)
     deployment.text("serviceAccountName", rule=subdomain_problem)
     _check_image(deployment.section("image"))
     check_labels(deployment, "podLabels")
     check_annotation_keys(deployment, "podAnnotations")
-    check_configuration(gardenlet.section("config"))
+
+
+def check_connection(config: FieldCursor, bootstrap: str, *, merges: bool) -> None:
+    """Note a connection to the garden that does not go with how the gardenlet gets its credentials.
+
+    `merges`: it has the connection of its parent where it states none.
+    """
+    connection = config.section("gardenClientConnection")
+    if not connection:
+        return
+    kubeconfig = connection.text("kubeconfig")
+    if bootstrap != BOOTSTRAPS[-1]:
+        if kubeconfig:
+            connection.add_error("kubeconfig", f"cannot stand beside bootstrap {bootstrap}, which makes one")
+        return
+    if not kubeconfig and not merges:
+        connection.add_error("kubeconfig", "is needed with bootstrap None, unless mergeWithParent is true")
+    for field in ("bootstrapKubeconfig", "kubeconfigSecret"):
+        if connection.has(field):
+            connection.add_error(field, "is for gardenlets with a bootstrap: leave it out with None")
 
 
 def _check_image(image: FieldCursor) -> None:

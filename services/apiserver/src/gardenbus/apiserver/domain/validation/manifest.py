@@ -1,16 +1,19 @@
 """Validation of manifests by kind, and the rules that hold for every kind."""
 
 from collections.abc import Callable, Mapping
+from datetime import datetime
 
 from gardenbus.apiserver.domain.validation import (
     backups,
     bastion,
     cloudprofile,
     config_map,
+    controller_deployment,
     controller_registration,
     credentials_binding,
     envelope,
     exposure_class,
+    gardenlet,
     lease,
     managed_seed,
     managed_seed_set,
@@ -28,13 +31,21 @@ from gardenbus.apiserver.domain.validation import (
     seed,
     seed_autoscaler,
     shoot,
+    shoot_state,
     signing_request,
     workload_identity,
 )
 from gardenbus.apiserver.domain.validation.fast_path import has_common_spec
 from gardenbus.apiserver.domain.validation.field_cursor import FieldCursor, FieldErrors
 from gardenbus.apiserver.domain.validation.member_work import check_work_status
-from gardenbus.apiserver.domain.validation.status import check_seed_status, check_shoot_status, check_status
+from gardenbus.apiserver.domain.validation.status import (
+    check_project_status_update,
+    check_seed_status,
+    check_seed_status_update,
+    check_shoot_status,
+    check_shoot_status_update,
+    check_status,
+)
 from gardenbus.apiserver.domain.validation.stored_problems import without_stored
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.keys import LEASE_NAMESPACE, ObjectKey
@@ -59,15 +70,19 @@ _CHECKS: Mapping[str, Check] = {
     "Plant": plant.check,
     "BackupBucket": backups.check_bucket,
     "BackupEntry": backups.check_entry,
+    "ControllerDeployment": controller_deployment.check,
     "ControllerRegistration": controller_registration.check_registration,
     "ControllerInstallation": controller_registration.check_installation,
     "ConfigMap": config_map.check,
     "Secret": secret.check,
+    "InternalSecret": secret.check,
+    "ShootState": shoot_state.check,
     "Lease": lease.check,
     "CertificateSigningRequest": signing_request.check,
     "ResourceQuota": resource_quota.check,
     "OpenIDConnectPreset": openidconnect_preset.check,
     "ClusterOpenIDConnectPreset": openidconnect_preset.check,
+    "Gardenlet": gardenlet.check,
     "ManagedSeed": managed_seed.check,
     "ManagedSeedSet": managed_seed_set.check,
     "SeedAutoscaler": seed_autoscaler.check,
@@ -87,6 +102,12 @@ _STATUS_CHECKS: Mapping[str, Callable[[FieldCursor], object]] = {
     "Seed": check_seed_status,
     "MemberCluster": member_cluster.check_member_cluster_status,
     "Work": check_work_status,
+}
+
+_STATUS_UPDATES: Mapping[str, Callable[[FieldCursor, Document], None]] = {
+    "Shoot": check_shoot_status_update,
+    "Seed": check_seed_status_update,
+    "Project": check_project_status_update,
 }
 
 _OF_TECHNICAL_IDS = frozenset({"Shoot", "Project"})
@@ -133,11 +154,31 @@ def _check(document: Document, old: Document | None, errors: FieldErrors) -> Non
         check(manifest, old)
 
 
-def validate_status(document: Document) -> None:
+def validate_status(document: Document, old: Document) -> None:
     """Check the status of a stored object as a report has changed it. Raises InvalidResource."""
-    errors = FieldErrors()
-    _STATUS_CHECKS.get(str(document["kind"]), check_status)(FieldCursor.root(document, errors))
+    _raise_if_any(document, _new_status_errors(document, old))
+
+
+def validate_status_update(document: Document, old: Document, now: datetime) -> None:
+    """Check the status of a stored object as a request changes it, identities included. Raises InvalidResource."""
+    errors = _new_status_errors(document, old)
+    manifest, kind = FieldCursor.root(document, errors), str(document["kind"])
+    if check := _STATUS_UPDATES.get(kind):
+        check(manifest, old)
+    if kind == "Bastion" and section(document, "status") != section(old, "status"):
+        bastion.check_heartbeat(manifest, now)
     _raise_if_any(document, errors)
+
+
+def _new_status_errors(document: Document, old: Document) -> FieldErrors:
+    """Problems of a status, without those that the stored one has already."""
+    errors = FieldErrors()
+    _check_status(document, errors)
+    return without_stored(document, old, _check_status) if errors.problems else errors
+
+
+def _check_status(document: Document, errors: FieldErrors) -> None:
+    _STATUS_CHECKS.get(str(document["kind"]), check_status)(FieldCursor.root(document, errors))
 
 
 def _raise_if_any(document: Document, errors: FieldErrors) -> None:

@@ -115,6 +115,13 @@ def object_name_problem(name: str, *, group: str, kind: str) -> str:
     return label_problem(name) if kind.lower() in LABEL_NAMES else subdomain_problem(name)
 
 
+def check_label_name(manifest: FieldCursor) -> None:
+    """Note a name with dots, of a kind whose names are labels to Gardener alone."""
+    name: Any = manifest.section("metadata").content.get("name")
+    if isinstance(name, str) and (problem := label_problem(name)):
+        manifest.add_error("metadata.name", problem)
+
+
 def qualified_name_problem(key: str) -> str:
     """Problem of a key of labels, taints or annotations (`example.com/name`); "" when it is valid."""
     prefix, slash, name = key.rpartition("/")

@@ -19,6 +19,8 @@ from gardenbus.common.api.shown_values import shown
 IP_FAMILIES = ("IPv4", "IPv6")
 RANGES = ("nodes", "pods", "services")
 LONGEST_LABEL_VALUE = 63
+CONFIGURATIONS = (("v1", "Secret"), ("v1", "ConfigMap"))
+"""Kinds that have data in them, by their API version and kind."""
 
 
 class OtherScope(NamedTuple):
@@ -122,11 +124,11 @@ def check_requirements(manifest: FieldCursor, old: Document | None, annotation: 
         manifest.errors.add_error(problem.field, problem.message)
 
 
-def check_resources(holder: FieldCursor) -> None:
+def check_resources(holder: FieldCursor, kinds: Sequence[tuple[str, str]] = tuple(REFERABLE_KINDS)) -> None:
     """Note references of `resources` that have no name of their own, or name what cannot be referred to."""
     holder.named_entries("resources")
     for resource in holder.entries("resources"):
-        check_reference(resource.section("resourceRef", required=True), tuple(REFERABLE_KINDS))
+        check_reference(resource.section("resourceRef", required=True), kinds)
 
 
 def check_reference(reference: FieldCursor, kinds: Sequence[tuple[str, str]]) -> None:

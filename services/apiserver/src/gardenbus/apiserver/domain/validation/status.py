@@ -1,12 +1,17 @@
 """Rules of the status fields that services read, whoever reported them."""
 
+import re
+
 from gardenbus.apiserver.domain.validation.field_cursor import FieldCursor, unique
 from gardenbus.apiserver.domain.validation.shared import RANGES, check_instant, check_quantities
 from gardenbus.common.api.document import Document, section
+from gardenbus.common.api.networks import is_canonical, parse_cidr
+from gardenbus.common.api.shown_values import shown
 
 _CONDITION_STATES = ("True", "False", "Progressing", "Unknown")
 _CONDITION_TEXTS = ("reason", "message", "lastTransitionTime", "lastUpdateTime")
 _MOST_PERCENT = 100
+_ADDRESS = re.compile(r"https://(\[[0-9A-Fa-f:.]+\]|[^\s@/?#:\[\]]+)(:[0-9]*)?(/[^\s?#]*)?")
 
 
 def check_status(manifest: FieldCursor) -> FieldCursor:
@@ -38,8 +43,16 @@ def check_shoot_status(manifest: FieldCursor) -> None:
     for entry in status.entries("lastErrors"):
         entry.text("description")
         entry.texts("codes")
-    for field in RANGES:
-        status.section("networking").texts(field)
+    networking = status.section("networking")
+    for field in (*RANGES, "egressCIDRs"):
+        for path, text in networking.texts(field) if networking.has(field) else ():
+            if not is_canonical(text):
+                networking.errors.add_error(path, _range_problem(text))
+    addresses = status.entries("advertisedAddresses") if status.has("advertisedAddresses") else ()
+    for address in addresses:
+        if address.text("name", required=True):
+            address.text("url", required=True, rule=_url_problem)
+    unique(addresses, "name")
 
 
 def check_shoot_status_update(manifest: FieldCursor, old: Document) -> None:
@@ -48,6 +61,30 @@ def check_shoot_status_update(manifest: FieldCursor, old: Document) -> None:
     for field in ("uid", "technicalID", "clusterIdentity"):
         if status:
             status.same_as(before, field, "what is on the seed is called so")
+
+
+def check_seed_status_update(manifest: FieldCursor, old: Document) -> None:
+    """Note another identity of a Seed's cluster."""
+    manifest.section("status").same_as(section(old, "status"), "clusterIdentity", "the seed's cluster is called so")
+
+
+def check_project_status_update(manifest: FieldCursor, old: Document) -> None:
+    """Note a phase that is taken away."""
+    status = manifest.section("status")
+    if section(old, "status").get("phase") and not status.text("phase"):
+        status.add_error("phase", "cannot be taken away, once there is one")
+
+
+def _range_problem(text: str) -> str:
+    try:
+        return f"{text} has bits of hosts: write {parse_cidr(text)}"
+    except ValueError as error:
+        return str(error)
+
+
+def _url_problem(text: str) -> str:
+    """Problem of an address that is no `https://host[:port]`. Source: Gardener's `validateAdvertisedURL`."""
+    return "" if _ADDRESS.fullmatch(text) else f"{shown(text)} must be as https://host:port, without user and query"
 
 
 def check_conditions(status: FieldCursor, field: str) -> None:
