@@ -1,16 +1,23 @@
 """The file that switches admission plug-ins."""
 
+import importlib
+import pkgutil
 import re
+import runpy
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
 
+from gardenbus.apiserver.domain import plugins
 from gardenbus.apiserver.domain.admission import Admission
+from gardenbus.apiserver.domain.plugins import table
+from gardenbus.apiserver.domain.plugins.plugin import AdmissionPlugin
 from gardenbus.apiserver.domain.plugins.table import DEFAULT_PLUGINS, PLUGINS, enabled_plugins
 from gardenbus.apiserver.domain.related_objects import RelatedObjects
 from gardenbus.apiserver.settings import load_settings
+from gardenbus.common.api.configuration import admission
 from gardenbus.common.api.configuration.admission import (
     ADMISSION_PLUGINS,
     AdmissionConfiguration,
@@ -116,8 +123,21 @@ def test_sizes_that_two_files_configure_are_rejected() -> None:
         with_admission_controller(msgspec.json.decode(a_file(sized())), ADMISSION_CONTROLLER)
 
 
-def test_the_file_knows_the_plugins_that_run_in_their_order() -> None:
+def test_each_plugin_of_the_apiserver_has_its_row_and_each_row_its_plugin() -> None:
+    names = [module.name for module in pkgutil.iter_modules(plugins.__path__) if module.name not in ("plugin", "table")]
+    modules = [importlib.import_module(f"{plugins.__name__}.{name}") for name in names]
+    written = {
+        value.name for module in modules for value in vars(module).values() if isinstance(value, AdmissionPlugin)
+    }
+    assert written == set(ADMISSION_PLUGINS)
     assert [plugin.name for plugin in PLUGINS] == list(ADMISSION_PLUGINS)
+
+
+def test_the_order_stands_in_the_rows_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    turned = dict(reversed([*ADMISSION_PLUGINS.items()]))
+    monkeypatch.setattr(admission, "ADMISSION_PLUGINS", turned)
+    copy = runpy.run_path(str(table.__file__))
+    assert [plugin.name for plugin in copy["PLUGINS"]] == list(turned)
 
 
 def test_a_plugin_that_may_refuse_says_so_on_the_page_of_plugins() -> None:

@@ -65,7 +65,11 @@ ADMISSION_PLUGINS: Mapping[str, bool] = {
     "ResourceSize": False,
     "ResourceQuota": True,
 }
-"""Names of the plug-ins in the order in which they act, and whether each is on by default."""
+"""The plug-ins in the order in which they act, and whether each is on by default.
+
+The order is Gardener's (`plugin/pkg/plugins.go`); ours stand behind those that they follow. The apiserver has one of
+each name: its kinds, and its functions by phase.
+"""
 
 _SIZED = "ResourceSize"
 _TOLERATING = "ShootTolerationRestriction"

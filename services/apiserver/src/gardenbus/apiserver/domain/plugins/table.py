@@ -1,6 +1,6 @@
-"""The plug-ins, in the order in which they act: Gardener's (`plugin/pkg/plugins.go`), ours behind those they follow."""
+"""The plug-ins. Their order, and which are on by default, stand in `common.api.configuration.admission`."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from gardenbus.apiserver.domain.plugins import (
     bastion,
@@ -35,43 +35,49 @@ from gardenbus.apiserver.domain.plugins import (
     use_as_seed,
 )
 from gardenbus.apiserver.domain.plugins.plugin import AdmissionPlugin
-from gardenbus.common.api.configuration.admission import AdmissionConfiguration
+from gardenbus.common.api.configuration.admission import ADMISSION_PLUGINS, AdmissionConfiguration
 
-PLUGINS: tuple[AdmissionPlugin, ...] = (
-    namespace_lifecycle.PLUGIN,
-    resource_reference_manager.PLUGIN,
-    extension_validator.PLUGIN,
-    extension_labels.PLUGIN,
-    shoot_toleration_restriction.PLUGIN,
-    shoot_exposure_class.PLUGIN,
-    shoot_toleration_restriction.NOTES,
-    shoot_dns.PLUGIN,
-    shoot_managed_seed.PLUGIN,
-    use_as_seed.PLUGIN,
-    shoot_quota_validator.PLUGIN,
-    shoot_mutator.PLUGIN,
-    scheduling_requirements.PLUGIN,
-    finalizer_removal.PLUGIN,
-    shoot_validator.PLUGIN,
-    seed_validator.PLUGIN,
-    seed_validator.BUCKET_PLUGIN,
-    controller_registration_resources.PLUGIN,
-    namespaced_cloud_profile_validator.PLUGIN,
-    project_mutator.PLUGIN,
-    project_validator.PLUGIN,
-    deletion_confirmation.PLUGIN,
-    custom_verb_authorizer.PLUGIN,
-    openidconnect_preset.PLUGIN,
-    openidconnect_preset.CLUSTER_PLUGIN,
-    shoot_vpa_enabled_by_default.PLUGIN,
-    managed_seed.PLUGIN,
-    bastion.PLUGIN,
-    placement_validator.PLUGIN,
-    override_validator.PLUGIN,
-    kubeconfig_secret.PLUGIN,
-    resource_size.PLUGIN,
-    resource_quota.PLUGIN,
-)
+_BY_NAME: Mapping[str, AdmissionPlugin] = {
+    plugin.name: plugin
+    for plugin in (
+        bastion.PLUGIN,
+        controller_registration_resources.PLUGIN,
+        custom_verb_authorizer.PLUGIN,
+        deletion_confirmation.PLUGIN,
+        extension_labels.PLUGIN,
+        extension_validator.PLUGIN,
+        finalizer_removal.PLUGIN,
+        kubeconfig_secret.PLUGIN,
+        managed_seed.PLUGIN,
+        namespace_lifecycle.PLUGIN,
+        namespaced_cloud_profile_validator.PLUGIN,
+        openidconnect_preset.CLUSTER_PLUGIN,
+        openidconnect_preset.PLUGIN,
+        override_validator.PLUGIN,
+        placement_validator.PLUGIN,
+        project_mutator.PLUGIN,
+        project_validator.PLUGIN,
+        resource_quota.PLUGIN,
+        resource_reference_manager.PLUGIN,
+        resource_size.PLUGIN,
+        scheduling_requirements.PLUGIN,
+        seed_validator.BUCKET_PLUGIN,
+        seed_validator.PLUGIN,
+        shoot_dns.PLUGIN,
+        shoot_exposure_class.PLUGIN,
+        shoot_managed_seed.PLUGIN,
+        shoot_mutator.PLUGIN,
+        shoot_quota_validator.PLUGIN,
+        shoot_toleration_restriction.NOTES,
+        shoot_toleration_restriction.PLUGIN,
+        shoot_validator.PLUGIN,
+        shoot_vpa_enabled_by_default.PLUGIN,
+        use_as_seed.PLUGIN,
+    )
+}
+
+PLUGINS: tuple[AdmissionPlugin, ...] = tuple(_BY_NAME[name] for name in ADMISSION_PLUGINS)
+"""All plug-ins, in the order in which they act."""
 
 
 def enabled_plugins(configuration: AdmissionConfiguration) -> Sequence[AdmissionPlugin]:
