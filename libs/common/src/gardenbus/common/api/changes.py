@@ -4,7 +4,15 @@ from typing import NamedTuple
 
 from gardenbus.common.api.conditions import conditions_of, get_condition
 from gardenbus.common.api.decoding import json_decoder
-from gardenbus.common.api.document import NO_SPEC, Document, Parts, StoredObject, section, split
+from gardenbus.common.api.document import (
+    NO_SPEC,
+    Document,
+    Parts,
+    StoredObject,
+    metadata_inside,
+    section,
+    split,
+)
 from gardenbus.common.api.document_parts import FINALIZER
 from gardenbus.common.api.garden.migration_feasibility import READY_FOR_MIGRATION
 from gardenbus.common.api.garden.scheduling_requirements import RESOLVED
@@ -34,6 +42,11 @@ def creation_of(document: Document) -> ObjectChange:
     parts = _with_finalizer(split(document))
     effects = effects_of(parts.kind.lower(), None, document)
     return ObjectChange(parts, index_keys_of(document), effects, differs=True, spec=True, beyond_status=True)
+
+
+def with_metadata_of(document: Document, change: ObjectChange) -> ObjectChange:
+    """The creation of a document which differs in metadata, but not in labels or namespace, from that of a creation."""
+    return change._replace(parts=change.parts._replace(meta=metadata_inside(document)))
 
 
 def change_of(base: StoredObject, document: Document) -> ObjectChange:

@@ -90,7 +90,7 @@ def split(document: Document) -> Parts:
     return Parts(
         api_version=document["apiVersion"],
         kind=document["kind"],
-        meta=_inside({name: value for name, value in metadata.items() if name not in _SYSTEM_METADATA}),
+        meta=metadata_inside(document),
         labels=_inside(labels),
         finalizers=tuple(metadata.get("finalizers") or ()),
         spec=NO_SPEC if spec is None else _inside(spec),
@@ -99,6 +99,12 @@ def split(document: Document) -> Parts:
         seed_name=seed_name,
         status_seed_name=status_seed_name,
     )
+
+
+def metadata_inside(document: Document) -> bytes:
+    """The part `meta` of a manifest."""
+    metadata = section(document, "metadata")
+    return _inside({name: value for name, value in metadata.items() if name not in _SYSTEM_METADATA})
 
 
 def canonical(value: Any) -> bytes:

@@ -11,6 +11,7 @@ from typing import Literal, NamedTuple, Protocol
 
 import msgspec
 
+from gardenbus.common.api.changes import ObjectChange
 from gardenbus.common.api.document import Document, StoredObject
 from gardenbus.common.api.garden.rows import ShootOperationState
 from gardenbus.common.api.garden.shoot_groups import GroupCounts
@@ -271,7 +272,8 @@ class UnknownObject(msgspec.Struct, frozen=True, kw_only=True):
 class Creation(msgspec.Struct, frozen=True):
     """A new object in a batch of creations. It names no seed.
 
-    `trace`: the traceparent of the outbox entry. `preconditions`: checked for this object alone.
+    `trace`: the traceparent of the outbox entry. `preconditions`: checked for this object alone. `change`: that of the
+    document (`creation_of`), where the caller has it.
     """
 
     document: Document
@@ -280,6 +282,7 @@ class Creation(msgspec.Struct, frozen=True):
     owner_setters: bytes = b""
     trace: str = ""
     preconditions: Sequence[WritePrecondition] = ()
+    change: ObjectChange | None = None
 
 
 CreateResult = StoredObject | Superseded | GardenbusError

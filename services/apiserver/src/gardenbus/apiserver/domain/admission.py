@@ -126,6 +126,10 @@ class Admission:
         change, guards = Change(document, old, user), self._of(_kind(document)).guards
         return tuple(one for find in guards for one in find(document, change, related))
 
+    def guards_of(self, kind: str) -> Sequence[Guards]:
+        """The functions whose conditions `write_guards` collects."""
+        return self._of(kind).guards
+
     def deletion_queries(self, stored: Document) -> Sequence[RelatedQuery]:
         """Queries of the objects that `admit_deletion` needs."""
         queries = [query for find in self._of(_kind(stored)).deletion_queries for query in find(stored)]

@@ -32,7 +32,7 @@ from gardenbus.apiserver.registry.loop_turn import LoopTurn
 from gardenbus.apiserver.registry.read_cache import ManifestCache, ReadCache
 from gardenbus.apiserver.registry.retry_on_conflict import StaleVersion, UnmetDependency, WriteResult
 from gardenbus.apiserver.registry.stored_kinds import stored_reference
-from gardenbus.apiserver.registry.writer import Writer
+from gardenbus.apiserver.registry.writer import PreparedShoot, Writer
 from gardenbus.common.api.document import Document
 from gardenbus.common.api.field_validation import FieldValidation
 from gardenbus.common.api.keys import ObjectKey, Subjects
@@ -55,7 +55,7 @@ from gardenbus.common.ports import tracing
 from gardenbus.common.ports.bus import Bus, QueueMessage, StreamMessage, WorkQueue
 from gardenbus.common.ports.clock import Clock
 from gardenbus.common.ports.store import RequestOrigin, Store
-from gardenbus.common.side_thread import beside_loop
+from gardenbus.common.side_thread import LARGE_BYTES, beside_loop
 
 _log = structlog.stdlib.get_logger()
 
@@ -91,6 +91,7 @@ class DocumentRequest(msgspec.Struct, frozen=True):
     validation: FieldValidation
     queries: Sequence[RelatedQuery] | None = None
     """Queries of admission; see `_admission_queries`."""
+    prepared: PreparedShoot | None = None
     span: tracing.Span = tracing.NOT_TRACED
     permits: MessagePermits | None = None
 
@@ -121,6 +122,7 @@ class _ParsedDocument(NamedTuple):
     key: ObjectKey
     document: Document
     queries: Sequence[RelatedQuery] | None
+    prepared: PreparedShoot | None
 
 
 class _ParsedMessage(NamedTuple):
@@ -310,8 +312,13 @@ class DurableRequestHandler:
             except Terminal as error:
                 rejected.append(RejectedDocument(queued, error, document=document))
             else:
-                queries = _admission_queries(self.writer.admission, document) if verb == "apply" else None
-                parsed.append(_ParsedDocument(number, key, document, queries))
+                prepared, queries = None, None
+                if verb == "apply":
+                    if key.kind == "shoot" and len(message.body) < LARGE_BYTES:
+                        prepared = self.writer.prepared_shoot(document, user=requester.user, validation=validation)
+                    kept = prepared.kept if prepared is not None else None
+                    queries = kept.queries if kept else _admission_queries(self.writer.admission, document)
+                parsed.append(_ParsedDocument(number, key, document, queries, prepared))
         return _ParsedMessage(queued, message, sent_at, verb, requester, validation, parsed)
 
     # ------------------------------------------------------------------------------------------ writing
@@ -509,7 +516,7 @@ def _requests_of(parsed: _ParsedMessage, incarnation: int) -> Iterable[DocumentR
     place = parsed.sent_at or (incarnation, parsed.message.sequence)
     parent = tracing.received(parsed.message.headers)
     is_traced = bool(parent) or tracing.is_on()
-    for number, key, document, queries in parsed.documents:
+    for number, key, document, queries, prepared in parsed.documents:
         yield DocumentRequest(
             queued=parsed.queued,
             verb=parsed.verb,
@@ -519,6 +526,7 @@ def _requests_of(parsed: _ParsedMessage, incarnation: int) -> Iterable[DocumentR
             origin=RequestOrigin(*place, number),
             validation=parsed.validation,
             queries=queries,
+            prepared=prepared,
             span=spans.durable_request(parsed.message, parsed.verb, key, parent) if is_traced else tracing.NOT_TRACED,
         )
 
@@ -555,6 +563,7 @@ def _new_object(request: DocumentRequest, granted: AccessGrant) -> NewObject:
         request.span.traceparent,
         granted.checks,
         request.queries,
+        request.prepared,
     )
 
 

@@ -15,7 +15,7 @@ from gardenbus.apiserver.domain.related_objects import RelatedQuery
 from gardenbus.apiserver.registry.loop_turn import LoopTurn
 from gardenbus.apiserver.registry.read_cache import ReadCache
 from gardenbus.apiserver.registry.retry_on_conflict import UnmetDependency, WriteResult
-from gardenbus.apiserver.registry.writer import ANY_CHANGE, ChangeChecks, Writer
+from gardenbus.apiserver.registry.writer import ANY_CHANGE, ChangeChecks, PreparedShoot, Writer
 from gardenbus.common.api.document import Document, StoredObject
 from gardenbus.common.api.field_validation import FieldValidation
 from gardenbus.common.api.keys import ObjectKey
@@ -40,6 +40,7 @@ class NewObject(NamedTuple):
     checks: ChangeChecks = ANY_CHANGE
     queries: Sequence[RelatedQuery] | None = None
     """Queries of admission for the manifest as it was sent, where they are known already."""
+    prepared: PreparedShoot | None = None
 
 
 class _AdmittedCreation(NamedTuple):
@@ -89,6 +90,7 @@ class BatchCreator:
                     validation=one.validation,
                     checks=one.checks,
                     queries=one.queries,
+                    prepared=one.prepared,
                 )
             except (UnmetDependency, Terminal, Conflict):
                 continue

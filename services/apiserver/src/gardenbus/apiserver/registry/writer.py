@@ -5,6 +5,7 @@ comes as `UnmetDependency`, since an earlier request may still be about to chang
 """
 
 from collections.abc import Awaitable, Callable, Sequence
+from datetime import datetime
 from functools import partial
 from typing import NamedTuple
 
@@ -22,11 +23,13 @@ from gardenbus.apiserver.domain.field_validation import (
 )
 from gardenbus.apiserver.domain.operations import accept_operation, is_rollout_confined
 from gardenbus.apiserver.domain.plugins.plugin import VerbCheck, any_verb
-from gardenbus.apiserver.domain.related_objects import RelatedQuery
+from gardenbus.apiserver.domain.related_objects import RelatedObjects, RelatedQuery
+from gardenbus.apiserver.domain.shoot_classes import ClassKey, class_key, manifest_text, may_be_of_class
 from gardenbus.apiserver.domain.validation.entry_limits import check_entries, may_exceed
 from gardenbus.apiserver.domain.validation.manifest import validate
 from gardenbus.apiserver.domain.validation.metadata import key_of
 from gardenbus.apiserver.metrics import OVER_BUDGET
+from gardenbus.apiserver.registry.admitted_classes import AdmittedClass, AdmittedClasses, NotedVerbCheck
 from gardenbus.apiserver.registry.preconditions import (
     Precondition,
     check_identity,
@@ -139,9 +142,15 @@ class _WriteIntent(NamedTuple):
 
 
 class _Admitted(NamedTuple):
-    """A document to be stored, warnings for its sender, conditions on other objects, and `WriteResult.notices`."""
+    """A document to be stored, warnings for its sender, conditions on other objects, and `WriteResult.notices`.
+
+    `checked` is the document as plug-ins checked it, at the instant `at` and beside `related`.
+    """
 
     document: Document
+    checked: Document
+    related: RelatedObjects
+    at: datetime
     warnings: tuple[str, ...]
     preconditions: Sequence[WritePrecondition]
     notices: tuple[str, ...] = ()
@@ -162,6 +171,17 @@ def _unknown_configuration(intent: _WriteIntent, base: StoredObject | None) -> t
     return (f"{what} is unknown since the store was rebuilt: removed fields stay",)
 
 
+class PreparedShoot(NamedTuple):
+    """A manifest of a Shoot of which others of its class may follow: as it was given, and as it would be created."""
+
+    given: Document
+    sent: Document
+    last_applied: bytes
+    key: ClassKey
+    kept: AdmittedClass | None
+    """Its class, if that is kept."""
+
+
 FollowUp = Callable[[WriteResult, ReadCache, str], Awaitable[Sequence[str]]]
 """Does what belongs to a write (the write, its reads, its user), repeatable; returns warnings."""
 
@@ -175,6 +195,7 @@ class Writer:
         self._clock = clock
         self.agent_credentials = AgentCredentials(store, clock)
         self._follow_ups: list[FollowUp] = []
+        self._classes = AdmittedClasses(self.admission)
         self.on_created: Callable[[StoredObject], None] = lambda _stored: None
 
     def add_follow_up(self, follow_up: FollowUp) -> None:
@@ -240,12 +261,15 @@ class Writer:
         validation: FieldValidation,
         checks: ChangeChecks = ANY_CHANGE,
         queries: Sequence[RelatedQuery] | None = None,
+        prepared: PreparedShoot | None = None,
     ) -> NewCreation | None:
         """The object that `apply` would create; None for a shoot that names a seed, as that is a bind.
 
-        `queries`: those of admission for the manifest as it was given, where they are known.
-        Raises what `apply` raises.
+        `queries`: those of admission for the manifest as it was given, where they are known; `prepared`: what
+        `prepared_shoot` made of it. Raises what `apply` raises.
         """
+        if prepared is not None and (creation := await self._of_class(prepared, reads, user, checks)) is not None:
+            return creation
         reject_controller_owned(key)
         check_version(key, None, version_in(given))
         sent, last_applied = await self._sent(given)
@@ -259,10 +283,16 @@ class Writer:
 
         merged, notices = await beside_loop(size, review_and_merge)
         is_as_given = merged is sent and merging.is_sent_whole(sent, given)
-        queries = queries if is_as_given else None
-        admitted = await self._admitted(merged, None, reads, user, checks, size=size, queries=queries)
+        if queries is None or not is_as_given:
+            queries = await beside_loop(size, partial(self.admission.related_queries, merged, None))
+        verbs = NotedVerbCheck(checks.verbs)
+        noted = checks._replace(verbs=verbs)
+        admitted = await self._admitted(merged, None, reads, user, noted, size=size, queries=queries)
         if section(admitted.document, "spec").get("seedName"):
             return None
+        if prepared is not None and not verbs.was_called:
+            concluded = (prepared.key, admitted.checked, admitted.document, admitted.related)
+            self._classes.note(*concluded, queries=queries, user=user, now=admitted.at, notices=notices)
         creation = Creation(
             admitted.document,
             last_applied=last_applied,
@@ -270,6 +300,36 @@ class Writer:
             preconditions=admitted.preconditions,
         )
         return NewCreation(creation, notices)
+
+    def prepared_shoot(self, given: Document, *, user: str, validation: FieldValidation) -> PreparedShoot | None:
+        """A new Shoot with its class, for `new_object`; None where it has none. Its metadata is valid."""
+        if not may_be_of_class(given):
+            return None
+        sent = merging.without_system_fields(given)
+        text = manifest_text(sent)
+        key = class_key(given, sent, text, user=user, validation=validation)
+        return None if key is None else PreparedShoot(given, sent, text.whole, key, self._classes.of(key))
+
+    async def _of_class(
+        self, prepared: PreparedShoot, reads: ReadCache, user: str, checks: ChangeChecks
+    ) -> NewCreation | None:
+        """The object of a class that holds now; None where it has to be admitted by itself."""
+        kept = self._classes.of(prepared.key)
+        if kept is None:
+            return None
+        related = await reads.related(kept.queries)
+        with dependent():
+            admitted = self._classes.admitted(kept, prepared.sent, related, user=user, now=self._clock.now())
+        if admitted is None:
+            return None
+        checks.change(None, prepared.sent)
+        creation = Creation(
+            admitted.document,
+            last_applied=prepared.last_applied,
+            preconditions=(*admitted.preconditions, *checks.preconditions),
+            change=admitted.change,
+        )
+        return NewCreation(creation, admitted.notices)
 
     async def follow_up(self, written: WriteResult, reads: ReadCache, user: str) -> Sequence[str]:
         """Do what belongs to a write; returns warnings."""
@@ -439,7 +499,9 @@ class Writer:
             if current is not None:  # a new object was measured when it was read
                 check_size(admitted)
             guards = admission.write_guards(admitted, current, related, user=user)
-            return _Admitted(admitted, mutated.warnings, (*guards, *checks.preconditions))
+            return _Admitted(
+                admitted, mutated.document, related, now, mutated.warnings, (*guards, *checks.preconditions)
+            )
 
         return await beside_loop(size, admit)
 

@@ -118,7 +118,11 @@ class RedisStore(RedisReads):
         """Store new objects in one call."""
         now = self._now()
         changes = [
-            (key_of(one.document), await beside_loop(len(one.last_applied), partial(creation_of, one.document)), one)
+            (
+                key_of(one.document),
+                one.change or await beside_loop(len(one.last_applied), partial(creation_of, one.document)),
+                one,
+            )
             for one in creations
         ]
         operations = [self._creation(key, change, one, now) for key, change, one in changes]
