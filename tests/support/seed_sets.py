@@ -15,6 +15,7 @@ from gardenbus.apiserver.registry.writer import Writer
 from gardenbus.common.api.conditions import conditions_of, get_condition, merge_conditions
 from gardenbus.common.api.document import Document, StoredObject, section
 from gardenbus.common.api.garden.managed_seeds import seed_of, with_shoot_defaults
+from gardenbus.common.api.garden.scheduling_profiles import SchedulingProfile
 from gardenbus.common.api.garden.scheduling_requirements import resolved_of
 from gardenbus.common.api.garden.shoot_groups import GroupCounts
 from gardenbus.common.api.garden.shoot_status import with_status_label
@@ -202,13 +203,13 @@ class SteppedReconcile:
 class SeedGarden:
     """See the module."""
 
-    def __init__(self, settings: ActuatorSettings | None = None) -> None:
+    def __init__(self, settings: ActuatorSettings | None = None, profiles: Sequence[SchedulingProfile] = ()) -> None:
         self.clock = FakeClock()
         self.store = SteppedStore(self.clock, reporter=REPORTER)
         self.garden = AdmittedGarden(self.store, self.clock)
         self.admitted = Writer(self.store, self.clock)
         informer = Informer(self.store, MemoryBus(self.clock), Subjects(), ("seed",))
-        self._landscape = SchedulingCache(informer, "SameRegion")
+        self._landscape = SchedulingCache(informer, "SameRegion", profiles=profiles)
         self._shown: dict[ObjectKey, StoredObject] = {}
         collector = StateCollector(self.store, informer, self._landscape, self.clock)
         self.settings = settings or ActuatorSettings()

@@ -1,5 +1,6 @@
 """Plans of rebalancing against all that moves can bring about, found by trying everything, on small landscapes."""
 
+import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
@@ -11,10 +12,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gardenbus.cli.migrations.balancing import UnitGroup, balance_counts, least_moves
+from gardenbus.cli.migrations.improvements import ImprovementLimits
 from gardenbus.cli.migrations.rebalancing import plan_rebalancing
+from gardenbus.cli.simulate.profiles import profiles_for
 from gardenbus.cli.simulate.scheduling import snapshot_of
 from gardenbus.common.api.document import Document, section
-from tests.support.builders import a_cloudprofile, a_condition, a_project, a_seed, a_shoot, merged
+from gardenbus.common.api.garden.scheduling_profiles import SchedulingProfile
+from gardenbus.common.api.garden.scheduling_requirements import RESOLVED
+from tests.support.builders import a_cloudprofile, a_condition, a_project, a_seed, a_shoot, merged, resolved_as
+from tests.support.naive_groups import Placed, broken_rule
 
 REGIONS = ("eu-west-1", "eu-central-1")
 BACKUP: Document = {
@@ -230,3 +236,58 @@ def test_every_move_finds_room_and_is_one_that_the_rules_allow(documents: Sequen
         used[move.target] += 1
         used[move.source] -= 1
     assert {share.seed: share.planned for share in plan.seeds} == {share.seed: used[share.seed] for share in plan.seeds}
+
+
+RULES: Sequence[Document] = (
+    {},
+    {"groups": ["g"]},
+    {"groups": ["g"], "affinity": {"shootAntiAffinity": {"required": [{"group": "g", "topologyKey": "seed"}]}}},
+    {"affinity": {"shootAffinity": {"required": [{"group": "g", "topologyKey": "seed"}]}}},
+    {"groups": ["g"], "topologySpreadConstraints": [{"group": "g", "topologyKey": "seed", "maxSkew": 1}]},
+)
+PROFILES = [None, *(profiles_for(each, (), (), "SameRegion").for_all for each in ("spread", "binpack"))]
+
+
+@st.composite
+def landscapes_with_rules(draw: st.DrawFn) -> list[Document]:
+    """Up to 4 seeds of one region; shoots that state rules about one group, which they may break by now."""
+    documents: list[Document] = [a_project(), a_cloudprofile()]
+    for seed in range(draw(st.integers(2, 4))):
+        name, capacity = f"s{seed}", draw(st.integers(1, 6))
+        documents.append(merged(a_seed(name, shoots=str(capacity)), BACKUP))
+        for shoot in range(draw(st.integers(0, min(capacity, 4)))):
+            document = placed(draw, f"{name}-{shoot}", name, "eu-west-1")
+            rules = draw(st.sampled_from(RULES))
+            documents.append(merged(document, {"metadata": resolved_as(rules), "spec": {"seedSelector": None}}))
+    return documents
+
+
+@settings(max_examples=200, deadline=None)
+@given(landscapes_with_rules(), st.sampled_from(PROFILES), st.sampled_from([Fraction(0), Fraction(1, 5)]))
+def test_no_move_breaks_a_rule_or_overfills_whichever_profile_plans(
+    documents: Sequence[Document], profile: SchedulingProfile | None, band: Fraction
+):
+    snapshot = snapshot_of(documents)
+    profiles = [profile] if profile is not None else []
+    plan = plan_rebalancing(shoots_of(documents), snapshot, band=band, profiles=profiles, limits=ImprovementLimits(1))
+
+    capacities = {
+        each["metadata"]["name"]: int(each["status"]["allocatable"]["shoots"])
+        for each in documents
+        if each["kind"] == "Seed"
+    }
+    labels = {name: {"seed": name} for name in capacities}
+    seeds = {each["metadata"]["name"]: each["spec"]["seedName"] for each in shoots_of(documents)}
+    rules = {each["metadata"]["name"]: _rules_of(each) for each in shoots_of(documents)}
+    for move in plan.moves:
+        assert seeds.pop(move.name) == move.source
+        others = [Placed(rules[name], seed) for name, seed in seeds.items()]
+        assert not broken_rule(rules[move.name], move.target, others, labels, list(labels))
+        seeds[move.name] = move.target
+        assert Counter(seeds.values())[move.target] <= capacities[move.target]
+    assert all(each.points >= 1 for each in plan.improvements)
+    assert len({move.name for move in plan.moves}) == len(plan.moves)
+
+
+def _rules_of(shoot: Document) -> Document:
+    return json.loads(section(shoot, "metadata", "annotations").get(RESOLVED) or "{}")

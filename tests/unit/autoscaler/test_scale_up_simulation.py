@@ -11,7 +11,7 @@ from gardenbus.common.api.garden.managed_seed_sets import template_seed
 from gardenbus.common.api.garden.shoots import Shoot
 from gardenbus.scheduling.equivalence_classes import SchedulingRequest, request_of
 from gardenbus.scheduling.seed_candidates import SeedCandidate
-from tests.support.builders import a_cloudprofile, a_project, a_region_configmap, a_seed, a_shoot, merged
+from tests.support.builders import a_cloudprofile, a_project, a_region_configmap, a_seed, a_shoot, merged, resolved_as
 
 LABELS = {"set": "grove"}
 
@@ -132,3 +132,54 @@ def test_a_seed_that_only_prefers_zones_in_common_is_pushed_aside_by_others_as_t
     template: Document = {"spec": {"template": {"spec": config}}}
     assert a_simulation(changes=template).classify(request, 7).pending == 7
     assert a_simulation(a_seed("full", shoots="0"), changes=template).classify(request, 7).pending == 0
+
+
+def a_member(name: str, rules: Document, **spec: Any) -> Document:
+    shoot = a_shoot(name, spec={"tolerations": [{"key": "grove"}], "networking": {"nodes": "10.9.0.0/16"}, **spec})
+    return merged(shoot, {"metadata": resolved_as(rules)})
+
+
+def request_with(rules: Document) -> SchedulingRequest:
+    shoot = a_member("waiting", rules)
+    return request_of(Shoot.from_document(shoot), shoot)
+
+
+def apart(key: str) -> Document:
+    return {"groups": ["p"], "affinity": {"shootAntiAffinity": {"required": [{"group": "p", "topologyKey": key}]}}}
+
+
+def test_members_that_keep_each_other_off_a_seed_need_another_though_it_has_room() -> None:
+    documents = [a_seed("a"), a_member("first", apart("seed"), seedName="a")]
+    assert a_simulation(*documents).classify(request_with(apart("seed")), 2) == PendingShoots(2, 0)
+    assert a_simulation(a_seed("a")).classify(request_with(apart("seed")), 3) == PendingShoots(2, 1)
+
+
+def test_a_seed_of_the_same_region_helps_nobody_who_is_kept_off_that_region() -> None:
+    documents = [a_seed("a"), a_member("first", apart("region"), seedName="a")]
+    assert a_simulation(*documents).classify(request_with(apart("region")), 2).pending == 0
+
+
+def test_who_follows_a_neighbour_needs_a_new_seed_only_where_it_may_be_near() -> None:
+    near_region = {"affinity": {"shootAffinity": {"required": [{"group": "p", "topologyKey": "region"}]}}}
+    near_seed = {"affinity": {"shootAffinity": {"required": [{"group": "p", "topologyKey": "seed"}]}}}
+    documents = [a_seed("a", shoots="1"), a_member("first", {"groups": ["p"]}, seedName="a")]
+    assert a_simulation(*documents).classify(request_with(near_region), 1).pending == 1
+    assert a_simulation(*documents).classify(request_with(near_seed), 1).pending == 0
+
+
+def test_a_full_domain_that_holds_a_group_up_is_demand_for_a_seed_there_and_for_none_elsewhere() -> None:
+    spread = {
+        "groups": ["p"],
+        "topologySpreadConstraints": [
+            {"group": "p", "topologyKey": "region", "maxSkew": 1, "whenUnsatisfiable": "DoNotSchedule"}
+        ],
+    }
+    elsewhere: Document = {"spec": {"provider": {"region": "eu-central-1"}}}
+    there = a_seed("there", shoots="5", **elsewhere)
+    here = a_seed("here", shoots="0")
+    anywhere = a_region_configmap(data={"eu-west-1": "eu-west-1: 0\neu-central-1: 50\n"})
+    documents = [anywhere, there, here, a_member("first", spread, seedName="there")]
+    simulation = a_simulation(*documents, strategy="MinimalDistance")
+    assert simulation.classify(request_with(spread), 1).pending == 1
+    ahead = [a_member(f"more-{number}", spread, seedName="here") for number in range(2)]
+    assert a_simulation(*documents, *ahead, strategy="MinimalDistance").classify(request_with(spread), 1).pending == 0

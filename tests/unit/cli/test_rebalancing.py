@@ -2,7 +2,8 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
-from gardenbus.cli.migrations.rebalancing import PROTECT_FROM_REBALANCING, RebalancingPlan, plan_rebalancing
+from gardenbus.cli.migrations.improvements import PROTECT_FROM_REBALANCING
+from gardenbus.cli.migrations.rebalancing import RebalancingPlan, plan_rebalancing
 from gardenbus.cli.simulate.scheduling import snapshot_of
 from gardenbus.common.api.document import Document
 from gardenbus.common.api.keys import ObjectKey
@@ -15,6 +16,7 @@ from tests.support.builders import (
     a_seed,
     a_shoot,
     merged,
+    resolved_as,
 )
 
 BACKUP: Document = {
@@ -157,3 +159,14 @@ def test_a_seed_without_a_real_limit_is_planned_like_any_other():
 
     assert ways(plan) == [("b", "a")] * 3  # 1 of 10 is in the band
     assert plan.is_complete
+
+
+APART = {"groups": ["p"], "affinity": {"shootAntiAffinity": {"required": [{"group": "p", "topologyKey": "seed"}]}}}
+
+
+def test_moves_break_no_rule_between_shoots():
+    kept = [merged(each, {"metadata": resolved_as(APART)}) for each in [*shoots_on("a", 1), *shoots_on("b", 1)]]
+    plan = planned(seed("a", 2), seed("b", 4), seed("c", 4), *kept, band="1/10")
+
+    assert ("a", "b") not in ways(plan)
+    assert [move.target for move in plan.moves].count("c") <= 1, "the second would meet the first"

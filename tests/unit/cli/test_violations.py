@@ -5,6 +5,7 @@ from typing import Any
 from gardenbus.cli.migrations.violations import BrokenRule, plan_violations
 from gardenbus.cli.simulate.scheduling import snapshot_of
 from gardenbus.common.api.document import Document
+from gardenbus.common.api.garden.scheduling_profiles import SchedulingProfile
 from tests.support.builders import a_cloudprofile, a_project, a_seed, a_shoot, merged, resolved_as
 
 BASE = (a_cloudprofile(), a_project())
@@ -53,3 +54,14 @@ def test_who_follows_a_neighbour_that_moved_is_moved_after_it() -> None:
     near = {"affinity": {"shootAffinity": {"required": [{"group": "db", "topologyKey": "seed"}]}}}
     found = plan(a_seed("a"), a_seed("b"), placed("app", "a", near), placed("store", "b", {"groups": ["db"]}))
     assert [(each.name, each.rule, each.target) for each in found] == [("app", "shoot-affinity", "b")]
+
+
+def test_shoots_of_a_scheduler_of_its_own_move_by_its_profile_alone() -> None:
+    pair = [placed(name, "a", APART, spec={"schedulerName": "mine"}) for name in ("one", "two")]
+    documents = [a_seed("a"), a_seed("b"), *pair]
+    snapshot = snapshot_of([*BASE, *documents])
+    without = plan_violations(pair, snapshot)
+    assert [each.target for each in without] == [None, None]
+    assert "whose rules are not known here" in without[0].stays_because
+    (broken,) = plan_violations(pair, snapshot, profiles=[SchedulingProfile(scheduler_name="mine")])
+    assert (broken.name, broken.target) == ("one", "b")

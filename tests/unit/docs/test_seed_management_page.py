@@ -21,7 +21,7 @@ from gardenbus.autoscaler.domain import status
 from gardenbus.autoscaling import decision
 from gardenbus.cli.commands import simulate_autoscaler
 from gardenbus.cli.lazy import with_options
-from gardenbus.cli.migrations.rebalancing import PROTECT_FROM_REBALANCING
+from gardenbus.cli.migrations.improvements import PROTECT_FROM_REBALANCING
 from gardenbus.cli.simulate.ready_seeds import with_ready_seeds
 from gardenbus.cli.simulate.scheduling import simulate
 from gardenbus.common.api.configuration.controller_manager import (
@@ -170,7 +170,7 @@ def test_every_setting_of_sets_is_on_the_page_with_its_default() -> None:
     assert {name.lower() for name in announced} == own
     for name, default in announced.items():
         value = getattr(ManagedSeedSetSettings(), name.lower())
-        assert str(value) == default or float(value) == float(default)
+        assert str(value or "none") == default or float(value) == float(default)
 
 
 def test_every_reason_for_which_a_set_waits_is_on_the_page() -> None:

@@ -5,6 +5,7 @@ import json
 import pytest
 
 from gardenbus.common.api.document import Document, section
+from gardenbus.common.api.garden.scheduling_profiles import AnnotationScore, SchedulingProfile, WeightedScore
 from gardenbus.common.api.garden.scheduling_requirements import RESOLVED
 from gardenbus.common.api.garden.seed_management import CORDONED_BY, PRIORITY, PROTECT_FROM_DELETION, REMOVAL_ANNOTATION
 from gardenbus.common.api.keys import ObjectKey
@@ -323,6 +324,26 @@ class TestDrain:
         garden.run_until_stable()
         assert garden.shoots() == ["crowd-0"]
         assert self.seeds_of(garden) == ["crowd-0"] * 4
+
+    def test_shoots_of_a_scheduler_whose_profile_is_given_move_by_it(self):
+        cost = WeightedScore("SeedAnnotation/cost", 1, AnnotationScore(annotation="cost", least=0, most=100_000))
+        garden = SeedGarden(profiles=[SchedulingProfile(scheduler_name="mine", scores=(cost,))])
+        garden.host_seed(spec={"taints": [{"key": "seed.gardener.cloud/protected"}]})
+        garden.applied(a_managed_seed_set(replicas=3, spec={"scaleIn": {"drain": True}}))
+        garden.run_until_stable()
+        assert garden.place("crowd-0", "other") == "bound"
+        assert garden.place("crowd-0", "third") == "bound"
+        assert garden.place("crowd-1", "full-of-others") == "bound"
+        assert garden.place("crowd-1", "another") == "bound"
+        assert garden.place("crowd-1", "fifth") == "bound"
+        assert garden.place("crowd-2", "mine", spec={"schedulerName": "mine"}) == "bound"
+        garden.patched(seed_key("crowd-1"), {"metadata": {"annotations": {"cost": "99"}}})
+        scale(garden, 2)
+
+        garden.run_until_stable()
+
+        assert garden.shoots() == ["crowd-0", "crowd-1"]
+        assert self.seeds_of(garden).count("crowd-1") == 4, "the score chose, and not the fewest shoots"
 
     def test_only_a_few_move_at_once(self, garden: SeedGarden):
         for number in range(6):

@@ -1,8 +1,10 @@
 """`drain`, `rebalance`: migrations by plan."""
 
 import contextlib
-from collections.abc import AsyncGenerator, Callable, Generator, Sequence
+from collections.abc import AsyncGenerator, Callable, Generator, Iterable, Sequence
+from datetime import UTC, datetime, timedelta
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -26,6 +28,7 @@ from gardenbus.cli.migrations.drain import (
     plan_document,
     plan_drain,
 )
+from gardenbus.cli.migrations.improvements import LEAST_POINTS, MOVED_AT, ImprovementLimits
 from gardenbus.cli.migrations.progress import shown_progress
 from gardenbus.cli.migrations.rebalancing import DistantShoot, RebalancingPlan, SeedShare, plan_rebalancing
 from gardenbus.cli.migrations.runner import MigrationOutcome, Migrations
@@ -57,18 +60,21 @@ from gardenbus.scheduling.user_filters import SeedFilter
 MigrationTimeout = Annotated[str, typer.Option(help="How long one migration may take, as 90s or 10m.")]
 
 
+ProfilesFile = Annotated[
+    Path | None,
+    typer.Option(
+        help="SchedulerConfiguration whose profiles decide for the shoots of their schedulers.", dir_okay=False
+    ),
+]
+
+
 def drain(  # noqa: PLR0913 - one parameter an option
     seed: SeedName,
     *,
     at_once: Annotated[int, typer.Option(min=1, help="How many shoots move at the same time.")] = 2,
     timeout: MigrationTimeout = "10m",
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the plan and change nothing.")] = False,
-    profiles: Annotated[
-        Path | None,
-        typer.Option(
-            help="SchedulerConfiguration whose profiles decide for the shoots of their schedulers.", dir_okay=False
-        ),
-    ] = None,
+    profiles: ProfilesFile = None,
     output: Output = Format.TABLE,
     landscape: LandscapeOptions,
 ) -> None:
@@ -85,7 +91,7 @@ def drain(  # noqa: PLR0913 - one parameter an option
         seed = object_name(seed, "seed")
         timeout_seconds = _seconds(timeout)
         filters = _filters()
-        served = profiles_of(profiles, [each.name for each in filters]) if profiles is not None else ()
+        served = _served(profiles, filters)
 
     if dry_run:
         _drain_plan(seed, filters, served, output, landscape)
@@ -174,6 +180,13 @@ def rebalance(  # noqa: PLR0913 - one parameter an option
     violations: Annotated[
         bool, typer.Option("--violations", help="Plan for shoots that break a rule between shoots instead.")
     ] = False,
+    profiles: ProfilesFile = None,
+    improvement: Annotated[
+        int, typer.Option(min=1, help="Points by which a move of a shoot with scores raises its sum, at the least.")
+    ] = LEAST_POINTS,
+    cooldown: Annotated[
+        str, typer.Option(help="Time before a shoot that was moved for an improvement moves again.")
+    ] = "24h",
     timeout: MigrationTimeout = "10m",
     output: Output = Format.TABLE,
     landscape: LandscapeOptions,
@@ -184,6 +197,9 @@ def rebalance(  # noqa: PLR0913 - one parameter an option
     the annotation scheduling.gardener.cloud/protect-from-rebalancing: "true", and those that seeds are made of, stay.
     Moves are few, not always the fewest; no plan at all needs fewer than the lower bound. Run again, it plans anew.
     Below the plan are the shoots that are farther away than a ready seed with room would be, each with what moves it.
+    With --profiles shoots are planned for by the profile of their scheduler: those of one with scores move to where the
+    sum of their scores is --improvement points higher, the greatest first, and not again within --cooldown. No move
+    breaks a rule between shoots.
     With --violations the plan is for shoots that break a rule which they state about groups, where they are now.
 
     Example: gardenbus rebalance --band 10% --apply --at-once 2
@@ -191,24 +207,34 @@ def rebalance(  # noqa: PLR0913 - one parameter an option
     with exit_codes():
         width = parse_band(band)
         timeout_seconds = _seconds(timeout)
+        limits = ImprovementLimits(improvement, timedelta(seconds=seconds_of(cooldown)), datetime.now(UTC))
         filters = _filters()
+        served = _served(profiles, filters)
     if violations:
-        _mend_violations(filters, at_once, timeout_seconds, output, landscape, max_moves, apply=apply)
+        _mend_violations(filters, served, at_once, timeout_seconds, output, landscape, max_moves=max_moves, apply=apply)
         return
+
+    planned = partial(plan_rebalancing, band=width, max_moves=max_moves, profiles=served, limits=limits)
 
     async def work(api: ApiClient) -> tuple[RebalancingPlan, MigrationOutcome | None]:
         seen = await collect_state(api, filters)
-        plan = plan_rebalancing(seen.shoots, seen.snapshot, band=width, forbidden=seen.hosting, max_moves=max_moves)
+        plan = planned(seen.shoots, seen.snapshot, forbidden=seen.hosting)
         if not apply:
             return plan, None
         if output not in (*PROGRAMS, Format.NAME):
             _print_rebalancing(plan)
         async with _migrations(api, "rebalance", at_once, timeout_seconds, output) as (migrations, expect):
             expect(len(plan.moves))
-            return plan, await migrations.carry_out(plan.moves)
+            outcome = await migrations.carry_out(plan.moves)
+        await _record_improvements(api, {each.move for each in plan.improvements} & {*outcome.done})
+        return plan, outcome
 
     with _interruptible("`gardenbus rebalance` plans anew from here"):
         plan, outcome = run_with_client(work, *landscape)
+    _print_rebalanced(plan, outcome, output)
+
+
+def _print_rebalanced(plan: RebalancingPlan, outcome: MigrationOutcome | None, output: Format) -> None:
     if not printed(output, rebalancing_document(plan, outcome), _lines_of(plan.moves)):
         if outcome is None:
             _print_rebalancing(plan)
@@ -221,19 +247,20 @@ def rebalance(  # noqa: PLR0913 - one parameter an option
 
 def _mend_violations(  # noqa: PLR0913  the options of its command
     filters: Sequence[SeedFilter],
+    profiles: Sequence[SchedulingProfile],
     at_once: int,
     timeout_seconds: float,
     output: Format,
     landscape: LandscapeOptions,
-    max_moves: int | None,
     *,
+    max_moves: int | None,
     apply: bool,
 ) -> None:
     """Show the shoots that break a rule between shoots, and carry their moves out."""
 
     async def work(api: ApiClient) -> tuple[Sequence[BrokenRule], MigrationOutcome | None]:
         seen = await collect_state(api, filters)
-        broken = plan_violations(seen.shoots, seen.snapshot, seen.hosting, max_moves=max_moves)
+        broken = plan_violations(seen.shoots, seen.snapshot, seen.hosting, max_moves=max_moves, profiles=profiles)
         if not apply:
             return broken, None
         moves = [each.move for each in broken if each.move is not None]
@@ -259,6 +286,15 @@ def _mend_violations(  # noqa: PLR0913  the options of its command
         raise typer.Exit(Exit.FAILED)
 
 
+async def _record_improvements(api: ApiClient, moves: Iterable[Move]) -> None:
+    """Annotate the shoots that were moved for an improvement, so that they stay for a while."""
+    now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    for move in moves:
+        with contextlib.suppress(ApiError):  # deleted meanwhile
+            annotated = {"metadata": {"annotations": {MOVED_AT: now}}}
+            await api.call(f"patch.shoot.{move.namespace}.{move.name}", annotated)
+
+
 def parse_band(text: str) -> Fraction:
     """`10%` or `0.1`, between 0 and 1. Raises BadRequest."""
     try:
@@ -279,6 +315,9 @@ def rebalancing_document(plan: RebalancingPlan, outcome: MigrationOutcome | None
         "seeds": list(map(_share_document, plan.seeds)),
         "leftOut": dict(plan.left_out),
         "distant": [_distant_document(each) for each in plan.distant],
+        "improvements": [
+            {**move_document(each.move), "sum": each.before, "sumThere": each.after} for each in plan.improvements
+        ],
     }
     if outcome is not None:
         document["moved"] = list(map(move_document, outcome.done))
@@ -322,11 +361,15 @@ def _print_rebalancing(plan: RebalancingPlan) -> None:
         show_lines([""])
     if plan.moves:
         _print_moves(plan.moves, ())
+    for each in plan.improvements:
+        show_lines(
+            [f"{each.move.namespace}/{each.move.name}: {each.points} points better, {each.before} to {each.after}"]
+        )
     least = f"; no plan needs fewer than {plan.lower_bound}" if plan.is_complete else ""
     show_lines([f"{counted(len(plan.moves), 'move')} planned{least}"])
     for seed, reason in plan.left_out.items():
         errors.print(f"seed {seed} takes no part: {reason}")
-    if not plan.seeds:
+    if not plan.seeds and not plan.improvements:
         show_lines(["no two seeds could exchange shoots"])
     elif not plan.is_complete:
         least = f"{counted(plan.lower_bound, 'move')} at the least"
@@ -407,6 +450,10 @@ def _seconds(text: str) -> float:
     if seconds <= 0:
         raise BadRequest(f"--timeout: must be more than nothing, is {text!r}")
     return seconds
+
+
+def _served(file: Path | None, filters: Sequence[SeedFilter]) -> Sequence[SchedulingProfile]:
+    return profiles_of(file, [each.name for each in filters]) if file is not None else ()
 
 
 def _filters() -> Sequence[SeedFilter]:

@@ -2,7 +2,8 @@
 
 Seeds are compared only with those that shoots of theirs can move to, or come from: a full seed in one region is no
 reason to touch another region's. Of each such group, the used/allocatable of every seed shall lie in a band of a given
-width; where the band lies is chosen so that few shoots move.
+width; where the band lies is chosen so that few shoots move. Shoots of profiles with scores have no band: they move
+where the sum of their scores rises (`migrations.improvements`). No move breaks a rule between shoots.
 """
 
 from collections import Counter
@@ -15,9 +16,17 @@ from math import ceil, floor
 import msgspec
 
 from gardenbus.cli.migrations.balancing import BalancePlan, Bounds, UnitGroup, balance_counts, least_moves
+from gardenbus.cli.migrations.improvements import (
+    DEFAULT_LIMITS,
+    PROTECT_FROM_REBALANCING,
+    Improvement,
+    ImprovementLimits,
+    landscapes_of,
+    plan_improvements,
+)
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.garden.moves import Move
-from gardenbus.common.api.garden.scheduling_requirements import Requests, resolved_of
+from gardenbus.common.api.garden.scheduling_profiles import SchedulingProfile
 from gardenbus.common.api.garden.shoots import Shoot
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.errors import InvalidResource
@@ -28,16 +37,15 @@ from gardenbus.scheduling.descheduling.relocation import (
     HostedSeeds,
     immovable_reason,
 )
+from gardenbus.scheduling.equivalence_classes import SchedulingRequest
 from gardenbus.scheduling.feasible_seeds import feasible_seeds_of
 from gardenbus.scheduling.filters.emergency_stop import stopped_because
 from gardenbus.scheduling.filters.usable import unusable_because
+from gardenbus.scheduling.group_checks import group_checks_of
 from gardenbus.scheduling.room import has_room
 from gardenbus.scheduling.seed_candidates import SeedCandidate
 from gardenbus.scheduling.snapshot import Landscape, Snapshot
 from gardenbus.scheduling.usage_index import UsageIndex
-
-PROTECT_FROM_REBALANCING = "scheduling.gardener.cloud/protect-from-rebalancing"
-"""Ours, on a Shoot: exactly "true" keeps it where it is when seeds are rebalanced. Draining moves it all the same."""
 
 BAND = Fraction(1, 10)
 
@@ -81,6 +89,8 @@ class RebalancingPlan(msgspec.Struct, frozen=True):
     seeds: Sequence[SeedShare]
     left_out: Mapping[str, str]
     distant: Sequence[DistantShoot] = ()
+    improvements: Sequence[Improvement] = ()
+    """Those of the moves that were planned for their improvement."""
 
     @property
     def is_complete(self) -> bool:
@@ -88,23 +98,30 @@ class RebalancingPlan(msgspec.Struct, frozen=True):
         return all(share.will_be_within for share in self.seeds)
 
 
-def plan_rebalancing(
+def plan_rebalancing(  # noqa: PLR0913  what a plan is made of, by keyword
     shoots: Sequence[Document],
     snapshot: Snapshot,
     *,
     band: Fraction = BAND,
     forbidden: HostedSeeds = {},
     max_moves: int | None = None,
+    profiles: Sequence[SchedulingProfile] = (),
+    limits: ImprovementLimits = DEFAULT_LIMITS,
 ) -> RebalancingPlan:
     """Plan migrations that bring used/allocatable of the seeds of each group within `band` (of 1).
 
     `shoots` are all of the landscape, counted where they are going. They move to seeds that the scheduler could choose
     for them, no farther away than theirs. Shoots that host seeds (those in `forbidden`), that are protected by
     annotation, or have an operation under way keep their place. With `max_moves` only the first moves are planned.
+    Shoots are planned for by the profile of their scheduler: those of one with scores move where the sum rises,
+    within the `limits`; those of a scheduler without a profile stay, unless it is
+    the default one.
     """
+    landscapes = landscapes_of(snapshot.landscape, profiles)
+    plain = {name: each for name, each in landscapes.items() if not each.scores}
     left_out, capacities = _eligible(snapshot.landscape)
     counts = Counter(str(section(shoot, "spec").get("seedName") or "") for shoot in shoots)
-    units = _movable(shoots, snapshot.landscape, capacities, forbidden)
+    units, requests = _movable(shoots, snapshot, plain, capacities, forbidden)
     moves: list[Move] = []
     shares: list[SeedShare] = []
     lower_bound = 0
@@ -115,16 +132,35 @@ def plan_rebalancing(
         lower_bound += plan.lower_bound
         moves += _moves_of(plan.balanced, units)
         shares += [SeedShare(seed, group[0], capacities[seed], used[seed], used[seed], False, False) for seed in group]
-    ordered = _in_order(moves, snapshot, _requests_of(shoots))[:max_moves]
-    distant = distant_shoots(shoots, snapshot, forbidden)
-    return RebalancingPlan(ordered, lower_bound, _with_outcome(shares, ordered, band), left_out, distant)
+    working = Snapshot(snapshot.landscape, UsageIndex(snapshot.usage), snapshot.groups.copy())
+    ordered = _in_order(moves, working, requests)[:max_moves]
+    improvements: Sequence[Improvement] = ()
+    if max_moves is None or len(ordered) < max_moves:
+        improvements = plan_improvements(
+            shoots,
+            working,
+            landscapes=landscapes,
+            forbidden=forbidden,
+            limits=limits,
+            most=None if max_moves is None else max_moves - len(ordered),
+        )
+    ordered += [each.move for each in improvements]
+    distant = distant_shoots(shoots, snapshot, forbidden, profiles)
+    shares = _with_outcome(shares, ordered, band)
+    return RebalancingPlan(ordered, lower_bound, shares, left_out, distant, improvements)
 
 
 def distant_shoots(
-    shoots: Iterable[Document], snapshot: Snapshot, forbidden: HostedSeeds = {}
+    shoots: Iterable[Document],
+    snapshot: Snapshot,
+    forbidden: HostedSeeds = {},
+    profiles: Sequence[SchedulingProfile] = (),
 ) -> Sequence[DistantShoot]:
     """The shoots that are farther away than a ready seed with room would be, by namespace and name."""
-    nearer_seeds = NearerSeeds(snapshot)
+    nearer_seeds = {
+        name: NearerSeeds(Snapshot(landscape, snapshot.usage, snapshot.groups))
+        for name, landscape in landscapes_of(snapshot.landscape, profiles).items()
+    }
     found: list[DistantShoot] = []
     for document in shoots:
         try:
@@ -132,10 +168,10 @@ def distant_shoots(
         except InvalidResource:
             continue
         metadata, home = shoot.metadata, shoot.spec.seed_name
-        if not home or immovable_reason(shoot, home):
+        if not home or immovable_reason(shoot, home, nearer_seeds.keys()):
             continue
         barred = forbidden.get(ObjectKey("shoot", metadata.namespace, metadata.name), frozenset())
-        if nearer := nearer_seeds.of(shoot, document, barred):
+        if nearer := nearer_seeds[shoot.scheduler_name].of(shoot, document, barred):
             found.append(DistantShoot(metadata.namespace, metadata.name, home, nearer))
     return sorted(found, key=lambda each: (each.namespace, each.name))
 
@@ -218,11 +254,36 @@ def _ineligible_because(candidate: SeedCandidate) -> str:
     return "" if candidate.capacity else "it accepts no shoots"
 
 
+class _Alternative(msgspec.Struct, frozen=True, eq=False):
+    """A shoot that can move: its request, and the landscape of its choice, with its own seed."""
+
+    request: SchedulingRequest
+    landscape: Landscape
+
+    def allowed(self, seeds: Iterable[str], home: str, snapshot: Snapshot) -> Iterable[str]:
+        """The seeds where no rule between shoots is broken, once the shoot has left its own."""
+        rules, namespace = self.request.rules, self.request.constraints.namespace
+        if not rules:
+            return seeds
+        snapshot.groups.take_away(namespace, rules, home)
+        checks = group_checks_of(self.request, snapshot)
+        assert checks is not None, "it has rules"
+        found = [each for each in seeds if next(checks.problems(each), None) is None]
+        snapshot.groups.assume(namespace, rules, home)
+        return found
+
+
 def _movable(
-    shoots: Iterable[Document], landscape: Landscape, capacities: Mapping[str, int], forbidden: HostedSeeds
-) -> dict[UnitGroup, list[ObjectKey]]:
-    """The shoots that can move, by their seed and possible targets."""
-    cache = AlternativesCache(landscape)
+    shoots: Iterable[Document],
+    snapshot: Snapshot,
+    landscapes: Mapping[str, Landscape],
+    capacities: Mapping[str, int],
+    forbidden: HostedSeeds,
+) -> tuple[dict[UnitGroup, list[ObjectKey]], Mapping[ObjectKey, _Alternative]]:
+    """The shoots that can move, by their seed and possible targets, and what decides about each."""
+    caches = {name: AlternativesCache(landscape) for name, landscape in landscapes.items()}
+    groups = snapshot.groups.copy()
+    requests: dict[ObjectKey, _Alternative] = {}
     units: dict[UnitGroup, list[ObjectKey]] = {}
     for document in shoots:
         metadata = section(document, "metadata")
@@ -236,14 +297,17 @@ def _movable(
             shoot = Shoot.from_document(document)
         except InvalidResource:
             continue
-        if immovable_reason(shoot, home):
+        if immovable_reason(shoot, home, caches.keys()):
             continue
-        source = landscape.seeds_by_name[home]
+        cache, source = caches[shoot.scheduler_name], snapshot.landscape.seeds_by_name[home]
         alternatives = cache.alternatives(shoot, document, source, frozenset())
-        targets = frozenset(_no_farther(alternatives, source, cache) & capacities.keys())
+        found = _Alternative(alternatives.request, cache.without(alternatives.absent - {home}))
+        targets = _no_farther(alternatives, source, cache) & capacities.keys()
+        targets = frozenset(found.allowed(targets, home, Snapshot(found.landscape, snapshot.usage, groups)))
         if targets:
             units.setdefault(UnitGroup(home, targets), []).append(key)
-    return {kind: sorted(keys) for kind, keys in units.items()}
+            requests[key] = found
+    return {kind: sorted(keys) for kind, keys in units.items()}, requests
 
 
 def _no_farther(alternatives: Alternatives, source: SeedCandidate, cache: AlternativesCache) -> set[str]:
@@ -289,31 +353,43 @@ def _moves_of(balanced: BalancePlan, units: Mapping[UnitGroup, Sequence[ObjectKe
     ]
 
 
-def _requests_of(shoots: Iterable[Document]) -> Mapping[tuple[str, str], Requests]:
-    """Requests of each shoot, by namespace and name; shoots without requests are left out."""
-    found = ((section(shoot, "metadata"), resolved_of(shoot).requests) for shoot in shoots)
-    return {(str(of.get("namespace")), str(of.get("name"))): requests for of, requests in found if requests}
+def _in_order(moves: Iterable[Move], working: Snapshot, requests: Mapping[ObjectKey, _Alternative]) -> list[Move]:
+    """First the moves whose targets have room, then those for which they make it; they are counted in `working`.
 
-
-def _in_order(moves: Iterable[Move], snapshot: Snapshot, requests: Mapping[tuple[str, str], Requests]) -> list[Move]:
-    """First the moves whose targets have room, then those for which they make it.
-
-    Bands count shoots: a move to a seed that never has what the shoot requests is left out.
+    Bands count shoots: a move to a seed that never has what the shoot requests is left out, and so is one that would
+    break a rule between shoots after those before it.
     """
-    usage, seeds = UsageIndex(snapshot.usage), snapshot.landscape.seeds_by_name
+    usage, seeds = working.usage, working.landscape.seeds_by_name
     pending = sorted(moves, key=lambda move: (move.namespace, move.name))
+    all_fit = not any(requests[_key_of(move)].request.rules for move in pending)
     ordered: list[Move] = []
     while pending:
-        wanted = {move: requests.get((move.namespace, move.name), ()) for move in pending}
+        wanted = {move: requests[_key_of(move)].request.requests for move in pending}
         # Seeds never give to each other in a circle, so there is always one that has room, but for what is requested.
-        following = next((move for move in pending if has_room(seeds[move.target], usage, wanted[move])), None)
-        following = following or next((move for move in pending if not wanted[move]), None)
+        possible = (move for move in pending if has_room(seeds[move.target], usage, wanted[move]))
+        following = next((move for move in possible if _keeps_rules(move, working, requests)), None)
+        if following is None and all_fit:
+            following = next((move for move in pending if not wanted[move]), None)
         if following is None:
             break
         pending.remove(following)
         usage.move(following.source, following.target, wanted[following])
+        rules = requests[_key_of(following)].request.rules
+        working.groups.take_away(following.namespace, rules, following.source)
+        working.groups.assume(following.namespace, rules, following.target)
         ordered.append(following)
     return ordered
+
+
+def _keeps_rules(move: Move, working: Snapshot, requests: Mapping[ObjectKey, _Alternative]) -> bool:
+    """True where a move breaks no rule now."""
+    found = requests[_key_of(move)]
+    snapshot = Snapshot(found.landscape, working.usage, working.groups)
+    return bool([*found.allowed([move.target], move.source, snapshot)])
+
+
+def _key_of(move: Move) -> ObjectKey:
+    return ObjectKey("shoot", move.namespace, move.name)
 
 
 def _with_outcome(shares: Sequence[SeedShare], moves: Sequence[Move], band: Fraction) -> list[SeedShare]:

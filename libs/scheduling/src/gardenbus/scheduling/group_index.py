@@ -1,9 +1,10 @@
 """Counts of groups as they were read, with the shoots that decisions have placed since."""
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from gardenbus.common.api.garden.shoot_groups import NO_COUNTS, GroupCounts, GroupRules, moved_counts
+from gardenbus.common.ports.store import Store
 
 GroupKey = tuple[str, str]
 """Namespace and name of a group."""
@@ -49,3 +50,16 @@ class GroupIndex:
         for group in rules.concerned:
             key = (namespace, group)
             self._counts[key] = moved_counts(self._counts.get(key, NO_COUNTS), rules, group, seed, change)
+
+
+async def read_groups(store: Store, shoots: Iterable[tuple[str, GroupRules]]) -> GroupIndex:
+    """Read the groups that shoots, each given by its namespace and rules, are about. Raises Unavailable."""
+    wanted: dict[str, set[str]] = {}
+    for namespace, rules in shoots:
+        if rules:
+            wanted.setdefault(namespace, set()).update(rules.read)
+    counts: dict[GroupKey, GroupCounts] = {}
+    for namespace, names in wanted.items():
+        found = await store.group_counts(namespace, sorted(names))
+        counts |= {(namespace, group): each for group, each in found.items()}
+    return GroupIndex(counts)

@@ -1,15 +1,19 @@
 """Composition root of the autoscaler: informer, landscape caches, and the controller of SeedAutoscalers."""
 
+import msgspec
+
 from gardenbus.autoscaler.controllers.seed_autoscaler import KIND, REPORTER, SeedAutoscalerReconciler
 from gardenbus.autoscaler.scale_client import ScaleClient
 from gardenbus.autoscaler.settings import AutoscalerSettings
 from gardenbus.autoscaler.watch.enqueuer import KINDS as WATCHED_KINDS
 from gardenbus.autoscaler.watch.enqueuer import seed_autoscaler_enqueuer
 from gardenbus.autoscaler.watch.pending_shoots import PendingShootCounter
+from gardenbus.common.api.garden.scheduling_profiles import SchedulingProfile
 from gardenbus.common.controller.enqueuer import Enqueuer
 from gardenbus.common.controller.informer import Informer, log_unreadable
 from gardenbus.common.controller.wait import forever
 from gardenbus.common.ports.connections import Connections
+from gardenbus.common.runtime.configuration_file import read_profiles
 from gardenbus.common.runtime.connections import connect_all
 from gardenbus.common.runtime.controllers import start_controller, start_informers
 from gardenbus.common.runtime.service import ServiceContext
@@ -32,15 +36,24 @@ async def build(context: ServiceContext[AutoscalerSettings]) -> None:
 async def start_autoscaler(context: ServiceContext[AutoscalerSettings], connections: Connections) -> None:
     """Start all loops on the context's tasks; returns once the landscape is cached and work is consumed.
 
-    Raises SettingsInvalid when a user's filter cannot be loaded.
+    Raises SettingsInvalid when a user's filter cannot be loaded, or a scheduler's configuration not be read.
     """
     store, bus, subjects = connections.store, connections.bus, connections.subjects
     configuration, clock = context.settings.configuration, context.clock
     informer = Informer(store, bus, subjects, tuple(dict.fromkeys((*WATCHED_KINDS, *LANDSCAPE_KINDS))))
     filters = load_filters()
     strategy = context.settings.candidate_determination_strategy
+    profiles = {each.scheduler_name: each for each in read_profiles(context.settings.scheduler_configurations)}
     landscapes = {
-        scheduler: SchedulingCache(informer, scheduler.strategy or strategy, filters, log_unreadable)
+        scheduler: SchedulingCache(
+            informer,
+            scheduler.strategy or strategy,
+            filters,
+            log_unreadable,
+            [_with_strategy(profiles[name], scheduler.strategy)]
+            if (name := scheduler.scheduler_name) in profiles
+            else (),
+        )
         for scheduler in configuration.schedulers
     }
     enqueuer = Enqueuer(bus, subjects, CONTROLLER)
@@ -68,3 +81,8 @@ async def start_autoscaler(context: ServiceContext[AutoscalerSettings], connecti
     resync, period = lambda: enqueuer.enqueue_all(informer.objects(KIND)), configuration.sync_period * RESYNC_PERIODS
     resyncing = forever(resync, period_seconds=period.total_seconds(), sleep=clock.sleep, is_immediate=False)
     context.spawn("resync", resyncing)
+
+
+def _with_strategy(profile: SchedulingProfile, strategy: str) -> SchedulingProfile:
+    """A profile with the strategy that the autoscaler's own configuration names, if any."""
+    return msgspec.structs.replace(profile, strategy=strategy or profile.strategy)

@@ -19,6 +19,9 @@ class AutoscalerSettings(CommonSettings, frozen=True, kw_only=True):
     candidate_determination_strategy: Literal["SameRegion", "MinimalDistance", "Weighted"] = "SameRegion"
     """The strategy of the schedulers for which the configuration names none."""
 
+    scheduler_configurations: str = ""
+    """SchedulerConfigurations (files, separated by colons) whose profiles decide which shoots fit a new seed."""
+
 
 load_settings = partial(load_configured, AutoscalerSettings, parse_configuration, usage=USAGE)
 """Reads `--config FILE` (if given) and the environment; raises SettingsInvalid with all problems."""

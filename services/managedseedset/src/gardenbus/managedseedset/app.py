@@ -5,6 +5,7 @@ import structlog
 from gardenbus.common.controller.enqueuer import Enqueuer
 from gardenbus.common.controller.informer import Informer, log_unreadable
 from gardenbus.common.ports.connections import Connections
+from gardenbus.common.runtime.configuration_file import read_profiles
 from gardenbus.common.runtime.connections import connect_all
 from gardenbus.common.runtime.controllers import start_controller, start_informers
 from gardenbus.common.runtime.service import ServiceContext
@@ -31,14 +32,20 @@ async def build(context: ServiceContext[ManagedSeedSetSettings]) -> None:
 async def start_managedseedset(context: ServiceContext[ManagedSeedSetSettings], connections: Connections) -> None:
     """Start all loops on the context's tasks; returns once sets are reconciled.
 
-    Raises SettingsInvalid when a user's filter cannot be loaded.
+    Raises SettingsInvalid when a user's filter cannot be loaded, or a scheduler's configuration not be read.
     """
     store, bus, subjects = connections.store, connections.bus, connections.subjects
     settings, clock = context.settings, context.clock
     if settings.configuration.ignored:
         log.info("configuration.ignored", fields=settings.configuration.ignored)
     informer = Informer(store, bus, subjects, (*KINDS, *cache.KINDS), NAMESPACES)
-    landscape = SchedulingCache(informer, settings.candidate_determination_strategy, load_filters(), log_unreadable)
+    landscape = SchedulingCache(
+        informer,
+        settings.candidate_determination_strategy,
+        load_filters(),
+        log_unreadable,
+        read_profiles(settings.scheduler_configurations),
+    )
 
     enqueuer = Enqueuer(bus, subjects, CONTROLLER)
     informer.subscribe(landscape.changed, cache.KINDS)

@@ -25,6 +25,11 @@ class ManagedSeedSetSettings(CommonSettings, frozen=True, kw_only=True):
     candidate_determination_strategy: Literal["SameRegion", "MinimalDistance", "Weighted"] = "SameRegion"
     """The scheduler's strategy, by which the shoots of a seed that is drained find another one."""
 
+    scheduler_configurations: str = ""
+    """SchedulerConfigurations (files, separated by colons) by whose profiles the shoots of a drained seed move.
+
+    Without a file for its scheduler a shoot of the default scheduler moves by the strategy, and others stay."""
+
     drain_moves: Annotated[int, msgspec.Meta(ge=1, le=100)] = 5
     """Number of shoots of a drained seed that move at once: each costs both gardenlets a whole flow."""
 

@@ -8,6 +8,7 @@ from typing import Literal, NamedTuple
 
 from gardenbus.cli.client.store_address import CLUSTER_REPLICAS, REPLICAS
 from gardenbus.cli.local.directory import LandscapeDirectory
+from gardenbus.common.api.configuration.scheduler import PATH_SEPARATOR
 from gardenbus.common.api.garden.shoots import DEFAULT_SCHEDULER
 
 GARDENLETS_PER_PROCESS = 50
@@ -129,8 +130,11 @@ def service_specs(
     log_level: str | None = None,
 ) -> list[ProcessSpec]:
     """All services, in the order of their start. Agents without configurations are not started."""
-    strategy = {"GARDENBUS_CANDIDATE_DETERMINATION_STRATEGY": configurations.strategy}
-    own_environ = {"managedseedset": strategy, "autoscaler": strategy}
+    decides_as_schedulers = {
+        "GARDENBUS_CANDIDATE_DETERMINATION_STRATEGY": configurations.strategy,
+        "GARDENBUS_SCHEDULER_CONFIGURATIONS": PATH_SEPARATOR.join(map(str, configurations.schedulers.values())),
+    }
+    own_environ = {"managedseedset": decides_as_schedulers, "autoscaler": decides_as_schedulers}
     specs: list[ProcessSpec] = []
     for role, variants in _arguments(directory, addresses, configurations).items():
         runs = [(role, "", [variant for variant in variants for _ in range(replicas.get(role, 1))])]

@@ -8,6 +8,9 @@ from typing import Any, Protocol, TypeVar
 
 import msgspec
 
+from gardenbus.common.api.configuration.scheduler import PATH_SEPARATOR
+from gardenbus.common.api.configuration.scheduler import parse_configuration as parse_scheduler
+from gardenbus.common.api.garden.scheduling_profiles import SchedulingProfile
 from gardenbus.common.errors import SettingsInvalid
 from gardenbus.common.runtime.settings import CommonSettings, LogFormat, load
 
@@ -73,6 +76,30 @@ def configuration_file(arguments: Sequence[str], *, usage: str) -> Path | None:
             return Path(argument.removeprefix("--config="))
         case _:
             raise SettingsInvalid((usage,))
+
+
+def read_profiles(files: str) -> Sequence[SchedulingProfile]:
+    """Read the profiles of SchedulerConfigurations, for services that decide as schedulers do.
+
+    `files` have colons between them. Raises SettingsInvalid with all problems, each with its file.
+    """
+    problems: list[str] = []
+    found: dict[str, SchedulingProfile] = {}
+    for file in filter(None, files.split(PATH_SEPARATOR)):
+        try:
+            served = parse_scheduler(read_configuration(Path(file))).served
+        except SettingsInvalid as error:
+            problems += [f"{file}: {each.removeprefix('configuration: ')}" for each in error.problems]
+            continue
+        problems += [
+            f"{file}: the scheduler {each.scheduler_name} is configured twice"
+            for each in served
+            if each.scheduler_name in found
+        ]
+        found |= {each.scheduler_name: each for each in served}
+    if problems:
+        raise SettingsInvalid(tuple(problems))
+    return tuple(found.values())
 
 
 def read_configuration(file: Path) -> bytes:

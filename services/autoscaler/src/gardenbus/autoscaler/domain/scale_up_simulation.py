@@ -26,9 +26,10 @@ class ScaleUpSimulation:
 
     def __init__(self, current_snapshot: Snapshot, new_seed: SeedCandidate) -> None:
         landscape = current_snapshot.landscape.with_seed(new_seed)
-        self._current = Snapshot(current_snapshot.landscape, UsageIndex(current_snapshot.usage))
+        groups = current_snapshot.groups.copy()
+        self._current = Snapshot(current_snapshot.landscape, UsageIndex(current_snapshot.usage), groups)
         full = UsageIndex((seed.name, seed.capacity or 0) for seed in landscape.seeds if seed.name != new_seed.name)
-        self._with_new_seed = Snapshot(landscape, full)
+        self._with_new_seed = Snapshot(landscape, full, groups)
         self._new_seed = new_seed.name
 
     def fits(self, request: SchedulingRequest) -> bool:
@@ -45,11 +46,13 @@ class ScaleUpSimulation:
 
     def _placed(self, request: SchedulingRequest, unscheduled: int) -> int:
         places = FreeCapacity(self._current).shoots(request)
-        if places is None:
+        if places is None and not request.rules:
             return unscheduled
-        for placed in range(min(places, unscheduled)):
+        most = unscheduled if places is None else min(places, unscheduled)
+        for placed in range(most):
             outcome = decide(request, self._current)
             if not isinstance(outcome, Assignment):
                 return placed
             self._current.assume(outcome.seed, request.requests)
-        return min(places, unscheduled)
+            self._current.groups.assume(request.constraints.namespace, request.rules, outcome.seed)
+        return most

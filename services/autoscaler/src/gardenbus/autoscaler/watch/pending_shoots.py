@@ -1,8 +1,9 @@
 """Counts the pending shoots that a set's next seed would help."""
 
 import asyncio
+import contextlib
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 import structlog
@@ -16,9 +17,15 @@ from gardenbus.common.api.keys import GARDEN_NAMESPACE
 from gardenbus.common.errors import InvalidResource, Unavailable
 from gardenbus.common.ports.store import Store, UnschedulableClass
 from gardenbus.scheduling.cache import SchedulingCache
-from gardenbus.scheduling.equivalence_classes import equivalence_class, request_from_descriptor, request_of
+from gardenbus.scheduling.equivalence_classes import (
+    SchedulingRequest,
+    equivalence_class,
+    request_from_descriptor,
+    request_of,
+)
+from gardenbus.scheduling.group_index import read_groups
 from gardenbus.scheduling.seed_candidates import SeedCandidate
-from gardenbus.scheduling.snapshot import Snapshot
+from gardenbus.scheduling.snapshot import Landscape, Snapshot
 
 _log = structlog.stdlib.get_logger()
 
@@ -55,12 +62,16 @@ class PendingShootCounter:
             usage = current.usage
             if not await current.wait_for_objects(events.objects, CATCH_UP_SECONDS):
                 raise Unavailable("events of the landscape arrive late")
-            current_snapshot = Snapshot(current.snapshot().landscape, usage)
             waiting = await self._store.unschedulable_classes(scheduler.scheduler_name)
-            for_managed_seeds = self._for_managed_seeds(garden_shoots, cluster_shoots, scheduler, current)
+            requests = _requests_of(waiting)
+            rules = ((each.constraints.namespace, each.rules) for each in requests.values())
+            groups = await read_groups(self._store, rules)
+            landscape = current.snapshot(scheduler.scheduler_name).landscape
+            for_managed_seeds = self._for_managed_seeds(garden_shoots, cluster_shoots, scheduler, landscape)
             unattempted = await self._store.pending(scheduler.scheduler_name) - sum(each.count for each in waiting)
             unattempted -= for_managed_seeds.pop(UNATTEMPTED, 0)
-            classified = await _classify_all(waiting, ScaleUpSimulation(current_snapshot, candidate), for_managed_seeds)
+            simulation = ScaleUpSimulation(Snapshot(landscape, usage, groups), candidate)
+            classified = await _classify_all(waiting, requests, simulation, for_managed_seeds)
             pending += classified.pending
             being_scheduled += classified.being_scheduled + max(unattempted, 0)
         return PendingShoots(pending, being_scheduled)
@@ -70,7 +81,7 @@ class PendingShootCounter:
         shoots: Sequence[StoredObject],
         cluster_shoots: set[str],
         scheduler: SchedulerReference,
-        current: SchedulingCache,
+        landscape: Landscape,
     ) -> Counter[str]:
         """The shoots without a seed that are to become seeds themselves: by class, or UNATTEMPTED."""
         classes: Counter[str] = Counter()
@@ -85,23 +96,39 @@ class PendingShootCounter:
             except InvalidResource:
                 continue
             if shoot.scheduler_name == scheduler.scheduler_name:
-                request = request_of(shoot, document, current.filters) if stored.pending else None
-                classes[UNATTEMPTED if request is None else equivalence_class(request)] += 1
+                classes[_class_of(shoot, document, landscape) if stored.pending else UNATTEMPTED] += 1
         return classes
 
 
+def _class_of(shoot: Shoot, document: Document, landscape: Landscape) -> str:
+    request = request_of(shoot, document, landscape.filters, reads_purpose=landscape.reads_purpose)
+    return equivalence_class(request)
+
+
+def _requests_of(waiting: Iterable[UnschedulableClass]) -> Mapping[str, SchedulingRequest]:
+    """Requests by class, without those that another version has written: its scheduler decides them anew."""
+    found: dict[str, SchedulingRequest] = {}
+    for each in waiting:
+        with contextlib.suppress(msgspec.ValidationError):
+            found[each.equivalence_class] = request_from_descriptor(each.descriptor)
+    return found
+
+
 async def _classify_all(
-    waiting: Sequence[UnschedulableClass], simulation: ScaleUpSimulation, for_managed_seeds: Counter[str]
+    waiting: Sequence[UnschedulableClass],
+    requests: Mapping[str, SchedulingRequest],
+    simulation: ScaleUpSimulation,
+    for_managed_seeds: Counter[str],
 ) -> PendingShoots:
     pending = being_scheduled = 0
     for number, each in enumerate(waiting, start=1):
         if number % BATCH_SIZE == 0:
             await asyncio.sleep(0)
+        request = requests.get(each.equivalence_class)
+        if request is None:
+            continue
         try:
-            request = request_from_descriptor(each.descriptor)
             found = simulation.classify(request, each.count - for_managed_seeds[each.equivalence_class])
-        except msgspec.ValidationError:
-            continue  # written by another version; its scheduler decides it anew
         except Exception:  # noqa: BLE001  a user's own filter may fail in any way
             _log.exception("decision.failed", equivalence_class=each.equivalence_class)
         else:

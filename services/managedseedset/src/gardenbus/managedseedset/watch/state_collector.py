@@ -26,7 +26,7 @@ from gardenbus.managedseedset.domain.scale_in import DrainForecast, DrainMove
 from gardenbus.managedseedset.metrics import DRAINS_PLANNED
 from gardenbus.scheduling.cache import SchedulingCache
 from gardenbus.scheduling.descheduling.relocation import hosted_seeds, plan_moves
-from gardenbus.scheduling.group_index import GroupIndex
+from gardenbus.scheduling.group_index import read_groups
 
 
 class SetState(NamedTuple):
@@ -75,33 +75,26 @@ class StateCollector:
         return self._landscape.usage
 
     async def forecast_drain(self, wanted: DrainForecastNeeded, collected: SetState) -> DrainForecast:
-        """Forecast where the shoots of a seed would go, by the scheduler's own decisions. Raises Unavailable."""
+        """Forecast where the shoots of a seed would go, by the decisions of their schedulers. Raises Unavailable."""
         DRAINS_PLANNED.inc()
+        self._landscape.expire_annotations(self._clock.now())
         await self._landscape.refresh_usage(self._store)
         keys = await self._store.shoots_on(wanted.seed)
         found = await self._store.get_many(list(keys)) if keys else ()
         shoots = [each.document() for each in found if each is not None]
         hosting = hosted_seeds(collected.shoots, collected.managed_seeds)
-        snapshot = msgspec.structs.replace(self._landscape.snapshot(), groups=await self._groups(shoots))
-        narrowed = msgspec.structs.replace(snapshot, landscape=snapshot.landscape.without(frozenset(wanted.avoid)))
-        drain = _drain(plan_moves(shoots, narrowed, source=wanted.seed, forbidden=hosting))
-        if drain.stuck and wanted.avoid:
-            drain = _drain(plan_moves(shoots, snapshot, source=wanted.seed, forbidden=hosting))
-        return drain
-
-    async def _groups(self, shoots: Sequence[Document]) -> GroupIndex:
-        """The groups that shoots are members of, or have rules about."""
-        wanted: dict[str, set[str]] = {}
-        for shoot in shoots:
-            if rules := resolved_of(shoot).group_rules:
-                wanted.setdefault(str(section(shoot, "metadata").get("namespace")), set()).update(rules.read)
-        return GroupIndex(
-            {
-                (namespace, group): counts
-                for namespace, names in wanted.items()
-                for group, counts in (await self._store.group_counts(namespace, sorted(names))).items()
-            }
+        rules = ((str(section(each, "metadata").get("namespace")), resolved_of(each).group_rules) for each in shoots)
+        groups = await read_groups(self._store, rules)
+        snapshot = msgspec.structs.replace(self._landscape.snapshot(), groups=groups)
+        landscapes, avoid = self._landscape.landscapes, frozenset(wanted.avoid)
+        narrowed = msgspec.structs.replace(snapshot, landscape=snapshot.landscape.without(avoid))
+        narrowed_by_scheduler = {name: each.without(avoid) for name, each in landscapes.items()}
+        drain = _drain(
+            plan_moves(shoots, narrowed, source=wanted.seed, forbidden=hosting, landscapes=narrowed_by_scheduler)
         )
+        if drain.stuck and wanted.avoid:
+            drain = _drain(plan_moves(shoots, snapshot, source=wanted.seed, forbidden=hosting, landscapes=landscapes))
+        return drain
 
     async def _all(self, kind: str, namespace: str) -> list[Document]:
         return [stored.document() for stored in await list_all(self._store, kind, namespace)]

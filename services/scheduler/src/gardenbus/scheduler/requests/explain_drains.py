@@ -6,7 +6,6 @@ from gardenbus.common.api.document import Document
 from gardenbus.common.api.garden.migration_feasibility import hand_over_obstacle
 from gardenbus.common.api.garden.moves import ExplainedDrain, Immovable, Move
 from gardenbus.common.api.garden.scheduling_requirements import resolved_of
-from gardenbus.common.api.garden.shoot_groups import GroupCounts
 from gardenbus.common.api.garden.shoots import DEFAULT_SCHEDULER, Shoot
 from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.api.responses import failure, success
@@ -16,7 +15,7 @@ from gardenbus.common.ports.store import Store
 from gardenbus.scheduler.watch.hosting import read_hosting
 from gardenbus.scheduling.cache import SchedulingCache
 from gardenbus.scheduling.descheduling.relocation import immovable_reason, plan_moves
-from gardenbus.scheduling.group_index import GroupIndex
+from gardenbus.scheduling.group_index import read_groups
 from gardenbus.scheduling.snapshot import Snapshot
 
 MOST_PLANNED = 100
@@ -39,7 +38,8 @@ class DrainExplainHandler:
                 return failure(NotFound(f"seed {seed} not found"))
             shoots = await self._shoots_on(seed)
             hosting = await read_hosting(self._store)
-            groups = await self._groups(shoots)
+            rules = ((_key_of(each).namespace, resolved_of(each).group_rules) for each in shoots)
+            groups = await read_groups(self._store, rules)
         except GardenbusError as error:
             return failure(error)
         landscapes = self._cache.landscapes
@@ -64,18 +64,6 @@ class DrainExplainHandler:
         keys = sorted(await self._store.shoots_on(seed))
         found = await self._store.get_many(keys) if keys else ()
         return [stored.document() for stored in found if stored is not None]
-
-    async def _groups(self, shoots: Iterable[Document]) -> GroupIndex:
-        """The groups that rules of the shoots are about."""
-        wanted: dict[str, dict[str, None]] = {}
-        for shoot in shoots:
-            if rules := resolved_of(shoot).group_rules:
-                wanted.setdefault(_key_of(shoot).namespace, {}).update(dict.fromkeys(rules.read))
-        counts: dict[tuple[str, str], GroupCounts] = {}
-        for namespace, names in wanted.items():
-            found = await self._store.group_counts(namespace, list(names))
-            counts |= {(namespace, group): each for group, each in found.items()}
-        return GroupIndex(counts)
 
 
 def _by_movability(

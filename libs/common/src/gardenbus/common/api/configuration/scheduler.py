@@ -16,6 +16,8 @@ from gardenbus.common.api.garden.strategies import SAME_REGION, STRATEGIES, WEIG
 
 API_VERSION = "scheduler.config.gardener.cloud/v1alpha1"
 KIND = "SchedulerConfiguration"
+PATH_SEPARATOR = ":"
+"""Between the files of `GARDENBUS_SCHEDULER_CONFIGURATIONS`."""
 
 
 class SchedulerConfiguration(msgspec.Struct, frozen=True, kw_only=True):
