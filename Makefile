@@ -26,7 +26,7 @@ WORKERS ?= $(shell echo $$(( $$(getconf _NPROCESSORS_ONLN) * 3 )))
 LONG_WORKERS ?= $(shell echo $$(( $$(getconf _NPROCESSORS_ONLN) * 2 )))
 
 .DEFAULT_GOAL := help
-.PHONY: help run up down setup setup-dev test test-long test-at-rest test-contract test-e2e test-browser test-kube test-docker chaos fuzz simulate bench bench-guard check format reference docs release-check version
+.PHONY: help run up down setup setup-dev test test-long test-at-rest test-contract test-e2e test-browser test-kube test-docker chaos fuzz simulate bench bench-guard bench-peers check format reference docs release-check version
 
 help: ## what there is
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -93,6 +93,10 @@ bench: $(INSTALLED) ## how fast it is here, at reduced size, into bench-results/
 # Where the machine does not stay the same for so long as it takes, it says so and that is no failure.
 bench-guard: $(INSTALLED) ## whether any process takes more than it did, in 4 minutes (ARGS=--accept writes figures and docs/performance.md)
 	@$(BIN)/python -m gardenbus.bench.guard $(ARGS) || [ $$? -eq 3 ]
+
+# Needs Go; the first build takes minutes.
+bench-peers: $(INSTALLED) ## beside Gardener's scheduler, which is built from its sources (ARGS=--page writes docs/performance.md)
+	@$(BIN)/python -m gardenbus.bench.peers $(ARGS)
 
 reference: $(WITH_DEV) ## write the documentation's reference pages anew from the code
 	$(BIN)/python -m gardenbus.docs docs/reference

@@ -1,0 +1,28 @@
+"""Gardener's scheduler is built from its sources and places what Gardenbus places, on the smallest landscape."""
+
+import asyncio
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+
+from gardenbus.bench.peers.programs import SOURCES
+
+pytestmark = [pytest.mark.slow, pytest.mark.long, pytest.mark.timeout(1500)]
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.mark.skipif(shutil.which("go") is None, reason="Go is not installed: peers are built from their sources")
+async def test_a_peer_is_built_and_measured_beside_gardenbus() -> None:
+    assert (ROOT / SOURCES / "gardener/go.sum").is_file()
+    command = [sys.executable, "-m", "gardenbus.bench.peers", "--reduced", "--turns", "1"]
+    process = await asyncio.create_subprocess_exec(
+        *command, cwd=ROOT, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE
+    )
+    output, errors = await process.communicate()
+    assert process.returncode == 0, errors.decode()[-2000:]
+    row = output.decode().splitlines()[-1].split(" | ")
+    assert row[:2] == ["| 10", "100"]
+    assert float(row[-1].rstrip(" |").replace(",", "")) > 0

@@ -1,0 +1,250 @@
+// Gardener's scheduler beside Gardenbus: its own shoot.Reconciler on the cache of controller-runtime, without a server.
+//
+// Objects are read from the standard input, a JSON document a line. Shoots without a seed are reconciled by -workers at
+// once, in their order. One JSON object is printed: how many got a seed, and the seconds of wall and processor time.
+//
+// What is free for it, so that the figures are an upper bound: there is no API server, etcd, network, encoding or
+// admission; a binding is one deep copy into the informer's index, visible at once; Events and logs are dropped; there
+// is no work queue, no rate limit, no leader election.
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/gardener/gardener/pkg/api/indexer"
+	schedulerconfigv1alpha1 "github.com/gardener/gardener/pkg/apis/config/scheduler/v1alpha1"
+	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
+	"github.com/gardener/gardener/pkg/scheduler/controller/shoot"
+	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	k8sruntime "k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/rest"
+	toolscache "k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/tools/events"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	logf "sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+)
+
+const version = "gardener v1.149.3"
+
+// longestLine is in bytes: a manifest is far below it.
+const longestLine = 16 << 20
+
+type result struct {
+	Peer       string  `json:"peer"`
+	Go         string  `json:"go"`
+	Decisions  int     `json:"decisions"`
+	Placed     int     `json:"placed"`
+	Seconds    float64 `json:"seconds"`
+	CPUSeconds float64 `json:"cpu_seconds"`
+	FirstError string  `json:"first_error,omitempty"`
+}
+
+func main() {
+	strategy := flag.String("strategy", "SameRegion", "the scheduler's candidate determination strategy")
+	workers := flag.Int("workers", 5, "reconciliations at once (Gardener's default)")
+	flag.Parse()
+	// Lists of the cache come from memory, which streams none.
+	must(os.Setenv("KUBE_FEATURE_WatchListClient", "false"))
+	logf.SetLogger(logr.Discard())
+	ctx := context.Background()
+	objects, pending := read()
+	garden := newGarden(ctx, objects)
+	reconciler := &shoot.Reconciler{
+		Client: garden,
+		Config: &schedulerconfigv1alpha1.ShootSchedulerConfiguration{
+			ConcurrentSyncs: *workers,
+			Strategy:        schedulerconfigv1alpha1.CandidateDeterminationStrategy(*strategy),
+		},
+		GardenNamespace: "garden",
+		Recorder:        &events.FakeRecorder{},
+	}
+	must(json.NewEncoder(os.Stdout).Encode(measure(ctx, reconciler, garden, pending, *workers)))
+}
+
+func measure(ctx context.Context, reconciler *shoot.Reconciler, garden *garden, pending []types.NamespacedName, workers int) result {
+	var next atomic.Int64
+	var first sync.Once
+	measured := result{Peer: version, Go: runtime.Version(), Decisions: len(pending)}
+	runtime.GC()
+	begin, cpu := time.Now(), cpuSeconds()
+	var group sync.WaitGroup
+	for range workers {
+		group.Go(func() {
+			for {
+				number := int(next.Add(1)) - 1
+				if number >= len(pending) {
+					return
+				}
+				if _, err := reconciler.Reconcile(ctx, reconcile.Request{NamespacedName: pending[number]}); err != nil {
+					first.Do(func() { measured.FirstError = err.Error() })
+				}
+			}
+		})
+	}
+	group.Wait()
+	measured.Seconds, measured.CPUSeconds = time.Since(begin).Seconds(), cpuSeconds()-cpu
+	measured.Placed = int(garden.bound.Load())
+	return measured
+}
+
+// read returns the objects of the standard input, and the names of the Shoots that have no seed.
+func read() (map[string][]client.Object, []types.NamespacedName) {
+	objects, pending := map[string][]client.Object{}, []types.NamespacedName{}
+	lines := bufio.NewScanner(os.Stdin)
+	lines.Buffer(nil, longestLine)
+	for lines.Scan() {
+		var kind metav1.TypeMeta
+		must(json.Unmarshal(lines.Bytes(), &kind))
+		object := newObject(kind.Kind)
+		if object == nil {
+			continue
+		}
+		must(json.Unmarshal(lines.Bytes(), object))
+		objects[kind.Kind] = append(objects[kind.Kind], object)
+		if each, ok := object.(*gardencorev1beta1.Shoot); ok && each.Spec.SeedName == nil {
+			pending = append(pending, client.ObjectKeyFromObject(each))
+		}
+	}
+	must(lines.Err())
+	return objects, pending
+}
+
+// newObject returns an object of a kind that the scheduler reads; nil for any other.
+func newObject(kind string) client.Object {
+	switch kind {
+	case "Shoot":
+		return &gardencorev1beta1.Shoot{}
+	case "Seed":
+		return &gardencorev1beta1.Seed{}
+	case "CloudProfile":
+		return &gardencorev1beta1.CloudProfile{}
+	case "Project":
+		return &gardencorev1beta1.Project{}
+	case "ConfigMap":
+		return &corev1.ConfigMap{}
+	default:
+		return nil
+	}
+}
+
+// garden is the scheduler's client: it reads from a cache, and writes into the index of that.
+type garden struct {
+	client.Client
+	cache  cache.Cache
+	shoots toolscache.SharedIndexInformer
+	bound  atomic.Int64
+}
+
+func newGarden(ctx context.Context, objects map[string][]client.Object) *garden {
+	scheme := k8sruntime.NewScheme()
+	must(gardencorev1beta1.AddToScheme(scheme))
+	must(corev1.AddToScheme(scheme))
+	mapper := meta.NewDefaultRESTMapper(nil)
+	for kind, scope := range map[string]meta.RESTScope{
+		"Shoot": meta.RESTScopeNamespace, "Seed": meta.RESTScopeRoot, "CloudProfile": meta.RESTScopeRoot,
+		"NamespacedCloudProfile": meta.RESTScopeNamespace, "Project": meta.RESTScopeRoot,
+	} {
+		mapper.Add(gardencorev1beta1.SchemeGroupVersion.WithKind(kind), scope)
+	}
+	mapper.Add(corev1.SchemeGroupVersion.WithKind("ConfigMap"), meta.RESTScopeNamespace)
+	made := &garden{}
+	informers, err := cache.New(&rest.Config{Host: "http://none.invalid"}, cache.Options{
+		Scheme: scheme,
+		Mapper: mapper,
+		NewInformer: func(_ toolscache.ListerWatcher, kind k8sruntime.Object, resync time.Duration, indexers toolscache.Indexers) toolscache.SharedIndexInformer {
+			informer := toolscache.NewSharedIndexInformer(fromMemory(kind, objects), kind, resync, indexers)
+			if _, ok := kind.(*gardencorev1beta1.Shoot); ok {
+				made.shoots = informer
+			}
+			return informer
+		},
+	})
+	must(err)
+	must(indexer.AddProjectNamespace(ctx, informers))
+	for _, kind := range []string{"Shoot", "Seed", "CloudProfile", "Project", "ConfigMap"} {
+		_, err := informers.GetInformer(ctx, newObject(kind), cache.BlockUntilSynced(false))
+		must(err)
+	}
+	go func() { must(informers.Start(ctx)) }()
+	if !informers.WaitForCacheSync(ctx) {
+		must(fmt.Errorf("the cache was not filled"))
+	}
+	made.cache = informers
+	return made
+}
+
+// fromMemory lists the objects of a kind, and brings no events.
+func fromMemory(kind k8sruntime.Object, objects map[string][]client.Object) toolscache.ListerWatcher {
+	return &toolscache.ListWatch{
+		ListFunc: func(metav1.ListOptions) (k8sruntime.Object, error) {
+			list := &metav1.List{ListMeta: metav1.ListMeta{ResourceVersion: "1"}}
+			for name, each := range objects {
+				if fmt.Sprintf("%T", newObject(name)) != fmt.Sprintf("%T", kind) {
+					continue
+				}
+				for _, object := range each {
+					list.Items = append(list.Items, k8sruntime.RawExtension{Object: object})
+				}
+			}
+			return list, nil
+		},
+		WatchFunc: func(metav1.ListOptions) (watch.Interface, error) { return watch.NewFake(), nil },
+	}
+}
+
+func (g *garden) Get(ctx context.Context, key client.ObjectKey, object client.Object, options ...client.GetOption) error {
+	return g.cache.Get(ctx, key, object, options...)
+}
+
+func (g *garden) List(ctx context.Context, list client.ObjectList, options ...client.ListOption) error {
+	return g.cache.List(ctx, list, options...)
+}
+
+func (g *garden) SubResource(string) client.SubResourceClient { return writer{garden: g} }
+
+func (g *garden) Status() client.SubResourceWriter { return writer{garden: g} }
+
+// writer stores the bindings and statuses of Shoots.
+type writer struct {
+	client.SubResourceClient
+	garden *garden
+}
+
+func (w writer) Update(_ context.Context, object client.Object, _ ...client.SubResourceUpdateOption) error {
+	w.garden.bound.Add(1)
+	return w.garden.shoots.GetIndexer().Update(object.DeepCopyObject())
+}
+
+func (w writer) Patch(_ context.Context, object client.Object, _ client.Patch, _ ...client.SubResourcePatchOption) error {
+	return w.garden.shoots.GetIndexer().Update(object.DeepCopyObject())
+}
+
+func cpuSeconds() float64 {
+	var usage syscall.Rusage
+	must(syscall.Getrusage(syscall.RUSAGE_SELF, &usage))
+	return float64(usage.Utime.Nano()+usage.Stime.Nano()) / float64(time.Second)
+}
+
+func must(err error) {
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}

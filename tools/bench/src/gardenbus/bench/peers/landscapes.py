@@ -1,0 +1,61 @@
+"""Landscapes on which Gardenbus and a peer decide by turns, and what each turn took."""
+
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
+from pathlib import Path
+
+import msgspec
+
+from gardenbus.bench.comparison import Measurement
+from gardenbus.bench.harness.loading import BenchLandscape
+from gardenbus.bench.harness.rig import a_rig
+from gardenbus.bench.manifests.shoots import basics, names, placed, seed, seed_name, shoot
+from gardenbus.bench.peers.programs import measured
+from gardenbus.bench.peers.readings import PeerLandscape, PeerReading, PeerTurns
+from gardenbus.bench.scenarios.scheduling import ShootBatch, bind_by_scheduler, prepare, start_scheduler
+from gardenbus.common.api.document import Document
+from gardenbus.embedded.durability import Durability
+
+LANDSCAPES: Sequence[PeerLandscape] = (
+    PeerLandscape(seeds=10, placed=100, own=2000, peers=200),
+    PeerLandscape(seeds=1000, placed=20_000, own=4000, peers=40),
+    PeerLandscape(seeds=5000, placed=20_000, own=4000, peers=20),
+)
+
+
+async def take_turns(program: Path, landscape: PeerLandscape, count: int) -> PeerTurns:
+    """Decide on the landscape's pending shoots `count` times each: ours, theirs, ours … Raises BenchFailed."""
+    own: list[Mapping[str, float]] = []
+    theirs: list[PeerReading] = []
+    with tempfile.NamedTemporaryFile(suffix=".jsonl") as file:
+        for document in _documents(landscape):
+            file.write(msgspec.json.encode(document) + b"\n")
+        file.flush()
+        async with a_rig(Durability.PROCESS) as rig:
+            await prepare(rig, BenchLandscape(landscape.seeds, landscape.placed), _quiet)
+            await start_scheduler(rig)
+            await bind_by_scheduler(rig, ShootBatch("warm", landscape.peers), _quiet)
+            for turn in range(count):
+                own.append(_costs(await bind_by_scheduler(rig, ShootBatch(f"turn{turn}", landscape.own), _quiet)))
+                theirs.append(measured(program, Path(file.name)))
+    return PeerTurns(landscape, own, theirs)
+
+
+def _documents(landscape: PeerLandscape) -> Iterator[Document]:
+    """All manifests of a landscape, as `prepare` loads them, and pending shoots for a peer."""
+    before = enumerate(names("placed", landscape.placed))
+    return chain(
+        basics("uniform"),
+        (seed(number, "uniform") for number in range(landscape.seeds)),
+        (placed(name, number, seed_name(number % landscape.seeds), "uniform") for number, name in before),
+        (shoot(name, number, "uniform") for number, name in enumerate(names("new", landscape.peers))),
+    )
+
+
+def _costs(measurement: Measurement) -> Mapping[str, float]:
+    return {"units": measurement.count, "seconds": measurement.seconds, **measurement.cpu_s}
+
+
+def _quiet(_step: str, _done: int, _of: int) -> None:
+    pass
