@@ -1,4 +1,4 @@
-"""What Gardenbus and a peer took on the same landscapes, turn by turn. Pure."""
+"""Readings of Gardenbus and of a peer on the same landscapes, turn by turn. Pure."""
 
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
@@ -28,7 +28,7 @@ class PeerReading(msgspec.Struct, frozen=True):
 
 
 class PeerTurns(NamedTuple):
-    """What Gardenbus and a peer took on one landscape, turn by turn."""
+    """Turns of Gardenbus and of a peer on one landscape, turn by turn."""
 
     landscape: PeerLandscape
     own: Sequence[Mapping[str, float]]
