@@ -105,13 +105,17 @@ reference: $(WITH_DEV) ## write the documentation's reference pages anew from th
 docs: $(WITH_DEV) ## the documentation as a site, into site/ (ARGS="serve" shows it)
 	$(BIN)/zensical $(or $(ARGS),build --clean --strict)
 
-check: $(WITH_DEV) ## ruff, pyright (strict), the layers and the words
+# What no tool checks: modules of one user, fields that are read by name, handlers without a row, the files of a change.
+HOUSE := $(patsubst %,tests/unit/architecture/test_%.py,ownership field_accesses tables files_of_a_change)
+
+check: $(WITH_DEV) ## ruff, pyright (strict), the layers, the words and the tables
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/pyright
 	$(BIN)/lint-imports
 	@for each in services/*/pyproject.toml; do $(BIN)/lint-imports --config $$each || exit; done
 	$(BIN)/python -m gardenbus.docs.vocabulary
+	$(BIN)/pytest -q -p no:cacheprovider $(HOUSE)
 
 release-check: $(UV) ## build all wheels, install the client alone and run it, then with `up --example landscape`
 	@$(PYTHON) deploy/release_check.py $(abspath $(UV))

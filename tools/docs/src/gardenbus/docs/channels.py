@@ -117,6 +117,8 @@ class Channel(NamedTuple):
     receiver: str
     stream: str = ""
     is_request_reply: bool = False
+    handlers: Sequence[str] = ()
+    """Modules of the receiver's `requests` or `messages`; verbs of the API are found by their rows."""
 
 
 PARAMETERS: Mapping[str, str] = {
@@ -186,46 +188,20 @@ def channels(prefix: str = "garden") -> Sequence[Channel]:
 def _durable_request_channels(subjects: Subjects) -> Sequence[Channel]:
     apply = MessageSpec("Apply", "Manifests to create or to update.", "manifests")
     delete = MessageSpec("Delete", "Manifests, or references, of what shall go.", "manifests")
-    return (
-        Channel("apply", subjects.apply, "Create or update; durable.", [apply], "anybody", "apiserver", "REQUESTS"),
-        Channel("delete", subjects.delete, "Delete; durable.", [delete], "anybody", "apiserver", "REQUESTS"),
-        Channel(
-            "applyAs",
-            subjects.as_user("{user}", "apply"),
-            "The same, sent as a user.",
-            [apply],
-            "anybody",
-            "apiserver",
-            "REQUESTS",
-        ),
-        Channel(
-            "applyFromOutside",
-            subjects.from_outside("{user}", "apply"),
-            "The same, as it arrives from somebody outside the services' account, who sends it as a user.",
-            [apply],
-            "anybody",
-            "apiserver",
-            "REQUESTS",
-        ),
-        Channel(
-            "deleteAs",
-            subjects.as_user("{user}", "delete"),
-            "The same, sent as a user.",
-            [delete],
-            "anybody",
-            "apiserver",
-            "REQUESTS",
-        ),
-        Channel(
-            "deleteFromOutside",
-            subjects.from_outside("{user}", "delete"),
-            "The same, as it arrives from somebody outside the services' account, who sends it as a user.",
-            [delete],
-            "anybody",
-            "apiserver",
-            "REQUESTS",
-        ),
+    as_user = "The same, sent as a user."
+    from_outside = "The same, as it arrives from somebody outside the services' account, who sends it as a user."
+    rows = (
+        ("apply", subjects.apply, "Create or update; durable.", apply),
+        ("delete", subjects.delete, "Delete; durable.", delete),
+        ("applyAs", subjects.as_user("{user}", "apply"), as_user, apply),
+        ("applyFromOutside", subjects.from_outside("{user}", "apply"), from_outside, apply),
+        ("deleteAs", subjects.as_user("{user}", "delete"), as_user, delete),
+        ("deleteFromOutside", subjects.from_outside("{user}", "delete"), from_outside, delete),
     )
+    return [
+        Channel(name, address, summary, [body], *_TO_APISERVER, "REQUESTS", handlers=("durable_requests",))
+        for name, address, summary, body in rows
+    ]
 
 
 def _request_reply_channels(subjects: Subjects) -> Sequence[Channel]:
@@ -263,19 +239,33 @@ def _request_reply_channels(subjects: Subjects) -> Sequence[Channel]:
             "apiserver",
             is_request_reply=True,
         ),
-        Channel(
-            "scheduler.explain",
-            subjects.explain("{schedulerName}", ObjectKey("shoot", "{namespace}", "{name}")),
-            "Scheduling diagnosis of a shoot, served by the schedulers of a name.",
-            [request_message],
-            "apiserver",
-            "scheduler",
-            is_request_reply=True,
-        ),
+        *_served_by_schedulers(subjects, request_message),
         _served_by_plugins(subjects, request_message),
         _served_by_relays(subjects, request_message),
         *_served_by_gardenlets(subjects),
     )
+
+
+def _served_by_schedulers(subjects: Subjects, request_message: MessageSpec) -> Sequence[Channel]:
+    scheduler, shoot = "{schedulerName}", ObjectKey("shoot", "{namespace}", "{name}")
+    rows = (
+        ("explain", subjects.explain(scheduler, shoot), "Scheduling diagnosis of a shoot", "explain_shoots"),
+        ("explainSeed", subjects.explain_seed(scheduler, "{seed}"), "Scheduling diagnosis of a seed", "explain_seeds"),
+        ("explainDrain", subjects.explain_drain(scheduler, "{seed}"), "Plan of a seed's drain", "explain_drains"),
+    )
+    return [
+        Channel(
+            f"scheduler.{name}",
+            address,
+            f"{summary}, served by the schedulers of a name.",
+            [request_message],
+            "apiserver",
+            "scheduler",
+            is_request_reply=True,
+            handlers=(handler,),
+        )
+        for name, address, summary, handler in rows
+    ]
 
 
 def _served_by_plugins(subjects: Subjects, request_message: MessageSpec) -> Channel:
@@ -312,6 +302,7 @@ def _served_by_gardenlets(subjects: Subjects) -> Sequence[Channel]:
             "apiserver",
             "gardenlet",
             is_request_reply=True,
+            handlers=("admin_kubeconfigs",),
         ),
         Channel(
             "extension.step",
@@ -471,6 +462,7 @@ def _consumer_channel(subjects: Subjects) -> Channel:
         "gardenlet",
         "apiserver",
         is_request_reply=True,
+        handlers=("own_consumers",),
     )
 
 
@@ -559,6 +551,7 @@ def _gardenlet_channels(subjects: Subjects, any_object: ObjectKey) -> Sequence[C
             "gardenlet",
             "apiserver",
             "REPORTS",
+            handlers=("reports", "inventories"),
         ),
     )
 
@@ -579,6 +572,7 @@ def _member_agent_channel(subjects: Subjects, any_object: ObjectKey) -> Channel:
         "memberagent",
         "apiserver",
         "REPORTS",
+        handlers=("member_reports",),
     )
 
 
