@@ -45,6 +45,12 @@ _TAKEN: Mapping[tuple[str, str], str] = {
     ("NamespacedCloudProfile", "spec.parent"): "filled",
     ("Shoot", "spec.provider.workers[].name"): "own",
     ("Seed", "spec.settings.zoneSelection.mode"): "optional",
+    ("Seed", "spec.dns.defaults[].credentialsRef"): "optional",
+    **{
+        ("Seed", f"spec.dns.{where}.credentialsRef.{part}"): "optional"
+        for where in ("internal", "defaults[]")
+        for part in ("apiVersion", "kind", "name", "namespace")
+    },
     ("Seed", "spec.dns.provider.credentialsRef"): "optional",
     ("CloudProfile", "spec.machineImages[].versions"): "optional",
     ("CloudProfile", "spec.machineTypes[].architecture"): "optional",
@@ -73,6 +79,7 @@ _REJECTED: Mapping[tuple[str, str], str] = {
         (("ManagedSeed", f"spec.{way}") for way in ("gardenlet", "seedTemplate", "seed", "shoot.name")), "own"
     ),
     **{("ManagedSeedSet", f"spec.template.spec.{way}"): "own" for way in ("seedTemplate", "seed")},
+    ("Shoot", "spec.kubernetes.version"): "own",
     **dict.fromkeys(
         (("Shoot", f"spec.{field}") for field in ("seedName", "exposureClassName", "controlPlane.zones")), "own"
     ),
@@ -83,6 +90,8 @@ _REJECTED: Mapping[tuple[str, str], str] = {
     ("Seed", "spec.accessRestrictions[].name"): "own",
     ("CloudProfile", "spec.regions[].accessRestrictions[].name"): "own",
     ("NamespacedCloudProfile", "spec.machineImages[].name"): "own",
+    ("NamespacedCloudProfile", "spec.machineImages[].versions[].lifecycle"): "own",
+    ("CloudProfile", "spec.machineImages[].versions[].lifecycle"): "own",
     ("NamespacedCloudProfile", "spec.machineImages[].versions[].cri[].name"): "own",
     ("NamespacedCloudProfile", "spec.machineImages[].versions[].classification"): "own",
     ("NamespacedCloudProfile", "spec.machineImages[].versions[].architectures[]"): "own",
@@ -111,6 +120,7 @@ _REJECTED: Mapping[tuple[str, str], str] = {
 }
 """Why a change is rejected here alone, by the kind and the first field that is named here."""
 _SPELLED: Mapping[str, str] = {
+    "spec.members[].roles": "spec.members[].role",
     "spec.maintenance.timeWindow.begin/end": "spec.maintenance.timeWindow",
     "spec.hibernation.schedules[].start/end": "spec.hibernation.schedules[]",
     "spec.extensions[].resources[]": "spec.resources[]",
@@ -124,6 +134,20 @@ _SPELLED: Mapping[str, str] = {
 }
 """Fields that Gardener names in another way than they are written, without places in lists."""
 _UNCHECKED_SIGNALS = re.compile(r"^spec\.(provider\.workers\[\]\.)?kubernetes\.(kubelet\.)*eviction\w+\.")
+
+
+_FOLLOWERS: Sequence[tuple[str, re.Pattern[str]]] = (
+    (
+        "spec.kubernetes.version",
+        re.compile(r"spec\.kubernetes\..*(admissionPlugins|runtimeConfig|featureGates|version|clusterAutoscaler)"),
+    ),
+    ("spec.provider.workers", re.compile(r"spec\.kubernetes\.kubeControllerManager\.nodeCIDRMaskSize$")),
+)
+"""Fields that Gardener names because of another, which both name: by its default, or as no version can be compared."""
+
+
+def _is_named(reasons: Mapping[tuple[str, str], str], kind: str, field: str) -> bool:
+    return (kind, field) in reasons or (kind == "ManagedSeedSet" and ("Shoot", field) in reasons)
 
 
 class Compared(NamedTuple):
@@ -151,22 +175,41 @@ class Compared(NamedTuple):
         return Paths(_apart(self.gardener, self.here), _apart(self.here, self.gardener))
 
     @property
+    def orders(self) -> tuple[Sequence[str], Sequence[str]]:
+        """The fields that each side names, in its order, each once and without places in lists."""
+        theirs, ours = ([*dict.fromkeys(map(_spelled, fields))] for fields in (self.gardener, self.here))
+        return theirs, ours
+
+    @property
     def unexplained_paths(self) -> "Paths":
         """The same, without those for which a difference has its reason."""
         kind, paths = self.document["kind"], self.paths
+        followers = [rule for field, rule in _FOLLOWERS if any(_spelled(each) == field for each in self.here)]
         return Paths(
-            [each for each in paths.gardener if (kind, each) not in _TAKEN],
-            [each for each in paths.here if (kind, each) not in _REJECTED and not _UNCHECKED_SIGNALS.match(each)],
+            [
+                each
+                for each in paths.gardener
+                if not _is_named(_TAKEN, kind, each) and not any(rule.match(each) for rule in followers)
+            ],
+            [
+                each
+                for each in paths.here
+                if not _is_named(_REJECTED, kind, each) and not _UNCHECKED_SIGNALS.match(each)
+            ],
         )
 
     @property
     def reason(self) -> str:
         """Why both say different things; "" where nobody said."""
-        if _value_at(self.document, [*self.gardener, *self.here, ""][0]) in ("", {}, []):
+        first = [*self.gardener, *self.here, ""][0]
+        if any(_value_at(each, first) in ("", {}, []) for each in (self.document, self.old or self.document)):
             return "empty"
-        if self.here and _UNCHECKED_SIGNALS.match(self.place[1]):
+        if self.here and _UNCHECKED_SIGNALS.match(_spelled(first)):
             return "own"
-        return (_REJECTED if self.here else _TAKEN).get(self.place, "")
+        reasons, (kind, field) = _REJECTED if self.here else _TAKEN, self.place
+        if kind == "ManagedSeedSet" and field.startswith(_OF_TEMPLATE):
+            return reasons.get((kind, field)) or reasons.get(("Shoot", _spelled(field)), "")
+        return reasons.get((kind, field), "")
 
 
 class Paths(NamedTuple):
@@ -183,8 +226,21 @@ def _apart(of: Sequence[str], others: Sequence[str]) -> list[str]:
     return [each for each in found if not any(_is_at(each, other) for other in named)]
 
 
+_OF_TEMPLATE = "spec.shootTemplate."
+"""Beginning of the fields of a set that are those of a Shoot."""
+_RENAMED = (
+    ("imagefs", "imageFS"),
+    ("nodefs", "nodeFS"),
+    ("machineControllerManagerSettings", "machineControllerManager"),
+)
+
+
 def _spelled(field: str) -> str:
-    place = _PLACE.sub("[]", field)
+    place = _PLACE.sub("[]", field).removeprefix(_OF_TEMPLATE)
+    if place.startswith("spec.machineCapabilities"):  # which Gardener names by capability
+        return "spec.machineCapabilities"
+    for theirs, ours in _RENAMED:
+        place = place.replace(theirs, ours)
     return next(
         (f"{right}{place[len(wrong) :]}" for wrong, right in _SPELLED.items() if place.startswith(wrong)), place
     )
@@ -319,10 +375,14 @@ def main() -> None:
         print(f"{title}: {len(found)}, {sum(not each.reason for each in found)} of them without a reason")
         for (place, reason), number in Counter((each.place, each.reason) for each in found).most_common():
             print(f"  {number:4} {' '.join(place)} {reason or next(e.name for e in found if e.place == place)}")
-    paths = [each for each in results if each.gardener and each.here and set(each.gardener) != set(each.here)]
-    print(f"paths that differ: {len(paths)}")
-    for place, number in Counter(each.place for each in paths).most_common(40):
-        print(f"  {number:4} {' '.join(place)}")
+    both = [each for each in results if each.gardener and each.here]
+    paths = [each for each in both if any(each.unexplained_paths)]
+    same = sum(not any(each.paths) for each in both)
+    print(f"rejected by both: {len(both)}, for the same paths {same}, without a reason for others {len(paths)}")
+    for (kind, theirs, ours), number in Counter(
+        (each.document["kind"], *map(tuple, each.unexplained_paths)) for each in paths
+    ).most_common(40):
+        print(f"  {number:4} {kind} Gardener: {', '.join(theirs)[:200]} here: {', '.join(ours)[:200]}")
 
 
 if __name__ == "__main__":

@@ -194,7 +194,8 @@ def config(**fields: Any) -> Document:
         ),
         (a_gardenlet(deployment={"replicaCount": -1}), ["spec.deployment.replicaCount"]),
         (a_gardenlet(deployment={"podLabels": {"a/b/c": "x"}}), ["spec.deployment.podLabels"]),
-        (a_gardenlet(config={}), ["spec.config.apiVersion", "spec.config.kind"]),
+        (a_gardenlet(config={}), []),
+        (a_gardenlet(config={**config(), "kind": "Shoot"}), ["spec.config.kind"]),
         (a_gardenlet(config=config()), []),
         (a_gardenlet(config=config(seedConfig={"metadata": {"name": "x"}})), ["spec.config.seedConfig.metadata.name"]),
         (

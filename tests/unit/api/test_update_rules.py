@@ -320,3 +320,36 @@ def test_an_event_owns_nothing() -> None:
     owner = {"apiVersion": "v1", "kind": "Event", "name": "a", "uid": "11111111-1111-1111-1111-111111111111"}
     with pytest.raises(InvalidResource, match=r"ownerReferences\[0\]\.kind: an Event owns nothing"):
         key_of(merged(SHOOT, {"metadata": {"ownerReferences": [owner]}}))
+
+
+def test_workers_that_are_taken_away_leave_no_fields_for_nodes() -> None:
+    shoot = changed(a_shoot(), "spec.kubernetes.kubelet", {"maxPods": 100})
+    shoot = changed(shoot, "spec.networking", {"type": "calico"})
+    assert fields_of(changed(shoot, "spec.provider.workers", ABSENT), shoot) == [
+        "spec.provider.workers",
+        "spec.kubernetes.kubelet",
+        "spec.networking.type",
+    ]
+
+
+def test_problems_of_a_shoot_are_told_in_gardeners_order_what_stays_first() -> None:
+    stored = changed(a_shoot(), "spec.dns", {"domain": "a.example.org"})
+    shoot = changed(stored, "spec.purpose", "fun")
+    for path, value in (
+        ("spec.dns.domain", "b.example.org"),
+        ("spec.provider.type", "A b"),
+        ("spec.region", ABSENT),
+        ("spec.cloudProfile", {"kind": "CloudProfile"}),
+        ("spec.networking.pods", "x"),
+        ("spec.kubernetes.version", "new"),
+    ):
+        shoot = changed(shoot, path, value)
+    assert list(dict.fromkeys(fields_of(shoot, stored)))[:3] == ["spec.region", "spec.dns.domain", "spec.provider.type"]
+    assert list(dict.fromkeys(fields_of(shoot))) == [
+        "spec.cloudProfile.name",
+        "spec.provider.type",
+        "spec.kubernetes.version",
+        "spec.networking.pods",
+        "spec.region",
+        "spec.purpose",
+    ]

@@ -304,7 +304,7 @@ class TestPlacement:
         workerless = a_shoot(spec={"provider": {"workers": []}})
         warnings = mutate(workerless, None, facts_of(a_project()), user="ann").warnings
         assert [each.partition(":")[0] for each in warnings] == [
-            f"spec.networking.{field}" for field in ("type", "nodes", "pods")
+            f"spec.networking.{field}" for field in ("type", "pods", "nodes")
         ]
         assert not mutate(workerless, workerless, facts_of(a_project()), user="ann").warnings
 

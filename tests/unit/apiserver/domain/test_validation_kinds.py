@@ -295,7 +295,7 @@ def config_of(**changes: Any) -> Document:
         ({"spec": {"shoot": {"name": "a.b"}}}, "spec.shoot.name"),
         ({"spec": {"gardenlet": {"bootstrap": "Magic"}}}, "spec.gardenlet.bootstrap"),
         (config_of(kind="Other"), "spec.gardenlet.config.kind"),
-        (config_of(apiVersion=None), "spec.gardenlet.config.apiVersion"),
+        (config_of(apiVersion="v1"), "spec.gardenlet.config.apiVersion"),
         (
             config_of(resources={"capacity": {"shoots": 10}, "reserved": {"shoots": "11"}}),
             "spec.gardenlet.config.resources.reserved.shoots",

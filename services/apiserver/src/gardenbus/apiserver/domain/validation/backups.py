@@ -15,10 +15,10 @@ _SHOOT = ("core.gardener.cloud/v1beta1", "Shoot")
 def check_bucket(manifest: FieldCursor, old: Document | None) -> None:
     """Note every problem of a BackupBucket; its provider and seed stay."""
     spec, before = manifest.section("spec", required=has_spec(old)), section(old or {}, "spec")
-    check_new(spec, before, _check_bucket)
     if old is not None and spec:
         for field in ("provider", "seedName"):
             spec.unchanged(before, field, "make a new bucket")
+    check_new(spec, before, _check_bucket)
 
 
 def _check_bucket(spec: FieldCursor) -> None:
@@ -33,6 +33,8 @@ def check_entry(manifest: FieldCursor, old: Document | None) -> None:
     """Note every problem of a BackupEntry; a shoot that it belongs to is of its namespace."""
     spec, before = manifest.section("spec", required=has_spec(old)), section(old or {}, "spec")
     check_new(spec, before, _check_entry)
+    if spec.has("seedName"):
+        return
     namespace, own = spec.section("shootRef").content.get("namespace"), section(manifest.content, "metadata")
     if namespace and namespace != own.get("namespace") and namespace != section(before, "shootRef").get("namespace"):
         spec.add_error("shootRef.namespace", "must be the namespace of the BackupEntry")
@@ -50,6 +52,7 @@ def _check_home(spec: FieldCursor) -> None:
         return
     if spec.has("seedName") == spec.has("shootRef"):
         spec.add_error("seedName", "is needed, or shootRef of a shoot that hosts itself: state one of them")
+        return
     shoot = spec.section("shootRef")
     for field, value in zip(("apiVersion", "kind"), _SHOOT, strict=True):
         shoot.choice(field, (value,), required=True)

@@ -47,10 +47,10 @@ def check(manifest: FieldCursor, old: Document | None) -> None:
         check_labels(region, "labels")
     unique(regions, "name")
     check_offers(spec, before)
-    check_new(spec, before, check_bastion)
     check_new(spec, before, check_definitions)
     check_new(spec, before, check_images)
     check_new(spec, before, check_machine_types)
+    check_new(spec, before, check_bastion)
     check_new(spec, before, _check_newest)
     _check_fewer_nodes(spec.section("limits"), section(before, "limits").get("maxNodesTotal"))
 

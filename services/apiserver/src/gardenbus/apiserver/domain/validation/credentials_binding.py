@@ -14,28 +14,34 @@ from gardenbus.common.api.document_parts import mappings
 
 def check_credentials_binding(manifest: FieldCursor, old: Document | None) -> None:
     """Note every problem of a CredentialsBinding, in what changes."""
+    _check_update(manifest, old, "credentialsRef")
     if _changes(manifest, old, "credentialsRef"):
         reference = manifest.section("credentialsRef", required=True)
         if reference:
             check_credentials(reference, needs_namespace=False)
-    _check_rest(manifest, old, "credentialsRef")
+    _check_rest(manifest, old)
 
 
 def check_secret_binding(manifest: FieldCursor, old: Document | None) -> None:
     """Note every problem of a SecretBinding, in what changes."""
+    _check_update(manifest, old, "secretRef")
     if _changes(manifest, old, "secretRef"):
         check_named(manifest.section("secretRef", required=True))
-    _check_rest(manifest, old, "secretRef")
+    _check_rest(manifest, old)
 
 
-def _check_rest(manifest: FieldCursor, old: Document | None, reference: str) -> None:
-    if old is not None:
-        manifest.same_as(old, "provider", "make a new binding")
-        named, before = (_with_namespaces(content, reference) for content in (manifest.content, old))
-        if named[reference] != before[reference]:
-            manifest.same_as(old, reference, "make a new binding")
-        if named["quotas"] != before["quotas"]:
-            manifest.unchanged(old, "quotas", "make a new binding")
+def _check_update(manifest: FieldCursor, old: Document | None, reference: str) -> None:
+    if old is None:
+        return
+    named, before = (_with_namespaces(content, reference) for content in (manifest.content, old))
+    if named[reference] != before[reference]:
+        manifest.same_as(old, reference, "make a new binding")
+    if named["quotas"] != before["quotas"]:
+        manifest.unchanged(old, "quotas", "make a new binding")
+    manifest.same_as(old, "provider", "make a new binding")
+
+
+def _check_rest(manifest: FieldCursor, old: Document | None) -> None:
     if _changes(manifest, old, "provider"):
         manifest.section("provider").text("type", required=True)
     if _changes(manifest, old, "quotas"):

@@ -29,8 +29,8 @@ def check_immutable(manifest: FieldCursor, old: Document | None, fields: Sequenc
     manifest.boolean("immutable")
     if old is None or old.get("immutable") is not True:
         return
+    if manifest.content.get("immutable") is not True:
+        manifest.add_error("immutable", "stays true: make a new object")
     for field in fields:
         if section(manifest.content, field) != section(old, field):
             manifest.add_error(field, "cannot be changed while immutable is true: make a new object")
-    if manifest.content.get("immutable") is not True:
-        manifest.add_error("immutable", "stays true: make a new object")

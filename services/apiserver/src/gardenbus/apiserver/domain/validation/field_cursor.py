@@ -4,6 +4,7 @@
 absent, so that one mistake is one problem.
 """
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, cast
 
@@ -16,6 +17,7 @@ StringRule = Callable[[str], str]
 
 _SHOWN = 80
 _MOST_PROBLEMS = 100
+_NAME_END = re.compile(r"[.\[]")
 
 
 class FieldErrors:
@@ -39,6 +41,18 @@ class FieldErrors:
         problem = FieldProblem(path, message)
         if len(self._problems) < self._most:
             self._problems[problem] = None
+
+    def __len__(self) -> int:
+        return len(self._problems)
+
+    def sort_by_field(self, order: Sequence[str], *, since: int) -> None:
+        """Put the problems after so many others into the order of their fields: `metadata`, or `spec.region`."""
+        if len(self._problems) < since + 2:
+            return
+        places = {field: place for place, field in enumerate(order)}
+        problems = list(self._problems)
+        rest = sorted(problems[since:], key=lambda problem: places.get(_part_of(problem.field), len(places)))
+        self._problems = dict.fromkeys((*problems[:since], *rest))
 
     @property
     def problems(self) -> tuple[FieldProblem, ...]:
@@ -257,6 +271,12 @@ def unique(places: Sequence[FieldCursor], field: str) -> None:
     named = [(place.at(field), value) for place in places if isinstance(value := place.content.get(field), str)]
     for path, value in _repetitions(named):
         places[0].errors.add_error(path, f"{shown(value)} is in the list already: name it once")
+
+
+def _part_of(field: str) -> str:
+    """The part of a spec that a field is in, as `spec.region`; for others the first field, as `metadata`."""
+    first, _, rest = field.partition(".")
+    return f"spec.{_NAME_END.split(rest, 1)[0]}" if first == "spec" else first
 
 
 def _hint(value: Any, expected: type | tuple[type, ...]) -> str:

@@ -16,8 +16,8 @@ KIND = "GardenletConfiguration"
 
 def check_configuration(configuration: FieldCursor, *, is_on_shoot: bool = True) -> None:
     """Note every problem; the seed gets its name, and much of its spec, from the ManagedSeed and its shoot."""
-    configuration.choice("apiVersion", (API_VERSION,), required=True)
-    configuration.choice("kind", (KIND,), required=True)
+    configuration.choice("apiVersion", (API_VERSION,))
+    configuration.choice("kind", (KIND,))
     _check_resources(configuration.section("resources"))
     check_seed_template(configuration.section("seedConfig"), is_on_shoot=is_on_shoot)
 

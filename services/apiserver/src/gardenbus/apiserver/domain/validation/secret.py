@@ -32,8 +32,8 @@ def check(manifest: FieldCursor, old: Document | None) -> None:
     """Note every problem of a Secret; its content is not shown."""
     kind = manifest.text("type") or OPAQUE
     texts = manifest.text_map("stringData")
-    check_entries(manifest, "data", "stringData")
     check_immutable(manifest, old, ("data", "stringData"))
+    check_entries(manifest, "data", "stringData")
     contents: dict[str, bytes] = {}
     for key, value in manifest.text_map("data").items():
         try:

@@ -28,6 +28,11 @@ from gardenbus.common.api.networks import RESERVED_RANGES, is_cidr, overlap
 ZONE_SELECTIONS = ("Prefer", "Enforce")
 OPERATIONS = (RECONCILE, *RENEWALS, "renew-garden-access-secrets", "renew-workload-identity-tokens")
 IPV4 = ["IPv4"]
+_ORDER = tuple(
+    f"spec.{field}"
+    for field in ("provider", "networks", "backup", "taints", "volume", "settings", "ingress", "dns", "extensions")
+)
+"""Parts of a spec in the order in which Gardener's `ValidateSeedSpec` goes through them."""
 
 _BALANCERS: ValueRules = {"externalTrafficPolicy": one_of("Cluster", "Local")}
 
@@ -35,9 +40,12 @@ _BALANCERS: ValueRules = {"externalTrafficPolicy": one_of("Cluster", "Local")}
 def check(manifest: FieldCursor, old: Document | None) -> None:
     """Note every problem of a Seed."""
     check_seed_status(manifest)
-    spec = manifest.section("spec", required=True)
+    spec, before = manifest.section("spec", required=True), section(old or {}, "spec")
+    check_operation(manifest, old, OPERATIONS, awaited=RENEWALS)
+    if spec:
+        check_spec_update(spec, before)
+    of_changes = len(manifest.errors)
     check_spec(spec, complete=True)
-    before = section(old or {}, "spec")
     if spec.content.get("resources") != before.get("resources"):
         check_resources(spec)
     if spec.content.get("networks") != before.get("networks"):
@@ -46,9 +54,7 @@ def check(manifest: FieldCursor, old: Document | None) -> None:
     check_new(spec, before, check_reserved)
     if spec.content != before:
         check_new(spec, before, check_settings)
-    check_operation(manifest, old, OPERATIONS, awaited=RENEWALS)
-    if spec:
-        check_spec_update(spec, before)
+    manifest.errors.sort_by_field(_ORDER, since=of_changes)
 
 
 def check_reserved(spec: FieldCursor) -> None:

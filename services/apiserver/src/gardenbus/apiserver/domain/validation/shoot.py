@@ -55,6 +55,16 @@ FAILURE_TOLERANCES = ("node", "zone")
 OWN_FINALIZERS = (FINALIZER, REFERENCE_FINALIZER)
 """Finalizers that a new shoot does not bring along: whoever takes them off looks for what they hold."""
 PROFILE_KINDS = ("CloudProfile", "NamespacedCloudProfile")
+_ORDER = tuple(
+    f"spec.{field}"
+    for field in (
+        *("cloudProfile", "cloudProfileName", "provider", "addons", "dns", "extensions", "resources", "kubernetes"),
+        *("networking", "maintenance", "monitoring", "hibernation", "region", "secretBindingName"),
+        *("credentialsBindingName", "seedName", "seedSelector", "purpose", "tolerations", "systemComponents"),
+        *("exposureClassName", "schedulerName", "controlPlane"),
+    )
+)
+"""Parts of a spec in the order in which Gardener's `ValidateShootSpec` goes through them."""
 
 
 def check(manifest: FieldCursor, old: Document | None) -> None:
@@ -72,16 +82,19 @@ def check(manifest: FieldCursor, old: Document | None) -> None:
             if finalizer in OWN_FINALIZERS:
                 manifest.errors.add_error(path, f"{finalizer} is put on by controllers alone: leave it out")
     check_force_deletion(manifest, old)
-    check_spec(spec)
     before = section(old or {}, "spec")
-    check_bindings(spec, before)
-    check_workerless(spec, before)
-    check_changes(spec, before)
-    check_self_hosted(manifest, spec, before)
-    if old is not None and spec:
+    if old is None:
+        check_bindings(spec, before)
+    elif spec:
         check_shoot_status_update(manifest, old)
         check_immutable(spec, before)
         check_state(manifest, old)
+    of_changes = len(manifest.errors)
+    check_spec(spec)
+    check_workerless(spec, before)
+    check_changes(spec, before)
+    check_self_hosted(manifest, spec, before)
+    manifest.errors.sort_by_field(_ORDER, since=of_changes)
 
 
 def check_changes(spec: FieldCursor, before: Document) -> None:

@@ -21,7 +21,8 @@ _NODE_LOCAL_DNS = "systemComponents.nodeLocalDNS.enabled"
 _WITHOUT_RESTART = (1, 34)
 """The version of Kubernetes from which node-local DNS comes and goes on running machines."""
 _RUNS_WITH_IT = "the control plane runs with it"
-_TOLERANCE = "controlPlane.highAvailability.failureTolerance.type"
+_TOLERANCE_PATH = ("controlPlane", "highAvailability", "failureTolerance")
+_TOLERANCE = f"{'.'.join(_TOLERANCE_PATH)}.type"
 
 FORCEABLE_ERRORS: Sequence[str] = (
     "ERR_CLEANUP_CLUSTER_RESOURCES",
@@ -75,30 +76,31 @@ def check_bindings(spec: FieldCursor, old: Document) -> None:
 
 
 def check_immutable(spec: FieldCursor, old: Document) -> None:
-    """Note every change of what stays."""
+    """Note every change of what stays, in Gardener's order (`ValidateShootSpecUpdate`)."""
     seed, before = spec.content.get("seedName") or "", old.get("seedName") or ""
     if seed != before:
         spec.add_error("seedName", f"is changed by garden.api.bind alone, and is {before or 'not set'} now")
-    scheduler = "a shoot keeps the scheduler that it was made for"
-    spec.same_as(old, "schedulerName", scheduler)
     spec.same_as(old, "region", "make a new shoot there")
     exposure_class, before_class = spec.content.get("exposureClassName") or "", old.get("exposureClassName") or ""
     if exposure_class != before_class:
         spec.add_error(
             "exposureClassName", "is set once, when the shoot is made: what its class prescribes is merged then"
         )
-    if provider := spec.section("provider"):
-        provider.same_as(section(old, "provider"), "type", "make a new shoot there")
-        check_pools(provider, section(old, "provider"))
-        _check_worker_switch(provider, section(old, "provider"))
-    _check_zones(spec, old)
-    _check_networking(spec, old)
-    _check_dns(spec, old)
+    check_bindings(spec, old)
+    _check_dns(spec, old, is_placed=bool(seed and before))
     manager = ("kubernetes", "kubeControllerManager")
     for field in ("nodeCIDRMaskSize", "nodeCIDRMaskSizeIPv6"):
         spec.nested(*manager).same_as(section(old, *manager), field, _RUNS_WITH_IT)
-    if before:
-        _check_immutable_once_placed(spec, old)
+    if not _has_worker_switch(spec, old):
+        if provider := spec.section("provider"):
+            provider.same_as(section(old, "provider"), "type", "make a new shoot there")
+            check_pools(provider, section(old, "provider"))
+        _check_networking(spec, old)
+        if spec.content:
+            spec.same_as(old, "schedulerName", "a shoot keeps the scheduler that it was made for")
+    _check_zones(spec, old)
+    if seed and before:
+        spec.nested(*_TOLERANCE_PATH).same_as(section(old, *_TOLERANCE_PATH), "type", _RUNS_WITH_IT)
     _check_node_local_dns(spec, old)
 
 
@@ -131,12 +133,15 @@ def _check_node_local_dns(spec: FieldCursor, old: Document) -> None:
             return
 
 
-def _check_worker_switch(provider: FieldCursor, old: Document) -> None:
-    has, had = bool(provider.content.get("workers")), bool(old.get("workers"))
+def _has_worker_switch(spec: FieldCursor, old: Document) -> bool:
+    """Note all workers that are taken away, or the first that are added; true where they are."""
+    has, had = (bool(stated_in(each, "provider.workers")) for each in (spec.content, old))
     if had and not has:
-        provider.add_error("workers", "cannot all be taken away: a shoot with workers keeps some")
+        spec.add_error("provider.workers", "cannot all be taken away: a shoot with workers keeps some")
     elif has and not had:
-        provider.add_error("workers", "cannot be added: a shoot without workers stays so; make a new one with workers")
+        problem = "cannot be added: a shoot without workers stays so; make a new one with workers"
+        spec.add_error("provider.workers", problem)
+    return has != had
 
 
 def _check_zones(spec: FieldCursor, old: Document) -> None:
@@ -153,30 +158,29 @@ def _zones_of(spec: Mapping[str, Any]) -> Sequence[str]:
     return [str(zone) for zone in cast("list[object]", zones)] if isinstance(zones, list) else []
 
 
-def _check_immutable_once_placed(spec: FieldCursor, old: Document) -> None:
-    _check_primary_provider(spec.section("dns"), section(old, "dns"))
-    tolerance = ("controlPlane", "highAvailability", "failureTolerance")
-    spec.nested(*tolerance).same_as(section(old, *tolerance), "type", _RUNS_WITH_IT)
-
-
 def _check_networking(spec: FieldCursor, old: Document) -> None:
     """Note a change of the network; ranges that no seed goes with may be others until there is a seed."""
     before = section(old, "networking")
     if not before:
         return
     networking = spec.section("networking")
-    _check_families(networking, before)
+    if not networking:
+        spec.add_error("networking", f"cannot be taken away: {_RUNS_WITH_IT}")
+        return
     networking.same_as(before, "type", _RUNS_WITH_IT)
     for field in ("pods", "services") if old.get("seedName") else ():
         networking.same_as(before, field, _RUNS_WITH_IT)
+    _check_families(networking, before)
 
 
-def _check_dns(spec: FieldCursor, old: Document) -> None:
+def _check_dns(spec: FieldCursor, old: Document, *, is_placed: bool) -> None:
     before = section(old, "dns")
     if before and not spec.has("dns"):
         spec.add_error("dns", "cannot be taken away: names and records of the shoot are there")
-    else:
-        spec.section("dns").same_as(before, "domain", "its API server is reached there")
+        return
+    spec.section("dns").same_as(before, "domain", "its API server is reached there")
+    if is_placed:
+        _check_primary_provider(spec.section("dns"), before)
 
 
 def _check_families(networking: FieldCursor, old: Document) -> None:

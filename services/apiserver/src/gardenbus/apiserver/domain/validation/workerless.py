@@ -15,18 +15,18 @@ from gardenbus.common.api.document import Document
 OF_NODES = (
     *("addons", "secretBindingName", "credentialsBindingName", "systemComponents", "networking.providerConfig"),
     *("provider.infrastructureConfig", "provider.controlPlaneConfig", "provider.workersSettings"),
-    *("kubernetes.kubeScheduler", "kubernetes.kubeProxy", "kubernetes.kubelet", "kubernetes.clusterAutoscaler"),
-    "kubernetes.verticalPodAutoscaler",
     "kubernetes.kubeControllerManager.nodeCIDRMaskSize",
     "kubernetes.kubeControllerManager.nodeCIDRMaskSizeIPv6",
     "kubernetes.kubeControllerManager.horizontalPodAutoscaler",
     "kubernetes.kubeControllerManager.podEvictionTimeout",
     "kubernetes.kubeControllerManager.nodeMonitorGracePeriod",
+    *("kubernetes.kubeScheduler", "kubernetes.kubeProxy", "kubernetes.kubelet", "kubernetes.clusterAutoscaler"),
+    "kubernetes.verticalPodAutoscaler",
     "maintenance.autoUpdate.machineImageVersion",
     "maintenance.autoRotation.credentials.sshKeypair",
 )
 """Fields of a spec that are for nodes."""
-_TAKEN = ("networking.type", "networking.nodes", "networking.pods")
+_TAKEN = ("networking.type", "networking.pods", "networking.nodes")
 
 
 def is_workerless(spec: Mapping[str, Any]) -> bool:
@@ -35,12 +35,17 @@ def is_workerless(spec: Mapping[str, Any]) -> bool:
 
 
 def check_workerless(spec: FieldCursor, before: Document) -> None:
-    """Note each field that changes and is for nodes, where there are none."""
+    """Note each field that is for nodes, where there are none any more, or where it changes.
+
+    Those that are taken with a warning are noted beside workers, or a provider, that are missed anyway.
+    """
     if not spec or not is_workerless(spec.content):
         return
-    for path in OF_NODES:
+    had_workers = bool(stated_in(before, "provider.workers"))
+    is_mistake = had_workers or not spec.content.get("provider")
+    for path in (*OF_NODES, *(_TAKEN if is_mistake else ())):
         value = stated_in(spec.content, path)
-        if value is not None and value != stated_in(before, path):
+        if value is not None and (had_workers or value != stated_in(before, path)):
             spec.add_error(path, "is for nodes, and a shoot without workers has none: leave it out")
 
 
