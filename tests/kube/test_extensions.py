@@ -11,8 +11,9 @@ import pytest
 from gardenbus.common.api.confirmation import CONFIRMING_PATCH
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.garden.error_codes import NON_RETRYABLE
+from gardenbus.common.api.garden.shoot_operations import FORCE_DELETION
 from gardenbus.common.api.keys import ObjectKey
-from gardenbus.common.errors import Forbidden
+from gardenbus.common.errors import Forbidden, NotFound
 from gardenbus.gardenlet.domain.extension_objects.contract import TIMESTAMP, ready_problem
 from gardenbus.gardenlet.domain.extension_objects.kinds import (
     CLUSTERS,
@@ -25,7 +26,8 @@ from gardenbus.gardenlet.domain.extension_objects.kinds import (
 )
 from gardenbus.gardenlet.domain.extension_objects.network_policies import network_policies
 from gardenbus.gardenlet.domain.flows import OperationType
-from tests.support.builders import a_cloudprofile, a_seed, a_shoot
+from gardenbus.gardenlet.domain.managed_resources.definition import DEFINITION
+from tests.support.builders import NOW, a_cloudprofile, a_seed, a_shoot
 from tests.support.eventually import eventually
 from tests.support.gardenlets import Garden, a_configuration, a_garden
 from tests.support.installed_extensions import a_heartbeat, an_installation, hold
@@ -44,6 +46,7 @@ from tests.support.registrations import a_registration
 from tests.support.servers import Server
 from tests.support.stub_extension import StubExtension, define_kinds, running
 
+DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/"
 POOL = {
     "name": "pool-a",
     "machine": {"type": "m5.large", "image": {"name": "gardenlinux", "version": "1592.3.0"}},
@@ -128,7 +131,7 @@ async def a_seed_with(
         yield seed, stub
 
 
-async def succeeds(seed: OverlaidSeed, shoot: Document, operation: OperationType, **more: Document) -> None:
+async def succeeds(seed: OverlaidSeed, shoot: Document, operation: OperationType, **more: object) -> None:
     result = await seed.run(shoot, operation, **more)  # type: ignore[arg-type]
     assert [failure.message for failure in result.failures] == []
     assert result.is_complete
@@ -285,6 +288,52 @@ async def test_extensions_find_copies_of_what_a_shoot_names(tmp_path: Path, bina
         (failure,) = (await seed.run(shoot, "Reconcile")).failures
         assert failure.message == "secret garden-dev/first of the garden does not exist"
         await succeeds(seed, shoot, "Delete")
+
+
+async def a_managed_resource_that_nobody_finalizes(cluster: RealCluster, namespace: str) -> str:
+    """Have one be in a shoot's namespace, and a Secret of that kind; returns the path of both."""
+    await cluster.client.apply(DEFINITIONS + "managedresources.resources.gardener.cloud", DEFINITION, manager="tester")
+    finalizers = ["nobody.example.org/here"]
+    path = f"/apis/resources.gardener.cloud/v1alpha1/namespaces/{namespace}/managedresources"
+    manifest = {"apiVersion": "resources.gardener.cloud/v1alpha1", "kind": "ManagedResource"}
+    spec = {"secretRefs": [{"name": "kept"}], "keepObjects": True}
+
+    async def is_made() -> None:
+        metadata = {"name": "left", "finalizers": finalizers}
+        try:
+            await cluster.client.create(path, {**manifest, "metadata": metadata, "spec": spec}, manager="tester")
+        except NotFound as error:
+            raise AssertionError(error.message) from error
+
+    await eventually(is_made)
+    secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "kept", "finalizers": finalizers}}
+    await cluster.client.create(f"/api/v1/namespaces/{namespace}/secrets", secret, manager="tester")
+    return path
+
+
+@pytest.mark.timeout(600)
+async def test_a_forced_deletion_is_held_up_by_no_extension_and_no_finalizer(tmp_path: Path, binaries: str) -> None:
+    shoot = the_shoot()
+    namespace = namespace_of_shoot(shoot)
+    async with (
+        real_clusters(tmp_path, binaries, ["api"]) as (cluster,),
+        a_seed_with(tmp_path, cluster, "one") as (seed, stub),
+    ):
+        await succeeds(seed, shoot, "Create")
+        path = await a_managed_resource_that_nobody_finalizes(cluster, namespace)
+        stub.behaviours, stub.codes = dict.fromkeys(PLURALS, "failing"), ("ERR_INFRA_DEPENDENCIES",)
+        (failure,) = (await seed.run(shoot, "Delete")).failures
+        assert failure.codes == ("ERR_INFRA_DEPENDENCIES",)
+
+        shoot["metadata"] |= {"deletionTimestamp": NOW, "generation": 2}
+        shoot["metadata"].setdefault("annotations", {})[FORCE_DELETION] = "true"
+        began = len(stub.history)
+        await succeeds(seed, shoot, "Delete", is_forced=True)
+        assert {operation for operation, _, _ in stub.history[began:]} == {"ForceDelete"}
+        assert await seed.all_objects(shoot) == []
+        assert await cluster.client.items(path) == []
+        assert await cluster.client.get(f"/api/v1/namespaces/{namespace}") is None
+        assert await cluster.client.get(f"{CLUSTERS}/{namespace}") is None
 
 
 @pytest.mark.timeout(900)

@@ -63,6 +63,7 @@ class OverlaidSeed:
         operation: OperationType,
         *,
         restored_from: Document | None = None,
+        is_forced: bool = False,
     ) -> FlowResult:
         """Run an operation on a shoot, from the ShootState that it is restored from."""
         name = name_of_shoot(shoot)
@@ -70,7 +71,7 @@ class OverlaidSeed:
         before = self.backend.load(name)
         record = before or ShootRecord(namespace=name[0], name=name[1], uid=uid)
         number = record.run.number + 1 if record.run else 1
-        run = Run(operation=operation, generation=1, number=number)
+        run = Run(operation=operation, generation=1, number=number, is_forced=is_forced)
         if before is not None and before.run is not None and before.run.operation == operation and before.attempts:
             run = before.run
         state = state_in(restored_from, uid) or {}

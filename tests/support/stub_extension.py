@@ -84,6 +84,11 @@ class StubExtension:
             return True
         return section(cluster, "spec", "shoot", "status", "lastOperation").get("state") == "Failed"
 
+    async def _is_forced(self, namespace: str) -> bool:
+        """True for a shoot whose deletion is forced: what was made of it stays, and nobody is held up."""
+        shoot = section(await self.client.get(f"{CLUSTERS}/{namespace}") or {}, "spec", "shoot")
+        return section(shoot, "metadata", "annotations").get("confirmation.gardener.cloud/force-deletion") == "true"
+
     async def _work(self, key: tuple[str, str, str], live: Document, operation: str) -> None:
         await self._finalize(key, live, present=True)
         if not await self._begin(key, live, operation):
@@ -118,6 +123,10 @@ class StubExtension:
         await self._take_off(key)
 
     async def _delete(self, key: tuple[str, str, str], live: Document) -> None:
+        if await self._is_forced(key[1]):
+            self.history.append(("ForceDelete", key[0], key[2]))
+            await self._finalize(key, live, present=False)
+            return
         if not await self._begin(key, live, "Delete"):
             return
         self.made.pop(key, None)

@@ -482,3 +482,15 @@ async def test_what_cannot_be_read_does_not_stop_the_others(garden: Garden) -> N
     await garden.place()
 
     await garden.until_state("Succeeded")
+
+
+async def test_a_deletion_that_is_forced_leaves_out_the_infrastructure_and_ends(garden: Garden) -> None:
+    await garden.start(a_configuration())
+    await garden.place(shoot=failing("delete-infrastructure=ERR_INFRA_UNAUTHORIZED"))
+    await garden.until_state("Succeeded")
+    await garden.delete(APOLLO)
+    failed = await garden.until_state("Failed", operation="Delete")
+    assert failed["status"]["lastErrors"][0]["codes"] == ["ERR_INFRA_UNAUTHORIZED"]
+    annotations = {"confirmation.gardener.cloud/force-deletion": "true"}
+    await garden.change(APOLLO, bump_generation=True, metadata={"annotations": annotations})
+    await garden.until_gone(APOLLO)

@@ -4,7 +4,7 @@ import pytest
 
 from gardenbus.common.api.configuration.failure_injection import SHOOT_STEPS
 from gardenbus.gardenlet.domain.flow_graph import Flow, FlowStep
-from gardenbus.gardenlet.domain.flows import DESTROYS, FLOWS, SAVE_STATE, OperationType, shoot_flow
+from gardenbus.gardenlet.domain.flows import DESTROYS, FLOWS, SAVE_STATE, OperationType, forced_deletion, shoot_flow
 
 DIAMOND = Flow(
     "diamond",
@@ -69,6 +69,27 @@ def test_a_teardown_removes_all_that_was_built(operation: OperationType) -> None
     steps = shoot_flow(operation, has_workers=True).steps
 
     assert {name for step in steps for name in DESTROYS[step]} == built
+
+
+@pytest.mark.parametrize("has_extensions", [False, True])
+def test_a_forced_deletion_leaves_out_what_is_in_the_shoot_and_its_infrastructure(*, has_extensions: bool) -> None:
+    forced = forced_deletion(has_extensions=has_extensions)
+    done: list[str] = []
+    while ready := forced.ready(done):
+        done += names(ready)
+    whole = shoot_flow("Delete", has_workers=True)
+    assert forced.name == "Shoot cluster force deletion"
+    assert forced.is_complete(done)
+    assert done[-1] == "delete-namespace"
+    assert whole.steps.keys() - set(done) == {
+        *("clean-up-cluster", "delete-machines", "delete-network", "delete-infrastructure"),
+    }
+    if has_extensions:
+        order = [
+            *("force-delete-extensions", "delete-managed-resources", "delete-cluster", "delete-control-plane"),
+            *("delete-etcd", "delete-kubernetes-resources", "delete-namespace"),
+        ]
+        assert [name for name in done if name != "delete-dns-record"] == order
 
 
 def test_without_workers_no_machines_are_built() -> None:

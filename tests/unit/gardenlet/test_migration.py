@@ -249,7 +249,7 @@ def test_the_gardens_constraint_is_not_the_gardenlets_to_repeat() -> None:
     ],
 )
 def test_what_goes_on_and_what_is_cut(kind: OperationType, shoot: ObservedShoot, expected: bool) -> None:
-    assert is_still_wanted(kind, shoot, ME) is expected
+    assert is_still_wanted(Run(operation=kind, generation=1, number=1), shoot, ME) is expected
 
 
 def test_a_state_comes_back_as_it_was_saved() -> None:

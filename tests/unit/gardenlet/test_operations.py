@@ -4,6 +4,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from gardenbus.common.api.document import Document
 from gardenbus.gardenlet.domain.flows import OperationType
@@ -19,6 +20,7 @@ from gardenbus.gardenlet.domain.operations import (
     ShootAction,
     ShootSnapshot,
     adopted,
+    is_still_wanted,
     next_action,
     operation_type,
 )
@@ -230,3 +232,21 @@ def test_what_is_adopted_knows_the_status_but_not_a_failed_scheduling() -> None:
     record = adopted(observed(status=status | {"unknown": 1}))
 
     assert record.status == {"technicalID": "shoot--dev--old", "observedGeneration": 1, "seedName": SEED}
+
+
+FORCED: Document = {**DELETING, "annotations": {"confirmation.gardener.cloud/force-deletion": "true"}}
+
+
+def test_a_deletion_that_is_forced_begins_anew_and_another_one_ends() -> None:
+    shoot = observed(metadata={**FORCED, "generation": 3})
+    failed = a_record("Delete", "Failed")
+    run = Run(operation="Delete", generation=3, number=2, is_forced=True)
+    assert action(shoot, failed) == RunOperation(run, resumed=False)
+    assert not is_still_wanted(replace(run, is_forced=False), shoot, SEED)
+    assert is_still_wanted(run, shoot, SEED)
+    assert is_still_wanted(replace(run, is_forced=False), observed(metadata=DELETING), SEED)
+
+
+def test_nothing_but_a_deletion_is_forced() -> None:
+    shoot = observed(metadata={**FORCED, "deletionTimestamp": None, "generation": 3})
+    assert action(shoot, a_record()) == RunOperation(Run(operation="Reconcile", generation=3, number=2), resumed=False)

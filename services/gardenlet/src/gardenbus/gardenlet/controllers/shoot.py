@@ -427,7 +427,7 @@ class ShootReconciler:
             self._is_active()
             and now is not None
             and now.uid == observed.uid
-            and is_still_wanted(run.operation, now, self._seed_name)
+            and is_still_wanted(run, now, self._seed_name)
             and not self._readiness().is_stopped
         )
 

@@ -1,6 +1,7 @@
 """Flows of a shoot's operations: creation, reconciliation, deletion, migration and restoration.
 
 A shoot without worker pools skips the steps that concern machines.
+A deletion that is forced leaves out what may fail for ever: what is in the shoot, and of its infrastructure.
 A migration takes the control plane down and releases what the next one needs (machines, networks, infrastructure)
 without destroying it. `Leave` is the same for a shoot that is another seed's already; it is never reported.
 """
@@ -143,12 +144,30 @@ _EXTENSIONS_MIGRATE = (
 )
 _EXTENSIONS_MIGRATE_ORDER = {"stop-control-plane": ("migrate-control-plane",)}
 
+_FORCED_EXTENSIONS = (
+    FlowStep("force-delete-extensions", "Waiting until extension resources have been deleted"),
+    FlowStep(
+        "delete-managed-resources",
+        "Waiting until managed resources have been deleted",
+        ("force-delete-extensions",),
+    ),
+    FlowStep("delete-cluster", "Deleting Cluster resource", ("delete-managed-resources", "delete-dns-record")),
+    FlowStep("delete-kubernetes-resources", "Deleting Kubernetes resources", ("delete-cluster", "delete-etcd")),
+)
+_FORCED_EXTENSIONS_ORDER = {
+    "delete-control-plane": ("delete-cluster",),
+    "delete-namespace": ("delete-kubernetes-resources",),
+}
+
 _WITH_MACHINES: tuple[str, ...] = ("machines", "tunnel")
 
 _CREATION = Flow("Shoot cluster creation", _BUILD)
 _RECONCILIATION = Flow("Shoot cluster reconciliation", _BUILD)
 _RESTORATION = Flow("Shoot cluster restoration", _BUILD)
 _DELETION = Flow("Shoot cluster deletion", _TEAR_DOWN)
+_FORCED_DELETION = Flow("Shoot cluster force deletion", _TEAR_DOWN).without(
+    "clean-up-cluster", "delete-machines", "delete-network", "delete-infrastructure"
+)
 _MIGRATION = Flow("Shoot cluster preparation for migration", _MIGRATE)
 _LEAVING = Flow("Shoot cluster release", _MIGRATE).without(SAVE_STATE)
 
@@ -196,6 +215,21 @@ DESTROYS = {
         "container-runtimes",
     ),
     "migrate-control-plane": ("control-plane-extension",),
+    "force-delete-extensions": (
+        "infrastructure",
+        "network",
+        "machines",
+        "control-plane-extension",
+        "extensions-before",
+        "extensions-after",
+        "extensions-after-workers",
+        "operating-system-config",
+        "container-runtimes",
+        EXTENSION_STATES,
+    ),
+    "delete-managed-resources": (),
+    "delete-cluster": ("system-components", "tunnel"),
+    "delete-kubernetes-resources": (),
 }
 """Steps of a deletion or migration, with the steps whose results they remove."""
 
@@ -204,7 +238,9 @@ CONTROL_PLANE = "control-plane"
 
 
 EXTENSION_STEPS = frozenset(
-    step.name for steps in (_EXTENSIONS_BUILD, _EXTENSIONS_TEAR_DOWN, _EXTENSIONS_MIGRATE) for step in steps
+    step.name
+    for steps in (_EXTENSIONS_BUILD, _EXTENSIONS_TEAR_DOWN, _EXTENSIONS_MIGRATE, _FORCED_EXTENSIONS)
+    for step in steps
 )
 """Steps that a flow has on seeds where extensions act on their objects, and nowhere else."""
 
@@ -248,3 +284,10 @@ FLOWS_WITH_EXTENSIONS = {
 def shoot_flow(operation: OperationType, *, has_workers: bool, has_extensions: bool = False) -> Flow:
     """The flow of an operation on a shoot."""
     return (FLOWS_WITH_EXTENSIONS if has_extensions else FLOWS)[operation, has_workers]
+
+
+def forced_deletion(*, has_extensions: bool = False) -> Flow:
+    """The flow of a deletion that leaves out what fails: nothing in the shoot or of its infrastructure is removed."""
+    if has_extensions:
+        return _FORCED_DELETION.extended(_FORCED_EXTENSIONS, _FORCED_EXTENSIONS_ORDER)
+    return _FORCED_DELETION

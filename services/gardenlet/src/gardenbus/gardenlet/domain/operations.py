@@ -42,6 +42,7 @@ from gardenbus.common.api.conditions import TRUE, get_condition
 from gardenbus.common.api.decoding import json_decoder
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.garden.migration_feasibility import READY_FOR_MIGRATION
+from gardenbus.common.api.garden.shoot_operations import is_force_deletion
 from gardenbus.common.api.keys import GARDEN_NAMESPACE, ObjectKey
 from gardenbus.common.ports.clock import parse_timestamp
 from gardenbus.gardenlet.domain.flows import SAVE_STATE, OperationType
@@ -87,6 +88,11 @@ class ObservedShoot(NamedTuple):
     def key(self) -> ObjectKey:
         """Key of the Shoot."""
         return ObjectKey("shoot", self.namespace, self.name)
+
+    @property
+    def is_deletion_forced(self) -> bool:
+        """True if its deletion leaves out what fails."""
+        return self.is_deleting and is_force_deletion(self.annotations)
 
     @property
     def spec(self) -> Document:
@@ -224,10 +230,12 @@ def operation_type(
     return "Migrate" if last_type == "Migrate" and record is None else "Reconcile"
 
 
-def is_still_wanted(operation: OperationType, observed: ObservedShoot, seed_name: str) -> bool:
+def is_still_wanted(run: Run, observed: ObservedShoot, seed_name: str) -> bool:
     """True if a running operation should continue for the shoot as observed now."""
     where = residence(observed, seed_name)
-    match operation:
+    match run.operation:
+        case "Delete" if observed.is_deletion_forced and not run.is_forced:
+            return False
         case "Migrate" | "Delete":
             return where in {"here", "leaving"}
         case "Restore":
@@ -341,7 +349,9 @@ def _when(
     if snapshot.missing_extensions and operation in {"Create", "Reconcile", "Restore"}:
         return AwaitExtensions(operation, snapshot.missing_extensions)
     number = run.number + 1 if run is not None else 1
-    return RunOperation(Run(operation=operation, generation=observed.generation, number=number), resumed=False)
+    is_forced = operation == "Delete" and observed.is_deletion_forced
+    new = Run(operation=operation, generation=observed.generation, number=number, is_forced=is_forced)
+    return RunOperation(new, resumed=False)
 
 
 def _resumed(run: Run, generation: int) -> Run:

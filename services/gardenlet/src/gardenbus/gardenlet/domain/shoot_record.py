@@ -10,7 +10,8 @@ import msgspec
 
 from gardenbus.common.api.decoding import json_decoder
 from gardenbus.common.api.document import Document, encode, section
-from gardenbus.gardenlet.domain.flows import CONTROL_PLANE, OperationType
+from gardenbus.gardenlet.domain.flow_graph import Flow
+from gardenbus.gardenlet.domain.flows import CONTROL_PLANE, OperationType, forced_deletion, shoot_flow
 
 _decode = json_decoder(dict[str, Any])
 
@@ -25,12 +26,16 @@ ShootName = tuple[str, str]
 
 
 class Run(msgspec.Struct, frozen=True, kw_only=True):
-    """One run of a flow: `number` counts the runs of this shoot, `done` are the completed steps."""
+    """One run of a flow: `number` counts the runs of this shoot, `done` are the completed steps.
+
+    `is_forced`: a deletion that leaves out what fails.
+    """
 
     operation: OperationType
     generation: int
     number: int
     done: tuple[str, ...] = ()
+    is_forced: bool = False
 
 
 class ShootRecord(msgspec.Struct, frozen=True, kw_only=True):
@@ -69,6 +74,18 @@ class ShootRecord(msgspec.Struct, frozen=True, kw_only=True):
     def is_hibernated(self) -> bool:
         """True if the last operation put the control plane to sleep: nobody can look into it."""
         return self.resources.get(CONTROL_PLANE, {}).get(HIBERNATED) is True
+
+    @property
+    def flow(self) -> Flow:
+        """The flow of the current run."""
+        assert self.run is not None
+        return self.flow_of(self.run)
+
+    def flow_of(self, run: Run) -> Flow:
+        """The flow of a run on this shoot."""
+        if run.is_forced:
+            return forced_deletion(has_extensions=self.has_extensions)
+        return shoot_flow(run.operation, has_workers=self.has_workers, has_extensions=self.has_extensions)
 
     @property
     def networking(self) -> Document | None:

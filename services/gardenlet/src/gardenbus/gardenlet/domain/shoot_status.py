@@ -12,8 +12,7 @@ from gardenbus.common.api.conditions import FALSE, TRUE, UNKNOWN, build_conditio
 from gardenbus.common.api.document import Document, section
 from gardenbus.common.ports.clock import timestamp
 from gardenbus.gardenlet.domain.failures import StepFailure, is_final
-from gardenbus.gardenlet.domain.flow_graph import Flow
-from gardenbus.gardenlet.domain.flows import OperationType, shoot_flow
+from gardenbus.gardenlet.domain.flows import OperationType
 from gardenbus.gardenlet.domain.operations import ObservedShoot
 from gardenbus.gardenlet.domain.shoot_record import Run, ShootRecord
 
@@ -123,18 +122,12 @@ def last_operation(operation: OperationType, state: str, progress: int, descript
     }
 
 
-def _flow(record: ShootRecord, run: Run) -> Flow:
-    return shoot_flow(run.operation, has_workers=record.has_workers, has_extensions=record.has_extensions)
-
-
 def started(
     observed: ObservedShoot, record: ShootRecord, run: Run, *, seed_name: str, gardener: Document, now: datetime
 ) -> Document:
     """Patch at the start of a run, new or resumed."""
     old = record.last_operation
-    progress = shoot_flow(run.operation, has_workers=record.has_workers, has_extensions=record.has_extensions).progress(
-        run.done
-    )
+    progress = record.flow_of(run).progress(run.done)
     fresh_cycle = (
         record.status.get("retryCycleStartTime") is None
         or record.status.get("observedGeneration") != observed.generation
@@ -157,8 +150,7 @@ def started(
 def progressed(record: ShootRecord, running: Sequence[str], *, now: datetime) -> Document:
     """Patch after a step has ended: `running` are the tasks in flight."""
     assert record.run is not None
-    run = record.run
-    flow = _flow(record, run)
+    run, flow = record.run, record.flow
     description = ", ".join(running) or (
         f"{flow.name} finished" if flow.is_complete(run.done) else f"Starting {flow.name}"
     )
@@ -203,8 +195,7 @@ def failed(
     Failed (permanent) for a non-retryable code or when `retry_duration` is over; else Error.
     """
     assert record.run is not None
-    run = record.run
-    flow = _flow(record, run)
+    run, flow = record.run, record.flow
     descriptions = [f'task "{failure.task}" failed: {failure.message}' for failure in failures]
     text = f'Flow "{flow.name}" encountered task errors: [{", ".join(descriptions)}]'
     began = record.status.get("retryCycleStartTime")

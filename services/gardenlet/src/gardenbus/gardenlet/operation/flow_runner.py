@@ -13,7 +13,6 @@ from gardenbus.gardenlet.backend.port import StepFailed
 from gardenbus.gardenlet.backend.seed_backend import SeedBackend
 from gardenbus.gardenlet.domain.failures import StepFailure
 from gardenbus.gardenlet.domain.flow_graph import FlowStep
-from gardenbus.gardenlet.domain.flows import shoot_flow
 from gardenbus.gardenlet.domain.operations import ObservedShoot
 from gardenbus.gardenlet.domain.shoot_record import ShootName, ShootRecord
 from gardenbus.gardenlet.tracing import traced_step
@@ -54,7 +53,7 @@ async def run_flow(
     """
     assert record.run is not None
     shoot: ShootName = (record.namespace, record.name)
-    flow = shoot_flow(record.run.operation, has_workers=record.has_workers, has_extensions=record.has_extensions)
+    flow = record.flow
     failures: list[StepFailure] = []
     blocked: list[str] = []
     running: dict[asyncio.Task[ShootRecord], FlowStep] = {}

@@ -26,6 +26,11 @@ KEPT_OPERATIONS = ("rotate-", "rollout-")
 """Prefixes of operations that the gardenlet removes itself when they are done."""
 
 
+def is_force_deletion(annotations: Mapping[str, object]) -> bool:
+    """True if a Shoot's annotations confirm that its deletion leaves out what fails."""
+    return str(annotations.get(FORCE_DELETION)).lower() in ("true", "1", "t")
+
+
 def requested_operations(document: Document, annotation: str = OPERATION) -> Sequence[str]:
     """The operations that an annotation of an object requests, in its order."""
     return [each for each in _separated(section(document, "metadata", "annotations").get(annotation)) if each]

@@ -76,7 +76,6 @@ UNUSED: Sequence[FieldNote] = (
 )
 """Fields that nothing acts on, and why."""
 
-_NO_SHORT_CUT = "the deletion is tried again, and leaves out no step"
 _NO_ROTATION = "the shoot is reconciled, and no credentials are rotated nor workers rolled out"
 _OPERATION = "gardener.cloud/operation"
 _STEPS = (
@@ -92,7 +91,6 @@ ANNOTATIONS: Mapping[str, Sequence[tuple[str, tuple[str, ...], str]]] = {
         ("shoot.gardener.cloud/ignore-alerts", ("true",), "no alerts are sent"),
         *((f"shoot.gardener.cloud/{name}", ("",), "no operation on a shoot has such a step here") for name in _STEPS),
         (_OPERATION, ("rotate-", "rollout-"), _NO_ROTATION),
-        ("confirmation.gardener.cloud/force-deletion", ("true",), _NO_SHORT_CUT),
         ("maintenance.gardener.cloud/operation", ("rotate-", "rollout-"), f"in its window {_NO_ROTATION}"),
     ),
     "Seed": (

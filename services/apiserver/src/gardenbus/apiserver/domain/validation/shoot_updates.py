@@ -15,7 +15,7 @@ from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.document_parts import mappings
 from gardenbus.common.api.garden.expirable_versions import numbers_of
 from gardenbus.common.api.garden.hibernation import is_hibernation_enabled
-from gardenbus.common.api.garden.shoot_operations import FORCE_DELETION
+from gardenbus.common.api.garden.shoot_operations import FORCE_DELETION, is_force_deletion
 
 _NODE_LOCAL_DNS = "systemComponents.nodeLocalDNS.enabled"
 _WITHOUT_RESTART = (1, 34)
@@ -37,7 +37,8 @@ FORCEABLE_ERRORS: Sequence[str] = (
 def check_force_deletion(manifest: FieldCursor, old: Document | None) -> None:
     """Note a deletion that is forced though it need not be, or not any more. Source: the plugin ShootForceDeletion."""
     metadata = section(manifest.content, "metadata")
-    is_forced, was_forced = _is_forced(metadata), _is_forced(section(old or {}, "metadata"))
+    is_forced = is_force_deletion(section(metadata, "annotations"))
+    was_forced = is_force_deletion(section(old or {}, "metadata", "annotations"))
     if is_forced == was_forced:
         return
     problem = ""
@@ -49,10 +50,6 @@ def check_force_deletion(manifest: FieldCursor, old: Document | None) -> None:
         problem = f"is for a deletion that failed with one of {', '.join(FORCEABLE_ERRORS)} (status.lastErrors)"
     if problem:
         manifest.errors.add_error(f"metadata.annotations[{FORCE_DELETION}]", problem)
-
-
-def _is_forced(metadata: Document) -> bool:
-    return str(section(metadata, "annotations").get(FORCE_DELETION)).lower() in ("true", "1", "t")
 
 
 def _error_codes(status: Document) -> Iterator[str]:

@@ -104,8 +104,8 @@ class ExtensionActor:
                 raise self._failed(error, f"Error while requesting {kind} {namespace}/{name}") from error
             await self._until_migrated(kind, namespace, name)
 
-    async def delete(self, kind: str, namespace: str, names: Iterable[str]) -> None:
-        """Delete objects, and wait until they are gone."""
+    async def delete(self, kind: str, namespace: str, names: Iterable[str], wait: WaitLimits | None = None) -> None:
+        """Delete objects, and wait until they are gone, as long as is said or as the kind takes."""
         deleted = list(names)
         for name in deleted:
             path = path_of(kind, namespace, name)
@@ -115,7 +115,7 @@ class ExtensionActor:
             except GardenbusError as error:
                 raise self._failed(error, f"Failed to delete {kind} {namespace}/{name}") from error
         for name in deleted:
-            await self._until_gone(kind, namespace, name)
+            await self._until_gone(kind, namespace, name, wait or self._waits[kind])
 
     async def live(self, kind: str, namespace: str) -> list[Document]:
         """All objects of a kind in a namespace. Raises StepFailed."""
@@ -189,10 +189,10 @@ class ExtensionActor:
             what=what,
         )
 
-    async def _until_gone(self, kind: str, namespace: str, name: str) -> None:
+    async def _until_gone(self, kind: str, namespace: str, name: str, wait: WaitLimits) -> None:
         await self._until(
             path_of(kind, namespace, name),
-            self._waits[kind],
+            wait,
             lambda live: None if live is None else _presence(live, f"{kind} {namespace}/{name}"),
             what="Error while waiting for a deletion",
         )

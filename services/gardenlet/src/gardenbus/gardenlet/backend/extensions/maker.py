@@ -23,12 +23,20 @@ from gardenbus.common.api.document_parts import mappings, name_of, only_text
 from gardenbus.common.errors import GardenbusError, Unavailable
 from gardenbus.gardenlet.backend.extensions.actor import ExtensionActor, names_of
 from gardenbus.gardenlet.backend.extensions.deletion_policy import DeletionPolicy
+from gardenbus.gardenlet.backend.extensions.forced_deletion import ForcedDeletion
 from gardenbus.gardenlet.backend.extensions.health import ExtensionHealth
 from gardenbus.gardenlet.backend.extensions.seed_api import SeedAPI
 from gardenbus.gardenlet.backend.extensions.shoot_namespaces import ShootNamespaces, required
 from gardenbus.gardenlet.backend.port import Kept, KubeconfigRequest, Maker, MakerContext, StepFailed, StepRequest
 from gardenbus.gardenlet.domain.extension_objects import specs
-from gardenbus.gardenlet.domain.extension_objects.kinds import WAITS, WORKERLESS, ExtensionObject, WaitLimits, path_of
+from gardenbus.gardenlet.domain.extension_objects.kinds import (
+    FORCED_WAIT,
+    WAITS,
+    WORKERLESS,
+    ExtensionObject,
+    WaitLimits,
+    path_of,
+)
 from gardenbus.gardenlet.domain.extension_objects.specs import Handling, Moment, ShootFacts
 from gardenbus.gardenlet.domain.extension_objects.states import EXTENSIONS, RESOURCES, entry_of, sorted_entries
 from gardenbus.gardenlet.domain.flows import DESTROYS, EXTENSION_STATES, EXTENSION_STEPS
@@ -61,6 +69,7 @@ class ExtensionsMaker:
         self._address = settings.address
         self._namespaces = ShootNamespaces(context.seed_name, api, context.garden, context.clock)
         self._actor = ExtensionActor(api, context.clock, waits)
+        self._forced = ForcedDeletion(api, context.clock)
         self._health = ExtensionHealth(context.seed_name, api, context.garden, context.clock, self._kinds)
         self._policy = DeletionPolicy(context.seed_name, api, context.clock)
         self._steps: Mapping[str, _StepMethod] = {
@@ -77,6 +86,15 @@ class ExtensionsMaker:
             "machines": self._make_worker,
             "extensions-after-workers": lambda request: self._make_extensions(request, "AfterWorker"),
             EXTENSION_STATES: self._read_states,
+            **self._removing_steps(),
+            "migrate-extensions": self._migrate_first,
+            "migrate-control-plane": lambda request: self._migrate(request, "ControlPlane"),
+            "release-infrastructure": self._release,
+            "release-namespace": self._remove,
+        }
+
+    def _removing_steps(self) -> Mapping[str, _StepMethod]:
+        return {
             "clean-up-cluster": self._sync_cluster,
             "delete-machines": lambda request: self._delete(request, "Worker"),
             "delete-network": lambda request: self._delete(request, "Network"),
@@ -88,10 +106,10 @@ class ExtensionsMaker:
             "delete-infrastructure": lambda request: self._delete(request, "Infrastructure"),
             "delete-dns-record": lambda request: self._delete(request, DNS_RECORD),
             "delete-namespace": self._remove,
-            "migrate-extensions": self._migrate_first,
-            "migrate-control-plane": lambda request: self._migrate(request, "ControlPlane"),
-            "release-infrastructure": self._release,
-            "release-namespace": self._remove,
+            "force-delete-extensions": self._force_delete,
+            "delete-managed-resources": self._delete_managed_resources,
+            "delete-cluster": self._delete_cluster,
+            "delete-kubernetes-resources": self._delete_core_objects,
         }
 
     # ------------------------------------------------------------------------------------------ steps
@@ -227,12 +245,13 @@ class ExtensionsMaker:
 
     # ------------------------------------------------------------------------------------------ removal
 
-    async def _delete(self, request: StepRequest, *kinds: str) -> Document:
+    async def _delete(self, request: StepRequest, *kinds: str, wait: WaitLimits | None = None) -> Document:
         """Delete all objects of kinds."""
         namespace = technical_id(*request.shoot)
         for kind in kinds:
             if kind in self._kinds:
-                await self._actor.delete(kind, namespace, names_of(await self._actor.live(kind, namespace)))
+                names = names_of(await self._actor.live(kind, namespace))
+                await self._actor.delete(kind, namespace, names, wait)
         return {}
 
     async def _delete_others(self, request: StepRequest, kind: str, wanted: Sequence[ExtensionObject]) -> None:
@@ -255,6 +274,30 @@ class ExtensionsMaker:
 
     async def _remove(self, request: StepRequest) -> Document:
         await self._namespaces.remove(request)
+        return {}
+
+    async def _force_delete(self, request: StepRequest) -> Document:
+        """Delete all objects at once; extensions read in the Cluster that nothing of the shoot is to hold them up."""
+        await self._sync_cluster(request)
+        kinds = [kind for kind in self._kinds if kind != DNS_RECORD]
+        ended = await asyncio.gather(
+            *(self._delete(request, kind, wait=FORCED_WAIT) for kind in kinds), return_exceptions=True
+        )
+        for each in ended:
+            if isinstance(each, BaseException):
+                raise each
+        return {}
+
+    async def _delete_managed_resources(self, request: StepRequest) -> Document:
+        await self._forced.delete_managed_resources(technical_id(*request.shoot))
+        return {}
+
+    async def _delete_cluster(self, request: StepRequest) -> Document:
+        await self._forced.delete_cluster(technical_id(*request.shoot))
+        return {}
+
+    async def _delete_core_objects(self, request: StepRequest) -> Document:
+        await self._forced.delete_core_objects(technical_id(*request.shoot))
         return {}
 
     # ------------------------------------------------------------------------------------------ migration

@@ -64,6 +64,9 @@ WAITS: Mapping[str, WaitLimits] = {
     "Extension": WaitLimits(5, 30, 180),
 }
 
+FORCED_WAIT = WaitLimits(5, 300, 300)
+"""Limits of a deletion that is forced: errors of what came before it are no matter."""
+
 
 def collection(kind: str, namespace: str) -> str:
     """Path of all objects of a kind in a namespace."""
