@@ -94,8 +94,8 @@ bench: $(INSTALLED) ## how fast it is here, at reduced size, into bench-results/
 bench-guard: $(INSTALLED) ## whether any process takes more than it did, in 4 minutes (ARGS=--accept writes figures and docs/performance.md)
 	@$(BIN)/python -m gardenbus.bench.guard $(ARGS) || [ $$? -eq 3 ]
 
-# Needs Go; the first build takes minutes.
-bench-peers: $(INSTALLED) ## beside Gardener's scheduler, which is built from its sources (ARGS=--page writes docs/performance.md)
+# The first build of the scheduler takes minutes.
+bench-peers: $(INSTALLED) ## beside Gardener's scheduler (needs Go) and kube-apiserver (GARDENBUS_KUBE_BIN); ARGS=--page writes docs/performance.md
 	@$(BIN)/python -m gardenbus.bench.peers $(ARGS)
 
 reference: $(WITH_DEV) ## write the documentation's reference pages anew from the code

@@ -2,8 +2,8 @@
 
 import pytest
 
-from gardenbus.bench.peers.readings import PeerLandscape, PeerReading, PeerTurns
-from gardenbus.bench.peers.table import BEGIN, END, table, times_per_cpu_second, with_table
+from gardenbus.bench.peers.readings import ApiReading, PeerLandscape, PeerReading, PeerTurns
+from gardenbus.bench.peers.table import BEGIN, END, api_table, table, times_per_cpu_second, with_table
 
 MACHINE = {"cores": 2, "cpu": "a cpu", "memory_gb": 8, "kernel": "6.1", "python": "3.12.1", "load_1m": 0.5}
 
@@ -35,8 +35,9 @@ def test_all_processes_count_against_the_peers_one() -> None:
 
 def test_versions_and_the_machine_stand_above_the_table() -> None:
     text = table([turns()], MACHINE, "today")
-    for part in ("today, 3 turns each, on 2 cores (a cpu)", "go1.26; load 0.5", "| gardener v1: decisions/s |"):
-        assert part in text
+    assert "today, 3 turns each, on 2 cores (a cpu)" in text
+    assert "load 0.5 at the end. go1.26." in text
+    assert "| gardener v1: decisions/s |" in text
 
 
 def test_the_page_keeps_all_else() -> None:
@@ -44,3 +45,17 @@ def test_the_page_keeps_all_else() -> None:
     assert with_table(page, "new\n") == f"before\n{BEGIN}\n\nnew\n\n{END}\nafter\n"
     with pytest.raises(ValueError, match="no lines"):
         with_table("nothing", "new\n")
+
+
+def test_a_row_of_api_servers_sums_the_cpu_of_all_processes_and_says_who_takes_more() -> None:
+    readings = [
+        ApiReading("Gardenbus", "create", 500.0, {"all": 2000.0}),
+        ApiReading("kube-apiserver", "create", 400.0, {"etcd": 600.0, "kube-apiserver": 1000.0}),
+        ApiReading("Gardenbus", "watch event", 900.0, {"all": 90.0}, {"p99": 17.4}),
+        ApiReading("kube-apiserver", "watch event", 900.0, {"etcd": 0.0, "kube-apiserver": 100.0}, {"p99": 35.0}),
+    ]
+    *_, create, watch = api_table(readings, "v1.34.4", "above").splitlines()
+    assert create.endswith("| 1,600 (1,600 to 1,600) µs | 500 (500 to 500) | 2,000 (2,000 to 2,000) µs | 1.25 |")
+    assert "p99 35 ms" in watch
+    assert "p99 17 ms" in watch
+    assert watch.endswith("| 0.90 |")

@@ -1,10 +1,12 @@
-"""Command that measures Gardenbus beside Gardener's scheduler, by turns on the same manifests.
+"""Command that measures Gardenbus beside its peers, by turns: Gardener's scheduler, and a kube-apiserver with etcd.
 
-    python -m gardenbus.bench.peers                    build the peer, measure, print the table
-    python -m gardenbus.bench.peers --page             write the table into docs/performance.md, too
+    python -m gardenbus.bench.peers                    measure beside both, print the tables
+    python -m gardenbus.bench.peers --page             write the tables into docs/performance.md, too
+    python -m gardenbus.bench.peers --only scheduler   beside one of them (or: apiserver)
     python -m gardenbus.bench.peers --turns 1 --reduced
 
-Exit codes: 0 measured; 1 no Go, no sources, or a measurement that did not come about; 2 a wrong option.
+The scheduler is built from its sources (needs Go); the API server is found by GARDENBUS_KUBE_BIN.
+Exit codes: 0 measured; 1 a peer that is not there, or a measurement that did not come about; 2 a wrong option.
 """
 
 import argparse
@@ -16,12 +18,15 @@ from pathlib import Path
 import uvloop
 
 from gardenbus.bench.harness.retries import BenchFailed
+from gardenbus.bench.peers.api_loads import ApiSize, take_turn
+from gardenbus.bench.peers.api_servers import two_api_servers
 from gardenbus.bench.peers.landscapes import LANDSCAPES, take_turns
 from gardenbus.bench.peers.programs import built
-from gardenbus.bench.peers.readings import PeerLandscape, PeerTurns
-from gardenbus.bench.peers.table import table, with_table
+from gardenbus.bench.peers.readings import ApiReading, PeerTurns
+from gardenbus.bench.peers.table import API_BEGIN, API_END, BEGIN, END, above, api_table, table, with_table
 from gardenbus.bench.stats import machine
 from gardenbus.cli.client.api import quiet_logs
+from gardenbus.common.errors import GardenbusError
 from gardenbus.embedded.servers import ServerMissing
 
 PAGE = Path("docs/performance.md")
@@ -33,35 +38,63 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         prog="gardenbus.bench.peers", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--page", action="store_true", help=f"write the table into {PAGE}")
+    parser.add_argument("--page", action="store_true", help=f"write the tables into {PAGE}")
     parser.add_argument("--turns", type=int, default=3, help="turns of each (default: 3)")
-    parser.add_argument("--reduced", action="store_true", help="the smallest landscape alone")
+    parser.add_argument("--reduced", action="store_true", help="a size that says nothing about speed")
+    parser.add_argument("--only", choices=list(_PEERS), help="beside one peer (default: all)")
     read = parser.parse_args(arguments)
     if read.turns < 1:
         parser.error("--turns is 1 or more")
     quiet_logs()
     try:
-        turns = _measured(read.turns, LANDSCAPES[:1] if read.reduced else LANDSCAPES)
-    except (BenchFailed, ServerMissing) as error:
+        for name in [read.only] if read.only else _PEERS:
+            begin, end, measure = _PEERS[name]
+            made = measure(read.turns, reduced=read.reduced)
+            sys.stdout.write(f"{made}\n")
+            if read.page:
+                PAGE.write_text(with_table(PAGE.read_text(encoding="utf-8"), made, begin, end), encoding="utf-8")
+    except (BenchFailed, ServerMissing, GardenbusError) as error:
         sys.stderr.write(f"not measured: {error}\n")
         return 1
-    made = table(turns, machine(), f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC")
-    sys.stdout.write(made)
-    if read.page:
-        PAGE.write_text(with_table(PAGE.read_text(encoding="utf-8"), made), encoding="utf-8")
     return 0
 
 
-def _measured(count: int, landscapes: Sequence[PeerLandscape]) -> list[PeerTurns]:
+def _beside_scheduler(count: int, *, reduced: bool) -> str:
     BUILT.mkdir(parents=True, exist_ok=True)
     sys.stderr.write("Gardener's scheduler is built: minutes the first time\n")
     program = built("gardener", BUILT)
     sys.stderr.write(f"built in {program.build_seconds:.0f} s\n")
     turns: list[PeerTurns] = []
-    for landscape in landscapes:
+    for landscape in LANDSCAPES[:1] if reduced else LANDSCAPES:
         sys.stderr.write(f"{landscape.seeds} seeds, {landscape.placed} shoots placed before\n")
         turns.append(uvloop.run(take_turns(program.path, landscape, count)))
-    return turns
+    return table(turns, machine(), _now())
+
+
+def _beside_apiserver(count: int, *, reduced: bool) -> str:
+    size = ApiSize(objects=200, reads=200, lists=2, watches=10, changes=20) if reduced else ApiSize()
+
+    async def measured() -> tuple[list[ApiReading], str]:
+        async with two_api_servers() as (own, peer, version):
+            readings: list[ApiReading] = []
+            for turn in range(count):
+                for server in (own, peer):
+                    sys.stderr.write(f"{server.name}, turn {turn + 1}\n")
+                    readings += await take_turn(server, turn, size)
+            return readings, version
+
+    readings, version = uvloop.run(measured())
+    return api_table(readings, version, above(machine(), _now(), count))
+
+
+def _now() -> str:
+    return f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC"
+
+
+_PEERS = {
+    "scheduler": (BEGIN, END, _beside_scheduler),
+    "apiserver": (API_BEGIN, API_END, _beside_apiserver),
+}
 
 
 if __name__ == "__main__":

@@ -35,3 +35,13 @@ class PeerTurns(NamedTuple):
     """Of each turn: `seconds`, `units`, and the CPU seconds of each process by its name."""
 
     peers: Sequence[PeerReading]
+
+
+class ApiReading(NamedTuple):
+    """One load on a Kubernetes API: requests or events a second, and CPU of each process for one, in microseconds."""
+
+    server: str
+    load: str
+    rate: float
+    cpu_us: Mapping[str, float]
+    latency_ms: Mapping[str, float] = {}
