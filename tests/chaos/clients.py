@@ -72,6 +72,9 @@ class ChaosClient(ABC):
 class ShootOwner(ChaosClient):
     """A client with shoots of its own."""
 
+    largest = LARGEST_POPULATION
+    """Shoots above which it orders no further one."""
+
     def __init__(self, name: str, client: Client, ledger: Ledger, seed: int) -> None:
         super().__init__(name, client, ledger, seed)
         self._numbers = itertools.count()
@@ -88,7 +91,7 @@ class ShootOwner(ChaosClient):
 
     async def act(self) -> None:
         """Create, change or delete one shoot."""
-        if len(self._mine) < LARGEST_POPULATION and self._random.random() < 0.6:
+        if len(self._mine) < self.largest and self._random.random() < 0.6:
             name = f"{self.name}-{next(self._numbers)}"
             self._mine[name] = self._random.choice(manifests.REGIONS)
             await self._put(name)
@@ -125,6 +128,29 @@ class Publisher(ShootOwner):
         reference = {"kind": "Shoot", "namespace": manifests.NAMESPACE, "name": name}
         for _ in range(self._random.choice((1, 1, 2))):
             await self._publish("garden.delete", json.dumps(reference).encode())
+
+
+class GroupOwner(Publisher):
+    """Orders groups of shoots that are kept apart, all members of one at once, by two schedulers."""
+
+    largest = 0
+
+    async def act(self) -> None:
+        """Order a whole group now and then; else change or delete one shoot."""
+        if len(self._mine) <= manifests.A_GROUP and self._random.random() < 0.5:
+            numbers = [next(self._numbers) for _ in range(manifests.A_GROUP)]
+            region = manifests.REGIONS[numbers[0] % 2]
+            self._mine |= {f"{self.name}-{number}": region for number in numbers}
+            await asyncio.gather(*(self._put(f"{self.name}-{number}") for number in numbers))
+            self.doing = ""
+        elif self._mine:
+            await super().act()
+
+    async def apply(self, name: str, document: Document, value: int) -> None:
+        """Publish a member of its group."""
+        number = int(name.rpartition("-")[2])
+        group = f"{self.name}-{number // manifests.A_GROUP}"
+        await super().apply(name, manifests.kept_apart(document, group, number), value)
 
 
 class Requester(ShootOwner):
@@ -206,6 +232,7 @@ class Crowd:
         )
         self.clients: Sequence[ChaosClient] = [
             *(make(f"{make.__name__.lower()}-{number}", client, ledger, seed) for number, make in enumerate(makers)),
+            GroupOwner("groups", client, ledger, seed),
             Mover("mover", client, ledger, seed),
             self.placer,
         ]

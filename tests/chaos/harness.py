@@ -142,7 +142,7 @@ class Attempt:
         return found or waiting
 
 
-FATAL = frozenset({"overfilled", "torn down", "backwards", "refused"})
+FATAL = frozenset({"overfilled", "together", "torn down", "backwards", "refused"})
 """Violations that no waiting makes good."""
 
 

@@ -3,6 +3,7 @@
 Some must hold at any moment (`breaches`), the others once everything has been repaired and carried out (`unsettled`).
 """
 
+import json
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -11,6 +12,7 @@ from typing import Any, NamedTuple
 from tests.chaos.ledger import Ledger
 
 VALUE_ANNOTATION = "chaos.gardenbus.io/value"
+REQUIREMENTS = "scheduling.gardenbus.io/requirements"
 MEMORY_LIMIT_MB = 384.0
 """Limit of a service in the compose file."""
 
@@ -61,9 +63,16 @@ def seeds_of(shoot: Document) -> set[str]:
     return {name for name in (shoot["spec"].get("seedName"), shoot.get("status", {}).get("seedName")) if name}
 
 
+def groups_of(shoot: Document) -> Sequence[str]:
+    """The groups of a shoot, whose members are on different seeds."""
+    annotations: dict[str, str] = shoot["metadata"].get("annotations") or {}
+    stated = annotations.get(REQUIREMENTS)
+    return json.loads(stated)["groups"] if stated else ()
+
+
 def breaches(seen: Observation) -> list[Violation]:
     """What may never be, whatever is going on."""
-    return [*_overfilled(seen), *_doubled(seen)]
+    return [*_overfilled(seen), *_doubled(seen), *_together(seen)]
 
 
 def unsettled(seen: Observation, ledger: Ledger, delivered: int) -> list[Violation]:
@@ -110,6 +119,18 @@ def _doubled(seen: Observation) -> list[Violation]:
     ]
 
 
+def _together(seen: Observation) -> list[Violation]:
+    """No two members of a group that is kept apart are on one seed, whichever scheduler placed or moved them."""
+    members = Counter(
+        (group, seed) for each in seen.shoots.values() for group in groups_of(each) for seed in seeds_of(each)
+    )
+    return [
+        Violation("together", f"{count} members of {group} are on {seed}")
+        for (group, seed), count in members.items()
+        if count > 1
+    ]
+
+
 def _lost(seen: Observation, ledger: Ledger) -> list[Violation]:
     found: list[Violation] = []
     for name, entry in ledger.wanted().items():
@@ -127,18 +148,18 @@ def _lost(seen: Observation, ledger: Ledger) -> list[Violation]:
 
 
 def _misplaced(seen: Observation) -> list[Violation]:
-    """A region's shoots are placed as far as its seeds have room."""
-    room, wanted, placed = Counter[str](), Counter[str](), Counter[str]()
-    for seed, region in seen.regions.items():
-        room[region] += seen.allocatable.get(seed, 0)
-    for shoot in seen.shoots.values():
-        wanted[shoot["spec"]["region"]] += 1
-        placed[shoot["spec"]["region"]] += "seedName" in shoot["spec"]
-    return [
-        Violation("waiting", f"{region}: {placed[region]} of {count} shoots placed, room for {room[region]}")
-        for region, count in wanted.items()
-        if placed[region] != min(count, room[region])
-    ]
+    """A region's shoots are placed as far as its seeds have room, and their groups let them onto these."""
+    used = Counter(seed for shoot in seen.shoots.values() for seed in seeds_of(shoot))
+    is_open = {seed for seed, room in seen.allocatable.items() if used[seed] < room}
+    taken = {(group, seed) for each in seen.shoots.values() for group in groups_of(each) for seed in seeds_of(each)}
+    found: list[Violation] = []
+    for name, shoot in seen.shoots.items():
+        if "seedName" in shoot["spec"]:
+            continue
+        near = {seed for seed in is_open if seen.regions.get(seed) == shoot["spec"]["region"]}
+        fitting = sorted(seed for seed in near if not any((group, seed) in taken for group in groups_of(shoot)))
+        found += [Violation("waiting", f"{name} is not placed, and {seed} has room") for seed in fitting[:1]]
+    return found
 
 
 def _unbuilt(seen: Observation) -> list[Violation]:

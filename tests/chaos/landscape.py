@@ -43,6 +43,7 @@ DEFAULT_REPLICAS: Mapping[str, int] = {
     "relay": 2,
     "apiserver": 2,
     "scheduler": 2,
+    f"scheduler/{manifests.OTHER_SCHEDULER}": 2,
     "lifecycle": 2,
     "placement": 2,
     "gardenlet": 2,
@@ -235,7 +236,10 @@ class ChaosLandscape:
     def _service_specs(self) -> Sequence[ProcessSpec]:
         config = self.directory.config
         configurations = Configurations(
-            schedulers={"default-scheduler": _written(config / "scheduler.yaml", [DEFAULT_SCHEDULER_CONFIGURATION])},
+            schedulers={
+                "default-scheduler": _written(config / "scheduler.yaml", [DEFAULT_SCHEDULER_CONFIGURATION]),
+                manifests.OTHER_SCHEDULER: _written(config / "scheduler-mine.yaml", [manifests.other_scheduler()]),
+            },
             controller_manager=None,
             gardenlets=[
                 _written(config / f"gardenlet-{number}.yaml", manifests.gardenlets(number))

@@ -1,9 +1,10 @@
 """Manifests of the landscape that is tried: seeds with little room, member clusters, and what clients order. Pure."""
 
+import json
 from collections.abc import Sequence
 from typing import Any
 
-from tests.chaos.invariants import VALUE_ANNOTATION
+from tests.chaos.invariants import REQUIREMENTS, VALUE_ANNOTATION
 from tests.support.builders import CORE, a_cloudprofile, a_project, a_shoot
 
 NAMESPACE = "garden-dev"
@@ -17,6 +18,9 @@ CAPACITY = 5
 STRANGER = "stranger"
 STRANGER_REGION = "region-2"
 REGIONS = ("region-0", "region-1", STRANGER_REGION)
+OTHER_SCHEDULER = "mine"
+A_GROUP = 3
+"""Shoots that are kept apart from each other: as many as their region has seeds."""
 
 Document = dict[str, Any]
 
@@ -103,6 +107,25 @@ def shoot(name: str, region: str, value: int) -> Document:
     document = a_shoot(name=name, namespace=NAMESPACE, spec={"region": region})
     document["metadata"]["annotations"] = annotations(value)
     document["spec"]["provider"]["workers"][0]["maximum"] = maximum(value)
+    return document
+
+
+def other_scheduler() -> Document:
+    """Configuration of a second scheduler: another profile, on the same landscape."""
+    return {
+        "apiVersion": "scheduler.config.gardener.cloud/v1alpha1",
+        "kind": "SchedulerConfiguration",
+        "profiles": [{"schedulerName": OTHER_SCHEDULER, "preset": "spread"}],
+    }
+
+
+def kept_apart(document: Document, group: str, number: int) -> Document:
+    """A shoot that is on no seed with another one of its group, placed by one of the two schedulers."""
+    term = {"group": group, "topologyKey": "seed"}
+    rules = {"groups": [group], "affinity": {"shootAntiAffinity": {"required": [term]}}}
+    document["metadata"]["annotations"][REQUIREMENTS] = json.dumps(rules)
+    if number % 2:
+        document["spec"]["schedulerName"] = OTHER_SCHEDULER
     return document
 
 

@@ -20,7 +20,16 @@ from tests.chaos.stranger import StrangerGardenlet
 
 Document = dict[str, Any]
 WORK_STREAMS = ("REQUESTS", "REPORTS", "QUEUES")
-QUEUES = ("scheduling.default-scheduler", "waking", "migration", "garbage", "managedseedset", "autoscaler", "placement")
+QUEUES = (
+    "scheduling.default-scheduler",
+    f"scheduling.{manifests.OTHER_SCHEDULER}",
+    "waking",
+    "migration",
+    "garbage",
+    "managedseedset",
+    "autoscaler",
+    "placement",
+)
 SERVED = ("garden.apply", "garden.delete", "garden.report.", *(f"garden.queue.{queue}" for queue in QUEUES))
 """Beginnings of the subjects of work that somebody takes; strangers may put work into other queues."""
 

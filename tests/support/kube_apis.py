@@ -25,6 +25,7 @@ from gardenbus.kubeapi.api_client import ImpersonatingClient
 from gardenbus.kubeapi.requests.client_events import ClientEvents
 from gardenbus.kubeapi.requests.reads import Reads
 from gardenbus.kubeapi.requests.reviews import Reviews
+from gardenbus.kubeapi.requests.seed_leases import SeedLeases
 from gardenbus.kubeapi.requests.subresources import Subresources
 from gardenbus.kubeapi.requests.watches import WatchServer
 from gardenbus.kubeapi.requests.writes import Writes
@@ -53,8 +54,10 @@ class KubeApi:
         watches: WatchServer,
         revoked: set[str],
         logins: Logins,
+        server: MemoryServer,
     ) -> None:
         self.client = client
+        self.server = server
         self.store = store
         self.watches = watches
         self.logins = logins
@@ -124,6 +127,7 @@ async def a_kube_api(
         Subresources(api),
         logins,
         api,
+        SeedLeases(bus, SUBJECTS, clock.now),
     )
     application = KubeApplication(
         handlers, caches, lambda: None, {"gitVersion": "v1.34.4"}, most_requests=most_requests
@@ -134,7 +138,7 @@ async def a_kube_api(
     ]
     try:
         async with TestClient(TestServer(application.application())) as client:
-            yield KubeApi(client, store, watches, revoked, logins)
+            yield KubeApi(client, store, watches, revoked, logins, server)
             await watches.stop()
     finally:
         for task in tasks:

@@ -106,6 +106,30 @@ def test_a_shoot_that_moves_counts_on_both_seeds() -> None:
     assert [each.kind for each in breaches(seen)] == ["overfilled"]
 
 
+def in_group(name: str, seed: str | None, number: int = 0) -> dict[str, Any]:
+    return manifests.kept_apart(stored(name, seed=seed), "trio", number)
+
+
+def test_members_of_a_group_that_is_kept_apart_share_no_seed_even_while_one_moves() -> None:
+    seen = settled()
+    seen.allocatable = dict.fromkeys(SEEDS, 5)
+    seen.shoots = {NAME: in_group("a", "seed-0"), "garden-dev/b": in_group("b", "seed-1")}
+    assert breaches(seen) == []
+
+    seen.shoots["garden-dev/b"]["status"]["seedName"] = "seed-0"
+    assert [each.kind for each in breaches(seen)] == ["together"]
+
+
+def test_a_member_waits_where_only_seeds_of_others_of_its_group_have_room() -> None:
+    seen = settled()
+    seen.allocatable = {"seed-0": 5, "seed-1": 0}
+    seen.shoots = {NAME: in_group("a", "seed-0"), "garden-dev/b": in_group("b", None)}
+    assert kinds(seen) == set()
+
+    seen.allocatable["seed-1"] = 1
+    assert kinds(seen) == {"waiting"}
+
+
 def test_an_order_of_unknown_fate_may_have_been_carried_out_or_not() -> None:
     ledger = acknowledged(0)
     ledger.trying(NAME, 1)

@@ -63,9 +63,9 @@ from gardenbus.common.controller.budget_use import BudgetUse
 from gardenbus.common.controller.reconcile_ids import current_reconcile_id
 from gardenbus.common.controller.shared_query import SharedQuery
 from gardenbus.common.controller.stream_incarnation import StreamIncarnation
-from gardenbus.common.errors import BadRequest, GardenbusError, Terminal, Unavailable
+from gardenbus.common.errors import BadRequest, GardenbusError, NotFound, Terminal, Unavailable
 from gardenbus.common.ports import tracing
-from gardenbus.common.ports.bus import Bus, Headers, Request
+from gardenbus.common.ports.bus import Bus, Headers, Request, StreamPosition
 from gardenbus.common.ports.clock import Clock
 from gardenbus.common.ports.store import Store
 
@@ -106,7 +106,7 @@ class ApiHandler:
     def __post_init__(self) -> None:
         self._names = StoredNames(self.store)
         watches = Watches(self.bus, self.subjects, self.authorizer, self.budget_of)
-        position = StreamIncarnation(self.bus, self.store, self.subjects.stream("REQUESTS")).position
+        incarnation = StreamIncarnation(self.bus, self.store, self.subjects.stream("REQUESTS"))
         self._handlers = handlers_of(
             WriteRequests(
                 store=self.store,
@@ -115,7 +115,7 @@ class ApiHandler:
                 seed_binder=self.seed_binder,
                 manifests=self.manifests,
                 authorizer=self.authorizer,
-                position=SharedQuery(position),
+                position=SharedQuery(partial(_position_of_requests, incarnation)),
             ),
             StatusRequests(self.store, self.clock, self.authorizer),
             EventRequests(self.store, self.authorizer),
@@ -232,3 +232,11 @@ def _check_dry_run(verb: Verb, options: RequestOptions) -> None:
 def _options_of(requester: Requester, headers: Headers) -> RequestOptions:
     validation = validation_of(headers, FieldValidation.STRICT)
     return RequestOptions(requester, precondition_of(headers), is_dry_run(headers), validation, headers)
+
+
+async def _position_of_requests(incarnation: StreamIncarnation) -> StreamPosition:
+    """Where the stream of durable requests stands. Raises Unavailable, too, while it is gone: it is created anew."""
+    try:
+        return await incarnation.position()
+    except NotFound as error:
+        raise Unavailable(f"the stream of requests is not there: {error.message}") from error
