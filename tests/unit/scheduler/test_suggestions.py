@@ -4,10 +4,12 @@ from typing import Any
 
 from gardenbus.cli.simulate.scheduling import snapshot_of
 from gardenbus.common.api.garden.shoots import Shoot
-from gardenbus.common.api.garden.strategies import SAME_REGION
+from gardenbus.common.api.garden.strategies import MINIMAL_DISTANCE, SAME_REGION
 from gardenbus.scheduler.domain.explain.suggestions import suggestions_for
+from gardenbus.scheduling.assignment import decide
 from gardenbus.scheduling.equivalence_classes import request_of
-from tests.support.builders import a_cloudprofile, a_project, a_seed, a_shoot
+from gardenbus.scheduling.results import Assignment, Unschedulable
+from tests.support.builders import a_cloudprofile, a_project, a_region_configmap, a_seed, a_shoot, merged, resolved_as
 
 
 def suggestions(networking: dict[str, Any], *seeds: dict[str, Any]) -> tuple[str, ...]:
@@ -38,3 +40,34 @@ def test_a_range_that_a_seed_has_is_not_proposed_for_it():
 def test_one_range_alone_is_no_cure_where_two_overlap():
     both = {"pods": "100.128.0.0/11", "services": "10.241.0.0/16"}
     assert not any("spec.networking" in each for each in suggestions(both, a_seed_with("a", "100.128.0.0/11")))
+
+
+def test_a_full_domain_that_holds_a_group_up_for_ever_is_named_with_both_ways_out():
+    by_region = {"group": "web", "topologyKey": "region", "maxSkew": 1, "whenUnsatisfiable": "DoNotSchedule"}
+    spread = {"groups": ["web"], "topologySpreadConstraints": [by_region]}
+    near = a_seed("near", shoots="10")
+    full = a_seed("full", shoots="1", spec={"provider": {"region": "eu-central-1"}})
+    other = a_shoot("other", spec={"seedName": "full", "region": "eu-central-1"})
+    first = merged(a_shoot("first", spec={"seedName": "near"}), {"metadata": resolved_as(spread)})
+    waiting = merged(a_shoot("waiting"), {"metadata": resolved_as(spread)})
+    distances = a_region_configmap(data={"eu-west-1": "eu-west-1: 0\neu-central-1: 50\n"})
+    documents = [a_project(), a_cloudprofile(), distances, near, full, other, first, waiting]
+    snapshot = snapshot_of(documents, MINIMAL_DISTANCE)
+    request = request_of(Shoot.from_document(waiting))
+
+    outcome = decide(request, snapshot)
+    found = suggestions_for(request, snapshot)
+
+    assert isinstance(outcome, Unschedulable)
+    assert "region aws/eu-central-1" in outcome.message
+    assert "seed has no capacity left for shoots" in outcome.message
+    ways_out = (
+        "a seed with room is added in region aws/eu-central-1, "
+        "or the constraint that closes seed near has fullDomains: Ignore"
+    )
+    assert ways_out in found
+    ignoring = {**spread, "topologySpreadConstraints": [{**by_region, "fullDomains": "Ignore"}]}
+    helped = merged(a_shoot("waiting"), {"metadata": resolved_as(ignoring)})
+    assert isinstance(decide(request_of(Shoot.from_document(helped)), snapshot), Assignment)
+    roomy = merged(full, {"status": {"allocatable": {"shoots": "2"}}})
+    assert isinstance(decide(request, snapshot_of([*documents, roomy], MINIMAL_DISTANCE)), Assignment)
