@@ -25,6 +25,7 @@ from gardenbus.kubeapi.domain.acting_users import ActingUser
 from gardenbus.kubeapi.requests.client_events import ClientEvents
 from gardenbus.kubeapi.requests.reads import Reads
 from gardenbus.kubeapi.requests.reviews import Reviews
+from gardenbus.kubeapi.requests.seed_leases import SeedLeases
 from gardenbus.kubeapi.requests.subresources import Subresources
 from gardenbus.kubeapi.requests.watches import WatchServer
 from gardenbus.kubeapi.requests.writes import Writes
@@ -87,6 +88,7 @@ async def start_kubeapi(context: ServiceContext[KubeApiSettings], *, bus: Bus, s
             Subresources(api),
             logins,
             api,
+            SeedLeases(bus, subjects, clock.now),
         ),
         caches,
         visited.set,

@@ -24,6 +24,7 @@ from gardenbus.kubeapi.requests.client_events import ClientEvents
 from gardenbus.kubeapi.requests.reads import Reads
 from gardenbus.kubeapi.requests.responses import ApiRequest, ObjectResponse, object_response
 from gardenbus.kubeapi.requests.reviews import Reviews
+from gardenbus.kubeapi.requests.seed_leases import SeedLeases
 from gardenbus.kubeapi.requests.subresources import Subresources
 from gardenbus.kubeapi.requests.watches import WatchServer
 from gardenbus.kubeapi.requests.writes import Writes
@@ -49,6 +50,7 @@ class Handlers(NamedTuple):
     subresources: Subresources
     logins: Logins
     api: ImpersonatingClient
+    seed_leases: SeedLeases
 
 
 class KubeApplication:
@@ -181,6 +183,8 @@ class KubeApplication:
             return found
         if info.resource.singular == "event" and info.verb in ("create", "update", "patch"):
             return await handlers.events.record(request)
+        if handlers.seed_leases.concern(request):
+            return await handlers.seed_leases.write(request)
         by_verb: Mapping[str, Callable[[ApiRequest], Awaitable[ObjectResponse]]] = {
             "get": handlers.reads.get,
             "list": handlers.reads.list,

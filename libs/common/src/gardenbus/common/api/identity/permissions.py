@@ -281,12 +281,16 @@ def _dashboard(insider: _Insider) -> Permissions:
 
 
 def _kubeapi(insider: _Insider) -> Permissions:
-    """It serves whoever logs in there, as themselves, also what only some may read: it decides by the apiserver."""
+    """It serves whoever logs in there, as themselves, also what only some may read: it decides by the apiserver.
+
+    A gardenlet renews its Lease there.
+    """
     return (
         insider.info()
         + insider.follow("OBJECTS")
         + insider.follow("EVENTS")
-        + insider.publish("as.*.api.>", "relay.settled")
+        + insider.calls(f"DIRECT.GET.{insider.stream('LEASES')}.>")
+        + insider.publish("as.*.api.>", "relay.settled", "lease.*")
     )
 
 

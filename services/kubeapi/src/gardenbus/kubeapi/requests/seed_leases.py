@@ -1,0 +1,158 @@
+"""Leases of seeds: heartbeats, which live on the bus and are not stored; each is written by the gardenlet of its seed.
+
+A write is published on the sequence that it was decided on, so that of two at the same time one is told of the other.
+Versions are instants in microseconds, as the bus numbers messages anew where it has lost them.
+"""
+
+from collections.abc import Callable
+from datetime import datetime
+from typing import Annotated, Any, cast
+from uuid import uuid4
+
+import msgspec
+
+from gardenbus.common.api.decoding import json_decoder
+from gardenbus.common.api.document import Document, encode, section
+from gardenbus.common.api.identity.principals import SEED_USER_PREFIX
+from gardenbus.common.api.json_patches import patched
+from gardenbus.common.api.keys import LEASE_NAMESPACE, Subjects
+from gardenbus.common.api.merge_patches import merge_patched
+from gardenbus.common.errors import Conflict, NotFound
+from gardenbus.common.ports.bus import Bus, Message
+from gardenbus.kubeapi.domain.bodies import UnsupportedMediaType, read_body, read_json
+from gardenbus.kubeapi.domain.manifests import named_in
+from gardenbus.kubeapi.domain.patches.strategic import merged_strategically
+from gardenbus.kubeapi.domain.statuses import Rejected
+from gardenbus.kubeapi.requests.reads import key_of
+from gardenbus.kubeapi.requests.responses import ApiRequest, ObjectResponse, object_response
+from gardenbus.kubeapi.requests.writes import (
+    JSON_PATCH,
+    MERGE_PATCH,
+    MODIFIED,
+    MOST_ATTEMPTS,
+    STRATEGIC_PATCH,
+    media_type_of,
+)
+
+_CREATED = 201
+_STREAM = "LEASES"
+_decode = json_decoder(Document)
+
+
+class _HeartbeatSpec(msgspec.Struct, rename="camel"):
+    renew_time: Annotated[datetime, msgspec.Meta(tz=True)]
+    holder_identity: str | None = None
+    lease_duration_seconds: Annotated[int, msgspec.Meta(ge=1)] | None = None
+    lease_transitions: Annotated[int, msgspec.Meta(ge=0)] | None = None
+    acquire_time: Annotated[datetime, msgspec.Meta(tz=True)] | None = None
+
+
+class SeedLeases:
+    """Handles writes of Leases of seeds."""
+
+    def __init__(self, bus: Bus, subjects: Subjects, now: Callable[[], datetime]) -> None:
+        self._bus = bus
+        self._subjects = subjects
+        self._now = now
+
+    @staticmethod
+    def concern(request: ApiRequest) -> bool:
+        """True for a write of a seed's Lease."""
+        info = request.info
+        is_of_seed = info.resource.singular == "lease" and info.namespace == LEASE_NAMESPACE
+        return is_of_seed and info.verb in ("create", "update", "patch")
+
+    async def write(self, request: ApiRequest) -> ObjectResponse:
+        """Publish a heartbeat. Raises Rejected, NotFound, Conflict, Unavailable."""
+        given = (
+            named_in(read_body(request.body, request.content_type), request.info)
+            if request.info.verb != "patch"
+            else {}
+        )
+        name = request.info.name or str(section(given, "metadata").get("name") or "")
+        self._check_is_own(request, name)
+        stated = section(given, "metadata").get("resourceVersion")
+        attempt = 0
+        while True:
+            attempt += 1
+            last = await self._bus.last(self._subjects.stream(_STREAM), self._subjects.lease(name))
+            present = _decode(last.body) if last is not None and last.marker is None else None
+            lease = self._changed(request, present, given)
+            response = object_response(lease, _CREATED if request.info.verb == "create" else 200)
+            if request.info.query.get("dryRun"):
+                return response
+            message = Message(self._subjects.lease(name), encode(lease))
+            try:
+                await self._bus.publish(message, expected_subject_sequence=last.sequence if last is not None else 0)
+            except Conflict:
+                if stated or attempt == MOST_ATTEMPTS:
+                    raise Conflict(MODIFIED) from None
+            else:
+                return response
+
+    def _changed(self, request: ApiRequest, present: Document | None, given: Document) -> Document:
+        """The Lease as it is published."""
+        if request.info.verb == "create":
+            if present is not None:
+                about = f'{request.info.resource.qualified} "{section(given, "metadata").get("name")}" already exists'
+                raise Rejected(409, "AlreadyExists", about)
+            return self._stamped(given, {})
+        if present is None:
+            raise NotFound(f"{key_of(request)} not found")
+        after = given if request.info.verb == "update" else _patched(request, present)
+        stated = section(after, "metadata").get("resourceVersion") or ""
+        if stated not in ("", section(present, "metadata").get("resourceVersion", "")):
+            raise Conflict(MODIFIED)
+        return self._stamped(after, section(present, "metadata"))
+
+    def _stamped(self, lease: Document, before: Document) -> Document:
+        """A Lease with what the server owns. Raises Rejected for one that is no heartbeat."""
+        try:
+            msgspec.convert(section(lease, "spec"), _HeartbeatSpec)
+        except msgspec.ValidationError as error:
+            raise _invalid(lease, str(error)) from error
+        now = self._now()
+        version = max(int(now.timestamp() * 1_000_000), int(before.get("resourceVersion") or 0) + 1)
+        own = {
+            "uid": before.get("uid") or str(uuid4()),
+            "creationTimestamp": before.get("creationTimestamp") or f"{now:%Y-%m-%dT%H:%M:%SZ}",
+            "resourceVersion": str(version),
+        }
+        return {**lease, "metadata": {**section(lease, "metadata"), **own}}
+
+    @staticmethod
+    def _check_is_own(request: ApiRequest, name: str) -> None:
+        """Raise Rejected for everybody but the gardenlet of the seed."""
+        user, info = request.user, request.info
+        if user.name == f"{SEED_USER_PREFIX}{name}" and not user.impersonator:
+            return
+        raise Rejected(
+            403,
+            "Forbidden",
+            f'{info.resource.qualified} "{name}" is forbidden: User "{user.name}" cannot {info.verb} resource '
+            f'"{info.resource.plural}" in API group "{info.resource.group}" in the namespace "{info.namespace}": '
+            "the Lease of a seed is renewed by its gardenlet alone",
+        )
+
+
+def _patched(request: ApiRequest, present: Document) -> Document:
+    media_type = media_type_of(request)
+    patch: Any = read_json(request.body)
+    if media_type == JSON_PATCH:
+        return named_in(patched(present, patch), request.info)
+    if media_type not in (MERGE_PATCH, STRATEGIC_PATCH) or not isinstance(patch, dict):
+        supported = f"{JSON_PATCH}, {MERGE_PATCH}, {STRATEGIC_PATCH}"
+        raise UnsupportedMediaType(f"{media_type[:80]!r} is no patch of a heartbeat: there are {supported}")
+    merged = merge_patched if media_type == MERGE_PATCH else merged_strategically
+    return named_in(merged(present, cast("Document", patch)), request.info)
+
+
+def _invalid(lease: Document, problem: str) -> Rejected:
+    """`Object missing required field `renewTime`` and the like, as Kubernetes has them."""
+    message, _, place = problem.partition(" - at `$")
+    field = f"spec{place.rstrip('`')}"
+    if "renewTime" in message:
+        field, message = "spec.renewTime", "Required value: a heartbeat says when it was sent"
+    name = section(lease, "metadata").get("name")
+    about = f'Lease.coordination.k8s.io "{name}" is invalid: {field}: {message}'
+    return Rejected(422, "Invalid", about, [{"reason": "FieldValueInvalid", "message": message, "field": field}])
