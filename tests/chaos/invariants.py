@@ -157,8 +157,8 @@ def _misplaced(seen: Observation) -> list[Violation]:
         if "seedName" in shoot["spec"]:
             continue
         near = {seed for seed in is_open if seen.regions.get(seed) == shoot["spec"]["region"]}
-        fitting = sorted(seed for seed in near if not any((group, seed) in taken for group in groups_of(shoot)))
-        found += [Violation("waiting", f"{name} is not placed, and {seed} has room") for seed in fitting[:1]]
+        possible = sorted(seed for seed in near if not any((group, seed) in taken for group in groups_of(shoot)))
+        found += [Violation("waiting", f"{name} is not placed, and {seed} has room") for seed in possible[:1]]
     return found
 
 

@@ -235,7 +235,7 @@ def _options_of(requester: Requester, headers: Headers) -> RequestOptions:
 
 
 async def _position_of_requests(incarnation: StreamIncarnation) -> StreamPosition:
-    """Where the stream of durable requests stands. Raises Unavailable, too, while it is gone: it is created anew."""
+    """Position of the stream of durable requests. Raises Unavailable, too, while it is gone: it is created anew."""
     try:
         return await incarnation.position()
     except NotFound as error:
