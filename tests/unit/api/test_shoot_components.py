@@ -290,7 +290,7 @@ def test_ranges_of_nodes_and_pods_are_warned_of_without_workers() -> None:
     stated = changed(WORKERLESS, "spec.networking", networking)
     validate(stated, None)
     assert [each.partition(":")[0] for each in workerless_warnings(stated["spec"])] == [
-        f"spec.networking.{field}" for field in ("type", "nodes", "pods")
+        f"spec.networking.{field}" for field in ("type", "pods", "nodes")
     ]
     assert list(workerless_warnings(SHOOT["spec"])) == list(workerless_warnings(WORKERLESS["spec"])) == []
 
