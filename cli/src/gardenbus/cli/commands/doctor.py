@@ -14,6 +14,7 @@ from gardenbus.cli.client.store_address import local_landscape, redis_url_of, st
 from gardenbus.cli.client.targets import LandscapeTarget, credentials_of, find_landscape
 from gardenbus.cli.commands.options import LandscapeOptions, Output
 from gardenbus.cli.diagnostics import authorities, local
+from gardenbus.cli.diagnostics.rules import rules
 from gardenbus.cli.diagnostics.scheduling import scheduling
 from gardenbus.cli.local.directory import LandscapeDirectory, LandscapeFile, default_directory, directory_option
 from gardenbus.cli.output.console import Exit, Format, counted, exit_codes, new_table, printed, show_lines, show_rows
@@ -110,7 +111,7 @@ def _checks(landscape: LandscapeFile | None, directory: Path | None) -> Mapping[
         identity = LandscapeDirectory(directory).identity
         return authorities.findings(identity, await _signing_requests(target), target.command("ca rotate"))
 
-    return {**CHECKS, "scheduling": scheduling, "authority": authority, "processes": processes}
+    return {**CHECKS, "rules": rules, "scheduling": scheduling, "authority": authority, "processes": processes}
 
 
 async def _signing_requests(target: DiagnosticsTarget) -> list[Document]:

@@ -152,6 +152,14 @@ _ROWS = (
         ],
     ),
     Verb(
+        "invalid",
+        "kind",
+        [
+            Form("invalid", "{kind}", "Rules that stored objects of a kind break by now: at most 500.", ListRequest),
+            Form("invalidNamespace", "{kind}.{namespace}", "The same in a namespace.", ListRequest),
+        ],
+    ),
+    Verb(
         "bind",
         "documents",
         [Form("bind", "", "Place a shoot, or move it.", BindRequest)],

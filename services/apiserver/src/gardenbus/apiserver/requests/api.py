@@ -49,6 +49,7 @@ from gardenbus.apiserver.requests.queries import ObjectReader
 from gardenbus.apiserver.requests.recoveries import RecoveryRequests
 from gardenbus.apiserver.requests.signing_requests import SigningRequests
 from gardenbus.apiserver.requests.statuses import StatusRequests
+from gardenbus.apiserver.requests.stored_rules import StoredRules
 from gardenbus.apiserver.requests.stream_positions import StreamPositions
 from gardenbus.apiserver.requests.unknown_objects import UnknownObjects
 from gardenbus.apiserver.requests.unschedulable import UnschedulableShoots
@@ -123,6 +124,7 @@ class ApiHandler:
             AccessReviews(self.authorizer, self.store),
             UnschedulableShoots(self.store, self.bus, self.subjects),
             UnknownObjects(self.store),
+            StoredRules(self.store),
             RecoveryRequests(self.store),
             StreamPositions(self.bus, self.subjects),
             SigningRequests(self.store, self.clock, self.writer),

@@ -1,6 +1,6 @@
 """Validation of manifests by kind, and the rules that hold for every kind."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 
 from gardenbus.apiserver.domain.validation import (
@@ -51,7 +51,7 @@ from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.keys import LEASE_NAMESPACE, ObjectKey
 from gardenbus.common.api.members import Members
 from gardenbus.common.api.shown_values import shown
-from gardenbus.common.errors import Unsupported
+from gardenbus.common.errors import FieldProblem, Unsupported
 
 Check = Callable[[FieldCursor, Document | None], None]
 
@@ -97,6 +97,9 @@ _CHECKS: Mapping[str, Check] = {
     "ClusterResourcePlacementDisruptionBudget": placement_parts.check_disruption_budget,
 }
 
+KINDS_WITH_RULES = frozenset(_CHECKS)
+"""Kinds with rules of their own."""
+
 _STATUS_CHECKS: Mapping[str, Callable[[FieldCursor], object]] = {
     "Shoot": check_shoot_status,
     "Seed": check_seed_status,
@@ -135,6 +138,15 @@ def validate(document: Document, old: Document | None) -> None:
     if old is not None and errors.problems:
         errors = without_stored(document, old, lambda one, found: _check(one, old, found))
     _raise_if_any(document, errors)
+
+
+def problems_of_new(document: Document) -> Sequence[FieldProblem]:
+    """Every problem that an object of a kind with rules would have, were it new; its metadata is checked elsewhere."""
+    if document["kind"] == "Shoot" and has_common_spec(document):
+        return ()
+    errors = FieldErrors()
+    _check(document, None, errors)
+    return errors.problems
 
 
 def _check(document: Document, old: Document | None, errors: FieldErrors) -> None:
