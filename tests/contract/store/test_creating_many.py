@@ -1,5 +1,7 @@
 """New objects stored many in a call: each ends as if it were stored alone."""
 
+from gardenbus.common.api.changes import creation_of
+from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.errors import AlreadyExists, Conflict, Forbidden, Unavailable
 from gardenbus.common.ports.store import Creation, RequestOrigin, Superseded, WritePrecondition
 from tests.support.builders import a_project, a_shoot
@@ -18,6 +20,24 @@ async def test_each_is_stored_as_it_would_be_alone(kit: StoreUnderTest) -> None:
     assert stored(second).version > first.version > alone.version
     assert (first.generation, first.last_applied, first.parts.spec) == (1, alone.last_applied, alone.parts.spec)
     assert len(await kit.entries()) == 2 * len(entries)
+
+
+async def test_what_is_like_another_is_stored_as_by_itself(kit: StoreUnderTest) -> None:
+    labels = {"labels": {"team": "a"}}
+    like = creation_of(a_shoot("one", metadata={**labels, "annotations": {"by": "ann"}}))
+    creations = [
+        Creation(a_shoot(name, metadata={**labels, "annotations": {"by": name}}), last_applied=b'{"a":1}', like=change)
+        for name, change in (("alone", None), ("first", like), ("second", like))
+    ]
+    created = [stored(one) for one in await kit.store.create_many(creations)]
+    assert created == [await kit.now(one.key) for one in created]
+    for one, creation in zip(created, creations, strict=True):
+        assert one.parts == creation_of(creation.document).parts
+        assert one.annotations == {"by": one.key.name}
+    used = WritePrecondition("references", ObjectKey("namespace", "", "garden-dev").stored, "in use")
+    (rejected,) = await kit.store.create_many([Creation(a_shoot("third"), preconditions=(used,))])
+    assert isinstance(rejected, Forbidden)
+    assert all(one.key.name in rejected.message for one in created)
 
 
 async def test_what_is_refused_of_one_touches_no_other(kit: StoreUnderTest) -> None:

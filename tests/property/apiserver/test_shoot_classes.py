@@ -17,7 +17,7 @@ from gardenbus.apiserver.domain.validation.metadata import key_of
 from gardenbus.apiserver.registry.read_cache import ManifestCache, ReadCache
 from gardenbus.apiserver.registry.retry_on_conflict import UnmetDependency
 from gardenbus.apiserver.registry.writer import ANY_CHANGE, ChangeChecks, NewCreation, Writer
-from gardenbus.common.api.changes import creation_of
+from gardenbus.common.api.changes import creation_of, with_metadata_of
 from gardenbus.common.api.configuration.admission import AdmissionConfiguration, TolerationLists
 from gardenbus.common.api.configuration.resource_sizes import ResourceSizes, SizeLimit
 from gardenbus.common.api.document import Document, encode
@@ -225,7 +225,7 @@ class Registry:
             return type(unmet.error), str(unmet.error)
         except GardenbusError as error:
             return type(error), str(error)
-        if creation is not None and creation.creation.change is not None:
+        if creation is not None and creation.creation.like is not None:
             self.of_classes += 1
         return creation and _stored(creation)
 
@@ -236,7 +236,8 @@ class Registry:
 def _stored(creation: NewCreation) -> object:
     """All that is stored, and in which order of fields."""
     stored, notices = creation.creation, creation.notices
-    change = stored.change or creation_of(stored.document)
+    alone, like = creation_of(stored.document), stored.like
+    change = alone if like is None else with_metadata_of(stored.document, like)
     return encode(stored.document), stored.last_applied, stored.owner_setters, stored.preconditions, change, notices
 
 

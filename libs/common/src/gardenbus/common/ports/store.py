@@ -272,8 +272,8 @@ class UnknownObject(msgspec.Struct, frozen=True, kw_only=True):
 class Creation(msgspec.Struct, frozen=True):
     """A new object in a batch of creations. It names no seed.
 
-    `trace`: the traceparent of the outbox entry. `preconditions`: checked for this object alone. `change`: that of the
-    document (`creation_of`), where the caller has it.
+    `trace`: the traceparent of the outbox entry. `preconditions`: checked for this object alone. `like`: the creation
+    (`creation_of`) of a document that differs from this one in its metadata alone, but not in labels or namespace.
     """
 
     document: Document
@@ -282,7 +282,7 @@ class Creation(msgspec.Struct, frozen=True):
     owner_setters: bytes = b""
     trace: str = ""
     preconditions: Sequence[WritePrecondition] = ()
-    change: ObjectChange | None = None
+    like: ObjectChange | None = None
 
 
 CreateResult = StoredObject | Superseded | GardenbusError

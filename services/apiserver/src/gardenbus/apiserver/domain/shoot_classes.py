@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, cast
 from gardenbus.apiserver.domain.admission import Admission
 from gardenbus.apiserver.domain.plugins.plugin import Admit, Guards
 from gardenbus.apiserver.domain.related_objects import RelatedObjects
+from gardenbus.apiserver.domain.validation.metadata import label_problem
 from gardenbus.common.api.document import Document, encode, section
 from gardenbus.common.api.field_validation import FieldValidation
 from gardenbus.common.api.garden.quotas import EXPIRATION_ANNOTATION
@@ -57,7 +58,7 @@ class ClassKey(NamedTuple):
     """All that admission reads of a new Shoot but its name; texts are JSON."""
 
     frame: bytes
-    """The manifest without spec, under an empty name."""
+    """The order of fields, the API version, and the metadata under an empty name."""
     spec: bytes
     user: str
     validation: FieldValidation
@@ -75,13 +76,22 @@ class ManifestText(NamedTuple):
 
 
 def may_be_of_class(given: Document) -> bool:
-    """True for a new Shoot with valid metadata that has nothing out of the common, and nothing about itself alone."""
-    metadata, spec = given["metadata"], given.get("spec")
-    if not (_FIELDS.issuperset(given) and _METADATA.issuperset(metadata) and isinstance(spec, dict)):
+    """True for a new Shoot with nothing out of the common, nor about itself alone; its labels may be invalid."""
+    metadata, spec = given.get("metadata"), given.get("spec")
+    if not (isinstance(metadata, dict) and isinstance(spec, dict) and given.get("kind") == "Shoot"):
         return False
-    if "--" in metadata["name"] or "seedName" in spec:
+    metadata = cast("Document", metadata)
+    if not (_FIELDS.issuperset(given) and _METADATA.issuperset(metadata)) or "seedName" in spec:
         return False
-    return _OWN_ANNOTATIONS.isdisjoint(metadata.get("annotations") or ())
+    labels, annotations = metadata.get("labels", {}), metadata.get("annotations", {})
+    if not (isinstance(labels, dict) and isinstance(annotations, dict) and _OWN_ANNOTATIONS.isdisjoint(annotations)):  # pyright: ignore[reportUnknownArgumentType]
+        return False
+    return isinstance(metadata.get("namespace"), str) and is_plain_name(metadata.get("name"))
+
+
+def is_plain_name(name: object) -> bool:
+    """True for a valid name of a Shoot."""
+    return isinstance(name, str) and "--" not in name and not label_problem(name)
 
 
 def class_key(
@@ -96,13 +106,14 @@ def class_key(
         return None
     if b"null" in text.parts["spec"] or b"null" in text.parts["metadata"]:
         return None
-    frame = encode({**sent, "metadata": {**metadata, "name": ""}, "spec": None})
+    frame = encode([*sent, sent["apiVersion"], {**metadata, "name": ""}])
     return ClassKey(frame, text.parts["spec"], user, validation)
 
 
-def manifest_text(sent: Document) -> ManifestText:
-    """A manifest as JSON, whose fields have plain names."""
-    return ManifestText({name: encode(value) for name, value in sent.items()})
+def manifest_text(sent: Document, spec: bytes | None = None) -> ManifestText:
+    """A manifest as JSON, whose fields have plain names; `spec`: that of its spec, where it is known."""
+    parts = {name: spec if name == "spec" and spec is not None else encode(value) for name, value in sent.items()}
+    return ManifestText(parts)
 
 
 class FunctionsByName(NamedTuple):

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain, groupby
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import msgspec
 import structlog
@@ -23,6 +23,7 @@ from gardenbus.apiserver.domain.admission import Admission
 from gardenbus.apiserver.domain.authorization.actions import Action, Requester
 from gardenbus.apiserver.domain.field_validation import validation_of
 from gardenbus.apiserver.domain.related_objects import RelatedQuery
+from gardenbus.apiserver.domain.repeated_specs import RepeatedSpecs
 from gardenbus.apiserver.domain.request_subjects import parse_request_subject
 from gardenbus.apiserver.domain.senders import UserOf, as_stated, check_sender
 from gardenbus.apiserver.domain.validation.metadata import key_of
@@ -36,7 +37,6 @@ from gardenbus.apiserver.registry.writer import PreparedShoot, Writer
 from gardenbus.common.api.document import Document
 from gardenbus.common.api.field_validation import FieldValidation
 from gardenbus.common.api.keys import ObjectKey, Subjects
-from gardenbus.common.api.manifests.parser import parse
 from gardenbus.common.api.restored_requests import is_restored, sent_as
 from gardenbus.common.controller.dead_letter import EVENT_TEXT_LIMIT, DeadLetter
 from gardenbus.common.controller.event_recorder import EventRecorder
@@ -170,6 +170,7 @@ class DurableRequestHandler:
         self._recorder = EventRecorder(self.store, self.reporter)
         self._slots = asyncio.Semaphore(self.concurrency)
         self._incarnation = StreamIncarnation(self.bus, self.store, self.subjects.stream("REQUESTS"))
+        self._specs = RepeatedSpecs()
         self._is_located = False
         self._prepared: _Batch | None = None
         self._in_flight: frozenset[ObjectKey] | None = None
@@ -286,7 +287,7 @@ class DurableRequestHandler:
         elif len({key.kind for key in keys}) == 1:
             for message, document in documents:
                 related += self.authorizer.queries(message.requester, Action.on(message.verb, document.key))
-                related += document.queries or ()
+            related += _queries_once(document.queries for _, document in documents)
         return related, keys
 
     async def _parsed(self, queued: QueueMessage, rejected: list[RejectedDocument]) -> _ParsedMessage | None:
@@ -298,7 +299,7 @@ class DurableRequestHandler:
             check_sender(message.headers, sender.user, self.user_of)
             reject_durable_dry_run(message.headers)
             validation = validation_of(message.headers, FieldValidation.WARN)
-            documents = await beside_loop(len(message.body), partial(parse, message.body))
+            documents = await beside_loop(len(message.body), partial(self._specs.parse, message.body))
             requester = self.authorizer.requester(sender, message.headers, f"requests/{message.sequence}")
         except Terminal as error:
             rejected.append(RejectedDocument(queued, error))
@@ -308,25 +309,33 @@ class DurableRequestHandler:
         for number, document in enumerate(documents):
             await turn.let_others_in()
             try:
-                key = key_of(document) if verb == "apply" else await stored_reference(self.store, document)
+                prepared = None
+                if verb == "apply" and len(message.body) < LARGE_BYTES:
+                    prepared = self._prepared_shoot(document, requester.user, validation)
+                key = prepared.checked_key if prepared is not None else None
+                if key is None:
+                    key = key_of(document) if verb == "apply" else await stored_reference(self.store, document)
             except Terminal as error:
                 rejected.append(RejectedDocument(queued, error, document=document))
             else:
-                prepared, queries = None, None
+                kept, queries = prepared.kept if prepared is not None else None, None
                 if verb == "apply":
-                    if key.kind == "shoot" and len(message.body) < LARGE_BYTES:
-                        prepared = self.writer.prepared_shoot(document, user=requester.user, validation=validation)
-                    kept = prepared.kept if prepared is not None else None
                     queries = kept.queries if kept else _admission_queries(self.writer.admission, document)
                 parsed.append(_ParsedDocument(number, key, document, queries, prepared))
         return _ParsedMessage(queued, message, sent_at, verb, requester, validation, parsed)
+
+    def _prepared_shoot(self, document: Document, user: str, validation: FieldValidation) -> PreparedShoot | None:
+        spec: object = document.get("spec")
+        text = self._specs.encoded(cast("Document", spec)) if isinstance(spec, dict) else None
+        return self.writer.prepared_shoot(document, user=user, validation=validation, spec=text)
 
     # ------------------------------------------------------------------------------------------ writing
 
     async def _process_run(self, requests: Sequence[DocumentRequest], reads: ReadCache) -> list[RejectedDocument]:
         """Handle requests for objects of one kind; returns those that are rejected."""
         of_access = (self.authorizer.queries(each.requester, Action.on(each.verb, each.key)) for each in requests)
-        related = chain.from_iterable(chain(of_access, (request.queries or () for request in requests)))
+        of_admission = _queries_once(request.queries for request in requests)
+        related = chain(chain.from_iterable(of_access), of_admission)
         await reads.prefetch_related(related, [request.key for request in requests])
         by_key: dict[ObjectKey, list[DocumentRequest]] = {}
         for request in requests:
@@ -565,6 +574,11 @@ def _new_object(request: DocumentRequest, granted: AccessGrant) -> NewObject:
         request.queries,
         request.prepared,
     )
+
+
+def _queries_once(queries: Iterable[Sequence[RelatedQuery] | None]) -> Iterable[RelatedQuery]:
+    """All queries, those that several objects share once."""
+    return chain.from_iterable({id(each): each for each in queries if each}.values())
 
 
 def _admission_queries(admission: Admission, document: Mapping[str, object]) -> Sequence[RelatedQuery] | None:

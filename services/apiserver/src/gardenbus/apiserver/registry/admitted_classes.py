@@ -15,7 +15,7 @@ from gardenbus.apiserver.domain.shoot_classes import (
     read_versions,
 )
 from gardenbus.apiserver.domain.validation.fast_path import has_common_spec
-from gardenbus.common.api.changes import ObjectChange, creation_of, with_metadata_of
+from gardenbus.common.api.changes import ObjectChange, creation_of
 from gardenbus.common.api.document import Document
 from gardenbus.common.ports.store import WritePrecondition
 
@@ -53,7 +53,7 @@ class AdmittedShoot(NamedTuple):
     """A new Shoot of a class that is admitted."""
 
     document: Document
-    change: ObjectChange
+    like: ObjectChange
     preconditions: Sequence[WritePrecondition]
     notices: tuple[str, ...]
 
@@ -91,9 +91,7 @@ class AdmittedClasses:
             for admit in self._by_name.admit:
                 admit(checked, change, related)
         guards = [guard for find in self._by_name.guards for guard in find(document, change, related)]
-        return AdmittedShoot(
-            document, with_metadata_of(document, kept.change), (*kept.preconditions, *guards), kept.notices
-        )
+        return AdmittedShoot(document, kept.change, (*kept.preconditions, *guards), kept.notices)
 
     def note(  # noqa: PLR0913  all that was concluded
         self,

@@ -181,6 +181,12 @@ class PreparedShoot(NamedTuple):
     kept: AdmittedClass | None
     """Its class, if that is kept."""
 
+    @property
+    def checked_key(self) -> ObjectKey | None:
+        """The key of a Shoot whose metadata is valid, as that of its class is."""
+        metadata = self.sent["metadata"]
+        return None if self.kept is None else ObjectKey("shoot", metadata["namespace"], metadata["name"])
+
 
 FollowUp = Callable[[WriteResult, ReadCache, str], Awaitable[Sequence[str]]]
 """Does what belongs to a write (the write, its reads, its user), repeatable; returns warnings."""
@@ -301,12 +307,14 @@ class Writer:
         )
         return NewCreation(creation, notices)
 
-    def prepared_shoot(self, given: Document, *, user: str, validation: FieldValidation) -> PreparedShoot | None:
-        """A new Shoot with its class, for `new_object`; None where it has none. Its metadata is valid."""
+    def prepared_shoot(
+        self, given: Document, *, user: str, validation: FieldValidation, spec: bytes | None = None
+    ) -> PreparedShoot | None:
+        """A new Shoot and its class, for `new_object`; None where it has none. `spec`: the spec as JSON, if at hand."""
         if not may_be_of_class(given):
             return None
         sent = merging.without_system_fields(given)
-        text = manifest_text(sent)
+        text = manifest_text(sent, spec)
         key = class_key(given, sent, text, user=user, validation=validation)
         return None if key is None else PreparedShoot(given, sent, text.whole, key, self._classes.of(key))
 
@@ -327,7 +335,7 @@ class Writer:
             admitted.document,
             last_applied=prepared.last_applied,
             preconditions=(*admitted.preconditions, *checks.preconditions),
-            change=admitted.change,
+            like=admitted.like,
         )
         return NewCreation(creation, admitted.notices)
 

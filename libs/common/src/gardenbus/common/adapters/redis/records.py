@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 
 from gardenbus.common.adapters.redis.compression import compress, decompress
+from gardenbus.common.api.changes import ObjectChange
 from gardenbus.common.api.document import Document, Parts, StoredObject, encode, section, split
 from gardenbus.common.api.index_keys import IndexKeys, index_keys_of
 from gardenbus.common.api.keys import ObjectKey
@@ -108,6 +109,13 @@ def written_fields(parts: Parts, index_keys: IndexKeys) -> dict[str, str]:
         "bd": index_keys.band,
         "alc": "\n".join(index_keys.allocatable),
     }
+
+
+def created_fields(change: ObjectChange) -> dict[str, str | msgspec.Raw]:
+    """The fields of a new object, but for `meta`, as an operation of the functions carries them."""
+    parts = change.parts._replace(meta=b"")
+    fields = {name: value for name, value in written_fields(parts, change.index_keys).items() if value}
+    return packed_fields(fields)
 
 
 def packed_fields(fields: Mapping[str, str]) -> dict[str, str | msgspec.Raw]:

@@ -4,7 +4,7 @@ Python works out what a write changes (resources/changes.py), the functions chec
 """
 
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, cast
 
@@ -15,6 +15,7 @@ from gardenbus.common.adapters.redis.preconditions import for_people, guards, se
 from gardenbus.common.adapters.redis.reads import RedisReads, usage_of
 from gardenbus.common.adapters.redis.records import (
     applied_reply,
+    created_fields,
     event_fields,
     packed_fields,
     packed_text,
@@ -33,7 +34,7 @@ from gardenbus.common.adapters.store_responses import (
     seed_has_shoots,
     seed_rejection,
 )
-from gardenbus.common.api.changes import ObjectChange, change_of, creation_of
+from gardenbus.common.api.changes import ObjectChange, change_of, creation_of, with_metadata_of
 from gardenbus.common.api.document import UNKNOWN_LAST_APPLIED, Document, Parts, StoredObject, encode, split
 from gardenbus.common.api.garden.resource_amounts import lines_of
 from gardenbus.common.api.garden.scheduling_requirements import GATED, PRIORITIZED, resolved_of
@@ -59,6 +60,9 @@ from gardenbus.common.ports.store import (
     WritePrecondition,
 )
 from gardenbus.common.side_thread import beside_loop
+
+MOST_SHARED = 200
+"""Creations whose fields are kept for others that are like them."""
 
 
 def origin_text(origin: RequestOrigin | None) -> str:
@@ -94,6 +98,7 @@ class RedisStore(RedisReads):
         self._clock = clock
         self._reporter = reporter
         self._new_uid = new_uid
+        self._shared: dict[int, tuple[ObjectChange, Mapping[str, str | msgspec.Raw]]] = {}
 
     async def create(
         self,
@@ -120,7 +125,9 @@ class RedisStore(RedisReads):
         changes = [
             (
                 key_of(one.document),
-                one.change or await beside_loop(len(one.last_applied), partial(creation_of, one.document)),
+                with_metadata_of(one.document, one.like)
+                if one.like is not None
+                else await beside_loop(len(one.last_applied), partial(creation_of, one.document)),
                 one,
             )
             for one in creations
@@ -145,9 +152,10 @@ class RedisStore(RedisReads):
 
     def _creation(self, key: ObjectKey, change: ObjectChange, creation: Creation, now: str) -> dict[str, Any]:
         """Operation of `put` for a new object."""
-        fields = {name: value for name, value in written_fields(change.parts, change.index_keys).items() if value}
+        fields = dict(self._shared_fields(creation.like) if creation.like is not None else created_fields(change))
+        fields["meta"] = change.parts.meta.decode()
         if creation.last_applied:
-            fields["last"] = creation.last_applied.decode()
+            fields["last"] = packed_text(creation.last_applied)
         if creation.owner_setters:
             fields["setters"] = creation.owner_setters.decode()
         return {
@@ -163,10 +171,19 @@ class RedisStore(RedisReads):
             "unblocks": change.effects.unblocks,
             "bindings": True,
             "guards": (),
-            "set": packed_fields(fields),
+            "set": fields,
             "uid": self._new_uid(),
             **_traced(),
         }
+
+    def _shared_fields(self, like: ObjectChange) -> Mapping[str, str | msgspec.Raw]:
+        """The fields of several creations that are like each other, made once."""
+        shared = self._shared.get(id(like))
+        if shared is None or shared[0] is not like:
+            if len(self._shared) >= MOST_SHARED:
+                del self._shared[next(iter(self._shared))]
+            shared = self._shared[id(like)] = (like, created_fields(like))
+        return shared[1]
 
     def _created(
         self,
