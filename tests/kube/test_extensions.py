@@ -18,7 +18,6 @@ from gardenbus.gardenlet.domain.extension_objects.contract import TIMESTAMP, rea
 from gardenbus.gardenlet.domain.extension_objects.kinds import (
     CLUSTERS,
     GROUP,
-    PLURALS,
     WAITS,
     WaitLimits,
     collection,
@@ -147,9 +146,9 @@ async def test_a_shoot_is_created_reconciled_and_deleted_with_extensions(tmp_pat
     ):
         await succeeds(seed, shoot, "Create")
 
-        assert {kind for kind, _ in await seed.all_objects(shoot)} == set(PLURALS)
+        assert {kind for kind, _ in await seed.all_objects(shoot)} == set(WAITS)
         assert set(await seed.objects(shoot, "Extension")) == {"early", "late", "everywhere"}
-        for kind in PLURALS:
+        for kind in WAITS:
             for each in (await seed.objects(shoot, kind)).values():
                 assert ready_problem(each) is None
         infrastructure = (await seed.objects(shoot, "Infrastructure"))["apollo"]
@@ -321,7 +320,7 @@ async def test_a_forced_deletion_is_held_up_by_no_extension_and_no_finalizer(tmp
     ):
         await succeeds(seed, shoot, "Create")
         path = await a_managed_resource_that_nobody_finalizes(cluster, namespace)
-        stub.behaviours, stub.codes = dict.fromkeys(PLURALS, "failing"), ("ERR_INFRA_DEPENDENCIES",)
+        stub.behaviours, stub.codes = dict.fromkeys(WAITS, "failing"), ("ERR_INFRA_DEPENDENCIES",)
         (failure,) = (await seed.run(shoot, "Delete")).failures
         assert failure.codes == ("ERR_INFRA_DEPENDENCIES",)
 
@@ -366,7 +365,7 @@ async def test_a_shoot_takes_the_state_of_its_extensions_to_another_seed(tmp_pat
 @pytest.mark.timeout(600)
 async def test_what_extensions_report_is_what_a_step_fails_with(tmp_path: Path, binaries: str) -> None:
     shoot = the_shoot()
-    waits = {kind: WaitLimits(0.5, 1.0, 5.0) for kind in PLURALS}
+    waits = {kind: WaitLimits(0.5, 1.0, 5.0) for kind in WAITS}
     async with (
         real_clusters(tmp_path, binaries, ["api"]) as (cluster,),
         a_seed_with(tmp_path, cluster, "one", waits=waits) as (seed, stub),
@@ -436,8 +435,8 @@ async def test_an_operation_that_is_cut_anywhere_is_taken_up_from_the_objects_al
             async with overlaid_seed(tmp_path / "one", cluster, the_garden("one"), token=token) as seed:
                 await succeeds(seed, shoot, operation)
                 if operation != "Delete":
-                    assert {kind for kind, _ in await seed.all_objects(shoot)} == set(PLURALS)
-                    assert len({key[0] for key in stub.made}) == len(PLURALS)
+                    assert {kind for kind, _ in await seed.all_objects(shoot)} == set(WAITS)
+                    assert len({key[0] for key in stub.made}) == len(WAITS)
         assert stub.made == {}
 
 
@@ -558,7 +557,7 @@ async def test_the_gardenlet_has_extensions_take_part_and_reports_what_they_say(
         real_clusters(tmp_path, binaries, ["api"]) as (cluster,),
         a_garden(shared_nats_server.url, "extensions", tmp_path / "gardenlet") as garden,
     ):
-        configuration = await _prepared(garden, cluster, sorted(PLURALS))
+        configuration = await _prepared(garden, cluster, sorted(WAITS))
         host = await garden.start(configuration)
         async with running(StubExtension(cluster.client, {"Network": "failing"}, ("ERR_INFRA_UNAUTHORIZED",))) as stub:
             with pytest.MonkeyPatch.context() as patched:
@@ -584,7 +583,7 @@ async def test_the_gardenlet_has_extensions_take_part_and_reports_what_they_say(
             async def is_saved() -> None:
                 state = await garden.get(ObjectKey("shootstate", "garden-dev", "apollo"))
                 kinds = {each["kind"] for each in section(state, "spec")["extensions"]}
-                assert kinds == set(PLURALS) - {"DNSRecord", "Extension"}  # its seed has no domain
+                assert kinds == set(WAITS) - {"DNSRecord", "Extension"}  # its seed has no domain
 
             await eventually(is_saved)
             await garden.delete(key)
@@ -619,3 +618,43 @@ async def test_a_shoot_begins_once_its_extension_renews_its_heartbeat_in_the_see
             await cluster.client.create(leases, a_heartbeat("everything-1"), manager="tester")
             await hold(garden, "two")
             await garden.until_state("Succeeded")
+
+
+@pytest.mark.timeout(600)
+async def test_a_bastion_has_a_host_as_long_as_it_lives(
+    tmp_path: Path, binaries: str, shared_nats_server: Server
+) -> None:
+    key = ObjectKey("bastion", "garden-dev", "door")
+    async with (
+        real_clusters(tmp_path, binaries, ["api"]) as (cluster,),
+        a_garden(shared_nats_server.url, "bastions", tmp_path / "gardenlet") as garden,
+    ):
+        host = await garden.start(await _prepared(garden, cluster, ["Bastion"]))
+        async with running(StubExtension(cluster.client)) as stub:
+            await garden.place()
+            await garden.until_state("Succeeded")
+            spec = {
+                "shootRef": {"name": "apollo"},
+                "seedName": "aws-eu1",
+                "providerType": "aws",
+                "sshPublicKey": "ssh-ed25519 AAAA me",
+                "ingress": [{"ipBlock": {"cidr": "203.0.113.0/24"}}],
+            }
+            metadata = {"name": key.name, "namespace": key.namespace}
+            kind = {"apiVersion": "operations.gardener.cloud/v1alpha1", "kind": "Bastion"}
+            await garden.store.create({**kind, "metadata": metadata, "spec": spec})
+            host.gardenlets["aws-eu1"].bastions.stand_by()  # it would be noticed within half a minute
+
+            async def is_reported() -> None:
+                status = section(await garden.get(key), "status")
+                assert status.get("ingress") == {"ip": "198.51.100.22"}
+                assert [each["reason"] for each in status["conditions"]] == ["SuccessfullyReconciled"]
+
+            await eventually(is_reported)
+            assert section(await garden.get(key), "metadata")["finalizers"] == ["gardener"]
+            (made,) = stub.made
+            assert made == ("Bastion", "shoot--dev--apollo", "door")
+            await garden.delete(key)
+            host.gardenlets["aws-eu1"].bastions.stand_by()
+            await garden.until_gone(key)
+            assert stub.made == {}

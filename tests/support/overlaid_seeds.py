@@ -17,7 +17,7 @@ from gardenbus.gardenlet.backend.installed import new_maker
 from gardenbus.gardenlet.backend.local_files import LocalFiles
 from gardenbus.gardenlet.backend.port import FencingToken, MakerContext
 from gardenbus.gardenlet.backend.seed_backend import SeedBackend
-from gardenbus.gardenlet.domain.extension_objects.kinds import PLURALS, WAITS, WaitLimits, collection
+from gardenbus.gardenlet.domain.extension_objects.kinds import WAITS, WaitLimits, collection
 from gardenbus.gardenlet.domain.flows import OperationType
 from gardenbus.gardenlet.domain.operations import ObservedShoot
 from gardenbus.gardenlet.domain.shoot_record import Run, ShootName, ShootRecord
@@ -100,7 +100,7 @@ class OverlaidSeed:
 
     async def all_objects(self, shoot: Document) -> list[tuple[str, str]]:
         """Kinds and names of all extension objects of a shoot."""
-        return [(kind, name) for kind in PLURALS for name in sorted(await self.objects(shoot, kind))]
+        return [(kind, name) for kind in WAITS for name in sorted(await self.objects(shoot, kind))]
 
 
 def name_of_shoot(shoot: Document) -> ShootName:
@@ -132,7 +132,7 @@ async def overlaid_seed(
     cluster: RealCluster,
     garden: MemoryGarden,
     *,
-    kinds: Sequence[str] = tuple(PLURALS),
+    kinds: Sequence[str] = tuple(WAITS),
     waits: Mapping[str, WaitLimits] = SHORT_WAITS,
     settings: ShootBackendSettings | None = None,
     token: int = 1,

@@ -101,6 +101,8 @@ class StubExtension:
             status["providerStatus"] = {"vpc": self.made[key]}
             status["networking"] = {"nodes": ["10.10.0.0/16"]}
             status["egressCIDRs"] = ["198.51.100.7/32"]
+        if kind == "Bastion":
+            status["ingress"] = {"ip": "198.51.100.22"}
         if kind == "OperatingSystemConfig" and section(live, "spec").get("purpose") == "provision":
             secret = f"osc-{name}"
             manifest = {

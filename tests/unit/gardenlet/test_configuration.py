@@ -72,9 +72,9 @@ def test_the_seeds_kubernetes_api_switches_the_resource_manager_on() -> None:
 def test_kinds_of_extension_objects_are_those_that_are_written() -> None:
     backend: Document = {"extensions": {"kubeconfig": "seed.kubeconfig", "kinds": ["Worker", "Network", "Worker"]}}
     assert read(backend=backend).extensions.kinds == ("Worker", "Network")
-    backend["extensions"]["kinds"] = ["Worker", "Bastion"]
+    backend["extensions"]["kinds"] = ["Worker", "Etcd"]
     (problem,) = problems(a_configuration(backend=backend))
-    assert problem.startswith("backend.extensions.kinds: no such kinds: Bastion; there are ContainerRuntime,")
+    assert problem.startswith("backend.extensions.kinds: no such kinds: Etcd; there are Bastion, ContainerRuntime,")
 
 
 def test_dns_records_need_an_address_to_lead_to() -> None:

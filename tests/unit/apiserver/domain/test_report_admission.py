@@ -12,6 +12,7 @@ from gardenbus.apiserver.domain.report_admission import (
     is_torn_down,
     reported_event,
     reported_status,
+    with_bastion_finalizer,
     with_highest_observed_generation,
     with_operator_settings_kept,
     without_observed_operation,
@@ -169,3 +170,15 @@ def test_a_gardenlet_that_registers_anew_does_not_undo_a_cordon():
     assert registered["metadata"]["annotations"] == {CORDONED_BY: "operator"}
     assert with_operator_settings_kept(a_seed(), a_seed()) == a_seed()
     assert with_operator_settings_kept(None, cordoned)["metadata"]["annotations"] == {}
+
+
+def test_a_bastion_has_its_gardenlets_finalizer_from_the_first_report_to_the_last() -> None:
+    bastion = {"kind": "Bastion", "metadata": {"name": "door"}, "status": {}}
+    held = with_bastion_finalizer(bastion)
+    assert held["metadata"]["finalizers"] == [FINALIZER]
+    going = {**held, "metadata": {**held["metadata"], "deletionTimestamp": NOW}}
+    assert with_bastion_finalizer(going) == going
+    gone = {**going, "status": {"conditions": [{"type": "BastionReady", "status": "False", "reason": "Deleted"}]}}
+    assert not with_bastion_finalizer(gone)["metadata"].get("finalizers")
+    late = {**bastion, "metadata": {"name": "door", "deletionTimestamp": NOW}}
+    assert with_bastion_finalizer(late) == late, "what is being deleted gets none"

@@ -240,6 +240,16 @@ async def test_a_gardenlet_lists_the_installations_of_its_seed_alone() -> None:
     assert await apiserver.code(f"seed:{THEIRS}", "list.controllerdeployment") == 403
 
 
+async def test_a_gardenlet_lists_the_bastions_of_its_seed_alone() -> None:
+    apiserver = await landscape(shoot_on(OURS))
+    query = {"fieldSelector": f"spec.seedName={OURS}"}
+    ours = await apiserver.response(f"seed:{OURS}", "list.bastion", query)
+    assert [each["metadata"]["name"] for each in ours["result"]["items"]] == ["bastion"]
+    for seed, selector in ((THEIRS, query), (OURS, {})):
+        response = await apiserver.response(f"seed:{seed}", "list.bastion", selector)
+        assert response["error"]["code"] == 403
+
+
 async def test_a_gardenlet_lists_the_secrets_of_its_seeds_namespace_alone() -> None:
     apiserver = await landscape(shoot_on(OURS))
     ours = await apiserver.response(f"seed:{OURS}", f"list.secret.seed-{OURS}")

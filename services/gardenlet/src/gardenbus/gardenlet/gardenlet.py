@@ -27,6 +27,7 @@ from gardenbus.gardenlet.clients.lease_heartbeat import LeaseHeartbeat
 from gardenbus.gardenlet.clients.managed_gardenlets import GardenletsOnStreams, RequestedGardenlets
 from gardenbus.gardenlet.clients.object_lookup import ObjectLookup
 from gardenbus.gardenlet.clients.reporter import SeedReporter
+from gardenbus.gardenlet.controllers.bastions import BastionsReconciler
 from gardenbus.gardenlet.controllers.installations import InstallationsReconciler
 from gardenbus.gardenlet.controllers.managed_seeds import (
     ManagedSeedReconciler,
@@ -82,6 +83,9 @@ class Gardenlet:
         self.reporter = SeedReporter(bus=bus, subjects=subjects, seed_name=self.seed_name, clock=clock)
         self.seed = self._seed_reconciler(version, certificate_expires_at)
         self.installations = self._installations_reconciler()
+        self.bastions = BastionsReconciler(
+            self.seed_name, backend=backend, reporter=self.reporter, lookup=self._lookup, clock=clock
+        )
         self.heartbeat = self._lease_heartbeat(identity, probe)
         self.shoots = self._shoot_reconciler()
         self.queue = self._work_queue("shoot", self._reconcile_shoot, configuration.shoot.concurrent_syncs)
@@ -307,6 +311,7 @@ class Gardenlet:
                 await self._send_inventory()
                 await self.seed.reconcile()
                 await self.installations.reconcile()
+                await self.bastions.reconcile()
 
     async def _send_inventory(self) -> None:
         """Answer a recovery of the store with all that runs here. One that was not sent is tried in the next round."""
@@ -338,6 +343,7 @@ class Gardenlet:
         self._inventory_due = self.cache.recovery_id
         self.seed.stand_by()
         self.installations.stand_by()
+        self.bastions.stand_by()
         self._report_everything(1)
         self._enqueue_all()
         self.managed_seeds.stand_by()
@@ -364,6 +370,7 @@ class Gardenlet:
         self.reporter.stand_by()
         self.seed.stand_by()
         self.installations.stand_by()
+        self.bastions.stand_by()
         self.managed_seeds.stand_by()
         await self.queue.clear()
         await self.managed_seed_queue.clear()

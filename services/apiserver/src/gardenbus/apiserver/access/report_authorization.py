@@ -32,7 +32,7 @@ async def authorize_report(report: Report, document: Document, reads: ReadCache)
             report_admission.check_shoot(document, report.seed, str(report.key))
         case "seed" if report.key == own_seed(report):
             return
-        case "controllerinstallation" if is_of_seed(report.key, document, report.seed):
+        case "controllerinstallation" | "bastion" if is_of_seed(report.key, document, report.seed):
             return
         case "managedseed" if await _hosts(document, report.seed, reads):
             return

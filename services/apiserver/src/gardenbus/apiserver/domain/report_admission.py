@@ -10,7 +10,15 @@ from gardenbus.apiserver.domain.migration import source_of
 from gardenbus.apiserver.domain.operations import without_operation
 from gardenbus.common.api.conditions import conditions_of, get_condition
 from gardenbus.common.api.document import Document, StoredObject, section
-from gardenbus.common.api.document_parts import FINALIZER, is_deleted, is_deleting, with_metadata, without_finalizer
+from gardenbus.common.api.document_parts import (
+    FINALIZER,
+    is_deleted,
+    is_deleting,
+    with_finalizer,
+    with_metadata,
+    without_finalizer,
+)
+from gardenbus.common.api.garden.bastions import BASTION_DELETED, BASTION_READY
 from gardenbus.common.api.garden.migration_feasibility import seeds_of
 from gardenbus.common.api.garden.seed_management import CORDONED_BY, REMOVAL_ANNOTATION, SEED_REGISTERED
 from gardenbus.common.api.garden.shoot_operations import OPERATION, RECONCILE
@@ -123,6 +131,15 @@ def is_torn_down(managed_seed: Document) -> bool:
     """True when the gardenlet of a ManagedSeed that is being deleted reports that nothing is left of it."""
     condition = get_condition(conditions_of(managed_seed), SEED_REGISTERED) if is_deleting(managed_seed) else None
     return condition is not None and condition.get("reason") == SEED_DELETED
+
+
+def with_bastion_finalizer(bastion: Document) -> Document:
+    """A reported Bastion with its gardenlet's finalizer, or without it once nothing is left of its host."""
+    if not is_deleting(bastion):
+        return with_finalizer(bastion, FINALIZER)
+    condition = get_condition(conditions_of(bastion), BASTION_READY)
+    is_gone = condition is not None and condition.get("reason") == BASTION_DELETED
+    return without_finalizer(bastion, FINALIZER) if is_gone else bastion
 
 
 def with_operator_settings_kept(current: Document | None, merged: Document) -> Document:

@@ -251,6 +251,8 @@ class ReportHandler:
         merged = report_admission.finish_deletion({**document, "status": new_status})
         if report.key.kind == "managedseed":
             merged = await with_gardenlet_finalizer(merged, reads)
+        if report.key.kind == "bastion":
+            merged = report_admission.with_bastion_finalizer(merged)
         if report.key.kind in ("seed", CLUSTER_KIND):
             merged = report_admission.without_met_renewal(merged, document)
         if report.key.kind == CLUSTER_KIND:

@@ -4,7 +4,7 @@ A step's result and its completion are one write. A step that was cut may have t
 is then repeated, which changes nothing (`port.Maker`).
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
 
 import msgspec
@@ -39,6 +39,7 @@ class SeedBackend:
         self._files = files
         self._clock = clock
         self.has_extensions = isinstance(maker, ExtensionsMaker)
+        self._bastions = maker.bastions if isinstance(maker, ExtensionsMaker) else None
 
     async def start(self) -> None:
         """Open the directory, and serve health probes."""
@@ -135,6 +136,18 @@ class SeedBackend:
     async def heartbeats(self) -> Mapping[str, Document]:
         """The Leases that extensions renew in the seed's API, by namespace; none without one. Raises Unavailable."""
         return await self.maker.heartbeats() if isinstance(self.maker, ExtensionsMaker) else {}
+
+    @property
+    def has_bastions(self) -> bool:
+        """True if extensions make hosts of Bastions on this seed."""
+        return self._bastions is not None
+
+    async def reconcile_bastions(self, bastions: Sequence[Document]) -> Sequence[Document]:
+        """Have the hosts of Bastions be there, or be gone; returns the patches of their status.
+
+        Raises StaleFencingToken.
+        """
+        return await self._bastions.reconcile(bastions) if self._bastions is not None else [{} for _ in bastions]
 
     async def seed_problem(self) -> str | None:
         """Problem of the seed's own components, or None."""

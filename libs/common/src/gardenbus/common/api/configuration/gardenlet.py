@@ -20,10 +20,10 @@ from gardenbus.common.errors import SettingsInvalid
 KIND = "GardenletConfiguration"
 API_GROUP = "gardenlet.config.gardener.cloud"
 Quantity = str | int | float
-DNS_RECORD = "DNSRecord"
+BASTION, DNS_RECORD = "Bastion", "DNSRecord"
 EXTENSION_KINDS = frozenset({
-    "ContainerRuntime", "ControlPlane", DNS_RECORD, "Extension", "Infrastructure", "Network", "OperatingSystemConfig",
-    "Worker",
+    BASTION, "ContainerRuntime", "ControlPlane", DNS_RECORD, "Extension", "Infrastructure", "Network",
+    "OperatingSystemConfig", "Worker",
 })  # fmt: skip
 """Kinds of extension objects that a gardenlet writes."""
 

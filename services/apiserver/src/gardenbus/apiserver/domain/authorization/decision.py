@@ -8,7 +8,7 @@
 | viewer of the landscape | read everything but what holds secrets; what waits, is unknown, or was lost |
 | people with a role in a Project | what `project_roles` says, in its namespace |
 | gardenlet | read what its Seed's graph leads to (`seed_graph`), and ControllerRegistrations; request tokens |
-| | list the shoots and the ControllerInstallations of its seed, and the Secrets of its seed's namespace |
+| | list the shoots, Bastions and ControllerInstallations of its seed, and the Secrets of its seed's namespace |
 | member agent | read its MemberCluster and its Works |
 | scheduler of one's own | read what scheduling needs; bind and retry the shoots of its name |
 """
@@ -72,7 +72,11 @@ REQUESTED_LABEL = ("resources.gardener.cloud/purpose", "token-requestor")
 CLOSED_OBJECTS = frozenset({LANDSCAPE_ROLES, REVOCATIONS})
 """Objects that say who may do what: nothing leads to them from a Seed, and no scheduler decides by them."""
 
-_LISTED_BY_SEED = {"shoot": "spec.seedName", "controllerinstallation": "spec.seedRef.name"}
+_LISTED_BY_SEED = {
+    "shoot": "spec.seedName",
+    "bastion": "spec.seedName",
+    "controllerinstallation": "spec.seedRef.name",
+}
 """Kinds of which a gardenlet lists the objects of its seed, by which field."""
 
 _DASHBOARDS_KINDS = frozenset(KINDS) - CONFIDENTIAL - {"configmap", "project", "namespace"}

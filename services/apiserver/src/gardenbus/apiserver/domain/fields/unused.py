@@ -51,8 +51,7 @@ UNUSED: Sequence[FieldNote] = (
     FieldNote("Seed", "spec.settings.verticalPodAutoscaler", _NO_COMPONENT),
     FieldNote("Seed", "spec.volume", "no volumes are made on the seeds here"),
     FieldNote("Seed", "spec.secretRef", "Gardener has removed it: a gardenlet has its own credentials for its seed"),
-    FieldNote("Bastion", "spec.ingress", "no host is made: the Bastion is stored until it expires"),
-    FieldNote("CloudProfile", "spec.bastion", "no machines are made for bastions"),
+    FieldNote("CloudProfile", "spec.bastion", "which machine a Bastion gets is its extension's choice"),
     *(
         FieldNote(kind, path, _NO_MACHINES)
         for kind in ("CloudProfile", "NamespacedCloudProfile")

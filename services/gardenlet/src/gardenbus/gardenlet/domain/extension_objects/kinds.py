@@ -39,6 +39,7 @@ class ExtensionObject(NamedTuple):
 
 
 PLURALS: Mapping[str, str] = {
+    "Bastion": "bastions",
     "DNSRecord": "dnsrecords",
     "Infrastructure": "infrastructures",
     "ControlPlane": "controlplanes",
@@ -63,6 +64,7 @@ WAITS: Mapping[str, WaitLimits] = {
     "ContainerRuntime": WaitLimits(5, 30, 180),
     "Extension": WaitLimits(5, 30, 180),
 }
+"""Kinds that are parts of shoots, with the limits of their waits. A Bastion is none, and is not waited for."""
 
 FORCED_WAIT = WaitLimits(5, 300, 300)
 """Limits of a deletion that is forced: errors of what came before it are no matter."""

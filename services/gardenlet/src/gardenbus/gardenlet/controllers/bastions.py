@@ -1,0 +1,56 @@
+"""Reconciler of the Bastions of the gardenlet's seed, where extensions make their hosts."""
+
+import structlog
+
+from gardenbus.common.api.document import section
+from gardenbus.common.api.document_parts import key_of_document
+from gardenbus.common.errors import GardenbusError
+from gardenbus.common.ports.clock import Clock
+from gardenbus.gardenlet.backend.seed_backend import SeedBackend
+from gardenbus.gardenlet.clients.object_lookup import ObjectLookup
+from gardenbus.gardenlet.clients.reporter import SeedReporter
+
+AT_REST_SECONDS, BUSY_SECONDS = 30.0, 60.0
+"""Interval of the lists; and how long after a change of a Bastion one is made with each heartbeat instead."""
+
+_log = structlog.stdlib.get_logger()
+
+
+class BastionsReconciler:
+    """See the module."""
+
+    def __init__(
+        self, seed_name: str, *, backend: SeedBackend, reporter: SeedReporter, lookup: ObjectLookup, clock: Clock
+    ) -> None:
+        self._seed_name = seed_name
+        self._backend = backend
+        self._reporter = reporter
+        self._lookup = lookup
+        self._clock = clock
+        self._listed_at = self._changed_at = float("-inf")
+        self._versions: object = None
+
+    async def reconcile(self) -> None:
+        """Reconcile all Bastions when that is due. What cannot be read is read in the next round."""
+        now = self._clock.monotonic()
+        interval = 0.0 if now - self._changed_at < BUSY_SECONDS else AT_REST_SECONDS
+        if not self._backend.has_bastions or now - self._listed_at < interval:
+            return
+        try:
+            bastions = await self._lookup.list("bastion", f"spec.seedName={self._seed_name}")
+            patches = await self._backend.reconcile_bastions(bastions)
+        except GardenbusError as error:
+            _log.warning("bastions.unknown", seed=self._seed_name, reason=error.message)
+            return
+        for bastion, patch in zip(bastions, patches, strict=True):
+            if patch:
+                uid = str(section(bastion, "metadata").get("uid"))
+                self._reporter.enqueue_status(key_of_document(bastion), uid, patch)
+        self._listed_at = now
+        versions = [section(each, "metadata").get("resourceVersion") for each in bastions]
+        if versions != self._versions:
+            self._versions, self._changed_at = versions, now
+
+    def stand_by(self) -> None:
+        """Drop all state: another holder reports from now on."""
+        self._listed_at = float("-inf")
