@@ -2,13 +2,12 @@
 
 import structlog
 
-from gardenbus.common.api.document import section
-from gardenbus.common.api.document_parts import key_of_document
 from gardenbus.common.errors import GardenbusError
 from gardenbus.common.ports.clock import Clock
 from gardenbus.gardenlet.backend.seed_backend import SeedBackend
 from gardenbus.gardenlet.clients.object_lookup import ObjectLookup
 from gardenbus.gardenlet.clients.reporter import SeedReporter
+from gardenbus.gardenlet.domain.extension_objects.bastions import ListedBastion, listed
 
 AT_REST_SECONDS, BUSY_SECONDS = 30.0, 60.0
 """Interval of the lists; and how long after a change of a Bastion one is made with each heartbeat instead."""
@@ -28,7 +27,7 @@ class BastionsReconciler:
         self._lookup = lookup
         self._clock = clock
         self._listed_at = self._changed_at = float("-inf")
-        self._versions: object = None
+        self._found: list[ListedBastion] = []
 
     async def reconcile(self) -> None:
         """Reconcile all Bastions when that is due. What cannot be read is read in the next round."""
@@ -42,14 +41,13 @@ class BastionsReconciler:
         except GardenbusError as error:
             _log.warning("bastions.unknown", seed=self._seed_name, reason=error.message)
             return
-        for bastion, patch in zip(bastions, patches, strict=True):
+        found = [listed(each) for each in bastions]
+        for bastion, patch in zip(found, patches, strict=True):
             if patch:
-                uid = str(section(bastion, "metadata").get("uid"))
-                self._reporter.enqueue_status(key_of_document(bastion), uid, patch)
+                self._reporter.enqueue_status(bastion.key, bastion.uid, patch)
         self._listed_at = now
-        versions = [section(each, "metadata").get("resourceVersion") for each in bastions]
-        if versions != self._versions:
-            self._versions, self._changed_at = versions, now
+        if found != self._found:
+            self._found, self._changed_at = found, now
 
     def stand_by(self) -> None:
         """Drop all state: another holder reports from now on."""

@@ -21,12 +21,14 @@ from gardenbus.common.api.document import Document, section
 from gardenbus.common.api.document_parts import (
     is_deleting,
     is_protected,
+    key_of_document,
     mappings,
     name_of,
     namespace_of,
     only_text,
 )
 from gardenbus.common.api.garden.bastions import BASTION_DELETED, BASTION_READY
+from gardenbus.common.api.keys import ObjectKey
 from gardenbus.common.ports.clock import timestamp
 from gardenbus.gardenlet.domain.extension_objects.contract import last_error
 from gardenbus.gardenlet.domain.extension_objects.kinds import ExtensionObject
@@ -45,12 +47,27 @@ _SUCCEEDED, _FAILED, _ERROR = "Succeeded", "Failed", "Error"
 _FAILED_RECONCILING = "FailedReconciling"
 
 
+class ListedBastion(NamedTuple):
+    """A Bastion of a list: its key, uid and version."""
+
+    key: ObjectKey
+    uid: str
+    version: str
+
+
 class BastionPlan(NamedTuple):
     """Steps for one Bastion: its object is requested or deleted, and this status reported."""
 
     status: Document
     is_requested: bool = False
     is_deleted: bool = False
+
+
+def listed(bastion: Document) -> ListedBastion:
+    """Key, uid and version of a Bastion."""
+    metadata = section(bastion, "metadata")
+    uid, version = (only_text(metadata.get(field)) for field in ("uid", "resourceVersion"))
+    return ListedBastion(key_of_document(bastion), uid, version)
 
 
 def bastion_object(bastion: Document) -> ExtensionObject:
