@@ -71,3 +71,15 @@ def test_a_full_domain_that_holds_a_group_up_for_ever_is_named_with_both_ways_ou
     assert isinstance(decide(request_of(Shoot.from_document(helped)), snapshot), Assignment)
     roomy = merged(full, {"status": {"allocatable": {"shoots": "2"}}})
     assert isinstance(decide(request, snapshot_of([*documents, roomy], MINIMAL_DISTANCE)), Assignment)
+
+
+def test_a_label_that_no_seed_has_is_what_a_rule_about_it_needs():
+    rack = {"group": "web", "topologyKey": "example.com/rack"}
+    for rules in (
+        {"groups": ["web"], "topologySpreadConstraints": [{**rack, "maxSkew": 1}]},
+        {"groups": ["web"], "affinity": {"shootAntiAffinity": {"required": [rack]}}},
+    ):
+        shoot = merged(a_shoot(), {"metadata": resolved_as(rules)})
+        snapshot = snapshot_of([a_project(), a_cloudprofile(), a_seed("a"), a_seed("b"), shoot])
+        found = suggestions_for(request_of(Shoot.from_document(shoot)), snapshot)
+        assert found[0] == "one of the seeds a, b gets the label example.com/rack"

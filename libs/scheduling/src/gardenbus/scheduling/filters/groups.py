@@ -17,7 +17,27 @@ def _reason_of(rule: str) -> Reason:
 
 
 def _row(rule: str, removes: str, suggestion: Suggestion) -> Filter:
-    return Filter(rule, removes=removes, unblocked_by=("seed", "usage"), reason=_reason_of(rule), suggestion=suggestion)
+    return Filter(
+        rule,
+        removes=removes,
+        unblocked_by=("seed", "usage"),
+        reason=_reason_of(rule),
+        suggestion=_or_label(rule, suggestion),
+    )
+
+
+def _or_label(rule: str, otherwise: Suggestion) -> Suggestion:
+    """The label that seeds need where its absence alone keeps a shoot off all of them; else another suggestion."""
+
+    def suggestion(context: FilterContext, seeds: str, rejected: Sequence[SeedCandidate]) -> str:
+        groups = context.groups
+        problems = (next(groups.problems(each.name), None) for each in rejected) if groups is not None else ()
+        labels = {each.label if each is not None and each.rule == rule else "" for each in problems}
+        if labels and "" not in labels:
+            return f"{seeds} gets the label {' and '.join(sorted(labels))}"
+        return otherwise(context, seeds, rejected)
+
+    return suggestion
 
 
 def _spread_suggestion(context: FilterContext, seeds: str, _rejected: Sequence[SeedCandidate]) -> str:

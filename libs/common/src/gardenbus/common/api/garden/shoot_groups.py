@@ -163,6 +163,8 @@ class GroupProblem(NamedTuple):
 
     rule: str
     detail: str
+    label: str = ""
+    """The key of the label that the seed lacks, where that is why."""
 
 
 Domain = Callable[[str, str], str | None]
@@ -224,7 +226,7 @@ class GroupChecks:
         for term, taken in self._taken.items():
             domain = self._domain(seed, term.topology_key)
             if domain is None:
-                yield GroupProblem(SHOOT_ANTI_AFFINITY, _without_label(term.topology_key))
+                yield GroupProblem(SHOOT_ANTI_AFFINITY, _without_label(term.topology_key), term.topology_key)
             elif domain in taken:
                 yield GroupProblem(
                     SHOOT_ANTI_AFFINITY,
@@ -241,7 +243,7 @@ class GroupChecks:
     def _affinity_problems(self, seed: str, term: GroupTerm, present: Collection[str]) -> Iterator[GroupProblem]:
         domain = self._domain(seed, term.topology_key)
         if domain is None:
-            yield GroupProblem(SHOOT_AFFINITY, _without_label(term.topology_key))
+            yield GroupProblem(SHOOT_AFFINITY, _without_label(term.topology_key), term.topology_key)
         elif domain not in present and (present or term.group not in self._rules.groups):
             where = named_domain(term.topology_key, domain)
             yield GroupProblem(SHOOT_AFFINITY, f"no member of group {term.group} is in {where}")
@@ -250,7 +252,7 @@ class GroupChecks:
         key, group = constraint.topology_key, constraint.group
         domain = self._domain(seed, key)
         if domain is None:
-            yield GroupProblem(TOPOLOGY_SPREAD, _without_label(key))
+            yield GroupProblem(TOPOLOGY_SPREAD, _without_label(key), key)
             return
         members = spread.members.get(domain, 0)
         if members + (group in self._rules.groups) - spread.least <= constraint.max_skew:
