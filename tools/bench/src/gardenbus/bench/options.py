@@ -15,6 +15,7 @@ class ScenarioName(StrEnum):
     STREAM = "stream"
     LATENCY = "latency"
     FAIRNESS = "fairness"
+    PLUGIN = "plugin"
     FLAT = "flat"
     MEMORY = "memory"
     START = "start"

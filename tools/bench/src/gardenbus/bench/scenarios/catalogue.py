@@ -13,6 +13,7 @@ from gardenbus.bench.scenarios import (
     landscapes,
     latency,
     placement,
+    plugin,
     scheduling,
 )
 from gardenbus.bench.stats import ScenarioStats
@@ -57,6 +58,12 @@ SCENARIOS: Mapping[ScenarioName, BenchScenario] = {
         ScenarioSize(seeds=1000, placed=0, shoots=50_000, runs=3),
         ScenarioSize(seeds=1000, placed=0, shoots=10_000, runs=1),
         fairness.measure,
+    ),
+    ScenarioName.PLUGIN: BenchScenario(
+        "Shoots of one profile, while those of another wait for a plug-in that hangs",
+        ScenarioSize(seeds=1000, placed=0, shoots=20_000, runs=5),
+        ScenarioSize(seeds=1000, placed=0, shoots=4000, runs=2),
+        plugin.measure,
     ),
     ScenarioName.FLAT: BenchScenario(
         "Many seeds and placed shoots, against few",

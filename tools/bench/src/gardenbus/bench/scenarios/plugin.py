@@ -1,0 +1,77 @@
+"""Plug-in: shoots of one profile while those of another wait for a plug-in that never replies. Against them alone."""
+
+import msgspec
+
+from gardenbus.bench.bare.services import SCHEDULING_CONSUMER
+from gardenbus.bench.comparison import Measurement, ScenarioTarget, ScenarioTask, alternated, compared, parameters
+from gardenbus.bench.harness.loading import BenchLandscape, announced, create, create_pending
+from gardenbus.bench.harness.measurement import pause_consumer, write_json
+from gardenbus.bench.harness.retries import BenchFailed
+from gardenbus.bench.harness.rig import Rig, a_rig
+from gardenbus.bench.manifests.shoots import names, shoot
+from gardenbus.bench.scenarios.scheduling import CONFIGURATION, bind_queued, prepare
+from gardenbus.bench.stats import ScenarioStats
+from gardenbus.common.api.document import Document
+from gardenbus.embedded.configurations import DEFAULT_SCHEDULER_CONFIGURATION
+
+HELD = "held"
+"""The scheduler whose profile has the plug-in, and the plug-in's own name."""
+
+LEAST_RATIO = 0.9
+_HELD_TO_OTHERS = 10
+_PURPOSES = ("evaluation", "development", "production")
+"""A class each: what a plug-in is requested about differs by them."""
+
+_PROFILE: Document = {
+    "schedulerName": HELD,
+    "plugins": {"score": {"enabled": [{"name": f"Remote/{HELD}"}]}},
+    "pluginConfig": [{"name": f"Remote/{HELD}", "args": {"deadlineMs": 1000, "onError": "Fail"}}],
+}
+_HEAD: Document = {name: DEFAULT_SCHEDULER_CONFIGURATION[name] for name in ("apiVersion", "kind")}
+
+
+async def measure(task: ScenarioTask) -> ScenarioStats:
+    """How fast the others are bound beside the plug-in that hangs, and without it."""
+    count = max(len(_PURPOSES), task.size.shoots // _HELD_TO_OTHERS)
+    requests = 0
+
+    def take(_body: bytes) -> None:
+        nonlocal requests
+        requests += 1
+
+    async def bound(prefix: str, *profiles: Document) -> Measurement:
+        before = requests
+        configuration = {**_HEAD, "profiles": [{}, *profiles]}
+        write_json(rig.directory.config / CONFIGURATION, configuration)
+        await rig.start("scheduler", "--config", str(rig.directory.config / CONFIGURATION))
+        await pause_consumer(rig, "QUEUES", SCHEDULING_CONSUMER)
+        pending = await create_pending(rig, prefix, task.size.shoots, "uniform", task.progress)
+        if profiles:
+            await _hold(rig, f"{prefix}-held", count)
+        measurement = await bind_queued(rig, pending)
+        if profiles and requests == before:
+            raise BenchFailed("the plug-in was not requested")
+        await rig.stop("scheduler")
+        return measurement
+
+    async with a_rig(task.durability) as rig:
+        await prepare(rig, BenchLandscape(task.size.seeds, task.size.placed), task.progress)
+        await rig.bus.subscribe(rig.subjects.plugin(HELD), HELD, take)
+        pairs = await alternated(task, lambda run: bound(f"p{run}", _PROFILE), lambda run: bound(f"b{run}"))
+    target = ScenarioTarget(f"≥ {LEAST_RATIO:g} of the rate without the plug-in", LEAST_RATIO)
+    stats = compared(
+        task, pairs, target, latency_of="from the first fetch to the binding announced, all queued at once"
+    )
+    return msgspec.structs.replace(stats, parameters=parameters(task, {"held": count}))
+
+
+async def _hold(rig: Rig, prefix: str, count: int) -> None:
+    """Create shoots that wait for the plug-in, and go on waiting while the scheduler serves their profile."""
+    held = [_of_held(number, shoot(name, number, "uniform")) for number, name in enumerate(names(prefix, count))]
+    await create(rig, held)
+    await announced(rig)
+
+
+def _of_held(number: int, document: Document) -> Document:
+    document["spec"] |= {"schedulerName": HELD, "purpose": _PURPOSES[number % len(_PURPOSES)]}
+    return document
