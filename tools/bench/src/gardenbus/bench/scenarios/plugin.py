@@ -31,7 +31,7 @@ _HEAD: Document = {name: DEFAULT_SCHEDULER_CONFIGURATION[name] for name in ("api
 
 
 async def measure(task: ScenarioTask) -> ScenarioStats:
-    """How fast the others are bound beside the plug-in that hangs, and without it."""
+    """Rate at which the others are bound beside the plug-in that hangs, and without it."""
     count = max(len(_PURPOSES), task.size.shoots // _HELD_TO_OTHERS)
     requests = 0
 
