@@ -1,18 +1,15 @@
 """Leases of seeds: heartbeats, which live on the bus and are not stored; each is written by the gardenlet of its seed.
 
 A write is published on the sequence that it was decided on, so that of two at the same time one is told of the other.
-Versions are instants in microseconds, as the bus numbers messages anew where it has lost them.
 """
 
 from collections.abc import Callable
 from datetime import datetime
-from typing import Annotated, Any, cast
+from typing import Any, cast
 from uuid import uuid4
 
-import msgspec
-
 from gardenbus.common.api.decoding import json_decoder
-from gardenbus.common.api.document import Document, encode, section
+from gardenbus.common.api.document import Document, encode
 from gardenbus.common.api.identity.principals import SEED_USER_PREFIX
 from gardenbus.common.api.json_patches import patched
 from gardenbus.common.api.keys import LEASE_NAMESPACE, Subjects
@@ -20,6 +17,7 @@ from gardenbus.common.api.merge_patches import merge_patched
 from gardenbus.common.errors import Conflict, NotFound
 from gardenbus.common.ports.bus import Bus, Message
 from gardenbus.kubeapi.domain.bodies import UnsupportedMediaType, read_body, read_json
+from gardenbus.kubeapi.domain.heartbeats import NOTHING, HeartbeatMetadata, metadata_of, stamped
 from gardenbus.kubeapi.domain.manifests import named_in
 from gardenbus.kubeapi.domain.patches.strategic import merged_strategically
 from gardenbus.kubeapi.domain.statuses import Rejected
@@ -37,14 +35,6 @@ from gardenbus.kubeapi.requests.writes import (
 _CREATED = 201
 _STREAM = "LEASES"
 _decode = json_decoder(Document)
-
-
-class _HeartbeatSpec(msgspec.Struct, rename="camel"):
-    renew_time: Annotated[datetime, msgspec.Meta(tz=True)]
-    holder_identity: str | None = None
-    lease_duration_seconds: Annotated[int, msgspec.Meta(ge=1)] | None = None
-    lease_transitions: Annotated[int, msgspec.Meta(ge=0)] | None = None
-    acquire_time: Annotated[datetime, msgspec.Meta(tz=True)] | None = None
 
 
 class SeedLeases:
@@ -69,9 +59,9 @@ class SeedLeases:
             if request.info.verb != "patch"
             else {}
         )
-        name = request.info.name or str(section(given, "metadata").get("name") or "")
+        name = request.info.name or metadata_of(given).name
         self._check_is_own(request, name)
-        stated = section(given, "metadata").get("resourceVersion")
+        stated = metadata_of(given).resource_version
         attempt = 0
         while True:
             attempt += 1
@@ -94,31 +84,19 @@ class SeedLeases:
         """The Lease as it is published."""
         if request.info.verb == "create":
             if present is not None:
-                about = f'{request.info.resource.qualified} "{section(given, "metadata").get("name")}" already exists'
+                about = f'{request.info.resource.qualified} "{metadata_of(given).name}" already exists'
                 raise Rejected(409, "AlreadyExists", about)
-            return self._stamped(given, {})
+            return self._stamped(given, NOTHING)
         if present is None:
             raise NotFound(f"{key_of(request)} not found")
         after = given if request.info.verb == "update" else _patched(request, present)
-        stated = section(after, "metadata").get("resourceVersion") or ""
-        if stated not in ("", section(present, "metadata").get("resourceVersion", "")):
+        before = metadata_of(present)
+        if metadata_of(after).resource_version not in ("", before.resource_version):
             raise Conflict(MODIFIED)
-        return self._stamped(after, section(present, "metadata"))
+        return self._stamped(after, before)
 
-    def _stamped(self, lease: Document, before: Document) -> Document:
-        """A Lease with what the server owns. Raises Rejected for one that is no heartbeat."""
-        try:
-            msgspec.convert(section(lease, "spec"), _HeartbeatSpec)
-        except msgspec.ValidationError as error:
-            raise _invalid(lease, str(error)) from error
-        now = self._now()
-        version = max(int(now.timestamp() * 1_000_000), int(before.get("resourceVersion") or 0) + 1)
-        own = {
-            "uid": before.get("uid") or str(uuid4()),
-            "creationTimestamp": before.get("creationTimestamp") or f"{now:%Y-%m-%dT%H:%M:%SZ}",
-            "resourceVersion": str(version),
-        }
-        return {**lease, "metadata": {**section(lease, "metadata"), **own}}
+    def _stamped(self, lease: Document, before: HeartbeatMetadata) -> Document:
+        return stamped(lease, before, now=self._now(), uid=str(uuid4()))
 
     @staticmethod
     def _check_is_own(request: ApiRequest, name: str) -> None:
@@ -145,14 +123,3 @@ def _patched(request: ApiRequest, present: Document) -> Document:
         raise UnsupportedMediaType(f"{media_type[:80]!r} is no patch of a heartbeat: there are {supported}")
     merged = merge_patched if media_type == MERGE_PATCH else merged_strategically
     return named_in(merged(present, cast("Document", patch)), request.info)
-
-
-def _invalid(lease: Document, problem: str) -> Rejected:
-    """`Object missing required field `renewTime`` and the like, as Kubernetes has them."""
-    message, _, place = problem.partition(" - at `$")
-    field = f"spec{place.rstrip('`')}"
-    if "renewTime" in message:
-        field, message = "spec.renewTime", "Required value: a heartbeat says when it was sent"
-    name = section(lease, "metadata").get("name")
-    about = f'Lease.coordination.k8s.io "{name}" is invalid: {field}: {message}'
-    return Rejected(422, "Invalid", about, [{"reason": "FieldValueInvalid", "message": message, "field": field}])
