@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Mapping
 
-from gardenbus.common.api.garden.shoot_groups import NO_COUNTS, GroupCounts, GroupRules, moved_counts
+from gardenbus.common.api.garden.shoot_groups import NO_COUNTS, NO_GROUP_RULES, GroupCounts, GroupRules, moved_counts
 from gardenbus.common.ports.store import Store
 
 GroupKey = tuple[str, str]
@@ -37,6 +37,8 @@ class GroupIndex:
 
     def assume(self, namespace: str, rules: GroupRules, seed: str) -> None:
         """Count one more shoot on a seed in its groups."""
+        if rules is NO_GROUP_RULES:  # as most are: nothing is worked out for them
+            return
         self._move(namespace, rules, seed, 1)
         self._assumed.update(
             (namespace, each) for each in rules.concerned if each in rules.groups or rules.kept_off(each)
@@ -47,6 +49,8 @@ class GroupIndex:
         self._move(namespace, rules, seed, -1)
 
     def _move(self, namespace: str, rules: GroupRules, seed: str, change: int) -> None:
+        if rules is NO_GROUP_RULES:
+            return
         for group in rules.concerned:
             key = (namespace, group)
             self._counts[key] = moved_counts(self._counts.get(key, NO_COUNTS), rules, group, seed, change)
