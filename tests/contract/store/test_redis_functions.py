@@ -65,7 +65,7 @@ async def test_what_fails_in_a_function_is_said_with_its_file_and_line(store_ser
         await kit.store.close()
     name, _, line = failure.value.message.partition("however often it is sent: ERR ")[2].partition(":")
     number = int(line.partition(":")[0])
-    assert name == "objects.lua"
+    assert name == "lists.lua"
     assert "op.after" in DIRECTORY.joinpath(name).read_text(encoding="utf-8").splitlines()[number - 1]
 
 

@@ -8,7 +8,7 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from gardenbus.common.adapters.redis.connection import RedisConnection, accepted
+from gardenbus.common.adapters.redis.connection import BATCH_FUNCTIONS, RedisConnection, accepted
 from gardenbus.common.adapters.redis.function_library import LIBRARY
 from gardenbus.common.adapters.redis.multiplexed_connection import Command
 from gardenbus.common.errors import GardenbusError, Unavailable, Unsupported
@@ -37,13 +37,23 @@ class MemoryRedis:
         if self.conflicts > 0 and function == "put" and operations[0]["base"]:
             self.conflicts -= 1
             return [b"conflict", b"0"]
-        self.called = function
+        self.called = function.removesuffix("_many")
         try:
             return self.functions.call(function, PREFIX, *operations)
         except FunctionError as error:
             raise Unsupported(f"the store cannot carry this out, however often it is sent: {error}") from error
         finally:
             self.called = ""
+
+
+def _accepted(reply: Any) -> list[Any] | GardenbusError:
+    """A reply of one of many."""
+    if isinstance(reply, FunctionError):
+        return Unsupported(f"the store cannot carry this out, however often it is sent: {reply}")
+    try:
+        return accepted(reply)
+    except (Unavailable, Unsupported) as error:
+        return error
 
 
 class MemoryConnection(RedisConnection):
@@ -90,7 +100,9 @@ class MemoryConnection(RedisConnection):
     async def call_batch(
         self, function: str, operations: Sequence[Mapping[str, Any]]
     ) -> list[list[Any] | GardenbusError]:
-        return [self._replied(function, operation) for operation in operations]
+        if self._redis.conflicts > 0:
+            return [self._replied(function, operation) for operation in operations]
+        return [_accepted(reply) for reply in self._redis.call(BATCH_FUNCTIONS[function], *operations)]
 
     def _replied(self, function: str, operation: Mapping[str, Any]) -> list[Any] | GardenbusError:
         try:

@@ -13,7 +13,7 @@ from gardenbus.common.adapters.redis import function_library
 PLANTED_SECONDS = float(os.environ.get("PLANTED_SECONDS", "0"))
 
 files = dict(function_library.texts())
-place = "local function put(keys, args)\n"
+place = "local function put_one(P, op)\n"
 assert place in files["objects.lua"]
 loop = f"  local ends_at = os.clock() + {PLANTED_SECONDS}\n  while os.clock() < ends_at do end\n"
 files["objects.lua"] = files["objects.lua"].replace(place, place + loop)

@@ -31,6 +31,7 @@ FILES = (
     "recovery.lua",
     "write_checks.lua",
     "objects.lua",
+    "lists.lua",
     "unknown.lua",
     "recovering.lua",
     "binding.lua",

@@ -106,7 +106,7 @@
 --   size     all            bytes that it is counted with (stored_amounts.lua)
 
 -- exports: PARTS, whole, split_lines, read_fields, counter, total_unblock_index, carried, unknown_index, groups
--- exports: register_unnoticed, register
+-- exports: register_unnoticed, register, together, is_noted, read_once
 
 -- What a reader needs to put the manifest together, in the order that records.py expects.
 PARTS = {'av', 'kd', 'meta', 'labels', 'fin', 'spec', 'status', 'rest', 'seed', 'sseed',
@@ -147,6 +147,31 @@ carried = ''
 -- What is unknown (unknown.lua), as an index that is made once a call: reading it all for each shoot of a call takes long.
 unknown_index = nil
 
+-- What the creations of one call (put_many) have in common, written once for all of them: members to add to sets, and counts to
+-- add to hashes (indexes.lua, quotas.lua); versions that guards have read, and members of small sets that are there. Nil where
+-- each write is alone.
+together = nil
+
+-- Whether something is noted of this call already; notes it.
+function is_noted(what)
+  if not together then return false end
+  local before = together.noted[what]
+  together.noted[what] = true
+  return before
+end
+
+-- The result of a command which no creation changes: read once for those of one call.
+function read_once(command, ...)
+  if not together then return redis.call(command, ...) end
+  local place = table.concat({command, ...}, ' ')
+  local found = together.read[place]
+  if found == nil then
+    found = redis.call(command, ...)
+    together.read[place] = found
+  end
+  return found
+end
+
 -- Functions of groups.lua. `made`: changes of groups by this call, `are_awaited`: a waiting shoot has a rule about one of these.
 groups = {}
 
@@ -159,7 +184,7 @@ end
 function register(name, callback, flag)
   register_unnoticed(name, function(keys, args)
     calls = calls + 1
-    carried, unknown_index, groups.made, groups.are_awaited = '', nil, nil, false
+    carried, unknown_index, groups.made, groups.are_awaited, together = '', nil, nil, false, nil
     return callback(keys, args)
   end, flag)
 end

@@ -1,6 +1,6 @@
--- Objects are created, changed, removed and listed.
+-- Objects are created, changed and removed.
 
--- exports: audience_of, named
+-- exports: audience_of
 
 -- The seeds that have been shown an object which is removed, or (for a shoot) that it concerns.
 function audience_of(P, op, object)
@@ -71,7 +71,7 @@ local function put_shoot(P, op, object, created, changed_spec)
       redis.call('SREM', P .. ':pending:' .. object.sched, member)
     end
     if seed == '' and object.del == '' and scheduler ~= '' then
-      redis.call('SADD', P .. ':schedulers', scheduler)
+      if not is_noted('scheduler ' .. scheduler) then redis.call('SADD', P .. ':schedulers', scheduler) end
       redis.call('SADD', P .. ':pending:' .. scheduler, member)
       work[#work + 1] = queued.tail(scheduler, set.bd or object.bd, op.ns, op.name)
     end
@@ -79,14 +79,24 @@ local function put_shoot(P, op, object, created, changed_spec)
   return before, after, freed, work
 end
 
+-- What is known of the last object of a name, of which none is there.
+local DEAD = {'ver', 'uid', 'prior', 'req'}
+
+-- The same for an object that was created: what was written to it is all that there is.
+local function reply_created(set)
+  local values = {}
+  for i, name in ipairs({'ver', 'gen', 'uid', 'created', 'del', 'gate', 'pend', 'quota', 'status'}) do
+    values[i] = set[name] ~= '' and set[name] or false
+  end
+  return {'created', values}
+end
+
 -- Creates (base 0) or updates (base = the version read) one object.
-local function put(keys, args)
-  local P, op = keys[1], cmsgpack.unpack(args[1])
+local function put_one(P, op)
   carried = op.trace or ''
-  local closed = reject_when_closed(P, op.outbox_max)
-  if closed then return closed end
   local object_key = P .. ':o:' .. op.key
   local object = read_fields(object_key, CURRENT)
+  if object.ver == '' then op.dead = read_fields(P .. ':dead:' .. op.key, DEAD) end
   local rejected = put_rejection(P, op, object)
   if rejected then return rejected end
 
@@ -108,15 +118,17 @@ local function put(keys, args)
   if changed_spec then generation = generation + 1 end
   set.ver, set.gen = whole(version), whole(generation)
   if op.origin ~= '' then set.req = op.origin
-  elseif created then set.req = redis.call('HGET', P .. ':dead:' .. op.key, 'req') or '' end
+  elseif created then set.req = op.dead.req end
   if op.gate then set.gate = whole(version) end
   if created then
-    set.uid, set.created, set.prior = op.uid, op.created or op.now, prior_uids(P, op.key, op.uid)
+    set.uid, set.created, set.prior = op.uid, op.created or op.now, prior_uids(P, op.key, op.uid, op.dead)
     redis.call('HSET', P .. ':uids', op.uid, op.key)
-    redis.call('SADD', P .. ':kinds', op.kind)
+    if not is_noted('kind ' .. op.kind) then redis.call('SADD', P .. ':kinds', op.kind) end
     redis.call('ZADD', P .. ':list:' .. op.kind, 0, op.ns .. '/' .. op.name)
-    redis.call('ZREM', P .. ':graves', op.key)
-    redis.call('DEL', P .. ':dead:' .. op.key)
+    if op.dead.ver ~= '' or op.dead.uid ~= '' then
+      redis.call('ZREM', P .. ':graves', op.key)
+      redis.call('DEL', P .. ':dead:' .. op.key)
+    end
     if op.unknown then redis.call('HDEL', P .. ':unknown', op.unknown) end
     unknown_index = nil
     object.uid = op.uid
@@ -145,7 +157,7 @@ local function put(keys, args)
       created = set.created or object.created, del = object.del, pend = set.pend or object.pend,
       seed = set.seed or object.seed, op = set.op or object.op, cnt = object.cnt})
   end
-  write_fields(object_key, set)
+  write_fields(object_key, set, created)
   if op.unblocks then redis.call('INCR', P .. ':gain_objects') end
   announce(P, op.key, version, object.uid, created and 'added' or 'modified', op.bindings, left)
   if created then recount(P, op.kind, op.ns, op.key) end
@@ -157,17 +169,41 @@ local function put(keys, args)
     end
   end
   if op.unblocks or freed then activate_schedulers(P) end
-  return reply_with(created and 'created' or 'ok', object_key)
+  return created and reply_created(set) or reply_with('ok', object_key)
+end
+
+local function put(keys, args)
+  local P, op = keys[1], cmsgpack.unpack(args[1])
+  return reject_when_closed(P, op.outbox_max) or put_one(P, op)
+end
+
+-- Whether a put reads nothing that creations before it have in common: it creates a shoot without a seed, under versions and
+-- ResourceQuotas alone.
+local function is_plain(op)
+  if op.kind ~= 'shoot' or op.base ~= 0 or op.quiet or op.unknown or (op.set.seed or op.set.sseed or '') ~= '' then return false end
+  for _, guard in ipairs(op.guards) do
+    if not (guard.version or guard.quota or guard.stored) then return false end
+  end
+  return true
+end
+
+local function put_of_many(keys, text)
+  local P, op = keys[1], cmsgpack.unpack(text)
+  local closed = reject_when_closed(P, op.outbox_max)
+  if closed then return closed end
+  if is_plain(op) then begin_together() else end_together() end
+  return put_one(P, op)
 end
 
 -- Carries several puts out in one call, each as if it came alone: what fails of one does not touch the others.
 local function put_many(keys, args)
   local replies = {}
   for i = 1, #args do
-    local ended, reply = pcall(put, keys, {args[i]})
+    local ended, reply = pcall(put_of_many, keys, args[i])
     if not ended and type(reply) ~= 'table' then reply = redis.error_reply(tostring(reply)) end
     replies[i] = reply
   end
+  end_together()
   return replies
 end
 
@@ -206,75 +242,6 @@ local function delete(keys, args)
   return reply_with('ok', object_key)
 end
 
--- A page of objects of a kind, with the version and unblock index that stood when it was read.
-local function list(keys, args)
-  local P, op = keys[1], cmsgpack.unpack(args[1])
-  local closed = reject_when_closed(P)
-  if closed then return closed end
-  local first = op.after ~= '' and '(' .. op.after or (op.ns ~= '' and '[' .. op.ns .. '/' or '-')
-  local last = op.ns ~= '' and '(' .. op.ns .. '0' or '+' -- '0' follows '/'
-  local members = redis.call('ZRANGEBYLEX', P .. ':list:' .. op.kind, first, last, 'LIMIT', 0, op.limit)
-  local reply = {counter(P, 'version'), counter(P, 'gain_objects')}
-  for _, member in ipairs(members) do
-    reply[#reply + 1] = member
-    reply[#reply + 1] = redis.call('HMGET', P .. ':o:' .. op.kind .. ':' .. string.gsub(member, '/', ':', 1), unpack(PARTS))
-  end
-  return reply
-end
-
--- The namespaces that have an object of a name, of so many namespaces after one; first the last of these, '' at the end.
-function named(keys, args)
-  local P, op = keys[1], cmsgpack.unpack(args[1])
-  local closed = reject_when_closed(P)
-  if closed then return closed end
-  local objects, after, reply = P .. ':list:' .. op.kind, op.after, {''}
-  for _ = 1, op.limit do
-    local first = after ~= '' and '[' .. after .. '0' or '-' -- '0' follows '/'
-    local member = redis.call('ZRANGEBYLEX', objects, first, '+', 'LIMIT', 0, 1)[1]
-    if not member then return reply end
-    after = string.match(member, '^[^/]*')
-    if redis.call('ZSCORE', objects, after .. '/' .. op.name) then reply[#reply + 1] = after end
-  end
-  reply[1] = after
-  return reply
-end
-
--- Names that begin with a prefix in so many namespaces after one, or in one alone: of each namespace its first names while
--- there is room in all, and its last, so that what those in the reply have in common is what all have in common.
--- First comes the last of these namespaces, '' at the end, and then how many names it was read.
-local function names_with(keys, args)
-  local P, op = keys[1], cmsgpack.unpack(args[1])
-  local closed = reject_when_closed(P)
-  if closed then return closed end
-  local objects, after, reply, room = P .. ':list:' .. op.kind, op.after, {'', 0}, op.room
-  local function read(namespace)
-    local first, last = '[' .. namespace .. '/' .. op.prefix, '(' .. namespace .. '/' .. op.prefix .. '\255'
-    local members = redis.call('ZRANGEBYLEX', objects, first, last, 'LIMIT', 0, math.max(room, 1))
-    room = room - #members
-    reply[2] = reply[2] + #members
-    if room <= 0 and #members > 0 then
-      members[#members + 1] = redis.call('ZRANGE', objects, last, first, 'BYLEX', 'REV', 'LIMIT', 0, 1)[1]
-    end
-    for _, member in ipairs(members) do reply[#reply + 1] = string.sub(member, #namespace + 2) end
-  end
-  if op.ns ~= '' then
-    read(op.ns)
-    return reply
-  end
-  for _ = 1, op.limit do
-    local first = after ~= '' and '[' .. after .. '0' or '-' -- '0' follows '/'
-    local member = redis.call('ZRANGEBYLEX', objects, first, '+', 'LIMIT', 0, 1)[1]
-    if not member then return reply end
-    after = string.match(member, '^[^/]*')
-    read(after)
-  end
-  reply[1] = after
-  return reply
-end
-
 register('put', put)
 register('put_many', put_many)
 register('delete', delete, 'allow-oom')
-register('list', list, 'no-writes')
-register('named', named, 'no-writes')
-register('names_with', names_with, 'no-writes')

@@ -80,14 +80,32 @@ local function each_demand(demand, sign, add)
   end
 end
 
+local MOST_EXACT = 2 ^ 53
+
 -- Never fails, as whoever calls it has written already: where 64 bits have no room for a sum, or for a count that an older
 -- version stored, it stays as it is. Nothing is kept below 0, so that it is 0 again when the last shoot is gone.
+local function add_demand(demand, unit, count)
+  local sum = redis.pcall('HINCRBY', demand, unit, whole(count))
+  if type(sum) == 'number' and sum <= 0 then redis.call('HDEL', demand, unit) end
+  return type(sum) == 'number'
+end
+
+-- Adds counts that were collected: their sum, or where there is no room for it each that there is room for.
+local function add_collected(collected)
+  local sum = 0
+  for _, count in ipairs(collected) do sum = sum + count end
+  if sum < MOST_EXACT and add_demand(collected.demand, collected.unit, sum) then return end
+  for _, count in ipairs(collected) do add_demand(collected.demand, collected.unit, count) end
+end
+
 function reindex_demand(P, before, after)
   if before == after then return end
   local function add(key, unit, count)
     local demand = P .. ':demand:' .. key
-    local sum = redis.pcall('HINCRBY', demand, unit, whole(count))
-    if type(sum) == 'number' and sum <= 0 then redis.call('HDEL', demand, unit) end
+    if not together then return add_demand(demand, unit, count) end
+    local place = demand .. ' ' .. unit
+    local collected = together.counts[place] or {demand = demand, unit = unit, add = add_collected}
+    collected[#collected + 1], together.counts[place] = count, collected
   end
   each_demand(after, 1, add)
   each_demand(before, -1, add)

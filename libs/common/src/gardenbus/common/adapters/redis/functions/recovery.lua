@@ -60,7 +60,7 @@ end
 
 -- The mark of a new shoot that was ordered since the recovery began, or nil.
 function ordered_after(P, origin)
-  local found = redis.call('HMGET', P .. ':recovery', 'id', 'floor')
+  local found = read_once('HMGET', P .. ':recovery', 'id', 'floor')
   if found[1] and (origin == '' or origin > found[2]) then return found[1] end
 end
 

@@ -33,10 +33,11 @@ end
 
 local PRIOR_MAX = 8
 
--- The uids of the last objects that had a name before the one with `uid`: each was removed.
-function prior_uids(P, key, uid)
-  local last = read_fields(P .. ':o:' .. key, {'uid', 'prior'})
-  if last.uid == '' then last = read_fields(P .. ':dead:' .. key, {'uid', 'prior'}) end
+-- The uids of the last objects that had a name before the one with `uid`: each was removed. `dead`: the last of them, where
+-- nothing of the name is there.
+function prior_uids(P, key, uid, dead)
+  local last = dead or read_fields(P .. ':o:' .. key, {'uid', 'prior'})
+  if last.uid == '' and not dead then last = read_fields(P .. ':dead:' .. key, {'uid', 'prior'}) end
   if last.uid == '' or last.uid == uid then return last.prior end
   local uids = {}
   for each in string.gmatch(last.prior .. ' ' .. last.uid, '%S+') do
@@ -185,7 +186,8 @@ end
 local function guard_rejection(P, op, object)
   for i, guard in ipairs(op.guards) do
     if guard.version then
-      local version = redis.call('HGET', P .. ':o:' .. guard.key, 'ver') or '0'
+      local version = together and together.versions[guard.key] or redis.call('HGET', P .. ':o:' .. guard.key, 'ver') or '0'
+      if together then together.versions[guard.key] = version end
       if tonumber(version) ~= guard.version then return {'outdated', i, version} end
     elseif guard.claim then
       local holder = redis.call('HGET', P .. ':claims', guard.claim)
@@ -219,7 +221,7 @@ end
 
 -- A seed that runs an object of this key which the store has lost, or nil.
 local function seed_with_unknown(P, key)
-  if redis.call('EXISTS', P .. ':unknown') == 0 then return end
+  if read_once('EXISTS', P .. ':unknown') == 0 then return end
   for _, field in ipairs(redis.call('HKEYS', P .. ':unknown')) do
     local seed, unknown = string.match(field, '^(%S+) (.*)$')
     if unknown == key then return seed end
@@ -243,7 +245,7 @@ function put_rejection(P, op, object)
   local exists = object.ver ~= ''
   if op.base == 0 and op.kind == 'shoot' then op.set.after = ordered_after(P, op.origin) end
   if op.origin ~= '' then
-    local taken = exists and object.req or redis.call('HGET', P .. ':dead:' .. op.key, 'req') or ''
+    local taken = exists and object.req or op.dead and op.dead.req or redis.call('HGET', P .. ':dead:' .. op.key, 'req') or ''
     if taken ~= '' and op.origin <= taken then return {'superseded', taken} end
   end
   if op.base == 0 and exists then return {'exists'} end
