@@ -7,7 +7,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gardenbus.bench.manifests.shoots import placed
-from gardenbus.common.adapters.redis.compression import DICTIONARY, MAX_BYTES, MIN_BYTES, compress, decompress
+from gardenbus.common.adapters.redis.compression import (
+    DICTIONARY,
+    LONGEST_SHARED,
+    MAX_BYTES,
+    MIN_BYTES,
+    SHARED_TEXTS,
+    compress,
+    decompress,
+    decompress_shared,
+)
 from gardenbus.common.api.document import encode, split
 
 SHOOT = placed("tulip", 3, "aws-eu1", "mixed")
@@ -44,3 +53,24 @@ def test_a_field_that_is_cut_is_no_shorter_text() -> None:
 def test_the_dictionary_is_the_one_that_stored_fields_were_compressed_with() -> None:
     """Another one needs another format of the store: what was compressed with this one could not be read."""
     assert zlib.adler32(DICTIONARY) == 0xE165411B
+
+
+def test_a_text_that_many_objects_have_is_read_once() -> None:
+    fields = [compress(b'"a":"' + str(number).encode() * 300 + b'"') for number in range(SHARED_TEXTS + 20)]
+    for field in (*fields, *fields, b"", b'"short":1'):
+        assert decompress_shared(field) == decompress(field)
+    assert decompress_shared(fields[-1]) is decompress_shared(bytes(bytearray(fields[-1])))
+
+
+def test_a_shared_text_that_is_cut_is_an_error_each_time() -> None:
+    field = compress(b'"a":"' + b"b" * 300 + b'"')
+    for _ in range(2):
+        with pytest.raises(zlib.error):
+            decompress_shared(field[:-1])
+
+
+def test_a_long_text_is_not_remembered() -> None:
+    field = compress(b'"a":"' + "".join(map(str, range(3000))).encode() + b'"')
+    assert len(field) > LONGEST_SHARED
+    assert decompress_shared(field) == decompress(field)
+    assert decompress_shared(field) is not decompress_shared(field)

@@ -11,12 +11,16 @@ would need a format of the store of its own (`FORMAT` in functions/opening.lua).
 import zlib
 
 from gardenbus.common.api.document import Document, encode
+from gardenbus.common.api.short_cache import short_cache
 
 MIN_BYTES = 192
 """Shorter texts stay as they are."""
 
 MAX_BYTES = 65_536
 """So do longer ones, whose compression would keep the event loop for more than a millisecond."""
+
+SHARED_TEXTS, LONGEST_SHARED = 128, 1024
+"""Texts that `decompress_shared` remembers, and the bytes that each may have as it is stored: some MB at most."""
 
 _LEVEL = 3
 _FIRST_BYTE = b"x"
@@ -229,3 +233,7 @@ def decompress(field: bytes) -> bytes:
     if not decompressor.eof:
         raise zlib.error("the compressed text is cut")
     return text
+
+
+decompress_shared = short_cache(SHARED_TEXTS, longest=LONGEST_SHARED)(decompress)
+"""The same for a field whose text many objects have in common, as the spec of Shoots of one class."""

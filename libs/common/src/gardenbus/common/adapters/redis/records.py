@@ -1,12 +1,12 @@
 """Stored objects as Redis hashes: the fields of `functions/`, read and written in one place."""
 
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import msgspec
 
-from gardenbus.common.adapters.redis.compression import compress, decompress
+from gardenbus.common.adapters.redis.compression import compress, decompress, decompress_shared
 from gardenbus.common.api.changes import ObjectChange
 from gardenbus.common.api.document import Document, Parts, StoredObject, encode, section, split
 from gardenbus.common.api.index_keys import IndexKeys, index_keys_of
@@ -56,7 +56,7 @@ def read_record(key: ObjectKey, values: Sequence[bytes | None]) -> StoredObject 
             meta=fields[2],
             labels=fields[3],
             finalizers=tuple(fields[4].decode().split("\n")) if fields[4] else (),
-            spec=_text(key, fields[5]),
+            spec=_text(key, fields[5], decompress_shared),
             status=_text(key, fields[6]),
             rest=fields[7],
             seed_name=fields[8].decode(),
@@ -75,9 +75,9 @@ def read_record(key: ObjectKey, values: Sequence[bytes | None]) -> StoredObject 
     )
 
 
-def _text(key: ObjectKey, field: bytes) -> bytes:
+def _text(key: ObjectKey, field: bytes, read: Callable[[bytes], bytes] = decompress) -> bytes:
     try:
-        return decompress(field)
+        return read(field)
     except zlib.error as error:
         raise Unavailable(f"{key}: a stored field cannot be read: {error}") from error
 
