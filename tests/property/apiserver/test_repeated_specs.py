@@ -85,7 +85,7 @@ def test_messages_are_parsed_as_without_what_came_before(bodies: Sequence[bytes]
     for body in bodies:
         assert _outcome(specs.parse, body) == _outcome(parse, body)
         for document in _parsed(specs, body):
-            text = specs.encoded(document.get("spec", {}))
+            text = specs.encoded(document)
             shared += text is not None
             assert text in (None, encode(document.get("spec")))
     event(f"shared: {shared > 0}")
@@ -105,8 +105,8 @@ def test_a_spec_that_came_twice_is_one_object() -> None:
 
     assert first["spec"] is not second["spec"]
     assert second["spec"] is third["spec"] is fourth["spec"]
-    assert specs.encoded(first["spec"]) is None
-    assert specs.encoded(third["spec"]) == encode(third["spec"])
+    assert specs.encoded(first) is None
+    assert specs.encoded(third) == encode(third["spec"])
     assert [each["metadata"]["name"] for each in (first, second, third, fourth)] == [*"abcd"]
 
 
@@ -114,6 +114,6 @@ def test_no_more_specs_are_kept_than_so_many() -> None:
     specs, kept = RepeatedSpecs(), list[Any]()
     for number in range(MOST_SPECS + 1):
         body = FORMS[0](TYPES[0], KINDS[0], METADATA[0], f'{{"n":{number}}}').encode()
-        kept.append([specs.parse(body)[0]["spec"] for _ in range(3)][-1])
+        kept.append([specs.parse(body)[0] for _ in range(3)][-1])
     assert specs.encoded(kept[0]) is None
-    assert all(specs.encoded(spec) == encode(spec) for spec in kept[1:])
+    assert all(specs.encoded(each) == encode(each["spec"]) for each in kept[1:])

@@ -62,8 +62,9 @@ class RepeatedSpecs:
             self._note(spec, documents)
         return documents
 
-    def encoded(self, spec: Document) -> bytes | None:
-        """A spec as `encode` writes it, if it is a repeated one."""
+    def encoded(self, document: Document) -> bytes | None:
+        """The spec of a document as `encode` writes it, if it is a repeated one."""
+        spec = document.get("spec")
         kept = self._by_id.get(id(spec))
         return kept.encoded if kept is not None and kept.decoded is spec else None
 

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain, groupby
-from typing import NamedTuple, cast
+from typing import NamedTuple
 
 import msgspec
 import structlog
@@ -311,7 +311,10 @@ class DurableRequestHandler:
             try:
                 prepared = None
                 if verb == "apply" and len(message.body) < LARGE_BYTES:
-                    prepared = self._prepared_shoot(document, requester.user, validation)
+                    spec = self._specs.encoded(document)
+                    prepared = self.writer.prepared_shoot(
+                        document, user=requester.user, validation=validation, spec=spec
+                    )
                 key = prepared.checked_key if prepared is not None else None
                 if key is None:
                     key = key_of(document) if verb == "apply" else await stored_reference(self.store, document)
@@ -323,11 +326,6 @@ class DurableRequestHandler:
                     queries = kept.queries if kept else _admission_queries(self.writer.admission, document)
                 parsed.append(_ParsedDocument(number, key, document, queries, prepared))
         return _ParsedMessage(queued, message, sent_at, verb, requester, validation, parsed)
-
-    def _prepared_shoot(self, document: Document, user: str, validation: FieldValidation) -> PreparedShoot | None:
-        spec: object = document.get("spec")
-        text = self._specs.encoded(cast("Document", spec)) if isinstance(spec, dict) else None
-        return self.writer.prepared_shoot(document, user=user, validation=validation, spec=text)
 
     # ------------------------------------------------------------------------------------------ writing
 
