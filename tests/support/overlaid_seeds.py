@@ -64,15 +64,21 @@ class OverlaidSeed:
         *,
         restored_from: Document | None = None,
         is_forced: bool = False,
+        resumes: bool = False,
     ) -> FlowResult:
-        """Run an operation on a shoot, from the ShootState that it is restored from."""
+        """Run an operation on a shoot, from the ShootState that it is restored from; or go on with one."""
         name = name_of_shoot(shoot)
         uid = f"uid-{name[1]}"
         before = self.backend.load(name)
         record = before or ShootRecord(namespace=name[0], name=name[1], uid=uid)
         number = record.run.number + 1 if record.run else 1
         run = Run(operation=operation, generation=1, number=number, is_forced=is_forced)
-        if before is not None and before.run is not None and before.run.operation == operation and before.attempts:
+        if (
+            before is not None
+            and before.run is not None
+            and before.run.operation == operation
+            and (before.attempts or resumes)
+        ):
             run = before.run
         state = state_in(restored_from, uid) or {}
         if operation == "Migrate" and not record.attempts:

@@ -44,7 +44,8 @@ class StubExtension:
                 with suppress(GardenbusError):
                     for each in await self.client.items(f"/apis/{API_VERSION}/{plural}"):
                         with suppress(Conflict):
-                            await self._act(kind, each)
+                            if not _is_at_rest(each):
+                                await self._act(kind, each)
             await asyncio.sleep(0.1)
 
     async def report(self, kind: str, namespace: str, name: str, **status: Any) -> None:
@@ -213,6 +214,13 @@ async def define_kinds(client: KubernetesClient) -> None:
             await client.list_all(f"/apis/{API_VERSION}/{plural}")
 
     await eventually(are_served)
+
+
+def _is_at_rest(live: Document) -> bool:
+    """True for an object of which nothing is requested."""
+    metadata = section(live, "metadata")
+    is_requested = OPERATION in section(metadata, "annotations") or bool(metadata.get("deletionTimestamp"))
+    return not is_requested and section(live, "status", "lastOperation").get("state") == "Succeeded"
 
 
 def _last(operation: str, state: str, progress: int) -> Document:
